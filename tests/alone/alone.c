@@ -1,5 +1,5 @@
-/* alone.c - the core of the engine without the other rooms, in the kernel: what these are
- * asked for at boot, and what they do for a handler that is given up.
+/* alone.c - lets the kernel be linked with the core of the engine alone. Here are the
+ * functions of the other rooms that the kernel calls; most of them do nothing.
  */
 #include "kernel/base/compiler.h"
 #include "kernel/gdb/gdb_stub.h"
@@ -10,7 +10,7 @@
 #include "probes/port/port.h"
 #include "probes/trace/files/files.h"
 
-/* Without regions and exchanges, only copies are code that can be taken away. */
+/* Without regions and exchanges, copies are the only code that may be freed. */
 static bool inside_copy(uintptr_t ip)
 {
     return exec_contains(ip);
@@ -35,7 +35,7 @@ int marker_add_command(void)
     return 0;
 }
 
-/* Without jumps nothing asks. */
+/* Without jumps no code asks for the targets in a module. */
 void port_module_targets(uintptr_t addr, struct plat_targets *out)
 {
     (void)addr;

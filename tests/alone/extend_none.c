@@ -1,6 +1,7 @@
-/* extend_none.c - the core alone: breakpoints remain breakpoints, and calls are not followed.
+/* extend_none.c - the functions of extend.h for the core alone: no breakpoint becomes a
+ * jump, and no return is followed.
  *
- * It is linked in the place of jump/extend.c by `make core`.
+ * `make core` links this file in place of jump/extend.c.
  */
 #include "probes/core/extend.h"
 #include "probes/core/life.h"

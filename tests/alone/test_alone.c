@@ -1,5 +1,6 @@
-/* test_alone.c - breakpoints by the core alone, on code of the running kernel: each way to
- * run an instruction, from register to reclaim.
+/* test_alone.c - breakpoints by the core alone, on code of the running kernel.
+ * Each way to run an instruction is tested, from the registration of a probe until
+ * its cells are freed.
  */
 #include "kernel/mm/heap.h"
 #include "probes/core/life.h"

@@ -1,14 +1,16 @@
 #!/usr/bin/env python3
-"""compare.py - what `bench` has measured beside what others have, as a table.
+"""compare.py - prints a table of what `bench` has measured, beside the figures of Linux
+and of a lower bound.
 
     tests/bench/compare.py FILE...
 
-Reads lines `WHO.NAME VALUE UNIT` of sonde, linux and floor; others are skipped. The stem of
-a file says how the machine ran: one with `icount` in it has instructions for cycles, one
-with `smp4` had four CPUs. The verdict is information: a busy host spoils every time.
+Reads the lines `WHO.NAME VALUE UNIT` of sonde, linux and floor; other lines are skipped.
+The name of a file says how the machine ran: if it contains `icount`, cycles are
+instructions; if it contains `smp4`, the machine had four CPUs. The verdict is information
+only, since a busy host spoils every time.
 
-Goals that need no figures of others are in probes/bench/bench_goal.c; they stand behind the
-figures, `goal LIMIT`, and come from there.
+Goals that need no figures of others are in probes/bench/bench_goal.c. `bench` prints
+these behind the figure, as `goal LIMIT`.
 """
 
 import os
@@ -17,8 +19,8 @@ import sys
 
 LINE = re.compile(r"(sonde|linux|floor)\.(\S+) ([0-9.]+)\b(?: \S+  goal ([0-9.]+))?")
 
-# ours, theirs, and how many times theirs it may be: in cycles, in instructions. What is not
-# measured has no row.
+# our figure, their figure, and how many times theirs ours may be: in cycles, and in
+# instructions; None: no goal. A kind of hit that is not measured has no row.
 HITS = (
     ("int3_boostable", "linux.hit.int3_boost_simulated", 0.6, 0.7),
     ("int3_unboostable", "linux.hit.int3_unboostable", 0.6, 0.7),
@@ -41,8 +43,8 @@ HITS = (
     ("event_opt_3regs", "linux.hit.event_opt_3regs", 0.25, 0.5),
     ("event_opt_3mem", "linux.hit.event_opt_3mem", None, None),
 )
-# run, ours, theirs, goal: at most so many times theirs. The floor's figures include the call
-# of the target, but for those that say `less` it.
+# run, our figure, their figure, goal: how many times theirs ours may be. The figures of
+# the floor include the call of the target, unless the row says `less` the call.
 ROWS = [
     (run, f"hit.{ours}.{figure}", f"{theirs}.{figure}", icount if run == "icount" else smp)
     for run, figure in (("smp", "cycles"), ("smp", "cycles_min"), ("icount", "cycles"))
@@ -63,7 +65,7 @@ def run_of(path):
 
 
 def read(paths):
-    """The figures, and the goals of those that have one: both by run and name."""
+    """The figures, and the goals of figures that have one: both by (run, name)."""
     figures, goals = {}, {}
     for path in paths:
         with open(path, errors="replace") as file:
@@ -76,7 +78,7 @@ def read(paths):
 
 
 def other_figure(figures, run, theirs):
-    """Theirs, or one less another; None when it was not measured."""
+    """Their figure, or the difference of two; None if it was not measured."""
     whole, _, part = theirs.partition(" less ")
     value, less = figures.get((run, whole)), figures.get((run, part), 0)
     return value - less if value else None
@@ -89,7 +91,7 @@ def verdict(value, goal):
 
 
 def row(figures, run, ours, theirs, goal):
-    """The cells of one row; None when there is nothing of ours."""
+    """The cells of one row; None if our figure was not measured."""
     value = figures.get((run, "sonde." + ours))
     other = other_figure(figures, run, theirs)
     if value is None:
@@ -103,7 +105,7 @@ def row(figures, run, ours, theirs, goal):
 
 
 def goal_row(figures, goals, key):
-    """The same of a figure whose goal came with it."""
+    """The cells of a figure that was printed with its goal."""
     run, name = key
     value, goal = figures[key], goals[key]
     ours = name.removeprefix("sonde.")

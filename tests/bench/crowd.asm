@@ -1,6 +1,6 @@
-; crowd.asm - 10,000 functions, and a loop that calls them in turn, for `bench hit.opt_crowd`.
-; Only `make bench` links it: each function has places for two probes, and the tests that put
-; a probe everywhere would have a third more to do.
+; crowd.asm - 10,000 functions, and a loop that calls them in turn, for `bench
+; hit.opt_crowd`. Only `make bench` links it: each function has two instructions that can
+; be probed, so the tests that put a probe everywhere would have a third more to do.
 
 %include "kernel/base/proc.inc"
 
@@ -18,8 +18,8 @@ endproc bench_crowd_%[n]
 %assign n n + 1
 %endrep
 
-; void bench_loop_crowd(uint64_t count): so many calls, of the functions of bench_among_called
-; in turn.
+; void bench_loop_crowd(uint64_t count): make count calls, of the functions in
+; bench_among_called in turn.
 proc bench_loop_crowd
     push rbp
     mov rbp, rsp
@@ -48,7 +48,7 @@ proc bench_loop_crowd
     ret
 endproc bench_loop_crowd
 
-; struct bench_among
+; The struct bench_among of these functions.
 section .rodata
 align 8
 global bench_among_all
@@ -56,7 +56,8 @@ bench_among_all:
     dq bench_loop_crowd, bench_crowd_0
     dq STRIDE, COUNT
 
-; uintptr_t bench_among_called[2]: the first function that is called, and the end of the last.
+; uintptr_t bench_among_called[2]: the address of the first function to call, and the end
+; of the last one.
 section .data
 align 8
 global bench_among_called

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""gdb.py - what the kernel's own stub for gdb costs, beside gdb at QEMU's stub.
+"""gdb.py - measures what the kernel's own stub for gdb costs, and what gdb costs with
+QEMU's stub.
 
     tests/bench/gdb.py
 
-Both stubs run on the same host one after the other, so a ratio holds on a busy machine too;
-instructions are counted by a guest whose clock counts them.
+Both stubs run on the same host, one after the other, so their ratio is also right on a
+busy host. Instructions are counted in a guest whose clock counts instructions.
 """
 
 import os
@@ -48,7 +49,7 @@ def must(client, packet):
 
 
 def wait_for_jumps(stub):
-    """Until the optimizer has made jumps of all that is armed."""
+    """Wait until the optimizer has made jumps of all armed probes."""
     end = time.monotonic() + LIMIT
     while time.monotonic() < end:
         now = stat(stub.guest)
@@ -83,7 +84,8 @@ def cost(client, stub, kind="base_call"):
 
 
 def hits_by_jumps(stub, client):
-    """How many hits there were of all probes, which are gdb's; each came by a jump."""
+    """The hits of all probes, all of which are gdb's. Each hit must have come by a jump.
+    """
     client.resume()
     now = stat(stub.guest)
     client.interrupted()
@@ -106,7 +108,7 @@ def trace_registers(stub, client):
 
 
 def counted(prepare):
-    """What a hit takes at a place that @prepare has put something at, in instructions."""
+    """How many instructions a hit takes at the places that @prepare has set up."""
     with Stub(smp=1, icount=True, qemu="-icount shift=0,sleep=off") as stub:
         client = connected(stub)
         base = cost(client, stub)
@@ -117,12 +119,12 @@ def counted(prepare):
 
 
 def figures():
-    """As in tests/bench/icount.tsv."""
+    """The figures, under their names in tests/bench/icount.tsv."""
     return {"gdb_condition": counted(ask_falsely), "gdb_frame": counted(trace_registers)}
 
 
 def instructions():
-    """A frame of registers, beside the tracer's event with three of them."""
+    """Compare a trace frame of registers with the tracer's event with three registers."""
     known = icount.recorded(icount.RECORD)
     found, event = figures(), known["event_opt_3regs"]
     row("a false condition, instructions", found["gdb_condition"], known["gdb_condition"])
@@ -132,7 +134,7 @@ def instructions():
 
 
 def false_condition_here():
-    """Seconds for a hit at a jump."""
+    """How many seconds a hit by a jump takes, with a condition that is false."""
     with Stub(smp=1) as stub:
         client = connected(stub)
         without = running(client, stub, "bench hit.base_call")[1]
@@ -160,7 +162,7 @@ def false_condition():
 
 
 def next_line():
-    """How often gdb lets the kernel go for one `next`."""
+    """Count how often gdb lets the kernel go on for one `next`."""
     words = ["./sonde", "gdb", "--stub", "run vfs", "--", "-batch", "-ex", "break vfs_read",
              "-ex", "continue", "-ex", "delete", "-ex", "set debug remote 1",
              "-ex", "next", "-ex", "set debug remote 0"]  # fmt: skip

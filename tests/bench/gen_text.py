@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""gen_text.py - a large text that is never executed, to register very many probes in.
+"""gen_text.py - makes a large text that is never executed, in which very many probes can
+be registered.
 
     gen_text.py -o text.asm --at-least N IMAGE
 
-The functions of IMAGE, byte by byte, under new names, as many times as it takes to have N
-instructions: they decode, and can be moved, as those of the image. Their branches lead
-nowhere sensible.
+The text has copies of the functions of IMAGE, byte by byte, under new names, so many that
+it has at least N instructions. They can be decoded and moved like those of the image.
+Their branches lead to useless addresses.
 """
 
 import argparse
@@ -29,7 +30,9 @@ section .text
 
 
 def functions(elf):
-    """Those of .text that have a size, none inside another: (offset in the file, size)."""
+    """The functions of .text that have a size and do not lie inside of another one:
+    (offset in the file, size).
+    """
     text = elf.section(".text")
     found = {(s.value, s.size) for s in elf.symbols()
              if s.type == elf64.STT_FUNC and s.section == text and s.size}  # fmt: skip

@@ -1,14 +1,16 @@
 #!/usr/bin/env python3
-"""icount.py - what a hit of each kind costs in instructions, beside what was recorded.
+"""icount.py - measures how many instructions a hit of each kind takes, and compares this
+with the recorded figures.
 
     tests/bench/icount.py               measure, and compare with tests/bench/icount.tsv
-    tests/bench/icount.py --update      measure, and record, in docs/bench.md too
-    tests/bench/icount.py FILE          compare what FILE holds, the output of `bench hit`
+    tests/bench/icount.py --update      measure, and record, also in docs/bench.md
+    tests/bench/icount.py FILE          compare the output of `bench hit` in FILE
 
-`bench hit` runs on one CPU whose clock counts instructions, so that the same image gives the
-same figures on every machine. The image is that of build/bench, with 10,000 functions more
-(tests/bench/crowd.asm): a hit at one of many sites is measured as well as one at a few.
-Interrupts of the clock add some hundredths to a figure, so whole instructions are compared.
+`bench hit` runs on one CPU whose clock counts instructions, so that the same image gives
+the same figures on every machine. The image is that of build/bench, which has 10,000
+functions more (tests/bench/crowd.asm): so a hit at one of many sites is measured, too,
+and not only a hit at one of a few. Interrupts of the clock add some hundredths to a
+figure, so whole instructions are compared.
 
 Exit status: 0 no kind takes more instructions than recorded; 1 some kind does, or a kind is
 recorded and not measured, or measured and not recorded; 2 nothing was measured.
@@ -28,12 +30,12 @@ COMMAND = [os.path.join(ROOT, "sonde"), "exec", "--smp", "1", "--timeout", "600"
            "--qemu", "-icount shift=0,sleep=off", "bench hit"]  # fmt: skip
 ROW = re.compile(r"^(\| `(\w+)` \| )(\d+)( \|)", re.M)
 FIGURE = re.compile(r"^sonde\.hit\.(\w+)\.cycles (\d+)\.\d+ cycles/hit", re.M)
-STUB = "gdb_"  # kinds that `bench hit` does not have
+STUB = "gdb_"  # the names of kinds that `bench hit` does not measure begin so
 HEADER = "# kind\tinstructions a hit, by `make bench-icount`\n"
 
 
 def figures(text):
-    """Whole instructions of each kind, from what `bench hit` has printed."""
+    """Whole instructions of each kind, from the output of `bench hit`."""
     return {name: int(value) for name, value in FIGURE.findall(text)}
 
 
@@ -56,7 +58,7 @@ def in_table(text):
 
 
 def tabled(path):
-    """What the document says of each kind."""
+    """The figure that the document has for each kind."""
     with open(path, encoding="utf-8") as file:
         return {kind: int(value) for _, kind, value, _ in ROW.findall(in_table(file.read()))}
 
@@ -71,7 +73,7 @@ def record_in_table(path, measured):
 
 
 def compare(measured, known):
-    """Lines to print, and whether the record holds."""
+    """The lines to print, and whether no figure is worse than the record or missing."""
     lines, holds = [], True
     for name in list(measured) + [name for name in known if name not in measured]:
         new, old = measured.get(name), known.get(name)
@@ -91,8 +93,8 @@ def compare(measured, known):
 
 
 def stub_figures():
-    """Those of the stub for gdb: no command of the console has them."""
-    import gdb  # which wants this module
+    """The figures of the stub for gdb, which no command of the console measures."""
+    import gdb  # here, because gdb.py imports this module
 
     return gdb.figures()
 
@@ -102,7 +104,7 @@ def measure(path):
         with open(path, encoding="ascii") as file:
             return figures(file.read())
     subprocess.run(["make", "-s", "-C", ROOT, CROWD], check=True)
-    os.environ.update(B=BUILD, EXTRA_OBJS=os.path.join(ROOT, CROWD))  # of all that follows
+    os.environ.update(B=BUILD, EXTRA_OBJS=os.path.join(ROOT, CROWD))  # for what follows
     done = subprocess.run(COMMAND, stdout=subprocess.PIPE, text=True, check=False)
     return figures(done.stdout) | stub_figures() if done.returncode == 0 else {}
 

@@ -1,5 +1,5 @@
-; marks.asm - very many places of one marker, and of one static key, which no CPU ever comes
-; to: `make bench` links them, and any kernel can load them as a module.
+; marks.asm - 10,000 places of one marker, and of one static key. No CPU executes them.
+; `make bench` links them, and any kernel can load them as a module.
 ;
 ;     nasm -f elf64 -I./ -o /tmp/marks.o tests/bench/marks.asm
 
@@ -49,7 +49,7 @@ endproc bench_marks
 
 extern marker_enter             ; kernel/debug/marker_enter.asm
 
-; Each with a way of its own, as a compiler makes them.
+; Each place has a jump target of its own, as a compiler makes it.
 %macro key 0
 %%place:
     db 0x0f, 0x1f, 0x44, 0, 0

@@ -1,16 +1,17 @@
 #!/usr/bin/env python3
-"""profile.py - where the instructions of one hit go, function by function.
+"""profile.py - prints how many instructions of a hit are executed in which function.
 
     tests/bench/profile.py [KIND...]        names as in `bench hit`
 
-Runs `bench hit.KIND` on a machine whose clock counts instructions, lets QEMU log what is
-executed for a moment, and prints the typical hit: how many instructions in which function,
-and each place where QEMU has to look up the next piece of code because the jump there is
-indirect, leaves its page, or is a trap. A look-up goes through a cache that is hashed by
-address: places that share a slot of it are marked, since they throw each other out.
+Runs `bench hit.KIND` on a machine whose clock counts instructions, and lets QEMU log the
+executed instructions for a moment. Then it prints a typical hit: how many instructions
+are executed in which function, and each place where QEMU has to look up the next piece of
+code, because the jump there is indirect, leaves its page, or is a trap. A look-up uses a
+cache with hashed addresses. Places that share a slot of the cache are marked, since each
+of them removes the others from it.
 
-What the engine has made lies outside of the image: (pad) is where a jump lands, (cell) holds
-copies, with what a jump runs in front of one.
+Code that the engine has made lies outside of the image: (pad) is a pad, (cell) is a cell
+with a copy or a detour.
 """
 
 import bisect
@@ -41,7 +42,8 @@ STATE = ("popf", "iret", "sti", "cli", "mov    %rax,%dr", "mov    %rax,%cr")
 
 
 def capture(qmp, path):
-    """Log executed blocks, of one instruction each, for a moment. Their addresses."""
+    """Log executed blocks of one instruction each for a moment. Return their addresses.
+    """
     open(path, "wb").close()
     qmp.monitor(f"logfile {path}")
     qmp.monitor("singlestep on")
@@ -54,7 +56,7 @@ def capture(qmp, path):
 
 
 def is_hit(called, by_jump, functions):
-    """Has this call of the target been a hit, and of that sort?"""
+    """Was this call of the target a hit, by a jump or by a trap as @by_jump says?"""
     names = {functions.at(pc) for pc in called}
     if by_jump:
         return CELL in names and TRAP not in names
@@ -62,7 +64,9 @@ def is_hit(called, by_jump, functions):
 
 
 def typical_hit(trace, by_jump, functions):
-    """From one call of the target to the next; the most common length. None without."""
+    """A hit of the most common length, from one call of the target to the next, and the
+    number of hits; None, 0 if there is no hit.
+    """
     starts = [i for i, pc in enumerate(trace) if TARGET.match(functions.at(pc))]
     hits = [trace[a:b] for a, b in zip(starts, starts[1:])]
     hits = [hit for hit in hits if is_hit(hit, by_jump, functions)]
@@ -73,15 +77,17 @@ def typical_hit(trace, by_jump, functions):
 
 
 def record(kind, functions):
-    """A typical hit of @kind, as addresses of instructions, and of how many."""
+    """A typical hit of @kind, as addresses of instructions, and how many hits were
+    logged.
+    """
     setup = Setup(smp=1, icount=True, qemu="-icount shift=0,sleep=off")
     with Guest(setup) as guest, tempfile.NamedTemporaryFile() as log:
         guest.wait_prompt(LIMIT)
         qmp = guest.qmp
-        words = f" hit.{kind}" * 100  # it is still busy when the guest is ended
-        guest.machine.sock.recv(4096)  # the greeting, which it may be stuck in
+        words = f" hit.{kind}" * 100  # so many that it runs until the guest is ended
+        guest.machine.sock.recv(4096)  # the greeting; the guest may wait until it is read
         guest.machine.sock.sendall(f"@1 bench{words}\n".encode())
-        for _ in range(ATTEMPTS):  # between two probes the loop runs without
+        for _ in range(ATTEMPTS):  # several, since the loop also runs without a probe
             time.sleep(0.3)
             hit, count = typical_hit(capture(qmp, log.name), "opt" in kind, functions)
             if hit:
@@ -98,7 +104,7 @@ def disassemble():
 
 
 def arenas():
-    """Where cells are; as kernel/memmap.h has it."""
+    """The address ranges of cells, as in kernel/memmap.h."""
     done = subprocess.run(["nm", ELF], capture_output=True, text=True, check=True)
     end = int(re.search(r"^(\w+) \w _end$", done.stdout, re.M)[1], 16)
     high = -(-end // LARGE_PAGE) * LARGE_PAGE + MODULES_LEN
@@ -106,7 +112,9 @@ def arenas():
 
 
 class Functions(Symbols):
-    """Symbols of kernel text without the labels inside functions, and what is outside."""
+    """The symbols of kernel text without labels inside of functions, and names for code
+    outside of it.
+    """
 
     def __init__(self):
         super().__init__(ELF)
@@ -134,7 +142,9 @@ def cache_slot(pc):
 
 
 def why_looked_up(last, pc, text):
-    """Why QEMU cannot go from the instruction at @last to @pc by itself; or None."""
+    """Why QEMU must look up the code at @pc after the instruction at @last; None: it need
+    not.
+    """
     insn = text.get(last, "")
     if insn.startswith("ret") or re.match(r"(call|jmp)\s+\*", insn):
         return "indirect"
@@ -146,7 +156,7 @@ def why_looked_up(last, pc, text):
 
 
 def look_ups(hit, functions, text):
-    """(address, why) of each piece of code that has to be looked up."""
+    """(address, why) of each piece of code that QEMU must look up."""
     for last, pc in zip([hit[-1]] + hit, hit):
         trap = functions.at(pc).startswith("entry_stubs")
         why = "trap" if trap and pc % 16 == 0 else why_looked_up(last, pc, text)

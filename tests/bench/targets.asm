@@ -1,13 +1,14 @@
-; targets.asm - what `bench` probes: functions that do next to nothing, and the loops that
-; call them.
+; targets.asm - the functions that `bench` probes, which do next to nothing, and the loops
+; that call them.
 ;
-; An emulator finds translated code by a hash of its address, and where two addresses of a
-; hit collide it costs more. So each target exists at several places; the cheapest counts.
+; An emulator finds translated code by a hash of its address. If two addresses that a hit
+; executes have the same hash, the hit takes longer. So each target exists at several
+; places, and the fastest one is used.
 
 %include "kernel/base/proc.inc"
 
 %define PLACEMENTS 8
-%define GAP 592                 ; bytes between two of them: page offsets all differ
+%define GAP 592                 ; bytes between two places: their page offsets differ
 
 ; struct bench_target { void (*loop)(uint64_t count); uintptr_t addr; }
 %macro row 2
@@ -16,7 +17,8 @@
     __?SECT?__
 %endmacro
 
-; TARGET kind, placement, first instruction: its address is the one to probe.
+; TARGET kind, placement, first instruction: make a function and its loop. The probe is on
+; the first instruction.
 %macro TARGET 3+
 proc bench_%1_%2
     %3
@@ -27,7 +29,7 @@ proc bench_%1_%2
     ret
 endproc bench_%1_%2
 
-proc bench_loop_%1_%2           ; rdi = how often
+proc bench_loop_%1_%2           ; rdi = how many calls
     push rbp
     mov rbp, rsp
     push rbx

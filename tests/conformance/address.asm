@@ -1,9 +1,9 @@
-; address.asm - fixtures: every way to name memory. All have a fix-up, for the families of
-; images that lead nowhere.
+; address.asm - fixtures that access memory by every addressing mode. Most have a fix-up,
+; because they are also tried with addresses that fault.
 
 %include "tests/conformance/fixture.inc"
 
-; Tried by vary_places: any register is an address.
+; Tried by vary_places, where each register is an address.
 %macro base 1
     fault mov r8d, [%1]
     fault mov [%1 + 8], cl
@@ -27,7 +27,7 @@ fixtures base
     fault mov [dword fixture_memory + 17], dx
 end_fixtures
 
-; Tried by vary_indices: small values in rax rcx rdx r8..r11.
+; Tried by vary_indices, with small values in rax rcx rdx r8..r11.
 %macro index 1
     fault mov rax, [rbx + %1]
     fault mov [rsi + %1 * 2], cl
@@ -42,7 +42,7 @@ fixtures index
     for_each index, rax, rcx, rdx, r8, r9, r10, r11
 end_fixtures
 
-; Tried by vary_values: nothing is accessed. r12 is an index, rsp is not.
+; Tried by vary_values, since lea accesses no memory. r12 can be an index, rsp cannot.
 %macro lea_index 1
     try lea rax, [rcx + %1]
     try lea r8, [%1 + %1 * 2]
@@ -56,7 +56,7 @@ fixtures lea
     for_each lea_index, r8, r9, r10, r11, r12, r13, r14, r15
 end_fixtures
 
-; The displacement is not always the last field.
+; In some of these instructions an immediate is behind the displacement.
 fixtures rip
     try mov eax, [rel fixture_memory + 4]
     try mov [rel fixture_memory + 1], dl
@@ -90,7 +90,7 @@ fixtures rip
     fault a32 mov dword [rel fixture_memory + 4], 5
 end_fixtures
 
-; Tried by vary_gs: r8 counts from the base of GS.
+; Tried by vary_gs: r8 is relative to the base of GS.
 fixtures gs
     try mov rax, [gs:r8]
     try add dword [gs:r8 + 8], 3
@@ -100,7 +100,7 @@ fixtures gs
     try jmp [gs:r8 + 48]
 end_fixtures
 
-; Tried by vary_nowhere: not mapped, not canonical.
+; Tried by vary_nowhere, with addresses that are not mapped or not canonical.
 fixtures nowhere
     fault mov rax, [rbx]
     fault mov [rbx + 8], cl

@@ -1,4 +1,4 @@
-; branch.asm - fixtures: instructions that go elsewhere, and what they leave on the stack.
+; branch.asm - fixtures that branch, call and return.
 
 %include "tests/conformance/fixture.inc"
 
@@ -8,7 +8,7 @@
     branch_back j%1 short TO
 %endmacro
 
-; Tried by vary_flags: under every combination.
+; Tried by vary_flags, with every combination of the flags.
 fixtures jcc
     for_each_condition jump_if
     branch db 0x3e, 0x74, TO - $ - 3 ; jz, hinted as taken
@@ -61,7 +61,7 @@ fixtures to_register
     try db 0xf2, 0xff, 0xd1 ; bnd call rcx
 end_fixtures
 
-; Tried by vary_tables: memory and stack are full of targets, indices are small.
+; Tried by vary_tables: memory and stack are full of addresses to branch to.
 %macro to_memory 1
     try %1 [rbx]
     try %1 [r12 + 8]

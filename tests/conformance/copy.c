@@ -4,7 +4,7 @@
 #include "probes/core/insn_slot.h"
 #include "probes/insn/relocate.h"
 
-#define ELSEWHERE 0x123450 /* bytes from the original */
+#define ELSEWHERE 0x123450 /* the distance of a copy from its original, in bytes */
 
 static bool same_operands(const struct insn *a, const struct insn *b)
 {
@@ -38,7 +38,9 @@ static bool cell_is_same(const uint8_t *slot, const struct insn *insn)
            copy.len == insn->len && same_meaning(insn, &copy);
 }
 
-/* A relative branch may have become a longer one: what counts is where it goes. */
+/* relocated_is_same - make a copy of @insn for another address, and compare it. The copy
+ * of a relative branch may be longer; it must lead to the same target.
+ */
 static bool relocated_is_same(const struct insn *insn)
 {
     uint8_t bytes[INSN_RELOCATED_MAX_LEN];

@@ -1,5 +1,6 @@
-; enter.asm - into a fixture with every register chosen, and out of it with every register
-; known. Runs with preemption off, one fixture at a time (fixture.c).
+; enter.asm - enters a fixture with chosen values in all registers, and stores
+; all registers when the fixture ends. Preemption is off; one fixture runs at
+; a time (fixture.c).
 
 %include "kernel/base/proc.inc"
 %include "kernel/base/registers.inc"
@@ -15,8 +16,8 @@ section .text
 ; In:   interrupts off; image.sp in fixture_stack
 ; Out:  which exit was taken, enum fixture_exit; fixture_left holds the image there
 ;
-; Flags and ip wait below image.sp, as in trap_exit of entry.asm: only behind the `ret` is
-; everything as in the image, and nothing else has changed.
+; Flags and ip are stored just below image.sp, and loaded from there by popfq and ret, as
+; in trap_exit of entry.asm. After the ret all registers are as in the image.
 proc fixture_enter
     pushfq
     push rbx
@@ -39,7 +40,7 @@ proc fixture_enter
     ret
 endproc fixture_enter
 
-; The exits. None changes a register or a flag before they are stored.
+; The exits. An exit changes no register and no flag before fixture_leave stores them.
 %macro exit 2
 proc exit_%1
     mov dword [rel exit_number], %2
@@ -51,7 +52,8 @@ exit fall, 0
 exit taken, 1
 exit fault, 2
 
-; Back on the stack of fixture_enter's caller, where interrupts may come.
+; Switch to the stack of the caller of fixture_enter: interrupts may be on, and could use
+; the stack.
 proc fixture_leave
     mov [rel fixture_left + IMAGE_SP], rsp
     mov rsp, [rel home]
@@ -88,7 +90,7 @@ global fixture_left
 fixture_left:
     resq IMAGE_WORDS
 
-; The stack that fixtures run on, and the memory that they work on.
+; The stack and the memory that fixtures use.
 alignb 4096
 global fixture_stack
 fixture_stack:

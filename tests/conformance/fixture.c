@@ -1,8 +1,9 @@
-/* fixture.c - runs one fixture and collects what came of it.
+/* fixture.c - runs one fixture, and collects its outcome.
  *
- * While it runs, preemption is off and the stack is fixture_stack. Exceptions that it
- * raises are recorded by handlers that come behind the engine's, so they see what any
- * other part of the kernel would see; then the fix-up of the instruction applies.
+ * While the fixture runs, preemption is off and the stack is fixture_stack.
+ * Exceptions that it raises are recorded by handlers that are called after the
+ * engine's. So they see what any other part of the kernel would see. Then the fix-up
+ * of the instruction is used.
  */
 #include "tests/conformance/fixture.h"
 
@@ -16,8 +17,8 @@
 #include <string.h>
 
 #define VECTOR_TEST 0xe8u
-#define MSR_KERNEL_GS_BASE 0xc0000102u /* means nothing without user mode */
-#define PORT_LATCH 0xcf8 /* of the PCI bridge: gives back what was written */
+#define MSR_KERNEL_GS_BASE 0xc0000102u /* not used by a kernel without user mode */
+#define PORT_LATCH 0xcf8 /* a port of the PCI bridge: reads return what was written */
 
 /* enter.asm */
 extern struct image fixture_left;
@@ -41,15 +42,17 @@ unsigned long fixture_sp(unsigned i)
            below[i % sizeof(below)];
 }
 
-/* ---- what happens meanwhile ---- */
+/* ---- traps and interrupts during a fixture ---- */
 
 static bool is_in_stack(uintptr_t addr)
 {
     return addr - (uintptr_t)fixture_stack < FIXTURE_STACK_LEN;
 }
 
-/* The engine may fault on its own account, where it looks at the operand of a branch. A
- * branch to the stack, which is not executable, has no instruction that could have a fix-up.
+/* fault_seen - record a fault of the fixture. A fault at another address is not recorded:
+ * the engine itself may fault when it reads the operand of a branch. But after a branch
+ * to the stack, which is not executable, the fault is at an address of the stack. There
+ * is no fix-up for such an address, so the fixture is ended here.
  */
 static bool fault_seen(struct pt_regs *regs)
 {
@@ -76,7 +79,9 @@ static bool is_exit(uintptr_t ip)
            ip == (uintptr_t)exit_fault;
 }
 
-/* TF ends where the fixture ends. */
+/* step_seen - record a single step of the fixture, and clear TF when the
+ * fixture has ended.
+ */
 static bool step_seen(struct pt_regs *regs)
 {
     if (!running)
@@ -155,7 +160,9 @@ static void prepare(const struct setup *setup)
 
 #define FLAGS_STATUS (FLAGS_CF | FLAGS_PF | FLAGS_AF | FLAGS_ZF | FLAGS_SF | FLAGS_OF)
 
-/* The stack pointer as well: further down, since traps write below it. */
+/* scrambled - return @image with other values in all registers. The stack pointer is
+ * lower than in @image, because traps write to the stack below it.
+ */
 static struct image scrambled(const struct image *image)
 {
     struct image other = *image;
@@ -168,7 +175,9 @@ static struct image scrambled(const struct image *image)
     return other;
 }
 
-/* Below the stack pointer lies what interrupts and traps have left there. */
+/* stack_sum - return a hash of the stack from the stack pointer up. Below the stack
+ * pointer interrupts and traps have left other bytes.
+ */
 static uint64_t stack_sum(const struct setup *setup, unsigned long sp)
 {
     const uint8_t *from = (const uint8_t *)setup->image.sp;
@@ -219,6 +228,6 @@ void fixture_run(const struct fixture *f, const struct setup *setup, struct outc
     running = NULL;
     irq_restore(flags);
     while (setup->interrupt && interrupts_taken == taken)
-        pause(); /* the fixture had no use for it */
+        pause(); /* the fixture has ended before the interrupt came */
     preempt_enable();
 }

@@ -1,5 +1,5 @@
-; integer.asm - fixtures: instructions that compute. Most are tried by vary_values: values
-; in rax rcx rdx r8..r11, places in fixture_memory in the other registers.
+; integer.asm - fixtures that compute. Most are tried by vary_values, with values in
+; rax rcx rdx r8..r11 and addresses in fixture_memory in the other registers.
 
 %include "tests/conformance/fixture.inc"
 
@@ -183,7 +183,7 @@ end_fixtures
     try %1 qword [rel fixture_memory + 24]
 %endmacro
 
-; Where the quotient does not fit: #DE, and the fix-up.
+; If the quotient does not fit, #DE is raised, and the program goes on at the fix-up.
 %macro divide 1
     fault %1 cl
     fault %1 ah
@@ -242,7 +242,8 @@ fixtures bit
     for_each bit_vex3, andn, bextr, bzhi, pdep, pext
 end_fixtures
 
-; Tried by vary_indices: a bit string reaches as far as its register says.
+; Tried by vary_indices: the value in the register says how far from the
+; address the bit is.
 %macro bit_string 1
     try %1 [rbx], cx
     try %1 [r12], eax
@@ -254,7 +255,7 @@ fixtures bit_string
     try lock bts [rbx], rcx
 end_fixtures
 
-; ---- one at a time ---------------------------------------------------------------------
+; ---- atomic operations -----------------------------------------------------------------
 
 %macro locked 1
     try lock %1 [rbx], cl
@@ -299,7 +300,7 @@ fixtures atomic
     fault lock cmpxchg16b [r14]
 end_fixtures
 
-; Tried by vary_equal: the exchange takes place.
+; Tried by vary_equal, so that the values are equal and the exchange is done.
 fixtures exchanged
     try cmpxchg [rbx], edx
     try lock cmpxchg [rsi], rcx
@@ -338,7 +339,7 @@ fixtures condition
     for_each_condition move_if
 end_fixtures
 
-; ---- nothing ---------------------------------------------------------------------------
+; ---- instructions without an effect ----------------------------------------------------
 
 fixtures nop
     try nop

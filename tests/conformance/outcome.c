@@ -1,4 +1,4 @@
-/* outcome.c - the first difference between two outcomes, in words. */
+/* outcome.c - compares two outcomes, and describes their first difference. */
 #include "tests/conformance/outcome.h"
 
 #include "kernel/base/bits.h"
@@ -8,7 +8,7 @@
 #include <stdio.h>
 
 static char text[128];
-static const char *whose = ""; /* what is being compared */
+static const char *whose = ""; /* the first words of a difference */
 
 const char *outcome_difference(void)
 {
@@ -24,7 +24,8 @@ static bool same(const char *what, unsigned long should_be, unsigned long is)
     return false;
 }
 
-/* The general registers by number, with the names and places they have in an image. */
+/* The general registers, indexed by number: their names, and their offsets in an image.
+ */
 static const struct {
     const char *name;
     size_t image, regs;
@@ -98,7 +99,7 @@ bool outcome_same(const struct outcome *should_be, const struct outcome *is,
            same("sum of the processor's registers", should_be->processor, is->processor);
 }
 
-/* There is only one of each. */
+/* The kernel has only one selector in CS and one in SS, so each image must have these. */
 static unsigned long read_cs(void)
 {
     unsigned long cs;

@@ -1,10 +1,11 @@
-; page.asm - fixtures at the end of a page of text.
+; page.asm - fixtures whose instruction crosses or touches the end of a page of text.
 
 %include "tests/conformance/fixture.inc"
 
 section .text.fixtures_page progbits alloc exec nowrite align=4096
 
-; edge group, how many bytes of the instruction lie in front of the page's end, instruction
+; edge group, count, instruction: make a group of one instruction; count of its bytes are
+; on the page that ends there.
 %macro edge 3+
     times 4096 - (%2 + $ - $$) % 4096 db 0xcc
     fixtures %1

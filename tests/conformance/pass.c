@@ -1,7 +1,8 @@
-/* pass.c - the passes of pass.h: their handlers, and what is expected of each.
+/* pass.c - the passes of pass.h: their handlers, and what each of them checks.
  *
- * In the first five the handlers only look, and nothing may differ. In the others they
- * change the program, and exactly that must come of it.
+ * In the first five passes the handlers change nothing, and the outcome must be that
+ * without a probe. In the other passes the handlers change the program, and the outcome
+ * must have exactly these changes.
  */
 #include "tests/conformance/pass.h"
 
@@ -11,7 +12,7 @@
 
 #include <string.h>
 
-/* What the handlers saw, and what they are to work on. */
+/* The setup of the present run, and what the handlers have seen. */
 static const struct setup *current;
 static struct {
     unsigned pre, light, post;
@@ -35,7 +36,7 @@ static int see_before(struct kprobe *p, struct pt_regs *regs)
     return 0;
 }
 
-/* And leaves nothing as it was that a C function may change. */
+/* This handler also changes all registers that a C function may change. */
 static void see_lightly(struct kprobe *p, uintptr_t ip)
 {
     (void)p;
@@ -57,7 +58,8 @@ static void see_after(struct kprobe *p, struct pt_regs *regs, unsigned long flag
     seen.post_regs = *regs;
 }
 
-/* The handler gives the program the registers that it should have. */
+/* The program has begun with other registers; this handler gives it those of the setup.
+ */
 static int give_registers(struct kprobe *p, struct pt_regs *regs)
 {
     const struct image *image = &current->image;
@@ -92,13 +94,13 @@ static bool faulted(const struct attempt *a)
     return a->unprobed->fault.count && a->unprobed->fault.ip == a->insn->addr;
 }
 
-/* Where the program goes on behind the instruction. */
+/* next_ip - return the address at which the program goes on after the instruction. */
 static uintptr_t next_ip(const struct attempt *a)
 {
     if (a->unprobed->exit == EXIT_FALL || a->fixture->more)
         return insn_next(a->insn);
     if (a->unprobed->exit == EXIT_FAULT)
-        return a->unprobed->fault.ip; /* the instruction has led there */
+        return a->unprobed->fault.ip; /* the instruction has branched there */
     return a->fixture->taken ? a->fixture->taken : (uintptr_t)exit_taken;
 }
 
@@ -129,15 +131,16 @@ static const char *check_post(const struct attempt *a)
     if (seen.post_regs.ip != next_ip(a))
         return "the post-handler sees another ip";
     if (a->fixture->more)
-        return NULL; /* the registers are those between the two */
+        return NULL; /* the handler saw the registers before the second instruction */
     if (a->setup->steps)
-        after.flags |= FLAGS_TF; /* which ends only at the exit */
+        after.flags |= FLAGS_TF; /* it is cleared only at the exit */
     if (!outcome_same_regs(&after, &seen.post_regs, a->ignored, "the post-handler's "))
         return outcome_difference();
     return NULL;
 }
 
-/* No handler has seen anything. */
+/* check_counted - check the outcome, and that the hit was counted. No handler is called.
+ */
 static const char *check_counted(const struct attempt *a)
 {
     if (!outcome_same(a->unprobed, a->probed, a->ignored))
@@ -166,7 +169,7 @@ static const char *check_seen_after(const struct attempt *a)
     return what ? what : check_post(a);
 }
 
-/* As if the instruction were not there. */
+/* check_skipped - check that the outcome is that of no instruction at all. */
 static const char *check_skipped(const struct attempt *a)
 {
     static const struct fixture nothing = { "nothing", (uintptr_t)exit_taken, 0, 0 };
@@ -178,7 +181,9 @@ static const char *check_skipped(const struct attempt *a)
     return seen.pre == 1 && !seen.post ? NULL : "the handlers did not run as they should";
 }
 
-/* The instruction has had its effect; then the program goes where it was sent. */
+/* check_sent_elsewhere - check that the instruction has had its effect, and that the
+ * program has gone on where the post-handler has sent it.
+ */
 static const char *check_sent_elsewhere(const struct attempt *a)
 {
     struct outcome expected = *a->unprobed;

@@ -1,4 +1,6 @@
-/* pass.h - the ways in which the oracle probes an instruction, and what each must show. */
+/* pass.h - the passes of the oracle: a pass runs instructions with a probe of one kind,
+ * and checks the outcome.
+ */
 #pragma once
 
 #include "probes/core/life.h"
@@ -12,7 +14,7 @@ struct attempt {
     const struct setup *setup;
     const struct outcome *unprobed, *probed;
     unsigned ignored; /* bit n: general register n is not compared */
-    uint64_t hits;    /* that were counted */
+    uint64_t hits;    /* how many hits the probe has counted */
 };
 
 enum tier {
@@ -28,20 +30,20 @@ enum tier {
 struct pass {
     const char *name;
     enum step_engine engine;
-    enum tier tier; /* by a trap, of what is not emulated; TIERS: the table has no column
-                     * for it */
+    enum tier tier; /* of a hit by a trap whose instruction is not emulated; TIERS: the
+                     * pass is not in the table of tiers */
     kprobe_pre_handler_t pre;
     kprobe_light_handler_t light;
     kprobe_post_handler_t post;
-    bool scrambled; /* the program comes with other registers than it should */
-    bool alone;     /* not for what traps or is interrupted on its own account */
+    bool scrambled; /* the program begins with other registers than those of the setup */
+    bool alone;     /* not for programs that step themselves or get an interrupt */
 
-    /* NULL, or what is wrong. */
+    /* check the outcome; return NULL, or what is wrong */
     const char *(*check)(const struct attempt *a);
 };
 
 extern const struct pass passes[];
 extern const size_t pass_count;
 
-/* pass_begin - forget what handlers saw; they are about to see @setup. */
+/* pass_begin - forget what the handlers have seen. @setup: that of the next run */
 void pass_begin(const struct setup *setup);

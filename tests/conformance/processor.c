@@ -1,7 +1,8 @@
-/* processor.c - what processor.h says.
+/* processor.c - prepares, hashes and restores the state of processor.h.
  *
- * The bits that are played with are those that no code here depends on: none uses the FPU,
- * no breakpoint is enabled, and no interrupt has a priority low enough to be held back.
+ * Fixtures change only bits that no code depends on meanwhile: no code uses the
+ * FPU, no breakpoint is enabled, and no interrupt has a priority so low that CR8
+ * would hold it back.
  */
 #include "tests/conformance/processor.h"
 
@@ -12,7 +13,7 @@
 #define CR0_TS BIT(3)
 #define DR6_NOTHING 0xffff0ff0u
 #define DR7_NOTHING 0x400u
-#define TSS_BUSY (UINT64_C(2) << 40) /* of its descriptor */
+#define TSS_BUSY (UINT64_C(2) << 40) /* a bit of the descriptor */
 
 #define READ(name, insn, type)                                                           \
     static type read_##name(void)                                                        \
@@ -56,7 +57,7 @@ static void tables_read(struct processor_table *gdt, struct processor_table *idt
     __asm__ volatile("sidt %0" : "=m"(*idt));
 }
 
-/* The descriptor of the task state that is loaded. */
+/* task - return the descriptor of the task state segment that is loaded. */
 static uint64_t *task(void)
 {
     struct processor_table gdt, idt;
@@ -77,7 +78,9 @@ unsigned processor_selector(void)
     return read_task();
 }
 
-/* A task state that is not busy may be loaded again. */
+/* The busy bit of the task state is cleared: only one that is not busy
+ * can be loaded by ltr.
+ */
 void processor_prepare(void)
 {
     before.cr0 = read_cr0();

@@ -1,5 +1,6 @@
-/* processor.h - control and debug registers, descriptor tables and segments, for fixtures
- * that write them: something to see before, a sum behind, and all as it was.
+/* processor.h - control and debug registers, descriptor tables and segments, for
+ * fixtures that write them. They are prepared before the fixture, and hashed and
+ * restored after it.
  */
 #pragma once
 
@@ -7,7 +8,7 @@
 
 #include <stdint.h>
 
-/* What lgdt and lidt load: made by processor_tables(). */
+/* The operands of lgdt and lidt; processor_tables() fills them. */
 struct processor_table {
     uint16_t limit;
     uint64_t base;
@@ -15,16 +16,17 @@ struct processor_table {
 
 extern struct processor_table processor_gdt, processor_idt;
 
-/* processor_tables - those of the executing CPU, the limits @more bytes behind their end.
- * Nothing uses what lies there.
+/* processor_tables - set processor_gdt and processor_idt to the tables of the executing
+ * CPU, with limits that are @more bytes larger. No code uses the bytes behind the tables.
  */
 void processor_tables(unsigned more);
-/* processor_selector - of the executing CPU's task state. */
+/* processor_selector - return the selector of the executing CPU's task state segment. */
 unsigned processor_selector(void);
 
-/* processor_prepare - remember everything, and make it something that a fixture changes.
- * processor_sum - of everything that a fixture may have changed.
- * processor_restore - as it was before processor_prepare().
+/* processor_prepare - save this state, and set parts of it to values
+ * that fixtures change.
+ * processor_sum - return a hash of all that a fixture may have changed.
+ * processor_restore - restore the state that processor_prepare() has saved.
  * Context: thread on a CPU that it stays on; the last two with interrupts off.
  */
 void processor_prepare(void);

@@ -1,4 +1,5 @@
-/* refusal.c - refused.tsv, linked in as it is, and refusal_site. */
+/* refusal.c - parses refused.tsv, which is linked in as it is, and writes refusal_site.
+ */
 #include "tests/conformance/refusal.h"
 
 #include "kernel/base/compiler.h"
@@ -14,7 +15,9 @@
 extern const char refused_list[], refused_list_end[];
 void refusal_site(void);
 
-/* A row of refused.tsv: three words, the third a sentence. */
+/* A row of refused.tsv has a kind of instructions, a rule, and a sentence. The sentence
+ * is not kept.
+ */
 struct row {
     char what[16], rule[20];
     bool met;
@@ -25,7 +28,9 @@ static size_t row_count;
 
 /* ---- the list ---- */
 
-/* word_take - the part of [@at, @end) up to @stop, cut to fit @word. Return: behind it. */
+/* word_take - copy the part of [@at, @end) up to @stop into @word, cut if it is too long.
+ * Return: the address behind @stop.
+ */
 static const char *word_take(const char *at, const char *end, char stop, char *word,
                              size_t size)
 {
@@ -39,7 +44,10 @@ static const char *word_take(const char *at, const char *end, char stop, char *w
     return at < end ? at + 1 : end;
 }
 
-/* row_take - the line at @at into @row, unless it is a comment. Return: the next line. */
+/* row_take - copy the line at @at into @row, unless it is a comment. @taken: was it
+ * copied?
+ * Return: the address of the next line.
+ */
 static const char *row_take(const char *at, struct row *row, bool *taken)
 {
     const char *end = refused_list_end;
@@ -105,7 +113,9 @@ bool refusal_row(size_t i, char *text, size_t size, bool *met)
 
 /* ---- the place ---- */
 
-/* @insn, then NOPs of one byte; NULL: NOPs of two, as it was built. */
+/* site_write - write @insn and NOPs of one byte behind it to refusal_site; NULL: write
+ * NOPs of two bytes, as it was built.
+ */
 static void site_write(const uint8_t *insn, size_t len)
 {
     uint8_t bytes[SITE_LEN];

@@ -1,22 +1,23 @@
-; refused.asm - instructions that are only looked at, never executed: those that must be
-; refused, and those that must be accepted though this machine cannot run them.
+; refused.asm - instructions that are never executed: those on which a probe must
+; be refused, and those on which it must be accepted although the test machine
+; cannot execute them.
 ;
-; They lie among the data; test_refused.c writes one after the other to refusal_site, so the
-; text of the kernel has none of them.
+; They are data, so they are not in the text of the kernel; test_refused.c writes one
+; after the other to refusal_site.
 
 %include "kernel/base/proc.inc"
 
 section .text
 
-; void refusal_site(void): of NOPs with two bytes; rows of those with one cannot all become
-; jumps at the same time, see docs/optimize.md.
+; void refusal_site(void): a row of NOPs with two bytes. Of a row of NOPs with one byte,
+; not all could be jumps at the same time, see docs/optimize.md.
 proc refusal_site
     times 16 db 0x66, 0x90
     ret
 endproc refusal_site
 
-; A row is struct sample of refusal.h. The bytes may be several instructions; the probe is
-; for the first.
+; sample: make a struct sample of refusal.h. The bytes may be several instructions; the
+; probe is on the first.
 %macro sample 1+
     %defstr SAMPLE_TEXT %1
     [section .rodata.sample_texts progbits alloc noexec nowrite]
@@ -117,7 +118,7 @@ samples_refused:
 global samples_refused_end
 samples_refused_end:
 
-; Decoded, accepted, and copied as they should be.
+; These are decoded and accepted, and their copies are right.
 global samples_copied
 samples_copied:
     sample vpcmov xmm1, xmm2, xmm3, xmm4

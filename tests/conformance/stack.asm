@@ -1,4 +1,5 @@
-; stack.asm - fixtures: what moves the stack pointer without going elsewhere, and strings.
+; stack.asm - fixtures that move the stack pointer without a branch, and
+; string instructions.
 
 %include "tests/conformance/fixture.inc"
 
@@ -84,14 +85,15 @@ fixtures string
     try db 0xf3, 0x26, 0x66, 0xab ; rep stosw, es
 end_fixtures
 
-; With a 32-bit counter and 32-bit addresses, which lead nowhere unless the counter is 0.
+; These have a 32-bit counter and 32-bit addresses. Nothing is mapped at such addresses,
+; so they fault unless the counter is 0.
 fixtures string_32
     fault a32 rep stosb
     fault a32 rep movsq
     fault a32 lodsb
 end_fixtures
 
-; Tried by vary_long_strings: 4 KiB.
+; Tried by vary_long_strings, with strings of 4 KiB.
 fixtures long_string
     try rep movsb
     try rep stosb

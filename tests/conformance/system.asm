@@ -1,5 +1,5 @@
-; system.asm - fixtures: flags that are pushed and popped, interrupts, ports, what tells
-; about the processor; and a program that steps itself.
+; system.asm - fixtures that push and pop flags, switch interrupts, use ports, read and
+; write registers of the processor; and fixtures for a program that steps itself.
 
 %include "tests/conformance/fixture.inc"
 
@@ -19,7 +19,7 @@ fixtures interrupts
     try sti
 end_fixtures
 
-; Tried by vary_interrupted: nothing comes before the second instruction is done.
+; Tried by vary_interrupted: the interrupt must come after the second instruction.
 fixtures shadow
     shadow inc qword [rel fixture_memory]
     shadow nop
@@ -50,7 +50,8 @@ end_fixtures
 
 ; ---- ports -----------------------------------------------------------------------------
 
-; Tried by vary_port: dx is a latch of 32 bits. Port 80 takes anything.
+; Tried by vary_port: reads of port dx return the 32 bits that were written to it. Port
+; 80h accepts any byte.
 fixtures port
     try out dx, eax
     try out dx, ax
@@ -164,7 +165,7 @@ fixtures selectors
     try lsl rdx, ecx
 end_fixtures
 
-; Tried by vary_system: MSRs in ecx, leaves in eax.
+; Tried by vary_system, with MSRs in ecx, and leaves of CPUID in eax.
 fixtures identity
     try rdmsr
     try cpuid
@@ -175,13 +176,13 @@ fixtures written_msr
     fault wrmsr
 end_fixtures
 
-; An MSR that no processor has: #GP, and the fix-up.
+; An MSR that no processor has: #GP is raised, and the program goes on at the fix-up.
 fixtures bad_msr
     fault rdmsr
     fault wrmsr
 end_fixtures
 
-; What they tell is never the same again.
+; Each execution of these gives other values.
 fixtures clock
     try rdtsc
     try rdtscp
@@ -194,7 +195,8 @@ fixtures random
 end_fixtures
 
 ; ---- a program that steps itself: vary_stepping ----------------------------------------
-; Neither sti nor pause: QEMU forgets the trap behind them.
+; This group has neither sti nor pause, because QEMU loses the
+; single-step trap after them.
 
 fixtures stepping
     try nop

@@ -1,4 +1,4 @@
-/* test_fixtures.c - every table of fixtures, each tried on a family of images. */
+/* test_fixtures.c - tries every table of fixtures on a family of images. */
 #include "tests/conformance/tier.h"
 #include "tests/kernel/ktest.h"
 
@@ -10,8 +10,9 @@
 #define DX BIT(INSN_DX)
 #define R8 BIT(INSN_R8)
 
-/* Test, table, family of images, and what else is said of the group: the registers that are
- * never the same, or that it allows no post-handler.
+/* CONFORMS - define a test that tries @table on the images of @family. Further arguments
+ * set other fields of struct group: registers that differ from run to run, or that no
+ * post-handler is allowed.
  */
 #define CONFORMS(test, table, family, ...)                                               \
     FIXTURES(table);                                                                     \

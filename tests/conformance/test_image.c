@@ -1,5 +1,5 @@
-/* test_image.c - the whole image, instruction by instruction: how much of it can carry a
- * probe, and that nothing of it uses memory below its stack pointer.
+/* test_image.c - all instructions of the image: how many of them can carry a probe, and
+ * that no instruction uses memory below the stack pointer.
  */
 #include "kernel/debug/ksyms.h"
 #include "kernel/mm/heap.h"
@@ -12,7 +12,9 @@
 #define FIXTURES_PREFIX "fixture_code_"
 #define ACCEPTED_PER_10000 9999
 
-/* Not the fixtures: they would be most of what is counted. */
+/* function_get - get the function of symbol @i. Fixtures are left out, since they would
+ * be most of the refused instructions.
+ */
 static bool function_get(size_t i, struct plat_symbol *function)
 {
     struct ksym sym;

@@ -1,4 +1,6 @@
-/* test_page.c - instructions at the edge of a page: of text, and of what they work on. */
+/* test_page.c - instructions at the edge of a page of text, and at the edge of a page of
+ * the memory that they access.
+ */
 #include "kernel/base/bits.h"
 #include "kernel/cpu/percpu.h"
 #include "kernel/mm/frame.h"
@@ -36,8 +38,8 @@ KTEST(conformance, h25_text_at_the_end_of_a_page)
 
 /* ---- memory that is mapped when it is needed ---- */
 
-#define LATE_COUNT 300 /* bytes that are moved, */
-#define LATE_FIRST 100 /* of which so many lie in the page that is there */
+#define LATE_COUNT 300 /* bytes that are moved */
+#define LATE_FIRST 100 /* the first of them, which go to the page that is mapped */
 
 static struct {
     uintptr_t start;
@@ -67,7 +69,9 @@ static void count_post(struct kprobe *p, struct pt_regs *regs, unsigned long fla
     late.post++;
 }
 
-/* move_late - rep movsb into a page that is not there yet. */
+/* move_late - run a rep movsb whose target is partly on a page that is not yet mapped;
+ * the fault handler maps it.
+ */
 static void move_late(struct outcome *out)
 {
     struct setup setup = { 0 };

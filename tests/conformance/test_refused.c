@@ -1,5 +1,5 @@
-/* test_refused.c - what cannot carry a probe, each kind by its own rule; and what can,
- * though no machine here executes it.
+/* test_refused.c - instructions and places that cannot carry a probe, each refused by its
+ * rule; and instructions that can, although the test machine cannot execute them.
  */
 #include "kernel/base/err.h"
 #include "kernel/memmap.h"
@@ -47,7 +47,9 @@ KTEST(conformance, h05_h10_h11_h13_h20_h22_refused)
                  (unsigned long)refused);
 }
 
-/* The second of the pair, which the sample could not offer. */
+/* A sample has its probe on the first instruction only. So here is one for
+ * the hlt behind sti.
+ */
 KTEST(conformance, h10_h12_hlt_behind_sti)
 {
     static const uint8_t sti_hlt[] = { 0xfb, 0xf4 };
@@ -65,7 +67,8 @@ KTEST(conformance, h10_h12_hlt_behind_sti)
     refusal_withdraw();
 }
 
-/* An int3 that the build has put there, unlike the sample, which is written into text. */
+/* This int3 was compiled into the text. That of the sample is written to the text later.
+ */
 long built_int3(void);
 __asm__(".pushsection .text\n"
         ".globl built_int3\n"
@@ -86,7 +89,9 @@ KTEST(conformance, h13_an_int3_of_the_program)
                  "is refused by %s", probe_reason_name(why.reason));
 }
 
-/* BUG() and the like: the instruction behind one may carry a probe. */
+/* This ud2 stands for those of BUG() and others: the instruction behind it
+ * may carry a probe.
+ */
 long behind_a_trap(long a);
 __asm__(".pushsection .text\n"
         ".globl behind_a_trap\n"

@@ -1,6 +1,6 @@
-/* test_table.c - what all the other tests of this folder have shown: the table of classes
- * and tiers, the classes that were not tried, and how much of the kernel can be probed.
- * Linked behind them, and so run last.
+/* test_table.c - prints what the other tests of this folder have found: the table of
+ * classes and tiers, and the kinds of instructions that were not tried. This file is
+ * linked behind the others, so its tests run last.
  */
 #include "kernel/base/compiler.h"
 #include "kernel/debug/ksyms.h"
@@ -13,7 +13,7 @@
 
 #include <string.h>
 
-/* ---- what the samples of refused.asm are ---- */
+/* ---- the classes of the samples of refused.asm ---- */
 
 static struct {
     bool classes[INSN_CLASS_COUNT], kinds[INSN_KIND_COUNT], ops[256], forms[256];
@@ -51,7 +51,7 @@ static bool anything_ran(void)
 /* ---- the table ----
  *
  *   conformance CLASS TIER same
- *   conformance CLASS copy same              not executed here, but its copies are right
+ *   conformance CLASS copy same              never executed, but the copies are right
  *   conformance CLASS/KIND all refused: RULE
  *   conformance CLASS/KIND some refused: RULE      only in some forms
  */
@@ -122,7 +122,7 @@ KTEST(conformance, table_of_classes_and_tiers)
     ktest_report(!different, "no cell differs");
 }
 
-/* ---- what is not in it ---- */
+/* ---- what the table lacks ---- */
 
 #define NAME_OF(name, ...) #name,
 static const char *const op_names[] = { OPCODE_OPS(NAME_OF) };

@@ -1,6 +1,7 @@
 /* tier.c - the oracle of tier.h.
  *
- * Everything runs on one CPU: some registers and some memory differ from CPU to CPU.
+ * All runs of a group are on one CPU, because registers and memory of the processor
+ * differ from CPU to CPU.
  */
 #include "tests/conformance/tier.h"
 
@@ -24,21 +25,21 @@
 
 static struct {
     enum cell cells[INSN_CLASS_COUNT][TIERS];
-    unsigned refused[PROBE_REASON_COUNT]; /* as jumps, alone as well */
+    unsigned refused[PROBE_REASON_COUNT]; /* probes that alone were no jump, either */
     bool classes[INSN_CLASS_COUNT], kinds[INSN_KIND_COUNT], ops[256], forms[256];
 } tried;
 
 /* A group while it is being tried. */
 struct trial {
     const struct group *group;
-    enum optimize_method method; /* how probes become jumps now, if they do */
+    enum optimize_method method; /* how probes become jumps at present */
     size_t rows, members;
     struct insn *insns;    /* of each row */
     struct kprobe *probes; /* of each row */
     struct kprobe **pointers;
-    bool *left;               /* of each row: it is no jump together with the others */
-    struct outcome *unprobed; /* members of the first row, of the second, ... */
-    const struct fixture *complained; /* the last one that was complained of */
+    bool *left;               /* of each row: among probes on all rows it is no jump */
+    struct outcome *unprobed; /* of the members of the first row, of the second, ... */
+    const struct fixture *complained; /* the last one with a complaint */
     unsigned complaints, lines, refused, untried;
     uint64_t runs, missed;
 };
@@ -66,7 +67,7 @@ static struct outcome *unprobed_of(struct trial *t, size_t row, unsigned member)
     return &t->unprobed[row * t->members + member];
 }
 
-/* ---- is it the same? ---- */
+/* ---- comparing ---- */
 
 static bool is_by_jump(const struct trial *t)
 {
@@ -82,8 +83,9 @@ static enum tier tier_of(const struct trial *t, size_t row, const struct pass *p
     return t->probes[row].site->way == WAY_EMULATE ? TIER_EMULATE : pass->tier;
 }
 
-/* ran_as_it_should - has the engine run it once more than @before in the way that the site
- * has, or, by a jump, without a trap? A program that steps itself is trapped there, too.
+/* ran_as_it_should - has the engine run the instruction once since @before, in the way of
+ * @site? If the probe is a jump, no way of a trap may be counted, unless the program
+ * steps itself: then a jump ends in a trap, too.
  */
 static bool ran_as_it_should(const struct trial *t, const struct site *site,
                              const struct setup *setup, const uint64_t before[WAYS])
@@ -141,8 +143,9 @@ static void complain(struct trial *t, size_t row, unsigned member,
     ktest_note("%s, member %u, %s: %s", f->text, member, pass->name, what);
 }
 
-/* is_beyond_qemu - QEMU 7.2 takes the flags that CMPXCHG8B leaves alone from where its block
- * of code began: a counter in front of the copy has changed them and put them back.
+/* is_beyond_qemu - is it a case that QEMU 7.2 emulates wrongly? CMPXCHG8B leaves most
+ * flags as they are, but QEMU takes them from the start of its block of translated code.
+ * A counter in front of the copy changes the flags there and restores them.
  */
 static bool is_beyond_qemu(const struct trial *t, size_t row, const struct pass *pass)
 {
@@ -161,7 +164,7 @@ static void row_compare(struct trial *t, size_t row, const struct pass *pass)
         return;
     }
     if (tier == TIER_EMULATE && pass->engine == STEP_TF)
-        return; /* nothing is stepped: it is the pass before again */
+        return; /* nothing is stepped, so this is the same as the pass before */
     if (!copy_is_same(t->probes[row].site, &t->insns[row]))
         complain(t, row, 0, pass, "its copy is another instruction");
     for (unsigned member = 0; member < t->members; member++) {
@@ -180,7 +183,9 @@ static void row_compare(struct trial *t, size_t row, const struct pass *pass)
 
 /* ---- the passes ---- */
 
-/* arm - probes on @count rows from @first on, which are jumps then where they can be. */
+/* arm - register probes on @count rows from @first on, and let them become
+ * jumps if they can.
+ */
 static bool arm(struct trial *t, const struct pass *pass, size_t first, size_t count)
 {
     struct probe_reject why;
@@ -227,7 +232,8 @@ static void run_together(struct trial *t, const struct pass *pass)
     disarm(t, 0, t->rows);
 }
 
-/* refuse - a row is no jump. Of the reasons for that only those in the list are good ones. */
+/* refuse - count a row that is no jump, and complain unless refused.tsv has the reason.
+ */
 static void refuse(struct trial *t, size_t row, const struct pass *pass)
 {
     enum probe_reason why = (enum probe_reason)jump_site(t->probes[row].site)->jump_why;
@@ -238,7 +244,9 @@ static void refuse(struct trial *t, size_t row, const struct pass *pass)
         complain(t, row, 0, pass, probe_reason_name(why));
 }
 
-/* run_alone - what is in the way of a jump may be a neighbour's. */
+/* run_alone - run a row with a probe on this row only. Among probes on all rows it was no
+ * jump, but the reason may have been a jump of a neighbour.
+ */
 static void run_alone(struct trial *t, size_t row, const struct pass *pass)
 {
     if (!arm(t, pass, row, 1))
@@ -343,7 +351,9 @@ static bool wants_vectors(const struct group *group)
     return setup.vectors;
 }
 
-/* is_for - how regions fare when handlers interfere takes a while, and is the same code. */
+/* is_for - shall @pass be run? Regions with handlers that change the program are left out
+ * of a usual run: they take long, and their code is that of puns.
+ */
 static bool is_for(const struct trial *t, const struct pass *pass)
 {
     if (pass->post && t->group->no_post)
@@ -402,7 +412,7 @@ void tier_test(const struct group *group)
     thread_set_affinity(cpus);
 }
 
-/* ---- what came of it ---- */
+/* ---- results ---- */
 
 enum cell tier_cell(enum insn_class class, enum tier tier)
 {

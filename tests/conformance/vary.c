@@ -14,8 +14,8 @@
 #define CR4_DE BIT(3)
 #define DR6_NOTHING 0xffff0ff0u
 #define DR7_NOTHING 0x400u
-#define DR7_WRITE_0 BIT(16) /* what breakpoint 0 would look for, were it enabled */
-#define MSR_KERNEL_GS_BASE 0xc0000102u /* means nothing without user mode */
+#define DR7_WRITE_0 BIT(16) /* the condition of breakpoint 0, which is not enabled */
+#define MSR_KERNEL_GS_BASE 0xc0000102u /* not used by a kernel without user mode */
 #define NOWHERE UINT64_C(0x10)
 #define NOT_CANONICAL UINT64_C(0x8000000000000010)
 
@@ -39,7 +39,7 @@ static unsigned long place(unsigned off)
     return (unsigned long)fixture_memory + off;
 }
 
-/* regs_set - the fifteen registers, in the order of the image. */
+/* regs_set - set the fifteen general registers, in the order of the image. */
 static void regs_set(struct image *image,
                      unsigned long (*value)(unsigned reg, unsigned i), unsigned i)
 {
@@ -51,7 +51,9 @@ static void regs_set(struct image *image,
 
 /* ---- flags ---- */
 
-/* The first ones by hand, then random ones; IF as often on as off, and never TF. */
+/* some_flags - return flags number @i: the first are chosen, the others random. IF is set
+ * in about half of them, TF in none.
+ */
 static unsigned long some_flags(unsigned i)
 {
     static const unsigned long chosen[] = {
@@ -254,7 +256,7 @@ bool vary_targets(struct setup *setup, unsigned i)
     bool is_one = vary_regs(setup, i, 8, target_of);
 
     setup->word = (uint64_t)exit_taken;
-    setup->image.sp = fixture_sp(i % 2); /* unaligned, its words would be others */
+    setup->image.sp = fixture_sp(i % 2); /* aligned, so that each word is exit_taken */
     return is_one;
 }
 

@@ -1,5 +1,6 @@
-; vector.asm - fixtures: x87, MMX, SSE, AVX, and what most processors do not have. Tried by
-; vary_vectors, with fix-ups for where an instruction does not exist.
+; vector.asm - fixtures of x87, MMX, SSE and AVX, and of extensions that most processors
+; lack. Tried by vary_vectors. They have fix-ups, since an instruction that the processor
+; lacks raises #UD.
 
 %include "tests/conformance/fixture.inc"
 
@@ -136,7 +137,7 @@ fixtures avx
     fault vaesenc xmm1, xmm2, xmm3
 end_fixtures
 
-; QEMU's processor does not have these: #UD in every tier, with the fix-up.
+; QEMU's processor lacks these: they raise #UD in every tier, and go on at the fix-up.
 fixtures avx512
     fault vaddps zmm0, zmm1, zmm2
     fault vmovdqu64 zmm3, [rbx]

@@ -1,7 +1,7 @@
-/* vectors.c - x87 and vector registers for fixtures.
+/* vectors.c - switches x87 and vector registers on for fixtures, loads and hashes them.
  *
- * Nothing else uses them, so they need not be saved. Only control registers change, and
- * what one CPU's threads do meanwhile does not depend on those bits.
+ * The kernel does not use these registers, so they need not be saved. Control registers
+ * are changed on this CPU; its other threads do not depend on the changed bits.
  * Source: SDM vol. 1, "XSAVE Area"; vol. 3A, "Control Registers".
  */
 #include "tests/conformance/vectors.h"
@@ -27,8 +27,8 @@
 #define CPUID1_ECX_XSAVE BIT(26)
 #define CPUID1_ECX_AVX BIT(28)
 
-/* The standard form: x87 and SSE as of FXSAVE, 64 bytes of header, the upper halves of the
- * ymm registers.
+/* The standard form of the XSAVE area: x87 and SSE registers as FXSAVE stores them, 64
+ * bytes of header, and the upper halves of the ymm registers.
  */
 struct area {
     uint16_t fcw, fsw;
@@ -74,7 +74,9 @@ void vectors_off(void)
     write_cr0(cr0);
 }
 
-/* Small floating-point numbers, so that arithmetic on them means something: 1.5, 2.5, ... */
+/* area_fill - fill the registers, so that most of them are small floating-point numbers:
+ * then arithmetic on them has useful results.
+ */
 static void area_fill(void)
 {
     static const uint16_t extended[5] = { 0, 0, 0, 0xc000, 0x3fff };
@@ -109,7 +111,7 @@ uint64_t vectors_sum(void)
     memset(&area, 0, sizeof(area));
     __asm__ volatile("xsave64 %0" : "+m"(area) : "a"(components), "d"(0));
     area.fop = 0;
-    area.fip = area.fdp = 0; /* an x87 instruction leaves its address: that of the copy */
+    area.fip = area.fdp = 0; /* addresses of the last x87 instruction: those of a copy */
     for (unsigned i = 0; i < sizeof(area) / 8; i++)
         sum = (sum ^ words[i]) * UINT64_C(0x100000001b3);
     return sum;

@@ -1,18 +1,20 @@
-/* vectors.h - x87 and vector registers, which the kernel itself never touches: switched on
- * for the fixtures that need them, on the calling CPU, and off again.
+/* vectors.h - x87 and vector registers, which the kernel itself does not use. They are
+ * switched on, on the calling CPU, for the fixtures that need them, and off after these.
  */
 #pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
 
-/* vectors_on, vectors_off - Context: thread on a CPU that it stays on.
- * Return: false where the CPU has no XSAVE.
+/* vectors_on - switch the registers on. Return: false when the CPU has no XSAVE.
+ * vectors_off - switch them off.
+ * Context: thread on a CPU that it stays on.
  */
 bool vectors_on(void);
 void vectors_off(void);
 
-/* vectors_load - every register gets a value of its own. vectors_sum - of all of them.
+/* vectors_load - load a value into each register.
+ * vectors_sum - return a hash of all of them.
  * Context: between vectors_on() and vectors_off().
  */
 void vectors_load(void);

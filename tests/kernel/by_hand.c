@@ -1,4 +1,6 @@
-/* by_hand.c - the int3 stays in front while the bytes behind it change, as anywhere. */
+/* by_hand.c - writes the jumps of by_hand.h, and takes them out. While the other bytes of
+ * a jump are changed, its first byte is an int3, as in the engine.
+ */
 #include "tests/kernel/by_hand.h"
 
 #include "probes/core/life.h"

@@ -1,17 +1,20 @@
-/* by_hand.h - jumps to detours that the test alone makes, without the optimizer. */
+/* by_hand.h - lets a test write jumps to detours itself, without the optimizer. */
 #pragma once
 
 #include "probes/kprobe.h"
 
-/* by_hand_begin - until the end of this test the optimizer makes no jumps. It is called
- * before probes are registered: some milliseconds later the optimizer would change the same
- * bytes.
- * by_hand_jump - let the int3 of @p, armed at an instruction of five bytes or more, become
- * a jump to its detour; a direct call stays one. Return: false when there is no detour.
- * by_hand_int3 - and back.
- * with_jump - begin, and register @p at the entry of @fn, a NOP of five bytes, as a jump.
- * Return: false, and that is a failure of the test.
- * without_jump - and take it out again.
+/* by_hand_begin - switch the optimizer off until the end of the running test. Call it
+ * before probes are registered: a few milliseconds after that the optimizer would change
+ * the same bytes.
+ * by_hand_jump - replace the int3 of @p by a jump to its detour. @p is armed
+ * at an instruction of five bytes or more. If this is a direct call, then the
+ * jump is a call, too.
+ * Return: false when there is no detour.
+ * by_hand_int3 - replace the jump of @p by the int3.
+ * with_jump - call by_hand_begin(), register @p at the entry of @fn, and call
+ * by_hand_jump(). @fn begins with a NOP of five bytes. Return: false, after a
+ * failure was reported.
+ * without_jump - undo with_jump(), but for by_hand_begin().
  * Context: thread. Nothing else changes @p meanwhile.
  */
 void by_hand_begin(void);

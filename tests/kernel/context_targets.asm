@@ -1,14 +1,14 @@
-; context_targets.asm - what test_context.c and test_slots.c probe: states and places that C
-; cannot make.
+; context_targets.asm - functions that test_context.c and test_slots.c probe, which cannot
+; be written in C.
 
 %include "kernel/base/proc.inc"
 %include "kernel/mm/extable.inc"
 
 section .text
 
-; unsigned long flags_around(unsigned long flags): with these flags, execute the instruction
-; at flags_around_nop.
-; Out: the flags behind it; the caller's own are restored
+; unsigned long flags_around(unsigned long flags): execute the instruction at
+; flags_around_nop with @flags. The flags of the caller are restored.
+; Out: the flags after this instruction
 proc flags_around
     pushfq
     push rdi
@@ -22,8 +22,8 @@ flags_around_nop:
     ret
 endproc flags_around
 
-; void fill_slowly(void *to, size_t len): one instruction at fill_slowly_rep that takes long
-; and can be interrupted in its midst.
+; void fill_slowly(void *to, size_t len): fill @len bytes by the one instruction at
+; fill_slowly_rep, which takes long and can be interrupted in the middle.
 proc fill_slowly
     mov rcx, rsi
     mov eax, 0x5a
@@ -33,8 +33,9 @@ fill_slowly_rep:
     ret
 endproc fill_slowly
 
-; bool load_not_canonical(void): a load from an address that is not canonical, which is a #GP.
-; Out: true when it has been fixed up
+; bool load_not_canonical(void): load from an address that is not
+; canonical, which raises #GP.
+; Out: true when the #GP was fixed up
 proc load_not_canonical
     mov rax, 0x8000000000000000
 global load_not_canonical_load

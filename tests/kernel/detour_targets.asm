@@ -1,12 +1,13 @@
-; detour_targets.asm - functions whose first instruction, the probed one, is long enough for a
-; jump, and what calls them with chosen registers.
+; detour_targets.asm - functions to be probed at an instruction that is long enough for a
+; jump, and functions that call them with chosen registers.
 
 %include "kernel/base/proc.inc"
 %include "kernel/base/registers.inc"
 %include "kernel/mm/extable.inc"
 
-; TARGET name[, label]: a row of the table, struct detour_target; the code follows, the probed
-; instruction at its start or at label.
+; TARGET name[, label]: make a row of the table, struct detour_target, and begin
+; the function @name. The probed instruction is the first of the function, or
+; the one at @label.
 %macro TARGET 1-2
     [section .rodata.detour_targets]
     dq %1, %1 %+ %2, %%name
@@ -23,12 +24,12 @@ detour_targets:
 
 section .text
 
-TARGET detour_add               ; flags are dead before it
+TARGET detour_add               ; it writes all status flags: a detour may change them
     add rcx, 0x12345678
     ret
 endproc detour_add
 
-TARGET detour_adc               ; and live
+TARGET detour_adc               ; it reads CF: a detour must keep the status flags
     adc rcx, 0x12345678
     ret
 endproc detour_adc
@@ -92,7 +93,7 @@ TARGET detour_call_rel
     call .callee
     ret
 .callee:
-    mov rax, [rsp]              ; its return address: as ever
+    mov rax, [rsp]              ; the return address must be that without a probe
     add rdx, 1
     ret
 endproc detour_call_rel
@@ -129,7 +130,7 @@ TARGET detour_sti
     ret
 endproc detour_sti
 
-TARGET detour_sti_call          ; on the image together with it
+TARGET detour_sti_call          ; sti and the call are both done to the image
     db 0x3e, 0x3e, 0x3e, 0x3e
     sti
     call .callee
@@ -184,7 +185,7 @@ TARGET detour_rep
     ret
 endproc detour_rep
 
-TARGET detour_fault             ; ends in its fix-up, with the ip that the fault had
+TARGET detour_fault             ; it faults, and continues at .fixed
     mov rax, [r14 + 0x12345678]
     ret
 .fixed:
@@ -196,7 +197,8 @@ endproc detour_fault
 section .rodata.detour_targets
 detour_targets_end:
 
-; struct detour_run { uint64_t regs[15], flags; void (*fn)(void); }, regs as in struct pt_regs
+; struct detour_run { uint64_t regs[15], flags; void (*fn)(void); }; the order of regs is
+; that of struct pt_regs
 
 section .bss
 current: resq 1
@@ -204,8 +206,9 @@ own_sp: resq 1
 
 section .text
 
-; void detour_run(struct detour_run *run): call run->fn with these registers and flags, and
-; leave in *run what they are behind it. Runs on one CPU, with preemption off.
+; void detour_run(struct detour_run *run): call run->fn with the registers and flags of
+; *run, then store the registers and flags to *run. Only one CPU may be in here;
+; preemption is off.
 proc detour_run
     push rbp
     mov rbp, rsp
@@ -246,8 +249,10 @@ proc detour_run
     ret
 endproc detour_run
 
-; long detour_before_X(long x): a jump at detour_before_X_at is only possible if the short
-; branch behind it, whose displacement of 0 would be its upper byte, is one as well.
+; long detour_before_X(long x): return x + 1. A jump at detour_before_X_at, a NOP of one
+; byte, reads the bytes behind it as its displacement. The most significant byte of this
+; is the displacement of the short branch, which is 0. So the jump leads to a usable
+; address only if the branch is evicted, that is, becomes a jump as well.
 %macro BEFORE 2+
 proc detour_before_%1
     mov ecx, 2
@@ -267,7 +272,7 @@ BEFORE jcc, jz short .on
 BEFORE loop, loop .on
 BEFORE jrcxz, jrcxz .on
 
-; long detour_stepped(long x, long (*fn)(long)): call fn with TF set.
+; long detour_stepped(long x, long (*fn)(long)): return fn(x), called with TF set.
 proc detour_stepped
     pushfq
     or qword [rsp], 0x100

@@ -1,4 +1,4 @@
-/* each_cpu.c - one thread per CPU, for tests of what CPUs share. */
+/* each_cpu.c - starts one thread on each CPU. */
 #include "tests/kernel/each_cpu.h"
 
 #include "kernel/cpu/percpu.h"
@@ -9,10 +9,12 @@ struct run {
     int (*fn)(void *arg);
     void *arg;
     unsigned arrived; /* threads that are on their CPU */
-    bool go;          /* all are */
+    bool go;          /* all threads are on their CPU */
 };
 
-/* Threads that are short would otherwise be over before the next one is made. */
+/* Each thread waits here until all of them exist. Otherwise a short @fn could end on one
+ * CPU before the thread of the next CPU is made.
+ */
 static int start_together(void *arg)
 {
     struct run *run = arg;

@@ -1,4 +1,4 @@
-/* hits.c - calls of a function counted by a probe on its entry. One at a time. */
+/* hits.c - counts the calls of a function, by a probe on its entry. */
 #include "tests/kernel/hits.h"
 
 #include "probes/kprobe.h"

@@ -1,4 +1,4 @@
-/* jumps.c - the switch, and what it was. */
+/* jumps.c - sets the method of the optimizer, and remembers the one before. */
 #include "tests/kernel/jumps.h"
 
 static enum optimize_method before;

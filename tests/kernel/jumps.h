@@ -1,8 +1,13 @@
-/* jumps.h - jumps for a test: kernel tests run without them unless they ask. */
+/* jumps.h - lets probes become jumps during one test. Kernel tests are booted with
+ * kprobes-jump=off, so otherwise all probes are breakpoints.
+ */
 #pragma once
 
 #include "probes/jump/optimize.h"
 
-/* jumps_by - from here on by @method, until jumps_as_before(). Context: thread. */
+/* jumps_by - make jumps by @method from now on; OPTIMIZE_OFF: make none.
+ * jumps_as_before - set the method that was used before the first jumps_by().
+ * Context: thread.
+ */
 void jumps_by(enum optimize_method method);
 void jumps_as_before(void);

@@ -1,4 +1,4 @@
-/* ktest.c - chooses tests, runs them, prints KTAP to the log's sink. */
+/* ktest.c - chooses the kernel tests, runs them, and prints the results as KTAP. */
 #include "tests/kernel/ktest.h"
 
 #include "kernel/base/boot_info.h"
@@ -17,7 +17,7 @@ static unsigned facts, failures; /* of the running test */
 static uint64_t random_state;
 static void (*sink)(const char *text, size_t len);
 static void (*at_end)(void);   /* of the running test */
-static const char *words = ""; /* of the boot loader */
+static const char *words = ""; /* the boot arguments */
 
 void ktest_set_sink(void (*fn)(const char *text, size_t len))
 {
@@ -118,7 +118,9 @@ uint64_t ktest_rounds(uint64_t usual, uint64_t when_long)
     return ktest_count(fewer ? fewer : 1, when_long);
 }
 
-/* word_names - is @word (not NUL-terminated) "all", the subject, or "subject.name"? */
+/* word_names - does @word (@len bytes, not NUL-terminated) name @t? It does if it is
+ * "all", the subject of @t, or "subject.name".
+ */
 static bool word_names(const char *word, size_t len, const struct ktest *t)
 {
     size_t subject_len = strlen(t->subject);
@@ -156,9 +158,10 @@ static void flush_tlb(void *unused)
     write_cr3(read_cr3());
 }
 
-/* An emulator's TLB grows with what is used, to millions of entries, and it goes through all
- * of them when code is executed that has just been written. When it is flushed it is made
- * smaller, if less was used of late. So no test is slow because of the one before.
+/* The TLB of an emulator grows with the number of pages that are used, to millions of
+ * entries. The emulator searches all of them when it executes code that has just been
+ * written. A flush makes the TLB smaller if fewer entries were used lately. So each test
+ * begins with a flush: then a test is not slow because of the test before it.
  */
 static bool run_one(const struct ktest *t, unsigned number)
 {

@@ -8,9 +8,9 @@
  *     }
  *
  * Each test is one KTAP subtest with a line per fact. `tests=all`, `tests=frame,heap` or
- * `tests=frame.freed_frames_are_handed_out_again` select, and a word with a minus in front of
- * it leaves out what it names: `tests=all,-heap`. The machine is switched off afterwards with
- * the verdict as QEMU's exit status.
+ * `tests=frame.freed_frames_are_handed_out_again` select tests, and a name with a minus
+ * in front of it leaves tests out: `tests=all,-heap`. After the last test the machine is
+ * switched off; QEMU's exit status says whether all tests have passed.
  */
 #pragma once
 
@@ -23,7 +23,7 @@
 struct ktest {
     const char *subject, *name;
     void (*run)(void);
-    bool is_alone; /* only when it is named in full */
+    bool is_alone; /* runs only if tests= has its full name, SUBJECT.NAME */
 };
 
 #define KTEST_ROW(subject, name, is_alone)                                               \
@@ -34,45 +34,55 @@ struct ktest {
 
 #define KTEST(subject, name) KTEST_ROW(subject, name, false)
 
-/* KTEST_FATAL - one that ends in a panic, whose report is the fact: runs only when it is
- * named in full. tests/session/test_fatal.py reads what it says.
+/* KTEST_FATAL - define a test that ends in a panic. It runs only if tests= has its full
+ * name. It reports no fact: tests/session/test_fatal.py checks what the panic prints.
  */
 #define KTEST_FATAL(subject, name) KTEST_ROW(subject, name, true)
 
-/* KTEST_ALONE - one that takes boot words of its own, and as long as these say. */
+/* KTEST_ALONE - define a test that has boot words of its own, which say how long it runs.
+ * It runs only if tests= has its full name.
+ */
 #define KTEST_ALONE(subject, name) KTEST_ROW(subject, name, true)
 
-/* ktest_report - one fact of the running test, in words. Context: thread. */
+/* ktest_report - print a fact of the running test, and whether it holds. If it does not,
+ * the test has failed. @fmt: the fact, in words. Context: thread.
+ */
 void ktest_report(bool holds, const char *fmt, ...) PRINTF(2, 3);
-/* ktest_skip - a fact that cannot be looked at here, and why. */
+/* ktest_skip - print a fact that cannot be checked on this machine, and why. */
 void ktest_skip(const char *fmt, ...) PRINTF(1, 2);
-/* ktest_note - a comment line. */
+/* ktest_note - print a comment line. */
 void ktest_note(const char *fmt, ...) PRINTF(1, 2);
-/* ktest_random - a reproducible stream; boot word seed=N gives back a printed seed. */
+/* ktest_random - return the next random number. The numbers depend only on the seed,
+ * which ktest_run() prints; the boot word seed=N sets it.
+ */
 uint64_t ktest_random(void);
 
-/* ktest_count - how often to do what is repeated: @usual, or @when_long with the boot word
- * `long`.
+/* ktest_count - return how often to repeat something: @when_long with the boot word
+ * `long`, else @usual.
  */
 uint64_t ktest_count(uint64_t usual, uint64_t when_long);
-/* ktest_rounds - the same for what all CPUs take part in: @usual on up to two, and fewer on
- * more, as each round takes longer.
+/* ktest_rounds - return how many rounds to do in which all CPUs take part: @when_long
+ * with the boot word `long`, else @usual on one or two CPUs, and fewer on more CPUs,
+ * because there each round takes longer.
  */
 uint64_t ktest_rounds(uint64_t usual, uint64_t when_long);
-/* ktest_at_end - @fn is called when the running test has returned; one function at most.
- * Context: thread.
+/* ktest_at_end - let @fn be called after the running test has returned. A test can have
+ * one such function. Context: thread.
  */
 void ktest_at_end(void (*fn)(void));
-/* ktest_set_words - the boot arguments. Context: boot.
- * ktest_word - what one of them says, as boot_option(). Context: thread.
+/* ktest_set_words - set the boot arguments. @cmdline must stay valid. Context: boot.
+ * ktest_word - look up the boot argument @key, as boot_option() does. Context: thread.
  */
 void ktest_set_words(const char *cmdline);
 bool ktest_word(const char *key, char *out, size_t len);
 
-/* ktest_set_sink - where the KTAP lines go. Context: boot. */
+/* ktest_set_sink - set the function that gets the KTAP lines. Context: boot. */
 void ktest_set_sink(void (*fn)(const char *text, size_t len));
 
-/* ktest_run - run what @selection names, print KTAP, return the number of failed tests.
- * @selection: a comma list, as above   @seed: 0 chooses one
+/* ktest_run - run the tests that @selection names, and print KTAP.
+ * @selection: names separated by commas, as in the boot word tests=, see above
+ * @seed:      of ktest_random(); 0: choose a seed
+ *
+ * Return: the number of tests that failed; 1 if @selection names no test.
  */
 int ktest_run(const char *selection, uint64_t seed);

@@ -1,10 +1,12 @@
-; link_targets.asm - a row of long instructions, whose jumps have room of their own.
+; link_targets.asm - a function of six long instructions: each is long enough for a jump
+; that reads no byte of the next instruction.
 
 %include "kernel/base/proc.inc"
 
 section .text
 
-; uint64_t link_row(uint64_t x): 3 * (x + 8) + 21, and where its instructions are
+; uint64_t link_row(uint64_t x): return 3 * (x + 8) + 21. link_row_addrs has the addresses
+; of its instructions.
 proc link_row
     lea rax, [rdi + 0x12345678]
 .second:

@@ -1,4 +1,4 @@
-/* loaded.c - modules for kernel tests. */
+/* loaded.c - loads and unloads modules, and reaches what is in them. */
 #include "tests/kernel/loaded.h"
 
 #include "kernel/debug/ksyms.h"

@@ -1,5 +1,6 @@
-/* loaded.h - modules for kernel tests: the objects of tests/kernel/modules/, as files inside
- * of the image, and what is in them when they are loaded.
+/* loaded.h - modules for kernel tests: the image contains the objects of
+ * tests/kernel/modules/ as files, and these functions load them, call their functions and
+ * read their variables.
  */
 #pragma once
 
@@ -23,21 +24,25 @@ FILE_OF(refuses);
 FILE_OF(user);
 FILE_OF(watcher);
 
-extern long guest_total; /* the sum of guest_calls, when it has gone */
-extern bool guest_holds; /* guest_sleeper() stays, though its module is told to go */
-extern char loaded_why[MODULE_WHY_MAX]; /* of the last call that has failed */
+extern long guest_total; /* the destructor of guest.c adds guest_calls to it */
+extern bool guest_holds; /* guest_sleeper() does not return at an unload */
+extern char loaded_why[MODULE_WHY_MAX]; /* why the last call has failed */
 
-/* LOAD - as module_load(), by its name alone. */
+/* LOAD - load the module @name by module_load(), whose result it returns. */
 #define LOAD(name)                                                                       \
     module_load(#name, module_##name, (size_t)(module_##name##_end - module_##name),     \
                 loaded_why)
 
-/* load_guest, unload - a failure is a line of the test's output. */
+/* load_guest - load guest.c. Return: as module_load().
+ * unload - unload the module @name. Return: as module_unload().
+ * Both print a failure as a line of the test's output.
+ */
 int load_guest(void);
 int unload(const char *name);
 
-/* of - the address of a symbol of a module, or 0. */
+/* of - return the address of a symbol of a module; 0: there is no such symbol. */
 uintptr_t of(const char *name);
-/* call - a function of a module. value - a variable of it. */
+/* call - call the function @name of a module. value - return the value of its variable.
+ */
 long call(const char *name, long a, long b);
 long value(const char *name);

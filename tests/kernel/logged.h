@@ -1,7 +1,7 @@
-/* logged.h - is it in the log? For kernel tests. */
+/* logged.h - counts lines of the log, for kernel tests. */
 #pragma once
 
-/* logged - lines of the log that contain @a and, behind it, @b. @b may be "".
- * Context: thread; not two at a time.
+/* logged - return how many lines of the log contain @a and, behind it, @b. @b may be "".
+ * Context: thread; only one thread at a time.
  */
 unsigned logged(const char *a, const char *b);

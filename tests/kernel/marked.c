@@ -1,4 +1,4 @@
-/* marked.c - functions with markers, and a function to connect to them. */
+/* marked.c - functions with markers, and a function that tests connect to these. */
 #include "tests/kernel/marked.h"
 
 #include "kernel/base/compiler.h"

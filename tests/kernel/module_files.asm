@@ -1,4 +1,5 @@
-; module_files.asm - the objects of tests/kernel/modules, as files for test_module.c.
+; module_files.asm - puts the objects of tests/kernel/modules into the image, as files
+; that loaded.h can load.
 
 %macro module_file 1
 global module_%1:data (module_%1.end - module_%1)

@@ -1,4 +1,6 @@
-/* nmi_send.c - one that comes while one is pending would be lost. */
+/* nmi_send.c - sends NMIs one by one: a CPU holds only one pending NMI, so an NMI that is
+ * sent while another one is pending would be lost.
+ */
 #include "tests/kernel/nmi_send.h"
 
 #include "kernel/cpu/instr.h"

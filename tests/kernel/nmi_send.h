@@ -1,9 +1,10 @@
-/* nmi_send.h - many NMIs to a CPU, each when the one before has been taken. */
+/* nmi_send.h - sends many NMIs to a CPU, each after the CPU has taken the one before. */
 #pragma once
 
 #include <stdint.h>
 
-/* nmi_send_many - @count NMIs to CPU @cpu, whose handler changes *@taken.
- * Gives up after minutes; what *@taken is then tells. Context: thread, interrupts on.
+/* nmi_send_many - send @count NMIs to CPU @cpu. The handler of these NMIs changes
+ * *@taken. After five minutes the function gives up; the caller sees that from *@taken.
+ * Context: thread, interrupts on.
  */
 void nmi_send_many(unsigned cpu, uint64_t count, const volatile uint64_t *taken);

@@ -1,4 +1,4 @@
-/* own_steps.c - a handler of #DB that notes where it came. */
+/* own_steps.c - handlers of #DB for a program that sets TF itself. */
 #include "tests/kernel/own_steps.h"
 
 #include "kernel/base/bits.h"
@@ -37,7 +37,7 @@ void own_steps_end(void)
     stepping = NULL;
 }
 
-/* ---- all that a processor executes ---- */
+/* ---- a handler in place of the engine's ---- */
 
 static void (*watching)(struct pt_regs *regs);
 static trap_direct_t engines;

@@ -1,4 +1,6 @@
-/* own_steps.h - where a program comes to that steps itself; it may carry probes. */
+/* own_steps.h - records the addresses of the single steps of a program that steps itself,
+ * which means that it has set TF. The program may carry probes.
+ */
 #pragma once
 
 #include <stdbool.h>
@@ -14,21 +16,23 @@ struct own_steps {
     size_t count;
 };
 
-/* own_steps_begin - from here on, traps that end a step go into @steps, which is emptied.
- * own_steps_end - they are no longer taken.
- * Context: thread; one at a time.
+/* own_steps_begin - empty @steps, and add the address of each single-step trap to
+ * it from now on. Traps that the engine hides from the program, inside of its own
+ * code, are not added.
+ * own_steps_end - stop adding.
+ * Context: thread; only one @steps at a time.
  */
 void own_steps_begin(struct own_steps *steps);
 void own_steps_end(void);
 
-/* own_steps_watch - from here on @see is called behind each instruction of a program that
- * steps itself, in place of the engine: behind those of detours and of the way back, too,
- * which own_steps_begin() hides. @see may change the image.
- * own_steps_unwatch - the traps are the engine's again.
- * Context: any; one at a time.
+/* own_steps_watch - let @see be called for each single-step trap from now on, and the
+ * engine for none. So @see is also called after each instruction of a detour and of the
+ * way back to the program. @see may change the image.
+ * own_steps_unwatch - give the traps back to the engine.
+ * Context: any; only one @see at a time.
  */
 void own_steps_watch(void (*see)(struct pt_regs *regs));
 void own_steps_unwatch(void);
 
-/* own_steps_same - the same places, and @more of them than that? */
+/* own_steps_same - are the addresses in @a and @b the same, and more than @more? */
 bool own_steps_same(const struct own_steps *a, const struct own_steps *b, size_t more);

@@ -1,4 +1,5 @@
-/* passers.c - a thread on each CPU, and a thread that sends NMIs. */
+/* passers.c - a thread on each CPU that calls a function, and a thread that sends NMIs.
+ */
 #include "tests/kernel/passers.h"
 
 #include "kernel/base/compiler.h"

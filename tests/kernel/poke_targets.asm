@@ -1,11 +1,12 @@
-; poke_targets.asm - what tests change while it runs.
+; poke_targets.asm - functions whose text is changed by tests while CPUs execute it.
 
 %include "kernel/base/proc.inc"
 
 section .text.poke_targets progbits alloc exec nowrite align=4096
 
-; uint32_t poke_target_N(void): one instruction of five bytes, of which any mixture of two
-; shows itself, and a return.
+; uint32_t poke_target_N(void): one instruction of five bytes, and a return. Tests
+; exchange the instruction for a mov of 0x22222222. Any mixture of old and new bytes would
+; be seen in the returned word.
 %macro target 1
     global poke_target_%1:function (poke_target_%1.end - poke_target_%1)
 poke_target_%1:
@@ -14,8 +15,9 @@ poke_target_%1:
 .end:
 %endmacro
 
-; The first 64: at each offset of a cache line; the last of them with one byte on the first
-; page. The others across a page with two, three and four.
+; The first 64 targets begin at each offset in a cache line. The last of these has one
+; byte on the first page and four on the next. Three more targets have two, three and four
+; bytes in front of a page boundary.
 %assign n 0
 %rep 64
     times n * 65 - ($ - $$) db 0xcc
@@ -29,8 +31,8 @@ poke_target_%1:
 %endrep
 
 
-; int spin_inside(const bool *leave): stay in the middle of the first spin_inside_len bytes
-; until told to leave them.
+; int spin_inside(const bool *leave): loop inside of the first spin_inside_len bytes until
+; *leave is true.
 ; Out: 0
     align 64, db 0xcc
     global spin_inside:function (spin_inside.end - spin_inside)
@@ -47,8 +49,8 @@ spin_inside:
 global spin_inside_len
 spin_inside_len equ spin_inside.behind - spin_inside
 
-; void fill_long(void *to, size_t len): most of the time is spent between the first
-; instruction and the last of ten bytes, with no label there.
+; void fill_long(void *to, size_t len): fill @len bytes. The first ten bytes are three
+; instructions, with no label between them. Most of the time is spent at the third one.
     align 64, db 0xcc
     global fill_long:function (fill_long.end - fill_long)
 fill_long:
@@ -58,7 +60,8 @@ fill_long:
     ret
 .end:
 
-; uint64_t wide_target(void): an instruction that one store can change.
+; uint64_t wide_target(void): one instruction of eight bytes, aligned, so that one store
+; can change all of it.
     align 64, db 0xcc
     global wide_target:function (wide_target.end - wide_target)
 wide_target:
@@ -67,8 +70,9 @@ wide_target:
     ret
 .end:
 
-; bool flags_target(long a, long b): whether both are the same, once flags_target_writer has
-; become a nop. It writes all status flags between the comparison and what reads them.
+; bool flags_target(long a, long b): return a == b, if the instruction at
+; flags_target_writer was replaced by a NOP. As it is, this instruction writes all status
+; flags, between the comparison of a and b and the sete that reads ZF.
     align 64, db 0xcc
     global flags_target:function (flags_target.end - flags_target)
 flags_target:
@@ -87,7 +91,7 @@ flags_target_writer equ flags_target.writer
 
 section .rodata
 
-; const uintptr_t poke_targets[]: ends with 0.
+; const uintptr_t poke_targets[]: the addresses of the targets, then 0.
 global poke_targets:data (poke_targets.end - poke_targets)
     align 8, db 0
 poke_targets:

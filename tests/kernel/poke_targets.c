@@ -1,4 +1,5 @@
-/* poke_targets.c - instructions of five bytes to be changed, and threads that execute them.
+/* poke_targets.c - changes instructions of five bytes, and runs threads
+ * that execute them.
  */
 #include "tests/kernel/poke_targets.h"
 
@@ -85,7 +86,9 @@ void targets_poke_one(size_t i, const uint8_t *code)
     poke(&p, 1);
 }
 
-/* targets_poke_rounds - everything at once, there and back; then one by one. */
+/* Four batches in each round: all targets to the new code, one of them back to the old
+ * code and to the new code once more, and all targets back to the old code.
+ */
 void targets_poke_rounds(uint64_t rounds)
 {
     for (uint64_t n = 0; n < rounds; n++) {

@@ -1,13 +1,15 @@
-; region_targets.asm - code in which a thread can be parked between two instructions that one
-; jump would displace.
+; region_targets.asm - functions with regions: several short instructions that one
+; jump can displace. In one of them a thread can be stopped between two
+; instructions of the region.
 
 %include "kernel/base/proc.inc"
 
 section .text
 
-; size_t region_scan(const char *from, size_t len): how many bytes are 0, up to the first
-; that is not. The region at region_scan_at is nop, repe scasb, nop, nop: its second
-; instruction takes as long as there are bytes, and can be interrupted in its midst.
+; size_t region_scan(const char *from, size_t len): return how many bytes at @from are
+; 0, up to the first that is not. The region at region_scan_at is nop, repe scasb,
+; nop, nop. The time of its second instruction grows with @len, and it can be
+; interrupted in the middle.
 proc region_scan
     mov rcx, rsi
     xor eax, eax
@@ -25,8 +27,8 @@ region_scan_at:
     ret
 endproc region_scan
 
-; uint32_t region_mix(uint32_t x): three short instructions from region_mix_at on, which one
-; jump displaces.
+; uint32_t region_mix(uint32_t x): has three short instructions from region_mix_at on,
+; which one jump can displace.
 proc region_mix
     mov eax, edi
 global region_mix_at
@@ -37,7 +39,8 @@ region_mix_at:
     ret
 endproc region_mix
 
-; uint32_t region_choose(uint32_t x): the same with branches: x + 3 if x is odd, else x - 5.
+; uint32_t region_choose(uint32_t x): return x + 3 if x is odd, else x - 5. Two of the
+; three short instructions from region_choose_at on are branches.
 proc region_choose
     mov eax, edi
     test al, 1
@@ -54,7 +57,8 @@ region_choose_at:
     ret
 endproc region_choose
 
-; uint32_t region_late(uint32_t x): as region_mix, for a branch that is written to its middle.
+; uint32_t region_late(uint32_t x): as region_mix(). A test writes a branch into
+; region_side() that leads to the second instruction from region_late_at on.
 proc region_late
     mov eax, edi
 global region_late_at
@@ -65,7 +69,8 @@ region_late_at:
     ret
 endproc region_late
 
-; uint32_t region_side(uint32_t x): x, unless something else is written over the NOP.
+; uint32_t region_side(uint32_t x): return x, unless a test has replaced the NOP at
+; region_enter_at by a branch.
 proc region_side
     mov eax, edi
 global region_enter_at

@@ -1,11 +1,13 @@
-; return_targets.asm - functions whose returns are probed, where C would not do.
+; return_targets.asm - functions that carry return probes and cannot be written in C.
 
 %include "kernel/base/proc.inc"
 
 section .text
 
-; uint64_t return_setjmp(struct return_env *env): 0; once more, what return_longjmp() gives
-; void return_longjmp(struct return_env *env, uint64_t value)
+; uint64_t return_setjmp(struct return_env *env): save the place of the call in *env, and
+; return 0. It returns once more, with the value given, when return_longjmp() is called.
+; void return_longjmp(struct return_env *env, uint64_t value): go to the
+; place saved in *env
 proc return_setjmp
     mov [rdi], rbx
     mov [rdi + 8], rbp
@@ -33,8 +35,8 @@ proc return_longjmp
     jmp [rdi + 56]
 endproc return_longjmp
 
-; void return_registers(uint64_t out[17], uint64_t flags): what return_scramble() leaves in
-; rbx rcx rdx rsi rdi rbp r8-r15, rax, flags, rsp as seen by its caller
+; void return_registers(uint64_t out[17], uint64_t flags): call return_scramble(), and
+; store what its caller then finds in rbx rcx rdx rsi rdi rbp r8-r15, rax, flags, rsp
 proc return_registers
     push rbp
     push rbx
@@ -76,7 +78,7 @@ proc return_registers
     ret
 endproc return_registers
 
-; rdi = flags to return with
+; Return with different values in all registers, and with the flags that rdi has.
 proc return_scramble
     push rdi
     mov rax, 0x0102030405060708
@@ -98,7 +100,8 @@ proc return_scramble
     ret
 endproc return_scramble
 
-; uint64_t return_recurse(uint64_t n): n, in frames as small as there are
+; uint64_t return_recurse(uint64_t n): return n, by n nested calls with frames of 16
+; bytes, the smallest possible
 proc return_recurse
     test rdi, rdi
     jz .done
@@ -113,8 +116,8 @@ proc return_recurse
     ret
 endproc return_recurse
 
-; uint64_t return_outer(uint64_t x): return_inner(x + 1), by a tail call
-; uint64_t return_inner(uint64_t x): 2 * x
+; uint64_t return_outer(uint64_t x): return return_inner(x + 1), by a tail call
+; uint64_t return_inner(uint64_t x): return 2 * x
 proc return_outer
     inc rdi
     jmp return_inner
@@ -125,7 +128,8 @@ proc return_inner
     ret
 endproc return_inner
 
-; uint64_t return_circle(uint64_t n): 42, when n further tail calls have been done
+; uint64_t return_circle(uint64_t n): return 42. Before that, return_circle() and
+; return_circle_back() make tail calls to each other, n times there and back.
 proc return_circle
     dec rdi
     js .done
@@ -139,7 +143,7 @@ proc return_circle_back
     jmp return_circle
 endproc return_circle_back
 
-; uint64_t return_exits(uint64_t n): 10 + n, by an exit of its own for each n below 3
+; uint64_t return_exits(uint64_t n): return 10 + n, by another ret for each n below 3
 proc return_exits
     mov eax, 10
     test rdi, rdi
@@ -160,8 +164,8 @@ proc return_exits
     ret
 endproc return_exits
 
-; uint64_t return_elsewhere(uint64_t (*fn)(uint64_t), uint64_t x, void *top): fn(x), on the
-; stack that ends at top
+; uint64_t return_elsewhere(uint64_t (*fn)(uint64_t), uint64_t x, void *top): return
+; fn(x), called on the stack that ends at top
 proc return_elsewhere
     push rbp
     mov rbp, rsp
@@ -174,7 +178,8 @@ proc return_elsewhere
     ret
 endproc return_elsewhere
 
-; uint64_t return_stepped(uint64_t (*fn)(uint64_t), uint64_t x): fn(x), with TF set
+; uint64_t return_stepped(uint64_t (*fn)(uint64_t), uint64_t x): return fn(x), called with
+; TF set
 proc return_stepped
     push rbp
     mov rbp, rsp
@@ -191,8 +196,9 @@ proc return_stepped
     ret
 endproc return_stepped
 
-; uint64_t return_steps_call(uint64_t x): return_steps(x), and clears TF
-; uint64_t return_steps(uint64_t x): 2 * x, and sets TF
+; uint64_t return_steps_call(uint64_t x): return return_steps(x), and
+; clear TF after the call
+; uint64_t return_steps(uint64_t x): return 2 * x, with TF set
 proc return_steps_call
     push rbp
     mov rbp, rsp
@@ -212,9 +218,9 @@ proc return_steps
     ret
 endproc return_steps
 
-; void return_echo_call(uint64_t out[16], uint64_t flags): what return_echo() finds, called
-; with these flags and different values in all registers:
-; rbx rcx rdx rsi rdi rbp r8-r15, rax, flags
+; void return_echo_call(uint64_t out[16], uint64_t flags): call return_echo() with @flags
+; and different values in all registers. return_echo() stores to @out what it finds in
+; rbx rcx rdx rsi rdi rbp r8-r15, rax, flags.
 proc return_echo_call
     push rbp
     push rbx

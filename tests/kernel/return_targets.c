@@ -1,4 +1,4 @@
-/* return_targets.c - functions that C can do as well, and counting handlers. */
+/* return_targets.c - functions that carry return probes, and handlers that count. */
 #include "tests/kernel/return_targets.h"
 #include "probes/kprobe.h"
 

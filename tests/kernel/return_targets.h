@@ -1,4 +1,7 @@
-/* return_targets.h - return_targets.asm, and counting handlers, for tests of returns. */
+/* return_targets.h - functions that carry return probes, and handlers that count, for
+ * tests of returns. Functions that are not described here are described in
+ * return_targets.asm.
+ */
 #pragma once
 
 #include "probes/kprobe.h"
@@ -9,7 +12,7 @@ struct return_env {
     uint64_t words[8];
 };
 
-/* Like setjmp and longjmp; neither may be probed itself. */
+/* Like setjmp and longjmp; neither of the two may be probed. */
 uint64_t return_setjmp(struct return_env *env) __attribute__((returns_twice));
 _Noreturn void return_longjmp(struct return_env *env, uint64_t value);
 
@@ -28,18 +31,20 @@ uint64_t return_steps_call(uint64_t x);
 uint64_t return_steps(uint64_t x);
 uint64_t return_stepped(uint64_t (*fn)(uint64_t x), uint64_t x);
 
-/* return_target - 3 * @a + @b.
- * return_leave - left by a jump unless @x is 0.
- * return_come_back - call the latter, and then the former, at the same place: 5.
+/* return_target - return 3 * @a + @b.
+ * return_leave - leave by return_longjmp(@env) unless @x is 0.
+ * return_come_back - call return_leave(), which jumps back, and then return_target().
+ * Both calls have the same place for the return address on the stack. Return: 5.
  */
 long return_target(long a, long b);
 long return_leave(struct return_env *env, long x);
 long return_come_back(void);
 
-/* What the handlers below have seen, on any CPU; return_counts_start() makes it none. */
+/* What the handlers below have counted, on all CPUs; return_counts_start() sets it to 0.
+ */
 struct return_counts {
     uint64_t entered, returned;
-    uint64_t wrong; /* returns whose image had another ip than the instance */
+    uint64_t wrong; /* returns whose image had another ip than ret_addr of the instance */
 };
 extern struct return_counts return_counts;
 
@@ -47,7 +52,7 @@ void return_counts_start(void);
 int return_count_entry(struct kretprobe_instance *ri, struct pt_regs *regs);
 int return_count(struct kretprobe_instance *ri, struct pt_regs *regs);
 
-/* return_probe - register @rp at @fn, with return_count() unless it has a handler.
+/* return_probe - register @rp at @fn. If @rp has no handler, it gets return_count().
  * Return: as register_kretprobe().
  */
 int return_probe(struct kretprobe *rp, const void *fn);

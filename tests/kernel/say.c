@@ -1,4 +1,4 @@
-/* say.c - console lines, said by kernel tests, and what they print. */
+/* say.c - runs console lines for kernel tests, and keeps what they print. */
 #include "tests/kernel/say.h"
 
 #include "kernel/console/shell.h"

@@ -1,4 +1,4 @@
-/* say.h - console lines, said by kernel tests, and what they print. */
+/* say.h - runs console lines for kernel tests, and keeps what they print. */
 #pragma once
 
 #include "kernel/base/compiler.h"
@@ -11,5 +11,5 @@ extern struct seq output;
 
 /* say - run a command line. Return: its status. */
 int say(const char *fmt, ...) PRINTF(1, 2);
-/* said - has it printed @text, among others? Noted when it has not. */
+/* said - does output contain @text? If it does not, print a comment line of the test. */
 bool said(const char *text);

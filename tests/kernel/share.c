@@ -1,4 +1,6 @@
-/* share.c - a random share of all instructions: function by function, as the symbols go. */
+/* share.c - registers probes at a random share of all instructions, function by function,
+ * in the order of the symbols.
+ */
 #include "tests/kernel/share.h"
 
 #include "kernel/base/compiler.h"

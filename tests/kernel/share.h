@@ -1,4 +1,6 @@
-/* share.h - probes at a random share of all instructions of the kernel, for tests. */
+/* share.h - registers probes at a random share of all instructions of the
+ * kernel, for tests.
+ */
 #pragma once
 
 #include <stdbool.h>
@@ -6,17 +8,20 @@
 
 struct kprobe;
 
-/* Of the latest share_register(): pointers[] has those that are registered in front. */
+/* The probes of the latest share_register(): the first count of pointers[] point at those
+ * that are registered.
+ */
 extern struct share {
     struct kprobe *probes, **pointers;
     size_t count, max;
     unsigned percent;
 } share;
 
-/* share_begin - get the memory; a failure of the test if there is none.
- * share_register - probes at @percent of a hundred instructions, without those that cannot
- *                  carry one, and of the engine's own only @with_engine
- * share_end - give the memory back.
+/* share_begin - allocate the memory, and report whether there is enough.
+ * share_register - choose @percent percent of all instructions, and register probes at
+ *                  those that can carry one. Instructions of the engine are chosen only
+ *                  if @with_engine is true.
+ * share_end - free the memory.
  * Context: thread.
  */
 void share_begin(void);

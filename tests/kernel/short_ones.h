@@ -1,9 +1,11 @@
-/* short_ones.h - a function to be probed, for tests. */
+/* short_ones.h - a function of short instructions, which tests probe. */
 #pragma once
 
 #include "kernel/base/compiler.h"
 
-/* Many short instructions, each of whose jumps reads the next ones. Return: 2 * @x + 3. */
+/* A jump at any of these short instructions reads bytes of the next ones.
+ * Return: 2 * @x + 3.
+ */
 static NOINLINE long short_ones(long x)
 {
     long y = 1;

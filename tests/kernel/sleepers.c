@@ -1,4 +1,4 @@
-/* sleepers.c - a gate, and the threads that wait at it. */
+/* sleepers.c - makes threads that sleep in one function, and wakes them together. */
 #include "tests/kernel/sleepers.h"
 
 #include "kernel/base/compiler.h"

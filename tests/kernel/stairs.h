@@ -1,12 +1,13 @@
-/* stairs.h - functions for handlers to call, each with a probe whose handler calls the next
- * one. All of them are different, lest the compiler makes one of them.
+/* stairs.h - functions for tests of nested hits: each gets a probe whose handler calls
+ * the next function. All of them compute something different; otherwise the compiler
+ * could merge them into one.
  */
 #pragma once
 
 #include "kernel/base/compiler.h"
 #include "probes/kprobe.h"
 
-#define STAIRS (PROBE_NEST_MAX + 1) /* more than a hit can be nested */
+#define STAIRS (PROBE_NEST_MAX + 1) /* one more than hits can be nested */
 
 #define STAIR(n)                                                                         \
     static NOINLINE long stair##n(long x)                                                \

@@ -1,4 +1,5 @@
-; switch_check.asm - a switch to a stack that spoils every register, and back.
+; switch_check.asm - checks that switch_to() keeps registers: it switches to a second
+; stack, whose code changes all of them and switches back.
 
 %include "kernel/base/proc.inc"
 
@@ -6,7 +7,7 @@ extern switch_to
 
 section .text
 
-%macro EXPECT 2 ; register, its number in the answer
+%macro EXPECT 2 ; register, its bit in the result
     mov edx, %2 + 1
     cmp %1, rdx
     je %%kept
@@ -67,7 +68,8 @@ proc switch_check
     ud2
 endproc switch_check
 
-; The other stack, as switch_to() would have left it: flags, six registers, return address.
+; The second stack, with what switch_to() expects on it: flags, six
+; registers, return address.
 section .data
 align 16
     times 64 dq 0

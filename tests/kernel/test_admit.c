@@ -1,9 +1,11 @@
-/* test_admit.c - may a hit run its handlers, and how is it entered and left: each way by
- * which a hit comes answers as the trap does, which is C throughout, in every combination of
- * what the answer depends on.
+/* test_admit.c - the engine decides in several places whether a hit may run its handlers:
+ * in C for a trap, in assembly or generated code for jumps and returns. All of them
+ * decide the same, and enter and leave the hit in the same way, in every combination of
+ * the conditions that the decision depends on.
  *
- * What the CPU is in the middle of is only written down here, with interrupts off: other
- * hits, interrupts, an NMI. All that looks at it must find it again afterwards.
+ * The conditions are faked: with interrupts off, the test writes into the data of the
+ * CPU that other hits, an interrupt or an NMI are under way. After the hit this data
+ * must be unchanged.
  */
 #include "kernel/cpu/instr.h"
 #include "kernel/cpu/percpu.h"
@@ -23,11 +25,11 @@
 /* The hits that are under way. */
 enum active {
     NONE,
-    OTHER,      /* one, at another site */
-    SELF,       /* one, at this site */
-    FULL,       /* as many as there may be, none at this site */
-    LIGHT,      /* a light handler of another site, which a jump has called */
-    LIGHT_SELF, /* one of this site */
+    OTHER,      /* one hit, at another site */
+    SELF,       /* one hit, at this site */
+    FULL,       /* as many as can be nested, all at another site */
+    LIGHT,      /* a light handler of another site, called by a detour */
+    LIGHT_SELF, /* a light handler of this site, called by a detour */
     ACTIVES,
 };
 
@@ -35,7 +37,7 @@ struct conditions {
     enum active active;
     bool nmi, irq;
     bool short_of_stack;
-    bool off;    /* the probe was switched off, and its jump is still there */
+    bool off;    /* the probe was switched off, but its jump is in the text */
     bool engine; /* the site is in the engine's own code */
     bool df;     /* the program has DF set */
 };
@@ -55,18 +57,18 @@ static struct conditions combination(unsigned n)
                                 .df = bits & 32 };
 }
 
-static struct kprobe other; /* what else may be active */
+static struct kprobe other; /* at the other site */
 static struct plat_light light_active;
-static struct kretprobe_holder *holder; /* of the site, while the probe is switched off */
+static struct kretprobe_holder *holder; /* of the site; give_up() takes it from there */
 
-/* What is written down of the CPU, and what was there before. */
+/* The data of the CPU that is faked, and what it was before. */
 static struct faked {
     struct probe_hit hits[PROBE_NEST_MAX];
     const struct plat_light *light;
     struct plat_depths depths;
     unsigned depth;
     uintptr_t stack_base, nmi_stack_base;
-    size_t stack_len; /* as the shadow of the stack has it, for returns */
+    size_t stack_len; /* len of the shadow: how long the stack is for return probes */
 } faked, before;
 
 static struct shadow *shadow(void)
@@ -106,14 +108,18 @@ static void set_active(struct probe_cpu *cpu, enum active active, struct kprobe 
             (struct probe_hit){ .site = running->site, .found = *plat_depths(cpu) };
 }
 
-/* give_up - switch @p off while hits may come, as behind a handler that has faulted. */
+/* give_up - switch @p off without changing the text, as the engine does after a handler
+ * has faulted.
+ */
 static void give_up(struct kprobe *p)
 {
     p->flags |= KPROBE_FLAG_DISABLED;
-    jump_site(p->site)->holder = NULL; /* ext_given_up() */
+    jump_site(p->site)->holder = NULL; /* ext_given_up() does the same */
 }
 
-/* fake - the CPU is as @c says. Interrupts are off. */
+/* fake - write the conditions @c into the data of the CPU and of the site of @p.
+ * Interrupts are off.
+ */
 static void fake(const struct conditions *c, struct kprobe *p)
 {
     struct probe_cpu *cpu = plat_this_cpu();
@@ -127,7 +133,7 @@ static void fake(const struct conditions *c, struct kprobe *p)
     plat_depths(cpu)->irq = c->irq;
     plat_depths(cpu)->nmi = c->nmi;
     set_stack_base(c->nmi ? far : base,
-                   c->nmi ? base : near); /* the other one is not asked */
+                   c->nmi ? base : near); /* the second base must not be used */
     if (shadow() && c->short_of_stack)
         shadow()->len = shadow()->top - base;
     p->site->in_engine = c->engine;
@@ -136,7 +142,8 @@ static void fake(const struct conditions *c, struct kprobe *p)
     save(&faked);
 }
 
-/* unfake - as it was. Return: was all as it was faked? */
+/* unfake - restore the data of the CPU. Return: was it, until now, as fake() has left it?
+ */
 static bool unfake(struct kprobe *p)
 {
     struct probe_cpu *cpu = plat_this_cpu();
@@ -164,19 +171,19 @@ static bool unfake(struct kprobe *p)
     return same;
 }
 
-/* ---- what comes of it ---- */
+/* ---- what a hit does ---- */
 
 struct outcome {
-    uint64_t ran, ran_after; /* handlers */
+    uint64_t ran, ran_after; /* calls of pre- or light handlers; of post-handlers */
     uint64_t returned, returns_missed;
     uint64_t hits, nmissed, missed[MISS_CAUSES], cpu_missed[MISS_CAUSES];
-    /* as the last handler has found it */
+    /* what the last handler has found */
     unsigned depth;
     struct site *site;
     uint8_t stage;
     struct plat_depths found;
     bool df, irqs, may_be_moved;
-    bool is_blamed; /* for a fault of the handler */
+    bool is_blamed; /* if the handler faulted, the engine would give up this probe */
     bool left_as_found;
 };
 
@@ -284,7 +291,9 @@ static struct detour_run prepared(const struct detour_target *t, bool df)
                                 .flags = FLAGS_FIXED | FLAGS_PF | (df ? FLAGS_DF : 0) };
 }
 
-/* hit_once - run @t as @c says: into out. @run: receives what the program has then */
+/* hit_once - call @t once under the conditions @c, and store to out what the hit did.
+ * @run: receives the registers and flags of the program after the call
+ */
 static void hit_once(const struct detour_target *t, struct kprobe *p,
                      const struct conditions *c, struct detour_run *run)
 {
@@ -306,7 +315,7 @@ static void hit_once(const struct detour_target *t, struct kprobe *p,
 
 /* ---- the ways ---- */
 
-/* How a hit comes by a jump, and the probe that it takes. */
+/* A way in which a hit comes by a jump, and a probe whose detour takes this way. */
 struct way {
     const char *name;
     const char *target;
@@ -315,8 +324,8 @@ struct way {
     bool second; /* there is another probe at the site */
 };
 
-#define ADD .target = "detour_add" /* the status flags are dead */
-#define ADC .target = "detour_adc" /* and live */
+#define ADD .target = "detour_add" /* the detour may change the status flags */
+#define ADC .target = "detour_adc" /* the detour must keep the status flags */
 #define CALL .target = "detour_call_rel"
 #define PRE .like.pre_handler = look_pre
 #define LIGHTLY .like.light_handler = look_light
@@ -358,7 +367,7 @@ static bool is_as_expected(const struct expected *e, const struct detour_run *ru
     return !memcmp(&e->out, &out, sizeof(out)) && !memcmp(&e->run, run, sizeof(*run));
 }
 
-/* describe - a case that went another way. */
+/* describe - print a case in which a hit did something else than a hit by a trap. */
 static void describe(const struct conditions *c, const struct expected *e)
 {
     static const char *const names[ACTIVES] = { "nothing",   "another hit",
@@ -402,7 +411,7 @@ static void by_trap(const struct detour_target *t, struct kprobe *p)
     }
 }
 
-/* own_code - may sites have code of their own from now on? */
+/* own_code - let new detours be specialized from now on, or let none be. */
 static void own_code(bool may)
 {
     plat_lock(PLAT_PROBES);
@@ -459,8 +468,8 @@ KTEST(admit, a_hit_by_a_jump_is_admitted_entered_and_left_as_one_by_a_trap)
 
 /* ---- returns ---- */
 
-/* How a call and its return are followed. By a trap at the entry, and with data for each
- * instance, all of it is C.
+/* The ways in which a call and its return are followed. The first is C code throughout,
+ * since its entry is a trap and each instance has data. The others must do what it does.
  */
 static const struct return_way {
     const char *name;
@@ -507,7 +516,7 @@ static unsigned compare_calls(struct kretprobe *rp, bool is_first)
     unsigned same = 0;
 
     for (unsigned n = 0; n < COMBINATIONS / 2;
-         n++) { /* none with DF: it is C that calls */
+         n++) { /* none with DF set: C functions are called with DF clear */
         struct conditions c = combination(n);
         bool right;
 
@@ -535,7 +544,7 @@ static void compare_return_way(const struct return_way *way)
     if (is_ready && !way->by_trap)
         is_ready = by_hand_jump(&rp.kp);
     ktest_report(is_ready, "%s: the probe is there", way->name);
-    return_target(1, 1); /* and from now on there is a shadow */
+    return_target(1, 1); /* the first call makes the shadow */
     if (is_ready)
         same = compare_calls(&rp, way == return_ways);
     if (is_ready && !way->by_trap)

@@ -1,4 +1,6 @@
-/* test_arming.c - int3s come and go while CPUs execute the text, are deaf, or take NMIs. */
+/* test_arming.c - int3s are written and removed while other CPUs execute the text, are
+ * halted, have interrupts off, or take NMIs.
+ */
 #include "kernel/base/err.h"
 #include "kernel/cpu/instr.h"
 #include "kernel/cpu/percpu.h"
@@ -26,17 +28,20 @@ static NOINLINE long target(long x)
     return x * 11 + 4;
 }
 
-/* ---- others run it while it is toggled ------------------------------------------------- */
+/* ---- other CPUs call the function while its probe is toggled ----------------------- */
 
-/* What is certain about a call that begins and ends in the same epoch: in some it must be
- * a hit, in some it must not.
+/* The epochs of a probe. A call that begins and ends in the same epoch ON must be a hit.
+ * A call that begins and ends in the same epoch OFF must be none. Of other calls nothing
+ * is known.
  */
 enum { OFF, RISING, ON, FALLING, EPOCHS };
 
 static volatile unsigned epoch;
 static volatile bool running;
 
-/* Each CPU's runner; written by the handler on its CPU as well. */
+/* What the runner thread of each CPU has counted; hits is counted by the handler on the
+ * same CPU.
+ */
 static struct runner {
     volatile uint64_t hits, calls, sure_hits, sure_misses;
     uint64_t wrong, lost, ghosts;
@@ -120,7 +125,9 @@ static void runners_judge(const struct kprobe *p, uint64_t hits_before)
                  "%lu hits, none missed", (unsigned long)(p->hits - hits_before));
 }
 
-/* A moment in each state for the others: also on one CPU, where that takes a switch. */
+/* linger - give the other threads time to call the function in the present epoch. With
+ * one CPU, they run only if this thread yields.
+ */
 static void linger(void)
 {
     uint64_t end = clock_ns() + MS / 10;
@@ -156,7 +163,7 @@ static uint64_t retries(void)
     return totals.retries;
 }
 
-/* Both ways to change text. */
+/* The names of enum text_poke_engine. */
 static const char *const engine_names[] = { "int3", "stop-machine" };
 
 static void toggling(enum text_poke_engine engine, struct kprobe *p,
@@ -203,8 +210,9 @@ KTEST(arming, nor_while_it_is_switched)
     unregister_kprobe(&p);
 }
 
-/* A CPU that has fetched the int3 and traps when it is gone, and the probe forgotten. Between
- * the two others have synchronised with it, so here its trap has to be made.
+/* A CPU may fetch an int3, and trap only after another CPU has removed the int3 and
+ * forgotten the probe. This hardly ever happens, because the other CPU synchronises all
+ * CPUs in between. So here the test calls the trap handler itself.
  */
 KTEST(arming, an_int3_that_has_gone_is_tried_again)
 {
@@ -218,7 +226,7 @@ KTEST(arming, an_int3_that_has_gone_is_tried_again)
     ktest_report(retries() == before + 1, "which is counted");
 }
 
-/* ---- every CPU is told before it is done ----------------------------------------------- */
+/* ---- every CPU is synchronised before a change is done ----------------------------- */
 
 static void sync_counts(uint64_t counts[MAX_CPUS])
 {
@@ -269,8 +277,8 @@ KTEST(arming, every_cpu_is_synchronised_before_it_returns)
 
 #define TRIES 1000
 
-/* come_and_go - a probe, both while CPU 1 is halted. Return: has no call interrupted it, for
- * the copy, the int3, and the text?
+/* come_and_go - register and unregister @p while CPU 1 is halted. Return: was CPU 1
+ * spared all three interrupts, those for the copy, for the int3, and for the removal?
  */
 static bool come_and_go(struct kprobe *p)
 {
@@ -333,7 +341,9 @@ KTEST(arming, a_halted_cpu_is_left_alone_and_serialises_when_it_wakes)
 static volatile bool deaf, registered;
 static volatile uint64_t deaf_until;
 
-/* be_deaf - with interrupts off for a while; then into the probe, once it is there. */
+/* be_deaf - spin with interrupts off for @deaf_for_ns nanoseconds; then wait until the
+ * probe is registered, and call the probed function.
+ */
 static int be_deaf(void *deaf_for_ns)
 {
     unsigned long flags = irq_save();
@@ -385,13 +395,11 @@ KTEST(arming, a_deaf_cpu_is_waited_for_and_named)
                  "the log names the CPU and the function it was in");
 }
 
-/* ---- NMIs in every phase, and no writable text
- * -----------------------------------------
- */
+/* ---- NMIs in every phase, and no writable text ------------------------------------- */
 
 static volatile uint64_t nmi_calls, nmi_wrong, nmi_unprotected;
 
-/* Runs inside NMIs, as the handler of a probe there. */
+/* The handler of a probe in the NMI code, so it runs inside of NMIs. */
 static int call_in_nmi(struct kprobe *p, struct pt_regs *regs)
 {
     (void)p;
@@ -420,7 +428,9 @@ static int toggle_under_nmis(void *times)
     return (int)failed;
 }
 
-/* A CPU that got one NMI after the other would do nothing else. */
+/* send_and_let_go_on - send one NMI to @cpu, wait until it was handled, and pause.
+ * Without the pause the CPU would do nothing but handle NMIs.
+ */
 static void send_and_let_go_on(unsigned cpu, uint64_t pause_ns)
 {
     uint64_t before = nmi_calls;

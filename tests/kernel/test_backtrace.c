@@ -1,5 +1,5 @@
-/* test_backtrace.c - how the frames of a backtrace are written: images by their ip, callers
- * by their call. The frames are made by hand.
+/* test_backtrace.c - what a backtrace prints for each frame: for an image its ip, for a
+ * caller the address of its call instruction. The test builds the frames itself.
  */
 #include "kernel/debug/backtrace.h"
 
@@ -53,7 +53,9 @@ static size_t size_of(uintptr_t function)
     return ksyms_at(function, &sym) ? 0 : sym.size;
 }
 
-/* panic() ends with a call that does not return: the return address lies behind panic(). */
+/* panic() ends with a call that does not return. So the return address of this call is
+ * the first address behind panic().
+ */
 KTEST(backtrace, a_call_that_ends_its_function_is_shown_in_it)
 {
     size_t size = size_of((uintptr_t)panic);
@@ -67,7 +69,9 @@ KTEST(backtrace, a_call_that_ends_its_function_is_shown_in_it)
     ktest_report(line_names(1, "panic", size - 1), "the caller is inside panic()");
 }
 
-/* A trap in the middle: what it interrupted may be the first instruction of a function. */
+/* The backtrace leads through a trap. The trap has interrupted the first instruction of a
+ * function, which must not be shown as the end of the function in front of it.
+ */
 KTEST(backtrace, an_interrupted_instruction_is_shown_as_it_is)
 {
     uintptr_t end[2] = { 0, 0 }, caller = (uintptr_t)panic + 7;

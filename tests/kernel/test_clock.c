@@ -1,4 +1,4 @@
-/* test_clock.c - time goes forward, at one pace, and is the same everywhere. */
+/* test_clock.c - time goes forward, at a constant rate, and is the same on all CPUs. */
 #include "kernel/cpu/instr.h"
 #include "kernel/cpu/percpu.h"
 #include "kernel/cpu/smp.h"
@@ -41,10 +41,12 @@ KTEST(clock, nanoseconds_follow_the_cycles)
     ktest_report(ns <= expected + 1000, "the clock is not faster than its counter");
 }
 
-/* Two CPUs take turns; each writes its time after it has read the other's. */
+/* CPU 0 and another CPU take turns. In each turn the CPU reads the time of the turn
+ * before, and then writes its own time.
+ */
 static struct {
-    uint64_t turn;  /* even: CPU 0's; odd: the other's */
-    uint64_t stamp; /* of the last turn */
+    uint64_t turn;  /* even: the turn of CPU 0; odd: the turn of the other CPU */
+    uint64_t stamp; /* the time of the last turn */
     uint64_t backwards;
 } pingpong;
 

@@ -1,4 +1,4 @@
-/* test_commands.c - the console's `probe`, as a person or a tool uses it. */
+/* test_commands.c - the console command `probe`, as a person or a tool uses it. */
 #include "kernel/base/err.h"
 #include "kernel/console/shell.h"
 #include "kernel/cpu/percpu.h"
@@ -26,14 +26,14 @@ NOINLINE long commands_target(long a)
 /* Two names for one function. */
 long commands_alias(long a) __attribute__((alias("commands_target")));
 
-/* tests/kernel/test_set.c has another one of this name. */
+/* tests/kernel/test_set.c has another function of this name. */
 static NOINLINE long namesake(long a)
 {
     __asm__ volatile("" : "+r"(a));
     return a + 1;
 }
 
-/* Has no code of its own. */
+/* Since it is always inlined, this function has no code of its own. */
 static ALWAYS_INLINE long inlined_helper(long a)
 {
     __asm__ volatile("" : "+r"(a));
@@ -50,7 +50,7 @@ static NOINLINE long inlined_again(long a)
     return inlined_helper(a) + 2;
 }
 
-/* Its name could be an address. */
+/* The name of this function could also be read as an address. */
 long feedfacecafebeef(long a);
 NOINLINE long feedfacecafebeef(long a)
 {
@@ -69,9 +69,9 @@ static uint8_t first_byte(void)
     return *(const volatile uint8_t *)commands_target;
 }
 
-/* ---- what was said ---- */
+/* ---- what was printed ---- */
 
-/* number_behind - the number that follows the line's beginning @name and a blank. */
+/* number_behind - return the number in the line that begins with @name and a blank. */
 static uint64_t number_behind(const char *name)
 {
     const char *line = seq_str(&output);
@@ -84,7 +84,7 @@ static uint64_t number_behind(const char *name)
     return UINT64_MAX;
 }
 
-/* every_line_is - does @check like every line of the output? */
+/* every_line_is - does @check return true for every line of the output? */
 static bool every_line_is(bool (*check)(const char *line, size_t len))
 {
     const char *line = seq_str(&output);
@@ -272,7 +272,7 @@ KTEST(commands, an_address_from_the_list_is_a_place)
     say("probe del all");
 }
 
-/* number_of_name - of the name in "p12 at ...", 0 when the output begins otherwise. */
+/* number_of_name - return N if the output begins with "pN at ", and 0 if it does not. */
 static unsigned long number_of_name(void)
 {
     const char *text = seq_str(&output);
@@ -455,7 +455,9 @@ KTEST(commands, what_is_refused_is_counted_by_rule)
 
 /* ---- numbers ---- */
 
-/* One tells a part of a whole: "jumps 0 of 90000 (0.00 %)". */
+/* is_stat_line - is @line a name and one word? Only the line of jumps tells a part of a
+ * whole: "jumps 0 of 90000 (0.00 %)".
+ */
 static bool is_stat_line(const char *line, size_t len)
 {
     size_t name = strcspn(line, " ");
@@ -754,7 +756,7 @@ KTEST(commands, a_full_heap_is_an_error_and_no_leak)
     unsigned refused = 0, other = 0;
     size_t blocks;
 
-    say("probe stat"); /* what is counted once is kept */
+    say("probe stat"); /* what this command allocates when it is first used is kept */
     seq_free(&output);
     exec_stats_get(&before);
     blocks = heap_block_count();

@@ -1,5 +1,6 @@
-/* test_contain.c - whatever a handler does to its CPU and thread ends with its hit: in every
- * way of a hit (ways.h), in threads, interrupts and NMIs.
+/* test_contain.c - the engine undoes at the end of a hit what the handler has done to
+ * its CPU and thread. This holds for every way of a hit (ways.h), in threads,
+ * interrupts and NMIs.
  */
 #include "kernel/base/bits.h"
 #include "kernel/cpu/instr.h"
@@ -23,7 +24,7 @@
 /* ---- what a handler may do ---- */
 
 static volatile char *volatile nowhere = (volatile char *)0x10;
-static struct spinlock lock; /* a fresh one for each use: it stays taken */
+static struct spinlock lock; /* each use begins with initialising it: it was left taken */
 
 static void set_flags(uint64_t flags)
 {
@@ -111,7 +112,9 @@ static const struct {
 
 static uint64_t right, kept, hits;
 
-/* hit - once, and look whether the CPU is as it was. */
+/* hit - call the probed function once, and count whether its result is right and whether
+ * the CPU is as it was before.
+ */
 static void hit(void)
 {
     uint64_t flags = read_flags() & WATCHED;
@@ -120,7 +123,7 @@ static void hit(void)
     right += way_hit();
     kept += preempt_count() == preempt && (read_flags() & WATCHED) == flags;
     hits++;
-    if (preempt_count() > preempt) /* the others are tried all the same */
+    if (preempt_count() > preempt) /* repaired, so that the next cases are not affected */
         while (preempt_count() > preempt)
             preempt_enable_no_resched();
     __asm__ volatile("pushq %0; popfq" ::"r"((read_flags() & ~WATCHED) | flags)
@@ -160,7 +163,9 @@ static void hit_if_called(void *unused UNUSED)
         hit();
 }
 
-/* On another CPU, since the own one is called without an interrupt. */
+/* The hit comes on another CPU: smp_call_all() interrupts the other CPUs, but calls the
+ * function on its own CPU without an interrupt.
+ */
 static void hit_in_interrupt(void)
 {
     if (cpu_count() == 1) {
@@ -210,7 +215,7 @@ static const struct {
 
 /* ---- all of them ---- */
 
-#define ROUNDS 2 /* the second one meets what the first has left */
+#define ROUNDS 2 /* the second round finds the state that the first has left */
 
 static void try_in(const struct way *way, size_t act, size_t place)
 {
@@ -279,7 +284,10 @@ static void call_inner(void)
     inner(1);
 }
 
-/* @limited: only one instance at a time, and with data */
+/* leave_inner_behind - let a handler fault inside of a call of inner(),
+ * whose return is probed.
+ * @limited: the return probe can follow one instance at a time, which has data
+ */
 static void leave_inner_behind(const struct way *way, size_t place, bool limited)
 {
     struct kretprobe rp = { .kp.addr = (uintptr_t)inner, .handler = inner_returned };
@@ -298,7 +306,7 @@ static void leave_inner_behind(const struct way *way, size_t place, bool limited
         places[place].hit();
     inner_faults = false;
     hits_before = kprobe_hits(&rp.kp);
-    inner(1); /* no place is taken by the one that is gone */
+    inner(1); /* it can be followed: the instance that was given up takes no room */
     followed = inner_returns == 1 && kprobe_hits(&rp.kp) == hits_before + 1;
     if (right != hits || kept != hits || !way_is_off() || !way_count_is_right() ||
         !followed || kprobe_hits(&rp.kp) != inner_returns + rp.nmissed + rp.dropped ||
@@ -391,14 +399,14 @@ KTEST(contain, a_return_handler_that_faults_leaves_the_others_their_turn)
     }
 }
 
-/* ---- turns ----------------------------------------------------------------------------- */
+/* ---- the end of a thread's turn ---------------------------------------------------- */
 
 static void ask_for_switch(void)
 {
     this_cpu()->need_resched = true;
 }
 
-/* is_asked - and forget it. */
+/* is_asked - was this CPU asked to switch threads? The request is cleared. */
 static bool is_asked(void)
 {
     bool asked = READ_ONCE(this_cpu()->need_resched);
@@ -426,7 +434,9 @@ static void ask_in(const struct way *way, unsigned *met, unsigned *kept_waiting)
     way_end();
 }
 
-/* A tick in a handler can't switch threads: that happens when the hit ends. */
+/* A tick during a handler cannot switch threads, since preemption is off. The switch
+ * happens when the hit ends.
+ */
 KTEST(contain, a_turn_that_ends_in_a_handler_ends_with_the_hit)
 {
     unsigned ways = 0, met = 0, kept_waiting = 0;
@@ -445,7 +455,7 @@ KTEST(contain, a_turn_that_ends_in_a_handler_ends_with_the_hit)
 static int inside[MAX_CPUS];
 static unsigned intruders;
 
-/* Interrupts on for more than a turn, in a hit. */
+/* This handler switches interrupts on, and then takes longer than a thread's turn. */
 static void dawdle_with_interrupts(void)
 {
     unsigned long flags = irq_save();
@@ -548,7 +558,7 @@ static void leave_locks(const struct way *way)
     tid = kernel_clone(&want);
     ktest_report(is_logged_soon("waits for ever", "which was given up", waits),
                  "and a thread that waits for the mutex");
-    mutex_unlock(&mutex); /* the thread has it, whatever its handler was */
+    mutex_unlock(&mutex); /* this thread owns it: the handler ran in this thread */
     thread_join(tid, &code);
     ktest_report(code == 0 && !mutex.owner && !mutex.held.left_by,
                  "given back by the thread, it is as any other");
@@ -605,7 +615,9 @@ static NOINLINE long twice(long x)
 
 static unsigned pre_runs, post_runs;
 
-/* A program may have DF set; then a detour leaves by the image. */
+/* twice_backwards - call twice() with DF set. Then the detour returns to the program by
+ * loading the image.
+ */
 static long twice_backwards(long x)
 {
     long result;

@@ -1,5 +1,5 @@
-/* test_context.c - probes in the machinery that runs everything else: traps, NMIs, timer,
- * scheduler, calls between CPUs; and under flags and on CPUs that are not as usual.
+/* test_context.c - probes in the code of traps, NMIs, timer, scheduler, and calls between
+ * CPUs; and hits with unusual flags, or on a CPU that is not ready for probes.
  */
 #include "kernel/base/err.h"
 #include "kernel/cpu/instr.h"
@@ -106,8 +106,9 @@ static void note_few(struct pt_regs *regs)
         regs->flags &= ~FLAGS_TF;
 }
 
-/* The way back from a trap sets TF together with ip. Otherwise the next trap would come
- * before the first instruction, again and again.
+/* The way back from a single-step trap sets TF and ip by the same instruction.
+ * Otherwise the next trap would come before the program has executed an
+ * instruction, again and again.
  */
 KTEST(context, behind_each_trap_an_instruction_is_executed)
 {
@@ -191,7 +192,10 @@ static int look_at_interrupted(struct kprobe *p UNUSED, struct pt_regs *regs)
     return 0;
 }
 
-/* It comes between the last two instructions of the way back, but none can tell. */
+/* The handler sends an interrupt to its own CPU, where interrupts are off until the end
+ * of the trap. Then the interrupt comes, and it must have interrupted the program: if it
+ * had interrupted the way back of the trap, its ip would lie in trap_exit.
+ */
 KTEST(context, an_interrupt_behind_a_trap_comes_where_the_program_goes_on)
 {
     struct kprobe p = { .addr = (uintptr_t)target, .pre_handler = send_to_myself };
@@ -260,11 +264,10 @@ static uint64_t count_yields(void)
     return yields;
 }
 
-/* @is_all: each run of it is counted */
 static struct machine {
     const char *symbol;
     uint64_t (*count)(void);
-    bool is_all;
+    bool is_all; /* count() counts each call of the function */
     struct kprobe p;
     uint64_t before, from, to;
 } machines[] = {
@@ -307,7 +310,9 @@ static void exercise(void)
 
 static unsigned yielding;
 
-/* Two threads on one CPU that do nothing but switch to each other, once both are there. */
+/* Two threads run this on one CPU. They wait for each other, and then
+ * switch to each other.
+ */
 static int yield_often(void *unused)
 {
     (void)unused;
@@ -329,13 +334,13 @@ static void exercise_scheduler(void)
     b = kernel_clone(&args);
     thread_join(a, NULL);
     thread_join(b, NULL);
-    yields += ROUNDS; /* the first to be done has found the other one each time */
+    yields += ROUNDS; /* until one thread is done, each yield switches to the other */
 }
 
 static volatile bool at_work;
 static volatile uint64_t checksum;
 
-/* keep_working - at least once. */
+/* keep_working - run two workloads until at_work is false, but at least once. */
 static int keep_working(void *unused)
 {
     static const char *const names[] = { "fault", "fork" };
@@ -374,7 +379,9 @@ static void machines_watch(kprobe_post_handler_t post)
     }
 }
 
-/* A CPU that has counted an interrupt may find its handler without the probe. */
+/* When the probe is removed, a CPU may have counted an interrupt whose handler it has not
+ * yet called. So each CPU may have counted one call more than the probe has seen.
+ */
 static void machine_judge(const struct machine *m)
 {
     uint64_t seen = m->p.hits + m->p.nmissed, counted = m->to - m->from;
@@ -450,8 +457,9 @@ static void add_inside(const struct insn *insn, void *unused)
             (struct kprobe){ .addr = insn->addr, .pre_handler = nothing };
 }
 
-/* Every instruction of it is executed once a switch: on the old stack, on the new one, and
- * where it is neither. A CPU may be on its way through when they are armed or disarmed.
+/* Each switch executes every instruction of switch_to() once: on the old stack, on the
+ * new one, and where it exchanges them. The counts may differ a little, because a CPU may
+ * be inside of switch_to() when the probes are armed or disarmed.
  */
 KTEST(context, every_instruction_of_switch_to)
 {

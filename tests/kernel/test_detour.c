@@ -1,5 +1,6 @@
-/* test_detour.c - what runs behind a jump is what would have run behind a breakpoint. The
- * jumps are written by hand, over instructions that are long enough.
+/* test_detour.c - a hit by a jump calls the same handlers with the same image, and has
+ * the same effect on the program, as a hit by a breakpoint. The test writes the jumps
+ * itself (by_hand.h), over instructions that are long enough.
  */
 #include "kernel/cpu/instr.h"
 #include "kernel/cpu/percpu.h"
@@ -101,7 +102,7 @@ static void note_light(struct kprobe *p UNUSED, uintptr_t ip UNUSED)
 
 static const struct kprobe with_light = { .light_handler = note_light };
 
-/* All that a C function may change, flags included. */
+/* This function changes all registers that a C function may change, and the flags. */
 static NOINLINE void change_what_c_may(void)
 {
     __asm__ volatile("movl $-1, %%eax; movl %%eax, %%ecx; movl %%eax, %%edx\n\t"
@@ -124,7 +125,9 @@ static void read_nowhere(struct kprobe *p UNUSED, uintptr_t ip UNUSED)
     __asm__ volatile("movb (%0), %%al" ::"r"(UINT64_C(0x8000000000000000)) : "rax");
 }
 
-/* And all that it may not. */
+/* This handler also changes registers and flags that a C function must
+ * keep; then it faults.
+ */
 static void read_nowhere_in_a_mess(struct kprobe *p UNUSED, uintptr_t ip UNUSED)
 {
     light_ran++;
@@ -156,7 +159,9 @@ static bool runs_are_same(const struct detour_run *a, const struct detour_run *b
     return memcmp(a, b, sizeof(*a)) == 0;
 }
 
-/* A trap's other words are its own. */
+/* images_are_same - are the words of @a and @b the same that a handler may use? The other
+ * words of an image differ between a trap and a jump.
+ */
 static bool images_are_same(const struct pt_regs *a, const struct pt_regs *b)
 {
     return memcmp(a, b, offsetof(struct pt_regs, aux)) == 0 && a->ip == b->ip &&
@@ -224,7 +229,7 @@ KTEST(detour, handlers_and_program_cannot_tell_it_from_a_trap)
     compare_all(&with_pre);
 }
 
-/* own_code - may sites have code of their own from now on? */
+/* own_code - let new detours be specialized from now on, or let none be. */
 static void own_code(bool may)
 {
     plat_lock(PLAT_PROBES);

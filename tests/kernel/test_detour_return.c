@@ -1,5 +1,6 @@
-/* test_detour_return.c - return probes whose entry is a jump that builds no image. The jumps
- * are written by hand, over the NOP that each function begins with.
+/* test_detour_return.c - return probes whose entry is a jump to a detour that
+ * builds no image. The test writes the jumps itself, over the NOP at the
+ * beginning of each function.
  */
 #include "kernel/cpu/percpu.h"
 #include "kernel/thread/thread.h"
@@ -26,7 +27,7 @@
 
 struct jumped {
     struct kretprobe rp;
-    uint8_t under[INSN_JMP32_LEN]; /* the jump */
+    uint8_t under[INSN_JMP32_LEN]; /* the bytes that the jump replaces */
 };
 
 static void text_put(uintptr_t addr, const uint8_t *bytes)
@@ -37,7 +38,7 @@ static void text_put(uintptr_t addr, const uint8_t *bytes)
     plat_unlock(PLAT_TEXT);
 }
 
-/* has_no_image - does the detour's cell call the code that builds none? */
+/* has_no_image - does the detour of @site call the code that builds no image? */
 static bool has_no_image(const struct site *site)
 {
     uintptr_t called;
@@ -49,7 +50,11 @@ static bool has_no_image(const struct site *site)
            called == plat_detour(PLAT_DETOUR_RETURN);
 }
 
-/* jump_in - the probe on @fn, which begins with a NOP of five bytes. */
+/* jump_in - register @j as a return probe on @fn, which begins with a NOP of
+ * five bytes, and replace the NOP by a jump. Return: is the jump there, and its
+ * detour without an image?
+ * jump_out - remove the jump and the probe.
+ */
 static bool jump_in(struct jumped *j, const void *fn)
 {
     uint8_t jump[INSN_JMP32_LEN];
@@ -114,8 +119,9 @@ KTEST(detour_return, every_return_is_seen)
     jump_out(&j);
 }
 
-/* echo_differs - for how many of all combinations of status flags does return_echo() find
- * something else than it was called with? Those without a probe are @without.
+/* echo_differs - call return_echo() with each combination of the status flags.
+ * @without: what return_echo() finds without a probe; filled if @probed is false
+ * Return: if @probed is true, for how many combinations it finds something else.
  */
 static unsigned echo_differs(uint64_t without[64][16], bool probed)
 {
@@ -134,7 +140,9 @@ static unsigned echo_differs(uint64_t without[64][16], bool probed)
     return differ;
 }
 
-/* The engine cannot know whether an assembly routine reads its caller's flags. */
+/* An assembly routine may read the flags of its caller, and the engine cannot know
+ * whether it does. So the engine must keep them.
+ */
 KTEST(detour_return, registers_and_flags_are_as_they_were)
 {
     static uint64_t without[64][16];
@@ -196,8 +204,10 @@ KTEST(detour_return, frames_that_are_left_are_dropped)
     jump_out(&left);
 }
 
-/* Between the look at an entry and its drop an interrupt could drop the same entry, and then
- * the engine would drop a living one. A program that steps itself shows that they are off.
+/* The engine first looks at an entry of the shadow, and then drops it. An interrupt in
+ * between could drop the same entry, and then the engine would drop the entry of a call
+ * that has not ended. So interrupts must be off. The program steps itself here: at the
+ * first single-step trap after the drop, see_drop() looks whether they are.
  */
 static struct {
     const struct kretprobe *rp;
@@ -234,9 +244,10 @@ static void drop_stepped(struct jumped *left, const char *what)
     ktest_report(!drops.interruptible, "%s: with interrupts off", what);
 }
 
-/* An interrupt, and a backtrace of another CPU, may look at the shadow between any two
- * instructions. An entry with a place on the stack has a holder; a dropped entry has no
- * place.
+/* An interrupt, or another CPU that prints a backtrace, may read the shadow between any
+ * two instructions of the engine. At each moment an entry with a place on the stack must
+ * have a holder, and a dropped entry must have no place. The program steps itself, so
+ * see_entries() looks after each instruction.
  */
 static struct {
     const struct shadow *shadow;
@@ -255,7 +266,9 @@ static void see_entries(struct pt_regs *regs UNUSED)
     looks.unemptied += e < s->limit && e[1].below;
 }
 
-/* Nothing is left of earlier calls in the entries that are free. */
+/* look_at_entries - let see_entries() look at @s. The free entries are cleared first, so
+ * that nothing of earlier calls is left in them.
+ */
 static void look_at_entries(struct shadow *s)
 {
     looks.shadow = s;
@@ -323,7 +336,9 @@ static NOINLINE uint64_t elsewhere(uint64_t x)
 
 static volatile uint64_t dug;
 
-/* dig - down to where an interrupt still has room. */
+/* dig - call itself, and return_target() at each level, until less than 3000 bytes of the
+ * stack are left. That is enough for an interrupt.
+ */
 static NOINLINE long dig(uintptr_t base)
 {
     volatile long kept = (long)++dug;
@@ -368,7 +383,7 @@ KTEST(detour_return, stacks_of_others_and_full_ones)
     jump_out(&j);
 }
 
-static volatile uint64_t from_handler; /* volatile: the compiler does not see it change */
+static volatile uint64_t from_handler; /* volatile: changed by a probe's handler */
 
 static int call_target(struct kprobe *p, struct pt_regs *regs)
 {
@@ -408,7 +423,7 @@ static int call_until_stopped(void *arg)
     return 0;
 }
 
-/* Ticks switch the threads at any instruction; there are more of them than CPUs. */
+/* There are more threads than CPUs, so ticks switch threads at any instruction. */
 KTEST(detour_return, threads_are_switched_inside)
 {
     struct jumped j = { 0 };

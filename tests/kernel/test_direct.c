@@ -1,5 +1,6 @@
-/* test_direct.c - records of events whose arguments are plain: stored by the probe's own code
- * they are those that an image would have given.
+/* test_direct.c - records of events with simple arguments. The detour of such an
+ * event stores the record itself, without an image; the record is the same as one
+ * made from an image.
  */
 #include "kernel/cpu/percpu.h"
 #include "probes/core/life.h"
@@ -13,7 +14,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* It begins with a `lea` of five bytes. */
+/* This function begins with a `lea` of five bytes. */
 static NOINLINE long target(long x, long y)
 {
     __asm__ volatile("" : "+r"(x), "+r"(y));
@@ -27,7 +28,7 @@ static struct taken {
     uint8_t bytes[RECORD_MAX];
 } taken[4];
 
-/* take_all - the records there are. Return: how many. */
+/* take_all - move all records from the buffer to taken[]. Return: how many they are. */
 static size_t take_all(void)
 {
     struct merged one;
@@ -48,8 +49,9 @@ static size_t take_all(void)
     return count;
 }
 
-/* An image is made with preemption off, and a tick may ask for another thread between two
- * hits: both stand in the head of a record, and neither is of the arguments.
+/* forget_moment - clear the fields in the head of a record that may differ between
+ * two hits: preemption is off while an image is made, and a tick may have asked
+ * for a thread switch.
  */
 static void forget_moment(struct taken *t)
 {
@@ -59,9 +61,10 @@ static void forget_moment(struct taken *t)
     head->flags &= (uint8_t)~RECORD_NEED_RESCHED;
 }
 
-/* bytes_written - of a record of @e. Up to three more make its length a whole number of
- * words; they are whatever the page had there. A string's place and length are the last word
- * in front of it.
+/* bytes_written - return how many bytes of the record @t of @e were written. Up to
+ * three more bytes make its length a whole number of words; they have any value.
+ * If @e has strings, the last word of the fixed part has the place and the length
+ * of the last string.
  */
 static size_t bytes_written(const struct live_event *e, const struct taken *t)
 {
@@ -83,8 +86,10 @@ static bool records_are_same(const struct live_event *e, struct taken *a, struct
            !memcmp(a->bytes, b->bytes, len);
 }
 
-/* event_new - @args of an event at target(), switched on, by a jump. NULL, and that is a
- * failure, if there is none.
+/* event_new - define an event at target() with @args, switch it on, and
+ * make its probe a jump.
+ * @p: receives its probe
+ * Return: the event; NULL: it could not be made, so the test fails.
  */
 static struct live_event *event_new(const char *args, struct live_probe **p)
 {
@@ -150,7 +155,7 @@ KTEST(direct, a_record_is_the_same_without_an_image)
     stored_as_fetched("a=$comm", false);
 }
 
-/* A filter that comes and goes while the detour is there. */
+/* The filter is set and removed while the detour exists. */
 KTEST(direct, a_filter_is_asked_all_the_same)
 {
     struct live_probe *p;

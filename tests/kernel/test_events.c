@@ -1,5 +1,5 @@
-/* test_events.c - events of kprobe_events in the kernel: they come and go while all CPUs hit
- * them, and each of their hits is recorded or counted as lost.
+/* test_events.c - the events of kprobe_events. They are made and removed while all CPUs
+ * hit them, and each hit is either recorded or counted as lost.
  */
 #include "kernel/cpu/percpu.h"
 #include "kernel/fs/vfs.h"
@@ -15,7 +15,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* What events are defined on: the first argument is a number, the second a string. */
+/* The function on which the events are defined. */
 NOINLINE long event_target(long x, const char *text);
 NOINLINE long event_target(long x, const char *text)
 {
@@ -28,7 +28,7 @@ static long append(const char *name, const char *text)
     return trace_put(name, text, VFS_APPEND);
 }
 
-/* look - read a whole file. Return: as vfs_open(). */
+/* look - read the whole file @name of the tracer. Return: 0; an error of vfs_open(). */
 static long look(const char *name)
 {
     struct file file = { .flags = VFS_READ };
@@ -48,10 +48,12 @@ static volatile bool storm_ends;
 static uint64_t calls, problems;
 static char text[512] = "some text";
 
-/* A filter that takes its time, so that it is exchanged under hits that are in it. */
+/* A filter that takes long, so that CPUs are evaluating it when it is exchanged. */
 #define SLOW_FILTER "s ~ \"*x*x*x*x*x*x*x*y*text\""
 
-/* must - a change is accepted; a hit comes behind it, also where no other CPU makes any. */
+/* must - make a hit, and count a problem if @err is an error of the change @what. With
+ * one CPU only these hits come between the changes.
+ */
 static void must(long err, const char *what)
 {
     event_target(1, "abc");
@@ -62,7 +64,9 @@ static void must(long err, const char *what)
         ktest_note("%s: %ld", what, err);
 }
 
-/* must_be_sound - no handler has faulted. */
+/* must_be_sound - count a problem for each probe that was switched off
+ * because of a fault.
+ */
 static void must_be_sound(void)
 {
     const struct live_probe *p = NULL;
@@ -73,7 +77,9 @@ static void must_be_sound(void)
     trace_unlock();
 }
 
-/* Filters and triggers of each kind, changed and taken away under hits. */
+/* live_through - make events with filters and triggers of each kind, change them and
+ * remove them, while other CPUs hit the events.
+ */
 static void live_through(unsigned round)
 {
     must(append("kprobe_events", "p:storm/a event_target x=%di s=+0(%si):string c=$comm\n"
@@ -109,7 +115,9 @@ static void live_through(unsigned round)
          "deletion");
 }
 
-/* Records of events that come and go, and with them their names and formats. */
+/* read_meanwhile - read a file of the tracer while events are made and removed. The
+ * records in it need the names and formats of their events.
+ */
 static void read_meanwhile(unsigned i)
 {
     static const char *const files[] = { "trace", "trace_pipe", "kprobe_profile",
@@ -128,7 +136,7 @@ static int storm(void *arg)
         storm_ends = true;
     }
     while (!storm_ends) {
-        /* The string's end moves while others copy it. */
+        /* The end of the string moves while other CPUs copy it. */
         text[calls % (sizeof(text) - 1)] = calls % 300 ? 'x' : '\0';
         event_target((long)(calls % 200), text);
         if (!(__atomic_add_fetch(&calls, 1, __ATOMIC_RELAXED) % 1024) && cpu_id() == 1)
@@ -145,7 +153,7 @@ KTEST(events, they_come_and_go_under_hits)
     uint64_t sum = text_sum();
     size_t heap;
 
-    /* What stays when something was used once. */
+    /* Memory that is kept after the first use is allocated here, before it is counted. */
     live_through(0);
     live_through(1);
     heap = heap_in_use();
@@ -262,7 +270,9 @@ static int optimize(const char *on)
     return done < 0 ? (int)done : 0;
 }
 
-/* count_recorded - in the only record there is; -1: there are others. */
+/* count_recorded - take all records. Return: the count of preemption in the record, if
+ * there is exactly one; -1: there is none, or more than one.
+ */
 static int count_recorded(void)
 {
     struct merged one;

@@ -53,8 +53,10 @@ static void refused(struct kprobe *p, const struct probe_reject *why, void *arg)
     all->refused[why->reason]++;
 }
 
-/* take_away - the engine's own code, which has the lowest addresses, is switched off first:
- * else the engine traps in itself for each of the others. A long run has it so.
+/* take_away - unregister @ps. Before that a short run disables all probes in portions.
+ * The code of the engine has the lowest addresses, so its probes are disabled first.
+ * Otherwise the engine would hit probes in its own code while it removes the others, as
+ * in a long run.
  */
 static void take_away(struct kprobe **ps, size_t count)
 {

@@ -1,4 +1,6 @@
-/* test_exec.c - executable memory: made, written through the alias, run, given back. */
+/* test_exec.c - executable memory is allocated, written through the alias,
+ * executed and freed.
+ */
 #include "kernel/mm/exec.h"
 
 #include "kernel/base/err.h"
@@ -14,8 +16,7 @@
 
 #include <string.h>
 
-/* mov eax, VALUE; ret */
-#define CODE_LEN 6
+#define CODE_LEN 6 /* mov eax, VALUE; ret */
 
 struct code {
     uint8_t bytes[CODE_LEN];
@@ -160,7 +161,7 @@ KTEST(exec, freed_memory_leaks_nothing)
     struct frame_stats before, after;
     struct exec_stats stats, later;
 
-    exec_free(exec_alloc(8 * PAGE_SIZE), 8 * PAGE_SIZE); /* its tables stay */
+    exec_free(exec_alloc(8 * PAGE_SIZE), 8 * PAGE_SIZE); /* page tables stay */
     exec_stats_get(&stats);
     frame_stats_get(&before);
     for (unsigned i = 0; i < 10; i++)
@@ -278,7 +279,7 @@ KTEST(exec, cpus_write_at_once)
     exec_free(p, cpu_count() * PAGE_SIZE);
 }
 
-/* ---- chosen pages ---- */
+/* ---- pages at chosen addresses ---- */
 
 static uint64_t frame_with_code(uint32_t value)
 {
@@ -348,7 +349,8 @@ KTEST(exec, without_memory_nothing_changes)
 
 #define PADS 300
 
-/* As landing pads are: far apart, few frames. */
+/* The pages are like those of landing pads: far apart, and all of them show a few frames.
+ */
 KTEST(exec, many_pages_are_unmapped_at_once)
 {
     static uintptr_t pages[PADS];

@@ -1,4 +1,4 @@
-/* test_explain.c - what `probe explain` says of an address is so. */
+/* test_explain.c - what `probe explain` says about an address is true. */
 #include "kernel/base/compiler.h"
 #include "kernel/cpu/instr.h"
 #include "kernel/cpu/percpu.h"
@@ -45,7 +45,9 @@ KTEST(explain, each_tier_is_told_and_why_it_is_no_better)
     jumps_as_before();
 }
 
-/* Of these six one has to stay a breakpoint; docs/optimize.md tells why. */
+/* If all six clc have probes, one of them must stay a breakpoint;
+ * docs/optimize.md tells why.
+ */
 static NOINLINE long row(void)
 {
     long x;
@@ -107,7 +109,7 @@ KTEST(explain, without_memory_it_stays_int3_and_says_why)
 
     register_kprobe(&p);
     heap_fail_after(1);
-    jumps_by(OPTIMIZE_PUN); /* the pass is in this thread, before the write returns */
+    jumps_by(OPTIMIZE_PUN); /* it makes the jumps in this thread, before it returns */
     heap_fail_after(-1);
     ktest_report(!(p.flags & KPROBE_FLAG_OPTIMIZED), "it stays a breakpoint");
     ktest_report(say("probe explain region_mix+2") == 0 &&
@@ -122,7 +124,8 @@ KTEST(explain, without_memory_it_stays_int3_and_says_why)
 
 /* ---- cost ------------------------------------------------------------------------------ */
 
-/* costs - of what is explained: a figure, by the name of @kind. */
+/* costs - does `probe explain @place` print a cost in cycles, measured for @kind of hits?
+ */
 static bool costs(const char *place, const char *kind)
 {
     const char *line;
@@ -213,8 +216,8 @@ KTEST(explain, what_was_exchanged_is_in_the_history)
     ktest_report(said(" s, region_side+0x2: 0f 1f 44 00 00\n"), "and back");
 }
 
-/* answers - has @line a word for each CPU behind the sixth one? The CPU that changes the text
- * is not halted, so one of them is a number.
+/* answers - does @line have one word for each CPU, behind the first six words? At least
+ * one of them must be a number, since the CPU that changes the text is not halted.
  */
 static bool answers(char *line)
 {
@@ -257,7 +260,7 @@ static int stay_awake(void *unused UNUSED)
     return 0;
 }
 
-/* Of two CPUs and more, one has nothing to do when all threads but this one have ended. */
+/* With two CPUs or more, at least one CPU has nothing to do when no other thread runs. */
 KTEST(explain, a_halted_cpu_is_not_said_to_answer)
 {
     unsigned last = cpu_count() - 1;

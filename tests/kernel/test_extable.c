@@ -1,4 +1,6 @@
-/* test_extable.c - what may fault, and where it continues. */
+/* test_extable.c - the table of instructions that may fault, and where
+ * they continue then.
+ */
 #include "kernel/mm/extable.h"
 
 #include "kernel/base/err.h"
@@ -108,7 +110,8 @@ KTEST(extable, unreadable_strings_answer_efault)
     vmap_free(p, PAGE_SIZE);
 }
 
-/* One load, with its entry made by the macro for C. */
+/* load_faults - does a load from @addr fault? Its table entry is made by the macro for C.
+ */
 static bool load_faults(const void *addr)
 {
     int faulted = 1;

@@ -88,7 +88,7 @@ static int deal_with_it(struct kprobe *p, struct pt_regs *regs, int trapnr)
 {
     (void)p;
     asked = trapnr;
-    regs->ip += 3; /* over the load: movzbl 0x10 is longer, so the handler says where */
+    regs->ip += 3; /* past the load in faulty(), an instruction of three bytes */
     return 0;
 }
 
@@ -105,7 +105,7 @@ KTEST(fault, a_fault_handler_is_asked_first)
     unregister_kprobe(&bad);
 }
 
-/* A handler that may fault, and knows it. */
+/* This handler reads bad memory by a function that is prepared for a fault. */
 static int careful(struct kprobe *p, struct pt_regs *regs)
 {
     char byte;
@@ -128,7 +128,9 @@ KTEST(fault, a_fix_up_in_a_handler_is_its_own_affair)
     unregister_kprobe(&p);
 }
 
-/* The instruction under the probe faults, and has a fix-up. */
+/* fixed_up_load - return the byte at @at; -EFAULT: the load has faulted, and its fix-up
+ * has returned this.
+ */
 int fixed_up_load(const volatile char *at);
 __asm__(".pushsection .text\n"
         ".globl fixed_up_load\n"
@@ -201,7 +203,7 @@ KTEST(fault, and_is_reported_where_the_instruction_lies)
     step_set_engine(STEP_INT3);
 }
 
-/* The same, inside an NMI. */
+/* All of that is done in an NMI as well. */
 static volatile uint64_t nmi_results;
 static volatile bool nmi_wanted;
 

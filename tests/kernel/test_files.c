@@ -227,7 +227,9 @@ static bool is_jump(const struct kprobe *p)
     return p->flags & KPROBE_FLAG_OPTIMIZED;
 }
 
-/* On return of the write all probes are what they may be. */
+/* When the write to a file returns, each probe already is the jump or
+ * breakpoint it has become.
+ */
 KTEST(files, jumps_are_chosen_by_name_and_switched)
 {
     struct kprobe p = { .addr = (uintptr_t)target };
@@ -255,7 +257,8 @@ KTEST(files, jumps_are_chosen_by_name_and_switched)
 
 /* ---- junk ---- */
 
-/* refuses - is @junk an error, and the knob still what it was? */
+/* refuses - is writing @junk to @knob an error that does not change the value of @knob?
+ */
 static bool refuses(const char *knob, const char *junk)
 {
     char value[40], line[80];
@@ -315,8 +318,8 @@ KTEST(files, junk_changes_no_knob)
 
 static uint8_t original_byte;
 
-/* is_wrong - while it cannot change: is there a breakpoint though kprobes are off, or
- * none though @p, which is registered, is on?
+/* is_wrong - is there a breakpoint although kprobes are off, or no breakpoint although @p
+ * is registered and enabled? The lock is held meanwhile, so nothing can change.
  */
 static bool is_wrong(const struct kprobe *p)
 {
@@ -356,8 +359,8 @@ static int turn_one(struct kprobe *p, unsigned which)
     }
 }
 
-/* turn_knobs - one thread's random operations on a probe of its own and on the switches
- * that all threads share. Return: how many answers were wrong.
+/* turn_knobs - let one thread do random operations on a probe of its own and on the
+ * switches that all threads share. Return: how many operations or checks went wrong.
  */
 static int turn_knobs(void *arg)
 {

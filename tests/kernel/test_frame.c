@@ -1,4 +1,6 @@
-/* test_frame.c - RAM is handed out zeroed, once, and comes back. */
+/* test_frame.c - frames of RAM are zeroed when they are allocated, no frame is allocated
+ * twice, and freed frames can be allocated again.
+ */
 #include "kernel/mm/frame.h"
 
 #include "kernel/cpu/percpu.h"
@@ -84,7 +86,7 @@ KTEST(frame, limits_are_kept)
     frame_free(below);
 }
 
-/* All frames there are, each linked to the one before through its first word. */
+/* All free frames are allocated. The first word of each links it to the frame before. */
 KTEST(frame, all_of_it_can_be_used_and_given_back)
 {
     size_t before = free_count(), count = 0;
@@ -109,7 +111,9 @@ KTEST(frame, all_of_it_can_be_used_and_given_back)
 #define OWN_FRAMES 100
 #define ROUNDS 20
 
-/* Take frames, mark them, let others do the same, and find the marks unchanged. */
+/* Allocate frames, write marks to them, let other threads do the same, and check that the
+ * marks are unchanged.
+ */
 static int mark_and_check(void *arg)
 {
     uint64_t mine[OWN_FRAMES];

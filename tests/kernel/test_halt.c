@@ -1,5 +1,6 @@
-/* test_halt.c - instructions that stop a CPU, or end in a fault, with probes on them: HLT
- * waits in its copy as it would in its place, and no CPU is forgotten there.
+/* test_halt.c - probes on hlt and ud2. The copy of a hlt waits for an interrupt, as the
+ * hlt itself would, and the engine waits for a CPU that halts in a copy. A probed ud2
+ * ends in a panic that names the ud2.
  */
 #include "kernel/cpu/percpu.h"
 #include "kernel/cpu/trap.h"
@@ -40,7 +41,8 @@ static uint64_t interrupts(void)
     return sum;
 }
 
-/* Without an interrupt the CPU does not come out of it. */
+/* halts - halt this CPU @times times. Return: how often an interrupt has ended the hlt.
+ */
 static unsigned halts(unsigned times)
 {
     unsigned waited = 0;

@@ -1,4 +1,4 @@
-/* test_handlers.c - handlers that do what handlers may not, or take long about it. */
+/* test_handlers.c - handlers that do what a handler must not do, or that take long. */
 #include "kernel/base/err.h"
 #include "kernel/cpu/instr.h"
 #include "kernel/cpu/percpu.h"
@@ -244,7 +244,9 @@ KTEST(handlers, one_that_tries_a_lock_its_function_holds)
     ktest_report(!(p.flags & KPROBE_FLAG_TRIPPED), "and goes on");
 }
 
-/* The engine's own locks, and what it calls while it holds them. */
+/* The probes are on functions of the engine's locks, and on functions that the engine
+ * calls while it holds these locks.
+ */
 KTEST(handlers, what_the_engine_itself_uses_carries_probes)
 {
     static const char *const names[] = { "mutex_lock", "mutex_unlock", "kzalloc",

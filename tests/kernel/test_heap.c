@@ -1,5 +1,5 @@
-/* test_heap.c - kmalloc in the machine: counts, sharing between CPUs, running out. The
- * blocks themselves are tested on the host.
+/* test_heap.c - kmalloc() in the kernel: its counters, blocks that CPUs share, and
+ * running out of memory. Tests on the host check how the heap divides memory into blocks.
  */
 #include "kernel/mm/heap.h"
 
@@ -105,9 +105,8 @@ KTEST(heap, a_million_pairs)
     ktest_report(heap_in_use() == bytes, "of allocations and frees leak nothing");
 }
 
-/* About what a probe takes. */
 #define BLOCKS 20000
-#define BLOCK_LEN 100
+#define BLOCK_LEN 100 /* about the memory of a probe */
 
 KTEST(heap, small_blocks_are_cheap)
 {
@@ -132,7 +131,7 @@ KTEST(heap, small_blocks_are_cheap)
 #define SLOTS 64
 #define ROUNDS 3000
 
-/* Blocks that one CPU makes and another frees. */
+/* Blocks that one CPU allocates and another frees. */
 static void *shared[SLOTS];
 
 static int exchange_blocks(void *arg)

@@ -1,5 +1,5 @@
-/* test_init_text.c - what only boot needed is gone: its symbols, its pages, and all that
- * would lead there.
+/* test_init_text.c - after boot, the code that only boot needed is gone: its pages, its
+ * symbols, and its entries in tables.
  */
 #include "kernel/module/init_text.h"
 
@@ -18,7 +18,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Where a function began. Not a name of the linker, which refuses to refer to it. */
+/* An address in the boot code. It is computed, because the linker refuses references to
+ * symbols of that code.
+ */
 #define SOMEWHERE (kernel_text_end() + 16)
 
 KTEST(init_text, no_page_of_it_is_left)
@@ -42,7 +44,9 @@ KTEST(init_text, no_page_of_it_is_left)
     ktest_report(not_writable == 0, "its frames are as all free ones");
 }
 
-/* Free frames are handed out from the lowest on, and those of the image are low. */
+/* Frames are allocated from the lowest address on, and the frames of the image have low
+ * addresses. So the frames of the boot code are among the first that are used again.
+ */
 KTEST(init_text, its_frames_are_used_for_something_else)
 {
     uint64_t start = virt_to_phys(_init_text), end = virt_to_phys(_init_end);

@@ -1,4 +1,4 @@
-/* test_jprobe.c - handlers with the probed function's own signature. */
+/* test_jprobe.c - jprobes: handlers that get the arguments of the probed function. */
 #include "kernel/base/err.h"
 #include "kernel/cpu/percpu.h"
 #include "kernel/thread/thread.h"
@@ -9,13 +9,15 @@
 
 #include <stdarg.h>
 
-#define CALLS 100 /* the last argument that is a char still fits */
+#define CALLS 100 /* less than 120, so that x + 8 fits into a char */
 
 struct big {
     long words[8];
 };
 
-/* Six arguments in registers, four on the stack, and a structure behind them. */
+/* This function gets six arguments in registers, and on the stack four
+ * more and a structure.
+ */
 static NOINLINE long many(long a, long b, long c, long d, long e, long f, long g, int h,
                           char i, void *j, struct big k)
 {
@@ -32,7 +34,7 @@ static NOINLINE long call_many(long x)
                 (void *)(x + 9), big);
 }
 
-/* Counted by all CPUs. */
+/* All CPUs count here. */
 static uint64_t ran, right, misaligned, leaked;
 
 static void add(uint64_t *counter, bool what)
@@ -61,7 +63,7 @@ static long see_many(long a, long b, long c, long d, long e, long f, long g, int
     add(&ran, true);
     add(&right, same);
     add(&misaligned, (uintptr_t)__builtin_frame_address(0) % 16 != 0);
-    a = b = c = d = e = f = g = 0; /* all of them, and where they came from */
+    a = b = c = d = e = f = g = 0; /* and the arguments on the stack */
     *(volatile long *)&g = -1;
     *(volatile int *)&h = -1;
     *(volatile char *)&i = -1;
@@ -144,7 +146,9 @@ static int count_return(struct kretprobe_instance *ri, struct pt_regs *regs)
     return 0;
 }
 
-/* beside - with all other kinds of probes, which come before it or behind it. */
+/* beside - check a jprobe whose function also has probes of all other kinds, which are
+ * registered before the jprobe if @before is true, else after it.
+ */
 static void beside(bool before)
 {
     struct jprobe jp = { .kp.addr = (uintptr_t)many, .entry = see_many };
@@ -205,7 +209,7 @@ KTEST(jprobe, there_is_one_at_a_function_and_at_its_entry)
                  "when it is gone, another one");
 }
 
-/* ---- what its handler runs into ---- */
+/* ---- probes and faults in its handler ---- */
 
 static NOINLINE long helper(long x)
 {

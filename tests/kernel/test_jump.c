@@ -1,5 +1,5 @@
-/* test_jump.c - hits by a jump: what handlers may do there, what may come in between, and
- * what is left when they fault.
+/* test_jump.c - hits by a jump: what their handlers may change, what may interrupt them,
+ * and what state they leave after a fault.
  */
 #include "kernel/base/bits.h"
 #include "kernel/base/err.h"
@@ -48,7 +48,7 @@ static int note(struct kprobe *p UNUSED, struct pt_regs *regs)
     return 0;
 }
 
-/* ---- what a handler changes ---- */
+/* ---- changes by a handler ---- */
 
 static int return_at_once(struct kprobe *p UNUSED, struct pt_regs *regs)
 {
@@ -70,7 +70,9 @@ static int switch_irqs_off(struct kprobe *p UNUSED, struct pt_regs *regs)
     return 0;
 }
 
-/* The function does the same one word further down. */
+/* This handler moves sp down by one word, and copies the return address there. So the
+ * function does the same as without the handler, but with another sp.
+ */
 static int move_stack(struct kprobe *p UNUSED, struct pt_regs *regs)
 {
     uintptr_t ret = *(const uintptr_t *)regs->sp;
@@ -117,7 +119,7 @@ KTEST(jump, what_a_handler_changes_is_what_goes_on)
     ktest_report(target_under(move_stack) == 29, "sp alone");
 }
 
-/* Not 0 is what counts, and the low byte alone is. */
+/* The returned value is not 0, but its low byte is. */
 static int return_at_once_and_say_so_higher_up(struct kprobe *p, struct pt_regs *regs)
 {
     return return_at_once(p, regs) << 8;
@@ -291,7 +293,7 @@ KTEST(jump, several_probes_share_a_jump)
 }
 
 static char order[8];
-static bool sees_trampoline[2]; /* by the kprobes: was the return address exchanged? */
+static bool sees_trampoline[2]; /* for each kprobe: was the return address exchanged? */
 
 static void ordered(char who)
 {
@@ -333,8 +335,9 @@ static int at_return(struct kretprobe_instance *ri, struct pt_regs *regs)
     return 0;
 }
 
-/* run_in_order - a kprobe, the return probe @rp, and a kprobe with @last, all at the entry of
- * target(), which is called once. What it returns.
+/* run_in_order - register a kprobe, the return probe @rp, and a kprobe with the
+ * handler @last, all at the entry of target(), and call target() once. Return: what
+ * target() has returned.
  */
 static long run_in_order(struct kretprobe *rp, kprobe_pre_handler_t last)
 {
@@ -446,8 +449,9 @@ KTEST(jump, a_program_that_steps_itself_sees_its_own_instructions)
     stepped_under(note, nothing_after, "a post-handler");
 }
 
-/* Nothing could wait for a thread that is preempted between the engine's own code and a cell.
- * So where a hit ends by the image, interrupts are off before preemption is on.
+/* No quiescence would wait for a thread that was preempted between the engine's own code
+ * and a cell. So where a hit ends by loading the image, the engine first switches
+ * interrupts off, and only then enables preemption.
  */
 static struct {
     struct ksym code; /* of the way back */
@@ -502,7 +506,7 @@ BEFORE(jcc);
 BEFORE(loop);
 BEFORE(jrcxz);
 
-/* Is the instruction three bytes behind @at a jump, without a probe? */
+/* is_evicted - is the instruction at @at + 3 a jump although it has no probe? */
 static bool is_evicted(uintptr_t at)
 {
     const struct site *site;
@@ -533,7 +537,9 @@ static void stepped_over_neighbour(long (*fn)(long), const char *at, const char 
                  "%s: %zu steps, as without a probe", what, steps.count);
 }
 
-/* Their copies are longer than they are, and may be several instructions. */
+/* The copy of a short branch is longer than the branch, and may be several instructions.
+ * The program must see one single step for all of them.
+ */
 KTEST(jump, a_program_that_steps_itself_passes_evicted_branches)
 {
     stepped_over_neighbour(detour_before_jcc, detour_before_jcc_at, "jcc");
@@ -541,7 +547,7 @@ KTEST(jump, a_program_that_steps_itself_passes_evicted_branches)
     stepped_over_neighbour(detour_before_jrcxz, detour_before_jrcxz_at, "jrcxz");
 }
 
-/* ---- what comes in between ---- */
+/* ---- other CPUs and NMIs ---- */
 
 struct load {
     volatile bool stop;
@@ -634,7 +640,7 @@ KTEST(jump, nmis_hit_it_too_at_any_moment)
                  (unsigned long)p.hits, (unsigned long)p.nmissed);
 }
 
-/* ---- where it is ---- */
+/* ---- backtraces, and the place that a saved ip belongs to ---- */
 
 static char caller_name[64];
 static uintptr_t caller_at[3];
@@ -692,7 +698,9 @@ KTEST(jump, a_backtrace_of_a_handler_passes_the_instruction)
     ktest_report(passes_target, "it is among the functions that others call");
 }
 
-/* A CPU on the way out of a site's own code is where the image says. */
+/* While a CPU leaves a specialized detour, port_detour_cell() must find the address at
+ * which the program goes on: the ip of the image.
+ */
 KTEST(jump, an_ip_on_the_way_out_of_code_of_its_own_leads_where_the_image_does)
 {
     extern const uintptr_t detour_specialized_rare_range[2],
@@ -708,7 +716,7 @@ KTEST(jump, an_ip_on_the_way_out_of_code_of_its_own_leads_where_the_image_does)
     for (uintptr_t ip = rare[0]; ip < rare[1]; ip++)
         right += port_detour_cell(ip, (uintptr_t)&stack) == (uintptr_t)target;
     right += port_detour_cell(leave[0], (uintptr_t)&stack) == (uintptr_t)target;
-    for (uintptr_t ip = leave[0] + 1; ip < leave[1]; ip++) /* it has popped its address */
+    for (uintptr_t ip = leave[0] + 1; ip < leave[1]; ip++) /* return_address was popped */
         right += port_detour_cell(ip, (uintptr_t)&stack.image) == (uintptr_t)target;
     ktest_report(rare[1] > rare[0] && leave[1] > leave[0] &&
                      right == rare[1] - rare[0] + leave[1] - leave[0],
@@ -740,10 +748,10 @@ KTEST(jump, an_ip_in_the_code_of_detours_leads_to_its_cell)
             right += 2;
             continue;
         }
-        right += port_detour_cell(c->pushf, stack) == 4; /* a gap of two, ss, sp */
+        right += port_detour_cell(c->pushf, stack) == 4; /* behind 2 free words, ss, sp */
         right += port_detour_cell(c->pushed, stack) == 5;
     }
-    /* that for return probes has two ends */
+    /* one more than PLAT_DETOURS: the code for return probes has two ends, so two rows */
     ktest_report(right == 5 * codes && codes == PLAT_DETOURS + 1,
                  "at each depth of each of %u", codes);
     right = codes = 0;

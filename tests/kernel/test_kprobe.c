@@ -1,4 +1,6 @@
-/* test_kprobe.c - the life of a probe on code of the running kernel. */
+/* test_kprobe.c - probes on code of the running kernel are registered, hit, disabled and
+ * unregistered.
+ */
 #include "kernel/base/err.h"
 #include "kernel/cpu/percpu.h"
 #include "kernel/cpu/smp.h"

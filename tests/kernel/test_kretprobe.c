@@ -1,5 +1,5 @@
-/* test_kretprobe.c - return probes on code of the running kernel: what handlers see, which
- * returns they see, and what the probed code notices.
+/* test_kretprobe.c - return probes on code of the running kernel: which returns their
+ * handlers see, what the handlers see of these, and what changes for the probed code.
  */
 #include "kernel/base/err.h"
 #include "kernel/cpu/instr.h"
@@ -44,7 +44,7 @@ static void report_seen(uint64_t count, const struct kretprobe *rp, const char *
     ktest_report(preempt_count() == 0, "%s: nothing is left behind", what);
 }
 
-/* ---- the life of one ---- */
+/* ---- the life of a return probe ---- */
 
 KTEST(kretprobe, every_return_is_seen_and_nothing_changes)
 {
@@ -166,7 +166,7 @@ static NOINLINE long behind(long x)
 static int go_elsewhere(struct kretprobe_instance *ri, struct pt_regs *regs)
 {
     regs->di = 5;
-    regs->sp -= 8; /* as if the caller had called behind() next */
+    regs->sp -= 8; /* behind() will return to where the probed function should have */
     *(uintptr_t *)regs->sp = ri->ret_addr;
     regs->ip = (uintptr_t)behind;
     return 0;
@@ -592,13 +592,13 @@ KTEST(kretprobe, disabled_it_sees_nothing)
     unregister_kretprobe(&rp);
 }
 
-/* With hardware shadow stacks an exchanged return address would be a #CP. */
+/* With hardware shadow stacks, a return to an exchanged address would raise #CP. */
 KTEST(kretprobe, h89_no_hardware_shadow_stack_is_switched_on)
 {
     ktest_report(!(read_cr4() & BIT(23)), "CR4.CET is clear");
 }
 
-/* ---- an NMI where an entry is claimed and not filled ---- */
+/* ---- an NMI between the claiming and the filling of an entry ---- */
 
 static volatile bool nmi_wanted;
 static long nmi_result;
@@ -627,7 +627,7 @@ KTEST(kretprobe, an_nmi_returns_while_an_entry_is_claimed_only)
         ktest_report(false, "the thread has a shadow");
         return;
     }
-    claimed->holder = NULL; /* as it is at first */
+    claimed->holder = NULL; /* as in an entry that was not yet filled */
     preempt_disable();
     nmi_wanted = true;
     smp_send_nmi(cpu_id());

@@ -1,5 +1,5 @@
-/* test_light.c - light handlers: what is theirs alone. That the program cannot tell is in
- * test_detour.c and test_jump.c.
+/* test_light.c - light handlers, where they differ from other handlers. test_detour.c and
+ * test_jump.c test that they change nothing for the program.
  */
 #include "kernel/base/bits.h"
 #include "kernel/base/err.h"
@@ -40,7 +40,7 @@ static void note(struct kprobe *p, uintptr_t ip)
     ran++;
 }
 
-/* ---- what it is called with ---- */
+/* ---- the arguments of a light handler ---- */
 
 static void is_called(struct kprobe *p, const char *how)
 {
@@ -100,7 +100,7 @@ KTEST(light, it_has_no_pre_handler_beside_it)
     ktest_report(register_kprobe(&p) == -EINVAL, "both are refused");
 }
 
-/* ---- where it runs ---- */
+/* ---- the context of a light handler ---- */
 
 static bool was_off, was_refused;
 static enum plat_context context;
@@ -165,7 +165,7 @@ KTEST(light, whoever_unregisters_waits_for_it)
     ktest_report(code == 0 && p.hits == 1, "and was counted");
 }
 
-/* ---- others on top of it ---- */
+/* ---- hits inside of a light handler ---- */
 
 static void call_target(struct kprobe *p UNUSED, uintptr_t ip UNUSED)
 {
@@ -217,7 +217,7 @@ KTEST(light, it_meets_itself_and_others)
     without_jump(&outer);
 }
 
-/* ---- how deep it goes ---- */
+/* ---- nested light handlers ---- */
 
 static struct kprobe chain[STAIRS];
 
@@ -253,7 +253,7 @@ KTEST(light, four_levels_of_it_run_and_the_fifth_is_counted)
     ktest_report(!plat_this_cpu()->depth && !preempt_is_off(), "nothing is left");
 }
 
-/* ---- what interrupts it ---- */
+/* ---- interrupts and NMIs in a light handler ---- */
 
 static volatile uint64_t nmis;
 static volatile bool storming;
@@ -294,7 +294,8 @@ static void hit_in_call(void *unused UNUSED)
     target(1);
 }
 
-/* The light handler calls helper(), which has a probe of its own; so do NMIs. */
+/* The light handler calls helper(), which has a probe as well. NMIs also call helper().
+ */
 KTEST(light, nmis_and_interrupts_come_on_top)
 {
     struct kprobe outer = { .light_handler = call_helper };
@@ -338,7 +339,7 @@ KTEST(light, nmis_and_interrupts_come_on_top)
                  "and each handler has run as often");
 }
 
-/* ---- when it is given up ---- */
+/* ---- a light handler that is given up ---- */
 
 static void sleep_in_it(struct kprobe *p UNUSED, uintptr_t ip UNUSED)
 {
@@ -375,7 +376,7 @@ static void read_nowhere(struct kprobe *p UNUSED, uintptr_t ip UNUSED)
 static int step_over(struct kprobe *p UNUSED, struct pt_regs *regs, int trapnr)
 {
     asked = trapnr;
-    regs->ip += 2; /* movb (%reg), %reg; the handler says where */
+    regs->ip += 2; /* past the load: movb (%reg), %reg has two bytes */
     return 1;
 }
 
@@ -385,7 +386,9 @@ static int fault_again(struct kprobe *p UNUSED, struct pt_regs *regs UNUSED, int
     return *(volatile int *)UINT64_C(0x8000000000000000);
 }
 
-/* A light handler writes nothing to hits[] until it faults. */
+/* While a light handler runs, hits[] has no entry of it; the engine makes one when the
+ * handler faults. Until then hits[0] has what an earlier hit has left there.
+ */
 KTEST(light, a_fault_handler_that_faults_where_an_nmi_was_hit_before)
 {
     struct kprobe p = { .light_handler = read_nowhere, .fault_handler = fault_again };
@@ -396,7 +399,7 @@ KTEST(light, a_fault_handler_that_faults_where_an_nmi_was_hit_before)
     if (!with_jump(&p, target))
         return;
     preempt_disable();
-    plat_this_cpu()->hits[0].found.nmi = 1; /* as a hit in an NMI leaves it */
+    plat_this_cpu()->hits[0].found.nmi = 1; /* as an earlier hit in an NMI leaves it */
     is_right = target(3) == 29;
     preempt_enable();
     ktest_report(is_right && ran == 1 && right == 0, "the program goes on");

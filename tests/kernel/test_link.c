@@ -1,4 +1,6 @@
-/* test_link.c - detours that lead straight into the next, with CPUs inside of them. */
+/* test_link.c - linked detours: each leads straight into the next. Links are made and
+ * removed while CPUs are inside of the detours.
+ */
 #include "probes/jump/detour.h"
 #include "probes/jump/link.h"
 
@@ -71,7 +73,7 @@ static bool all_are_linked(void)
     return true;
 }
 
-/* ---- what it does ---- */
+/* ---- hits are counted as without links ---- */
 
 static unsigned call(unsigned times)
 {
@@ -154,7 +156,7 @@ KTEST(link, a_program_that_steps_itself_sees_no_more_than_before)
     end();
 }
 
-/* ---- somebody is inside ---- */
+/* ---- a thread is inside ---- */
 
 static volatile bool is_out, is_gone;
 
@@ -175,7 +177,7 @@ static int take_out(void *which)
 
 #define WORD_LEN 8
 
-static uintptr_t word; /* of the cell of the first, where its copy begins */
+static uintptr_t word; /* the aligned word in the first cell where the copy begins */
 static uint8_t original[WORD_LEN];
 
 static void write_word(void *bytes)
@@ -183,7 +185,9 @@ static void write_word(void *bytes)
     plat_text_store(word, bytes, WORD_LEN);
 }
 
-/* Somebody may execute these bytes, and not as one word: he stands still, and begins anew. */
+/* store - write @bytes to the word while the machine is stopped: a CPU may execute these
+ * bytes as several instructions, so another CPU may not exchange them while it runs.
+ */
 static void store(uint8_t *bytes)
 {
     plat_lock(PLAT_TEXT);
@@ -191,7 +195,10 @@ static void store(uint8_t *bytes)
     plat_unlock(PLAT_TEXT);
 }
 
-/* hold - a CPU that comes to the copy of the first stays there: it is a jump to itself. */
+/* hold - replace the copy of the first instruction by a jump to itself, so that a CPU
+ * that comes there stays there. store(original) undoes this.
+ * Return: false: these two bytes are not in one aligned word.
+ */
 static bool hold(void)
 {
     uintptr_t copy =
@@ -209,8 +216,8 @@ static bool hold(void)
     return true;
 }
 
-/* held_while - a thread stands in the detour of the first, on its way to that of the second,
- * while @which of them is taken out.
+/* held_while - remove probe @which, 0 or 1, while a thread is held in the first detour,
+ * from which a link leads into the second.
  */
 static void held_while(size_t which)
 {
@@ -254,7 +261,7 @@ static int take_all_out(void *unused UNUSED)
     return 0;
 }
 
-/* They stay linked, and the thread goes on by the detours of them all. */
+/* The detours stay linked, so the thread that was inside runs through all of them. */
 KTEST(link, all_leave_with_a_thread_inside)
 {
     int inside, remover, wrong = 1;
@@ -275,7 +282,7 @@ KTEST(link, all_leave_with_a_thread_inside)
     jumps_as_before();
 }
 
-/* ---- coming and going ---- */
+/* ---- probes are switched while CPUs run ---- */
 
 static volatile bool is_over;
 static uint64_t calls[MAX_CPUS];
@@ -319,7 +326,9 @@ static void let_them_run(void)
         thread_yield();
 }
 
-/* The second and the fourth stay; what is before and behind them comes and goes. */
+/* The second and the fourth probe stay; the first, third and fifth are
+ * disabled and enabled.
+ */
 KTEST(link, neighbours_come_and_go_while_all_cpus_run)
 {
     uint64_t toggles = ktest_rounds(TOGGLES, TOGGLES_LONG), sum = 0;

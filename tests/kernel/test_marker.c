@@ -1,5 +1,6 @@
-/* test_marker.c - a marker that is off evaluates nothing, a marker that is on calls the
- * functions that are connected to it. Several are connected together, or none of them is.
+/* test_marker.c - a marker that is off evaluates nothing, a marker that is on calls
+ * the functions that are connected to it. marker_connect_all() connects all its
+ * functions, or none.
  */
 #include "probes/marker/marker.h"
 
@@ -59,7 +60,7 @@ KTEST(marker, arguments_are_evaluated_where_it_is_on)
     ktest_report(heap_in_use() == heap, "nothing is left over");
 }
 
-/* What functions find: each argument, of whatever type. */
+/* This marker has arguments of many types. */
 static NOINLINE void marked_with_all(void)
 {
     MARK(ktest_all, "%d %ld %s %c %p %x %llu %hhu", -1, LONG_MIN, "three", 'c',
@@ -91,7 +92,10 @@ KTEST(marker, arguments_of_all_types)
     ktest_report(!strcmp(text, want) && !looked.wrong, "%s", text);
 }
 
-/* What a marker that is on changes, at a stack that is at a multiple of 16, or not. */
+/* REGISTERS_CHANGED - call marker_enter() as a marker that is on does. @push and @pop may
+ * move the stack pointer, so that it is a multiple of 16 at the call, or is not.
+ * Return: bits that differ in the registers, or in the word on top of the stack; 0: none.
+ */
 #define REGISTERS_CHANGED(words, push, pop)                                              \
     ({                                                                                   \
         uint64_t rax_ = (uint64_t)(words), changed_;                                     \
@@ -113,7 +117,7 @@ KTEST(marker, arguments_of_all_types)
         changed_ | (rax_ ^ (uint64_t)(words));                                           \
     })
 
-/* What a function may change, it changes. */
+/* This function changes all registers that a C function may change. */
 static void look_and_spoil(void *private, struct marker_call *call)
 {
     look(private, call);
@@ -217,7 +221,7 @@ static void count_other(void *private, struct marker_call *call UNUSED)
     ++*(uint64_t *)private;
 }
 
-/* Two functions of one name, and one of another. */
+/* Two functions for one marker name, and one for another name. */
 static struct marker_wish wishes[WISHES] = {
     { "ktest_marked", MARKED_FORMAT, look, &looked.calls[0] },
     { "ktest_other", "nothing", count_other, &other_calls },
@@ -302,7 +306,9 @@ KTEST(marker, several_or_none)
     ktest_report(!look_disconnect(0) && heap_in_use() == heap, "nothing is left over");
 }
 
-/* The byte is the program's own: there are no probes. */
+/* byte_is_on - is the immediate of the marker, its second byte, not 0? It can be read
+ * from the text, since the marker has no probes.
+ */
 static bool byte_is_on(void)
 {
     return *(const volatile uint8_t *)(insn_of((uintptr_t)marked)->insn + 1);

@@ -1,4 +1,6 @@
-/* test_marker_live.c - markers are switched while all CPUs come by, and under probes. */
+/* test_marker_live.c - markers are switched while all CPUs pass them, and while their
+ * instructions have probes.
+ */
 #include "probes/marker/marker.h"
 
 #include "kernel/base/bits.h"
@@ -47,7 +49,9 @@ KTEST(marker_live, switched_while_all_cpus_come_by)
 
 /* ---- under probes ---- */
 
-/* The jump of the first one reads the immediate behind it as a part of its displacement. */
+/* A jump at the inc reads bytes of the marker as a part of its displacement, also the
+ * immediate that is changed when the marker is switched.
+ */
 static NOINLINE uint64_t marked_beside(uint64_t n)
 {
     __asm__ volatile("inc %0" : "+r"(n)); /* three bytes */
@@ -60,7 +64,7 @@ static NOINLINE uint64_t marked_beside(uint64_t n)
 static const struct {
     const char *name;
     enum optimize_method method;
-    unsigned at; /* 1: in front of the marker, 2: its first instruction, 4: its second */
+    unsigned at; /* probes: 1 in front of the marker, 2 at its first insn, 4 its second */
     unsigned jumps;
 } under[] = {
     { "an int3", OPTIMIZE_OFF, 2, 0 },

@@ -1,5 +1,6 @@
-/* test_marker_misuse.c - a marker's functions do what they must not, and probes are on what
- * a marker runs: the marker works as before, or the kernel ends and names the function.
+/* test_marker_misuse.c - functions of a marker do what they must not do, and the
+ * code that a marker runs has probes. Either the marker works as before, or a panic
+ * names the function.
  */
 #include "probes/marker/marker.h"
 
@@ -16,7 +17,7 @@
 
 /* ---- functions that misbehave ---- */
 
-/* look_again - passes the marker that it runs for. */
+/* look_again - a function of ktest_marked that passes this marker itself. */
 static void look_again(void *private, struct marker_call *call)
 {
     look(private, call);
@@ -38,7 +39,9 @@ KTEST(marker_misuse, a_function_that_passes_its_marker_is_not_called_again)
 
 static int answers[3];
 
-/* switch_it - what would wait for itself. */
+/* switch_it - a function that switches its own marker; each switch would wait for the end
+ * of this function.
+ */
 static void switch_it(void *private, struct marker_call *call)
 {
     look(private, call);
@@ -74,7 +77,9 @@ static void fault_once(void *private, struct marker_call *call)
         __asm__ volatile("ud2");
 }
 
-/* The handler is given up in the middle of the marker. */
+/* A handler passes the marker, whose function faults: so the engine gives the handler up
+ * while the marker runs.
+ */
 KTEST(marker_misuse, a_handler_that_is_given_up_inside_of_it)
 {
     const struct marker_site *site = insn_of((uintptr_t)marked)->site;
@@ -167,7 +172,9 @@ static void takes_long(const char *which)
     thread_join(tid, NULL);
 }
 
-/* If another function stays, no text is changed, which would wait for the CPUs as well. */
+/* When a function is disconnected and another one stays, no text is changed. Then there
+ * is no change of text that would wait for the CPUs, so disconnecting must wait itself.
+ */
 KTEST(marker_misuse, one_that_takes_long_is_waited_for)
 {
     look_begin();
@@ -263,7 +270,7 @@ static void fault_always(void *private UNUSED, struct marker_call *call UNUSED)
 static void sleep_inside(void *private UNUSED, struct marker_call *call UNUSED)
 {
     thread_sleep_ns(1000);
-    barrier(); /* no tail call: it is to be in the report */
+    barrier(); /* prevents a tail call, so that the report shows this function */
 }
 
 static struct spinlock its_lock = SPINLOCK_INIT;

@@ -1,4 +1,6 @@
-/* test_marker_module.c - markers and functions of modules come and go with these. */
+/* test_marker_module.c - modules with markers, and with functions for markers, are loaded
+ * and unloaded.
+ */
 #include "probes/marker/marker.h"
 
 #include "kernel/base/err.h"
@@ -34,7 +36,7 @@ KTEST(marker_module, those_of_a_module_come_and_go)
     struct ksym sym;
     size_t heap;
 
-    load(); /* names of symbols stay */
+    load(); /* allocates the names of symbols, which are kept */
     unload("marks");
     heap = heap_in_use();
     in_module = 0;
@@ -101,7 +103,7 @@ KTEST(marker_module, of_another_format_in_a_module)
     marker_disconnect("ktest_other", look_at_module, &looked.calls[0]);
 }
 
-/* A switch would write over whatever is there. */
+/* If a damaged marker were accepted, switching it would overwrite other instructions. */
 KTEST(marker_module, what_is_no_marker_is_refused)
 {
     static const uint8_t off[] = { 0xb0, 0, 0x84, 0xc0 };
@@ -143,7 +145,7 @@ KTEST(marker_module, a_module_whose_markers_cannot_be_switched_on)
     marker_disconnect("ktest_module", look_at_module, NULL);
 }
 
-/* ---- while all CPUs come by ---- */
+/* ---- while all CPUs pass the markers ---- */
 
 static uint64_t module_calls;
 
@@ -161,7 +163,7 @@ static bool module_is_called(void)
     return passers_add_to((const volatile uint64_t *)of("marks_calls"));
 }
 
-/* Its constructor passes its markers three times. */
+/* The constructor of the module passes the marker ktest_module three times. */
 KTEST(marker_module, modules_come_and_go_while_all_cpus_come_by)
 {
     uint64_t rounds = ktest_rounds(3, 100), loads = 0;

@@ -28,7 +28,7 @@ static void begin(void)
     say("echo 1 > " ROOT "tracing_on");
 }
 
-/* How often the buffer has @text. */
+/* traces - return how often @text is in the trace buffer. */
 static unsigned traces(const char *text)
 {
     unsigned count = 0;
@@ -126,7 +126,7 @@ KTEST(marks, they_are_no_lines)
 {
     size_t heap;
 
-    /* Its arguments are those of the marker, so that nothing else is against it. */
+    /* The arguments are those of the marker, so only the name can be the reason. */
     ktest_report(say("echo 'p:markers/ktest_traced vfs_read n=%%di:u32 "
                      "text=+0(%%si):string' >> " ROOT "kprobe_events") != 0,
                  "a line cannot take such a name");

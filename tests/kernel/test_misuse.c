@@ -1,5 +1,5 @@
-/* test_misuse.c - what must not be done with probes is answered with its errno, and does no
- * harm.
+/* test_misuse.c - wrong calls of the functions for probes return the right errno, and
+ * change nothing.
  */
 #include "kernel/base/err.h"
 #include "kernel/cpu/instr.h"
@@ -163,7 +163,7 @@ KTEST(misuse, one_in_a_set_to_be_removed_twice_or_never_registered)
                  "one that stands there twice goes once");
 }
 
-/* ---- memory that is not what it says ---- */
+/* ---- memory that is no registered probe ---- */
 
 KTEST(misuse, freed_memory_is_not_registered)
 {
@@ -172,12 +172,12 @@ KTEST(misuse, freed_memory_is_not_registered)
     p->addr = (uintptr_t)target;
     register_kprobe(p);
     unregister_kprobe(p);
-    kfree(p); /* the heap fills it with 6b */
+    kfree(p); /* the heap fills it with 0x6b */
     ktest_report(unregister_kprobe(p) == -EINVAL, "unregister");
     ktest_report(enable_kprobe(p) == -EINVAL && disable_kprobe(p) == -EINVAL, "switch");
     ktest_report(register_kprobe(p) == -EINVAL,
                  "register: there are unknown flags in it");
-    again = kmalloc(sizeof(*again)); /* checks that it was not written to */
+    again = kmalloc(sizeof(*again)); /* checks that the freed memory was not written to */
     kfree(again);
     ktest_report(byte_at((uintptr_t)target) != 0xcc, "and nothing is armed");
 }
@@ -221,7 +221,7 @@ KTEST(misuse, random_bytes_are_not_registered)
     ktest_report(wrong == 0, "3000 calls with garbage, %u were taken", wrong);
 }
 
-/* ---- too early ---- */
+/* ---- unregistering while CPUs use the probe ---- */
 
 #define SLOW_NS 30000000
 
@@ -268,7 +268,9 @@ KTEST(misuse, unregister_does_not_return_while_a_handler_runs)
     thread_join(tid, NULL);
 }
 
-/* The memory behind @p is freed and filled as soon as unregister_kprobe() returns. */
+/* The test fills and frees the memory of @p as soon as unregister_kprobe() has returned.
+ * So a handler that is called with other contents was called too late.
+ */
 static int look_at_probe(struct kprobe *p, struct pt_regs *regs)
 {
     if (p->addr != (uintptr_t)target || regs->ip != p->addr + 1)
@@ -315,7 +317,9 @@ KTEST(misuse, a_probe_is_freed_as_soon_as_it_is_out)
                  "%lu hits, %u of memory that was gone", hits, wrong_probe);
 }
 
-/* An instruction that takes long: its copy is interrupted, and the thread in it preempted. */
+/* The instruction at misuse_long takes so long that its copy is interrupted, and the
+ * thread in the copy is preempted.
+ */
 #define LONG_LEN (8u << 20)
 
 extern const char misuse_long[];
@@ -352,7 +356,7 @@ KTEST(misuse, a_copy_is_kept_while_a_thread_is_in_it)
     while (!READ_ONCE(p.hits))
         thread_yield();
     unregister_kprobe(&p);
-    register_kprobe(&next); /* gets the cell, if it is free */
+    register_kprobe(&next); /* it would get the cell of p, if that was freed too early */
     thread_join(tid, NULL);
     for (size_t i = 0; i < LONG_LEN; i++)
         wrong += buf[i] != 3;
@@ -372,7 +376,9 @@ struct model {
     bool in, off;
 };
 
-/* step - a random call; does it answer what the model says? */
+/* step - make a random call for the probe of @m. Return: was the result
+ * as the model says?
+ */
 static bool step(struct model *m, bool *all_on)
 {
     int err, want;
@@ -409,7 +415,7 @@ static bool step(struct model *m, bool *all_on)
     return err == want;
 }
 
-/* expected_int3 - is one of them enabled at @addr? */
+/* expected_int3 - should an int3 be at @addr: is a probe of @pool there enabled? */
 static bool expected_int3(const struct model *pool, uintptr_t addr, bool all_on)
 {
     for (int i = 0; all_on && i < POOL; i++)

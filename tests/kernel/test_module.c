@@ -1,6 +1,8 @@
-/* test_module.c - objects are loaded and taken out, under probes, threads and returns.
+/* test_module.c - modules are loaded and unloaded while they have probes,
+ * threads and returns.
  *
- * The objects are tests/kernel/modules/, as files inside of the image.
+ * The modules are the objects of tests/kernel/modules/, which the image
+ * contains as files.
  */
 #include "kernel/base/err.h"
 #include "kernel/cpu/percpu.h"
@@ -168,7 +170,9 @@ KTEST(module, one_of_other_headers_is_refused)
 
 /* ---- damage ---- */
 
-/* Its own stream of numbers, so that the same files can be had again. */
+/* A generator of random numbers of its own, so that the same damage can
+ * be done once more.
+ */
 static uint64_t damage_state;
 
 static uint64_t damage_random(void)
@@ -204,7 +208,11 @@ struct damaged {
     struct frame_stats frames;
 };
 
-/* load_damaged - @rounds files, the same ones for the same seed. Return: false: one stays. */
+/* load_damaged - damage and load plain.c @rounds times; the damage depends on @seed only.
+ * @file: memory for a copy of the file   @d: receives what happened, and the memory in
+ *        use
+ * Return: false: a module could not be unloaded.
+ */
 static bool load_damaged(uint8_t *file, uint64_t rounds, uint64_t seed, struct damaged *d)
 {
     size_t len = (size_t)(module_plain_end - module_plain);
@@ -228,8 +236,9 @@ static bool load_damaged(uint8_t *file, uint64_t rounds, uint64_t seed, struct d
     return true;
 }
 
-/* Mostly in its tables: they are most of a small file. Names of symbols stay, and damage
- * makes new ones; so the second time all of them are known.
+/* Most damage hits tables, since these are most of a small file. The kernel keeps the
+ * names of symbols, and damage makes new names. So the same damage is done twice: the
+ * second time all names are known, and no memory may be lost.
  */
 KTEST(module, a_damaged_file_is_refused_or_loaded)
 {
@@ -292,7 +301,9 @@ static int hold_an_address(void *unused UNUSED)
     return (int)(words[0] >> 63);
 }
 
-/* hold - does guest go while a thread has @addr on its stack? */
+/* unload_held - unload guest.c while a thread has @addr on its stack.
+ * Return: as module_unload().
+ */
 static int unload_held(uintptr_t addr)
 {
     int tid, err;
@@ -362,7 +373,9 @@ KTEST(module, a_probe_waits_goes_and_comes_back)
     unload("guest");
 }
 
-/* All sites are walked over only for a module that has left probes of its own behind. */
+/* Only a module that has not unregistered its probes makes the kernel
+ * walk over all sites.
+ */
 KTEST(module, it_goes_without_a_walk_over_all_sites)
 {
     struct kprobe walks = { .symbol_name = "registry_for_each" };
@@ -479,8 +492,10 @@ KTEST(module, h103_a_module_comes_back_elsewhere)
     unload("plain");
 }
 
-/* A function of the image calls back into the module, which goes meanwhile: a thread sleeps
- * below a return probe, whose trampoline has the only address in the module.
+/* A thread has called thread_sleep_ns() from the module, and this function has a
+ * return probe. So the stack has the trampoline in place of the address in the module
+ * to which the thread will return. The kernel must still find this address when the
+ * module is unloaded.
  */
 KTEST(module, h91_a_call_returns_behind_its_module)
 {
@@ -636,7 +651,9 @@ static bool same_results(const long expected[64])
     return true;
 }
 
-/* take_all - each instruction of it, in order of address. */
+/* take_all - fill all with a probe for each instruction of two functions of the module,
+ * and @expected with what guest_mix() returns.
+ */
 static void take_all(long expected[64])
 {
     memset(&all, 0, sizeof(all));
@@ -676,8 +693,9 @@ KTEST(module, every_instruction_of_it_becomes_a_jump)
     jumps_as_before();
 }
 
-/* One after the other, since a probe keeps regions off its own instruction. They go by the
- * targets that the engine has found in the module.
+/* Only one probe is registered at a time, because a region must not contain the
+ * instruction of another probe. The regions depend on the targets that the engine has
+ * found in the module.
  */
 KTEST(module, regions_lie_over_it)
 {

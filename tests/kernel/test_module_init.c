@@ -1,5 +1,5 @@
-/* test_module_init.c - constructors and destructors that do what they should not, or what
- * takes for ever. Other modules come and go meanwhile.
+/* test_module_init.c - constructors and destructors of modules that do what they should
+ * not do, or that sleep while other modules are loaded and unloaded.
  */
 #include "kernel/base/err.h"
 #include "kernel/mm/heap.h"
@@ -40,7 +40,10 @@ static int unload_acts(void *unused UNUSED)
     return unload("acts");
 }
 
-/* while_it_sleeps - what is refused meanwhile, by name, and what is not. */
+/* while_it_sleeps - check what can be done while the constructor or destructor sleeps:
+ * nothing with its own module, and all with another one. @state: of the module in
+ * /proc/modules
+ */
 static void while_it_sleeps(const char *state)
 {
     ktest_report(module_unload("acts", loaded_why) == -EBUSY &&
@@ -156,7 +159,7 @@ KTEST_FATAL(module_init, what_has_gone_is_named)
     twice(1);
 }
 
-/* ---- handlers in one, probes on another ---- */
+/* ---- a module with handlers for probes on another module ---- */
 
 KTEST(module_init, a_handler_and_what_it_is_on_go_in_any_order)
 {

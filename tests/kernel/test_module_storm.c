@@ -1,6 +1,6 @@
-/* test_module_storm.c - a module is loaded and unloaded under all that can be done to it, on
- * all CPUs: it is called, its text is probed by name, probes come and go on it and on the
- * image, its symbols are looked up. Nothing is lost, and nothing is left.
+/* test_module_storm.c - a module is loaded and unloaded again and again, while threads on
+ * all CPUs call it, register and unregister probes on it and on the image, and look up
+ * its symbols. No hit is lost, and no memory.
  */
 #include "kernel/base/err.h"
 #include "kernel/cpu/percpu.h"
@@ -25,9 +25,10 @@ static struct {
     char why[MODULE_WHY_MAX];
 } storm;
 
-/* ---- what is done to it ---- */
+/* ---- threads that use the module ---- */
 
-/* Its workloads, which keep a module that they have found. */
+/* This thread runs a workload of the module. While the workload runs, the module stays.
+ */
 static int storm_calls(void *arg)
 {
     while (!READ_ONCE(storm.stop)) {
@@ -66,13 +67,16 @@ static int do_nothing(struct kretprobe_instance *ri UNUSED, struct pt_regs *regs
     return 0;
 }
 
-/* Not on the stack of the thread: an address of the text there looks as if the thread would
- * return to it.
+/* These probes are not on the stack of the thread: they contain addresses in the module,
+ * and on a stack such an address would look like a return address.
  */
 static struct kprobe middle, on_image;
 static struct kretprobe on_return;
 
-/* Where the module is there or not, a registration that succeeds ends with success. */
+/* Registering a probe on the module may fail, if the module is not loaded. But if
+ * it succeeds, then all further calls for the probe must succeed, even after the
+ * module was unloaded.
+ */
 static int storm_registers(void *unused UNUSED)
 {
     while (!READ_ONCE(storm.stop)) {
@@ -114,9 +118,10 @@ static int storm_looks(void *unused UNUSED)
     return found ? 0 : -EIO;
 }
 
-/* ---- in and out ---- */
+/* ---- loading and unloading ---- */
 
-/* Registered before it is there, for all of its loads. */
+/* These probes are registered before the module is loaded, and stay for all of its loads.
+ */
 static struct kprobe entry, behind;
 static struct kretprobe calls;
 
@@ -127,7 +132,7 @@ static void register_all(void)
                              .post_handler = handled_behind,
                              .flags = KPROBE_FLAG_PENDING };
     behind = (struct kprobe){ .symbol_name = "guest:guest_twice",
-                              .offset = 5, /* behind the entry NOPs */
+                              .offset = 5, /* behind the NOP at the entry */
                               .flags = KPROBE_FLAG_PENDING };
     calls = (struct kretprobe){ .kp = { .symbol_name = "guest:guest_twice",
                                         .flags = KPROBE_FLAG_PENDING },
@@ -145,7 +150,9 @@ static void unregister_all(void)
     unregister_kretprobe(&calls);
 }
 
-/* reload - in, and out when it has been hit @hits times in all. */
+/* reload - load the module, wait until the probe behind has @hits hits and a further
+ * probe was registered, and unload the module. Return: was it loaded and unloaded?
+ */
 static bool reload(uint64_t hits)
 {
     uint64_t armed = READ_ONCE(storm.armed);
@@ -218,7 +225,9 @@ static void report_leaks(const struct in_use *before)
                  "the heap is the same to the byte: %ld more in %ld blocks",
                  (long)(after.bytes - before->bytes),
                  (long)(after.blocks - before->blocks));
-    /* The heap keeps pages of blocks of one size: as many as were in use at some moment. */
+    /* The heap keeps pages for blocks of one size: as many as were in
+     * use at the same time.
+     */
     ktest_report(before->frames.free - after.frames.free + FRAMES_KEPT <= 2 * FRAMES_KEPT,
                  "whatever the number of loads, the heap keeps few frames: %ld more",
                  (long)(before->frames.free - after.frames.free));
@@ -245,7 +254,9 @@ static void report_counts(uint64_t executed)
                  calls.nmissed);
 }
 
-/* module_sum - of the first page of its text, which no probe is on. */
+/* module_sum - return a hash of the first page of the module's text,
+ * while it has no probes.
+ */
 static uint64_t module_sum(void)
 {
     const uint64_t *page;
@@ -268,7 +279,7 @@ KTEST(module_storm, h101_h104_all_at_once)
 
     jumps_by(OPTIMIZE_PUN);
     register_all();
-    reloads(5, 5000); /* names stay, and stacks of threads */
+    reloads(5, 5000); /* allocates what the kernel keeps: names, stacks of threads */
     unregister_all();
     in_use_get(&before);
     guest_total = 0;

@@ -1,4 +1,4 @@
-/* test_mutex.c - one owner at a time, no waiter forgotten. */
+/* test_mutex.c - a mutex has one owner at a time, and every waiter gets it. */
 #include "kernel/base/err.h"
 #include "kernel/sync/mutex.h"
 #include "kernel/sync/wait.h"
@@ -11,7 +11,7 @@
 
 static struct mutex m = MUTEX_INIT(m);
 static unsigned long counter; /* [m] */
-static unsigned inside;       /* how many are between lock and unlock */
+static unsigned inside;       /* threads between lock and unlock */
 static unsigned crowded;
 
 static int increment(void *arg)

@@ -1,4 +1,6 @@
-/* test_nesting.c - hits inside handlers: how deep they go, and what happens behind that. */
+/* test_nesting.c - hits inside of handlers: how deep they can be nested, and what happens
+ * to a hit that is nested deeper.
+ */
 #include "kernel/base/err.h"
 #include "kernel/cpu/percpu.h"
 #include "kernel/debug/log.h"
@@ -18,7 +20,7 @@
 static volatile char *volatile nowhere = (volatile char *)0x10;
 
 static struct kprobe chain[STAIRS];
-/* Volatile: for the compiler no function above changes what its probe's handler does. */
+/* Volatile: handlers change these during calls that, for the compiler, change nothing. */
 static volatile uint64_t handled[STAIRS], kept, right;
 
 static void call(size_t level)
@@ -50,7 +52,9 @@ static void descend_after(struct kprobe *p, struct pt_regs *regs, unsigned long 
     descend((size_t)(p - chain), regs);
 }
 
-/* chain_run - each probe's handler calls the function under the next one. */
+/* chain_run - register a chain of probes, and call the function of the first one. The
+ * handler of each probe calls the function of the next one. @post: they are post-handlers
+ */
 static void chain_run(bool post, const char *how)
 {
     for (size_t i = 0; i < STAIRS; i++)
@@ -85,8 +89,8 @@ KTEST(nesting, four_levels_of_handlers_run_and_the_fifth_is_counted)
     chain_run(false, "before");
 }
 
-/* A missed pre-handler is a missed hit; with pre-handlers left out the instruction is run
- * alone, so the fifth post-handler is missed with it.
+/* At the fifth level the whole hit is missed: its instruction runs alone, so the
+ * post-handler is not called either.
  */
 KTEST(nesting, so_it_is_behind_the_instruction)
 {
@@ -96,7 +100,7 @@ KTEST(nesting, so_it_is_behind_the_instruction)
     step_set_engine(STEP_INT3);
 }
 
-/* ---- the machinery under handlers ---- */
+/* ---- probes on code that handles faults ---- */
 
 int fixed_up_load(const volatile char *at); /* test_fault.c */
 
@@ -120,8 +124,9 @@ static int call_stair(struct kprobe *p, struct pt_regs *regs)
     return 0;
 }
 
-/* The handler of one probe calls a function under another, whose handler faults and is
- * fixed up by code under further probes, whose handlers fault themselves.
+/* The handler of the first probe calls a function with a second probe. The handler of the
+ * second probe causes a fault that is fixed up. The code that fixes it up has probes,
+ * too, and their handlers cause such faults themselves.
  */
 KTEST(nesting, a_third_level_inside_the_page_fault_path)
 {
@@ -203,7 +208,7 @@ KTEST(nesting, an_instruction_that_faults_while_it_is_stepped_into_probed_code)
     step_set_engine(STEP_INT3);
 }
 
-/* ---- what prints ---- */
+/* ---- probes on code that prints ---- */
 
 static char said[80];
 

@@ -1,5 +1,5 @@
-/* test_nmi.c - probes in, under and around NMIs, which come at any instruction; and what an
- * NMI itself leaves as it was.
+/* test_nmi.c - NMIs come at any instruction of probed code, and execute probed code
+ * themselves; and state of the CPU that an NMI must not change.
  */
 #include "kernel/cpu/instr.h"
 #include "kernel/cpu/percpu.h"
@@ -18,7 +18,7 @@
 static volatile uint64_t nmis;
 static void (*volatile doing)(struct pt_regs *regs); /* what an NMI does; or NULL */
 
-/* What the NMI does: calls functions that carry probes. */
+/* An NMI calls this function, which has a probe. */
 static NOINLINE uint64_t in_nmi(uint64_t x)
 {
     __asm__ volatile("" : "+r"(x));
@@ -160,7 +160,9 @@ KTEST(nmi, a_storm_over_steps_by_tf)
 
 /* ---- one NMI, sent by the CPU to itself ---- */
 
-/* NMIs that have come, and how it is when they have. Interrupts off: no fault of others. */
+/* nmi_here - send an NMI to this CPU, which calls @fn, and wait until nmis is @count. The
+ * caller has interrupts off, so that no other code faults meanwhile.
+ */
 static void nmi_here(void (*fn)(struct pt_regs *regs), uint64_t count)
 {
     nmis = 0;
@@ -195,9 +197,11 @@ KTEST(nmi, a_fault_inside_leaves_cr2_as_it_was)
                  (unsigned long)after);
 }
 
-/* A trap inside an NMI goes back to where TF is set, in the first of two steps. Then the CPU
- * sends itself one more NMI, which has to wait until the first one has ended. If it does not,
- * it overwrites the frame of the first, and goes back to what that has interrupted.
+/* The NMI handler steps itself, so two single-step traps come inside of the NMI, and the
+ * first of them returns to code with TF set. Then the handler sends one more NMI to its
+ * own CPU, which must wait until the first NMI has ended. If it does not wait, it
+ * overwrites the stack frame of the first NMI; so the test lets it return to the code
+ * that the first NMI has interrupted.
  */
 static struct {
     struct pt_regs interrupted;

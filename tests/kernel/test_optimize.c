@@ -1,5 +1,5 @@
-/* test_optimize.c - breakpoints become jumps and come back, in any order, and only a
- * counter of traps can tell.
+/* test_optimize.c - breakpoints become jumps, and jumps become breakpoints, in any order.
+ * Only the counter of traps shows the difference.
  */
 #include "kernel/base/compiler.h"
 #include "kernel/cpu/percpu.h"
@@ -32,7 +32,7 @@ static bool target_is_right(void)
 
 #define INSNS_MAX 64
 
-/* Its instructions, and a copy of its bytes. */
+/* The instructions of short_ones(), and a copy of its bytes. */
 static struct {
     uintptr_t addrs[INSNS_MAX];
     size_t count;
@@ -79,7 +79,7 @@ static int pre(struct kprobe *p UNUSED, struct pt_regs *regs UNUSED)
     return 0;
 }
 
-/* ---- one --------------------------------------------------------------------------- */
+/* ---- one probe --------------------------------------------------------------------- */
 
 static void becomes_a_jump(kprobe_pre_handler_t handler, const char *what)
 {
@@ -179,7 +179,7 @@ KTEST(optimize, every_instruction_of_a_function)
 
 /* ---- neighbours -------------------------------------------------------------------- */
 
-/* H70, H78: the bytes of the second are a part of the first one's jump. */
+/* H70, H78: the jump at the first instruction reads bytes of the second instruction. */
 KTEST(optimize, h70_a_second_probe_where_a_jump_reads)
 {
     size_t both = 0;
@@ -212,7 +212,9 @@ KTEST(optimize, h70_a_second_probe_where_a_jump_reads)
     jumps_as_before();
 }
 
-/* come_and_go - of each[], all but each[@i] are jumps. Return: do they remain jumps? */
+/* come_and_go - register and unregister a probe at the address of each[@i]; all other of
+ * @n probes in each[] are jumps. Return: did they stay jumps all the time?
+ */
 static bool come_and_go(size_t i, size_t n)
 {
     struct kprobe p = { .addr = each_ptr[i]->addr, .pre_handler = pre };
@@ -221,7 +223,7 @@ static bool come_and_go(size_t i, size_t n)
 
     register_kprobe(&p);
     right = count_jumps(n) == n - 1 && target_is_right();
-    right &= traps() - before <= kprobe_hits(&p); /* its own, until it is a jump, too */
+    right &= traps() - before <= kprobe_hits(&p); /* only p traps, until it is a jump */
     optimize_run();
     before = traps();
     right &= is_jump(&p) && count_jumps(n) == n - 1 && target_is_right();
@@ -231,7 +233,8 @@ static bool come_and_go(size_t i, size_t n)
     return right && count_jumps(n) == n - 1 && target_is_right();
 }
 
-/* No other site traps for it. */
+/* A probe that is registered between jumps must not turn one of them into a breakpoint.
+ */
 KTEST(optimize, a_probe_between_jumps_leaves_them_jumps)
 {
     size_t n, right = 0;
@@ -254,7 +257,8 @@ KTEST(optimize, a_probe_between_jumps_leaves_them_jumps)
     jumps_as_before();
 }
 
-/* H72: what had a reason against a jump is tried again when something goes. */
+/* H72: a site that was refused a jump is tried again when another probe is unregistered.
+ */
 KTEST(optimize, h72_tried_again_when_a_neighbour_leaves)
 {
     struct kprobe a = { .addr = (uintptr_t)short_ones, .pre_handler = pre };
@@ -262,7 +266,7 @@ KTEST(optimize, h72_tried_again_when_a_neighbour_leaves)
 
     jumps_by(OPTIMIZE_PUN);
     look_at_text();
-    /* out of reach of its jump */
+    /* so far behind that the jump of a does not reach it */
     b = (struct kprobe){ .addr = text.addrs[text.count - 1], .pre_handler = pre };
     register_kprobe(&a);
     register_kprobe(&b);
@@ -312,7 +316,7 @@ KTEST(optimize, a_probe_that_joins_a_jump_counts_when_the_first_has_gone)
     jumps_as_before();
 }
 
-/* H73: and the other way round. */
+/* H73: a post-handler is added at a jump, and taken away. */
 KTEST(optimize, h73_a_post_handler_comes_later)
 {
     struct kprobe count = { .addr = (uintptr_t)short_ones };
@@ -365,7 +369,9 @@ static void do_op(struct kprobe *p, unsigned op, bool *enabled)
     }
 }
 
-/* one_order - Return: does each call count exactly while it should, and is all undone? */
+/* one_order - do the operations that @order encodes, and call the function after each.
+ * Return: was each call a hit exactly if the probe was enabled, and is the text as before?
+ */
 static bool one_order(unsigned order)
 {
     struct kprobe p = { .addr = (uintptr_t)short_ones, .pre_handler = pre };
@@ -397,7 +403,7 @@ KTEST(optimize, h71_every_order_of_five_operations)
     jumps_as_before();
 }
 
-/* ---- H76: somebody is inside ------------------------------------------------------- */
+/* ---- H76: a thread is inside ------------------------------------------------------- */
 
 static volatile bool is_gone, is_out;
 static struct kprobe held = { .pre_handler = pre };
@@ -417,7 +423,9 @@ static int take_out(void *arg UNUSED)
     return 0;
 }
 
-/* cltq_of_target - an instruction of two bytes; 0: the compiler has lost it. */
+/* cltq_of_target - return the address of the cltq in short_ones(), an instruction of two
+ * bytes; 0: there is none.
+ */
 static uintptr_t cltq_of_target(void)
 {
     static const uint8_t cltq[] = { 0x48, 0x98 };
@@ -428,7 +436,7 @@ static uintptr_t cltq_of_target(void)
     return 0;
 }
 
-static uintptr_t cell; /* from its copy on */
+static uintptr_t cell; /* the address of the copy in the cell */
 
 static void write_cell(size_t off, const void *bytes, size_t len)
 {
@@ -438,9 +446,13 @@ static void write_cell(size_t off, const void *bytes, size_t len)
     plat_unlock(PLAT_TEXT);
 }
 
-/* In the place of | cltq | jmp back (5) | the cell gets | jmp | jmp back | cltq | jmp to 2 |.
- * The first jump leads to itself, and later to the second cltq: for a CPU that is there,
- * one byte changes.
+/* hold - change the cell so that a CPU that comes to the copy stays there:
+ *
+ *     before: | cltq | jmp back (5) |
+ *     then:   | jmp to 0 | jmp back (5) | cltq | jmp to 2 |
+ *
+ * let_go() makes the first jump lead to the cltq at offset 7. That is a change of one
+ * byte, so a CPU that executes the jump meanwhile sees either the old or the new jump.
  */
 static void hold(void)
 {
@@ -452,8 +464,10 @@ static void hold(void)
     write_cell(0, to_itself, sizeof(to_itself));
 }
 
-/* The byte is written again, as it is, until that is seen: see port_text.c, which does so for
- * text only. The cell may be free by then.
+/* let_go - let a CPU that hold() keeps in the cell go on. With QEMU the CPU may not see
+ * the change, see port_text.c, which solves this for text only. So the same byte is
+ * written again and again until the thread is out. By then the cell may have been freed,
+ * so it is read first.
  */
 static void let_go(void)
 {
@@ -501,14 +515,16 @@ static size_t pages_held(void)
     return pad_pages();
 }
 
-/* ---- what the text says ------------------------------------------------------------ */
+/* ---- jumps, read from the text ----------------------------------------------------- */
 
 struct checked {
     size_t jumps, wrong;
     uintptr_t first;
 };
 
-/* check_jump - by its bytes in the text, does the jump lead to its detour? */
+/* check_jump - count @site in @arg if it is a jump, and count whether its bytes in the
+ * text lead to its detour.
+ */
 static void check_jump(struct site *site, void *arg)
 {
     struct checked *c = arg;
@@ -541,12 +557,14 @@ static void report_jumps(const char *when, unsigned percent)
 
 #define MOST 10000
 
-/* Ten or so of all instructions cannot be jumps. A part of them all, chosen by chance, has
- * its share of these ten, and sometimes more.
+/* About ten of all instructions of the kernel cannot become jumps. A random part of all
+ * instructions contains the same part of these ten on average, but sometimes more.
  */
 #define BY_CHANCE 5
 
-/* report_share - but for one in @one_in, those from @first on are jumps. */
+/* report_share - report that of the probes from @first on at most one in
+ * @one_in is no jump.
+ */
 static void report_share(const char *when, unsigned percent, size_t first, size_t one_in)
 {
     uint64_t waiting = 0,
@@ -569,7 +587,7 @@ static void shuffle(void)
     }
 }
 
-/* half_out - probes go in an order that is not the one they came in. */
+/* half_out - unregister all probes in two halves, in random order. */
 static void half_out(void)
 {
     size_t half = share.count / 2;
@@ -629,8 +647,9 @@ static void note_time(const char *what, uint64_t start)
     ktest_note("%s: %lu ms", what, (clock_ns() - start) / 1000000);
 }
 
-/* Hardly any of the sites that stay becomes a breakpoint, least of all in the engine's own
- * code: only a site whose jump needs a neighbour that is there and disabled.
+/* Half of the probes are disabled. Hardly any other site becomes a breakpoint then, least
+ * of all in the engine's own code: only a site whose jump needs a neighbour to be a jump,
+ * while the probe of this neighbour is disabled.
  */
 KTEST(optimize, half_of_all_goes_and_comes_back)
 {

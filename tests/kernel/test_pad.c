@@ -1,5 +1,5 @@
-/* test_pad.c - landing pads: jumped to, moved under a CPU that is on them, all of it given
- * back.
+/* test_pad.c - landing pads: CPUs jump to them, pages with pads move to other frames
+ * while CPUs use them, and all memory is given back.
  */
 #include "probes/jump/pad.h"
 
@@ -15,7 +15,7 @@
 #include "tests/kernel/ktest.h"
 
 #define ANSWER 4711
-#define FIRST_PAGE (REACH_START + 64 * MiB) /* from here on a jump reaches all text */
+#define FIRST_PAGE (REACH_START + 64 * MiB) /* from here on, jumps reach all text */
 #define MANY 4000
 
 static NOINLINE int target(void)
@@ -70,7 +70,9 @@ KTEST(pad, a_jump_to_a_pad_arrives)
     ktest_report(pad_target(pads[0]) == 0, "no pad leads anywhere");
 }
 
-/* Pads wherever it may be, none on another. */
+/* pads_choose - choose addresses of pads, spread over many pages, so that no pad overlaps
+ * another one. Return: how many.
+ */
 static size_t pads_choose(uintptr_t *pads)
 {
     size_t n = 0;
@@ -120,11 +122,11 @@ KTEST(pad, many_are_given_back_with_all_memory)
     kfree(jumps);
 }
 
-/* ---- moved under a CPU that uses it ---- */
+/* ---- a page moves to another frame while a CPU uses it ---- */
 
 #define PAD_A (FIRST_PAGE + 100)
 #define PAD_B (FIRST_PAGE + PAGE_SIZE + 200)
-#define PAD_NEW (FIRST_PAGE + 202) /* on the page of A, where B's page uses the frame */
+#define PAD_NEW (FIRST_PAGE + 202) /* on the page of A; in a shared frame B is there */
 
 static bool stop_jumping;
 

@@ -1,5 +1,5 @@
-/* test_paging.c - the permissions of each page, over all tables; and that changes reach
- * every CPU.
+/* test_paging.c - the permissions of all mapped pages are as they should be, and changes
+ * of mappings reach every CPU.
  */
 #include "kernel/mm/paging.h"
 
@@ -23,7 +23,7 @@
 
 struct survey {
     struct free_set executable; /* by frame number: has an executable mapping */
-    size_t write_exec;          /* pages that are both */
+    size_t write_exec;          /* pages that are writable and executable */
     size_t text_wrong, rodata_wrong, data_wrong;
     size_t exec_elsewhere; /* executable pages outside [-4 GiB, 0) */
     size_t exec_writable;  /* pages that can write an executable frame */
@@ -76,7 +76,9 @@ static void survey_page(uintptr_t va, const struct page_info *info, void *arg)
         free_set_add(&s->executable, info->phys / PAGE_SIZE, info->size / PAGE_SIZE);
 }
 
-/* But for the alias that writes them, which is open for a moment. */
+/* survey_writable - count mappings that can write to an executable frame. The alias
+ * through which text is written may do so; it is open for a moment only.
+ */
 static void survey_writable(uintptr_t va, const struct page_info *info, void *arg)
 {
     struct survey *s = arg;
@@ -89,7 +91,7 @@ static void survey_writable(uintptr_t va, const struct page_info *info, void *ar
             free_set_has_any(&s->executable, first, info->size / PAGE_SIZE);
 }
 
-/* Enough for what executable frames of ours can be: those of the first 64 GiB. */
+/* The survey looks at the frames of the first 64 GiB; all executable frames lie there. */
 #define SURVEY_FRAMES (64 * GiB / PAGE_SIZE)
 
 static struct survey *survey_make(void)
@@ -154,8 +156,9 @@ static int toggle(void *count)
     return 0;
 }
 
-/* One probe stays, so that no page is executable in the first look and freed in the
- * second.
+/* One probe stays registered, so that the page of its copy is not freed. Otherwise the
+ * first walk over all mappings could find a page executable, and the second walk could
+ * find its frame freed and writable.
  */
 KTEST(paging, nor_while_probes_come_and_go)
 {
@@ -205,7 +208,9 @@ KTEST(paging, protections_are_on)
 
 /* ---- single pages ---- */
 
-/* Addresses of our own: a mapping's, whose frames are not used. */
+/* A page of addresses that only the test uses, and a frame for it. vmap_alloc() has
+ * reserved both; the page is not mapped.
+ */
 struct window {
     uintptr_t va;
     uint64_t phys;
@@ -297,7 +302,7 @@ KTEST(paging, a_large_page_is_split_without_a_trace)
 struct touch {
     uintptr_t va;
     bool write;
-    unsigned faults, others; /* and how often the byte was not 'x' */
+    unsigned faults, others; /* CPUs that faulted; that read another byte than 'x' */
 };
 
 static void touch(void *arg)
@@ -410,7 +415,7 @@ KTEST(paging, stacks_have_a_guard_below)
     uint8_t *top, *bottom;
     uintptr_t base = 0;
 
-    stack_free(stack_alloc(3 * PAGE_SIZE), 3 * PAGE_SIZE); /* its tables stay */
+    stack_free(stack_alloc(3 * PAGE_SIZE), 3 * PAGE_SIZE); /* page tables stay */
     frame_stats_get(&before);
     top = stack_alloc(3 * PAGE_SIZE);
     bottom = top - 3 * PAGE_SIZE;

@@ -1,4 +1,6 @@
-/* test_places.c - places where probes can never be, and names that mislead about places. */
+/* test_places.c - places that can never be probed, and names of places
+ * that could mislead.
+ */
 #include "kernel/base/err.h"
 #include "kernel/cpu/smp.h"
 #include "kernel/cpu/trap.h"
@@ -12,7 +14,7 @@
 #include <string.h>
 
 extern const char entry_text_start[], entry_text_end[];
-/* boot/ap_start.asm, for CPUs in other modes than this one */
+/* code of boot/ap_start.asm, which CPUs run in other modes than 64-bit mode */
 extern const char ap_trampoline_template[], ap_trampoline_template_end[];
 
 static int refusal(uintptr_t addr, struct probe_reject *why)
@@ -38,10 +40,10 @@ static size_t count_refused(uintptr_t start, uintptr_t end, int err,
     return refused;
 }
 
-/* ---- never ----------------------------------------------------------------------------- */
+/* ---- refused places ---------------------------------------------------------------- */
 
-/* NMI, #DF and #MC included: before and behind what saves the registers, the stack and GS
- * are not those that a trap expects.
+/* The entry code includes that of NMI, #DF and #MC. Before it has saved the registers,
+ * and after it has loaded them, the stack and GS are not those that a trap expects.
  */
 KTEST(places, every_byte_of_the_entry_code_is_refused)
 {
@@ -84,7 +86,7 @@ KTEST(places, code_for_other_modes_is_no_place)
     ktest_report(len > 0 && refused == len, "%zu bytes that start other CPUs", len);
 }
 
-/* ---- somebody else's breakpoint -------------------------------------------------------- */
+/* ---- an int3 that is not the engine's ---------------------------------------------- */
 
 static NOINLINE long target(long x)
 {
@@ -92,7 +94,7 @@ static NOINLINE long target(long x)
     return x * 15 + 7;
 }
 
-/* As a debugger leaves one in memory, where it cannot do without. */
+/* A debugger that has no other way writes such an int3 to memory. */
 KTEST(places, a_foreign_int3_is_left_alone)
 {
     uint8_t int3 = 0xcc, original = *(const uint8_t *)target;
@@ -148,7 +150,7 @@ KTEST(places, all_names_of_a_function_are_one_place)
     ktest_report(hit == ARRAY_LEN(p), "and each sees the calls by all of them");
 }
 
-/* A label inside a function, as assembly has them: a name, but no size. */
+/* A label inside of a function of assembly. It has a name, but no size. */
 unsigned long flags_around(unsigned long flags); /* context_targets.asm */
 extern const char flags_around_nop[];
 
@@ -178,7 +180,8 @@ static bool has_base(const char *name, const char *base)
     return strcmp(text, base) == 0 && strcmp(name, base) != 0;
 }
 
-/* work_special.c is compiled so that the compiler makes a copy of weigh(). */
+/* work_special.c is compiled so that the compiler replaces weigh() by a specialized copy.
+ */
 KTEST(places, a_copy_made_by_the_compiler_has_its_own_name)
 {
     struct kprobe gone = { .symbol_name = "weigh" };

@@ -1,13 +1,16 @@
-/* test_preempt.c - probes of all kinds come and go at random under threads that are preempted
- * anywhere: in what is probed, in pads, cells and regions, between any two instructions.
+/* test_preempt.c - probes of all kinds are registered and unregistered at random, while
+ * threads run the probed code and are preempted anywhere: in the probed code, in pads,
+ * cells and regions, between any two instructions.
  *
- * Workers run fixtures in cycles and compare what these compute. The main thread changes
- * probes as ktest_random() has it; a third kind of thread has the other CPUs switch threads,
- * again and again. Some probes stay through a round: they must have counted each execution,
- * which a cycle with breakpoints has told beforehand. In the end nothing is left.
+ * Workers run fixtures, in cycles, and check what these compute. The main thread changes
+ * probes at random. Prodders, threads of a third kind, make the other CPUs switch threads
+ * again and again. Four probes stay during a round: they must count each execution of
+ * their instruction. How often a cycle executes each instruction was counted beforehand,
+ * by breakpoints. In the end no probe and no memory is left.
  *
- * It finds most where QEMU translates one instruction at a time, so that interrupts come
- * between any two: tests/README.md, kernel/stepped2.
+ * The test finds most mistakes when QEMU translates one instruction at a time, so that an
+ * interrupt can come between any two instructions: see kernel/stepped2 in
+ * tests/README.md.
  */
 #include "kernel/cpu/instr.h"
 #include "kernel/cpu/percpu.h"
@@ -29,7 +32,9 @@
 
 /* ---- fixtures ---------------------------------------------------------------------- */
 
-/* Flags that live across what is probed, and interrupts that are off for a while. */
+/* In this fixture the probed instructions lie between writers and readers of flags, and
+ * interrupts are off for a while.
+ */
 static NOINLINE long flags(long x)
 {
     long y;
@@ -98,7 +103,9 @@ static NOINLINE long recursion(long x)
     return x < 2 ? below : below + recursion(x - 2);
 }
 
-/* Its callee switches: somebody else runs while this is under way. */
+/* This fixture calls a function that switches threads, so another thread
+ * runs inside of it.
+ */
 static NOINLINE long yields(long x)
 {
     if ((x & 3) == 0)
@@ -122,7 +129,7 @@ static void results_note(void)
             results[f][x] = fixtures[f](x);
 }
 
-/* cycle - each of them with each input. Return: how many results are wrong. */
+/* cycle - call each fixture with each input. Return: how many results are wrong. */
 static size_t cycle(void)
 {
     size_t wrong = 0;
@@ -133,15 +140,15 @@ static size_t cycle(void)
     return wrong;
 }
 
-/* ---- their instructions ------------------------------------------------------------ */
+/* ---- the instructions of the fixtures ---------------------------------------------- */
 
 #define INSNS_MAX 512
 
 static struct {
     uintptr_t addrs[INSNS_MAX];
-    uint64_t executed[INSNS_MAX]; /* in a cycle */
+    uint64_t executed[INSNS_MAX]; /* how often in one cycle */
     size_t count;
-    size_t entries[FIXTURES]; /* of addrs[] */
+    size_t entries[FIXTURES]; /* the indices in addrs[] of first instructions */
 } text;
 
 static void note_insn(const struct insn *insn, void *arg UNUSED)
@@ -166,7 +173,9 @@ static void insns_note(void)
     plat_unlock(PLAT_PROBES);
 }
 
-/* executions_count - by breakpoints, while no other thread runs the code. */
+/* executions_count - count by breakpoints how often a cycle executes each instruction. No
+ * other thread runs the fixtures meanwhile.
+ */
 static void executions_count(void)
 {
     struct kprobe *probes = kzalloc(text.count * sizeof(*probes));
@@ -197,7 +206,7 @@ static void executions_count(void)
 
 static struct workers {
     int tids[3 * CPUS_MAX];
-    unsigned threads, count; /* of them that work */
+    unsigned threads, count; /* all threads; those that are workers */
     bool may_run, is_over;
     unsigned parked;
     uint64_t cycles, wrong, preempted;
@@ -221,7 +230,7 @@ static int work(void *arg UNUSED)
     return 0;
 }
 
-#define PRODS 8 /* in a turn */
+#define PRODS 8 /* between two yields */
 
 static uint64_t next_of(uint64_t *state)
 {
@@ -239,7 +248,7 @@ static void prod_others(unsigned self)
     }
 }
 
-/* prod - have the other CPUs switch, at no time in particular. */
+/* prod - make the other CPUs switch threads, at random times. */
 static int prod(void *arg)
 {
     uint64_t state = (uintptr_t)arg;
@@ -255,8 +264,8 @@ static int prod(void *arg)
     return 0;
 }
 
-/* For each CPU two workers, of which one may move between CPUs, and a thread that prods
- * them.
+/* workers_start - start two workers and one prodder for each CPU. One of the two workers
+ * may move to other CPUs.
  */
 static void workers_start(void)
 {
@@ -301,22 +310,22 @@ static void workers_end(void)
 enum kind { COUNT, PRE, POST, BOTH, IRQS_OFF, RETURN, KINDS };
 
 struct slot {
-    struct kretprobe rp; /* .kp, for all but RETURN */
+    struct kretprobe rp; /* all kinds but RETURN use only its .kp */
     enum kind kind;
     size_t insn; /* in text.addrs[] */
     bool is_in;
     uint64_t pre, post, wrong;
 };
 
-#define STAYING 4 /* for a round */
-#define SLOTS 20  /* the others come and go meanwhile */
+#define STAYING 4 /* the first slots, whose probes stay during a round */
+#define SLOTS 20  /* all; the probes of the other slots come and go */
 #define ENTRIES 1
-#define PLACES 4 /* where, in a round: few, so that what is there changes a lot */
+#define PLACES 4 /* addresses in a round: few, so that the probes there change often */
 
 _Static_assert(offsetof(struct slot, rp.kp) == 0, "a probe is where its slot is");
 
 static struct slot slots[SLOTS];
-static size_t places[PLACES]; /* in text.addrs[]; the first ones are entries */
+static size_t places[PLACES]; /* indices in text.addrs[]; the first ENTRIES are entries */
 static unsigned refused;
 
 static void places_choose(void)
@@ -334,8 +343,8 @@ static void count(uint64_t *counter)
 
 #define PROD_ONE_IN 61
 
-/* count_handled - now and then its CPU switches as soon as it may, which is on the way to the
- * instruction, or behind it.
+/* count_handled - add 1 to @counter. One of PROD_ONE_IN calls makes this CPU switch
+ * threads as soon as it may: before the probed instruction, or after it.
  */
 static void count_handled(uint64_t *counter)
 {
@@ -406,8 +415,8 @@ static void slot_in(struct slot *s)
     ktest_note("0x%lx, kind %u: %s, at 0x%lx", s->rp.kp.addr, s->kind, why.why, why.at);
 }
 
-/* slots_out - all at once, so that a thread in the detour of any of them is in a detour
- * that goes.
+/* slots_out - unregister the probes of @count slots in one batch. So a thread in the
+ * detour of any of them is in a detour that is removed.
  */
 static void slots_out(struct slot *const *out, size_t count)
 {
@@ -426,7 +435,9 @@ static void slots_out(struct slot *const *out, size_t count)
     unregister_kretprobes(rps, rn);
 }
 
-/* slot_is_right - @cycles have been run while it was in. */
+/* slot_is_right - has the probe of @s counted each execution of its instruction? @cycles
+ * were run while it was registered.
+ */
 static bool slot_is_right(const struct slot *s, uint64_t cycles)
 {
     uint64_t wanted = cycles * text.executed[s->insn];
@@ -443,9 +454,11 @@ static bool slot_is_right(const struct slot *s, uint64_t cycles)
     return right;
 }
 
-/* ---- what happens to them ---------------------------------------------------------- */
+/* ---- changes ----------------------------------------------------------------------- */
 
-/* half_changes - half of those that may: a registered probe goes, and any other comes. */
+/* half_changes - change about half of the slots that may change: unregister the probe if
+ * it is registered, else register a new one.
+ */
 static void half_changes(void)
 {
     struct slot *out[SLOTS];
@@ -487,7 +500,9 @@ static void change_something(void)
         optimize_set_method((enum optimize_method)(ktest_random() % OPTIMIZE_METHODS));
 }
 
-/* one_round - Return: how many of those that stayed are wrong. */
+/* one_round - run the workers, and make @changes changes meanwhile. Return: how many of
+ * the probes that stayed have counted wrong.
+ */
 static unsigned one_round(unsigned changes)
 {
     uint64_t before = workers.cycles;
@@ -502,7 +517,7 @@ static unsigned one_round(unsigned changes)
     workers_go_on();
     for (unsigned i = 0; i < changes; i++) {
         change_something();
-        thread_sleep_ns(1000000); /* a CPU that is alone has time for others */
+        thread_sleep_ns(1000000); /* with one CPU, the workers run now */
     }
     workers_park();
     for (size_t i = 0; i < STAYING; i++) {
@@ -537,8 +552,9 @@ static void report_rounds(unsigned rounds)
                  "all of it was under preemption");
 }
 
-/* sweep - the first return probe makes shadows for all threads, which stay; the last one
- * frees what others have left.
+/* sweep - register and unregister a return probe. Before the test this
+ * allocates shadows for all threads, which stay. After the test it frees what
+ * other return probes have left.
  */
 static void sweep(void)
 {

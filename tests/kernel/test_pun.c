@@ -1,5 +1,5 @@
-/* test_pun.c - a jump planned at every instruction of the running kernel that may carry a
- * probe, and the pads of all of them made. Nothing is written to text.
+/* test_pun.c - for every instruction of the running kernel that may carry a probe, a jump
+ * is planned, and the pads of all these jumps are made. Nothing is written to text.
  */
 #include "probes/jump/pun.h"
 
@@ -46,7 +46,7 @@ static bool function_take(const struct plat_symbol *function, void *unused)
     return true;
 }
 
-/* ---- what the planner asks ---- */
+/* ---- questions of the planner ---- */
 
 static bool is_pad_free(void *unused, uintptr_t pad)
 {

@@ -1,7 +1,8 @@
-/* test_quiesce.c - quiesce() waits for the threads it must wait for, and for no others.
+/* test_quiesce.c - quiesce() waits for the threads it must wait for, and
+ * for no other threads.
  *
- * `loiter` stands for code that is about to be removed. A helper thread calls quiesce() and
- * says when it came back.
+ * The function loiter() plays the part of code that is about to be removed. A helper
+ * thread calls quiesce(), and sets came_back when quiesce() has returned.
  */
 #include "kernel/cpu/instr.h"
 #include "kernel/cpu/percpu.h"
@@ -20,7 +21,7 @@
 static quiesce_inside_t others_inside; /* the predicate of the running kernel */
 static struct ksym loiter_sym;
 
-/* What the thread under test is to do, and where it has got to. */
+/* Places of the thread under test. at: where it is. leave_to: where it shall go. */
 enum place { NOWHERE, INSIDE, OUTSIDE, DONE };
 static enum place at, leave_to;
 
@@ -117,8 +118,9 @@ KTEST(quiesce, returns_when_no_thread_is_inside)
 
 /* ---- one thread inside ----------------------------------------------------------------- */
 
-/* waits_for_wanderer - the thread is inside on @cpus; it leaves without ever switching
- * voluntarily, and goes on running outside.
+/* waits_for_wanderer - check that quiesce(), called on @helper_cpus, waits for a thread
+ * inside of loiter() that runs on @cpus. The thread leaves loiter() without ever
+ * switching voluntarily, and goes on running outside.
  */
 static void waits_for_wanderer(uint64_t cpus, uint64_t helper_cpus)
 {
@@ -163,7 +165,9 @@ static void find_parked(struct thread *t, void *arg)
         p->inside++;
 }
 
-/* All on one CPU: whenever this thread runs, the other one is off it, preempted. */
+/* All threads are on one CPU. So whenever this thread runs, the other
+ * thread is preempted.
+ */
 KTEST(quiesce, waits_for_a_thread_preempted_inside)
 {
     struct parked p = { 0 };
@@ -214,7 +218,7 @@ static int spin_unpreemptible(void *arg)
     preempt_disable();
     spin_outside();
     preempt_enable();
-    WRITE_ONCE(at, INSIDE); /* the name of the next place; preemptible there */
+    WRITE_ONCE(at, INSIDE); /* only a name for the next place, with preemption on */
     while (READ_ONCE(leave_to) == INSIDE)
         pause();
     return 0;
@@ -276,8 +280,9 @@ struct seized {
     struct thread *thread;
 };
 
-/* seize - when the thread is off its CPU by preempt_enable(), keep it off: no CPU may run
- * it any more. The pin keeps it from being freed, and the test joins it later.
+/* seize - if @t is the thread under test, and preempt_enable() has switched it out, let
+ * no CPU run it any more. thread_for_each() has pinned the thread, so it is not freed
+ * meanwhile; the test joins it later.
  */
 static void seize(struct thread *t, void *arg)
 {
@@ -286,7 +291,7 @@ static void seize(struct thread *t, void *arg)
     if (t->tid != s->tid || t->state != THREAD_READY || t->left_by != SWITCH_PREEMPT)
         return;
     WRITE_ONCE(t->cpus, BIT(MAX_CPUS - 1));
-    thread_sleep_ns(20 * MS); /* a switch that had chosen it already would show now */
+    thread_sleep_ns(20 * MS); /* a CPU that had already chosen it runs it now */
     if (t->state == THREAD_READY && t->left_by == SWITCH_PREEMPT)
         s->thread = t;
     else
@@ -388,7 +393,9 @@ static NOINLINE long hit_me(long x)
     return x + 1;
 }
 
-/* The rest of the loop takes less than a thousandth of this. */
+/* This handler takes half a millisecond, and the rest of the loop less than a thousandth
+ * of that. So the threads are nearly always in hits.
+ */
 static int take_long(struct kprobe *p UNUSED, struct pt_regs *regs UNUSED)
 {
     __atomic_add_fetch(&hits_begun, 1, __ATOMIC_RELAXED);

@@ -1,7 +1,7 @@
-/* test_recording.c - what recording has to stand: values that fault inside an NMI, two
- * readers at once, a buffer that gets another size under all CPUs, a snapshot in the middle
- * of a reading, an event on the clock that every record needs. In each case all hits are
- * found again, as records or as losses that are told.
+/* test_recording.c - recording under difficult conditions: values that fault inside of an
+ * NMI, two readers at once, a buffer that gets another size while all CPUs record, a
+ * snapshot while a reader reads, and an event on the clock, which every record calls. In
+ * each case every hit is found as a record, or is reported as lost.
  */
 #include "kernel/cpu/instr.h"
 #include "kernel/cpu/percpu.h"
@@ -28,7 +28,9 @@ NOINLINE long recording_target(long x)
     return x * 3 + 1;
 }
 
-/* The same in an NMI: a hit on top of one of the same probe would not count. */
+/* NMIs call this function instead of recording_target(): a hit inside of a hit of the
+ * same probe would be missed.
+ */
 NOINLINE long recording_in_nmi(long x);
 NOINLINE long recording_in_nmi(long x)
 {
@@ -36,7 +38,9 @@ NOINLINE long recording_in_nmi(long x)
     return x * 5 + 1;
 }
 
-/* define - one event, switched on, in an empty buffer. */
+/* define - empty the buffer, define the event or events @line, and switch
+ * the event @name on.
+ */
 static void define(const char *line, const char *name)
 {
     char path[64];
@@ -79,8 +83,8 @@ static void forget_all(void)
 
 /* ---- what a reader finds ---- */
 
-static uint64_t told_lost; /* [a] in lines "CPU:n [LOST m EVENTS]" */
-static uint8_t *seen;      /* [a] how often, of each call */
+static uint64_t told_lost; /* [a] the sum of m in lines "CPU:n [LOST m EVENTS]" */
+static uint8_t *seen;      /* [a] for each call, how often its record was read */
 static uint64_t seen_size;
 
 static void take_line(const char *line)
@@ -97,7 +101,9 @@ static void take_line(const char *line)
     }
 }
 
-/* read_file - Return: its lines were taken. */
+/* read_file - read the file @name, and count its lines in told_lost and seen[].
+ * Return: false when it cannot be opened.
+ */
 static bool read_file(const char *name)
 {
     struct file file = { .flags = VFS_READ };
@@ -133,7 +139,7 @@ static void seen_start(uint64_t calls)
     ktest_report(seen != NULL, "a mark for each of %lu calls", calls);
 }
 
-/* all_found - each call was read once, or told as lost. */
+/* all_found - report that each call was read once, or was reported as lost. */
 static void all_found(uint64_t hits)
 {
     ktest_report(read_file("trace"), "the rest");
@@ -150,7 +156,9 @@ static void all_found(uint64_t hits)
 
 static uint64_t problems;
 
-/* Some calls with interrupts off, so that whatever waits for this CPU waits longer. */
+/* call_some - call the function with the numbers from @from up to @to. Interrupts are off
+ * meanwhile, so that code which waits for this CPU waits longer.
+ */
 static void call_some(uint64_t from, uint64_t to)
 {
     unsigned long flags = irq_save();
@@ -232,7 +240,9 @@ static int call_and_snap(void *arg)
     return 0;
 }
 
-/* A snapshot may be read more than once, so only what was never read counts. */
+/* A snapshot may be read more than once. So the test only counts the calls whose record
+ * was never read.
+ */
 KTEST(recording, snapshots_are_taken_while_others_read)
 {
     uint64_t each = ktest_rounds(16, 400) * STEP, hits, missing;
@@ -267,7 +277,9 @@ static bool trigger_says(const char *text)
     return found;
 }
 
-/* The lock keeps the thread away that makes room for the next snapshot. */
+/* A thread of the tracer makes room for the next snapshot. It needs the lock that the
+ * test holds, so only the first of two hits can take a snapshot.
+ */
 KTEST(recording, a_snapshot_that_is_not_taken_does_not_count)
 {
     define("p:each recording_target n=%di:u64\n", "each");
@@ -349,7 +361,8 @@ KTEST(recording, values_fault_in_an_nmi_and_in_what_it_interrupts)
     forget_all();
 }
 
-/* recorded_by - calls that the filter lets pass, of ten. */
+/* recorded_by - set @filter, and make ten calls. Return: how many of them were recorded.
+ */
 static uint64_t recorded_by(const char *filter)
 {
     struct ring_stats stats;

@@ -1,11 +1,11 @@
-/* test_region.c - regions on the machine: a thread between two instructions that a jump is
- * to displace is waited for.
+/* test_region.c - regions in the running kernel. Before a jump displaces several
+ * instructions, the engine waits for each thread that is between two of them.
  *
- * It is parked there for real: the second instruction of the region is a repeated one, which
- * goes on until the bytes in front of it change.
+ * The test holds a thread there: the second instruction of the region is repe scasb,
+ * which goes on until it comes to a byte that is not 0.
  *
- * And a jump is put in and taken out, step by step as region_watch.c tells, while all CPUs
- * execute what it displaces.
+ * The test also writes a jump and removes it, in the steps that region_watch.c describes,
+ * while all CPUs execute the instructions that it displaces.
  */
 #include "kernel/base/err.h"
 #include "kernel/cpu/percpu.h"
@@ -27,9 +27,9 @@
 #include "tests/kernel/text_sum.h"
 
 #define MS UINT64_C(1000000)
-#define LONG_ENOUGH (15 * MS) /* ten times as long as a wait for no thread takes */
+#define LONG_ENOUGH (15 * MS) /* ten times what quiesce() takes with no thread inside */
 #define BYTES ((size_t)32 << 20)
-#define STEP 4096 /* from one byte that ends the scan to the next */
+#define STEP 4096 /* distance of the bytes that scan_end() sets */
 
 size_t region_scan(const char *from, size_t len);
 extern const char region_scan_at[];
@@ -63,7 +63,7 @@ static int thread_start(int (*fn)(void *), uint64_t cpus)
     return kernel_clone(&args);
 }
 
-/* scan_end - wherever it is, it comes to one of these soon. */
+/* scan_end - end the scan: wherever it is, it soon comes to one of these bytes. */
 static void scan_end(void)
 {
     for (size_t i = 0; i < BYTES; i += STEP)
@@ -117,7 +117,9 @@ static bool is_planned(void)
     return !err && r.count == 4 && r.len == 5 && r.starts[1] == 1;
 }
 
-/* waits_for_the_scan - it runs on @cpus, the waiter on @waiter_cpus. */
+/* waits_for_the_scan - check that quiesce(), called on @waiter_cpus, waits for a thread
+ * that scans on @cpus. @is_preempted: the scanning thread is preempted meanwhile
+ */
 static void waits_for_the_scan(uint64_t cpus, uint64_t waiter_cpus, bool is_preempted)
 {
     int scanner, waiter;
@@ -254,7 +256,10 @@ static void poke(const struct site *site, const uint8_t first[REGION_JUMP_LEN])
     plat_unlock(PLAT_TEXT);
 }
 
-/* jump_in - Return: false, and why has been noted. */
+/* jump_in - write the jump over the region at @site. Return: false when
+ * there can be none.
+ * jump_out - replace it by the int3 of @site.
+ */
 static bool jump_in(struct site *site)
 {
     uint8_t jmp[REGION_JUMP_LEN];
@@ -315,7 +320,9 @@ static void note_post(struct kprobe *p, struct pt_regs *regs, unsigned long flag
     __atomic_add_fetch(&post_hits, 1, __ATOMIC_RELAXED);
 }
 
-/* come_and_go - with @p on the function, which all CPUs call meanwhile. */
+/* come_and_go - register @p, write its jump and remove it several times while all CPUs
+ * call the function, and unregister @p.
+ */
 static void come_and_go(struct kprobe *p)
 {
     uint64_t rounds = ktest_rounds(10, 100), in = 0;
@@ -438,7 +445,10 @@ static bool mix_is_right(void)
     return true;
 }
 
-/* second_insn - of the region. The build must not see that its address is taken. */
+/* second_insn - return the address of the second instruction of the region at
+ * @at. The build must not see that this address is taken: it would note the
+ * instruction as a target.
+ */
 static uintptr_t second_insn(const char *at)
 {
     uintptr_t addr = (uintptr_t)at;
@@ -472,7 +482,9 @@ KTEST(region, the_optimizer_makes_them)
     ktest_report(text_sum() == before, "the text is as it was");
 }
 
-/* H70, H78: the second one is on an instruction that the first one's jump has displaced. */
+/* H70, H78: the second probe is on an instruction that the jump of the
+ * first has displaced.
+ */
 KTEST(region, h70_a_second_probe_inside)
 {
     struct kprobe a = { .addr = (uintptr_t)region_mix_at, .pre_handler = note_pre };
@@ -503,7 +515,7 @@ KTEST(region, h70_a_second_probe_inside)
     ktest_report(text_sum() == before, "the text is as it was");
 }
 
-/* H63: a branch into the middle is written after the jump. */
+/* H63: after the jump was written, a branch to the middle of its region is written. */
 KTEST(region, h63_a_branch_is_written_later)
 {
     static const uint8_t long_nop[] = { 0x0f, 0x1f, 0x44, 0x00, 0x00 };
@@ -534,8 +546,8 @@ KTEST(region, h63_a_branch_is_written_later)
 
 /* ---- all over the image ---------------------------------------------------------------- */
 
-/* Without the engine's own: as breakpoints these would make every plan a hundred times
- * longer.
+/* No instruction of the engine gets a probe: with breakpoints in the engine, each plan
+ * would take a hundred times longer.
  */
 static void one_density(unsigned percent, unsigned jumps_at_least)
 {

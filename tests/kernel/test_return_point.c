@@ -1,5 +1,5 @@
-/* test_return_point.c - functions that the detour of a return probe calls: they return to a
- * cell, which may be gone by then.
+/* test_return_point.c - functions that are called by the detour of a return probe. They
+ * return to a cell, which may have been freed by then.
  */
 #include "probes/returns/return_point.h"
 
@@ -34,7 +34,8 @@
 
 #define LAST_CPU (cpu_count() - 1)
 
-/* probe - a return probe at @fn. Return: does its detour call it? */
+/* probe - register @rp as a return probe at @fn. Return: has it a detour that calls @fn?
+ */
 static bool probe(struct kretprobe *rp, const void *fn)
 {
     if (return_probe(rp, fn))
@@ -99,7 +100,9 @@ KTEST(return_point, recursion)
     jumps_as_before();
 }
 
-/* The first instruction has no boosted copy of its own there, but those of a region. */
+/* The jump displaces a region. So the detour runs the copies of all instructions of the
+ * region, and not the copy of the first instruction alone.
+ */
 KTEST(return_point, a_region_is_called)
 {
     struct kretprobe rp = { 0 };
@@ -136,7 +139,8 @@ static bool count_function(const struct plat_symbol *function UNUSED, void *arg)
     return true;
 }
 
-/* In a usual run, one function of four: each is registered by itself. */
+/* A usual run probes only one of four functions: each is registered by a call of its own.
+ */
 static bool probe_function(const struct plat_symbol *function, void *arg)
 {
     struct entries *all = arg;
@@ -153,7 +157,7 @@ static bool probe_function(const struct plat_symbol *function, void *arg)
     return true;
 }
 
-/* While others work, and the engine itself is called by its detours. */
+/* Workers run meanwhile, and detours call the functions that the engine uses itself. */
 KTEST(return_point, every_function_at_once)
 {
     struct entries all = { .room = 0 };
@@ -208,7 +212,9 @@ KTEST(return_point, functions_that_jump_to_each_other)
 
 /* ---- calls that outlive the cell ---- */
 
-/* is_poisoned - would a thread that goes on at @at trap, whatever it has become? */
+/* is_poisoned - is nothing mapped at @at, or an int3 there? Then a thread that goes on at
+ * @at traps.
+ */
 static bool is_poisoned(uintptr_t at)
 {
     uint8_t byte;
@@ -245,7 +251,9 @@ KTEST(return_point, h91_the_cell_is_gone_and_1000_threads_return)
     jumps_as_before();
 }
 
-/* What the optimizer releases: a detour that is not what the probes want any more. */
+/* With a second probe the site needs a detour of another kind. So the optimizer releases
+ * the first detour, although calls that it has made have not yet returned.
+ */
 KTEST(return_point, a_detour_of_another_kind_comes)
 {
     struct kretprobe rp = { 0 }, second = { 0 };
@@ -284,7 +292,7 @@ static int call_until_stopped(void *arg)
 
 #define CALLERS 4
 
-/* Ticks switch the threads at any instruction; there are more of them than CPUs. */
+/* Ticks switch the threads at any instruction, if there are more threads than CPUs. */
 KTEST(return_point, probes_come_and_go_while_all_cpus_call)
 {
     uint64_t wrong[CALLERS] = { 0 }, sum = 0, rounds = ktest_rounds(10, 200), hits = 0;
@@ -320,7 +328,9 @@ KTEST(return_point, probes_come_and_go_while_all_cpus_call)
     jumps_as_before();
 }
 
-/* What was left behind is looked at, too, when the other one's cell goes. */
+/* When the cell of other is freed, the engine also looks at the entries of calls that
+ * were left by a jump.
+ */
 KTEST(return_point, frames_that_are_left_are_dropped)
 {
     struct kretprobe left = { 0 }, other = { 0 };
@@ -342,7 +352,7 @@ KTEST(return_point, frames_that_are_left_are_dropped)
     jumps_as_before();
 }
 
-/* ---- what looks at stacks ---- */
+/* ---- backtraces ---- */
 
 #define FRAMES 12
 
@@ -354,7 +364,10 @@ struct trace {
 static struct trace seen, in_cell[5];
 static const struct kretprobe *observed;
 
-/* from_cell - as if an interrupt had come in the cell that has called the caller. */
+/* from_cell - collect the backtrace of an interrupt at offset @off in the cell
+ * of observed, from which the caller was called. @sp, @bp: those that the
+ * interrupt would find
+ */
 static void from_cell(struct trace *trace, size_t off, uintptr_t sp, uintptr_t bp)
 {
     struct pt_regs regs = { .ip = return_point(observed) - RETURN_POINT_OFF + off,
@@ -403,7 +416,7 @@ KTEST(return_point, h86_backtraces_show_the_real_callers)
     struct trace without = { .count = 0 };
 
     jumps_by(OPTIMIZE_PUN);
-    for (volatile int round = 0; round < 2; round++) { /* from one place */
+    for (volatile int round = 0; round < 2; round++) { /* calls from one place */
         observed = round ? &rps[2] : NULL;
         outer(1);
         if (round)
@@ -459,7 +472,9 @@ static bool is_in(uintptr_t ip, const void *fn)
     return ip - (uintptr_t)fn < 64;
 }
 
-/* In the cell the program is shown at the function, or at its caller. */
+/* look - if @regs was interrupted in the cell, check that a backtrace begins in both() or
+ * in its caller.
+ */
 static void look(const struct pt_regs *regs)
 {
     uintptr_t at[1] = { 0 };

@@ -1,5 +1,6 @@
-/* test_returns.c - returns in hard places: many threads, deep stacks, frames that are left
- * without returning, interrupts and NMIs at any instruction, and what backtraces show.
+/* test_returns.c - return probes in difficult cases: many threads, deep stacks, frames
+ * that are left without a return, interrupts and NMIs at any instruction; and what
+ * backtraces show.
  */
 #include "kernel/base/err.h"
 #include "kernel/cpu/instr.h"
@@ -52,8 +53,9 @@ KTEST(returns, h82_a_thousand_threads_asleep_inside)
     kfree(tids);
 }
 
-/* The probe's memory is poisoned, as if its module was gone: looked at, it has a handler, at
- * an address that faults.
+/* The test overwrites the memory of the unregistered probe, as if its module had
+ * been unloaded. If the engine still used it, it would call a handler at an
+ * address that faults.
  */
 KTEST(returns, h91_unregistering_does_not_wait_for_calls)
 {
@@ -120,7 +122,7 @@ KTEST(returns, h43_h92_functions_that_switch_threads)
         rps[i].kp.symbol_name = names[i];
         rps[i].handler = return_count;
         if (register_kretprobe(&rps[i]))
-            rps[i].handler = NULL; /* inlined, or several */
+            rps[i].handler = NULL; /* it was inlined, or the name is not unique */
         else
             probed++;
     }
@@ -151,7 +153,7 @@ KTEST(returns, h43_h92_functions_that_switch_threads)
 
 static NOINLINE long recurse_deep(long n)
 {
-    volatile long kept = n; /* a frame of some size, and no tail call */
+    volatile long kept = n; /* makes a larger frame, and prevents a tail call */
 
     return n ? recurse_deep(n - 1) + (kept == n) : 0;
 }
@@ -193,7 +195,7 @@ KTEST(returns, h83_ten_thousand_calls_deep)
 
 static NOINLINE long jump_from(struct return_env *env, long depth)
 {
-    volatile long kept = depth; /* no loop */
+    volatile long kept = depth; /* so that the compiler makes no loop of it */
 
     if (depth == 0)
         return_longjmp(env, 7);
@@ -256,7 +258,7 @@ KTEST(returns, h84_threads_end_inside)
     rps[2].kp.symbol_name = "sched_exit";
     rps[2].handler = return_count;
     register_kretprobe(&rps[2]);
-    optimize_run(); /* else it allocates meanwhile */
+    optimize_run(); /* otherwise the optimizer would allocate memory later */
     before = heap_block_count();
     for (int i = 0; i < 50; i++) {
         int code = 0, tid = kernel_clone(&(struct clone_args){ .fn = end_inside });
@@ -368,7 +370,8 @@ struct entries {
     size_t room, count, refused, seen;
 };
 
-/* In a usual run, one function of four: each is registered by itself. */
+/* A usual run probes only one of four functions: each is registered by a call of its own.
+ */
 static bool probe_function(const struct plat_symbol *function, void *arg)
 {
     struct entries *all = arg;
@@ -465,7 +468,9 @@ static bool is_in(uintptr_t ip, uintptr_t start, size_t len)
     return ip - start < len;
 }
 
-/* An ip in the trampoline is shown where the return goes; behind the call of both(). */
+/* look - if @regs was interrupted in the trampoline, check that a backtrace begins where
+ * the return leads to: behind the call of both() in call_both().
+ */
 static void look(const struct pt_regs *regs)
 {
     uintptr_t at[2] = { 0 };
@@ -629,7 +634,7 @@ KTEST(returns, h86_backtraces_show_the_real_callers)
     return_probe(&rps[0], outer);
     return_probe(&rps[1], middle);
     return_probe(&rps[2], inner);
-    outer(1); /* from elsewhere in this function */
+    outer(1); /* another call, so one return address differs: without[3] */
     len = (count - 1) * sizeof(without[0]);
     ktest_report(count >= 5 && seen_count == count &&
                      memcmp(without, seen_at, 3 * sizeof(without[0])) == 0 &&

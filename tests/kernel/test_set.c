@@ -1,4 +1,6 @@
-/* test_set.c - sets of probes on the running kernel: all or none, at one moment. */
+/* test_set.c - sets of probes on the running kernel: either all of a set are registered,
+ * at the same moment, or none.
+ */
 #include "kernel/base/err.h"
 #include "kernel/cpu/percpu.h"
 #include "kernel/mm/exec.h"
@@ -11,7 +13,7 @@
 
 #define COUNT 3
 
-/* tests/kernel/test_commands.c has another one of this name. */
+/* tests/kernel/test_commands.c has another function of this name. */
 static NOINLINE long namesake(long a)
 {
     __asm__ volatile("" : "+r"(a));

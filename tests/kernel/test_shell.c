@@ -1,5 +1,5 @@
-/* test_shell.c - the commands that need a machine, without a console. The shell itself is
- * tested on the host.
+/* test_shell.c - commands that need the running kernel, called without a console. Tests
+ * on the host check the shell itself.
  */
 #include "kernel/console/shell.h"
 
@@ -96,7 +96,7 @@ KTEST(shell, lines_have_a_status)
     ktest_report(prints("rm /tmp/t", "") && !status, "and removed");
 }
 
-/* Some lines notice that memory failed, others need none; none leaks. */
+/* A line that cannot get memory fails; a line that needs none succeeds. No line leaks. */
 KTEST(shell, a_full_heap_is_an_error_and_no_leak)
 {
     static const char *const lines[] = {

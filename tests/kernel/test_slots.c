@@ -1,5 +1,5 @@
-/* test_slots.c - copies of instructions: which threads may be inside, and when they are
- * given back.
+/* test_slots.c - copies of instructions: threads are interrupted and switched out inside
+ * of them, and a copy is freed only when no thread is inside.
  */
 #include "kernel/base/err.h"
 #include "kernel/cpu/lapic.h"
@@ -37,7 +37,8 @@ static NOINLINE long target(long x)
 
 static volatile uint64_t ticks_inside, ticks_misread;
 
-/* Handler of a probe on the tick's handler, whose argument is what the tick interrupted. */
+/* The handler of a probe on tick(), whose argument is the image of the interrupted code.
+ */
 static int look_where(struct kprobe *p, struct pt_regs *regs)
 {
     const struct pt_regs *interrupted = (const struct pt_regs *)regs->di;
@@ -72,7 +73,7 @@ static int fill_and_check(void *unused)
     return 0;
 }
 
-/* is_poisoned - is nothing but int3 left of a cell, if it is there at all? */
+/* is_poisoned - is nothing mapped at @cell, or nothing but int3 there? */
 static bool is_poisoned(const uint8_t *cell)
 {
     uint8_t bytes[INSN_SLOT_LEN];
@@ -95,8 +96,10 @@ static void all_timers(unsigned hz)
     smp_call_all(timer_rate, (void *)(uintptr_t)hz);
 }
 
-/* come_and_go - the probe, and another whose cell may be the same one.
- * Return: how often what was left of a cell was not poison.
+/* come_and_go - register and unregister @p @times times, and after each time another
+ * probe, which may get the same cell.
+ * Return: how often the freed cell of @p had other bytes than int3;
+ * UINT64_MAX: @p was refused.
  */
 static uint64_t come_and_go(uint64_t times, struct kprobe *p)
 {
@@ -109,7 +112,7 @@ static uint64_t come_and_go(uint64_t times, struct kprobe *p)
         if (register_kprobe(p))
             return UINT64_MAX;
         cell = p->site->boost_slot;
-        thread_sleep_ns(2 * MS); /* for the others to get inside */
+        thread_sleep_ns(2 * MS); /* meanwhile threads come to the copy */
         unregister_kprobe(p);
         unpoisoned += !is_poisoned(cell);
         register_kprobe(&other);
@@ -119,7 +122,7 @@ static uint64_t come_and_go(uint64_t times, struct kprobe *p)
     return unpoisoned;
 }
 
-/* Two threads on each CPU, so that they are switched out inside the copy as well. */
+/* Each CPU has two threads, so that threads are also switched out inside of the copy. */
 KTEST(slots, no_cpu_is_inside_a_copy_that_is_given_back)
 {
     struct kprobe tick = { .symbol_name = "tick", .pre_handler = look_where };

@@ -1,4 +1,6 @@
-/* test_smp.c - every CPU is there, and does what it is asked from anywhere. */
+/* test_smp.c - every CPU is started in the right state, and can be called, interrupted
+ * and woken by every other CPU.
+ */
 #include "kernel/cpu/instr.h"
 #include "kernel/cpu/lapic.h"
 #include "kernel/cpu/msr.h"
@@ -17,7 +19,7 @@
 
 #define MS UINT64_C(1000000)
 
-/* What a called function found, by CPU. Written by that CPU. */
+/* What the called function has found on each CPU. Each CPU writes its own element. */
 static struct seen {
     unsigned runs, id;
     uint32_t apic_id;
@@ -40,7 +42,8 @@ static void look_around(void *arg)
     s->self = this_cpu();
 }
 
-/* Count with one instruction, as code does that does not know its CPU. */
+/* This function counts with one instruction, relative to GS. So it need not know its CPU.
+ */
 static void count_here(void *arg)
 {
     size_t off = PERCPU_COUNTERS_OFF + *(const size_t *)arg * sizeof(uint64_t);
@@ -117,10 +120,10 @@ extern const uint64_t ap_trampoline_gdt[],
 #define SEL_DATA 0x10u
 #define FLAGS_NOT_OURS (BIT(21) | BIT(18) | BIT(17) | BIT(14) | BIT(13) | BIT(12))
 
-/* What a CPU has in registers that no code of the kernel changes later. */
+/* The registers of a CPU that the kernel sets at boot and does not change later. */
 struct state {
     uint64_t cr0, cr4, efer, pat, memory_types;
-    uint64_t flags;      /* of those in FLAGS_NOT_OURS */
+    uint64_t flags;      /* only those in FLAGS_NOT_OURS */
     uint32_t code, data; /* access rights of CS and SS, by LAR */
     uint16_t task, ldt, code_selector, data_selector;
 };
@@ -164,7 +167,7 @@ KTEST(smp, every_cpu_is_in_the_same_state)
     for (unsigned cpu = 0; cpu < cpu_count(); cpu++)
         same += memcmp(first, &states[cpu], sizeof(*first)) == 0;
     ktest_report(same == cpu_count(), "%u CPUs, one state", cpu_count());
-    /* PG, WP, NE, ET, MP, PE; caches on, nothing else that a loader may have left */
+    /* PG, WP, NE, ET, MP and PE are set; caches are on; a loader has left nothing else */
     ktest_report(first->cr0 == 0x80010033, "CR0 is %#lx", first->cr0);
     ktest_report((first->cr4 & ~(CR4_PGE | CR4_SMEP | CR4_SMAP | CR4_UMIP)) == CR4_PAE,
                  "CR4 is %#lx", first->cr4);
@@ -208,8 +211,10 @@ KTEST(smp, a_cpu_with_other_memory_types_is_found)
     ktest_report(states[last].memory_types == before, "as before, the sum as before");
 }
 
-/* A descriptor that is not marked is written when it is loaded, which TCG does not do for CS:
- * so the bytes are looked at. What comes of it otherwise: session/bochs.
+/* When a CPU loads a segment whose descriptor is not marked as accessed, it writes
+ * the mark to the table, which may be read-only. TCG does not do so for CS. So the
+ * test looks at the bytes of the table; session/bochs boots the kernel on an
+ * emulator that does write.
  */
 KTEST(smp, loading_a_segment_writes_to_no_table)
 {
@@ -229,7 +234,7 @@ KTEST(smp, loading_a_segment_writes_to_no_table)
 
 /* ---- many callers at once -------------------------------------------------------------- */
 
-#define STORM_CALLS 96u /* to each CPU, from each; fewer where there are many */
+#define STORM_CALLS 96u /* rounds of each CPU, divided by the number of CPUs */
 
 static unsigned hits[MAX_CPUS]; /* atomic */
 static unsigned storming;
@@ -310,7 +315,7 @@ static int release_later(void *arg)
 
 static char log_text[4096];
 
-/* log_end - where the next log line will be. */
+/* log_end - return the position in the log at which the next line will begin. */
 static uint64_t log_end(void)
 {
     uint64_t pos = 0;
@@ -320,7 +325,8 @@ static uint64_t log_end(void)
     return pos;
 }
 
-/* logged_since - is there a line behind @pos in which @b follows @a? */
+/* logged_since - does the log have, from @pos on, the text @a and behind it the text @b?
+ */
 static bool logged_since(uint64_t pos, const char *a, const char *b)
 {
     const char *line;
@@ -416,7 +422,10 @@ static unsigned turn;
 #define TURNS 400u
 #define GIVE_UP_NS (10000 * MS)
 
-/* take_turns - Return: 0, or 1 when the other one's turn did not come. */
+/* take_turns - wait for each turn of this thread, and give the turn to the other thread.
+ * @arg: 0: this thread has the even turns; 1: the odd ones
+ * Return: 0; 1: the other thread did not give the turn in time.
+ */
 static int take_turns(void *arg)
 {
     for (unsigned n = (unsigned)(uintptr_t)arg; n < TURNS; n += 2) {
@@ -440,7 +449,7 @@ static void timer_start(void *arg)
     lapic_timer_init(THREAD_HZ_DEFAULT);
 }
 
-/* The CPU has no ticks meanwhile, so that no tick can make up for a lost wake-up. */
+/* The timer of the CPU is off, so that no tick can hide a lost wake-up. */
 KTEST(smp, an_idle_cpu_is_woken_without_a_tick)
 {
     unsigned cpu = cpu_count() - 1;
@@ -516,7 +525,7 @@ static struct wait_queue calls = WAIT_QUEUE_INIT(calls);
 static unsigned call_number, woken_on;
 static bool found_idle;
 
-/* call_out - in an interrupt. */
+/* call_out - wake the thread that waits. Context: irq. */
 static void call_out(void *arg)
 {
     (void)arg;
@@ -525,7 +534,9 @@ static void call_out(void *arg)
     wake_all(&calls);
 }
 
-/* answer_calls - sleep on one CPU, and say on which one each sleep ended. */
+/* answer_calls - sleep on CPU SLEPT_ON again and again, and store to woken_on on which
+ * CPU each sleep has ended, plus 1.
+ */
 static int answer_calls(void *arg)
 {
     (void)arg;
@@ -538,7 +549,9 @@ static int answer_calls(void *arg)
     return 0;
 }
 
-/* It needs no IPI there. */
+/* An interrupt of an idle CPU wakes a thread that may run there. The thread must run on
+ * this CPU, since that needs no IPI.
+ */
 KTEST(smp, an_interrupt_of_an_idle_cpu_wakes_a_thread_there)
 {
     struct clone_args args = { .fn = answer_calls };

@@ -1,4 +1,4 @@
-/* test_stack.c - hits where little of the stack is left, and where nothing is. */
+/* test_stack.c - hits when little of the stack is left, and when nothing is left. */
 #include "kernel/cpu/percpu.h"
 #include "kernel/sync/spinlock.h"
 #include "kernel/thread/thread.h"
@@ -8,7 +8,7 @@
 
 #define RESERVE                                                                          \
     2560u          /* bytes for a hit without handlers, and an interrupt on top of it */
-#define FRAME 256u /* a trap's frame is smaller */
+#define FRAME 256u /* more than the frame of a trap */
 
 static volatile uint64_t entered, surely_deep, surely_shallow;
 static volatile unsigned long sum;
@@ -20,7 +20,7 @@ static uintptr_t stack_base(void)
     return (uintptr_t)self->stack_top - self->stack_len;
 }
 
-/* dig - down to where @floor bytes of the stack are left. */
+/* dig - call itself until less than @floor bytes of the stack are left. */
 static NOINLINE unsigned long dig(size_t floor)
 {
     size_t left = (uintptr_t)__builtin_frame_address(0) - stack_base();
@@ -32,7 +32,7 @@ static NOINLINE unsigned long dig(size_t floor)
         surely_shallow++;
     if (left < floor)
         return 1;
-    return dig(floor) + sum; /* the sum keeps it from being a loop */
+    return dig(floor) + sum; /* because of sum the compiler makes no loop of it */
 }
 
 static int dig_in_thread(void *floor)
@@ -80,7 +80,7 @@ KTEST(stack, where_little_is_left_handlers_are_left_out)
                  "and that is all of them");
 }
 
-/* ---- the end of it, read by tests/session/test_fatal.py -------------------------------- */
+/* ---- overflow; tests/session/test_fatal.py reads the report ------------------------ */
 
 static struct kprobe on_the_way[] = {
     { .symbol_name = "fatal_dispatch" },     { .symbol_name = "stack_guard_hit" },
@@ -116,7 +116,7 @@ KTEST_FATAL(stack, an_overflow_is_named)
     overflow();
 }
 
-/* #DF has a stack of its own, on which hits are hits. */
+/* The handler of #DF has a stack of its own, so probes can be hit there as usual. */
 KTEST_FATAL(stack, an_overflow_is_named_by_probed_code)
 {
     probe_the_way();

@@ -1,5 +1,5 @@
-/* test_static_key.c - keys are switched while all CPUs come by, under probes, and in
- * modules.
+/* test_static_key.c - static keys are switched while all CPUs execute the code that asks
+ * for them, while this code has probes, and in modules.
  */
 #include "probes/marker/static_key.h"
 
@@ -25,7 +25,7 @@ static NOINLINE uint64_t asks(uint64_t n)
 {
     uint64_t copy = n;
 
-    /* Three bytes: a jump there reads the NOP as a part of its displacement. */
+    /* This inc has three bytes, so a jump there reads bytes of the NOP behind it. */
     __asm__ volatile("inc %0" : "+r"(copy));
     if (static_key_is_on(&ktest_key))
         return n + 1;
@@ -42,7 +42,9 @@ static bool both_say(bool on)
     return asks(5) == 5u + on && asks_again(5) == 5u + on;
 }
 
-/* text_of_asks - the three bytes, and the NOP behind them. Context: the key is off. */
+/* text_of_asks - return the address of the inc in asks(); the NOP of the key is behind
+ * it. The key is off.
+ */
 static uint8_t *text_of_asks(void)
 {
     uint8_t *p = (uint8_t *)asks + 5; /* behind the entry NOP */
@@ -86,7 +88,7 @@ KTEST(static_key, without_memory_it_stays)
     ktest_report(both_say(false) && heap_in_use() == heap, "nothing is left over");
 }
 
-/* ---- while all CPUs come by ---- */
+/* ---- while all CPUs ask for the key ---- */
 
 static volatile bool stop;
 static uint64_t passed, wrong;
@@ -104,7 +106,7 @@ static int ask_forever(void *unused UNUSED)
 static const struct {
     const char *name;
     enum optimize_method method;
-    unsigned at; /* 1: in front of the NOP, 2: the NOP */
+    unsigned at; /* probes: 1 in front of the NOP, 2 on the NOP */
 } under[] = {
     { "no probe", OPTIMIZE_OFF, 0 },   { "int3s", OPTIMIZE_OFF, 3 },
     { "a jump", OPTIMIZE_PUN, 2 },     { "a jump that reads the NOP", OPTIMIZE_PUN, 1 },

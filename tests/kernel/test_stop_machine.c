@@ -1,4 +1,4 @@
-/* test_stop_machine.c - while one CPU acts, the others really stand still. */
+/* test_stop_machine.c - while one CPU runs the function, all other CPUs stand still. */
 #include "kernel/cpu/instr.h"
 #include "kernel/cpu/percpu.h"
 #include "kernel/cpu/smp.h"
@@ -25,7 +25,7 @@ static NOINLINE int spin_here(void *arg)
     return 0;
 }
 
-/* Spinning threads on all CPUs but CPU 0, where this thread is. */
+/* Threads that spin on all CPUs but CPU 0, where this thread runs. */
 struct spinners {
     int tids[MAX_CPUS];
 };
@@ -123,11 +123,11 @@ static void nmi_all(void *arg)
 {
     struct findings *f = arg;
     uint64_t before[MAX_CPUS];
-    uint64_t end = clock_ns() + 60000 * MS; /* a host with other work takes seconds */
+    uint64_t end = clock_ns() + 60000 * MS; /* a busy host may take seconds */
 
     for (unsigned cpu = 0; cpu < cpu_count(); cpu++)
         before[cpu] = irq_count(cpu, TRAP_NMI);
-    smp_stop_others(); /* there is no panic, so the NMIs only arrive */
+    smp_stop_others(); /* sends NMIs; without a panic they do not stop a CPU */
     do {
         f->nmis = 0;
         for (unsigned cpu = 0; cpu < cpu_count(); cpu++)
@@ -144,7 +144,7 @@ KTEST(stop_machine, parked_cpus_take_nmis)
                  cpu_count() - 1);
 }
 
-/* ---- together with everything else ----------------------------------------------------- */
+/* ---- together with other callers and calls ----------------------------------------- */
 
 static unsigned acting, crowded, acts;
 

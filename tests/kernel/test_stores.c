@@ -1,5 +1,5 @@
-/* test_stores.c - registers that a site's own code stores are those that a handler would have
- * found in the image.
+/* test_stores.c - a specialized detour can store registers itself, without an image. It
+ * stores the same values that a handler would find in the image.
  */
 #include "kernel/thread/thread.h"
 #include "probes/core/life.h"
@@ -25,7 +25,7 @@ struct detour_run {
 void detour_run(struct detour_run *run);
 
 #define COUNT 3u
-#define OFFSET 96 /* of the last ones */
+#define OFFSET 96 /* of the stores behind the first */
 
 static struct {
     uint8_t bytes[OFFSET + 8 * COUNT];
@@ -47,7 +47,7 @@ static void end(void *given)
     wrong += given != &token;
 }
 
-/* as_stores - what the stores of @p do, to the image. */
+/* as_stores - do the stores of @p in C, with the values of the image, to by_image. */
 static int as_stores(struct kprobe *p, struct pt_regs *regs)
 {
     handled++;
@@ -62,7 +62,8 @@ static int as_stores(struct kprobe *p, struct pt_regs *regs)
     return 0;
 }
 
-/* Some at a time, all there are, in all sizes. */
+/* All registers that can be stored. Each run stores COUNT of them, in one of all sizes.
+ */
 static const uint8_t registers[] = {
 #define R(name) offsetof(struct pt_regs, name)
     R(r15), R(r14), R(r13), R(r12), R(bp), R(bx), R(r11), R(r10), R(r9),
@@ -104,7 +105,9 @@ static struct detour_run run_once(const struct detour_target *t)
     return run;
 }
 
-/* stores_as_image - at @t: by a trap the image, by a jump the code itself. */
+/* stores_as_image - call @t once by a trap, where as_stores() does the stores of @p, and
+ * once by a jump, where the detour does them. Return: are all results the same?
+ */
 static bool stores_as_image(const struct detour_target *t, struct kprobe *p)
 {
     struct detour_run by_trap, by_jump;
@@ -130,7 +133,9 @@ static bool stores_as_image(const struct detour_target *t, struct kprobe *p)
     return is_own && same && p->hits == 2;
 }
 
-/* has_copy - where no copy can do the instruction there is an image in any case. */
+/* has_copy - can a copy run the probed instruction of @t? Otherwise the detour always
+ * needs an image.
+ */
 static bool has_copy(const struct detour_target *t)
 {
     static const char *const without[] = { "detour_popf", "detour_call_reg", "detour_sti",
@@ -169,7 +174,7 @@ KTEST(stores, what_is_stored_is_what_the_image_has)
 
 static const struct kprobe_stores none = { .begin = begin, .end = end };
 
-/* It begins with a `lea` of five bytes. */
+/* This function begins with a `lea` of five bytes. */
 static NOINLINE long target(long x)
 {
     __asm__ volatile("" : "+r"(x));

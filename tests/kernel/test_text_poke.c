@@ -1,5 +1,6 @@
-/* test_text_poke.c - instructions of several bytes change while all CPUs execute them, with
- * both engines: whatever is executed is the old one or the new one.
+/* test_text_poke.c - instructions of several bytes are changed while all CPUs execute
+ * them, by both engines. Each execution is that of the old or the new instruction, never
+ * a mixture.
  */
 #include "probes/core/text_poke.h"
 
@@ -27,12 +28,12 @@ int spin_inside(void *leave);
 
 static const char *const engine_names[] = { "int3", "stop-machine" };
 
-/* ---- the tests ------------------------------------------------------------------------- */
+/* ---- changes under running CPUs ---------------------------------------------------- */
 
 static uint64_t synced[MAX_CPUS];
 static unsigned steps, unsynced;
 
-/* watch - let @fn be called with each phase; NULL: no more. */
+/* watch - let @fn be called in each phase of a change; NULL: no longer. */
 static void watch(void (*fn)(const struct text_phase *p))
 {
     plat_lock(PLAT_TEXT);
@@ -148,7 +149,10 @@ KTEST(text_poke, an_nmi_in_each_step_on_each_cpu)
     targets_end();
 }
 
-/* The flag is up exactly while something is written and not yet synchronised. */
+/* An NMI must execute a serialising instruction if it comes after text was written and
+ * before the CPUs are synchronised, and only then. The counters: writes, and NMIs that
+ * have done so.
+ */
 static volatile uint64_t writes, nmis_serialised;
 
 static int nmi_while_writing(struct kprobe *p, struct pt_regs *regs)
@@ -196,8 +200,9 @@ static uint64_t traps_of(unsigned cpu)
     return READ_ONCE(plat_probe_cpu(cpu)->ran[WAY_BOOST]);
 }
 
-/* hold - until the last CPU has run everything a few times, and trapped. A call that began
- * before this phase counts among the first.
+/* hold - keep this phase until the last CPU has called all targets ten times, and count
+ * whether it has trapped. A call that began before this phase is among the first TARGETS
+ * calls, so these are not looked at.
  */
 static void hold(const struct text_phase *p)
 {
@@ -244,7 +249,9 @@ KTEST(text_poke, a_cpu_that_traps_meanwhile_runs_the_old_one)
 
 static bool leave_it;
 
-/* let_go - when it is in the log that somebody is in the way. Return: was it changed? */
+/* let_go - wait until the log says that a CPU is inside of the code to be changed, and
+ * let the CPU leave it. Return: was the code changed before that?
+ */
 static int let_go(void *unused)
 {
     uint64_t end = clock_ns() + 60000 * MS;
@@ -260,7 +267,9 @@ static int let_go(void *unused)
     return changed;
 }
 
-/* With no other thread in between: that one would be where the CPU is. */
+/* Preemption is off, so that no other thread runs on this CPU: the log must name the
+ * function in which the CPU is.
+ */
 static int stay_inside(void *leave)
 {
     int err;

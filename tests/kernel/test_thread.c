@@ -1,4 +1,6 @@
-/* test_thread.c - threads are made, take turns, sleep, end, and leave nothing behind. */
+/* test_thread.c - threads are made, take turns, sleep and end, and all
+ * their memory is freed.
+ */
 #include "kernel/base/err.h"
 #include "kernel/cpu/instr.h"
 #include "kernel/cpu/lapic.h"
@@ -60,7 +62,7 @@ KTEST(thread, bad_arguments_are_refused)
                      "a CPU that is not there: -EINVAL");
 }
 
-/* settle - let what was detached or has just been joined be freed. */
+/* settle - wait until threads that were detached or have just been joined are freed. */
 static void settle(void)
 {
     thread_sleep_ns(20 * MS);
@@ -137,7 +139,8 @@ static int wait_at_gate(void *arg)
     return 0;
 }
 
-/* detached_crowd - 100 detached threads, all alive at once. Return: a tid of one. */
+/* detached_crowd - make 100 detached threads, all alive at once. Return: the tid of one.
+ */
 static int detached_crowd(void)
 {
     struct clone_args args = { .fn = wait_at_gate, .detached = true };
@@ -156,7 +159,8 @@ static void gate_let_pass(void)
     wake_all(&gate);
 }
 
-/* The first crowd makes the page tables that a hundred stacks need; they stay. */
+/* The first crowd allocates the page tables that a hundred stacks need, and these stay.
+ */
 KTEST(thread, detached_threads_are_reaped)
 {
     size_t bytes, frames;
@@ -200,9 +204,10 @@ static int sleep_some(void *arg)
     return 0;
 }
 
-/* sleep_all - four sleepers on CPU 0, so that they run in the order in which they wake.
- * @lead_ns: how long they have until the first must be asleep
- * Return:   false when the host was too busy for that.
+/* sleep_all - make four threads that sleep for different times. They are on CPU 0, so
+ * that they run in the order in which they wake.
+ * @lead_ns: within this time all of them must have begun to sleep
+ * Return:   false: they have not, because the host was too busy.
  */
 static bool sleep_all(uint64_t lead_ns)
 {
@@ -328,13 +333,14 @@ KTEST(thread, a_thread_moves_where_it_is_told)
     thread_set_affinity(UINT64_MAX);
 }
 
-/* ---- looking at all -------------------------------------------------------------------- */
+/* ---- walks over all threads -------------------------------------------------------- */
 
 struct census {
     unsigned threads, idle, running_here, bad;
 };
 
-/* count_thread - others get the chance to end and free what this one looks at. */
+/* count_thread - count @t, and look at it again after other threads could have freed it.
+ */
 static void count_thread(struct thread *t, void *arg)
 {
     struct census *c = arg;
@@ -350,7 +356,9 @@ static void count_thread(struct thread *t, void *arg)
         c->bad++;
 }
 
-/* live_shortly - long enough for a walk to get there, too short for it to look its fill. */
+/* live_shortly - live so long that a walk can come to this thread, and so shortly that
+ * the thread ends while the walk looks at it.
+ */
 static int live_shortly(void *arg)
 {
     (void)arg;

@@ -1,6 +1,7 @@
-/* test_trace.c - the buffer of the tracer in the kernel: hits record on all CPUs, in NMIs
- * on top of each other, while a reader takes pages; and none is missing in the end. The same
- * for a host that takes pages by `trace-pages`.
+/* test_trace.c - the buffer of the tracer in the kernel. Hits on all CPUs make records,
+ * also in NMIs that interrupt a hit while it writes its record, and a reader takes pages
+ * meanwhile. In the end each hit is a record or is counted as lost. The same holds for a
+ * host that takes pages by the command `trace-pages`.
  */
 #include "kernel/base/err.h"
 #include "kernel/console/shell.h"
@@ -28,7 +29,7 @@ static NOINLINE long recorded(long x)
 static volatile uint64_t nmis;
 static volatile bool storm;
 
-/* In its NMI a hit may come on top of one that writes. */
+/* This NMI handler has hits, which may interrupt a hit that is writing its record. */
 static NOINLINE bool nmi_that_is_recorded(struct pt_regs *regs UNUSED)
 {
     if (!storm)
@@ -42,7 +43,9 @@ static struct event event = { .group = "test", .name = "storm", .shape = EVENT_P
 
 #define MARK UINT64_C(0x5eedbeefcafe0000)
 
-/* A record has a word more, which is only right when all of it was written. */
+/* record - make a record with one more word, which is right only if the record was
+ * written to its end.
+ */
 static int record(struct kprobe *p, struct pt_regs *regs)
 {
     struct {
@@ -156,13 +159,15 @@ KTEST(trace, every_hit_is_recorded_or_counted_as_lost)
 
 /* ---- pages for the host ---- */
 
-struct numbered { /* a record_text that has a number for a text */
+struct numbered { /* a record_text with a number in place of the text */
     struct record_head head;
     uint64_t ip;
-    uint64_t number; /* of the record, on its CPU */
+    uint64_t number; /* the records of a CPU are numbered from 0 on */
 };
 
-/* What the host has: of each CPU the number that comes next, and how many were lost. */
+/* What the host knows of each CPU: the number of the next record, and how many were lost.
+ * written: what the CPU knows itself.
+ */
 static uint64_t next_number[MAX_CPUS], written[MAX_CPUS], lost[MAX_CPUS], out_of_order;
 
 static void write_numbered(uint64_t number)
@@ -194,7 +199,9 @@ static uint64_t number_behind(const char *text, const char *word)
     return at ? strtoul(at + strlen(word), NULL, 0) : 0;
 }
 
-/* ask - `trace-pages WORDS`.  Return: its status. */
+/* ask - run the command `trace-pages @words`. @b: receives the batch that it prints
+ * Return: its status.
+ */
 static int ask(const char *words, struct host_batch *b)
 {
     char line[64];
@@ -225,8 +232,8 @@ static const struct ring_page *page_out(const struct host_batch *b, uint64_t i)
     return phys_to_virt(b->list[i].place & ~(PAGE_SIZE - 1));
 }
 
-/* read_batch - as a host does: the records of each CPU go on where those before have ended,
- * with as many left out as the page says.
+/* read_batch - read a batch as a host does. The numbers of each CPU must go on after the
+ * last one of the page before; as many as the page says are left out.
  */
 static void read_batch(const struct host_batch *b)
 {
@@ -247,7 +254,7 @@ static void read_batch(const struct host_batch *b)
     }
 }
 
-static struct host_batch taken; /* that is out */
+static struct host_batch taken; /* the latest batch that the host has got */
 
 static int write_and_take(void *arg)
 {

@@ -1,5 +1,5 @@
-/* test_vfs.c - the file layer in the machine: what /proc says, files under contention, no
- * memory. Paths and errors are tested on the host.
+/* test_vfs.c - the file layer in the running kernel: the files of /proc, files that all
+ * CPUs change, and lack of memory. Tests on the host check paths and errors.
  */
 #include "kernel/fs/vfs.h"
 
@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The whole of a file; its errno. */
+/* get - read the whole file @path into @out. Return: 0 or its errno. */
 static int get(const char *path, struct seq *out)
 {
     struct file file = { .flags = VFS_READ };

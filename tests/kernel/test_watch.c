@@ -279,7 +279,7 @@ KTEST(watch, a_watch_misses_nothing_while_another_comes_and_goes)
     expect_no_watches();
 }
 
-/* ---- moved, switched ---- */
+/* ---- watches that are moved and switched ---- */
 
 static struct watch moved;
 
@@ -290,8 +290,9 @@ static int write_neighbour(void *arg)
     return 0;
 }
 
-/* Nothing touches the old place before the new one has been seen: a CPU that still watches
- * the old one would learn of the move from its trap.
+/* The watch is moved, and until each CPU has had hits at the new place, no CPU touches
+ * the old one: a trap there would tell a CPU which still watches the old place that the
+ * watch has moved.
  */
 KTEST(watch, a_move_is_for_all_cpus)
 {

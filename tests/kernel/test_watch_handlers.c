@@ -1,4 +1,6 @@
-/* test_watch_handlers.c - what handlers of watches may do, and what becomes of them. */
+/* test_watch_handlers.c - what handlers of watches may do, what they may not do, and what
+ * happens when a handler faults.
+ */
 #include "probes/watch/watch.h"
 
 #include "kernel/base/err.h"

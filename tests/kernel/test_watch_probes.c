@@ -1,5 +1,6 @@
-/* test_watch_probes.c - watches and probes at the same instruction: its access is told of at
- * its own address, also when the CPU executes a copy of it; and it can be watched itself.
+/* test_watch_probes.c - watches and probes at the same instruction. A hit of the watch
+ * has the address of the instruction, even if the CPU has executed a copy of it. And the
+ * execution of a probed instruction can be watched.
  */
 #include "probes/watch/watch.h"
 
@@ -29,7 +30,8 @@ static void nothing_after(struct kprobe *p, struct pt_regs *regs, unsigned long 
 
 #define STORE_INSNS 16
 
-/* probe_all - a probe on each instruction of watched_store(). Return: how many. */
+/* probe_all - register a probe on each instruction of watched_store(). Return: how many.
+ */
 static size_t probe_all(struct kprobe p[STORE_INSNS], kprobe_post_handler_t post)
 {
     struct plat_symbol sym = { 0 };
@@ -134,10 +136,9 @@ KTEST(watch_probes, an_access_behind_a_probed_sti)
     jumps_as_before();
 }
 
-/* By jumps only: the frame of an int3 would be pushed to the watched word, and QEMU 7.2 ends
- * with an assertion where that is so.
- *
- * Where a call of leaf() leaves its return address:
+/* The address at which a call of leaf() stores its return address. The tests that watch
+ * this word use jumps only: an int3 would push its frame to the watched word, and then
+ * QEMU 7.2 ends with a failed assertion.
  */
 static volatile uintptr_t return_slot;
 
@@ -151,8 +152,10 @@ static uint64_t stack_calls;
 static uintptr_t stack_ip;
 static volatile bool is_watched;
 
-/* call_leaf - which access of the slot its call is. Interrupts would use the slot, and so
- * does the call that ends it.
+/* call_leaf - call leaf() while the word at return_slot is watched, and note the
+ * hits of this call. Interrupts are off, since an interrupt would use the same word
+ * of the stack. The call of watch_move() that ends the watching uses it, too, so the
+ * hits are noted before.
  */
 static NOINLINE void call_leaf(void)
 {

@@ -1,4 +1,6 @@
-/* test_work.c - the workloads: the same checksum always, honest counts, no leaks. */
+/* test_work.c - workloads have the same checksum in each run, print the right number of
+ * calls, and leak no memory.
+ */
 #include "kernel/work/work.h"
 
 #include "kernel/base/err.h"
@@ -16,7 +18,9 @@ struct result {
     char function[64];
 };
 
-/* Run a workload and take its line apart; its errno, or -EIO for a line of another form. */
+/* run - run a workload, and parse the line that it prints. Return: 0; its errno; -EIO if
+ * the line has another form.
+ */
 static int run(const char *name, const char *seed, struct result *out)
 {
     char word[24];
@@ -63,7 +67,7 @@ KTEST(work, checksums_depend_on_the_seed_only)
     }
 }
 
-/* The workloads whose function has no other callers meanwhile. */
+/* These are the workloads whose function is called by no other thread meanwhile. */
 KTEST(work, a_probe_sees_the_calls_that_are_printed)
 {
     static const char *const exact[] = {
@@ -114,7 +118,7 @@ KTEST(work, all_runs_all_and_leaves_nothing)
     ktest_report(heap_block_count() == blocks, "no block is left over");
 }
 
-/* asked - true from the time on when it has been asked @countdown times. */
+/* asked - return true from call number @countdown + 1 on. */
 static bool asked(void *countdown)
 {
     long *left = countdown;
@@ -122,7 +126,9 @@ static bool asked(void *countdown)
     return __atomic_sub_fetch(left, 1, __ATOMIC_RELAXED) < 0;
 }
 
-/* How often the long ones ask, on which all the time may be spent, and what they leave. */
+/* Long workloads ask again and again whether they should stop. They must end as soon as
+ * the answer is yes, and leave no memory and no file.
+ */
 KTEST(work, a_run_can_be_stopped)
 {
     static const char *const names[] = { "heap", "vfs", "write", "all" };
@@ -168,7 +174,9 @@ KTEST(work, bad_requests_are_refused)
     ktest_report(run("fork", "", &r) == -EINVAL, "an empty seed");
 }
 
-/* Every allocation fails once; a workload may notice it or not, but not leak or hang. */
+/* Each allocation fails once. A workload may fail then, or go on, but it
+ * must not leak or hang.
+ */
 KTEST(work, no_memory_is_an_error_and_no_leak)
 {
     static const char *const names[] = { "fork", "vfs", "sort", "tree" };

@@ -1,4 +1,6 @@
-/* test_xmc.c - instructions are exchanged while they run, and what cannot be is refused. */
+/* test_xmc.c - instructions are exchanged while CPUs execute them, and exchanges that
+ * cannot be made are refused.
+ */
 #include "probes/region/region.h"
 #include "probes/xmc/xmc.h"
 
@@ -34,9 +36,11 @@ static NOINLINE long target(long x)
 
 static const char *const engine_names[] = { "int3", "stop-machine" };
 
-/* ---- while it runs ---- */
+/* ---- while CPUs execute it ---- */
 
-/* exchanges - Return: calls of the targets meanwhile. */
+/* exchanges - exchange the targets again and again while CPUs call them.
+ * Return: how many calls there were.
+ */
 static uint64_t exchanges(enum text_poke_engine engine)
 {
     uint64_t rounds = ktest_count(1, 30);
@@ -68,8 +72,8 @@ KTEST(xmc, one_for_one_under_running_cpus)
                  "nothing is left over");
 }
 
-/* Probes stay at the instructions, as jumps or as breakpoints, while these are exchanged
- * under the CPUs that run them: each call is a hit, and returns the old or the new value.
+/* These probes are on the targets, as jumps or as breakpoints, while the targets are
+ * exchanged and called. Each call must be a hit, and return the old or the new value.
  */
 static struct kprobe under[TARGETS];
 
@@ -104,7 +108,7 @@ KTEST(xmc, under_probes)
     exchanges_under(true);
 }
 
-/* No CPU comes by. */
+/* No CPU executes the function while it is exchanged. */
 KTEST(xmc, where_no_cpu_ever_runs)
 {
     static const uint8_t several[] = { 0x31, 0xc0, 0x0f, 0x1f, 0x00 };
@@ -143,7 +147,7 @@ KTEST(xmc, by_one_store)
                  "five are refused");
 }
 
-/* ---- several, and somebody between them ---- */
+/* ---- several instructions, with a thread between them ---- */
 
 #define FILL_LEN (8 * MiB)
 
@@ -154,7 +158,9 @@ static struct {
 
 static volatile bool exchanged;
 
-/* fill_forever - all of it is filled, or nothing. */
+/* fill_forever - call fill_long() again and again, and count whether it has filled all of
+ * the memory, or nothing.
+ */
 static int fill_forever(void *unused)
 {
     (void)unused;
@@ -202,7 +208,7 @@ static void several_for_one(enum text_poke_engine engine)
                  (unsigned long)fill.filled, (unsigned long)fill.left_alone);
     ktest_report(!memcmp((const void *)at, one, sizeof(one)), "its bytes are there");
     plat_lock(PLAT_TEXT);
-    plat_text_write(at, before, sizeof(before)); /* no thread runs it any more */
+    plat_text_write(at, before, sizeof(before)); /* no thread executes it any more */
     plat_sync_cores();
     plat_unlock(PLAT_TEXT);
 }
@@ -219,7 +225,7 @@ KTEST(xmc, several_for_one_with_a_thread_between_them)
     kfree((void *)fill.memory);
 }
 
-/* ---- probes on what was exchanged ---- */
+/* ---- probes on exchanged instructions ---- */
 
 static enum probe_reason region_refusal(uintptr_t addr)
 {
@@ -251,13 +257,13 @@ static void probe_both(struct kprobe *first, struct kprobe *second)
     unregister_kprobe(second);
 }
 
-/* H81: what the build knows of this place is no longer so. */
+/* H81: after an exchange, the tables that the build has made are wrong for this place. */
 KTEST(xmc, h81_what_was_exchanged_is_probed_as_it_is_now)
 {
     static const uint8_t several[] = { 0x31, 0xc0, 0x0f, 0x1f, 0x00 };
     uintptr_t at = poke_targets[5];
     struct kprobe first = { .addr = at }, second = { .addr = at + 2 };
-    struct kprobe other = { .addr = at + CODE_LEN }; /* so that the engine remembers */
+    struct kprobe other = { .addr = at + CODE_LEN }; /* boundaries are remembered */
     enum optimize_method method = optimize_get_method();
 
     optimize_set_method(OPTIMIZE_PUN);
@@ -286,8 +292,9 @@ static int look_on(struct kprobe *p UNUSED, struct pt_regs *regs UNUSED)
     return 0;
 }
 
-/* flags_pass - a probe with the handlers of @p is a jump before the instruction behind it,
- * which writes all status flags, becomes one that writes none.
+/* flags_pass - register @p as a jump. The instruction behind it writes all status flags,
+ * so at first the detour may change them. Then exchange this instruction for one that
+ * writes none: from now on the detour must keep the flags.
  */
 static void flags_pass(struct kprobe p, const char *what)
 {

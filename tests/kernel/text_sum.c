@@ -1,4 +1,4 @@
-/* text_sum.c - every byte counts, and where it is. */
+/* text_sum.c - hashes the text; the hash depends on each byte and on its place. */
 #include "tests/kernel/text_sum.h"
 
 #include "kernel/memmap.h"

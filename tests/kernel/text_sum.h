@@ -1,7 +1,7 @@
-/* text_sum.h - is the text what it was? For kernel tests. */
+/* text_sum.h - lets kernel tests check that the kernel's text is as it was before. */
 #pragma once
 
 #include <stdint.h>
 
-/* text_sum - a sum of all of the kernel's text. Context: thread. */
+/* text_sum - return a hash of the kernel's text. Context: thread. */
 uint64_t text_sum(void);

@@ -1,4 +1,4 @@
-/* trace_put.h - the tracer's files, written as a user writes them. */
+/* trace_put.h - writes to the tracer's files, as a user does on the console. */
 #pragma once
 
 #include "kernel/fs/vfs.h"
@@ -9,9 +9,10 @@
 
 #define ROOT "/sys/kernel/tracing/"
 
-/* trace_put - write @text to file @name of the tracer's, at once. @how: VFS_APPEND, VFS_TRUNC
- * or 0. An empty @text only opens the file.
- * Context: thread.  Return: 0; else as vfs_open() and vfs_write().
+/* trace_put - write @text to the file @name of the tracer, by one call of vfs_write(). If
+ * @text is empty, the file is only opened.
+ * @how: VFS_APPEND, VFS_TRUNC or 0
+ * Context: thread.  Return: 0; an error as from vfs_open() and vfs_write().
  */
 static inline long trace_put(const char *name, const char *text, unsigned how)
 {

@@ -1,4 +1,4 @@
-/* watched.c - words to watch, a function that stores to the first, and a handler. */
+/* watched.c - the words, the function and the handler of watched.h. */
 #include "tests/kernel/watched.h"
 
 #include "kernel/base/bits.h"

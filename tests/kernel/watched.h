@@ -14,30 +14,32 @@ extern struct watched {
     volatile uint64_t target ALIGNED(8), neighbour;
 } watched;
 
-/* watched_store - @value into watched.target, by an instruction that a test may watch, or put
- * a probe on. Context: any.
+/* watched_store - store @value to watched.target, by an instruction that a test may watch
+ * or probe. Context: any.
  */
 void watched_store(uint64_t value);
 
-/* watch_of - Return: a watch of @len bytes at @at, as register_watch() wants it. */
+/* watch_of - return a watch of @len bytes at @at, ready for register_watch(). */
 struct watch watch_of(volatile void *at, enum watch_kind kind, size_t len,
                       watch_handler_t handler);
 
-/* What note_hit() has seen. Tests set it back, and handlers of their own may count in it. */
+/* What note_hit() has seen. Tests reset it; handlers of a test may use it as well. */
 struct noted {
     uintptr_t ip;   /* of the last hit */
-    uint64_t calls; /* since a test has set it to 0 */
+    uint64_t calls; /* hits since a test has set this to 0 */
 };
 extern struct noted noted;
 
-/* note_hit - a handler. Context: trap.
- * noted_in - was the last hit behind an instruction of @fn? Context: thread.
+/* note_hit - a handler: note the hit in noted. Context: trap.
+ * noted_in - is noted.ip behind the first instruction of @fn, within 48 bytes of @fn?
+ * Context: thread.
  */
 void note_hit(struct watch *w, struct pt_regs *regs);
 bool noted_in(void *fn);
 
-/* cpus_without_watches - Return: how many CPUs have nothing in DR7.
- * expect_no_watches - report two facts: these are all CPUs, and no debug register is taken.
+/* cpus_without_watches - return how many CPUs have no watch enabled in DR7.
+ * expect_no_watches - report two facts: no CPU has a watch enabled in DR7, and no debug
+ * register is taken.
  * Context: thread, interrupts on.
  */
 unsigned cpus_without_watches(void);

@@ -1,17 +1,17 @@
-; way_targets.asm - functions of one argument x that return 9 * x + 2. Their first instruction
-; decides how a hit of it is run.
+; way_targets.asm - functions of one argument x that return 9 * x + 2. They are probed at
+; the first instruction; its kind decides by which way a hit runs it.
 
 %include "kernel/base/proc.inc"
 
 section .text
 
-; It can be moved: a copy runs it.
+; A hit runs a copy of this lea.
 proc way_moved
     lea rax, [rdi + rdi * 8 + 2]
     ret
 endproc way_moved
 
-; A direct call: emulated behind a trap, and called in its place by a jump.
+; A trap emulates this direct call. A jump runs it as a call.
 proc way_called
     call way_callee
     ret
@@ -21,13 +21,13 @@ way_callee:
     lea rax, [rdi + rdi * 8 + 2]
     ret
 
-; Done to the image of the registers.
+; A jump emulates this indirect call: it is done to the image of the registers.
 proc way_imaged
     call [rel way_pointer]
     ret
 endproc way_imaged
 
-; Short instructions: a jump that displaces several.
+; One jump displaces several of these short instructions.
 proc way_short
     push rbx
     mov rbx, rdi

@@ -1,4 +1,4 @@
-/* ways.c - the table of ways, and the probes of the one that is chosen. */
+/* ways.c - the table of ways, and the probes of the way that is chosen. */
 #include "tests/kernel/ways.h"
 
 #include "kernel/base/bits.h"
@@ -13,7 +13,7 @@
 
 long way_moved(long x), way_called(long x), way_imaged(long x), way_short(long x);
 
-/* Which handler acts. */
+/* The kind of handler that calls @act. */
 enum actor { ACT_PRE, ACT_POST, ACT_LIGHT, ACT_ENTRY, ACT_RETURN, ACT_JPROBE };
 
 struct way {
@@ -21,9 +21,9 @@ struct way {
     long (*fn)(long x);
     enum optimize_method method;
     enum actor actor;
-    enum detour_kind kind; /* of a jump */
-    bool post;             /* there is a post-handler as well */
-    bool second;           /* another probe lies behind the first one */
+    enum detour_kind kind; /* of the jump */
+    bool post;             /* the probe has a post-handler as well */
+    bool second;           /* a second probe is registered at the site */
     enum step_engine step;
 };
 
@@ -170,7 +170,7 @@ static struct kretprobe ret;
 static struct jprobe jump;
 static enum step_engine step_before;
 
-/* mine - the probe whose handler acts. */
+/* mine - return the probe whose handler calls @act. */
 static struct kprobe *mine(void)
 {
     if (current->actor == ACT_JPROBE)

@@ -1,6 +1,6 @@
-/* ways.h - all ways of a hit, for tests that want the same of each: a trap whose instruction
- * is boosted, emulated or stepped; a jump by each kind of detour; a return. In each of them a
- * handler runs, and does what the test wants.
+/* ways.h - all ways in which a hit can come, for tests that expect the same of each: a
+ * trap whose instruction is boosted, emulated or stepped; a jump by each kind of detour;
+ * a return. In each way a handler runs, which calls a function of the test.
  */
 #pragma once
 
@@ -10,20 +10,23 @@
 
 struct way;
 
-/* way_get - way @i, NULL behind the last. way_name - in words. Context: any. */
+/* way_get - return way @i; NULL: there are not that many.
+ * way_name - return the name of @way, in words.
+ * Context: any.
+ */
 const struct way *way_get(size_t i);
 const char *way_name(const struct way *way);
-/* way_is_trap - do its handlers run behind a trap, with interrupts off? */
+/* way_is_trap - do the handlers of @way run in a trap, with interrupts off? */
 bool way_is_trap(const struct way *way);
-/* way_is_return - is its handler a return handler? */
+/* way_is_return - does a return handler call the function of the test? */
 bool way_is_return(const struct way *way);
 
-/* way_begin - register the probes of @way, whose handler calls @act.
- * Return: false, after a failed fact, when a hit would not come by @way.
- * way_hit - call the probed function once. Return: has it computed what it should?
- * way_acts - how often @act was called since way_begin().
- * way_is_off - has the engine switched the probe with the handler off?
- * way_end - unregister them.
+/* way_begin - register the probes of @way; the handler of the first calls @act.
+ * Return: false, after a failure was reported, when a hit would not come by @way.
+ * way_hit - call the probed function once. Return: has it returned the right value?
+ * way_acts - return how often @act was called since way_begin().
+ * way_is_off - has the engine switched off the probe whose handler calls @act?
+ * way_end - unregister the probes.
  * Context: thread; for way_hit() any.
  */
 bool way_begin(const struct way *way, void (*act)(void));
@@ -31,13 +34,18 @@ bool way_hit(void);
 uint64_t way_acts(void);
 bool way_is_off(void);
 void way_end(void);
-/* way_hits - hits of the probe with the handler since way_begin(). Context: any. */
+/* way_hits - return the hits, since way_begin(), of the probe whose handler calls @act.
+ * Context: any.
+ */
 uint64_t way_hits(void);
-/* way_second_is_right - has the handler of the probe behind it, if there is one, found the
- * CPU as it should: with interrupts off behind a trap, else as the program has them?
+/* way_second_is_right - has the handler of the second probe, if the way has one, always
+ * found DF clear, and interrupts off in a trap, else as the program had them?
  */
 bool way_second_is_right(void);
-/* way_count_is_right - do hits and misses, and for returns all that became of the calls, add
- * up to the calls of way_hit() since way_begin()? Context: thread.
+/* way_count_is_right - do the counters of the probes agree with the number of calls of
+ * way_hit() since way_begin()? With a second probe, its hits and misses are all calls.
+ * For returns, each hit is counted once as returned, missed or dropped. Otherwise hits
+ * and misses are at most all calls, since a probe that was switched off is not hit.
+ * Context: thread.
  */
 bool way_count_is_right(void);

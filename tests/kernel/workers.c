@@ -1,4 +1,4 @@
-/* workers.c - see workers.h */
+/* workers.c - makes the threads of workers.h, and waits for their ends. */
 #include "tests/kernel/workers.h"
 
 #include "kernel/mm/heap.h"

@@ -1,19 +1,19 @@
-/* workers.h - threads that allocate, compute, and give their turns away, for tests of probes
- * on the functions that do so.
+/* workers.h - threads that allocate memory, compute, and yield, for tests that have
+ * probes on the functions which these threads call.
  */
 #pragma once
 
 #define WORKERS 8
 
-/* Of one set of workers: how many rounds each takes, and the threads. */
+/* A set of workers: how many rounds each of them does, and the threads. */
 struct workers {
     unsigned rounds;
     int tids[WORKERS];
 };
 
-/* workers_start - make the threads. @w lives until workers_end().
- * workers_end - wait for their ends.
- * workers_run - both.
+/* workers_start - make the threads. @w must stay valid until workers_end() has returned.
+ * workers_end - wait for the ends of the threads.
+ * workers_run - make the threads, and wait for their ends.
  * Context: thread.
  */
 void workers_start(struct workers *w, unsigned rounds);

@@ -1,4 +1,4 @@
-/* crowd.c - threads on all CPUs, interrupts and NMIs that call what is probed. */
+/* crowd.c - threads on all CPUs, interrupts and NMIs that call the probed functions. */
 #include "kernel/cpu/instr.h"
 #include "kernel/cpu/lapic.h"
 #include "kernel/cpu/percpu.h"
@@ -36,7 +36,7 @@ static void call_in_thread(uint64_t chance)
                 chance / 256 % STRESS_INPUTS);
 }
 
-/* call_deep - where about @left bytes of the stack are left. */
+/* call_deep - call a target when about @left bytes of the stack are left. */
 static NOINLINE void call_deep(uint64_t chance, size_t left)
 {
     const struct thread *self = thread_current();
@@ -75,7 +75,7 @@ static void call_somehow(uint64_t chance)
     }
 }
 
-/* expect_free - in a thread that calls nothing. */
+/* expect_free - check that preemption and interrupts are on, between two calls. */
 static void expect_free(void)
 {
     if (preempt_count())
@@ -101,7 +101,7 @@ static int caller(void *arg)
     return 0;
 }
 
-/* prod - have the other CPUs switch, at no time in particular. */
+/* prod - make the other CPUs switch threads, at random times. */
 static int prod(void *arg)
 {
     unsigned self = (unsigned)(uintptr_t)arg;
@@ -123,7 +123,9 @@ static int prod(void *arg)
 
 /* ---- interrupts and NMIs ---- */
 
-/* Higher than that of calls, so that smp_call_all() comes behind those that are pending. */
+/* It has a higher priority than the vector of calls. So when smp_call_all() has returned,
+ * no interrupt of this vector is pending.
+ */
 #define VECTOR_STRESS 0xf8
 
 static void interrupt(struct pt_regs *regs UNUSED)
@@ -180,7 +182,7 @@ void stress_crowd_disturb(uint64_t *state)
         smp_call_all(call_with_interrupts_off, (void *)stress_next(state));
 }
 
-/* ---- all of them ---- */
+/* ---- the crowd ---- */
 
 static void add(int (*fn)(void *arg), uintptr_t arg, uint64_t cpus, const char *name)
 {
@@ -203,7 +205,9 @@ void stress_crowd_start(uint64_t seed)
     }
 }
 
-/* Their shadows go with them, and what those still had is counted as dropped. */
+/* When the threads end, their shadows are freed. Entries that are still in these are
+ * counted as dropped.
+ */
 void stress_crowd_end(void)
 {
     WRITE_ONCE(crowd.is_over, true);

@@ -1,7 +1,8 @@
-/* misbehave.c - what handlers do that they may not, and what they may and seldom do.
+/* misbehave.c - what handlers do: things that a handler must not do, and things that it
+ * may do but seldom does.
  *
- * A handler picks one of the classes of its probe. What cannot be survived by definition
- * is left out: an NMI takes no locks, and nothing enables interrupts inside of one.
+ * A handler chooses one of the classes of its probe. Things that no kernel could survive
+ * are left out: in an NMI no handler takes a lock or enables interrupts.
  */
 #include "kernel/base/err.h"
 #include "kernel/cpu/instr.h"
@@ -29,10 +30,10 @@ static NOINLINE void fault_below(unsigned depth, unsigned kind, uint64_t flags)
         fault_below(depth - 1, kind, flags);
     else
         stress_fault(kind, flags);
-    barrier(); /* no tail call */
+    barrier(); /* prevents a tail call */
 }
 
-/* fault - comes back only where a fault handler deals with it. */
+/* fault - cause a fault. It returns only if a fault handler deals with the fault. */
 static void fault(uint64_t chance, uint64_t flags)
 {
     stress_count(&stress_faults.begun);
@@ -63,7 +64,7 @@ static void fault_preempt(uint64_t chance)
         preempt_enable_no_resched();
 }
 
-/* Each is taken once: a handler that is given up leaves it held. */
+/* Each lock is taken only once, because a handler that is given up leaves it held. */
 #define LOCKS 256
 static struct spinlock locks[LOCKS];
 static bool left[LOCKS];
@@ -218,7 +219,9 @@ static void change_probes(uint64_t chance)
 
 void stress_set_flags(uint64_t flags);
 
-/* leave - what is changed here ends with the hit. */
+/* leave - change state of the CPU, and leave it so. The engine must undo it at the end of
+ * the hit.
+ */
 static void leave(uint64_t chance)
 {
     switch (chance % 4) {
@@ -250,14 +253,14 @@ static void switch_soon(uint64_t chance UNUSED)
     smp_send_reschedule(cpu_id());
 }
 
-/* ---- which ---- */
+/* ---- classes ---- */
 
 #define IN(context) BIT(CTX_##context)
 #define ANYWHERE (IN(THREAD) | IN(IRQ) | IN(NMI))
 
 static const struct {
     const char *name;
-    void (*fn)(uint64_t chance); /* NULL: the handler does it, see slots.c */
+    void (*fn)(uint64_t chance); /* NULL: the handler does it itself, see slots.c */
     unsigned where;
 } classes[STRESS_CLASSES] = {
     [STRESS_FAULT] = { "fault", fault_plainly, ANYWHERE },
@@ -302,7 +305,7 @@ uint32_t stress_classes_of(const char *list)
     return mask;
 }
 
-/* one_of - a bit of @mask, which is not 0. */
+/* one_of - return the number of a random bit of @mask, which is not 0. */
 static unsigned one_of(uint32_t mask, uint64_t chance)
 {
     unsigned i = (unsigned)(chance % STRESS_CLASSES);

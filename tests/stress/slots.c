@@ -1,10 +1,11 @@
-/* slots.c - the probes of a round: of every kind, several at an address, of which some
- * stay from its beginning to its end and others come and go meanwhile.
+/* slots.c - the probes of a round. They are of every kind, and several are at one
+ * address. The first STAYING probes stay from the beginning of the round to its end, the
+ * other probes come and go meanwhile.
  *
- * A probe that stays and is never given up, since its handlers do only what they may, or
- * have a fault handler that deals with the rest, must have seen each execution. Of any
- * other one this is known: each hit was a call of its handler, and none came from
- * nowhere.
+ * A probe that stays must have seen each execution if it is never given up, because its
+ * handlers do only what they may do, or have a fault handler that deals with their
+ * faults. Of every other probe less is known: each hit was a call of its handler, and
+ * there were not more hits and misses than executions.
  */
 #include "kernel/cpu/instr.h"
 #include "kernel/cpu/percpu.h"
@@ -22,11 +23,11 @@ enum kind {
     COUNT,
     PRE,
     LIGHT,       /* it calls functions, so its detour keeps all registers */
-    LIGHT_PLAIN, /* it calls none */
+    LIGHT_PLAIN, /* it calls no function */
     POST,
     BOTH,
     JPROBE,
-    RETURN, /* those from here on are struct kretprobe */
+    RETURN, /* this kind and those below are struct kretprobe */
     RETURN_ENTRY,
     RETURN_DATA,
     RETURN_MAX,
@@ -43,18 +44,18 @@ enum aid { NO_AID, REFUSE, DEAL, FAULT };
 
 struct slot {
     union {
-        struct kretprobe rp; /* .kp for all kinds */
+        struct kretprobe rp; /* all kinds use its .kp */
         struct jprobe jp;
     };
     enum kind kind;
     enum aid aid;
     const struct stress_insn *insn;
-    char name[8]; /* "p7", in what is printed */
+    char name[8]; /* as it is printed: "p7" */
     uint32_t classes;
-    unsigned one_in; /* so many calls of a handler, one misbehaves */
+    unsigned one_in; /* one of this number of calls of a handler misbehaves */
     bool is_in, stays, trips;
     uint64_t seed;
-    uint64_t entered, after, returned, declined, wrong; /* handlers called */
+    uint64_t entered, after, returned, declined, wrong; /* calls of handlers */
 };
 
 _Static_assert(offsetof(struct slot, rp.kp) == 0 && offsetof(struct slot, jp.kp) == 0,
@@ -63,7 +64,7 @@ _Static_assert(offsetof(struct slot, rp.kp) == 0 && offsetof(struct slot, jp.kp)
 #define STAYING 12
 #define SLOTS 26
 #define PLACES 6
-#define ENTRIES 3 /* of the places */
+#define ENTRIES 3 /* so many of the places are entries of functions */
 #define DATA_LEN 24
 
 static struct slot slots[SLOTS];
@@ -73,7 +74,9 @@ static bool filled;
 static uint32_t allowed;
 static struct stress_sums sums;
 
-/* is_steady - it is there, and on, from the beginning of the round to its end. */
+/* is_steady - does the probe stay registered and enabled from the beginning of the round
+ * to its end?
+ */
 static bool is_steady(const struct slot *s)
 {
     return s->stays && !s->trips;
@@ -115,7 +118,9 @@ static uint64_t enter(struct slot *s)
     return __atomic_add_fetch(&s->entered, 1, __ATOMIC_RELAXED);
 }
 
-/* change_image - a flag that the target will see, and is told of in rdx, or a step. */
+/* change_image - change a flag of the program, and set the same bit in its rdx: the
+ * target checks that it sees both. Or let the program step itself over one instruction.
+ */
 static void change_image(const struct slot *s, uint64_t n, struct pt_regs *regs)
 {
     static const uint64_t flags[] = { FLAGS_DF, FLAGS_AC, FLAGS_IF };
@@ -183,7 +188,7 @@ static void post(struct kprobe *p, struct pt_regs *regs UNUSED, unsigned long fl
     act(s, __atomic_add_fetch(&s->after, 1, __ATOMIC_RELAXED), 1);
 }
 
-/* Jprobe handlers are not told their probe. */
+/* A jprobe handler does not get its probe, so this one takes it from hits[]. */
 static void jprobe_handler(uint64_t x, uint64_t arg UNUSED)
 {
     const struct probe_cpu *cpu = plat_this_cpu();
@@ -237,7 +242,7 @@ static int returned(struct kretprobe_instance *ri, struct pt_regs *regs)
     return 0;
 }
 
-/* is_of_insn - has the probed instruction faulted, and no handler? */
+/* is_of_insn - has the probed instruction faulted, and not a handler? */
 static bool is_of_insn(void)
 {
     const struct probe_cpu *cpu = plat_this_cpu();
@@ -261,7 +266,7 @@ static int on_fault(struct kprobe *p, struct pt_regs *regs, int trapnr UNUSED)
     return 1;
 }
 
-/* ---- made ---- */
+/* ---- making probes ---- */
 
 static void places_choose(uint64_t *state)
 {
@@ -270,7 +275,8 @@ static void places_choose(uint64_t *state)
                                 : &stress_insns[stress_next(state) % stress_insn_count];
 }
 
-/* give_temper - what its handlers do, and so whether they will be given up. */
+/* give_temper - choose what the handlers of @s do, and so whether they may be given up.
+ */
 static void give_temper(struct slot *s, uint64_t *state)
 {
     uint32_t calm = allowed & ~STRESS_FAULTS, dealt = allowed & STRESS_DEALABLE;
@@ -328,7 +334,9 @@ static void slot_make(struct slot *s, uint64_t *state)
     slot_fill(s);
 }
 
-/* make_calm - a pre-handler at @insn that is never given up; all else may happen. */
+/* make_calm - make @s a probe at @insn with a pre-handler that may do all that never
+ * makes the engine give it up.
+ */
 static void make_calm(struct slot *s, const struct stress_insn *insn)
 {
     *s = (struct slot){ .kind = PRE, .stays = true, .one_in = 16, .seed = s->seed };
@@ -338,8 +346,9 @@ static void make_calm(struct slot *s, const struct stress_insn *insn)
     slot_fill(s);
 }
 
-/* make_changing - two that change what the program does. What comes behind a redirection at
- * its address is left out, so it is the last of those that stay.
+/* make_changing - make two probes that change what the program does. When @redirecting
+ * sends the program elsewhere, the probes behind it at its address are not hit. So it is
+ * the last one of the probes that stay.
  */
 static void make_changing(struct slot *image, struct slot *redirecting)
 {
@@ -365,7 +374,9 @@ static bool slot_in(struct slot *s)
     return s->is_in;
 }
 
-/* set_in - the plain ones of the first @count together. */
+/* set_in - register the first @count slots: all kprobes as one set, all return probes as
+ * one set, and each jprobe alone.
+ */
 static void set_in(size_t count)
 {
     struct kprobe *ps[SLOTS];
@@ -421,7 +432,7 @@ void stress_slots_make(uint64_t *state, uint32_t classes)
     optimize_run();
 }
 
-/* ---- out ---- */
+/* ---- unregistering ---- */
 
 static void note_jumps(void)
 {
@@ -433,7 +444,9 @@ static void note_jumps(void)
 
 static void judge(const struct slot *s);
 
-/* out - those of @count, and what they have seen. */
+/* out - unregister those of @count slots that are registered, and add up
+ * what they have seen.
+ */
 static void out(struct slot *const *all, size_t count)
 {
     struct kretprobe *rps[SLOTS];
@@ -480,7 +493,7 @@ void stress_slots_out(void)
     filled = false;
 }
 
-/* ---- what happens meanwhile ---- */
+/* ---- changes during a round ---- */
 
 static void half_changes(uint64_t *state)
 {
@@ -500,7 +513,9 @@ static void half_changes(uint64_t *state)
     out(going, n);
 }
 
-/* switch_one - those that must not miss anything stay as they are. */
+/* switch_one - disable @s, or enable it if it is disabled. A steady
+ * probe is left as it is.
+ */
 static void switch_one(struct slot *s)
 {
     struct kprobe *p = &s->rp.kp;
@@ -517,7 +532,8 @@ static void switch_one(struct slot *s)
         stress_differs("cannot be switched:", s->name, (uint64_t)(long)err, 0);
 }
 
-/* switch_back - those that were given up may do it again. */
+/* switch_back - enable all probes that were given up, so that they can fault once more.
+ */
 static void switch_back(void)
 {
     for (size_t i = 0; i < SLOTS; i++)
@@ -544,7 +560,7 @@ void stress_slots_change(uint64_t *state)
             (enum optimize_method)(stress_next(state) % OPTIMIZE_METHODS));
 }
 
-/* ---- judged ---- */
+/* ---- judging ---- */
 
 static uint64_t sum_of(const uint64_t *missed, size_t count)
 {
@@ -568,7 +584,7 @@ static void expect_most(const struct slot *s, const char *what, uint64_t got,
         stress_differs(what, s->name, got, most);
 }
 
-/* judge_hits - what holds of the hits of each probe. */
+/* judge_hits - check the counters of hits and misses; this holds for each probe. */
 static void judge_hits(const struct slot *s)
 {
     const struct kprobe *p = &s->rp.kp;
@@ -584,9 +600,9 @@ static void judge_hits(const struct slot *s)
         expect_most(s, "hits and misses, and executions", seen, executed);
 }
 
-/* judge_post - for a steady probe. At a push or a pop there may be enough of the stack in
- * front of the instruction and too little behind it, or the other way round: then the one
- * handler is called and the other is not.
+/* judge_post - check the calls of the post-handler of a steady probe. At a push or a pop
+ * there may be enough of the stack before the instruction and too little after it, or the
+ * other way round. Then only one of its two handlers is called.
  */
 static void judge_post(const struct slot *s)
 {
@@ -609,7 +625,7 @@ static void judge_returns(const struct slot *s)
         expect(s, "entries, and hits", s->entered + unseen, rp->kp.hits);
     if (s->stays)
         expect(s, "returns, and hits", all, rp->kp.hits);
-    else /* calls that were under way when it went return unseen */
+    else /* it does not see the returns of calls that outlive it */
         expect_most(s, "returns, and hits", all, rp->kp.hits);
 }
 
@@ -636,7 +652,7 @@ void stress_slots_judge(void)
         stress_differs("sent elsewhere", "", stress_diverted(), diverted);
 }
 
-/* print_classes - "call,loop"; into @text. */
+/* print_classes - print the classes in @mask to @text, as in "call,loop". */
 static void print_classes(char *text, size_t len, uint32_t mask)
 {
     int n = 0;

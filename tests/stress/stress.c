@@ -1,11 +1,12 @@
-/* stress.c - rounds of a second each: probes are made at random, a crowd runs into them,
- * all is taken out, and what must be as it was is.
+/* stress.c - runs rounds of a second each. In a round, probes are made at random, and a
+ * crowd runs into them. Then all probes are unregistered, and the test checks that
+ * memory, text and counters are as they were before the round.
  *
  *     tests=stress.rounds seed=N seconds=N round=N classes=LIST
  *
- * A round depends on the seed and its number alone, as far as QEMU repeats itself; a line
- * is printed for each, and the first that differs is the last. tests/stress/stress.py
- * reads them.
+ * A round depends only on the seed and on its number, as far as QEMU repeats itself. A
+ * line is printed for each round; after the first round that differs, the test ends.
+ * tests/stress/stress.py reads these lines.
  */
 #include "tests/stress/stress.h"
 #include "kernel/cpu/instr.h"
@@ -59,7 +60,7 @@ static void print_differences(void)
         ktest_note("differs: %u more", difference_count - SHOWN_MAX);
 }
 
-/* ---- what must be as it was ---- */
+/* ---- what must be as before a round ---- */
 
 static struct {
     uint64_t text;
@@ -71,8 +72,9 @@ static int nothing(struct kretprobe_instance *ri UNUSED, struct pt_regs *regs UN
     return 0;
 }
 
-/* sweep - the first return probe with data makes shadows for all threads, which stay; the
- * last one frees what others have left.
+/* sweep - register and unregister a return probe with data. Before the first round this
+ * allocates shadows for all threads, which stay. After a round it frees what other return
+ * probes have left.
  */
 static void sweep(void)
 {
@@ -99,7 +101,7 @@ static void expect_same(const char *what, uint64_t got, uint64_t wanted)
         stress_differs(what, "", got, wanted);
 }
 
-/* In a thread of its own on each CPU. */
+/* look_at_cpu - check the state of this CPU. A thread on each CPU runs it. */
 static int look_at_cpu(void *arg UNUSED)
 {
     const struct probe_cpu *cpu = plat_this_cpu();
@@ -116,7 +118,9 @@ static int look_at_cpu(void *arg UNUSED)
     return 0;
 }
 
-/* The crowd is gone, and the probes are still there. */
+/* compare_when_quiet - compare after the crowd has ended, while the
+ * probes are registered.
+ */
 static void compare_when_quiet(void)
 {
     plat_shadow_for_each(expect_empty, NULL);
@@ -127,7 +131,7 @@ static void compare_when_quiet(void)
         stress_differs("a lock of the engine is held", "", 1, 0);
 }
 
-/* The probes are out. */
+/* compare_when_empty - compare after all probes were unregistered. */
 static void compare_when_empty(void)
 {
     optimize_set_method(OPTIMIZE_OFF);
@@ -176,7 +180,7 @@ static void print_round(uint64_t number, const char *jumps, uint64_t faults)
                stress_faults.locks, difference_count ? "differs" : "same");
 }
 
-/* chosen - all of @classes, or some. */
+/* chosen - return all of @classes, or a random part of them. */
 static uint32_t chosen(uint32_t classes, uint64_t *state)
 {
     uint32_t some = (uint32_t)stress_next(state);
@@ -184,7 +188,7 @@ static uint32_t chosen(uint32_t classes, uint64_t *state)
     return stress_next(state) % 2 ? classes : classes & some;
 }
 
-/* one_round - Return: is all as it should be? */
+/* one_round - run round @number. Return: is all as it should be? */
 static bool one_round(uint64_t seed, uint64_t number, uint32_t classes)
 {
     uint64_t state = stress_mix(seed) ^ stress_mix(number), faults = handler_faults();
@@ -212,7 +216,7 @@ static bool one_round(uint64_t seed, uint64_t number, uint32_t classes)
     return !difference_count;
 }
 
-/* ---- all of them ---- */
+/* ---- all rounds ---- */
 
 static uint64_t number_of(const char *word, uint64_t otherwise)
 {

@@ -1,14 +1,16 @@
 #!/usr/bin/env python3
-"""stress.py - `make stress`: a guest a minute, in which random handlers misbehave.
+"""stress.py - `make stress`: boots a guest each minute, whose handlers misbehave.
 
     tests/stress/stress.py [--minutes 60] [--seed 1] [--cpus 1,2,4,8] [--seconds 60]
                            [--round 0] [--classes LIST] [--stepped 0 or 1]
 
-Minute N boots a guest with seed SEED + N - 1, on the numbers of CPUs in turn. In every other
-turn QEMU translates one instruction at a time (-singlestep), so that interrupts come between
-any two, and the timer runs at its highest rate; --stepped says so for all minutes. A line is
-printed for each. The first difference, panic or hang ends it with status 1, behind what
-differs and the command that repeats the round, as well as QEMU repeats itself.
+Minute N boots a guest with seed SEED + N - 1. The guests get the numbers of CPUs in turn.
+In every second turn the guests are stepped: QEMU translates one instruction at a time
+(-singlestep), so that an interrupt can come between any two instructions, and the timer
+runs at its highest rate. --stepped decides this for all minutes. A line is printed for
+each minute. The first difference, panic or hang ends the program with status 1. Before
+that it prints what differs, and the command that repeats the round, as far as QEMU
+repeats itself.
 """
 
 import argparse
@@ -28,18 +30,18 @@ FAILED = re.compile(r"# differs|# p\d+: |#     |Bail out")
 
 
 class Minute:
-    """What one guest has said."""
+    """What one guest has printed."""
 
     def __init__(self):
         self.sums = dict.fromkeys(SUMS, 0)
         self.round = None  # the number of the latest
         self.differences = []
-        self.has_ended = True  # else it has panicked, or hangs
+        self.has_ended = True  # False: the guest has panicked, or hangs
         self.partial = b""
-        self.heard = time.monotonic()  # when a round ended last
+        self.heard = time.monotonic()  # when the latest round ended
 
     def take(self, data):
-        """A piece from the console."""
+        """Take @data, the next bytes of the console."""
         *lines, self.partial = (self.partial + data).split(b"\n")
         for line in lines:
             self._line(line.decode("utf-8", "replace").strip())
@@ -57,7 +59,7 @@ class Minute:
             self.differences.append(line.removeprefix("# "))
 
     def failed_round(self, first):
-        """The number of the round that differs, or that never ended."""
+        """The number of the round that differs, or that has not ended."""
         if self.round is None:
             return first
         return self.round if self.has_ended else self.round + 1
@@ -74,7 +76,7 @@ def width(column):
 
 
 def wait_for(guest, minute, patience):
-    """The status of QEMU; None when no round ends any more."""
+    """The exit status of QEMU; None if no round has ended for @patience seconds."""
     while time.monotonic() - minute.heard < patience and not guest.panicked:
         status = guest.wait_end(1)
         if status is not None:
@@ -91,7 +93,7 @@ def words(options, stepped, seed):
 
 
 def run_minute(options, cpus, stepped, seed):
-    """(what the guest has said, why it has failed: lines)."""
+    """Run one guest. Return (what it has printed, lines that say why it has failed)."""
     minute = Minute()
     log = os.path.join(BUILD, f"stress-{cpus}.log")
     setup = Setup(smp=cpus, append=words(options, stepped, seed), log=log,
@@ -114,14 +116,14 @@ def repeat(options, cpus, stepped, seed, number):
 
 
 def is_stepped(options, number):
-    """Whether the guest of minute @number, from 0, is."""
+    """Is the guest of minute @number stepped? The first minute is 0."""
     if options.stepped is None:
         return number // len(options.cpus) % 2 == 1
     return options.stepped == 1
 
 
 def stress(options):
-    """Whether all minutes were the same."""
+    """Run all minutes. Return whether no round differs."""
     print("  ".join(name.rjust(width(n)) for n, name in enumerate(HEADER)), flush=True)
     for number in range(options.minutes):
         cpus = options.cpus[number % len(options.cpus)]

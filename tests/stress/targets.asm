@@ -1,9 +1,9 @@
-; targets.asm - what the stress program probes: instructions of every way to be hit, with
-; results that follow from the arguments alone.
+; targets.asm - the functions that the stress program probes. They have instructions for
+; every way to run a hit, and their results depend on the arguments only.
 ;
-; All are uint64_t fn(uint64_t x, uint64_t arg). Where a target can fault, arg decides,
-; and the label behind its name with _fault is the instruction. tests/stress/targets.c has
-; the rows.
+; All are uint64_t fn(uint64_t x, uint64_t arg). If a target can fault, arg decides
+; whether it does, and the label NAME_fault is at the instruction that faults. The comment
+; of a function is what it returns. tests/stress/targets.c has a row for each target.
 
 %include "kernel/base/proc.inc"
 
@@ -12,14 +12,15 @@ FLAGS_IF equ 1 << 9
 FLAGS_TF equ 1 << 8
 FLAGS_AC equ 1 << 18
 
-; NOP5: what compiled functions begin with, and what a jump replaces alone.
+; NOP5: the NOP of five bytes with which compiled functions begin. A jump there replaces
+; no other instruction.
 %macro NOP5 0
     db 0x0f, 0x1f, 0x44, 0, 0
 %endmacro
 
 section .text
 
-; 3 * x + 2, by short instructions: the jump of each one reads those behind it
+; 3 * x + 2. A jump at any of these short instructions reads bytes of the next ones.
 proc stress_plain
     NOP5
     push rbx
@@ -36,8 +37,8 @@ proc stress_plain
     ret
 endproc stress_plain
 
-; Flags that live across what is probed, and interrupts that are off for a while.
-; 6 + x, 1 less where x < 3, 8 more where x == 3
+; 6 + x, but 1 less if x < 3, and 8 more if x == 3. Probed instructions lie between
+; writers and readers of flags, and interrupts are off for a while.
 proc stress_flags
     pushfq
     cli
@@ -54,7 +55,8 @@ proc stress_flags
     ret
 endproc stress_flags
 
-; sti and its shadow; only where interrupts are on. x + 9
+; x + 9. It has a sti with its interrupt shadow, so it may only be called
+; with interrupts on.
 proc stress_sti
     NOP5
     cli
@@ -67,7 +69,7 @@ proc stress_sti
     ret
 endproc stress_sti
 
-; x + byte 7 of the 16 at arg
+; x + byte 7 of the 16 bytes at arg
 proc stress_strings
     NOP5
     sub rsp, 24
@@ -119,7 +121,7 @@ proc stress_outer
     ret
 endproc stress_outer
 
-; What is emulated: r = stress_plain(x) + 3; r + 2 where that is odd
+; r = stress_plain(x) + 3, plus 2 if r is odd. It has instructions that are emulated.
 proc stress_branches
     push rbx
     lea rax, [rel stress_plain]
@@ -141,7 +143,7 @@ proc stress_branches
     ret
 endproc stress_branches
 
-; x, in frames as small as there are
+; x, by x nested calls with frames of 16 bytes, the smallest possible
 proc stress_recurse
     test rdi, rdi
     jz .bottom
@@ -163,7 +165,7 @@ proc stress_tail
     jmp stress_plain
 endproc stress_tail
 
-; 42, when each has jumped to the other x times
+; 42. Before that, the two functions have jumped to each other x times.
 proc stress_circle
     dec rdi
     js .done
@@ -177,7 +179,7 @@ proc stress_circle_back
     jmp stress_circle
 endproc stress_circle_back
 
-; 3 * x; a handler at its entry may send the program to the other one: 3 * x + 1
+; 3 * x. A handler at its entry may send the program to stress_elsewhere: 3 * x + 1.
 proc stress_redirect
     NOP5
     lea rax, [rdi + rdi * 2]
@@ -189,8 +191,8 @@ proc stress_elsewhere
     ret
 endproc stress_elsewhere
 
-; 5 * x, as long as a handler at the entry of stress_image has changed just those flags
-; that it has left in rdx
+; 5 * x, if handlers at the entry of stress_image have changed exactly the flags that they
+; have also changed in rdx
 IMAGE_FLAGS equ FLAGS_DF | FLAGS_AC | FLAGS_IF
 proc stress_image_call
     pushfq
@@ -212,7 +214,7 @@ proc stress_image
     ret
 endproc stress_image
 
-; Never called: probes there use up the cells for code of their own.
+; This function is never called. Probes on it use up the cells for specialized detours.
 proc stress_idle
   %rep 64
     NOP5
@@ -221,7 +223,7 @@ proc stress_idle
 endproc stress_idle
 
 ; uint64_t stress_stepped(uint64_t (*fn)(uint64_t, uint64_t), uint64_t x, uint64_t arg):
-; fn(x, arg), with TF set
+; return fn(x, arg), called with TF set
 proc stress_stepped
     push rbp
     mov rbp, rsp
@@ -239,7 +241,7 @@ proc stress_stepped
     ret
 endproc stress_stepped
 
-; void stress_set_flags(uint64_t flags): these, too, from here on
+; void stress_set_flags(uint64_t flags): set @flags in addition to those that are set
 proc stress_set_flags
     pushfq
     or [rsp], rdi
@@ -247,8 +249,9 @@ proc stress_set_flags
     ret
 endproc stress_set_flags
 
-; void stress_fault(unsigned kind, uint64_t flags): with these flags set, too, one of four
-; faults. A fault handler that deals with it goes on at stress_fault_done.
+; void stress_fault(unsigned kind, uint64_t flags): set @flags in addition to those that
+; are set, and cause one of four faults. A fault handler that deals with it lets the
+; program go on at stress_fault_done.
 proc stress_fault
     pushfq
     pushfq

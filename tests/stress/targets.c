@@ -1,8 +1,8 @@
-/* targets.c - the functions of targets.asm: called, counted, and how often each of their
- * instructions runs.
+/* targets.c - calls the functions of targets.asm, counts the calls, and knows how often
+ * each instruction was executed.
  *
- * Nothing here asks the engine: calls are counted by the caller before it calls, and what
- * a call executes was seen by single steps when there was no probe.
+ * This knowledge does not come from the engine: callers count a call before they make it,
+ * and what a call executes was seen by single steps while there was no probe.
  */
 #include "kernel/cpu/instr.h"
 #include "kernel/cpu/percpu.h"
@@ -28,7 +28,7 @@ uint64_t stress_plain(uint64_t x, uint64_t arg), stress_flags(uint64_t x, uint64
 extern const uint8_t stress_load_fault[], stress_divide_fault[], stress_strings_fault[];
 uint64_t stress_stepped(target_fn fn, uint64_t x, uint64_t arg);
 
-/* ---- what they return ---- */
+/* ---- the values that targets return ---- */
 
 static const uint8_t bytes[16] = "0123456789abcdef";
 static const uint64_t word = 1000;
@@ -204,10 +204,10 @@ struct cpu_state {
     uintptr_t pinned;
     enum cpu_context context;
     uint64_t flags;
-    const struct shadow_entry *last; /* NULL: no shadow has been made yet */
+    const struct shadow_entry *last; /* NULL: no shadow was made yet */
 };
 
-/* last_entry - of the shadow of the stack in use. */
+/* last_entry - return the last entry in the shadow of the present stack. */
 static const struct shadow_entry *last_entry(enum cpu_context context)
 {
     const struct shadow *s =
@@ -231,7 +231,7 @@ static void compare_states(const char *where, const struct cpu_state *before)
     if (after.preempt != before->preempt)
         stress_differs("the preemption count behind a call of", where,
                        (uint64_t)after.preempt, (uint64_t)before->preempt);
-    while (preempt_count() > before->preempt) /* let the round come to its end */
+    while (preempt_count() > before->preempt) /* repaired, so that the round can end */
         preempt_enable_no_resched();
     if (after.pinned != before->pinned)
         stress_differs("the light handler behind a call of", where, after.pinned,
@@ -300,7 +300,7 @@ static void note_insn(const struct insn *insn, void *arg)
     if (stress_insn_count == STRESS_INSNS_MAX || kprobe_check(insn->addr, &decoded, NULL))
         return;
     if (function->start == (uintptr_t)stress_redirect && !is_entry)
-        return; /* a handler at the entry decides whether these run */
+        return; /* not known: a handler at the entry decides whether they run */
     *next = (struct stress_insn){ .addr = insn->addr };
     next->is_entry = is_entry;
     next->is_fault = is_fault(insn->addr);
@@ -328,8 +328,8 @@ static struct stress_insn *insn_at(uintptr_t addr)
     return NULL;
 }
 
-/* note_run - the program has come to @addr. Calls with a bad argument end with the
- * instruction that faults.
+/* note_run - count that the program has come to @addr. A call with a bad argument would
+ * have ended at the instruction that faults.
  */
 static void note_run(enum stress_target t, uint64_t x, uintptr_t addr, bool *has_faulted)
 {
@@ -348,9 +348,9 @@ static bool is_sti(uintptr_t addr)
     return *(const uint8_t *)addr == 0xfb;
 }
 
-/* note_runs - of what @steps came to. A repeated instruction steps once an iteration.
- * Behind sti some CPUs do not step, and QEMU is one of these: the first step is that
- * behind the next instruction.
+/* note_runs - count each instruction that @steps has come to. A string instruction with a
+ * repeat prefix makes a step for each iteration, which counts once. After sti, QEMU and
+ * some processors make no step: the next step is that after the next instruction.
  */
 static void note_runs(enum stress_target t, uint64_t x, const struct own_steps *steps)
 {

@@ -1,4 +1,5 @@
-"""test_rounds.py - the stress program, half a minute each on 1, 2, 4, 8 CPUs, and stepped.
+"""test_rounds.py - runs the stress program for half a minute each on 1, 2, 4 and 8 CPUs,
+and stepped on 2 CPUs (see stress.py).
 
     tests/run/run_tests.py stress/rounds
 """

@@ -1,8 +1,9 @@
-"""counted.py - a guest whose executed instructions QEMU counts, beside the probes' counters.
+"""counted.py - runs a guest whose executed instructions QEMU counts, and reads both
+QEMU's counts and those of the probes.
 
-The plugin (exec_count.c) writes what it has counted to a file, the guest's `truth` leaves
-what its probes have counted in memory. Both are about the same window of time and the same
-addresses, and here they meet.
+The plugin (exec_count.c) writes its counts to a file. The guest's command `truth` leaves
+the counts of its probes in memory. Both counts are for the same window of time and the
+same addresses, so they can be compared.
 """
 
 import os
@@ -19,7 +20,7 @@ from memory import Memory
 PLUGIN = os.path.join(BUILD, "truth", "exec_count.so")
 RECORD = struct.Struct("<6Q")  # struct truth_record
 LIMIT = 120  # seconds to the prompt
-MODULES = 0x200000, 0x100000  # the window for them: its alignment, and how much of it counts
+MODULES = 0x200000, 0x100000  # the module window: alignment; how much of it is counted
 CELLS = -0x82000000, -0x70000000  # kernel/memmap.h: both arenas, and all between them
 
 THREADS_MAX = 16
@@ -28,7 +29,7 @@ CAUSES = ("recursion", "nested", "stack", "early")  # enum probe_miss
 
 
 def symbol_table():
-    """Name -> (address, size) of the image's symbols; size 0 where it is unknown."""
+    """Name -> (address, size) of the image's symbols; the size is 0 if it is unknown."""
     words = ["nm", "-S", ELF]
     done = subprocess.run(words, capture_output=True, text=True, check=True)
     table = {}
@@ -40,12 +41,13 @@ def symbol_table():
 
 
 INSN = re.compile(r" *([0-9a-f]+):\t(\S+)")
-ENDS = re.compile("call|j|ret|loop|iret|hlt|ud2|int")  # of a straight line
+ENDS = re.compile("call|j|ret|loop|iret|hlt|ud2|int")  # they end a straight line
 
 
 def straight_pairs(path=ELF, base=0, section=".text"):
-    """Addresses (A, B) where B stands behind A and A never leads elsewhere, so that a CPU
-    that executes A executes B. A label of assembler code counts as an end too.
+    """Addresses (A, B) of instructions where B is behind A and A is no branch, so that a
+    CPU that executes A then executes B. A label of assembler code also ends a straight
+    line.
     """
     words = ["objdump", "-d", "--no-show-raw-insn", f"--section={section}", path]
     done = subprocess.run(words, capture_output=True, text=True, check=True)
@@ -60,7 +62,7 @@ def straight_pairs(path=ELF, base=0, section=".text"):
 
 
 def checksums(text):
-    """Those that workloads have printed: a set of (name, number)."""
+    """The checksums that workloads have printed: a set of (name, number)."""
     return set(re.findall(r"^(\w+): checksum (0x[0-9a-f]+)", text, re.M))
 
 
@@ -80,7 +82,8 @@ class Outcome:
         self.left = int(summary["left"])  # pages of executable memory
 
     def mismatches(self):
-        """(address, executions, hits, misses) where they do not add up."""
+        """(address, executions, hits, misses) where hits + misses are not the executions.
+        """
         for address in sorted(self.records.keys() | self.executions.keys()):
             executed = self.executions.get(address)
             hits, *missed = self.records.get(address, (0,))
@@ -88,8 +91,8 @@ class Outcome:
                 yield address, executed, hits, missed
 
     def torn(self, pairs):
-        """(A, B) of the straight lines in which B was executed less often than A. Threads
-        may stand between the two when the window ends, and only there.
+        """The (A, B) of @pairs where B was executed less often than A. The counts may
+        differ by a few, because threads may be between A and B when the window ends.
         """
         count = self.executions
         for a, b in pairs:
@@ -103,7 +106,7 @@ class Outcome:
         return sum(count > 0 for count in self.executions.values())
 
     def misses(self):
-        """By cause, of all addresses together."""
+        """The misses of all addresses together, by cause."""
         sums = [sum(column) for column in zip(*self.records.values())][1:]
         return dict(zip(CAUSES, sums))
 
@@ -112,9 +115,9 @@ class Outcome:
 
 
 class Counted:
-    """A guest with the plugin, at its prompt. Use with `with`.
+    """A guest with the plugin, at its prompt. Use it in a `with` statement.
 
-    only: count in one function, which takes less time; None: in all of the text
+    only: count in one function only, which takes less time; None: in all of the text
     """
 
     def __init__(self, only=None, qemu="", **options):
@@ -159,11 +162,11 @@ class Counted:
         self.folder.cleanup()
 
     def read_memory(self, address, size):
-        """Bytes of the kernel's memory, as the kernel sees them."""
+        """@size bytes at the virtual address @address of the kernel."""
         return self.memory.read(address, size)
 
     def ask(self, command, limit):
-        """The output of a command that has to succeed."""
+        """Run a command, which must succeed. Return its output."""
         try:
             reply = self.guest.machine.request(command, limit)
         except (Gone, OSError):
@@ -173,7 +176,7 @@ class Counted:
         return reply.text
 
     def run(self, words, limit, command="truth"):
-        """`truth` with these words: the Outcome."""
+        """Run `truth` with @words. Return the Outcome."""
         output = self.ask(f"{command} {words}", limit)
         place = re.search(r"records 0x([0-9a-f]+) (\d+)", output)
         memory = self.read_memory(int(place[1], 16), int(place[2]) * RECORD.size)

@@ -1,22 +1,23 @@
-/* exec_count.c - a QEMU plugin that counts how often instructions of the guest's kernel are
- * executed, address by address. It knows nothing of probes: what it counts is what the
- * probes' own counters have to agree with.
+/* exec_count.c - a QEMU plugin that counts how often instructions of the guest's kernel
+ * are executed, address by address. It knows nothing of probes. The counters of the
+ * probes must agree with its counts.
  *
- * A plugin of this interface sees neither registers nor the content of memory, but it sees
- * which address an instruction loads from. So the guest talks to it by loads from within
- * one function, truth_tell():
+ * A plugin of this interface sees neither registers nor the content of memory, but it
+ * sees the address from which an instruction loads. So the guest gives orders to it by
+ * loads, which one function makes, truth_tell():
  *
  *   from an address in the text   count this instruction
- *   then from a jump in a cell    a CPU that executes it has executed this one, too:
- *                                 the jump leads past it, to where its own jump would have
- *   from truth_opened             from now on
- *   from truth_unlinked           no jump leads past anything
- *   from truth_closed             no longer: write down what was counted, and forget it
+ *   then from a jump in a cell    count it when a CPU executes this jump, too: the jump
+ *                                 is a link, which leads past the instruction into its
+ *                                 detour
+ *   from truth_opened             begin to count
+ *   from truth_unlinked           forget all such jumps
+ *   from truth_closed             stop: write the counts to the file, and forget them
  *
- * Arguments: text, modules, cells, tell (START:END), opened, unlinked, closed (addresses),
- * all in hexadecimal, and out, a file. Text is the image's, or that of modules. Each time
- * something is written down, a line `= WINDOW` follows the lines `ADDRESS EXECUTIONS` of all
- * instructions that were to be counted.
+ * Arguments: text, modules, cells, tell (START:END), opened, unlinked, closed
+ * (addresses), all in hexadecimal, and out, a file. text is that of the image, modules
+ * that of modules. The plugin writes a line `ADDRESS EXECUTIONS` for each instruction
+ * that was to be counted, and then a line `= WINDOW`.
  *
  * The declarations are those of version 1 of QEMU's plugin interface, for which Debian has
  * no header.
@@ -36,7 +37,9 @@
 struct qemu_plugin_tb;
 struct qemu_plugin_insn;
 
-/* QEMU 7.2 takes reads for writes where only one of the two is asked for. */
+/* If only reads or only writes are asked for, QEMU 7.2 confuses the two. So the plugin
+ * asks for both.
+ */
 enum { QEMU_CB_NO_REGS = 0, QEMU_MEM_ANY = 3 };
 
 void qemu_plugin_register_vcpu_tb_trans_cb(uint64_t id,
@@ -55,7 +58,7 @@ void qemu_plugin_register_vcpu_mem_cb(struct qemu_plugin_insn *insn,
                                                  uint64_t addr, void *arg),
                                       int flags, int access, void *arg);
 
-/* What QEMU looks for in a plugin. */
+/* The symbols that QEMU looks for in a plugin. */
 QEMU_API extern int qemu_plugin_version;
 QEMU_API int qemu_plugin_install(uint64_t id, const void *info, int argc, char **argv);
 
@@ -67,21 +70,21 @@ struct range {
     uint64_t start, end;
 };
 
-/* One byte of text. The guest changes what is to be counted only while no CPU executes that
- * byte; `executions` is added to by all CPUs.
+/* The counter of one byte of text. The guest gives orders about an instruction only while
+ * no CPU executes it. All CPUs add to executions.
  */
 struct counter {
     bool counted;
-    uint32_t past; /* offset of a jump in the cells that leads past it; 0: none */
+    uint32_t past; /* offset in the cells of a jump that leads past it; 0: none */
     uint64_t executions;
 };
 
-static struct range texts[2];       /* the image's, and that of modules */
-static struct counter *counters[2]; /* by offset in each */
+static struct range texts[2];       /* that of the image, and that of modules */
+static struct counter *counters[2]; /* for each text, indexed by offset in it */
 static struct range cells, tell;
 static uint64_t opened, unlinked, closed;
-static struct counter **passed;   /* by offset in the cells: what a jump leads past */
-static struct counter *told_last; /* what a jump would be about */
+static struct counter **passed;   /* for each offset in the cells: what the jump passes */
+static struct counter *told_last; /* if a jump is told next, it belongs to this */
 static bool is_open;
 static unsigned window;
 static FILE *out;
@@ -108,7 +111,7 @@ static void count_passed(unsigned cpu, void *arg)
         count(cpu, *c);
 }
 
-/* counter_at - NULL: not in any text. */
+/* counter_at - return the counter of @addr; NULL: it is in no text. */
 static struct counter *counter_at(uint64_t addr)
 {
     for (unsigned i = 0; i < 2; i++)
@@ -246,7 +249,7 @@ int qemu_plugin_install(uint64_t id, const void *info, int argc, char **argv)
     }
     for (unsigned i = 0; i < 2; i++)
         counters[i] = calloc(texts[i].end - texts[i].start + 1, sizeof(struct counter));
-    passed = calloc(cells.end - cells.start, sizeof(*passed)); /* most is never touched */
+    passed = calloc(cells.end - cells.start, sizeof(*passed)); /* most stays unused */
     if (!counters[0] || !counters[1] || !passed || !out || !opened || !unlinked ||
         !closed || !tell.end || !cells.end) {
         fprintf(stderr, "exec_count: not all of its arguments\n");

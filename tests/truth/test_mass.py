@@ -1,10 +1,11 @@
-"""test_mass.py - what is done to all probes at once takes work in proportion to them.
+"""test_mass.py - the work of an operation on all probes grows only in proportion to their
+number.
 
     tests/run/run_tests.py truth/mass
 
-With a probe on every instruction, whatever the kernel executes traps: a listing that takes
-a few thousand instructions a line takes minutes. So instructions and traps are counted, by
-QEMU's plugin, and have bounds here. Time has none.
+With a probe on every instruction, all code of the kernel traps: a listing that executes a
+few thousand instructions for each line takes minutes. So the test counts instructions and
+traps, by QEMU's plugin, and compares these with limits. It does not measure time.
 """
 
 import re
@@ -19,7 +20,7 @@ EVENTS = TRACING + "kprobe_events"
 DEFINITIONS = 10, 1000
 MORE_MAX = 1.05
 
-# For each probe.
+# The limits for each probe.
 LIST_INSNS_MAX = 6000
 TRAPS_MAX = (
     ("probe all -- probe off all -- probe on all -- probe del all", 50),
@@ -28,7 +29,7 @@ TRAPS_MAX = (
 
 
 def traps_are_few():
-    """What `truth` itself does, in front of the commands, has no probes on its way."""
+    """`bare` registers no probes, so all counted traps are those of the commands."""
     with Counted(smp=1, only="exc_int3") as machine:
         for commands, most in TRAPS_MAX:
             outcome = machine.run(f"bare all {commands}", LIMIT)
@@ -40,7 +41,7 @@ def traps_are_few():
 def a_listing_is_short_work():
     with Counted(smp=1) as machine:
         machine.ask("probe all", LIMIT)
-        machine.ask("probe off all", LIMIT)  # or else it takes its minute
+        machine.ask("probe off all", LIMIT)  # otherwise the listing would take a minute
         outcome = machine.run(f"bare all cat {LIST}", LIMIT)
         lines = re.findall(r"^([0-9a-f]{16})  k  ", outcome.output, re.M)
         probes = re.search(r"^sites (\d+)", machine.ask("probe stat", LIMIT), re.M)
@@ -52,14 +53,18 @@ def a_listing_is_short_work():
 
 
 def define(machine, count, functions):
-    """As many events, each at a function of its own. Some functions take none."""
+    """Define @count events, each at another one of @functions. At a few functions an
+    event is refused; these are skipped.
+    """
     while count:
         line = f"echo 'p {functions.pop()} %di' >> {EVENTS}"
         count -= machine.guest.machine.request(line, LIMIT).errno == 0
 
 
 def a_definition_costs_the_same_among_others():
-    """The function's instructions have been looked at before the first one is counted."""
+    """Before the first definition that is counted, an event at the same function makes
+    the engine decode the function.
+    """
     counted = f"bare all \"echo 'p:counted vfs_read %di' >> {EVENTS}\""
     with Counted(smp=1) as machine:
         text = machine.ask(f"cat {TRACING}available_filter_functions", LIMIT)

@@ -1,10 +1,11 @@
-"""test_module.py - hits + misses by cause = executions, in a module that comes and goes under
-calls on all CPUs.
+"""test_module.py - hits + misses by cause = executions, in a module that is loaded and
+unloaded while all CPUs call it.
 
     tests/run/run_tests.py truth/module [--long]
 
-Every instruction of it carries a probe, by name. The window is open over all loads but the
-constructors of the first, and over all unloads (truth_module.c).
+Every instruction of the module carries a probe, which is registered by name. The window
+is open from the first load on, after its constructors, until the last unload
+(truth_module.c).
 """
 
 import os
@@ -31,11 +32,11 @@ def run(machine, words, count):
 
 
 def loads(machine, words, name):
-    run(machine, words, 1)  # so that the records are a block of the heap, and names stay
+    run(machine, words, 1)  # allocates what stays: the records, and names of symbols
     blocks = heap_blocks(machine)
     outcome = run(machine, words, LOADS)
     agrees(machine, outcome, name)
-    # Its .text is the first that is placed, behind a gap.
+    # The .text of the module is the first section in the window, behind a gap.
     base = min(outcome.records) // MODULES[0] * MODULES[0] + TEXT_GAP
     skips_nothing(machine, outcome, name, straight_pairs(OBJECT, base))
     kept = int(re.search(r"kept (\d+)", outcome.output)[1])

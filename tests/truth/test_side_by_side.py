@@ -1,5 +1,5 @@
-"""test_side_by_side.py - hits + misses by cause = executions, where several CPUs execute at
-the same time.
+"""test_side_by_side.py - hits + misses by cause = executions, when several CPUs execute
+at the same time.
 
     tests/run/run_tests.py truth/side_by_side [--long]
 """
@@ -9,7 +9,9 @@ from trial import counted, cpus, each_function, functions_run, storm, trial
 
 
 def every_instruction_at_once():
-    """The usual run has one CPU, in truth/truth, and jumps on two, in session/probe_all."""
+    """Only in a long run. A usual run tests this on one CPU in truth/truth, and with
+    jumps on two CPUs in session/probe_all.
+    """
     if not tap.LONG:
         return
     with counted(4) as machine:
@@ -17,8 +19,9 @@ def every_instruction_at_once():
 
 
 def every_instruction_a_jump():
-    """In a usual run, of the functions that the workloads come to: a plan for each of the
-    others takes most of a minute, and pun/plans makes these as well.
+    """A usual run only has jumps in the functions that the workloads execute. The plans
+    of the jumps in all other functions take most of a minute, and pun/plans makes them as
+    well.
     """
     for smp in (2, 4) if tap.LONG else (2,):
         with counted(smp, "pun") as machine:
@@ -49,7 +52,9 @@ def some_functions_on_all_cpus():
 
 
 def misses_too():
-    """A handler that carries probes is hit in its own hits, again and again."""
+    """A handler with probes on its own instructions: these are hit during its hits, and
+    are missed.
+    """
     with counted(2) as machine:
         name = "probes in their own handler"
         outcome = trial(machine, "nested handler_nested,vfs_rmdir", ("tree",), name)

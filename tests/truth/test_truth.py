@@ -1,5 +1,5 @@
-"""test_truth.py - hits + misses by cause = executions, exactly, counted from outside: on one
-CPU, or on several that take turns.
+"""test_truth.py - hits + misses by cause = executions, exactly. QEMU counts the
+executions. One CPU executes, or several CPUs do in turns.
 
     tests/run/run_tests.py truth/truth [--long]
 """
@@ -10,16 +10,16 @@ import tap
 from trial import (LIMIT, counted, cpus, each_function, functions_run, quoted, storm,
                    trial)
 
-# Only the workloads call these, and what they do depends on the seed alone.
+# Only the workloads call these functions, and their work depends on the seed alone.
 COMPUTING = ("qsort", "sort_compare", "hash_insert", "matrix_cell", "recurse")
 
-# They execute more instructions than all others together.
+# These workloads execute more instructions than all others together.
 LONGEST = ("heap", "special", "write")
 
 
 def as_often_as_without_probes(machine, bare, armed, name):
-    """Hits and executions are both about int3s. Here is something that is not: how often
-    the same work executes the same instructions when they carry no probes.
+    """With probes, both hits and executions are counted at int3s. So compare the
+    executions also with those of the same work without probes.
     """
     seen = len(list(bare.mismatches()))
     tap.check(seen == bare.reached() > 0, f"{name}: {seen} are seen without probes")

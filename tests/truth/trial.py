@@ -1,4 +1,5 @@
-"""trial.py - one run of the console's `truth`, and all that has to hold of it.
+"""trial.py - runs the console command `truth`, and checks all that must hold for its
+outcome.
 
 docs/testing.md says what is counted, and when.
 """
@@ -17,15 +18,16 @@ SHOWN_MAX = 50
 
 
 def counted(smp, jump="off", icount=False):
-    """The timer runs at its highest rate. Where every instruction traps, a tick takes most of
-    the time until the next. With a clock that counts instructions instead (@icount) that is
-    no loss, so all workloads can be run; but CPUs take turns then.
+    """A guest whose timer runs at its highest rate. If every instruction traps, a tick
+    takes most of the time until the next tick. If the clock counts instructions
+    (@icount), ticks do not come faster than the guest executes, so all workloads can be
+    run; but then the CPUs execute in turns.
     """
     return Counted(smp=smp, append=f"hz=1000 kprobes-jump={jump}", icount=icount)
 
 
 def quoted(workloads):
-    """Commands of `truth`, each a command line in one word."""
+    """The commands for `truth` that run @workloads, each command line as one word."""
     return " -- ".join(f"'run {workload}'" for workload in workloads)
 
 
@@ -46,7 +48,7 @@ def show(machine, mismatches):
 
 
 def agrees(machine, outcome, name):
-    """The fact that all of this is about."""
+    """Check that the counters of the probes and of the plugin agree."""
     mismatches = list(outcome.mismatches())
     figures = f"{outcome.total()} executions of {outcome.reached()} instructions"
     tap.check(not mismatches and outcome.total(), f"{name}: hits + misses = {figures}")
@@ -56,8 +58,9 @@ def agrees(machine, outcome, name):
 
 
 def skips_nothing(machine, outcome, name, pairs):
-    """Executions are counted in the text. If the engine ran an instruction in a copy without
-    having been asked, neither side would count it.
+    """Check that of each straight line all instructions were executed equally often.
+    Executions are counted in the text. If the engine ran a copy of an instruction that
+    was not hit, neither side would count the execution.
     """
     torn = list(outcome.torn(pairs))
     tap.check(not torn, f"{name}: straight lines are executed straight on")
@@ -74,9 +77,9 @@ def leaves_nothing(machine, outcome, blocks, name):
 
 
 def trial(machine, words, workloads, name):
-    """One run of `truth`: every fact about it."""
+    """Run `truth` once, and check every fact about it. Return the outcome."""
     plain = checksums("".join(machine.ask(f"run {each}", LIMIT) for each in workloads))
-    machine.run("qsort 'run sort'", LIMIT)  # so that the records are a block of the heap
+    machine.run("qsort 'run sort'", LIMIT)  # allocates the records, which stay
     blocks = heap_blocks(machine)
     start = time.monotonic()
     outcome = machine.run(f"{words} {quoted(workloads)}", LIMIT)
@@ -89,7 +92,7 @@ def trial(machine, words, workloads, name):
 
 
 def storm(machine, words, count, functions, workloads):
-    """The same with NMIs meanwhile."""
+    """Call trial() with @count NMIs meanwhile."""
     several = f"{functions.count(',') + 1} functions"
     name = f"{count} NMIs, {words}{functions if len(functions) < SHOWN_MAX else several}"
     outcome = trial(machine, f"{words}nmis={count} {functions}", workloads, name)
@@ -100,15 +103,16 @@ def storm(machine, words, count, functions, workloads):
 
 
 def functions_run(machine):
-    """Names of the functions that the workloads come to, each an argument of `truth`."""
+    """The names of the functions that the workloads execute."""
     seen = machine.run("bare all 'run all'", LIMIT)
     places = {machine.symbols.at(address) for address, n in seen.executions.items() if n}
     return sorted({place.partition("+")[0] for place in places})
 
 
 def each_function(smp):
-    """All workloads for those that they come to; the others see at least that they go. The
-    usual run takes one of sixteen, others each time.
+    """Try one function at a time. All workloads are run for each function that they
+    execute. In a long run, all other functions are armed and disarmed, too. A usual run
+    takes a random sixteenth of the functions.
     """
     with counted(smp) as machine:
         names = functions_run(machine)

@@ -1,6 +1,6 @@
-/* truth.c - the console's `truth`, for tests/truth/trial.py: arm, run commands, take
- * away, and leave what was counted in memory, where the host reads it. docs/testing.md says
- * what is compared.
+/* truth.c - the console command `truth`, for tests/truth/trial.py. It arms probes, runs
+ * commands and unregisters the probes. It leaves their counts in memory, where the host
+ * reads them. docs/testing.md says what is compared.
  */
 #include "kernel/base/err.h"
 #include "kernel/console/shell.h"
@@ -25,26 +25,25 @@
 /* One run of the command. */
 struct truth {
     struct shell *sh;
-    const char *what; /* all, or names of functions with commas between them */
-    bool each;        /* one after the other */
-    bool bare;        /* only count, without probes */
+    const char *what; /* "all", or names of functions separated by commas */
+    bool each;        /* try one function after the other */
+    bool bare;        /* only count executions, without probes */
     kprobe_pre_handler_t before;
     kprobe_post_handler_t after;
     enum step_engine engine;
     struct truth_storm storm;
-    char *
-        *words; /* what is done meanwhile: @word_count words, `--` between two commands */
+    char **words; /* the commands: word_count words, with `--` between two commands */
     int word_count;
 
     struct kprobe *probes; /* one for each boundary */
     struct kprobe **pointers;
-    uintptr_t *past; /* of each: the jump that leads past it, or 0 */
+    uintptr_t *past; /* for each: the jump that leads past it, or 0 */
     size_t count, max;
     size_t armed, refused;
     size_t left; /* pages of executable memory that were not given back */
 };
 
-/* What the last run has counted, for the host to read; [max] of the run. */
+/* The counts of the last run, which the host reads; [max] of the run. */
 static struct truth_record *records;
 
 /* ---- which instructions ---- */
@@ -57,7 +56,7 @@ bool truth_function_get(size_t i, struct plat_symbol *function)
            function->start == sym.start;
 }
 
-/* is_named - is @name among those of @list? */
+/* is_named - is @name one of the names in @list? */
 static bool is_named(const char *list, const char *name)
 {
     size_t len = strlen(name);
@@ -68,7 +67,9 @@ static bool is_named(const char *list, const char *name)
     return false;
 }
 
-/* function_next - the next one that is meant, from @i on. Return: false behind the last. */
+/* function_next - find the next function that the command names, from symbol *@i on.
+ * Return: false: there is no further one.
+ */
 static bool function_next(const struct truth *t, size_t *i, struct plat_symbol *function)
 {
     bool any = strcmp(t->what, "all") == 0;
@@ -80,8 +81,8 @@ static bool function_next(const struct truth *t, size_t *i, struct plat_symbol *
     return false;
 }
 
-/* Handlers of all instructions at once carry no probes themselves: each hit would be a
- * dozen hits in its handlers, and each of these a dozen more.
+/* When all instructions have probes, these handlers must have none. Otherwise each hit
+ * would cause a dozen hits in its handlers, and each of these a dozen more.
  */
 int truth_before(struct kprobe *p, struct pt_regs *regs)
 {
@@ -99,7 +100,7 @@ void truth_after(struct kprobe *p, struct pt_regs *regs, unsigned long flags)
 }
 NOKPROBE(truth_after);
 
-/* For a few probes, this one among them. */
+/* This handler has probes itself; it is used when only a few functions are probed. */
 static int handler_nested(struct kprobe *p, struct pt_regs *regs)
 {
     return p->addr + 1 != regs->ip;
@@ -137,7 +138,9 @@ static void functions_add(struct truth *t)
 
 /* ---- a trial ---- */
 
-/* command_len - words of the command that begins with @words[0], @left of which are left. */
+/* command_len - return how many words the command has that begins with @words[0].
+ * @left: how many words there are
+ */
 static int command_len(char **words, int left)
 {
     int len = 0;
@@ -162,7 +165,7 @@ static int run_commands(struct truth *t)
     return err;
 }
 
-/* are_commands - is there one between each two `--`? */
+/* are_commands - is there a command in front of, between and behind all `--`? */
 static bool are_commands(char **words, int count)
 {
     int at = 0, len = 0;
@@ -197,9 +200,10 @@ static void refused(struct kprobe *p, const struct probe_reject *why, void *arg)
     t->refused++;
 }
 
-/* As they stay for the rest of the window: nothing else waits to be made. The
- * engine does not wait until all CPUs see a new link; but a CPU that still goes by the text
- * would be counted there as well as at the jump past it.
+/* After optimize_run() no jump and no link waits to be made, so the links stay as they
+ * are for the rest of the window. The engine does not wait until all CPUs see a new link.
+ * But a CPU that does not yet see it goes through the text, where its execution is
+ * counted, too. So all CPUs are synchronised here.
  */
 void truth_find_links(struct kprobe *const *ps, uintptr_t *past, size_t count)
 {
@@ -208,12 +212,14 @@ void truth_find_links(struct kprobe *const *ps, uintptr_t *past, size_t count)
     plat_lock(PLAT_TEXT);
     plat_sync_cores();
     plat_unlock(PLAT_TEXT);
-    for (size_t i = 0; i < count && link_count(); i++) /* looking for none would trap */
+    for (size_t i = 0; i < count && link_count(); i++) /* not if none: it would trap */
         past[i] = link_into(ps[i]->addr);
     plat_unlock(PLAT_PROBES);
 }
 
-/* trial - arm the @count instructions from the one at @first on, and do the work. */
+/* trial - arm @count instructions, from number @first on, run the commands, and
+ * unregister the probes.
+ */
 static int trial(struct truth *t, size_t first, size_t count)
 {
     struct kprobe **ps = t->pointers + first;
@@ -232,7 +238,7 @@ static int trial(struct truth *t, size_t first, size_t count)
     truth_close(ps, records + first, (size_t)in);
     left = (size_t)in;
     if (!t->bare && mass_unregister(t->sh, ps, &left))
-        unregister_kprobes(ps, left); /* Ctrl-C: all of them go nevertheless */
+        unregister_kprobes(ps, left); /* after Ctrl-C the rest is unregistered, too */
     return err;
 }
 
@@ -295,7 +301,7 @@ static int run_all(struct truth *t)
     return err;
 }
 
-/* option - Return: false when @word is none. */
+/* option - take the option @word. Return: false: it is no option. */
 static bool option(struct truth *t, const char *word)
 {
     bool with_handlers = strcmp(word, "handlers") == 0;

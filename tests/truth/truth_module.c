@@ -1,16 +1,17 @@
-/* truth_module.c - the console's `truth-module`, for tests/truth/test_module.py: every
- * instruction of a module is armed by name, and the window stays open while the module is
- * unloaded and loaded again, under calls on all CPUs.
+/* truth_module.c - the console command `truth-module`, for tests/truth/test_module.py.
+ * Every instruction of a module is armed by name, and the window stays open while the
+ * module is unloaded and loaded again and again, and all CPUs call it.
  *
  * A round:
- *   1. the module is loaded. No jump is made meanwhile: what constructors execute is counted
- *      at int3s, since the plugin does not know yet which jumps lead past an instruction
- *   2. jumps are made, if they are wanted, and the plugin is told. No CPU is in the module
- *   3. its workload runs on all CPUs, and while it runs the module is asked to go, again and
- *      again until it does
- *   4. no jump leads past anything any more
- * The window opens in step 2 of the first round: what is told is an address that can be
- * read.
+ *   1. The module is loaded. The optimizer is off: the plugin does not know yet which
+ *      jumps lead past an instruction, so the constructors must run into int3s.
+ *   2. Jumps are made, if they are wanted, and the plugin is told about links. No CPU is
+ *      in the module.
+ *   3. The workload of the module runs on all CPUs. While it runs, the module is
+ *      unloaded: this is tried until it succeeds.
+ *   4. The plugin is told that no jump leads past an instruction any more.
+ * The window opens in step 2 of the first round: the plugin is told an instruction by a
+ * load from its address, so the module must be loaded then.
  */
 #include "kernel/base/err.h"
 #include "kernel/console/shell.h"
@@ -49,12 +50,12 @@ struct trial {
     struct kprobe **ps;
     uintptr_t *past;
     size_t count, max, refused;
-    uint64_t kept; /* how often it was too early to unload it */
+    uint64_t kept; /* how often the module could not yet be unloaded */
     struct seq output;
 };
 
 static struct truth_record
-    *records; /* what the last run has counted, for the host to read */
+    *records; /* the counts of the last run, which the host reads */
 static char why[MODULE_WHY_MAX];
 
 /* ---- which instructions ---- */
@@ -101,7 +102,9 @@ static void functions_add(struct trial *t)
     }
 }
 
-/* make_probes - @ps are those that could be armed. */
+/* make_probes - make and register a probe for each instruction of the module. @t->ps gets
+ * those that could be armed.
+ */
 static int make_probes(struct trial *t)
 {
     size_t armed = 0;
@@ -141,7 +144,7 @@ static uint64_t all_hits(const struct trial *t)
     return hits;
 }
 
-/* use_and_unload - 3. */
+/* use_and_unload - do step 3. */
 static int use_and_unload(struct trial *t)
 {
     uint64_t before = all_hits(t);
@@ -180,7 +183,7 @@ static void make_jumps(struct trial *t)
 
 static int round(struct trial *t, bool first)
 {
-    int err = module_load_path(t->file, why); /* 1 */
+    int err = module_load_path(t->file, why); /* step 1 */
 
     if (!err && first)
         err = make_probes(t);
@@ -188,14 +191,14 @@ static int round(struct trial *t, bool first)
         err = -EADDRNOTAVAIL;
     if (err)
         return err;
-    make_jumps(t); /* 2 */
+    make_jumps(t); /* step 2 */
     if (first)
         truth_open(t->ps, t->past, records, t->count);
     else
         truth_tell_links(t->ps, t->past, t->count);
-    err = use_and_unload(t); /* 3 */
+    err = use_and_unload(t); /* step 3 */
     optimize_switch(false);
-    truth_forget_links(); /* 4 */
+    truth_forget_links(); /* step 4 */
     return err;
 }
 

@@ -1,5 +1,5 @@
-/* truth_nmi.c - NMIs at one CPU, from another: each waits until the one before it has been
- * handled, so that none is lost by meeting its predecessor.
+/* truth_nmi.c - sends NMIs from one CPU to another. Each is sent after the NMI before it
+ * was handled: a CPU holds only one pending NMI, so a further one would be lost.
  */
 #include "tests/truth/truth_nmi.h"
 
@@ -14,7 +14,7 @@
 
 static bool storming;
 static uint64_t taken; /* written by the CPU that takes them */
-static uint64_t mixed; /* likewise: what they compute */
+static uint64_t mixed; /* likewise: a hash of the interrupted addresses */
 
 static bool storm_nmi(struct pt_regs *regs)
 {

@@ -1,4 +1,4 @@
-/* truth_parts.h - what the commands `truth` and `truth-module` share. */
+/* truth_parts.h - functions that the commands `truth` and `truth-module` share. */
 #pragma once
 
 #include "probes/core/platform.h"
@@ -8,23 +8,26 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Handlers that do nothing, and carry no probes. */
+/* Handlers that do nothing, and must not be probed. */
 int truth_before(struct kprobe *p, struct pt_regs *regs);
 void truth_after(struct kprobe *p, struct pt_regs *regs, unsigned long flags);
 
-/* truth_function_get - the symbol at @i of the table, when it is a function of its own. */
+/* truth_function_get - get the function of symbol @i. Return: false: the symbol is no
+ * function, or lies inside of one.
+ */
 bool truth_function_get(size_t i, struct plat_symbol *function);
 
-/* truth_find_links - make all jumps that can be made, and note into which instruction another
- * jump leads straight.
- * @past: of each probe the address of that jump, or 0
+/* truth_find_links - make all jumps that can be made, and find the links
+ * between their detours.
+ * @past: receives for each probe the address of the jump that leads past its instruction
+ *        into its detour, or 0
  *
  * Context: thread.
  */
 void truth_find_links(struct kprobe *const *ps, uintptr_t *past, size_t count);
 
-/* truth_exec_pages - how much executable memory is in use. */
+/* truth_exec_pages - return how many pages of executable memory are in use. */
 size_t truth_exec_pages(void);
 
-/* truth_module_init - make the other command known. */
+/* truth_module_init - add the command `truth-module` to the console. */
 void truth_module_init(void);

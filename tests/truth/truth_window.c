@@ -1,16 +1,18 @@
-/* truth_window.c - an interval of time with sharp ends on all CPUs.
+/* truth_window.c - a window, that is, an interval of time whose ends are
+ * exact on all CPUs.
  *
- * A hit counts twice: in the plugin, when the CPU executes the int3 or the jump, and a moment
- * later in the engine. An end of the window must not fall in between, on any CPU. So all CPUs
- * meet:
+ * A hit is counted twice: by the plugin, when the CPU executes the int3 or the jump, and
+ * a moment later by the engine. On no CPU may an end of the window fall between the two.
+ * So all CPUs meet:
  *
- *   1. each of the others comes, in an interrupt, and waits in code without probes. No hit by
- *      int3 can have been interrupted by it; one by a jump can, and then they part and meet
- *      again a millisecond later, and so they do while a thread that does not run was
- *      preempted in one, or at the end of one: the millisecond lets an idle thread go on, too
- *   2. one of them, likewise in code without probes, reads the engine's counters and tells
- *      the plugin
- *   3. it lets the others go
+ *   1. One CPU calls all other CPUs. Each of them comes in an interrupt, and waits in
+ *      code without probes. This interrupt cannot have come during a hit by an int3, but
+ *      it can have come during a hit by a jump. A thread that does not run may also have
+ *      been preempted during a hit, or at its end. Then the CPUs part, and meet again a
+ *      millisecond later. Within this time an idle thread goes on, too.
+ *   2. The calling CPU, also in code without probes, reads the counters of the engine and
+ *      tells the plugin.
+ *   3. It lets the other CPUs go.
  *
  * No CPU may send NMIs meanwhile.
  */
@@ -30,14 +32,16 @@ struct meeting {
     struct truth_record *records;
     size_t count;
     enum { OPENS, TELLS, CLOSES } what;
-    unsigned expected; /* CPUs that have to come, the acting one left out */
-    unsigned waiting;  /* that have come */
-    bool in_a_hit;     /* somebody is, and has perhaps been counted by one side only */
+    unsigned expected; /* CPUs that have to come: all but the calling one */
+    unsigned waiting;  /* CPUs that have come */
+    bool in_a_hit;     /* a CPU or thread is in a hit, perhaps counted by one side only */
     bool is_over;
-    const uint64_t *counters[MAX_CPUS]; /* of each CPU, for hits without handlers */
+    const uint64_t *counters[MAX_CPUS]; /* of each CPU, of hits without handlers */
 };
 
-/* The plugin watches where truth_tell() loads from: these mean what they are called. */
+/* The plugin sees from which address truth_tell() loads. A load from one of these is an
+ * order, see exec_count.c.
+ */
 extern const uint8_t truth_opened, truth_unlinked, truth_closed;
 const uint8_t truth_opened, truth_unlinked, truth_closed;
 
@@ -48,7 +52,9 @@ NOINLINE void truth_tell(const volatile uint8_t *what)
 }
 NOKPROBE(truth_tell);
 
-/* What is counted is the difference between two readings. */
+/* add - subtract @counter from *@sum when the window opens, and add it when the window
+ * closes. So *@sum gets the difference.
+ */
 NOKPROBE_INLINE void add(uint64_t *sum, uint64_t counter, bool opens)
 {
     *sum += opens ? -counter : counter;
@@ -84,7 +90,7 @@ NOKPROBE_INLINE void act(const struct meeting *m)
         truth_tell(&truth_opened);
 }
 
-/* ---- 1 ---- */
+/* ---- step 1: is a CPU or a thread in a hit? ---- */
 
 static bool is_inside(uintptr_t ip)
 {
@@ -100,14 +106,16 @@ static void look_at_thread(struct thread *t, void *arg)
         m->in_a_hit = true;
 }
 
-/* Handlers run with preemption off. */
+/* look_at_interrupted - note a hit if @regs was interrupted in the code of a detour, or
+ * with preemption off, as handlers run.
+ */
 static void look_at_interrupted(const struct pt_regs *regs, struct meeting *m)
 {
     if (preempt_count() != 0 || is_inside(regs->ip))
         __atomic_store_n(&m->in_a_hit, true, __ATOMIC_RELAXED);
 }
 
-/* ---- all of it ---- */
+/* ---- the meeting ---- */
 
 static void meet(void *arg)
 {
@@ -115,7 +123,7 @@ static void meet(void *arg)
 
     if (smp_call_regs()) {
         look_at_interrupted(smp_call_regs(), m);
-        __atomic_add_fetch(&m->waiting, 1, __ATOMIC_RELEASE); /* 1 */
+        __atomic_add_fetch(&m->waiting, 1, __ATOMIC_RELEASE); /* step 1 */
         while (!__atomic_load_n(&m->is_over, __ATOMIC_ACQUIRE))
             pause();
         return;
@@ -124,8 +132,8 @@ static void meet(void *arg)
         pause();
     thread_for_each(look_at_thread, m);
     if (!__atomic_load_n(&m->in_a_hit, __ATOMIC_RELAXED))
-        act(m);                                            /* 2 */
-    __atomic_store_n(&m->is_over, true, __ATOMIC_RELEASE); /* 3 */
+        act(m);                                            /* step 2 */
+    __atomic_store_n(&m->is_over, true, __ATOMIC_RELEASE); /* step 3 */
 }
 NOKPROBE(meet);
 

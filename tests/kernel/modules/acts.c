@@ -1,4 +1,6 @@
-/* acts.c - a module whose constructor and destructor do what a test wants. */
+/* acts.c - a module whose constructor and destructor do what a test
+ * tells them, see acts.h.
+ */
 #include "tests/kernel/modules/acts.h"
 #include "kernel/base/err.h"
 #include "kernel/module/module.h"

@@ -1,5 +1,5 @@
-/* acts.h - what the constructor and the destructor of acts.c do. The variables are the
- * image's, tests/kernel/test_module_init.c.
+/* acts.h - tells the constructor and the destructor of acts.c what to do. The variables
+ * are defined in the image, by tests/kernel/test_module_init.c.
  */
 #pragma once
 
@@ -7,14 +7,14 @@
 
 enum acts {
     ACTS_NOT,
-    ACTS_FAULT,         /* writes where nothing is */
-    ACTS_SLEEP,         /* until acts_go_on */
-    ACTS_LOAD,          /* another module, plain */
-    ACTS_LOAD_ITSELF,   /* once more */
-    ACTS_UNLOAD,        /* plain */
-    ACTS_UNLOAD_ITSELF, /* while it is loaded or unloaded */
-    ACTS_PROBE,         /* registers a probe, and refuses */
-    ACTS_THREAD,        /* starts a thread that runs acts_sleeper(), and refuses */
+    ACTS_FAULT,         /* write to an address where no memory is */
+    ACTS_SLEEP,         /* sleep until acts_go_on is true */
+    ACTS_LOAD,          /* load another module: plain.c */
+    ACTS_LOAD_ITSELF,   /* load acts.c once more */
+    ACTS_UNLOAD,        /* unload plain.c */
+    ACTS_UNLOAD_ITSELF, /* unload acts.c, which is just being loaded or unloaded */
+    ACTS_PROBE,         /* register a probe, then refuse to be loaded */
+    ACTS_THREAD,        /* start a thread that runs acts_sleeper(), then refuse */
 };
 
 extern enum acts acts_at_load, acts_at_unload;

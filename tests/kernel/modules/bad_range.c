@@ -1,4 +1,4 @@
-/* bad_range.c - a module with a blacklisted range that is not made of whole instructions. */
+/* bad_range.c - a module with a blacklisted range that ends inside of an instruction. */
 #include "kernel/base/compiler.h"
 
 long cut_range(long a);

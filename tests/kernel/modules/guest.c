@@ -1,4 +1,6 @@
-/* guest.c - a module for test_module.c: functions to probe, a thread, a mark. */
+/* guest.c - a module with functions to probe, a function for a thread to sleep in,
+ * functions that are marked as not to be probed, and two workloads.
+ */
 #include "tests/kernel/modules/guest.h"
 #include "kernel/base/compiler.h"
 #include "kernel/base/err.h"
@@ -15,8 +17,8 @@ NOINLINE long guest_twice(long a)
     return a * 2;
 }
 
-/* A branch to the second of several short instructions: only it says that they are entered
- * there.
+/* The branch leads to the second of several short instructions. Nothing but this branch
+ * tells the engine that CPUs enter the code there.
  */
 static ALWAYS_INLINE long count_to(long n)
 {
@@ -30,7 +32,9 @@ static ALWAYS_INLINE long count_to(long n)
     return count;
 }
 
-/* Of short instructions, so that jumps come in each kind. */
+/* This function has many short instructions, so that probes on them become
+ * jumps of each kind.
+ */
 NOINLINE long guest_mix(long a, long b)
 {
     long sum = count_to((a & 3) + 1);
@@ -71,14 +75,16 @@ __attribute__((section(".kprobes.text"))) NOINLINE long guest_old_mark(long a)
 
 NOINLINE long guest_part(long a)
 {
-    __asm__ volatile("lea 1(%0), %0\n\t" /* behind it a range */
+    __asm__ volatile("lea 1(%0), %0\n\t" /* the next two are a blacklisted range */
                      NOKPROBE_ASM("lea 2(%0), %0\n\tlea 4(%0), %0",
                                   "one half is not there yet") "lea 8(%0), %0"
                      : "+r"(a));
     return a;
 }
 
-/* Sleeps in here until it is told to stop, and may: its module finds it. */
+/* A thread sleeps in here until guest_stop is set and guest_holds is not: when the module
+ * is unloaded, the kernel finds this thread in its code.
+ */
 NOINLINE int guest_sleeper(void *unused UNUSED)
 {
     while (!READ_ONCE(guest_stop) || READ_ONCE(guest_holds))

@@ -1,4 +1,4 @@
-/* guest.h - what the test modules share. */
+/* guest.h - the functions and variables of guest.c that other modules use. */
 #pragma once
 
 #include "kernel/base/compiler.h"
@@ -6,7 +6,7 @@
 #include <stdbool.h>
 
 extern long guest_calls, guest_stop;
-/* Of the image. */
+/* These are defined in the image, by tests/kernel/loaded.c. */
 extern long guest_total;
 extern bool guest_holds;
 

@@ -1,4 +1,6 @@
-/* leaky_mark.c - a module with a mark that is not closed. */
+/* leaky_mark.c - a module that blacklists a function which calls a function that may be
+ * probed. Loading it must be refused.
+ */
 #include "kernel/base/compiler.h"
 #include "kernel/debug/log.h"
 

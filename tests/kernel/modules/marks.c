@@ -1,5 +1,6 @@
-/* marks.c - a module for tests of markers: markers of its own and under a name of the image,
- * and a function for that one, which it does not take back.
+/* marks.c - a module for tests of markers. It has a marker with a name of its own, and
+ * markers with names that the image uses, too. Its constructor connects a function to the
+ * marker ktest_marked; the module never disconnects it.
  */
 #include "kernel/base/compiler.h"
 #include "kernel/debug/static_key.h"
@@ -17,7 +18,7 @@ NOINLINE long marks_pass(long n)
     return n;
 }
 
-/* The last thing that it does. */
+/* The marker is the last thing in this function. */
 NOINLINE void marks_pass_image(unsigned long n)
 {
     MARK(ktest_marked, "twice %lu is %lu", n, 2 * n);

@@ -1,4 +1,4 @@
-/* old.c - a module that was compiled with other headers than the kernel: the Makefile has it
- * say so.
+/* old.c - a module that claims to be compiled with other headers than the kernel: the
+ * Makefile gives it another ABI number.
  */
 long old_number;

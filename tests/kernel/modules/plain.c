@@ -1,5 +1,5 @@
-/* plain.c - a module that runs nothing by itself, with tables and relocations of each kind:
- * for damage.
+/* plain.c - a module without constructor and destructor, which has tables and relocations
+ * of each kind. Tests damage copies of its file, and load these.
  */
 #include "kernel/base/compiler.h"
 #include "kernel/debug/log.h"

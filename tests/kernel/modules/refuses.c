@@ -1,4 +1,4 @@
-/* refuses.c - a module whose constructor does not want it. */
+/* refuses.c - a module whose constructor refuses to be loaded. */
 #include "kernel/base/err.h"
 #include "kernel/module/module.h"
 

@@ -1,4 +1,6 @@
-/* user.c - a module that uses guest.c, and registers probes that it does not take back. */
+/* user.c - a module that calls a function of guest.c, so that it needs guest.c. It
+ * registers probes that it does not unregister.
+ */
 #include "probes/kprobe.h"
 #include "tests/kernel/modules/guest.h"
 

@@ -1,5 +1,5 @@
-/* watcher.c - a module with handlers on another one, which it does not need: guest.c may come
- * and go before it and behind it.
+/* watcher.c - a module with probes on functions of guest.c, which it does not need:
+ * guest.c may be loaded and unloaded before or after this module is.
  */
 #include "kernel/base/compiler.h"
 #include "probes/kprobe.h"
@@ -25,7 +25,8 @@ static struct kretprobe ret = { .kp = { .symbol_name = "guest:guest_twice",
                                         .flags = KPROBE_FLAG_PENDING },
                                 .handler = at_return };
 
-/* It takes nothing back: what is left is taken out with it. */
+/* The module unregisters nothing: when it is unloaded, the kernel unregisters its probes.
+ */
 __attribute__((constructor)) static void watcher_init(void)
 {
     register_kprobe(&probe);
