@@ -166,7 +166,7 @@ static bool module_is_called(void)
 /* The constructor of the module passes the marker ktest_module three times. */
 KTEST(marker_module, modules_come_and_go_while_all_cpus_come_by)
 {
-    uint64_t rounds = ktest_rounds(3, 100), loads = 0;
+    uint64_t rounds = ktest_rounds(3, 40), loads = 0;
     int failed = 0;
 
     look_begin();

@@ -242,7 +242,7 @@ static bool load_damaged(uint8_t *file, uint64_t rounds, uint64_t seed, struct d
  */
 KTEST(module, a_damaged_file_is_refused_or_loaded)
 {
-    uint64_t rounds = ktest_rounds(200, 10000), seed = ktest_random();
+    uint64_t rounds = ktest_rounds(200, 4000), seed = ktest_random();
     uint8_t *file = kmalloc((size_t)(module_plain_end - module_plain));
     struct damaged first, second;
 

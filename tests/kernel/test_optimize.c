@@ -653,7 +653,7 @@ static void note_time(const char *what, uint64_t start)
  */
 KTEST(optimize, half_of_all_goes_and_comes_back)
 {
-    unsigned percent = (unsigned)ktest_count(2, 100);
+    unsigned percent = (unsigned)ktest_count(2, 50);
     uint64_t before = text_sum(), start;
     size_t half;
 

@@ -575,7 +575,7 @@ KTEST(preempt, probes_of_all_kinds_come_and_go)
     results_note();
     insns_note();
     executions_count();
-    report_rounds((unsigned)ktest_rounds(4, 40));
+    report_rounds((unsigned)ktest_rounds(4, 20));
     jumps_as_before();
     sweep();
     ktest_report(text_sum() == before, "the text is as it was");

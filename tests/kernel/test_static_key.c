@@ -130,7 +130,7 @@ static void switched_under(size_t i)
     for (unsigned cpu = 0; cpu < cpu_count(); cpu++)
         tids[cpu] = kernel_clone(
             &(struct clone_args){ .fn = ask_forever, .name = "asks", .cpus = BIT(cpu) });
-    for (uint64_t n = ktest_rounds(1, 20); n > 0; n--) {
+    for (uint64_t n = ktest_rounds(1, 8); n > 0; n--) {
         failed += static_key_switch(&ktest_key, true);
         thread_sleep_ns(1000000);
         optimize_run();

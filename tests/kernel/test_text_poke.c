@@ -56,7 +56,7 @@ static void look_at_counts(const struct text_phase *p)
 
 static void straddling(enum text_poke_engine engine)
 {
-    uint64_t rounds = ktest_count(3, 150);
+    uint64_t rounds = ktest_count(3, 60);
     int tids[MAX_CPUS];
 
     text_poke_set_engine(engine);
@@ -116,7 +116,7 @@ static void nmi_to_all(const struct text_phase *p)
 
 static void storm(enum text_poke_engine engine)
 {
-    uint64_t rounds = ktest_count(1, 50);
+    uint64_t rounds = ktest_count(1, 20);
     int tids[MAX_CPUS];
 
     memset(step_nmis, 0, sizeof(step_nmis));

@@ -43,7 +43,7 @@ static const char *const engine_names[] = { "int3", "stop-machine" };
  */
 static uint64_t exchanges(enum text_poke_engine engine)
 {
-    uint64_t rounds = ktest_count(1, 30);
+    uint64_t rounds = ktest_count(1, 12);
     unsigned failed = 0;
     int tids[MAX_CPUS];
 
