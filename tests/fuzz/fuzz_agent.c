@@ -1,13 +1,16 @@
-/* fuzz_agent.c - libFuzzer: any bytes as a program of gdb.
+/* fuzz_agent.c - libFuzzer: gives any bytes to the verifier and the interpreter as a
+ * program of gdb.
  *
  *     make build/fuzz/fuzz_agent && build/fuzz/fuzz_agent -max_len=96
  *
- * The first byte says what the program may do (enum agent_use). What must hold:
- *   - the verifier accepts exactly the programs that a second reading of the rules accepts:
- *     here the ways through a program are followed one by one, where the verifier makes one
- *     pass over its bytes;
- *   - an accepted program runs within its stack and its bytes, which the sanitizers see, over
- *     registers and memory that are anything, and ends after as many instructions as it has;
+ * The first byte says what the program may do (enum agent_use). These facts must hold:
+ *   - the verifier accepts exactly the programs that a second implementation of the rules
+ *     accepts. That one, in this file, follows all ways through a program; the verifier
+ *     makes one pass over its bytes;
+ *   - an accepted program runs with any registers and memory. It stays inside its stack
+ *   and its
+ *     bytes, which the sanitizers check, and executes each of its instructions at most
+ *     once;
  *   - a refusal, and a failure, names an instruction and a reason.
  */
 #include "probes/agent/agent_op.h"
@@ -25,11 +28,11 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* ---- the second reading ---- */
+/* ---- the second implementation of the rules ---- */
 
-static size_t steps; /* instructions on the way that was followed last */
+static size_t steps; /* instructions that were reached */
 
-/* words - what an instruction pops and pushes. */
+/* words - find how many words the instruction @insn pops and pushes. */
 static void words(const uint8_t *insn, unsigned *pops, unsigned *pushes)
 {
     const struct agent_op *op = agent_op_get(*insn);
@@ -40,7 +43,7 @@ static void words(const uint8_t *insn, unsigned *pops, unsigned *pushes)
         *pops = insn[1] + 2u;
 }
 
-/* length - of the instruction at @at; 0: it is none, or not whole. */
+/* length - return the length of the instruction at @at; 0: it is none, or is cut off. */
 static size_t length(const uint8_t *code, size_t len, size_t at)
 {
     size_t bytes;
@@ -72,10 +75,14 @@ static bool operands_are_right(const uint8_t *insn, size_t len, unsigned depth)
     }
 }
 
-/* Depths by offset, as the ways have found them; -1: no way has come there. */
+/* The depth of the stack in front of each instruction, by offset; -1: no way has come
+ * there.
+ */
 static int depth_at[AGENT_CODE_MAX + 1];
 
-/* follow - all ways from @at, where the stack is @depth deep. Return: do they all end? */
+/* follow - follow all ways from @at on, where the stack is @depth words deep.
+ * Return: is every instruction on these ways right, up to an end?
+ */
 static bool follow(const uint8_t *code, size_t len, unsigned use, size_t at,
                    unsigned depth)
 {
@@ -109,8 +116,8 @@ static bool follow(const uint8_t *code, size_t len, unsigned use, size_t at,
     }
 }
 
-/* covers - do the instructions that were reached make up the whole program, none within
- * another one?
+/* covers - was each instruction of the program reached, and does no way lead into the
+ * middle of one?
  */
 static bool covers(const uint8_t *code, size_t len)
 {
@@ -140,7 +147,7 @@ static bool is_right(const uint8_t *code, size_t len, unsigned use)
 
 static uint8_t memory[8192];
 static size_t calls;
-static volatile size_t sink; /* so that what is read is read */
+static volatile size_t sink; /* keeps the compiler from leaving out reads */
 
 static int read_memory(void *arg, void *dst, uintptr_t addr, size_t len)
 {
@@ -239,7 +246,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     for (size_t i = 0; i < size; i++)
         seed = seed * 31 + data[i];
     use = data[0];
-    code = malloc(size); /* with an end that the sanitizer sees */
+    code = malloc(size); /* the sanitizer catches reads behind it */
     memcpy(code, data + 1, size - 1);
     code = realloc(code, size - 1 + (size == 1));
     err = agent_verify(code, size - 1, use, &problem);

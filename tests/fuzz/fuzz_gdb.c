@@ -1,15 +1,19 @@
-/* fuzz_gdb.c - libFuzzer: any bytes on the line of the kernel's own stub.
+/* fuzz_gdb.c - libFuzzer: gives any bytes to the receiver of the kernel's stub for gdb.
  *
  *     make build/fuzz/fuzz_gdb && build/fuzz/fuzz_gdb -max_len=128
  *
- * A byte REPEAT in the input, with two bytes behind it, is many of the second one: packets
- * that are too long are long. What must hold:
- *   - the receiver says of each byte what a second reading says, which looks at the whole
- *     stream at once, where the receiver takes one byte after the other;
- *   - what is read out of a packet is what C's library reads, and nothing behind its end is
- *     looked at, which the sanitizers see;
- *   - what is put into a packet comes out of it at the other end, or the packet says that it
- *     is cut.
+ * In the input, REPEAT N B stands for 257 * N bytes B, because a packet that is too long
+ * has very many bytes. These facts must hold:
+ *   - for each byte, the receiver reports the same event as a second implementation. The
+ *   receiver
+ *     gets one byte after the other; the second implementation, in this file, has the
+ *     whole stream at once;
+ *   - numbers and bytes in a packet are read as by the C library, and nothing behind the
+ *   end of
+ *     the packet is read, which the sanitizers check;
+ *   - data that are put into a packet come out of it at the other end, or the packet is
+ *   marked as
+ *     cut.
  */
 #include "kernel/gdb/gdb_packet.h"
 
@@ -24,7 +28,7 @@
     } while (0)
 
 #define REPEAT 0xf8
-#define REPEAT_UNIT 257 /* times the first byte: 64 of them are too long for a packet */
+#define REPEAT_UNIT 257 /* 64 times this is too long for a packet */
 #define STREAM_MAX (GDB_PACKET_MAX + 0x200)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -49,15 +53,17 @@ static void expand(const uint8_t *data, size_t size)
     }
 }
 
-/* ---- the second reading ---- */
+/* ---- the second implementation ---- */
 
 struct reading {
     enum gdb_event event;
-    size_t last;        /* index of the byte that completes it */
-    size_t start, hash; /* of a packet: its DATA is [start, hash) */
+    size_t last;        /* index of the last byte of the event */
+    size_t start, hash; /* of a packet: its data are [start, hash) */
 };
 
-/* end_of_data - the first '#' that is not escaped, or the first '$', which ends all. */
+/* end_of_data - return the index of the first '#' that is not escaped, or of the first
+ * '$', which begins a new packet in any case.
+ */
 static size_t end_of_data(size_t at)
 {
     while (at < stream_len && stream[at] != '$' && stream[at] != '#')
@@ -84,8 +90,8 @@ static enum gdb_event judge(size_t start, size_t hash)
     return hash - start > GDB_PACKET_MAX ? GDB_TOO_LONG : GDB_PACKET;
 }
 
-/* read_packet - the one that begins behind the '$' at @at, or at a later '$' if that cuts it
- * off. Return: false: the stream ends in it.
+/* read_packet - read the packet that begins with the '$' at @at, or with a later '$' if
+ * that cuts the packet off. Return: false: the stream ends inside the packet.
  */
 static bool read_packet(size_t at, struct reading *r)
 {
@@ -110,7 +116,7 @@ static bool read_packet(size_t at, struct reading *r)
     }
 }
 
-/* read_from - the first event at or behind @at. Return: false: there is none. */
+/* read_from - read the first event at or behind @at. Return: false: there is none. */
 static bool read_from(size_t at, struct reading *r)
 {
     for (; at < stream_len; at++) {
@@ -136,7 +142,7 @@ static bool has_content(const struct gdb_receiver *r, const struct reading *read
         uint8_t byte = stream[i];
 
         if (byte == '}' && i + 1 == reading->hash)
-            break; /* the '#' behind it would have been data */
+            break; /* the escaped byte would be the '#' that ends the data */
         if (byte == '}')
             byte = stream[++i] ^ 0x20;
         if (len >= r->len || (uint8_t)r->data[len] != byte)
@@ -145,7 +151,7 @@ static bool has_content(const struct gdb_receiver *r, const struct reading *read
     return len == r->len && !r->data[len];
 }
 
-/* ---- what is in a packet ---- */
+/* ---- the content of a packet ---- */
 
 static void read_number(const char *text)
 {
@@ -154,7 +160,7 @@ static void read_number(const char *text)
     size_t zeros = strspn(text, "0");
     uint64_t value = 0;
     bool fits = digits && (digits <= zeros || digits - zeros <= 16);
-    char *alone = strndup(text, digits); /* to C's library 0X1 is one number */
+    char *alone = strndup(text, digits); /* the C library would read 0X1, too */
 
     MUST(gdb_take_number(&at, &value) == fits);
     MUST(at == text + (fits ? digits : 0));
@@ -189,10 +195,12 @@ static void read_words(const char *text)
     free(first);
 }
 
-/* look_into - at its beginning, and at each place near its end. */
+/* look_into - read numbers, bytes and words at the start of the packet, and at each place
+ * near its end.
+ */
 static void look_into(const struct gdb_receiver *r)
 {
-    char *copy = malloc(r->len + 1); /* with an end that the sanitizer sees */
+    char *copy = malloc(r->len + 1); /* the sanitizer catches reads behind it */
 
     memcpy(copy, r->data, r->len + 1);
     for (size_t i = 0; i <= r->len; i++) {
@@ -205,12 +213,14 @@ static void look_into(const struct gdb_receiver *r)
     free(copy);
 }
 
-/* ---- and back ---- */
+/* ---- packets that are sent ---- */
 
 static struct gdb_out out;
 static struct gdb_receiver back;
 
-/* arrives - what is in @out, at the other end. */
+/* arrives - send the packet `out` to the receiver `back`. Return: true: it has
+ * arrived.
+ */
 static bool arrives(void)
 {
     size_t len = gdb_out_end(&out);
@@ -231,7 +241,7 @@ static void send_escaped(const uint8_t *bytes, size_t len)
     gdb_put_escaped(&out, bytes, len);
     MUST(gdb_out_room(&out) <= GDB_PACKET_MAX);
     if (out.is_cut && out.frame[out.len - 1] == '}')
-        out.len--; /* the one of which only a half has fit */
+        out.len--; /* only the first half of an escaped byte had room */
     MUST(arrives() && (out.is_cut ? back.len < len : back.len == len));
     MUST(!memcmp(back.data, bytes, back.len));
 }

@@ -1,8 +1,9 @@
-/* fuzz_insn.c - libFuzzer: any bytes through the decoder and all that follows it.
+/* fuzz_insn.c - libFuzzer: gives any bytes to the decoder, and the instruction to the
+ * functions of probes/insn that follow it.
  *
  *     make build/fuzz/fuzz_insn && build/fuzz/fuzz_insn -max_len=16
  *
- * The sanitizers see reads past the end; the rest is stated here.
+ * The sanitizers catch reads behind the input. This file checks all other facts.
  */
 #include "kernel/base/err.h"
 #include "probes/insn/effects.h"
@@ -23,7 +24,9 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* An instruction needs all of its bytes and none behind them. */
+/* check_extent - check that decoding an instruction needs all of its bytes, and none
+ * behind them.
+ */
 static void check_extent(const struct insn *insn, const uint8_t *data)
 {
     struct insn part;
@@ -57,7 +60,9 @@ static void check_operand(const struct insn *insn)
     (*insn_reg(&regs, insn->rm))++;
 }
 
-/* Moved there and back again it is what it was: the same bytes, or once widened for good. */
+/* check_relocation - check that an instruction that is moved away and back again is the
+ * same: it has the same bytes, or the length that the first move has given it.
+ */
 static void check_relocation(const struct insn *insn)
 {
     uint8_t there[INSN_RELOCATED_MAX_LEN], back[INSN_RELOCATED_MAX_LEN];
@@ -68,7 +73,7 @@ static void check_relocation(const struct insn *insn)
         return;
     MUST(len == insn_relocated_len(insn));
     MUST(insn_decode(&moved, there, len, ADDR + 0x12345) == 0);
-    if (moved.len != len) /* hops over a jump */
+    if (moved.len != len) /* the copy has several instructions, such as loop and jmp */
         return;
     MUST(moved.kind == insn->kind && moved.target == insn->target);
     MUST(moved.mem == insn->mem);

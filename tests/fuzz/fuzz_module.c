@@ -1,13 +1,15 @@
-/* fuzz_module.c - libFuzzer: any file as an object to load.
+/* fuzz_module.c - libFuzzer: gives any file to the loader of modules.
  *
  *     make build/fuzz/fuzz_module && build/fuzz/fuzz_module -max_len=16384 FILES...
  *
- * A quarter of the changes are the fuzzer's own, of bytes. The others give a field of the
- * header, of a section, a symbol or a relocation another value, since few files survive the
- * former. What must hold of a file that is accepted:
- *   - all that is in it can be read, which the sanitizers see, and what the loader relies on
- *     holds: stated here once more, in other words;
- *   - it is placed, resolved and written without a byte outside of what it was given.
+ * In a quarter of its changes the fuzzer itself changes bytes. Few files are accepted
+ * after that. So the other changes give a new value to a field of the header, of a
+ * section, a symbol or a relocation. These facts must hold for a file that is accepted:
+ *   - all parts of it can be read, which the sanitizers check, and the facts that the
+ *   loader
+ *     relies on hold: this file checks them again, in its own way;
+ *   - it is placed, resolved and written, and no byte outside of the given memory is
+ *   accessed.
  */
 #include "kernel/base/bits.h"
 #include "kernel/base/err.h"
@@ -17,7 +19,7 @@
 #include <string.h>
 
 #define BASE UINT64_C(0xffffffff81000000)
-#define WRITTEN_MAX (256 * KiB) /* larger ones are placed only */
+#define WRITTEN_MAX (256 * KiB) /* larger objects are placed, but not written */
 
 #define MUST(cond)                                                                       \
     do {                                                                                 \
@@ -30,9 +32,9 @@ size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size,
                                unsigned seed);
 size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t max_size);
 
-/* ---- what must hold ---- */
+/* ---- facts that must hold ---- */
 
-static volatile size_t sink; /* so that what is read is read */
+static volatile size_t sink; /* keeps the compiler from leaving out reads */
 
 static void read_bytes(const void *from, size_t len)
 {
@@ -47,7 +49,9 @@ static bool is_loaded(const struct elf_object *o, size_t section)
     return elf_segment_of(o, &o->sections[section]) != ELF_NOWHERE;
 }
 
-/* look_at_name - of the table that begins at @names. It ends in there. */
+/* look_at_name - check that @name is an offset in the table of strings at @names, and
+ * that the string ends inside the table.
+ */
 static void look_at_name(const struct elf_object *o, const char *names, uint32_t name)
 {
     for (size_t i = 1; i < o->section_count; i++) {
@@ -160,7 +164,7 @@ static void lay_it_out(const struct elf_object *o)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    uint8_t *file = malloc(size ? size : 1); /* with an end that the sanitizer sees */
+    uint8_t *file = malloc(size ? size : 1); /* the sanitizer catches reads behind it */
     struct elf_reject why = { 0 };
     struct elf_object o;
 
@@ -192,7 +196,9 @@ static unsigned random_below(unsigned count)
     return (random_state >> 8) % count;
 }
 
-/* What a field may become: near its old value, near an end, or a flag more. */
+/* other_value - return a new value for a field: near its old value, near the end of a
+ * range, or with other bits set.
+ */
 static uint64_t other_value(uint64_t old, size_t size)
 {
     switch (random_below(8)) {
@@ -215,7 +221,7 @@ static uint64_t other_value(uint64_t old, size_t size)
     }
 }
 
-/* The lengths of fields, one after the other. */
+/* The lengths of the fields of each struct, in their order. */
 static const uint8_t header_fields[] = { 1, 1, 1, 1, 1, 1, 1, 1, 8, 2, 2, 4,
                                          8, 8, 8, 4, 2, 2, 2, 2, 2, 2, 0 };
 static const uint8_t section_fields[] = { 4, 4, 8, 8, 8, 8, 4, 4, 8, 8, 0 };
@@ -236,7 +242,9 @@ static void change_field(uint8_t *data, size_t size, size_t at, const uint8_t *f
     memcpy(data + at, &value, fields[which]);
 }
 
-/* change_record - a field of one record of section @s, if that is in the file. */
+/* change_record - change a field of one record of section @s, if the section is inside
+ * the file.
+ */
 static void change_record(uint8_t *data, size_t size, const struct elf_section *s)
 {
     bool symbols = s->type == ELF_SYMTAB;

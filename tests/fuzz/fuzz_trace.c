@@ -1,14 +1,19 @@
-/* fuzz_trace.c - libFuzzer: any line for the files of the tracer.
+/* fuzz_trace.c - libFuzzer: gives any line to the files of the tracer.
  *
  *     make build/fuzz/fuzz_trace && build/fuzz/fuzz_trace -max_len=200
  *
- * The first byte says which language; then a byte below 128 is itself, each other one a word
- * of the grammar, so that the fuzzer writes lines that mean something. What must hold:
- *   - a line is accepted or refused; refused, its caret is at the line, and nothing is left;
- *   - a definition that is accepted is listed as a line that is accepted again, and that
- *     deletes it;
- *   - whatever is accepted can be run, over registers and memory that are anything, into a
- *     record of any size, and stays within it.
+ * The first byte chooses the language. Behind it, a byte below 128 is a character, and a
+ * larger byte is a word of the grammar, so that many lines have a meaning. These facts
+ * must hold:
+ *   - a line is accepted or refused. If it is refused, the column of the error is inside
+ *   the line,
+ *     and no memory is left allocated;
+ *   - an accepted definition is listed as a line. This line is accepted again, and a line
+ *   made
+ *     from it deletes the definition;
+ *   - an accepted definition can be run, with any registers and memory, into a record of
+ *   any
+ *     size, and does not write outside of the record.
  */
 #include "kernel/base/compiler.h"
 #include "kernel/base/err.h"
@@ -142,7 +147,7 @@ static size_t write_text(char *text, const uint8_t *data, size_t size)
 
 /* ---- running ---- */
 
-/* Two pages of letters, numbers and pointers to each other. */
+/* Two pages with letters, numbers, and pointers into these pages. */
 static uint8_t memory[8192];
 
 static int read_memory(void *dst, uintptr_t addr, size_t len, bool user)
@@ -190,7 +195,7 @@ static void run_fetch(const struct def *def, uint64_t seed)
         MUST(record[to.size + i] == 0xee);
     for (size_t i = 0; i < HEAD; i++)
         MUST(record[i] == 0xee);
-    /* Memory stays as it is, so the size that is asked for is enough. */
+    /* The memory has not changed meanwhile, so the size is exactly what was used. */
     if (!to.cut)
         MUST(fetch_strings_size(def->args, def->arg_count, &from) ==
              to.used - HEAD - def->args_size);
@@ -198,7 +203,7 @@ static void run_fetch(const struct def *def, uint64_t seed)
 
 /* ---- languages ---- */
 
-/* A definition is deleted by its own line. */
+/* try_delete - check that a line made from the listed line @listed deletes @def. */
 static void try_delete(const char *listed, const struct def *def)
 {
     static struct def_delete delete;
@@ -282,7 +287,7 @@ static void try_hist(const char *text, uint64_t seed)
     struct hist *hist;
     size_t count;
 
-    if (strstr(text, "size=")) /* clearing large tables is all that would be measured */
+    if (strstr(text, "size=")) /* clearing large tables would take most of the time */
         return;
     if (hist_parse(&trace_host, text, fields, ARRAY_LEN(fields), &hist, &error)) {
         MUST(error.id < HIST_ERROR_COUNT && error.column <= strlen(text) + 5);
@@ -301,7 +306,9 @@ static void try_hist(const char *text, uint64_t seed)
     hist_free(&trace_host, hist);
 }
 
-/* A count that is not written is unlimited; events may be called so as well. */
+/* try_without_count - check that the line means the same without ":unlimited". (An event
+ * may have this name, too; such lines are left out.)
+ */
 static void try_without_count(const struct trigger *trigger, char *line)
 {
     char *unlimited = strstr(line, ":unlimited");
@@ -359,7 +366,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         try_trigger(text, seed);
         break;
     default:
-        return -1; /* no language: not worth keeping */
+        return -1; /* no language: the fuzzer need not keep the input */
     }
     MUST(!trace_host_blocks());
     return 0;

@@ -1,9 +1,9 @@
-"""test_agent.py - any bytes as a program of gdb, under libFuzzer.
+"""test_agent.py - try any bytes as a program of gdb, with libFuzzer.
 
     tests/run/run_tests.py [--long] fuzz/agent
 
-The programs of agent.hex, then what the fuzzer makes of them (fuzzer.py, fuzz_agent.c). What
-it finds belongs into agent.hex.
+First the programs of agent.hex are tried, then programs that the fuzzer makes from them
+(fuzzer.py, fuzz_agent.c). An input that fails belongs into agent.hex.
 """
 
 import os

@@ -1,9 +1,9 @@
-"""test_gdb.py - any bytes on the line of the kernel's own stub for gdb, under libFuzzer.
+"""test_gdb.py - try any bytes as input of the kernel's stub for gdb, with libFuzzer.
 
     tests/run/run_tests.py [--long] fuzz/gdb
 
-The streams of gdb.txt, then what the fuzzer makes of them (fuzzer.py, fuzz_gdb.c). What it
-finds belongs into gdb.txt.
+First the streams of gdb.txt are tried, then streams that the fuzzer makes from them
+(fuzzer.py, fuzz_gdb.c). An input that fails belongs into gdb.txt.
 """
 
 import ast
@@ -14,7 +14,7 @@ from fuzzer import Fuzzer
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 BYTES_MAX = 128
-RUNS = 6000  # some are longer than a packet may be
+RUNS = 6000  # few, because some inputs become very long streams
 
 
 def samples():

@@ -1,9 +1,10 @@
-"""test_insn.py - any bytes through the decoder and what follows it, under libFuzzer.
+"""test_insn.py - try any bytes as an instruction, with libFuzzer.
 
     tests/run/run_tests.py [--long] fuzz/insn
 
-The inputs of insn.hex, then others that the fuzzer makes of them (fuzzer.py). What it finds
-belongs into insn.hex, where it is tried ever after.
+First the inputs of insn.hex are tried, then inputs that the fuzzer makes from them
+(fuzzer.py, fuzz_insn.c). An input that fails belongs into insn.hex: then each run tries
+it.
 """
 
 import os
@@ -12,11 +13,11 @@ import tap
 from fuzzer import Fuzzer
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-BYTES_MAX = 16  # an instruction, and one more
+BYTES_MAX = 16  # one more than the longest instruction
 
 
 def samples():
-    """The inputs of insn.hex: bytes in hex, then what they are about."""
+    """The inputs of insn.hex: in each line bytes in hex, then a comment."""
     with open(os.path.join(HERE, "insn.hex"), encoding="ascii") as file:
         lines = [line.partition("#")[0].strip() for line in file]
     return [bytes.fromhex(line) for line in lines if line]

@@ -1,9 +1,9 @@
-"""test_module.py - any file as an object to load, under libFuzzer.
+"""test_module.py - try any file as an object to load, with libFuzzer.
 
     tests/run/run_tests.py [--long] fuzz/module
 
-Objects of the kernel's own build, without debug data, then what the fuzzer makes of them
-(fuzzer.py, fuzz_module.c).
+First objects of the kernel's own build are tried, without debug data, then files that the
+fuzzer makes from them (fuzzer.py, fuzz_module.c).
 """
 
 import os
@@ -14,7 +14,7 @@ import tap
 from fuzzer import Fuzzer
 from guest import BUILD
 
-# Small, and with each kind of section and relocation among them.
+# Small objects. Together they have each kind of section and of relocation.
 OBJECTS = ("kernel/mm/copy_nofault.asm", "kernel/work/work_special.c",
            "kernel/debug/inlines.c", "kernel/mm/vmap.c", "kernel/sync/spinlock.c",
            "libc/snprintf.c")  # fmt: skip

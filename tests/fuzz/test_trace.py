@@ -1,10 +1,10 @@
-"""test_trace.py - lines for the files of the tracer, right and wrong ones, under libFuzzer.
+"""test_trace.py - try right and wrong lines for the files of the tracer, with libFuzzer.
 
     tests/run/run_tests.py [--long] fuzz/trace
 
-The lines of trace.txt, then others that the fuzzer makes of them (fuzzer.py): of characters,
-and of whole words of the grammar, each of which is one byte for the fuzzer (fuzz_trace.c).
-What it finds belongs into trace.txt.
+First the lines of trace.txt are tried, then lines that the fuzzer makes from them
+(fuzzer.py): from characters, and from whole words of the grammar, each of which is one
+byte for the fuzzer (fuzz_trace.c). An input that fails belongs into trace.txt.
 """
 
 import os
@@ -13,11 +13,11 @@ import tap
 from fuzzer import Fuzzer
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-BYTES_MAX = 200  # of which each may be a word
+BYTES_MAX = 200  # each byte may stand for a word
 
 
 def samples():
-    """The lines of trace.txt, but for comments."""
+    """The lines of trace.txt without comments."""
     with open(os.path.join(HERE, "trace.txt"), "rb") as file:
         lines = file.read().split(b"\n")
     return [line for line in lines if line and not line.startswith(b"#")]

@@ -1,9 +1,10 @@
-/* bench_native.c - what a jump costs on the processor at hand: the engine in a process,
- * `make bench-native`. Prints sonde.native.NAME VALUE UNIT, and the goal where there is one;
- * see docs/bench.md.
+/* bench_native.c - `make bench-native`: measure the cost of a jump on the processor of
+ * the host, with the engine in a process. Prints sonde.native.NAME VALUE UNIT, and the
+ * goal if there is one; see docs/bench.md.
  *
- * Each figure is the median of some rounds, of a loop with the probe less the same loop
- * without, beside that of a call and its return measured in the same round.
+ * A round measures a loop with the probe and the same loop without it; the difference is
+ * the cost of the hits. It also measures a loop of calls, so that the cost can be given
+ * in calls. Each figure is the median of all rounds.
  */
 #define _GNU_SOURCE
 #include "probes/bench/bench_condition.h"
@@ -68,7 +69,9 @@ static NOINLINE void note(uintptr_t ip)
     handled++;
 }
 
-/* It calls another function, so more of the program has to be kept for it. */
+/* count_light_by_call - as count_light(), but call a function. So the detour has to save
+ * more registers of the program.
+ */
 static void count_light_by_call(struct kprobe *p, uintptr_t ip)
 {
     (void)p;
@@ -83,7 +86,7 @@ static const struct kind {
     kprobe_pre_handler_t pre;
     kprobe_post_handler_t post;
     kprobe_light_handler_t light;
-    double goal; /* at most so many calls; 0: none */
+    double goal; /* the cost of a hit should be at most that of @goal calls; 0: no goal */
 } kinds[] = {
     { "count", bench_dead, 0, NULL, NULL, NULL, 1.0 },
     { "count_flags", bench_live, 3, NULL, NULL, NULL, 1.0 },
@@ -98,7 +101,7 @@ static const struct kind {
 
 static unsigned goals, missed;
 
-/* figure_print - @goal: the most that it should be; 0: none */
+/* figure_print - print a figure. @goal: it should be at most that; 0: there is no goal */
 static void figure_print(const char *name, const char *part, double value,
                          const char *unit, double goal)
 {
@@ -111,7 +114,9 @@ static void figure_print(const char *name, const char *part, double value,
     printf("\n");
 }
 
-/* processor_print - figures of two processors do not compare. */
+/* processor_print - print the processor, because the figures of two processors cannot be
+ * compared.
+ */
 static void processor_print(void)
 {
     FILE *file = fopen("/proc/cpuinfo", "r");
@@ -173,7 +178,7 @@ static void probe_set(struct kprobe *p, const struct kind *kind)
         abort();
 }
 
-/* measure - what a hit costs, and how many calls that is. */
+/* measure - print the cost of a hit, in nanoseconds and in calls. */
 static void measure(const struct kind *kind)
 {
     double ns[ROUNDS], ratio[ROUNDS];
@@ -195,7 +200,9 @@ static void measure(const struct kind *kind)
     figure_print(kind->name, ".calls", median(ratio), "ratio", kind->goal);
 }
 
-/* measure_return - the same for a function that does by itself what a probe would. */
+/* measure_return - print the cost of a function that follows its own return as a return
+ * probe would.
+ */
 static void measure_return(const char *name, void (*fn)(void))
 {
     double ns[ROUNDS], ratio[ROUNDS];
@@ -216,7 +223,7 @@ static void measure_return(const char *name, void (*fn)(void))
 
 void marker_enter(void);
 
-/* No marker is on. */
+/* marker_enter - never called, because no marker is on. */
 void marker_enter(void)
 {
     abort();
@@ -240,7 +247,9 @@ static uint64_t passes_ns(void (*loop)(uint64_t count))
     return clock_ns() - start;
 }
 
-/* measure_condition - what a condition that is false costs, beside a call. */
+/* measure_condition - print the cost of a false condition, in nanoseconds and in
+ * calls.
+ */
 static void measure_condition(const char *name, void (*loop)(uint64_t count))
 {
     double ns[ROUNDS], ratio[ROUNDS];
@@ -259,10 +268,10 @@ static void measure_condition(const char *name, void (*loop)(uint64_t count))
 
 /* ---- events ---- */
 
-/* What an event with three registers takes: a record in a ring, with a head, whose time is
- * that of one `rdtsc`.
+/* An event with three registers writes a record with a head into a ring. One `rdtsc`
+ * gives the time of the record.
  */
-#define EVENT_GOAL 10.0 /* calls, beside that instruction */
+#define EVENT_GOAL 10.0 /* calls, without the `rdtsc` */
 
 static struct ring *ring;
 
@@ -334,7 +343,9 @@ static void tsc_loop(uint64_t calls, void (*unused)(void))
         __asm__ volatile("" ::"r"(tsc()));
 }
 
-/* measure_event - what a hit costs beyond an `rdtsc`, and how many calls that is. */
+/* measure_event - print the cost of an event without its `rdtsc`, in nanoseconds and in
+ * calls.
+ */
 static void measure_event(void)
 {
     double ns[ROUNDS], ratio[ROUNDS];
@@ -373,15 +384,17 @@ extern const struct {
     uintptr_t first;
     size_t stride, count;
 } bench_among_all;
-extern uintptr_t bench_among_called[2]; /* the first function, and the end of the last */
+extern uintptr_t bench_among_called[2]; /* start of the first function, end of the last */
 
 #define CROWD_MAX 10000u
-#define CROWD_ROUNDS 21 /* with each kind of code, in turn */
+#define CROWD_ROUNDS 21 /* each measures specialized detours, and shared code */
 #define CROWD_CALLS 40000u
 
 static struct kprobe crowd[CROWD_MAX];
 
-/* crowd_ns - a call of each of the first @count functions in turn: the median of some. */
+/* crowd_ns - call the first @count functions in turn.
+ * Return: the time of one call, in nanoseconds: the median of five measurements.
+ */
 static double crowd_ns(size_t count)
 {
     double ns[5];
@@ -398,7 +411,9 @@ static double crowd_ns(size_t count)
     return ns[2];
 }
 
-/* crowd_register - a probe at each function. @own: with code of its own; else all share it */
+/* crowd_register - put a probe on each function.
+ * @own: each has a specialized detour; false: all detours call shared code
+ */
 static void crowd_register(bool own, bool light)
 {
     static struct kprobe *ps[CROWD_MAX];
@@ -435,8 +450,8 @@ static void crowd_unregister(void)
 static const size_t crowd_counts[] = { 1, 100, 1000, CROWD_MAX };
 #define CROWD_COUNTS (sizeof(crowd_counts) / sizeof(crowd_counts[0]))
 
-/* measure_crowd - a hit at one of so many sites that are hit in turn, with code of its own
- * for each site and with the code that all share, alternately.
+/* measure_crowd - print the cost of a hit when many sites are hit in turn, with
+ * specialized detours and with shared code.
  */
 static void measure_crowd(const char *name, bool light)
 {
@@ -501,7 +516,9 @@ static bool ask(void *arg UNUSED, uintptr_t addr, struct pun *out)
     return true;
 }
 
-/* plan - for each instruction of the fixtures, as the only one that is to become a jump. */
+/* plan - print the time to plan one jump: the mean over all instructions of the fixtures,
+ * each planned alone.
+ */
 static void plan(void)
 {
     static uintptr_t addrs[FIXTURES_TEXT_MAX];

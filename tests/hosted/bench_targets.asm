@@ -1,11 +1,11 @@
-; bench_targets.asm - what bench_native.c measures: functions that are called in loops.
+; bench_targets.asm - functions that bench_native.c calls in loops and measures.
 %include "kernel/base/proc.inc"
 
 bits 64
 section .text
 
-; void bench_empty(uint64_t rounds, void (*unused)(void))
-; In:   rdi = how often
+; void bench_empty(uint64_t rounds, void (*unused)(void)): the loop without calls
+; In:   rdi = rounds
 proc bench_empty, 64
 .next:
     dec rdi
@@ -13,8 +13,8 @@ proc bench_empty, 64
     ret
 endproc bench_empty
 
-; void bench_calls(uint64_t rounds, void (*fn)(void))
-; In:   rdi = how often, rsi = a function that changes nothing but rax and flags
+; void bench_calls(uint64_t rounds, void (*fn)(void)): the loop with a call in each round
+; In:   rdi = rounds, rsi = a function that changes nothing but rax and flags
 proc bench_calls, 64
 .next:
     call rsi
@@ -23,14 +23,15 @@ proc bench_calls, 64
     ret
 endproc bench_calls
 
-; The flags are written behind it before anybody reads them.
+; The flags are dead at the first instruction: the add behind it writes them.
 proc bench_dead, 64
     lea rax, [rdi + 0x12345678]
     add rax, rsi
     ret
 endproc bench_dead
 
-; They are read, and not only CF, which counting leaves alone.
+; The flags are live at the lea: the cmovle behind it reads ZF, SF and OF. (A counter
+; would leave CF alone.)
 proc bench_live, 64
     cmp rdi, rsi
     lea rax, [rdi + 0x12345678]
@@ -42,8 +43,8 @@ proc bench_return, 64
     ret
 endproc bench_return
 
-; Two ways to be told of a return, with nothing else about them: the caller's address is kept
-; aside in both.
+; Two ways to follow a return, without a probe. Both keep the caller's return address in
+; `aside`.
 section .bss
 align 8
 aside: resq 64
@@ -52,7 +53,7 @@ align 8
 aside_top: dq aside
 section .text
 
-; KEEP reg: reg = an address, kept aside
+; KEEP reg: keep the address in reg
 %macro KEEP 1
     push rcx
     mov rcx, [rel aside_top]
@@ -61,15 +62,15 @@ section .text
     pop rcx
 %endmacro
 
-; TAKE reg: reg = the address that was kept last
+; TAKE reg: load reg with the address that was kept last
 %macro TAKE 1
     sub qword [rel aside_top], 8
     mov %1, [rel aside_top]
     mov %1, [%1]
 %endmacro
 
-; The function returns to a trampoline, which returns to the caller: two returns that the
-; processor predicts to lead elsewhere.
+; The function returns to a trampoline, and that returns to the caller. The processor
+; predicts both returns wrongly.
 proc bench_return_exchanged, 64
     mov rax, [rsp]
     KEEP rax
@@ -82,7 +83,8 @@ proc bench_return_exchanged, 64
     ret
 endproc bench_return_exchanged
 
-; The function is called anew, where it finds no arguments on the stack.
+; This code calls the function itself, so the processor predicts its return. (A function
+; called like this would not find its arguments on the stack.)
 proc bench_return_called, 64
     pop rax
     KEEP rax

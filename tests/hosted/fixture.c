@@ -1,4 +1,4 @@
-/* fixture.c - running fixtures, and counting from outside what they execute. */
+/* fixture.c - runs fixtures, and counts the executed instructions by single steps. */
 #include "tests/hosted/fixture.h"
 
 #include "kernel/mm/extable.h"
@@ -35,7 +35,7 @@ size_t fixtures_size(void)
     return (size_t)(fixtures_text_end - fixtures_text_start);
 }
 
-/* ---- what there is ---- */
+/* ---- the list of fixtures ---- */
 
 static bool can_run(const char *name)
 {
@@ -121,8 +121,8 @@ static uint64_t splitmix(uint64_t *state)
     return x ^ (x >> 31);
 }
 
-/* Below the stack there is room for handlers. The memory ends with a page, and nothing is
- * behind it.
+/* bench_init - map stack and memory. Below the stack there is room for handlers. The
+ * memory ends at the end of a page, and the page behind it cannot be accessed.
  */
 void bench_init(struct bench *b)
 {
@@ -166,7 +166,9 @@ static uint64_t digest(uint64_t hash, const void *p, size_t len)
     return hash;
 }
 
-/* The topmost words of the stack belong to fixture_call(). */
+/* outcome_of - compute the digests after a run. The topmost words of the stack are left
+ * out: they belong to fixture_call().
+ */
 static struct outcome outcome_of(const struct bench *b)
 {
     uint64_t start = UINT64_C(0xcbf29ce484222325);
@@ -184,7 +186,7 @@ struct outcome bench_run(struct bench *b, const struct fixture *f, uint64_t seed
     return outcome_of(b);
 }
 
-/* ---- counting from outside ---- */
+/* ---- counting by single steps ---- */
 
 static struct {
     uint32_t *counts;
@@ -202,14 +204,16 @@ static void count(uintptr_t ip)
     tracer.before = ip;
 }
 
-/* A repeated string instruction traps once for each iteration. */
+/* is_iteration - is this the next iteration of the same repeated string instruction? The
+ * CPU traps after each iteration.
+ */
 static bool is_iteration(uintptr_t ip, const struct insn *insn)
 {
     return ip == tracer.before && insn->kind == INSN_STRING;
 }
 
-/* The fix-up of an instruction that has faulted is resumed as the fault left it, and the
- * first trap comes behind it: it has not been counted.
+/* count_fixup - after a fault the program goes on at the fix-up, and the first trap comes
+ * behind the first instruction there. So count that instruction here.
  */
 static void count_fixup(uintptr_t ip)
 {
@@ -221,7 +225,7 @@ static void count_fixup(uintptr_t ip)
     count(fixup);
 }
 
-/* Each trap comes before the instruction at ip. */
+/* on_step - count the instruction at ip, which the CPU has not executed yet. */
 static void on_step(struct pt_regs *regs)
 {
     struct insn insn;
@@ -237,7 +241,7 @@ static void on_step(struct pt_regs *regs)
     count_fixup(regs->ip);
     count(regs->ip);
     if (insn.kind == INSN_POPF)
-        *(uint16_t *)regs->sp |= FLAGS_TF; /* else that would be the last we saw */
+        *(uint16_t *)regs->sp |= FLAGS_TF; /* otherwise popf would end the single steps */
 }
 
 struct outcome fixture_trace(struct bench *b, const struct fixture *f, uint64_t seed,

@@ -1,5 +1,6 @@
-/* fixture.h - running a fixture: a function that is given all registers and a memory, and
- * leaves results in both. Fixtures are the functions fx_* of fixtures.asm and fixtures.c.
+/* fixture.h - runs fixtures. A fixture is a function that gets values in all registers
+ * and in a piece of memory, and leaves results in both. Fixtures are the functions fx_*
+ * of fixtures.asm and fixtures.c.
  */
 #pragma once
 
@@ -13,18 +14,18 @@
 #define FIXTURE_MEM 1024   /* bytes */
 #define FIXTURE_STACK 8192 /* bytes */
 
-/* What goes in and what comes out. Known to fixture_call.asm. */
+/* The registers before and after a run. fixture_call.asm knows the layout. */
 struct image {
-    uint64_t regs[16]; /* by number; 4, the stack pointer, only goes in */
+    uint64_t regs[16]; /* by number; regs[4], the stack pointer, is only an input */
     uint64_t flags;
 };
 
-/* The outcome of a run: digests. Handlers that a jump brings use the program's stack below
- * its stack pointer. Those bytes stay as they were only in runs with traps alone, which
- * have a stack of their own.
+/* The outcome of a run, as digests. Handlers that a jump calls write to the program's
+ * stack, below its stack pointer. Handlers of traps have a stack of their own. So the
+ * digest of the stack can be compared only if no probe is a jump.
  */
 struct outcome {
-    uint64_t all; /* but the stack */
+    uint64_t all; /* of everything but the stack */
     uint64_t stack;
 };
 
@@ -33,8 +34,8 @@ static inline bool outcomes_differ(struct outcome a, struct outcome b, bool with
     return a.all != b.all || (with_stack && a.stack != b.stack);
 }
 
-/* One thread's place to run fixtures: always the same addresses, so that two runs of the
- * same input can be compared byte by byte.
+/* The memory in which a thread runs fixtures. Its addresses do not change, so that two
+ * runs with the same input can be compared byte by byte.
  */
 struct bench {
     struct image image;
@@ -47,30 +48,35 @@ struct fixture {
     size_t size;
 };
 
-/* The text of all fixtures, and one index for each byte of it. */
+/* fixtures_start, fixtures_size - return the range of the text of all fixtures. Arrays
+ * with an element for each byte of it have FIXTURES_TEXT_MAX elements.
+ */
 #define FIXTURES_TEXT_MAX 32768
 uintptr_t fixtures_start(void);
 size_t fixtures_size(void);
 
-/* fixture_get - fixture @i, those left out that this processor cannot run.
- * Return: false behind the last.
+/* fixture_get - find fixture @i, of those that this processor can run.
+ * Return: false: @i is behind the last one.
  */
 bool fixture_get(size_t i, struct fixture *out);
-/* fixture_boundaries - where the instructions of all functions among the fixtures begin.
- * @out: room for FIXTURES_TEXT_MAX
+/* fixture_boundaries - find the start of each instruction of all functions among the
+ * fixtures.
+ * @out: receives the addresses; has room for FIXTURES_TEXT_MAX
+ * Return: the number of addresses.
  */
 size_t fixture_boundaries(uintptr_t *out);
-/* fixture_original - the byte at @addr as it was before any probe. */
+/* fixture_original - return the byte at @addr as it was before any probe was there. */
 uint8_t fixture_original(uintptr_t addr);
 
 void bench_init(struct bench *b);
-/* bench_fill - registers, flags, memory and stack for input number @seed. */
+/* bench_fill - set registers, flags, memory and stack to the input number @seed. */
 void bench_fill(struct bench *b, uint64_t seed);
-/* bench_run - fill and run. Return: what came out. */
+/* bench_run - run the fixture @f with the input number @seed. Return: the outcome. */
 struct outcome bench_run(struct bench *b, const struct fixture *f, uint64_t seed);
 
-/* fixture_trace - the same under single steps. @counts, by offset into the fixtures' text,
- * goes up by one for each instruction that is executed.
+/* fixture_trace - as bench_run(), with single steps.
+ * @counts: by offset into the fixtures' text; the element of an instruction is increased
+ *          by one for each execution
  */
 struct outcome fixture_trace(struct bench *b, const struct fixture *f, uint64_t seed,
                              uint32_t *counts);

@@ -1,4 +1,5 @@
-; fixture_call.asm - all registers in, all registers out.
+; fixture_call.asm - calls a function with given values in all registers, and saves all
+; registers after it.
 %include "kernel/base/proc.inc"
 
 bits 64
@@ -8,9 +9,10 @@ IMAGE_FLAGS equ 16 * 8
 IMAGE_SP equ 4 * 8
 
 ; void fixture_call(void (*fn)(void), struct image *image)
-; In:   rdi = a function that keeps nothing but rsp; rsi = registers to start with, sp the top
-;       of a stack for it, aligned to 16
-; Out:  the registers it left, in the image
+; In:   rdi = a function that keeps nothing but rsp; rsi = the registers to start with: sp
+; is the
+;       top of a stack for the function, aligned to 16
+; Out:  the image has the registers that the function left
 proc fixture_call
     push rbx
     push rbp
@@ -18,7 +20,7 @@ proc fixture_call
     push r13
     push r14
     push r15
-    mov rax, [rsi + IMAGE_SP]       ; on the new stack: image, old rsp, two for fn
+    mov rax, [rsi + IMAGE_SP]       ; the new stack: image, old rsp, unused, fn
     mov [rax - 8], rsi
     mov [rax - 16], rsp
     mov [rax - 32], rdi
@@ -73,7 +75,8 @@ fixture_returned:
     ret
 endproc fixture_call
 
-; long fixture_through(long x, long (*fn)(long x)): fn(x), by a jump behind what becomes one
+; long fixture_through(long x, long (*fn)(long x)): return fn(x). The nop becomes a jump
+; in the test, and the jmp behind it leads to fn.
 proc fixture_through
     db 0x0f, 0x1f, 0x44, 0, 0   ; nop of five bytes
     jmp rsi

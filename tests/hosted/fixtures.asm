@@ -1,9 +1,11 @@
-; fixtures.asm - small functions that between them use every kind of instruction that can
-; carry a probe in a process. Each is run without and with probes; see fixture.h.
+; fixtures.asm - small functions. Together they use every kind of instruction that can
+; carry a probe in a process. The tests run each of them without and with probes; see
+; fixture.h.
 ;
-; In:   rdi = 1024 bytes of memory, aligned to 64, behind which a page faults; all else random
-;       but rsp and DF
-; Out:  whatever comes out; nothing need be preserved but rsp
+; In:   rdi = 1024 bytes of memory, aligned to 64; accesses behind it fault. DF is 0, rsp
+; is the
+;       stack, and all other registers are random
+; Out:  all registers and the memory are the result; only rsp must be kept
 %include "kernel/base/proc.inc"
 %include "kernel/mm/extable.inc"
 
@@ -77,7 +79,7 @@ proc fx_muldiv
     mov ax, -700
     mov bl, 7
     idiv bl
-    cmp rcx, r9                 ; undefined flags may be others behind a jump
+    cmp rcx, r9                 ; sets the flags that div leaves undefined
     ret
 endproc fx_muldiv
 
@@ -200,7 +202,7 @@ proc fx_frame
     ret
 endproc fx_frame
 
-; TF is no part of what is pushed: a program that steps itself sees its own.
+; The results leave TF out: a program that steps itself sees its own TF.
 proc fx_flags
     pushfq
     pop rax
@@ -241,7 +243,7 @@ endproc fx_flags
 %%near:
 %endmacro
 
-; All 16 conditions, short and near, on the status flags in rax.
+; All 16 conditions, as short and as near jumps, with the status flags from rax.
 proc fx_jcc
     xor r8d, r8d
     xor r9d, r9d
@@ -672,7 +674,7 @@ proc fx_divide_by_zero
     extable .divide, .fixed
 endproc fx_divide_by_zero
 
-; Half of the copy is done when it faults, and stays done.
+; The copy faults when half of it is done. This half stays.
 proc fx_bad_copy
     lea rsi, [rdi + 1020]
     mov ecx, 8

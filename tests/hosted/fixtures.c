@@ -1,13 +1,13 @@
-/* fixtures.c - what a compiler makes of ordinary functions; see fixtures.asm. */
+/* fixtures.c - fixtures in C, for code as a compiler makes it; see fixtures.asm. */
 #include "tests/hosted/fixture.h"
 
 #include <string.h>
 
 uint64_t fixture_data[64];
 
-#define WORDS 16 /* of the memory that are used: each instruction costs traps */
+#define WORDS 16 /* words of the memory that are used; few, as instructions may trap */
 
-/* Prototypes, since only the symbol table knows of them. */
+/* Prototypes for the compiler. The tests find these functions by the symbol table. */
 void fx_c_sort(uint64_t *mem);
 void fx_c_crc(uint64_t *mem);
 void fx_c_switch(uint64_t *mem);

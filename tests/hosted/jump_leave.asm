@@ -1,6 +1,6 @@
-; jump_leave.asm - the ways out of a hit that a jump has brought, where the program goes on by
-; the register image; see probes/jump/detour.asm. A thread in here is on its way to a cell,
-; and is known by it: signals may come between any two instructions.
+; jump_leave.asm - the ways out of a hit by a jump, if the program goes on by the register
+; image; see probes/jump/detour.asm. A thread in this file is on its way to a cell, and
+; quiescence knows that by its ip: signals may come between any two instructions.
 
 %include "kernel/base/proc.inc"
 %include "kernel/base/registers.inc"
@@ -11,8 +11,10 @@ bits 64
 section .text.detour progbits alloc exec nowrite align=64
 
 ; In:   rsp = struct pt_regs
-; Out:  where the image says, with all registers and flags of it; a step that the program
-;       takes ends behind its next instruction. No other thread waits for its turn here.
+; Out:  at the ip of the image, with all its registers and flags; if the program steps
+; itself, the
+;       step ends behind its next instruction. Unlike in the kernel, no thread is switched
+;       here.
 proc switch_if_due
     POP EACH_REGISTER_DOWN
     lea rsp, [rsp + 16]         ; aux, orig_ax
@@ -20,8 +22,8 @@ proc switch_if_due
 endproc switch_if_due
 nokprobe switch_if_due
 
-; A handler has faulted and is given up: rsp = the image of its hit, all else is lost. Jumped
-; to by resuming the image of the fault.
+; A handler has faulted and is given up. The CPU comes here when the image of the fault is
+; resumed. In:   rsp = the image of the hit; all other registers are lost
 proc jump_resume_hit
     mov rbx, rsp
     and rsp, -16

@@ -1,4 +1,4 @@
-/* poke.c - threads that run code, and a thread that changes it. */
+/* poke.c - runs code in some threads, while another thread changes it. */
 #define _GNU_SOURCE
 #include "tests/hosted/poke.h"
 
@@ -15,7 +15,7 @@
 #include <string.h>
 
 #define RUNNERS 4
-#define CODE_LEN 5 /* mov $imm32, %eax: a mixture of two is one, too, and shows itself */
+#define CODE_LEN 5 /* mov $imm32, %eax: a mixture of two of them returns a third value */
 
 static const uint8_t old_code[] = { 0xb8, 0x11, 0x11, 0x11, 0x11, 0xc3 };
 static const uint8_t new_code[] = { 0xb8, 0x22, 0x22, 0x22, 0x22, 0xc3 };
@@ -26,10 +26,10 @@ static struct {
     uint32_t (*code)(void);
     _Atomic bool stop;
     _Atomic unsigned long runs, torn;
-    _Atomic int ready; /* runners that have run it */
+    _Atomic int ready; /* runners that have run the code at least once */
 } stress;
 
-/* A thread that runs the code holds it for reading. */
+/* For poke_parked(): a thread that runs the code holds this lock for reading. */
 static pthread_rwlock_t parked = PTHREAD_RWLOCK_INITIALIZER;
 static bool parking;
 

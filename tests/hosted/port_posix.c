@@ -1,5 +1,5 @@
-/* port_posix.c - platform.h made real by an ordinary process: what is not in the other
- * posix_*.c, and how it comes to life.
+/* port_posix.c - implements platform.h in an ordinary process: its start, and the
+ * functions that are in no posix_*.c file.
  */
 #define _GNU_SOURCE
 #include "probes/core/insn_slot.h"
@@ -45,8 +45,8 @@ enum plat_context plat_context(void)
     return posix_self && thread_area(posix_self)->depth ? PLAT_TRAP : PLAT_THREAD;
 }
 
-/* A thread does not change its area, and while a trap handler runs no other signal comes:
- * there is nothing to switch off.
+/* plat_irq_save - nothing has to be switched off: a thread always has the same area, and
+ * no other signal comes while a trap handler runs.
  */
 unsigned long plat_irq_save(void)
 {
@@ -85,7 +85,7 @@ void plat_bug(const char *what, uintptr_t where)
 
 void posix_init(void)
 {
-    optimize_set_method(OPTIMIZE_OFF); /* what is about jumps asks for them */
+    optimize_set_method(OPTIMIZE_OFF); /* tests of jumps switch them on */
     static bool done;
 
     if (done)

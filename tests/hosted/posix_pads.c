@@ -1,5 +1,6 @@
-/* posix_pads.c - landing pads of a process: pages at chosen addresses, that show pages of one
- * piece of memory, which can be written somewhere else.
+/* posix_pads.c - implements the landing pads in a process. A page of pads is a mapping,
+ * at the chosen address, of a page of one piece of memory. All of this memory is mapped a
+ * second time, where it can be written.
  */
 #define _GNU_SOURCE
 #include "tests/hosted/posix_parts.h"
@@ -15,9 +16,9 @@
 
 #define PAGE_LEN ((size_t)4096)
 #define FRAMES_MAX ((size_t)4096)
-#define RANGE_START ((uintptr_t)64 << 10) /* nothing is mapped below */
+#define RANGE_START ((uintptr_t)64 << 10) /* Linux maps nothing below it */
 #ifdef POSIX_ASAN
-#define RANGE_END ((uintptr_t)0x7fff0000) /* its shadow memory begins there */
+#define RANGE_END ((uintptr_t)0x7fff0000) /* ASan's shadow memory begins there */
 #else
 #define RANGE_END ((uintptr_t)4 << 30)
 #endif
@@ -27,7 +28,7 @@
 static int fd = -1;
 static uint8_t *alias; /* all frames, writable */
 static uint8_t frame_used[FRAMES_MAX];
-static uint16_t shown[PAGES_MAX]; /* by page: frame + 1 */
+static uint16_t shown[PAGES_MAX]; /* by page: frame + 1, or 0 */
 static _Atomic size_t used;       /* frames and pages */
 
 static void frames_init(void)
@@ -40,8 +41,8 @@ static void frames_init(void)
         abort();
 }
 
-/* The program is linked so that on both sides of it there is nothing that a jump reaches; see
- * hosted.ld.
+/* plat_pad_range - the program is linked so that nothing else is in reach of its jumps;
+ * see hosted.ld.
  */
 void plat_pad_range(struct plat_pad_range *out)
 {

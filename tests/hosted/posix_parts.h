@@ -1,4 +1,4 @@
-/* posix_parts.h - what the files of the port know of each other. */
+/* posix_parts.h - declares what the files of the port use of each other. */
 #pragma once
 
 #include "kernel/cpu/percpu.h"
@@ -9,36 +9,43 @@
 /* ---- posix_text.c ---- */
 
 void text_init(void);
-bool text_is_copy(uintptr_t ip); /* in memory of plat_exec_alloc() */
-/* text_extent - from the program to the last of what is executable near it.
- * @text: where code begins in it
+bool text_is_copy(uintptr_t ip); /* is @ip in memory of plat_exec_alloc()? */
+/* text_extent - return the range [*@start, *@end) of the program and the executable
+ * memory near it.
+ * @text: receives the address at which code begins in the range
  */
 void text_extent(uintptr_t *start, uintptr_t *text, uintptr_t *end);
 
 /* ---- posix_pads.c ---- */
 
-/* pads_alias - where @len bytes of a landing page can be written; NULL: it is none. */
+/* pads_alias - return the address at which @len bytes of the landing page at @addr can be
+ * written; NULL: there is no landing page.
+ */
 uint8_t *pads_alias(uintptr_t addr, size_t len);
 /* pads_contains - is there a landing page at @addr? Context: any. */
 bool pads_contains(uintptr_t addr);
-/* pads_used - pages and frames that were not given back. */
+/* pads_used - return the number of pages and frames that are not given back yet. */
 size_t pads_used(void);
 
 /* ---- posix_symbols.c ---- */
 
 void symbols_init(void);
-/* posix_take_marks - the engine hears of NOKPROBE. Return: as blacklist_add(). */
+/* posix_take_marks - give the marks of NOKPROBE to the engine. Return: as
+ * blacklist_add().
+ */
 int posix_take_marks(void);
 
 /* ---- posix_trap.c ---- */
 
 void trap_init(void);
-/* signal_take - let @handler have @sig, on the trap stack, all others
- * blocked but, unless it is @nmi itself, SIGNAL_NMI. Done without the C library: sanitizers
- * would keep some signals back until the thread blocks.
+/* signal_take - let @handler handle @sig on the trap stack. Meanwhile all signals are
+ * blocked, except for those that an instruction raises, and SIGNAL_NMI unless @nmi. This
+ * is a direct system call: with the C library, sanitizers would delay some signals until
+ * the thread blocks.
+ * @nmi: @sig stands for an NMI
  */
 void signal_take(int sig, void (*handler)(int, siginfo_t *, void *), bool nmi);
-/* trap_ip - what the signal with @context has interrupted. */
+/* trap_ip - return the ip that the signal with @context has interrupted. */
 uintptr_t trap_ip(const void *context);
 
 /* ---- posix_threads.c ---- */
@@ -49,19 +56,20 @@ uintptr_t trap_ip(const void *context);
 #define SIGNAL_STOP SIGUSR1
 #define SIGNAL_NMI SIGPROF
 
-/* One row for each thread that was ever entered; areas stay when their thread leaves. GS
- * points at them, as in the kernel: the code that jumps call is the same.
+/* A row is for one thread at a time. Its area stays when the thread leaves. GS of the
+ * thread points at the area, as in the kernel, because detours call the same code as in
+ * the kernel.
  */
 struct posix_thread {
     struct percpu *cpu; /* behind it, as in the kernel, the engine's part and counters */
-    uintptr_t stack;    /* lowest byte of where traps run */
-    int tid;            /* 0: free */
-    _Atomic unsigned seen; /* number of the last plat_quiesce() it was outside for */
-    uintptr_t top;         /* of the thread's stack */
+    uintptr_t stack;    /* lowest byte of the trap stack */
+    int tid;            /* 0: the row is free */
+    _Atomic unsigned seen; /* number of the last plat_quiesce() that saw it outside */
+    uintptr_t top;         /* of the thread's own stack */
     size_t len;
-    _Atomic unsigned returning; /* levels of kretprobe_return() */
-    _Atomic bool stopped;       /* it stands still */
-    uintptr_t stopped_ip;       /* where */
+    _Atomic unsigned returning; /* how deep kretprobe_return() is nested */
+    _Atomic bool stopped;       /* the thread waits in on_stop() */
+    uintptr_t stopped_ip;       /* the ip that on_stop() has interrupted */
 };
 
 extern __thread struct posix_thread *posix_self;
@@ -75,21 +83,25 @@ static inline struct probe_cpu *thread_area(const struct posix_thread *t)
 
 /* ---- posix_shadow.c ---- */
 
-/* shadow_enter - of the calling thread, with its row. shadow_leave - when it is no longer in
- * there, and without the lock of the rows: it takes PLAT_PROBES.
+/* shadow_enter - give the calling thread a shadow, if one is wanted. @t: its row
+ * shadow_leave - free the shadow of the calling thread, when it has left its row.
+ * Locks: takes PLAT_PROBES; the lock of the rows must not be held.
  */
 void shadow_enter(struct posix_thread *t);
 void shadow_leave(struct shadow *shadow);
-/* posix_thread_each - call @fn for each thread that is entered; none comes or goes. */
+/* posix_thread_each - call @fn for each thread that has entered. Meanwhile no thread
+ * enters or leaves.
+ */
 void posix_thread_each(void (*fn)(struct posix_thread *t, void *arg), void *arg);
 /* trap_is_of_return - is @regs the image of a return, and not of a trap? */
 bool trap_is_of_return(const struct pt_regs *regs);
 
 /* ---- for the thread sanitizer ---- */
 
-/* The port is not built under it: its signal handlers may interrupt the sanitizer itself.
- * What plat_quiesce() promises is told to it here: it comes behind the end of every hit.
- * And a thread that has come by a jump finds what was written before it.
+/* The port is not compiled for TSan, because its signal handlers may interrupt the
+ * sanitizer. So TSan is told these orders by hand: plat_quiesce() returns after the end
+ * of every earlier hit; and a thread that has come by a jump sees the data that were
+ * written before the jump.
  */
 extern char hits_ended, text_written;
 #ifdef POSIX_TSAN

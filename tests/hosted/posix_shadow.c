@@ -1,7 +1,8 @@
-/* posix_shadow.c - stacks of threads and their shadows, and what the trampoline calls.
+/* posix_shadow.c - implements the shadows of the threads' stacks, and the functions that
+ * the trampoline calls.
  *
- * A return is handled where it happens, in no signal handler: a wait for quiescence must
- * not take the thread for one that is outside.
+ * The trampoline handles a return without a signal handler. So posix_thread.returning
+ * tells a wait for quiescence that the thread is still inside.
  */
 #define _GNU_SOURCE
 #include "probes/returns/platform_returns.h"
@@ -15,7 +16,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-static bool wanted, data_wanted; /* PLAT_PROBES, or before a thread is entered */
+static bool wanted, data_wanted; /* each thread gets a shadow, with data [PLAT_PROBES] */
 
 /* ---- shadows ---- */
 

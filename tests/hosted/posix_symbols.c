@@ -1,4 +1,6 @@
-/* posix_symbols.c - the functions of this program, from its own symbol table. */
+/* posix_symbols.c - finds the functions of this program in its own symbol table, and
+ * tells the engine facts about its text.
+ */
 #include "probes/core/life.h"
 #include "probes/jump/platform_jump.h"
 #include "tests/hosted/posix.h"
@@ -12,7 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* The linker script has these. */
+/* Defined in the linker script. */
 extern const uintptr_t nokprobe_start[], nokprobe_end[];
 extern const char engine_text_start[], engine_text_end[];
 extern const char fixtures_text_start[], fixtures_text_end[];
@@ -26,7 +28,7 @@ static uint8_t *read_self(void)
 
     if (!f || fseek(f, 0, SEEK_END) || (len = ftell(f)) < 0 || fseek(f, 0, SEEK_SET))
         abort();
-    image = malloc((size_t)len); /* kept: names point into it */
+    image = malloc((size_t)len); /* never freed, because names of symbols point into it */
     if (!image || fread(image, 1, (size_t)len, f) != (size_t)len)
         abort();
     fclose(f);
@@ -63,7 +65,9 @@ bool plat_has_fixup(uintptr_t addr)
     return extable_find(addr);
 }
 
-/* Only the debugger sets breakpoints here, and it hides them. */
+/* plat_text_is_built - true: only gdb changes the text of this program, and gdb hides its
+ * breakpoints.
+ */
 bool plat_text_is_built(uintptr_t line, const uint8_t *bytes)
 {
     (void)line;
@@ -76,15 +80,18 @@ static bool in_fixtures(uintptr_t addr)
     return addr >= (uintptr_t)fixtures_text_start && addr < (uintptr_t)fixtures_text_end;
 }
 
-/* Fixtures are compared by all that comes out of them, flags included. */
+/* plat_is_compiled - no function counts as compiled: the flags are a part of the outcome
+ * of a fixture, so every detour has to keep them.
+ */
 bool plat_is_compiled(uintptr_t addr)
 {
     (void)addr;
     return false;
 }
 
-/* The signal handlers are marked NOKPROBE; in front of them is the other kernel. What the
- * linker and the C library have put in has no symbols, and is executed nevertheless.
+/* plat_is_entry - code without a symbol counts as entry code: the linker and the C
+ * library have put it into the program. The signal handlers are marked NOKPROBE, and code
+ * in front of them belongs to Linux.
  */
 bool plat_is_entry(uintptr_t addr)
 {
@@ -99,10 +106,12 @@ bool plat_is_engine(uintptr_t addr)
     return addr >= (uintptr_t)engine_text_start && addr < (uintptr_t)engine_text_end;
 }
 
-/* This program's code has no table of targets, but for what a test tells of its own. */
+/* The build makes no table of targets for this program. All of its code is opaque, except
+ * for one range that a test may declare.
+ */
 static struct {
     uint32_t start;               /* one target, so that the table is not empty */
-    struct plat_opaque around[2]; /* below what is known, and above */
+    struct plat_opaque around[2]; /* the text below the range, and above it */
 } entered;
 
 void posix_text_entered(uintptr_t start, uintptr_t end)

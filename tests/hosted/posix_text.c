@@ -1,7 +1,7 @@
-/* posix_text.c - text and executable memory that can be written through an alias.
+/* posix_text.c - makes text and executable memory that can be written through an alias.
  *
- * Each piece is shared memory, mapped twice: executable where it belongs, and
- * writable somewhere else.
+ * Each piece is shared memory that is mapped twice: executable at its own address, and
+ * writable at another address, the alias.
  */
 #define _GNU_SOURCE
 #include "probes/jump/platform_jump.h"
@@ -23,9 +23,9 @@
 #define EXEC_LEN ((size_t)16 << 20)
 #define MADE_LEN ((size_t)16 << 20)
 #define NEAR_STEP ((uintptr_t)1 << 20)
-#define NEAR_END ((uintptr_t)0x7fff0000) /* a sanitizer's memory begins there */
+#define NEAR_END ((uintptr_t)0x7fff0000) /* the memory of a sanitizer begins there */
 
-extern const char __executable_start[]; /* the linker's */
+extern const char __executable_start[]; /* defined by the linker */
 
 struct piece {
     uintptr_t start;
@@ -33,7 +33,7 @@ struct piece {
     uint8_t *alias;
 };
 
-static struct piece program, exec, made; /* all set once */
+static struct piece program, exec, made; /* set at the start, then constant */
 static size_t made_used;
 static uint8_t exec_page_used[EXEC_LEN / PAGE_LEN];
 static _Atomic size_t exec_pages;
@@ -87,19 +87,20 @@ static int find_program_text(struct dl_phdr_info *info, size_t size, void *arg)
         r->start = start & ~(PAGE_LEN - 1);
         r->len = (start + ph->p_memsz - r->start + PAGE_LEN - 1) & ~(PAGE_LEN - 1);
     }
-    return 1; /* the program comes first; the libraries behind it are not wanted */
+    return 1; /* the first object is the program; stop before the libraries */
 }
 
-/* gdb writes its breakpoints where they lie, which the kernel allows it only if the program
- * could, too.
+/* text_rights - gdb writes its breakpoints at the addresses where they are executed.
+ * Linux allows this in shared memory only if the program may write there, too.
  */
 static int text_rights(void)
 {
     return PROT_READ | PROT_EXEC | (getenv("UNDER_GDB") ? PROT_WRITE : 0);
 }
 
-/* The same bytes take the place of the program's text while it runs; behind the back of
- * sanitizers, which have their own opinion of what the text is.
+/* take_over_program - replace the program's text by shared memory with the same bytes,
+ * while the program runs. The system call is direct, because sanitizers would intercept
+ * mmap().
  */
 static void take_over_program(void)
 {

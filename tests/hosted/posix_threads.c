@@ -1,5 +1,5 @@
-/* posix_threads.c - threads in the place of CPUs: their areas, synchronising all of them,
- * stopping them, waiting until each has been outside.
+/* posix_threads.c - lets threads stand for CPUs: their areas; functions that synchronise
+ * all threads, stop them, and wait until each has been outside of the engine's code.
  */
 #define _GNU_SOURCE
 #include "probes/jump/platform_jump.h"
@@ -28,11 +28,11 @@
 __thread struct posix_thread *posix_self;
 
 static struct posix_thread threads[THREADS_MAX];
-static pthread_mutex_t threads_lock = PTHREAD_MUTEX_INITIALIZER; /* rows come and go */
+static pthread_mutex_t threads_lock = PTHREAD_MUTEX_INITIALIZER; /* of the rows in use */
 static _Atomic uint64_t syncs, synced_ns;
 static _Atomic unsigned epoch; /* number of the last plat_quiesce() */
 
-/* Programs of this port call optimize_run() when it suits them. */
+/* plat_optimize_soon - nothing: the tests call optimize_run() themselves. */
 void plat_optimize_soon(void)
 {
 }
@@ -44,8 +44,9 @@ static int membarrier(int command)
     return (int)syscall(SYS_membarrier, command, 0, 0);
 }
 
-/* Each thread of this process that runs has executed a serialising instruction on return; a
- * thread that does not run executes one before it runs again.
+/* plat_sync_cores - on return each running thread of this process has executed a
+ * serialising instruction. A thread that is not running executes one before it runs
+ * again.
  */
 void plat_sync_cores(void)
 {
@@ -56,7 +57,7 @@ void plat_sync_cores(void)
     SANITIZER_RELEASE(&text_written);
 }
 
-/* All threads have been synchronised, or none. */
+/* plat_sync_count - a membarrier() synchronises all threads, so one count is enough. */
 uint64_t plat_sync_count(unsigned cpu)
 {
     (void)cpu;
@@ -73,7 +74,9 @@ uint64_t plat_sync_ns(unsigned cpu)
 
 static _Atomic bool released;
 
-/* As in quiescence, what is interrupted is the program. */
+/* on_stop - stop the calling thread. As in is_inside(), the signal has interrupted no
+ * trap handler.
+ */
 static void on_stop(int sig, siginfo_t *info, void *context)
 {
     (void)sig;
@@ -87,13 +90,15 @@ static void on_stop(int sig, siginfo_t *info, void *context)
     atomic_store(&posix_self->stopped, false);
 }
 
-/* other - is there a thread in row @i, besides the calling one? */
+/* other - return the thread in row @i; NULL if there is none, or if it is the calling
+ * one.
+ */
 static struct posix_thread *other(size_t i)
 {
     return threads[i].tid && &threads[i] != posix_self ? &threads[i] : NULL;
 }
 
-/* wait_others - until all others have stopped, or gone on. */
+/* wait_others - wait until all other threads have stopped (@stopped), or gone on. */
 static void wait_others(bool stopped)
 {
     for (size_t i = 0; i < THREADS_MAX; i++)
@@ -101,8 +106,8 @@ static void wait_others(bool stopped)
             sched_yield();
 }
 
-/* What @fn needs of the C library it must have used before: a thread may have been stopped
- * that holds one of its locks.
+/* plat_stop_machine - a stopped thread may hold a lock of the C library. So @fn may use
+ * only functions of it that take no lock, or that it has used before.
  */
 void plat_stop_machine(void (*fn)(void *arg), void *arg)
 {
@@ -125,17 +130,20 @@ uintptr_t plat_stopped_ip(unsigned cpu)
 
 /* ---- quiescence ---- */
 
-/* The engine is asked only about text: elsewhere a sanitizer may have been interrupted, which
- * its code, as it is compiled, would enter once more.
+/* is_where_text_changes - is @ip inside instructions that are about to be replaced? The
+ * engine is asked only if @ip is in the text. Elsewhere the signal may have interrupted a
+ * sanitizer, and the engine's functions, as they are compiled, would enter the sanitizer
+ * a second time.
  */
 static bool is_where_text_changes(uintptr_t ip)
 {
     return plat_text_contains(ip, 1) && (region_is_watched(ip) || xmc_is_inside(ip));
 }
 
-/* A signal comes only when no trap handler runs, since these block it: what it interrupts is
- * the program. That can be in a handler that a jump has brought, where preemption is off; in
- * the code around such handlers; on a pad, in a copy; or outside.
+/* is_inside - is the thread @t inside memory that the engine may free? Trap handlers
+ * block the signal, so it has interrupted the program. The program may be in a handler
+ * that a jump has called, with preemption off; in the code around such a handler; on a
+ * pad; in a copy; or outside.
  */
 static bool is_inside(const struct posix_thread *t, uintptr_t ip)
 {
@@ -152,7 +160,9 @@ static void on_quiesce(int sig, siginfo_t *info, void *context)
         atomic_store(&posix_self->seen, atomic_load(&epoch));
 }
 
-/* has_been_outside - else it is asked, once more. */
+/* has_been_outside - has the thread @t been outside since quiescence number @wanted
+ * began? If not, send it the signal, by which it looks again.
+ */
 static bool has_been_outside(struct posix_thread *t, unsigned wanted)
 {
     if (!t->tid || t == posix_self || atomic_load(&t->seen) == wanted)
@@ -191,7 +201,7 @@ void posix_thread_each(void (*fn)(struct posix_thread *t, void *arg), void *arg)
 
 /* ---- areas ---- */
 
-/* Of each thread, whether it lives or not. */
+/* One area for each row, also for rows without a thread. */
 static uint8_t areas[THREADS_MAX][AREA_LEN] ALIGNED(4096);
 
 static uint64_t *counters_of(const struct posix_thread *t)
@@ -206,9 +216,10 @@ int plat_counters_map(size_t count)
     return count > COUNTERS_MAX ? -ENOMEM : 0;
 }
 
-/* How much is left of the program's own stack, where jumps bring handlers, is not known
- * here: it may be on any stack. If it were the last one that there is, each hit would be
- * looked at by kprobe_jump_handler(), which a sanitizer needs.
+/* A detour compares the stack pointer with STACK_BASE, to find out whether the stack has
+ * room for handlers. The program may be on any stack, so with 0 there always is room.
+ * With sanitizers there never is: so each hit goes through kprobe_jump_handler(), which
+ * sanitizers need.
  */
 #if defined(POSIX_ASAN) || defined(POSIX_TSAN)
 #define STACK_BASE INTPTR_MAX
@@ -232,7 +243,7 @@ static void row_init(struct posix_thread *t)
         .shadow = (struct shadow *const *)&t->cpu->thread_probe,
         .counters = counters_of(t),
         .stack_base = &t->stack,
-        .nmi_stack_base = t->stack, /* an NMI runs on top of what it has interrupted */
+        .nmi_stack_base = t->stack, /* NMIs run on the stack of traps */
     };
 }
 
@@ -261,7 +272,7 @@ void posix_thread_enter(void)
     stack.ss_sp = (void *)t->stack;
     if (sigaltstack(&stack, NULL) || syscall(SYS_arch_prctl, ARCH_SET_GS, t->cpu))
         abort();
-    posix_self = t; /* from here on it answers, whatever it waits for */
+    posix_self = t; /* from here on the thread answers signals, even while it waits */
     shadow_enter(t);
 }
 
@@ -271,7 +282,7 @@ void posix_thread_leave(void)
     struct posix_thread *t = posix_self;
     struct shadow *shadow;
 
-    pthread_mutex_lock(&threads_lock); /* until here it answers the lock's holders */
+    pthread_mutex_lock(&threads_lock); /* its holder may wait for an answer until here */
     posix_self = NULL;
     sigaltstack(&none, NULL);
     shadow = t->cpu->thread_probe;

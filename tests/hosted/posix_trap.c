@@ -1,9 +1,9 @@
-/* posix_trap.c - signals in the place of traps, and the images they leave from.
+/* posix_trap.c - lets signals stand for traps, and resumes the image of a hit.
  *
- * The kernel puts its signal frame on the trap stack, so a word that the engine pushes for
- * the program lands where the program would have pushed it, and in nothing else. Programs
- * that use the red zone below their stack pointer cannot be emulated like this: all code
- * that carries probes is built with -mno-red-zone.
+ * Linux puts the signal frame on the trap stack, not on the program's stack. So the
+ * engine can push a word for the program where the program itself would have pushed it. A
+ * program with data in the red zone below its stack pointer would lose them by that, so
+ * all code that carries probes is built with -mno-red-zone.
  */
 #define _GNU_SOURCE
 #include "tests/hosted/posix.h"
@@ -39,7 +39,7 @@ char hits_ended, text_written;
 
 /* ---- images ---- */
 
-/* Field of struct pt_regs <-> register of the signal frame. */
+/* EACH_REGISTER - each field of struct pt_regs, with its register in the signal frame. */
 /* clang-format off */
 #define EACH_REGISTER(X)                                                                 \
     X(r15, R15) X(r14, R14) X(r13, R13) X(r12, R12) X(bp, RBP) X(bx, RBX) X(r11, R11)    \
@@ -75,7 +75,7 @@ uintptr_t trap_ip(const void *context)
 
 /* ---- signals ---- */
 
-/* What the kernel knows as struct sigaction. */
+/* struct sigaction as the system call of Linux expects it. */
 struct action {
     void (*handler)(int, siginfo_t *, void *);
     unsigned long flags;
@@ -85,7 +85,9 @@ struct action {
 
 #define SA_RESTORER 0x04000000
 #define SIGNAL_BIT(sig) (UINT64_C(1) << ((sig)-1))
-/* What an instruction raises cannot be put off. */
+/* The signals that an instruction can raise. They are never blocked: Linux would kill the
+ * process.
+ */
 #define RAISED                                                                           \
     (SIGNAL_BIT(SIGTRAP) | SIGNAL_BIT(SIGSEGV) | SIGNAL_BIT(SIGBUS) |                    \
      SIGNAL_BIT(SIGILL) | SIGNAL_BIT(SIGFPE) | SIGNAL_BIT(SIGABRT))
@@ -126,12 +128,12 @@ NOKPROBE_INLINE void program_debug(struct pt_regs *regs)
     posix_debug_hook(regs);
 }
 
-/* What a trap handler has on its stack. The engine knows the image and, when it gives a
- * handler up, finds the rest from there.
+/* The data of a trap on the trap stack. The engine knows the address of the image. When a
+ * handler is given up, the rest of the struct is found from there.
  */
 struct trap_frame {
     struct pt_regs regs;
-    ucontext_t *context; /* the signal frame that the image goes back to */
+    ucontext_t *context; /* the signal frame; the image is copied back to it */
 } ALIGNED(16);
 
 NOKPROBE_INLINE void leave(struct trap_frame *frame)
@@ -140,8 +142,9 @@ NOKPROBE_INLINE void leave(struct trap_frame *frame)
     SANITIZER_RELEASE(&hits_ended);
 }
 
-/* Which trap it was is the number in the frame. si_code is made of DR6, and there are virtual
- * machines that lose DR6 now and then.
+/* on_trap - handle SIGTRAP. The vector in the signal frame tells #BP and #DB apart. The
+ * si_code cannot: Linux derives it from DR6, and some virtual machines lose DR6 now and
+ * then.
  */
 static void on_trap(int sig, siginfo_t *info, void *context)
 {
@@ -163,7 +166,8 @@ static void on_trap(int sig, siginfo_t *info, void *context)
 }
 NOKPROBE(on_trap);
 
-/* trap_resume - the rest of a hit whose handler was given up; called by trap_resume_hit.
+/* trap_resume - finish a hit when one of its handlers was given up. Called by
+ * trap_resume_hit.
  * Return: the signal frame to return from.
  */
 ucontext_t *trap_resume(struct trap_frame *frame);
@@ -175,8 +179,9 @@ ucontext_t *trap_resume(struct trap_frame *frame)
 }
 NOKPROBE(trap_resume);
 
-/* jump_resume - the same where no trap has brought it; called by jump_resume_hit.
- * Return: what is not 0 until the hit has been left.
+/* jump_resume - as trap_resume(), for a hit by a jump. Called by jump_resume_hit.
+ * Return: the address of the preemption count, which the caller decreases when it leaves
+ *         the hit.
  */
 int *jump_resume(struct pt_regs *regs);
 int *jump_resume(struct pt_regs *regs)
@@ -187,7 +192,7 @@ int *jump_resume(struct pt_regs *regs)
 }
 NOKPROBE(jump_resume);
 
-/* jump_done - the engine is done with a hit that a jump has brought; called by
+/* jump_done - tell the thread sanitizer that a hit by a jump has ended. Called by
  * sanitized_calls.asm.
  */
 void jump_done(void);
@@ -197,13 +202,17 @@ void jump_done(void)
 }
 NOKPROBE(jump_done);
 
-/* That is jump_leave.asm's, where an ip tells that a hit is being left. */
+/* plat_preempt_enable - nothing: jump_leave.asm does it later. An ip in that file counts
+ * as inside.
+ */
 void plat_preempt_enable(void)
 {
 }
 NOKPROBE(plat_preempt_enable);
 
-/* A signal handler that runs now blocks what stands for an interrupt. */
+/* plat_flags_as - only clear DF. Signals stand for interrupts, and a handler cannot
+ * change which signals are blocked.
+ */
 void plat_flags_as(unsigned long flags)
 {
     (void)flags;
@@ -251,8 +260,8 @@ void plat_raise_again(struct pt_regs *regs)
     dispatch_fault(regs);
 }
 
-/* The frames between here and there are never left, so what the address sanitizer has marked
- * in them has to be unmarked by hand.
+/* forget_frames - the functions with frames between @from and @to never return. So clear
+ * the marks that ASan has made for these frames.
  */
 #ifdef POSIX_ASAN
 void __asan_unpoison_memory_region(const volatile void *start, size_t len);
@@ -285,7 +294,7 @@ void plat_escape(struct pt_regs *fault, struct pt_regs *regs)
         rest = return_resume_hit;
     else if (is->jumped)
         rest = jump_resume_hit;
-    /* What no trap has brought is handled on the program's stack. */
+    /* The handlers of a hit by a jump, and of a return, run on the program's stack. */
     forget_frames(rest == trap_resume_hit ? (uintptr_t)__builtin_frame_address(0)
                                           : fault->sp,
                   regs);

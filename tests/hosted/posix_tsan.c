@@ -1,14 +1,15 @@
-/* posix_tsan.c - what the thread sanitizer has to be told of the engine.
+/* posix_tsan.c - tells the thread sanitizer which races of the engine are intended.
  *
- * READ_ONCE and WRITE_ONCE are volatile accesses: one each, and meant. The compiler reports
- * them apart from others (--param tsan-distinguish-volatile), and here they become relaxed
- * atomic ones, so that a race with a plain access is still seen.
+ * READ_ONCE and WRITE_ONCE are volatile accesses that may race with each other. The
+ * compiler reports volatile accesses separately (--param tsan-distinguish-volatile). This
+ * file turns them into relaxed atomic accesses, so that TSan still reports a race with a
+ * plain access.
  */
 #ifdef POSIX_TSAN
 
 #include <stdint.h>
 
-enum { RELAXED }; /* the sanitizer's number for it */
+enum { RELAXED }; /* the sanitizer's number of this memory order */
 
 uint8_t __tsan_atomic8_load(const volatile uint8_t *p, int order);
 uint16_t __tsan_atomic16_load(const volatile uint16_t *p, int order);
@@ -19,7 +20,9 @@ uint16_t __tsan_atomic16_fetch_add(volatile uint16_t *p, uint16_t v, int order);
 uint32_t __tsan_atomic32_fetch_add(volatile uint32_t *p, uint32_t v, int order);
 uint64_t __tsan_atomic64_fetch_add(volatile uint64_t *p, uint64_t v, int order);
 
-/* Called in front of the access; adding nothing is a write that changes nothing. */
+/* TSan calls these functions before the access. For a write they add 0, which changes
+ * nothing.
+ */
 #define VOLATILE_ACCESS(bytes, bits)                                                     \
     void __tsan_volatile_read##bytes(void *p);                                           \
     void __tsan_volatile_read##bytes(void *p)                                            \
@@ -37,10 +40,10 @@ VOLATILE_ACCESS(2, 16)
 VOLATILE_ACCESS(4, 32)
 VOLATILE_ACCESS(8, 64)
 
-/* The one plain access that races, on purpose. A hit looks into its CPU's cache as cheaply as
- * it can, while another CPU clears the entry of a site that goes. It finds the entry or does
- * not: for the site that goes it no longer asks, since no CPU can run into its address, and
- * for any other either answer is right.
+/* One plain access races on purpose: a hit looks into the cache of its CPU without atomic
+ * accesses, while another CPU may clear the entry of a site that is being freed. No hit
+ * looks for that site any more, because no CPU can hit its address. For any other site
+ * both results are right, the entry and no entry.
  */
 const char *__tsan_default_suppressions(void);
 const char *__tsan_default_suppressions(void)

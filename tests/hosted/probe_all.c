@@ -1,4 +1,4 @@
-/* probe_all.c - probes on every instruction of the fixtures. */
+/* probe_all.c - puts probes on every instruction of the fixtures. */
 #include "tests/hosted/probe_all.h"
 
 #include "kernel/mm/extable.h"
@@ -15,7 +15,7 @@ static struct kprobe **set;
 
 static struct counter *counter_of(struct kprobe *kp)
 {
-    return (struct counter *)kp; /* it is the first member */
+    return (struct counter *)kp; /* kp is the first member */
 }
 
 static int pre(struct kprobe *kp, struct pt_regs *regs)
@@ -158,7 +158,7 @@ static uint32_t wanted_post(const struct kprobe *kp, uint32_t wanted, enum way_a
 {
     if (!wants_post(way))
         return 0;
-    return extable_find(kp->addr) ? UINT32_MAX : wanted; /* it may have faulted */
+    return extable_find(kp->addr) ? UINT32_MAX : wanted; /* it may have faulted: any */
 }
 
 void check_counts(const uint32_t *counts, uint32_t times, enum way_asked way)

@@ -1,7 +1,8 @@
-; sanitized_calls.asm - what the code of detours calls, under a sanitizer: its runtime uses
-; vector registers, which are the program's there, and wants the stack aligned. Linked with
-; --wrap. Handlers are called from behind one of these, too; see row_init(). The thread
-; sanitizer is told where the hit ends.
+; sanitized_calls.asm - with a sanitizer, stands between detours and the functions of the
+; engine that they call; linked with --wrap. The sanitizer's runtime uses vector
+; registers, which still have the program's values, and needs an aligned stack. Handlers
+; are called through one of these wrappers, too; see STACK_BASE in posix_threads.c. The
+; wrappers tell TSan where a hit ends.
 %include "kernel/base/proc.inc"
 
 FXSAVE_LEN equ 512

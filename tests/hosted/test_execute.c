@@ -1,5 +1,5 @@
-/* test_execute.c - real code with probes on every instruction: it computes what it computed,
- * and hits are executions, exactly.
+/* test_execute.c - tests that run real code with probes on every instruction: the code
+ * computes the same as without probes, and each execution is one hit.
  */
 #define _GNU_SOURCE
 #include "probes/core/registry.h"
@@ -16,7 +16,7 @@
 #define THREADS 4
 #define FIXTURES_MAX 128
 
-/* One thread's view: its own memory, so its own addresses and results. */
+/* The data of a thread. It has its own memory, and so its own addresses and results. */
 struct runner {
     struct bench bench;
     struct outcome *results; /* [fixture][input], without probes */
@@ -28,7 +28,7 @@ struct runner {
 static struct runner first;
 static uint64_t first_seed;
 static unsigned inputs;                    /* for each fixture */
-static uint32_t counts[FIXTURES_TEXT_MAX]; /* executions, all inputs of all fixtures */
+static uint32_t counts[FIXTURES_TEXT_MAX]; /* executions, over all fixtures and inputs */
 static size_t blocks_at_rest;
 
 static uint64_t seed_of(size_t f, unsigned input)
@@ -36,7 +36,7 @@ static uint64_t seed_of(size_t f, unsigned input)
     return first_seed + f * 1000003 + input;
 }
 
-/* for_all - @fn for each input of each fixture. */
+/* for_all - call @fn for each input of each fixture. */
 static void for_all(struct runner *r,
                     void (*fn)(struct runner *r, const struct fixture *f, uint64_t seed,
                                struct outcome *result))
@@ -117,8 +117,9 @@ static void nearly_all_of_the_fixtures_is_executed(void)
     CHECK(never < probe_all_count() / 8);
 }
 
-/* The fixtures have rows of one-byte instructions as no compiler makes them: one or two may
- * stay breakpoints, depending on where they lie. ASan leaves room for half of the pads.
+/* The fixtures have rows of one-byte instructions, unlike code of a compiler. One or two
+ * of these may stay breakpoints, depending on their addresses. With ASan only half of the
+ * range of pads is free.
  */
 #ifdef __SANITIZE_ADDRESS__
 #define JUMPS_MIN(all) ((all) - (all) / 20)
@@ -153,8 +154,9 @@ static void stepped_by_tf_they_compute_the_same(void)
     run_probed(ASK_STEP_TF);
 }
 
-/* run_jumps - no hit traps any more, but for a second trap behind an instruction that
- * post-handlers wait for and neither a copy nor the engine can do.
+/* run_jumps - as run_probed(), but the sites are jumps, and so no hit traps. Only one
+ * kind of instruction still traps: if it has a post-handler, and neither a copy in a
+ * detour nor the engine can run it, it is stepped.
  */
 static void run_jumps(enum way_asked way)
 {
@@ -206,7 +208,9 @@ static void compare_one(const struct fixture *f, size_t i)
         compare(&first, f, seed_of(i, input), &first.results[i * inputs + input]);
 }
 
-/* compare_around - run the fixture that contains @addr; all of them when none does. */
+/* compare_around - run the fixture that contains @addr, or all fixtures if none contains
+ * it.
+ */
 static void compare_around(uintptr_t addr)
 {
     bool found = false;
@@ -299,11 +303,11 @@ static void *run_thread(void *arg)
     runner_init(r);
     for_all(r, learn);
     for (enum way_asked way = ASK_BOOST; way < WAYS_ASKED; way++) {
-        pthread_barrier_wait(&barrier); /* probes are being set */
+        pthread_barrier_wait(&barrier); /* the main thread registers the probes */
         pthread_barrier_wait(&barrier);
         r->way = way;
         for_all(r, compare);
-        pthread_barrier_wait(&barrier); /* and taken away */
+        pthread_barrier_wait(&barrier); /* the main thread unregisters them */
     }
     posix_thread_leave();
     return NULL;

@@ -1,5 +1,5 @@
-/* test_link.c - detours that lead straight into the next, on real silicon: neighbours come
- * and go, and with them the links, while threads go from one detour to the other.
+/* test_link.c - tests of links on a real processor: neighbours are enabled and disabled,
+ * and links are made and cut, while threads go from one detour to the next.
  */
 #include "probes/jump/link.h"
 
@@ -26,7 +26,9 @@ static int (*row_call)(int x);
 static _Atomic bool stop;
 static _Atomic unsigned long calls, wrong;
 
-/* int f(int x): lea 1(%rdi),%rax; five times lea 2(%rax),%rax; ret. Each has seven bytes. */
+/* row_make - make int f(int x): lea 1(%rdi),%rax; five times lea 2(%rax),%rax; ret. Each
+ * lea has seven bytes.
+ */
 static void row_make(void)
 {
     uint8_t code[COUNT * INSN_LEN + 1];
@@ -71,7 +73,9 @@ static void let_them_run(void)
         sched_yield();
 }
 
-/* Those that were on their way to it count once more. */
+/* counts_no_more - check that the disabled probe @p counts no more hits. Threads that
+ * were on their way to its detour may count once each.
+ */
 static void counts_no_more(const struct kprobe *p)
 {
     uint64_t hits = kprobe_hits(p);
@@ -119,7 +123,7 @@ static void each_is_hit_each_time(void)
     end();
 }
 
-/* The second and the fourth stay. */
+/* The second and the fourth probe stay enabled. */
 static void neighbours_come_and_go_under_threads(void)
 {
     unsigned long turns = posix_rounds(TURNS, TURNS_LONG);

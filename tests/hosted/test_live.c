@@ -1,5 +1,5 @@
-/* test_live.c - handlers at work: what they see and change, what becomes of them when they
- * fault, and probes that come and go under running threads.
+/* test_live.c - tests of handlers in a process: what they see and change, what happens
+ * when they fault, and probes that are registered and unregistered while threads run.
  */
 #define _GNU_SOURCE
 #include "kernel/base/err.h"
@@ -115,7 +115,7 @@ static int call_helper(struct kprobe *p, struct pt_regs *regs)
 static void probed_code_may_be_called_from_a_handler(void)
 {
     struct kprobe p = { .pre_handler = call_helper };
-    struct kprobe inner = { .pre_handler = call_helper }; /* calls itself, so to speak */
+    struct kprobe inner = { .pre_handler = call_helper }; /* calls the probed function */
 
     start(&p, (uintptr_t)target);
     start(&inner, (uintptr_t)helper);
@@ -190,7 +190,7 @@ static int read_nothing(struct kprobe *p, struct pt_regs *regs)
     (void)p;
     (void)regs;
     ran++;
-    __asm__ volatile("" : "+r"(nowhere)); /* the compiler is not to see through this */
+    __asm__ volatile("" : "+r"(nowhere)); /* hides the value from the compiler */
     return *nowhere;
 }
 
@@ -289,7 +289,9 @@ static void ignore_refusal(struct kprobe *p, const struct probe_reject *why, voi
 
 #define DECODER_MAX 20000
 
-/* decoder_probes - probes on all of its instructions that can carry one. */
+/* decoder_probes - make a probe for each instruction of the decoder.
+ * @probes, @ps: have room for DECODER_MAX   Return: the number of probes.
+ */
 static size_t decoder_probes(struct kprobe *probes, struct kprobe **ps)
 {
     struct plat_symbol sym;
@@ -339,12 +341,12 @@ static void the_decoder_works_with_probes_on_all_of_it(void)
     long in;
 
     posix_init();
-    fixture_get(0, &f); /* so that the bytes are known */
+    fixture_get(0, &f); /* this saves the original bytes of the fixtures */
     before = decode_all();
     in = register_kprobes_some(ps, decoder_probes(probes, ps), ignore_refusal, NULL);
     CHECK(in > 1000);
     CHECK(decode_all() == before);
-    start(&p, (uintptr_t)target); /* registering goes through it, too */
+    start(&p, (uintptr_t)target); /* the registration runs the probed decoder, too */
     CHECK_EQ(target(5, 7), 22);
     end(&p);
     for (long i = 0; i < in; i++)
@@ -387,7 +389,7 @@ static void *call_target(void *arg)
 struct tracked {
     struct kprobe kp;
     _Atomic unsigned long pre, post;
-    uint64_t alive; /* no handler may see anything else */
+    uint64_t alive; /* ALIVE; a handler that sees another value uses freed memory */
 };
 
 #define ALIVE UINT64_C(0xa11fea11fea11fe)
@@ -412,7 +414,10 @@ static void tracked_post(struct kprobe *kp, struct pt_regs *regs, unsigned long 
     t->post++;
 }
 
-/* come_and_go - one life of a probe; its memory is gone right behind unregistering. */
+/* come_and_go - register a probe, unregister it, and overwrite and free its memory at
+ * once.
+ * Return: its hits.
+ */
 static unsigned long come_and_go(unsigned round)
 {
     struct tracked *t = calloc(1, sizeof(*t));
@@ -429,7 +434,7 @@ static unsigned long come_and_go(unsigned round)
         sched_yield();
     CHECK_EQ(unregister_kprobe(&t->kp), 0);
     CHECK_EQ(t->kp.hits, t->pre);
-    if (round % 2) /* a thread may have been between the two when the probe went */
+    if (round % 2) /* each thread may have been between the two handlers at the end */
         CHECK(t->post <= t->pre && t->pre <= t->post + RUNNERS);
     hits = t->pre;
     memset(t, 0x5a, sizeof(*t));
@@ -460,7 +465,7 @@ static void probes_come_and_go_under_running_threads(void)
 
 /* ---- NMIs ---- */
 
-/* The sanitizer's own code may be what is interrupted, and it cannot be entered again. */
+/* An NMI may interrupt the thread sanitizer, and that cannot be entered a second time. */
 #ifdef __SANITIZE_THREAD__
 #define NMI_USABLE false
 #else
@@ -491,7 +496,7 @@ static timer_t storm_begin(void)
 static struct bench bench;
 static uint32_t counts[FIXTURES_TEXT_MAX];
 
-/* storm_round - all fixtures once. Return: how many did not compute the same. */
+/* storm_round - run all fixtures once. Return: how many did not compute the same. */
 static unsigned storm_round(const struct outcome *results, enum way_asked way)
 {
     unsigned differences = 0;
@@ -516,7 +521,9 @@ static void storm_learn(struct outcome *results)
     }
 }
 
-/* NMIs come at every moment, inside the engine and inside copies, and hit a probe, too. */
+/* storm - run the fixtures while NMIs come at any moment, also inside the engine and
+ * inside copies. The handler of the NMIs hits a probe.
+ */
 static void storm(enum way_asked way)
 {
     unsigned long wanted = posix_rounds(500, 15000);

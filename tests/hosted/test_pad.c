@@ -1,4 +1,6 @@
-/* test_pad.c - landing pads in a process: jumped to, moved, given back. */
+/* test_pad.c - tests of landing pads in a process: pads are executed, moved, and given
+ * back.
+ */
 #include "probes/jump/pad.h"
 
 #include "probes/jump/platform_jump.h"
@@ -19,7 +21,9 @@ static int pad_call(uintptr_t pad)
     return ((int (*)(void))pad)();
 }
 
-/* From the start on there is room for all of them. */
+/* first_page - return the first page of the range of pads; all pads of the test fit
+ * there.
+ */
 static uintptr_t first_page(void)
 {
     struct plat_pad_range range;

@@ -1,5 +1,6 @@
-/* test_poke.c - instructions of several bytes changed under running threads, and that doing
- * it without care is noticed. The second is a matter of chance and takes long: LONG=1.
+/* test_poke.c - tests that change instructions of several bytes while threads run them.
+ * With LONG=1 they also prove that wrong protocols are noticed. That is a matter of
+ * chance, and takes long.
  */
 #include "probes/core/text_poke.h"
 #include "probes/text/text_stop.h"
@@ -29,7 +30,9 @@ static void with_all_threads_parked_nothing_is_torn(void)
     }
 }
 
-/* Across the end of a line and a page, byte by byte, and behind it. */
+/* nothing_is_torn_by - change an instruction at each place around the end of a cache line
+ * and page: in front of the end, across it, and behind it.
+ */
 static void nothing_is_torn_by(enum text_poke_engine engine, unsigned long changes)
 {
     posix_init();
@@ -54,7 +57,9 @@ static void with_all_threads_stopped_nothing_is_torn(void)
     nothing_is_torn_by(TEXT_POKE_STOP_MACHINE, posix_rounds(20, 500));
 }
 
-/* torn_somewhere - in at most @tries runs over the ways to straddle a line. */
+/* torn_somewhere - does @protocol let a thread execute a mixture? There are at most
+ * @tries runs, with instructions that lie across the end of a cache line in all ways.
+ */
 static bool torn_somewhere(poke_protocol protocol, const char *name, unsigned tries)
 {
     for (unsigned i = 0; i < tries; i++) {
@@ -68,8 +73,8 @@ static bool torn_somewhere(poke_protocol protocol, const char *name, unsigned tr
     return false;
 }
 
-/* What it takes is a processor that is quick, which sanitizers make slow; and time, which one
- * compiler is enough for.
+/* may_take_long - the proof needs fast code, and sanitizers make code slow. It needs much
+ * time, so it is done for one compiler only.
  */
 static bool may_take_long(void)
 {

@@ -1,5 +1,6 @@
-/* test_ring.c - the ring on processors: a thread for each CPU, signals as interrupts and as
- * NMIs that write in the middle of its writers, and one reader of all.
+/* test_ring.c - tests of the ring on real processors: a thread stands for each CPU,
+ * signals stand for interrupts and NMIs that write while other writers write, and one
+ * thread reads all rings.
  */
 #define _GNU_SOURCE
 #include "probes/trace/page.h"
@@ -21,7 +22,7 @@
 #define LEVELS 3 /* thread, interrupt, NMI */
 #define TICK_NS 30000
 
-/* ---- what a ring asks for ---- */
+/* ---- the functions that a ring uses ---- */
 
 static uint64_t now(void)
 {
@@ -34,17 +35,17 @@ static const struct ring_ops ops = { now, host_page_new, host_page_free, host_bl
 /* ---- writers ---- */
 
 struct record {
-    uint64_t number; /* of its level, from 1 */
+    uint64_t number; /* counts the records of its level, from 1 */
     uint32_t level;
     uint32_t sum;
-    uint32_t more[]; /* each is the sum */
+    uint32_t more[]; /* each is equal to sum */
 };
 
 static struct cpu {
     struct ring *ring;
     uint64_t written[LEVELS]; /* attempts */
     uint64_t kept[LEVELS];
-    uint64_t last[LEVELS]; /* numbers that the reader has seen */
+    uint64_t last[LEVELS]; /* the last number that the reader has seen */
     uint64_t seen, lost, time;
 } cpus[CPUS];
 
@@ -162,7 +163,9 @@ static struct ring_page *read_some(struct cpu *cpu, struct ring_page *spare, uns
     return spare;
 }
 
-/* look_at_all - pages that are copied and not taken are whole and in order too. */
+/* look_at_all - copy all pages without taking them, and check that their records are
+ * complete and in order.
+ */
 static void look_at_all(struct cpu *cpu, struct ring_page *spare)
 {
     struct ring_cursor at = cpu->ring->read;
@@ -196,7 +199,9 @@ static void *reader(void *arg)
     return NULL;
 }
 
-/* read_rest - and one record more, so that what was dropped last is known to be lost too. */
+/* read_rest - read all records that are left. Then write and read one more record: it
+ * tells how many records in front of it were lost.
+ */
 static void read_rest(struct cpu *cpu)
 {
     struct ring_page *spare = host_page_new(), *page;

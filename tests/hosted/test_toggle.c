@@ -1,6 +1,6 @@
-/* test_toggle.c - breakpoints and jumps, over one instruction and over several, that come and
- * go in code that runs: instructions of every length, at every offset of a cache line, across
- * lines and pages, on four threads.
+/* test_toggle.c - tests that make and remove breakpoints and jumps in code that four
+ * threads run. The jumps lie over one instruction or over several. The instructions have
+ * every length, and lie at every offset of a cache line, and across lines and pages.
  */
 #define _GNU_SOURCE
 #include "probes/core/life.h"
@@ -21,17 +21,19 @@
 #define RUNNERS 4
 #define LINE 64
 #define PAGE 4096
-#define STRIDE 128 /* bytes a function gets */
+#define STRIDE 128 /* bytes for each function */
 #define LEAD 4     /* bytes in front of the instruction that carries the probe */
-#define WINDOW 16  /* functions that are run at a time */
+#define WINDOW 16  /* functions that the threads run at a time */
 #define SITES_MAX 1200
 
-/* int f(int x): mov %edi,%eax; mov %edi,%edx; SITE; xor %edx,%eax; ret */
+/* A probed function. It is int f(int x): mov %edi,%eax; mov %edi,%edx; SITE; xor
+ * %edx,%eax; ret
+ */
 struct toggled {
     struct kprobe kp;
     int (*fn)(int x);
-    size_t len; /* of the site */
-    bool on;
+    size_t len; /* bytes of the instruction SITE */
+    bool on;    /* the probe is enabled */
 };
 
 static struct toggled sites[SITES_MAX];
@@ -39,7 +41,9 @@ static size_t site_count, blocks_at_rest;
 
 /* ---- the code ---- */
 
-/* site_code - one instruction of @len bytes: cdq, jmp to the next, or eax += 1. */
+/* site_code - make one instruction of @len bytes: a cdq, a jmp to the next instruction,
+ * or an increment of eax.
+ */
 static void site_code(uint8_t *out, size_t len, bool jump)
 {
     static const uint8_t cdq[] = { 0x99 }, inc[] = { 0xff, 0xc0 },
@@ -84,7 +88,9 @@ static void after(struct kprobe *p, struct pt_regs *regs, unsigned long flags)
     (void)flags;
 }
 
-/* site_add - a function whose site of @len bytes begins at @addr. */
+/* site_add - make a function whose instruction SITE has @len bytes and begins at
+ * @addr.
+ */
 static void site_add(uintptr_t addr, size_t len)
 {
     struct toggled *t = &sites[site_count++];
@@ -123,8 +129,8 @@ static void make_every_page_crossing(void)
     }
 }
 
-/* A thread that is behind the site of slow_fn stays there: the next instruction takes some
- * milliseconds.
+/* In slow_fn the instruction behind the site takes some milliseconds. So a thread is
+ * nearly always in the middle of a region there.
  */
 static uint32_t (*slow_fn)(void *to, size_t len, uint32_t x);
 #define SLOW_SITE 3
@@ -157,8 +163,8 @@ static void for_each_target(int (*fn)(uintptr_t from, uintptr_t to))
     plat_unlock(PLAT_PROBES);
 }
 
-/* tell_targets - no branch leads into the middle of these functions, but their own
- * jumps.
+/* tell_targets - declare that only the jumps of these functions lead into the middle of
+ * them.
  */
 static void tell_targets(void)
 {
@@ -191,7 +197,7 @@ static void sites_make(void)
 
 /* ---- running and toggling ---- */
 
-static _Atomic size_t window; /* where the functions begin that are run */
+static _Atomic size_t window; /* number of the first function that the threads run */
 static _Atomic bool stop;
 static _Atomic unsigned long runs, wrong;
 
@@ -223,8 +229,9 @@ static void toggle(struct toggled *t)
     CHECK_EQ(t->on ? enable_kprobe(&t->kp) : disable_kprobe(&t->kp), 0);
 }
 
-/* toggle_some - of the window that begins at @first; what comes does so together, and what
- * goes. Return: how many.
+/* toggle_some - switch one in four probes of the window that begins at @first. First the
+ * enabled ones of them are disabled together, then the disabled ones are enabled.
+ * Return: how many were switched.
  */
 static unsigned toggle_some(size_t first)
 {
@@ -248,14 +255,18 @@ static unsigned toggle_some(size_t first)
     return (unsigned)(in + out);
 }
 
-/* Some together become jumps, some are off again before that. */
+/* optimize_at_times - run the optimizer seldom. So several probes become jumps together,
+ * and other probes are disabled before they become jumps.
+ */
 static void optimize_at_times(void)
 {
     if (unit_random() % 8 == 0)
         optimize_run();
 }
 
-/* The other threads shall be in the code while it changes, whatever else the machine does. */
+/* let_them_run - wait until the threads have run the window, so that they are in the code
+ * while it changes, even on a busy machine.
+ */
 static void let_them_run(void)
 {
     unsigned long before = runs;
@@ -264,7 +275,9 @@ static void let_them_run(void)
         sched_yield();
 }
 
-/* toggle_window - each function often; half of them are armed at any time. */
+/* toggle_window - switch probes of the window that begins at @first, @times times in all.
+ * About half of them are enabled at any time.
+ */
 static void toggle_window(size_t first, unsigned times)
 {
     for (unsigned done = 0, turn = 0; done < times; turn++) {
@@ -294,7 +307,9 @@ static uint64_t total_hits(void)
     return hits;
 }
 
-/* Another compiler is not another processor, so one alone takes the million. */
+/* A million toggles look for faults of the processor, so they are made for one compiler
+ * only.
+ */
 #ifdef __clang__
 #define TOGGLES_LONG 200000
 #else
@@ -340,15 +355,15 @@ static void toggle_jumps_under_threads(enum optimize_method method)
     optimize_set_method(OPTIMIZE_OFF);
 }
 
-/* Some steps more than for a breakpoint: back to one, and before a pad or a detour is given
- * back, each thread has been outside.
+/* A jump needs more steps than a breakpoint: it becomes a breakpoint first, and its pad
+ * and its detour are freed only when each thread has been outside.
  */
 static void nor_when_jumps_come_and_go(void)
 {
     toggle_jumps_under_threads(OPTIMIZE_PUN);
 }
 
-/* What the jump lies over, a thread may be in the middle of. */
+/* A thread may be in the middle of the instructions that the jump displaces. */
 static void nor_when_they_displace_several_instructions(void)
 {
     toggle_jumps_under_threads(OPTIMIZE_REGION);
@@ -362,7 +377,7 @@ static void *run_slowly(void *arg)
     for (uint32_t x = 0; !stop; x++) {
         wrong += slow_fn(memory, SLOW_LEN, x) != x;
         runs++;
-        usleep(100); /* or it would seldom be anywhere else */
+        usleep(100); /* so that the thread is outside of the function at times */
     }
     posix_thread_leave();
     return NULL;
@@ -403,7 +418,7 @@ static void a_thread_inside_is_waited_for(void)
 
 static bool has_region(const struct toggled *t)
 {
-    return !is_jump(t) || t->len != 2; /* it leads into what the jump would lie over */
+    return !is_jump(t) || t->len != 2; /* a short jmp leads to bytes under the jump */
 }
 
 static void only_where_no_code_jumps_to_the_middle_of_it(void)

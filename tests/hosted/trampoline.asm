@@ -1,6 +1,6 @@
-; trampoline.asm - where functions return to that are followed by return probes; see
-; probes/returns/kretprobe_trampoline.asm. Signals may come between any two instructions:
-; their frames lie on a stack of their own.
+; trampoline.asm - functions that a return probe follows return to here; see
+; probes/returns/kretprobe_trampoline.asm. Signals may come between any two instructions,
+; but their frames lie on another stack.
 %include "kernel/base/proc.inc"
 %include "kernel/base/registers.inc"
 
@@ -50,7 +50,8 @@ return_leave:
 endproc kretprobe_trampoline
 nokprobe kretprobe_trampoline
 
-; A return handler has faulted and is given up: rsp = the image of its return.
+; A return handler has faulted and is given up.
+; In:   rsp = the image of the return
 proc return_resume_hit
     mov rbx, rsp
     and rsp, -16

@@ -1,10 +1,12 @@
-/* check_zydis.c - probes/insn against Zydis and objdump: real programs, random bytes.
+/* check_zydis.c - compares probes/insn with Zydis and objdump, for real programs and
+ * random bytes.
  *
  *     check_zydis [-x] [-n WINDOWS] [-s SEED] [FILE...]
  *
- * Every instruction objdump finds in the FILEs is compared, then as many windows of random
- * and of mutated bytes, each at the end of readable memory; with -x also every opcode with
- * every modrm. TAP; exit status 1 when an unexplained difference is left.
+ * It compares every instruction that objdump finds in the FILEs, and then WINDOWS windows
+ * of random or mutated bytes, each at the end of readable memory. With -x it also
+ * compares every opcode with every modrm. The output is TAP. The exit status is 1 if a
+ * difference is not explained.
  */
 #include "tests/insn/compare.h"
 
@@ -42,7 +44,9 @@ static void pool_add(const uint8_t *bytes, size_t len)
         memcpy(pool[slot], bytes, len);
 }
 
-/* One line of objdump: "  addr:\tbytes \tmnemonic". */
+/* line_compare - compare the instruction in a line of objdump: "  addr:\tbytes
+ * \tmnemonic".
+ */
 static void line_compare(char *line)
 {
     uint8_t bytes[32];
@@ -92,7 +96,9 @@ static int file_compare(const char *path)
     return pclose(objdump) != 0 || pool_seen == before;
 }
 
-/* A page that nothing readable follows; a window ends where it ends. */
+/* edge_map - map a page with an unreadable page behind it.
+ * Return: the end of the page, where the windows end.
+ */
 static uint8_t *edge_map(void)
 {
     size_t page = (size_t)sysconf(_SC_PAGESIZE);
@@ -117,7 +123,9 @@ static size_t prefixes_make(uint8_t *bytes)
     return i;
 }
 
-/* Bytes that start as every opcode map does, so that none is left out. */
+/* map_make - let @bytes begin with the escape bytes of a random opcode map, so that
+ * windows of every map are tried.
+ */
 static void map_make(uint8_t *bytes)
 {
     size_t at = prefixes_make(bytes);
@@ -166,7 +174,7 @@ static void mutate(uint8_t *bytes)
     memcpy(bytes, prefixes, count);
 }
 
-/* A window of 1..17 bytes that ends at @edge. */
+/* window_compare - compare a window of 1..17 bytes that ends at @edge. */
 static void window_compare(uint8_t *edge)
 {
     uint8_t bytes[24];

@@ -1,4 +1,6 @@
-/* compare.c - every question about one instruction that Zydis can answer too. */
+/* compare.c - asks about one instruction all that Zydis can answer, too, and counts the
+ * answers.
+ */
 #include "tests/insn/compare.h"
 
 #include "kernel/base/err.h"
@@ -68,8 +70,9 @@ int compare_report(int first)
     return wrong;
 }
 
-/* Where a SIB byte says "no base", Zydis 4.0 shows r13d and no displacement if REX.B and a
- * 67 prefix are there too; objdump and the manual do not.
+/* no_base_repair - correct a mistake of Zydis 4.0. If a SIB byte says "no base", and
+ * there are REX.B and a 67 prefix, Zydis shows r13d and no displacement. objdump and the
+ * manual do not.
  */
 static void no_base_repair(struct theirs *t)
 {

@@ -1,7 +1,9 @@
-/* compare.h - one instruction, as probes/insn and as Zydis see it. Host only.
+/* compare.h - compares the results of probes/insn and of Zydis for one instruction. Host
+ * only.
  *
- * Every question is a fact with two counters, how often it was asked and how often the
- * two disagreed without an explanation, and with a few byte sequences that showed it.
+ * Every question is a fact. A fact has two counters: how often the question was asked,
+ * and how often the two decoders differed without an explanation. It also has a few byte
+ * sequences for which they differed.
  */
 #pragma once
 
@@ -34,23 +36,26 @@
 #define FACT_ENUM(name, text) FACT_##name,
 enum fact { FACTS(FACT_ENUM) FACT_COUNT };
 
-/* compare_init - once, before anything else. */
+/* compare_init - must be called once, before all other functions here. */
 void compare_init(void);
 
-/* compare_window - compare what lies at the start of @bytes.
- * @bytes:  @avail readable bytes, at the end of readable memory if that is to be shown
- * @seed:   picks register values and the place a copy is moved to
- * Return:  the length both see; 0 if either refuses.
+/* compare_window - compare the instruction at the start of @bytes.
+ * @bytes:  @avail readable bytes; at the end of readable memory, a read behind them
+ *          faults
+ * @seed:   chooses register values, and the address that a copy is moved to
+ * Return:  the length that both decoders find; 0 if one of them refuses the bytes.
  */
 size_t compare_window(const uint8_t *bytes, size_t avail, uintptr_t addr, uint64_t seed);
 
-/* compare_objdump - @len bytes that objdump prints as the instruction @text. */
+/* compare_objdump - compare @len bytes, which objdump prints as the instruction @text. */
 void compare_objdump(const uint8_t *bytes, size_t len, uintptr_t addr, const char *text);
 
-/* fact_count - one more answer to @fact; @bytes are shown if it does not hold. */
+/* fact_count - count one more answer to @fact. If it does not hold, keep @bytes for the
+ * report.
+ */
 void fact_count(enum fact fact, bool holds, const uint8_t *bytes, size_t len);
 
-/* compare_report - the facts as TAP lines from number @first on, and the explanations
- * that were used as comments. Return: how many facts did not hold.
+/* compare_report - print the facts as TAP lines, from number @first on, and as comments
+ * the explanations that were used. Return: how many facts did not hold.
  */
 int compare_report(int first);

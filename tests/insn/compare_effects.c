@@ -1,4 +1,6 @@
-/* compare_effects.c - registers and flags read, written and killed; memory accessed. */
+/* compare_effects.c - compares the registers and flags that an instruction reads, writes
+ * and kills, and its accesses to memory.
+ */
 #include "probes/insn/effects.h"
 
 #include "tests/insn/compare_parts.h"
@@ -45,7 +47,9 @@ static void accesses_collect(struct access *a, const struct theirs *t)
     }
 }
 
-/* Zydis lists a register that does not matter: x ^ x and x - x, and the operand of a nop. */
+/* reads_in_vain - does Zydis list a read of a register whose value does not matter? That
+ * is so for x ^ x, x - x, and the operand of a nop.
+ */
 static bool reads_in_vain(const struct theirs *t)
 {
     switch (t->insn.mnemonic) {
@@ -75,7 +79,7 @@ static void compare_sets(const struct insn *ours, const struct theirs *t)
     accesses_collect(&a, t);
     if (ours->kind == INSN_STRING)
         flags_read &=
-            (uint32_t)~FLAGS_ZF; /* a repeat looks at it after the first comparison only */
+            (uint32_t)~FLAGS_ZF; /* a repeat reads only the ZF that itself has written */
     if (!reads_in_vain(t))
         ask(FACT_READ, ours, !(a.read & ~e.regs_read));
     ask(FACT_READ, ours, !(flags_read & ~e.flags_read));
@@ -91,7 +95,7 @@ static bool is_memory_access(const ZydisDecodedOperand *o)
     return o->type == ZYDIS_OPERAND_TYPE_MEMORY && o->mem.type == ZYDIS_MEMOP_TYPE_MEM;
 }
 
-/* Zydis lists their memory operand as an access, but nothing comes of it. */
+/* is_hint - does Zydis list an access to memory that cannot fault, such as a prefetch? */
 static bool is_hint(const struct theirs *t)
 {
     switch (t->insn.meta.category) {

@@ -1,11 +1,15 @@
-/* compare_mnemonic.c - the names of instructions, as Zydis has them. Host only. */
+/* compare_mnemonic.c - compares the names of instructions with those of Zydis. Host
+ * only.
+ */
 #include "probes/insn/mnemonic.h"
 #include "tests/insn/compare_parts.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* Names of one instruction: ours, as binutils has it, and Zydis's. */
+/* Pairs of names for the same instruction: our name, which is that of binutils, and the
+ * name of Zydis.
+ */
 static const char *const pairs[][2] = {
     { "ae", "nb" },           { "e", "z" },        { "ne", "nz" },
     { "a", "nbe" },           { "ge", "nl" },      { "g", "nle" },
@@ -21,7 +25,9 @@ static const char *zydis_name_of(const char *ours)
     return ours;
 }
 
-/* Conditions stand behind these. */
+/* stem_len - return the length of the part of @name in front of a condition; 0: no
+ * condition.
+ */
 static size_t stem_len(const char *name)
 {
     static const char *const stems[] = { "j", "set", "cmov" };
@@ -42,7 +48,9 @@ static bool is_same_name(const char *ours, const char *theirs)
            strcmp(zydis_name_of(ours + stem), theirs + stem) == 0;
 }
 
-/* Zydis shows prefixes apart. */
+/* without_prefixes - return @name without prefixes, because Zydis does not put prefixes
+ * into the name.
+ */
 static const char *without_prefixes(const char *name)
 {
     const char *blank = strrchr(name, ' ');
@@ -50,7 +58,9 @@ static const char *without_prefixes(const char *name)
     return blank ? blank + 1 : name;
 }
 
-/* f3 with REX.B before 90: processors exchange r8 and rax, Zydis shows a pause. */
+/* is_odd_pause - is @insn 90 with f3 and REX.B? Processors exchange r8 and rax, but Zydis
+ * shows a pause.
+ */
 static bool is_odd_pause(const struct insn *insn)
 {
     return insn->map == 0 && insn->opcode == 0x90 && insn->rep == INSN_PREFIX_F3 &&

@@ -1,10 +1,12 @@
-/* compare_moved.c - does a relocated copy mean what the original meant? */
+/* compare_moved.c - checks that a relocated copy means the same as the original. */
 #include "probes/insn/relocate.h"
 
 #include "kernel/base/err.h"
 #include "tests/insn/compare_parts.h"
 
-/* The one instruction of a copy that is supposed to go, or point, where @ours does. */
+/* copy_agrees - does the copy at @to lead to the same target as @ours, or refer to the
+ * same memory, and are its other bytes the same?
+ */
 static bool copy_agrees(const struct insn *ours, const uint8_t *copy, size_t len,
                         uintptr_t to)
 {

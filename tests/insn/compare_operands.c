@@ -1,4 +1,4 @@
-/* compare_operands.c - where the fields lie, and what the operands mean. */
+/* compare_operands.c - compares the places of fields, and the meaning of operands. */
 #include "probes/insn/operand.h"
 #include "tests/insn/compare_parts.h"
 
@@ -36,8 +36,9 @@ static void compare_condition(const struct insn *ours, const struct theirs *t)
                                              : M(LOOP)));
 }
 
-/* Bound registers and enclaves work with 64-bit addresses, whatever the prefix says. A
- * kernel has neither; for us they are like all others.
+/* ignores_67 - does the instruction use 64-bit addresses even with a 67 prefix?
+ * Instructions for bound registers and enclaves do. A kernel has none of them, so
+ * probes/insn treats them like all other instructions.
  */
 static bool ignores_67(const struct theirs *t)
 {
@@ -56,8 +57,8 @@ static void compare_fields(const struct insn *ours, const struct theirs *t)
     if (has_modrm)
         agree = agree && ours->modrm_off == raw->modrm.offset;
     if (t->insn.opcode_map == ZYDIS_OPCODE_MAP_0F0F)
-        imm_bits = 8;                 /* the opcode that lies behind the operands */
-    if (raw->disp.size && !has_modrm) /* moffs: our immediate */
+        imm_bits = 8;                 /* the opcode byte, which is behind the operands */
+    if (raw->disp.size && !has_modrm) /* an absolute address: our immediate */
         imm_bits = raw->disp.size;
     else
         agree = agree && disp_len * 8 == raw->disp.size;

@@ -1,4 +1,6 @@
-/* compare_parts.h - the parts of compare.c. Host only. */
+/* compare_parts.h - the functions that compare.c calls for each instruction. Host
+ * only.
+ */
 #pragma once
 
 #include "probes/insn/insn.h"
@@ -11,10 +13,12 @@ static inline void ask(enum fact fact, const struct insn *ours, bool holds)
     fact_count(fact, holds, ours->bytes, ours->len);
 }
 
-/* compare_operands - fields, conditions, targets and addresses.
- * compare_effects - registers, flags and memory.
- * compare_mnemonic - the name of the instruction.
- * compare_moved - a copy somewhere else, which @seed chooses; Zydis has no part in it.
+/* compare_operands - compare fields, conditions, targets and addresses.
+ * compare_effects - compare effects on registers, flags and memory.
+ * compare_mnemonic - compare the name of the instruction.
+ * compare_moved - compare the original with a copy at an address that @seed chooses,
+ * without
+ *                 Zydis.
  */
 void compare_operands(const struct insn *ours, const struct theirs *t, uint64_t seed);
 void compare_mnemonic(const struct insn *ours, const struct theirs *t);

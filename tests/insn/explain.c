@@ -1,4 +1,6 @@
-/* explain.c - the table of understood differences, and the tests for its rows. */
+/* explain.c - a table of known differences, and functions that find the row for a
+ * difference.
+ */
 #include "tests/insn/explain.h"
 
 #include <stdio.h>
@@ -17,8 +19,9 @@ enum row {
     ROW_COUNT,
 };
 
-/* No program relies on any of these: the processor raises #UD where we decode too much, and
- * what we refuse exists on no processor that runs 64-bit kernels.
+/* No program needs one of these. If probes/insn decodes too much, the processor raises
+ * #UD there. The instructions that it refuses exist on no processor that runs 64-bit
+ * kernels.
  */
 static struct {
     const char *why;
@@ -49,7 +52,9 @@ void explain_report(void)
     }
 }
 
-/* Opcodes that appeared after Zydis 4.0: first and last of a run, with their prefixes. */
+/* Ranges of opcodes that are newer than Zydis 4.0: the first and the last opcode, and a
+ * bit for each prefix that they exist with.
+ */
 static const struct {
     uint8_t encoding, map, first, last, prefixes;
 } newer[] = {
@@ -71,7 +76,7 @@ static bool is_newer(const struct insn *insn)
 {
     if (insn->encoding == INSN_LEGACY && insn->map == 1 && insn->opcode == 0x01 &&
         insn->modrm_len && insn->bytes[insn->modrm_off] == 0xc6)
-        return true; /* wrmsrns and its relatives */
+        return true; /* wrmsrns and similar instructions */
     for (size_t i = 0; i < sizeof(newer) / sizeof(newer[0]); i++) {
         if (newer[i].encoding == insn->encoding && newer[i].map == insn->map &&
             insn->opcode >= newer[i].first && insn->opcode <= newer[i].last &&
@@ -81,8 +86,8 @@ static bool is_newer(const struct insn *insn)
     return false;
 }
 
-/* Does Zydis know @bytes, and do we give them @like's opcode and the same immediate? Then
- * the length we found for @like follows from rules that Zydis shares.
+/* is_known - do both decoders decode @bytes, with the opcode of @like and an immediate of
+ * the same length? Then the length of @like follows from rules that Zydis has, too.
  */
 static bool is_known(const ZydisDecoder *decoder, const uint8_t *bytes, size_t len,
                      const struct insn *like)
@@ -100,7 +105,9 @@ static bool is_known(const ZydisDecoder *decoder, const uint8_t *bytes, size_t l
            ours.modrm_len == like->modrm_len;
 }
 
-/* @insn with other prefixes: @keep is 0 or the one of 66 f2 f3 that stays. */
+/* prefixes_replace - write @insn with other prefixes to @out.
+ * @keep: the one of 66, f2 and f3 that stays; 0: none   Return: the number of bytes.
+ */
 static size_t prefixes_replace(uint8_t *out, const struct insn *insn, uint8_t keep,
                                uint8_t rex)
 {
@@ -118,13 +125,16 @@ static size_t prefixes_replace(uint8_t *out, const struct insn *insn, uint8_t ke
     return len + insn->len - start;
 }
 
-/* A modrm byte like @insn's in shape of its rest: any reg, a register or [rax]. */
+/* modrm_replace - replace the modrm byte of @insn by @modrm, for a register or [rax] as
+ * operand.
+ * Return: the number of bytes.
+ */
 static size_t modrm_replace(uint8_t *bytes, const struct insn *insn, size_t modrm_off,
                             uint8_t modrm)
 {
     memset(bytes + modrm_off, 0, 32 - modrm_off);
     bytes[modrm_off] = modrm;
-    /* the immediate decides about a 3DNow! opcode */
+    /* the immediate is the opcode of a 3DNow! instruction */
     memcpy(bytes + modrm_off + 1, insn->bytes + insn->imm_off, insn->imm_len);
     return modrm_off + 1 + insn->imm_len;
 }
@@ -242,7 +252,9 @@ static bool text_starts(const char *text, const char *with)
     return strncmp(text, with, strlen(with)) == 0;
 }
 
-/* What objdump prints when it gives up on a prefix and starts again behind it. */
+/* is_prefix_alone - does objdump print a prefix as an instruction? It does so if it
+ * cannot decode the bytes with the prefix, and goes on behind it.
+ */
 static bool is_prefix_alone(const char *text)
 {
     static const char *const names[] = { "rex",  "data16", "addr32", "lock", "rep",

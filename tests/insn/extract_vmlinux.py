@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""extract_vmlinux.py - the ELF image inside a compressed Linux kernel.
+"""extract_vmlinux.py - write the ELF image that is inside a compressed Linux kernel.
 
     tests/insn/extract_vmlinux.py /boot/vmlinuz-VERSION OUTPUT
 
-The setup header of a bzImage says where the compressed payload lies (Linux/x86 boot
+The setup header of a bzImage says where the compressed payload is (Linux/x86 boot
 protocol 2.08, fields setup_sects, payload_offset and payload_length).
 """
 
@@ -20,7 +20,7 @@ SECTOR = 512
 
 
 def payload(image):
-    """The compressed bytes of a bzImage."""
+    """The compressed payload of the bzImage @image."""
     if image[HEADER_MAGIC : HEADER_MAGIC + 4] != b"HdrS":
         sys.exit("extract_vmlinux: this is no bzImage")
     setup = (image[SETUP_SECTS] or 4) + 1
@@ -30,13 +30,13 @@ def payload(image):
 
 
 def unpack(data):
-    """What the payload is compressed with shows in its first bytes."""
+    """The payload @data, decompressed. Its first bytes tell the kind of compression."""
     if data.startswith(b"\xfd7zXZ\0"):
         return lzma.LZMADecompressor().decompress(data)
     if data.startswith(b"\x1f\x8b"):
         return zlib.decompressobj(zlib.MAX_WBITS | 16).decompress(data)
     if data.startswith(b"\x28\xb5\x2f\xfd"):
-        # The last four bytes are the length, which zstd takes for garbage.
+        # The last four bytes are the length; zstd would refuse them.
         run = subprocess.run(["zstd", "-dcq"], input=data[:-4], stdout=subprocess.PIPE)
         return run.stdout
     sys.exit("extract_vmlinux: unknown compression " + data[:6].hex(" "))

@@ -1,7 +1,8 @@
-/* sweep.c - every opcode of every map, systematically.
+/* sweep.c - compares every opcode of every map.
  *
- * What random bytes reach by luck is enumerated: map, opcode, modrm, and the prefixes and
- * VEX or EVEX fields that choose between instructions. The bytes behind are fixed.
+ * Random bytes reach an instruction only by luck. So all combinations of these are tried:
+ * map, opcode, modrm, and the prefixes and VEX or EVEX fields that choose between
+ * instructions. The bytes behind them are fixed.
  */
 #include "tests/insn/sweep.h"
 
@@ -16,7 +17,7 @@ static const uint8_t tail[INSN_MAX_LEN] = { 0x9e, 0x25, 0x11, 0x82, 0x43,
                                             0x64, 0x75, 0x06, 0x17, 0x28,
                                             0x39, 0x4a, 0x5b, 0x6c, 0x7d };
 
-/* @head, then @opcode and each modrm byte. */
+/* modrms_sweep - compare @head, then @opcode, then each modrm byte. */
 static unsigned long modrms_sweep(uint8_t *edge, const uint8_t *head, size_t len,
                                   unsigned opcode)
 {
@@ -41,7 +42,7 @@ static unsigned long opcodes_sweep(uint8_t *edge, const uint8_t *head, size_t le
     return count;
 }
 
-/* Prefixes and REX before each of the four legacy maps. */
+/* legacy_sweep - compare the four legacy maps, each with prefixes and REX in front. */
 static unsigned long legacy_sweep(uint8_t *edge)
 {
     static const uint8_t prefixes[][3] = {
@@ -71,7 +72,9 @@ static unsigned long legacy_sweep(uint8_t *edge)
     return count;
 }
 
-/* Three-byte VEX, and XOP: map, pp, W, L; no third operand, and rcx. */
+/* vex_sweep - compare @map of three-byte VEX or XOP, with all values of pp, W and L,
+ * without a third operand and with one.
+ */
 static unsigned long vex_sweep(uint8_t *edge, uint8_t escape, unsigned map)
 {
     unsigned long count = 0;
@@ -86,7 +89,9 @@ static unsigned long vex_sweep(uint8_t *edge, uint8_t escape, unsigned map)
     return count;
 }
 
-/* EVEX: map, pp, W, length, broadcast; with a mask. */
+/* evex_sweep - compare @map of EVEX, with all values of pp, W, length and broadcast, and
+ * with a mask.
+ */
 static unsigned long evex_sweep(uint8_t *edge, unsigned map)
 {
     unsigned long count = 0;

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""test_decoder.py - probes/insn against Zydis and objdump.
+"""test_decoder.py - compare probes/insn with Zydis and objdump.
 
     tests/insn/test_decoder.py [--long]
 
-The kernel itself, one program and 200,000 windows of random bytes. --long: many programs
-and a distribution's kernel, every opcode with every modrm byte, 10 million windows.
-SEED=N in the environment gives back a printed seed.
+It compares the kernel itself, one program and 200,000 windows of random bytes. --long:
+also many programs and a distribution's kernel, every opcode with every modrm byte, and 10
+million windows. A run prints its seed; SEED=N repeats that run.
 """
 
 import glob
@@ -26,7 +26,8 @@ FILES_LONG = ["/usr/bin/git", "/usr/bin/gdb", f"{LIBRARIES}/libc.so.6",
 
 
 def vmlinux(directory):
-    """The newest distribution kernel, unpacked; none if there is none."""
+    """A list with the path of the newest distribution kernel, unpacked; empty if there is
+    none."""
     images = sorted(glob.glob("/boot/vmlinuz-*"))
     if not images:
         return []

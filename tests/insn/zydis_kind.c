@@ -1,13 +1,16 @@
-/* zydis_kind.c - the kind that follows from Zydis's mnemonic, form and category.
+/* zydis_kind.c - derives the kind of an instruction from the mnemonic, form and category
+ * that Zydis finds.
  *
- * Written from the other end than probes/insn, which starts from opcodes: what both have
- * wrong in the same way would have to be misread twice.
+ * probes/insn starts from opcodes, and this file from mnemonics. So the same mistake is
+ * not likely to be in both.
  */
 #include "tests/insn/zydis_kind.h"
 
 #define M(name) ZYDIS_MNEMONIC_##name
 
-/* Mnemonics whose kind is not OTHER; where the form decides, zydis_kind does. */
+/* Mnemonics with a kind that is not OTHER. If the kind depends on the form, zydis_kind()
+ * finds it.
+ */
 static const struct {
     ZydisMnemonic mnemonic;
     enum insn_kind kind;

@@ -1,4 +1,6 @@
-/* zydis_kind.h - what Zydis decoded, and the kind that follows from it. Host only. */
+/* zydis_kind.h - the result of Zydis for an instruction, and the kind that follows from
+ * it. Host only.
+ */
 #pragma once
 
 #include "probes/insn/insn.h"
@@ -10,5 +12,7 @@ struct theirs {
     ZydisDecodedOperand operands[ZYDIS_MAX_OPERAND_COUNT];
 };
 
-/* zydis_kind - INSN_OTHER for whatever has no kind of its own. */
+/* zydis_kind - return the kind of the instruction; INSN_OTHER if it has no kind of its
+ * own.
+ */
 enum insn_kind zydis_kind(const struct theirs *t);

@@ -1,4 +1,4 @@
-"""lint.py - what the checks share: the files of the tree, and facts with reasons."""
+"""lint.py - functions for all checks: find the files of the tree, report facts."""
 
 import os
 import subprocess
@@ -11,7 +11,7 @@ import tap  # noqa: E402
 
 
 def files(*endings, under=("",)):
-    """Paths of all files, committed or about to be, that end and begin like this."""
+    """Paths of all files that git does not ignore, with these endings and beginnings."""
     command = ["git", "ls-files", "--cached", "--others", "--exclude-standard"]
     listed = subprocess.run(command, capture_output=True, text=True, check=True)
     paths = sorted(set(listed.stdout.split("\n")))
@@ -32,7 +32,7 @@ def make_variable(name, *settings):
 
 
 def report(fact, problems):
-    """The fact holds unless there are problems, which are told first."""
+    """Print the @problems, then report @fact: it holds if there are no problems."""
     for problem in problems:
         tap.note(problem)
     tap.check(not problems, fact)

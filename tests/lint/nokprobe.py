@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""nokprobe - the blacklist proves itself.
+"""nokprobe - prove that the blacklist is closed and minimal.
 
-Walks the call graph of the linked image from the roots of nokprobe.tsv and compares what
-it reaches with what is marked: a function that is reached and not marked could hit itself
-for ever; a function that is marked and not reached could carry probes. Prints the path for
-each. A range with a reason of its own has to consist of instructions of one function that is
-not marked.
+The tool walks the call graph of the linked image from the roots of nokprobe.tsv, and
+compares the functions that it reaches with the marked functions. A probe on a function
+that is reached and not marked could hit itself without end. A function that is marked and
+not reached could carry probes. The tool prints the path to each. A range with a reason of
+its own must consist of whole instructions of one function, and that function must not be
+marked.
 """
 
 import bisect
@@ -43,7 +44,7 @@ class Image:
         self.calls = self._calls(path)
 
     def at(self, addr):
-        """The name of the function around @addr, None outside of all."""
+        """The name of the function that contains @addr; None: no function does."""
         i = bisect.bisect_right(self.starts, addr) - 1
         if i < 0 or addr >= self.starts[i] + self.functions[i].size:
             return None
@@ -86,7 +87,7 @@ def read_table(path):
 
 
 def walk(calls, roots, gates):
-    """function -> how it is reached"""
+    """{function: the path of calls to it from a root}"""
     paths = {root: [root] for root in roots}
     queue = collections.deque(roots)
     while queue:
@@ -136,7 +137,8 @@ def range_complaints(image):
 
 
 def share(image):
-    """The marked functions' and ranges' part of all function bytes, in per cent."""
+    """The bytes of marked functions and ranges, in per cent of the bytes of all
+    functions."""
     marked = sum(f.size for f in image.functions if f.name in image.marked)
     marked += sum(end - start for start, end, _ in image.ranges)
     return 100 * marked / sum(f.size for f in image.functions)

@@ -1,8 +1,9 @@
 """words.py - finds subjects that hide their noun, in comments and in documents.
 
-Each sentence names its subject (the CPU, the thread, the site, the jump). "Who", "whoever",
-"nobody", "one that" and "what has" stand where a noun exists, and the reader has to guess it.
-"Who" is fine behind a noun for a person: "a reader who has not seen the code".
+Each sentence names its subject (the CPU, the thread, the site, the jump). "Who",
+"whoever", "nobody", "one that" and "what has" stand where a noun exists, and the reader
+has to guess it. "Who" is fine behind a noun for a person: "a reader who has not seen the
+code".
 """
 
 import ast
@@ -29,7 +30,8 @@ CODE = re.compile(r'`[^`\n]*`|"\w+(?: \w+)?"')  # and words that are quoted
 
 
 def spans(token, opening, text):
-    """(offset, text) of each comment, where strings are tokens as well."""
+    """(offset, text) of each comment. Strings are tokens, too, so that a comment sign
+    inside a string does not count."""
     return [(m.start(), m[0]) for m in token.finditer(text) if m[0].startswith(opening)]
 
 
@@ -40,7 +42,7 @@ def without_comments(path, text):
 
 
 def python_spans(text):
-    """Comments, and the strings that open a module, a class or a function."""
+    """(offset, text) of each comment and of each docstring."""
     starts = [0]
     for line in text.split("\n"):
         starts.append(starts[-1] + len(line) + 1)
@@ -57,7 +59,7 @@ def python_spans(text):
 
 
 def document_spans(text):
-    """All but blocks that show code or output."""
+    """The text of a document without the blocks that show code or output."""
     fenced = re.sub(r"^```.*?^```", lambda m: re.sub(r"[^\n]", "", m[0]), text,
                     flags=re.M | re.S)
     lines = ["" if line.startswith("    ") else line for line in fenced.split("\n")]
@@ -69,7 +71,8 @@ def is_program(text, name):
 
 
 def comments(path, text):
-    """(line, text) of each comment, without its signs; None if @path has no known ones."""
+    """(line, text) of each comment, without comment signs; None: the language of the file
+    is not known."""
     if path.endswith(".md"):
         lines = document_spans(text)[0][1].split("\n")
         return [(1, "\n".join(CODE.sub("`code`", line) for line in lines))]
@@ -92,7 +95,7 @@ def bare(comment):
 
 
 def joined(found):
-    """Comments of one line each, on lines that follow each other, are one text."""
+    """Join comments on lines that follow each other to one text."""
     texts = []
     for line, text in found:
         if texts and texts[-1][0] + texts[-1][1].count("\n") + 1 == line:
@@ -115,7 +118,7 @@ def refused(text):
 
 
 def complaints(path, text):
-    """One line for each: the place, and the words."""
+    """One line for each refused subject: the place, and the words."""
     for line, comment in comments(path, text) or ():
         for at, words in refused(comment):
             number = line + comment.count("\n", 0, at)

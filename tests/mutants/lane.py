@@ -1,7 +1,7 @@
 """lane.py - a copy of the tree in which mutants are built and tested.
 
-Only what differs is copied into it, and only what a test needs is built, so make has little
-to do behind each change.
+Only changed files are copied into it, and only the programs that a test needs are built,
+so make has little to do after each change.
 """
 
 import os
@@ -15,26 +15,26 @@ import time
 
 from source import Problem, listed
 
-LIMIT_MIN = 60  # seconds; and ten times what the test takes without a mutant
+LIMIT_MIN = 60  # seconds; the limit is ten times the usual time, but not less
 LIMIT_FACTOR = 10
 LIMIT_FIRST = 600
-# Beyond the limit. The kernel's runner keeps it by itself, and says where the CPUs are;
-# scripts have limits of their own, for each guest.
+# Seconds beyond the limit until a test is killed. The kernel's runner itself keeps the
+# limit, and prints where the CPUs are; scripts have limits of their own for each guest.
 GRACE = {"unit": 0, "hosted": 0, "kernel": 60}
 GRACE_OF_SCRIPTS = 60
-# What an edit leaves unused is no reason not to compile. It is for the makes of ./sonde, too.
+# No warnings, since a mutant may leave a variable unused. ./sonde passes it to its make.
 MAKEFLAGS = "s -- WARNINGS=-w"
 FROM_OUTSIDE = ("B", "MAKEOVERRIDES", "MFLAGS", "EXTRA_OBJS", "CC", "VERBOSE", "LONG")
 
 NOT_OK = re.compile(r"^not ok \d+ (?:- )?(.*)$", re.M)
 PLAN = re.compile(r"^1\.\.\d+", re.M)
 
-# Guests that execute on several CPUs at the same time: one at a time.
+# Held while a guest runs on several CPUs: there is one such guest at a time.
 several_cpus = threading.Lock()
 
 
 class Watch:
-    """Stops a process, and all that it has started, at its limit."""
+    """Kills a process, and all processes that it has started, at its limit."""
 
     def __init__(self, process, limit):
         self.process = process
@@ -53,7 +53,7 @@ class Watch:
             pass
 
     def end(self):
-        """Its status; None: it has not ended by itself in time."""
+        """Wait for the process. Return its status; None: it was killed at the limit."""
         status = self.process.wait()
         self.timer.cancel()
         return None if self.is_late else status
@@ -68,7 +68,8 @@ class Lane:
         return os.path.join(self.folder, *names)
 
     def update(self):
-        """Make the lane what the tree is; what is the same stays as old as it is."""
+        """Copy the tree into the lane. Unchanged files keep their times, so that make
+        does not build them again."""
         os.makedirs(self.folder, exist_ok=True)
         if not os.path.isdir(self.path(".git")):
             subprocess.run(["git", "init", "-q"], cwd=self.folder, check=True)
@@ -84,7 +85,7 @@ class Lane:
             file.write(text)
 
     def build(self, targets, jobs=1):
-        """None, or what make said."""
+        """Build @targets. Return None, or the output of make if it has failed."""
         if not targets:
             return None
         command = ["make", f"-j{jobs}", "-C", self.folder, *sorted(targets)]
@@ -93,8 +94,8 @@ class Lane:
         return run.stdout if run.returncode else None
 
     def run(self, tests, limit):
-        """Run @tests, of the kernel in one boot. Returns an outcome for each, what was
-        printed, and the seconds it took."""
+        """Run @tests; tests of the kernel run in one boot. Return an outcome for each,
+        the output, and the seconds that they took."""
         begun = time.monotonic()
         if tests[0].tier == "kernel" and (tests[0].cpus > 1 or tests[0].stepped):
             several_cpus.acquire()
@@ -118,7 +119,7 @@ class Lane:
         for line in process.stdout:
             lines.append(line)
             if tests[0].tier not in GRACE and NOT_OK.match(line):
-                watch.stop()  # what else it finds out takes time, and adds nothing
+                watch.stop()  # further facts would not change the outcome
         return "".join(lines), watch.end()
 
     def command(self, tests):
@@ -152,7 +153,7 @@ def copy_if_changed(source, target):
 
 
 def environment(limit=None):
-    """What tests see: a seed that is always the same, the flags of the lanes."""
+    """The environment of tests: with the same seed each time, and the flags of lanes."""
     words = {key: value for key, value in os.environ.items() if key not in FROM_OUTSIDE}
     words.setdefault("SEED", "1")
     if limit:
@@ -162,7 +163,7 @@ def environment(limit=None):
 
 
 def target_of(test):
-    """What make has to build for a test."""
+    """The targets of make that a test needs."""
     if test.tier == "unit":
         return ["build/unit/test_" + test.stem]
     if test.tier == "hosted":
@@ -183,7 +184,7 @@ def target_of(test):
 
 
 def group(tests):
-    """Those that run in one boot together, the others alone."""
+    """Groups of @tests: tests that can share a boot are together, other tests alone."""
     boots = {}
     for test in tests:
         key = (test.cpus, test.stepped) if test.tier == "kernel" else test
@@ -196,7 +197,7 @@ def limit_of(seconds):
 
 
 def outcome(test, output, ended):
-    """passes, fails, panics (or crashes), hangs, or "does not run"."""
+    """The outcome: passes, fails, panics (also for a crash), hangs, or "does not run"."""
     if test.tier == "kernel":
         return outcome_in_guest(test, output, ended)
     failed = NOT_OK.findall(output)
@@ -216,7 +217,7 @@ def outcome(test, output, ended):
 
 
 def outcome_in_guest(test, output, ended):
-    """By what is said of this very test, whatever others do in the same boot."""
+    """The outcome by the lines about this test; other tests of the boot do not matter."""
     name = re.escape(".".join(filter(None, (test.stem, test.name))))
     own = name if test.name else name + r"\.\w+"
     if re.search(rf"^not ok \d+ - \d+ CPUs?, {own}(?::|$)", output, re.M):
@@ -230,12 +231,12 @@ def outcome_in_guest(test, output, ended):
 
 
 def lanes(root, folder, count):
-    """@count lanes. The later ones begin as copies of the first, with all that is built."""
+    """@count lanes. clone() later makes copies of the first one, with its built files."""
     return [Lane(root, os.path.join(folder, f"lane{number + 1}")) for number in range(count)]
 
 
 def clone(first, other):
-    """Give a new lane what the first one has built."""
+    """Make a new lane a copy of the first, with its built files. Update an old lane."""
     if not os.path.isdir(other.folder):
         subprocess.run(["cp", "-a", first.folder, other.folder], check=True)
         return

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""run.py - undoes what the code does, one thing at a time, and sees that tests notice.
+"""run.py - undo what the code does, one thing at a time, and check that tests notice it.
 
     tests/mutants/run.py [--list] [--lanes N] [--folder DIR] [NAME...]
 
-A NAME is a mutant, or a table: all rows of tests/mutants/NAME.toml. Prints TAP, a fact for
-each mutant: it is killed by its tests, each of which passes on the tree as it is. README.md
-tells what a row is.
+A NAME is a mutant, or a table: then it means all rows of tests/mutants/NAME.toml. The
+output is TAP, with a fact for each mutant: its tests kill it, and each of these tests
+passes on the unchanged tree. README.md describes a row.
 """
 
 import argparse
@@ -24,12 +24,12 @@ import lane as lanes  # noqa: E402
 import table  # noqa: E402
 from source import Problem, Tree  # noqa: E402
 
-SHOWN = 30  # lines of what was printed
-FACTS_SHOWN = 5  # that do not hold with a mutant
+SHOWN = 30  # lines of output that are shown
+FACTS_SHOWN = 5  # failed facts that are shown of a killed mutant
 
 
 class Report:
-    """TAP, from several threads."""
+    """Prints TAP for several threads."""
 
     def __init__(self):
         self.lock = threading.Lock()
@@ -57,7 +57,7 @@ class Run:
         self.report = report
         self.folder = folder
         self.lanes = lanes.lanes(root, folder, count)
-        self.seconds = {}  # group of tests: what it takes, if all of it passes
+        self.seconds = {}  # by group of tests: its time without a mutant, if all pass
 
     def prepare(self):
         """Build all that the tests need, once, and give each lane a copy."""
@@ -70,7 +70,7 @@ class Run:
             lanes.clone(first, other)
 
     def share(self, jobs, function):
-        """function(lane, job) for all jobs, in all lanes."""
+        """Call function(lane, job) for all jobs; each lane runs one job at a time."""
         waiting = queue.SimpleQueue()
         for job in jobs:
             waiting.put(job)
@@ -91,7 +91,7 @@ class Run:
             thread.join()
 
     def run_unchanged(self):
-        """Every group of tests, as it will be run, on the tree as it is."""
+        """Run every group of tests on the unchanged tree."""
         groups = {group: None for mutant in self.mutants
                   for group in lanes.group(mutant.tests)}
         self.share(groups, self.see_it_pass)
@@ -108,7 +108,7 @@ class Run:
         self.report.note("\n# ".join(output.splitlines()[-SHOWN:]))
 
     def try_mutants(self):
-        # Of one file in a row: what is compiled for the next one undoes the last one, too.
+        # Sorted by file: the build for a mutant then also undoes the previous mutant.
         jobs = [(self.tree.find(m.function, m.old, m.file), m) for m in self.mutants]
         self.share(sorted(jobs, key=lambda job: job[0]), self.try_one)
 
@@ -131,7 +131,7 @@ class Run:
         self.report.fact(holds, f"{mutant.label}: {what} ({took:.0f} s)", *notes)
 
     def verdict(self, lane, mutant):
-        """(is it killed, in words, notes...)"""
+        """(whether the mutant is killed, the verdict in words, notes...)"""
         tests, notes, seen, said_no = mutant.tests, [], {}, []
         said = lane.build({t for test in tests for t in lanes.target_of(test)})
         if said is not None:
@@ -158,7 +158,7 @@ def is_kill(mutant, outcome):
 
 
 def lock(folder):
-    """No other run changes the lanes. Return: what holds them as long as it is open."""
+    """Lock the lanes. Return a file: while it is open, no other run changes the lanes."""
     os.makedirs(folder, exist_ok=True)
     file = open(os.path.join(folder, ".lock"), "w", encoding="ascii")
     try:

@@ -1,6 +1,6 @@
-"""source.py - finds a function by its name, and text in it, wherever it is.
+"""source.py - finds a function by its name, in any source file, and a text in it.
 
-What a row of a table calls a function is one of
+In a row of a table, a function is one of these:
     C       a function, a #define, a variable with an initialiser
     NASM    proc NAME ... endproc, %macro NAME ... %endmacro
     Promela a proctype, an inline, init
@@ -13,7 +13,7 @@ import os
 import re
 import subprocess
 
-# How a definition begins, and what ends it; @ is the name.
+# Patterns for the start and the end of a definition; @ stands for the name.
 FORMS = {
     "c": (
         (r"^[a-zA-Z_][^;={}#]*?\b@\([^;{}]*?\)[^;{}]*?\n\{", r"^\}"),
@@ -35,7 +35,7 @@ LAUNCHER = "sonde"  # Python, by its first line
 
 
 class Problem(Exception):
-    """A row says something that is not so."""
+    """A row of a table is wrong, or the run is impossible."""
 
 
 def read(path):
@@ -55,13 +55,13 @@ class Tree:
 
     @functools.cache
     def definitions(self, name):
-        """(path, start, end) of everything that is called @name."""
+        """(path, start, end) of each definition with the name @name."""
         return [(path, start, end) for path, text in self.files.items() if name in text
                 for start, end in spans(path, text, name)]
 
     def find(self, function, old, path=None):
-        """(path, start, end) of the text @old, which is in @function once, and in no other
-        function of that name. @path: look into this file only."""
+        """(path, start, end) of the text @old in @function. It must be there exactly
+        once, in all functions of that name together. @path: search this file only."""
         found = [place for place in self.definitions(function) if path in (None, place[0])]
         if not found:
             raise Problem(f"there is no {function}" + (f" in {path}" if path else ""))
@@ -80,7 +80,7 @@ class Tree:
 
 
 def listed(root):
-    """Paths of all files of the tree, committed or about to be."""
+    """Paths of all files of the tree: all files that git has, or does not ignore."""
     command = ["git", "ls-files", "--cached", "--others", "--exclude-standard"]
     run = subprocess.run(command, cwd=root, capture_output=True, text=True, check=True)
     return sorted(path for path in set(run.stdout.split("\n"))
@@ -88,7 +88,7 @@ def listed(root):
 
 
 def language_of(path):
-    """None: a file in which nothing is looked for."""
+    """The language of a file; None: the file is not searched."""
     return "py" if path == LAUNCHER else LANGUAGES.get(os.path.splitext(path)[1])
 
 
@@ -117,7 +117,7 @@ def python_functions(text):
 
 
 def pattern(old):
-    """Finds @old whatever its blanks and ends of lines are, and not within a longer word."""
+    """A pattern for @old with any blanks and ends of lines, not inside a longer word."""
     words = r"\s+".join(re.escape(word) for word in old.split())
     before = r"(?<!\w)" if re.match(r"\s*\w", old) else ""
     behind = r"(?!\w)" if re.search(r"\w\s*$", old) else ""

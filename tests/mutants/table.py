@@ -1,6 +1,6 @@
-"""table.py - reads tests/mutants/*.toml, and says what is wrong with a row.
+"""table.py - reads tests/mutants/*.toml, and finds what is wrong with a row.
 
-README.md tells what a row is.
+README.md describes a row.
 """
 
 import ast
@@ -15,12 +15,12 @@ from source import Problem, read, shortened
 
 HOW = ("fails", "panics", "hangs")
 TEST = re.compile(r"(\w+)/(\w+?)(?:-(gcc|clang|asan|tsan))?(?:\.(\w+))?(?:@(\d+|stepped))?")
-CPUS = 2  # of a guest, if a test does not say
+CPUS = 2  # of a guest, if a test names no number
 
 
 @dataclasses.dataclass(frozen=True)
 class Test:
-    """What a row calls TIER/STEM[-VARIANT][.NAME][@CPUS]."""
+    """A test that a row names as TIER/STEM[-VARIANT][.NAME][@CPUS]."""
 
     label: str
     tier: str
@@ -32,7 +32,7 @@ class Test:
 
     @property
     def source(self):
-        """The file in which it stands."""
+        """The file that contains the test."""
         if self.tier == "kernel" and self.stem == "conformance":
             return "tests/conformance/"
         if self.tier == "lint":
@@ -92,7 +92,7 @@ def mutant_of(topic, row):
 
 
 def load(folder):
-    """All rows of all tables, and the problems of those that are none."""
+    """(mutants, problems) of all tables. A row with a problem is no mutant."""
     mutants, problems = [], []
     for path in sorted(glob.glob(os.path.join(folder, "*.toml"))):
         topic = os.path.basename(path).removesuffix(".toml")
@@ -113,7 +113,7 @@ def load(folder):
 
 
 def problems_of(mutant, tree):
-    """What is wrong with a row, as far as can be seen without building anything."""
+    """The problems of a row that can be found without building anything."""
     try:
         tree.find(mutant.function, mutant.old, mutant.file)
     except Problem as error:
@@ -137,7 +137,7 @@ def is_there(test, root):
 
 @functools.cache
 def functions_of(path):
-    """Of a test in Python. As scratch.py calls those of classes."""
+    """Names of the functions of a test in Python, without "test_", as in scratch.py."""
     return {node.name.removeprefix("test_") for node in ast.walk(ast.parse(read(path)))
             if isinstance(node, ast.FunctionDef)}
 
@@ -148,7 +148,7 @@ def words_of(path):
 
 
 def choose(mutants, names):
-    """Those that are called so: TOPIC, NAME or TOPIC/NAME."""
+    """Mutants with one of @names: TOPIC, NAME or TOPIC/NAME. No names: all mutants."""
     for name in names:
         if not any(name in (m.topic, m.name, m.label) for m in mutants):
             raise Problem(f"no mutant is called {shortened(name)}")

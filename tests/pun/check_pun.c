@@ -1,13 +1,14 @@
-/* check_pun.c - the planner against real programs: a jump at each instruction.
+/* check_pun.c - plans a jump at each instruction of real programs, and checks the plans.
  *
  *     check_pun [-q] FILE...
  *
- * For every instruction of the FILEs that may carry a probe: alone, with the text around as
- * it was built, and all of them at once. Each plan is looked at, not believed: the bytes are
- * written, decoded again, and every instruction of the program must be what it was, or a
- * jump to its own pad. -q: single probes only at every 64th instruction.
+ * It plans a jump at each instruction of the FILEs that may carry a probe: first at one
+ * instruction alone, with the original text around it, and then at all of them at once.
+ * It writes the bytes of each plan and decodes them. Every instruction of the program
+ * must be as before, or a jump to its own pad. -q: single plans only for every 64th
+ * instruction.
  *
- * TAP, and as comments the tables of docs/optimize.md.
+ * The output is TAP, with the tables of docs/optimize.md as comments.
  */
 #include "tests/pun/churn.h"
 #include "tests/pun/image.h"
@@ -21,12 +22,12 @@
 #include <unistd.h>
 
 #define EVICTED_MAX 8
-#define CHURN_MAX 250000 /* instructions; each one of a larger text takes too long */
-#define LENGTHS 6        /* 1, 2, 3, 4, 5 and more; 0 not used */
+#define CHURN_MAX 250000 /* instructions; for a larger text churn_run() takes too long */
+#define LENGTHS 6        /* 1, 2, 3, 4, 5 and more; 0 is not used */
 
 struct tally {
     size_t asked, failed, evicted;
-    size_t explained; /* of those that failed: in a row that can have no more jumps */
+    size_t explained; /* of those that failed: they are in a row where one must fail */
     size_t by[LENGTHS][PUN_RUNGS];
     size_t problems;
     double seconds;
@@ -67,9 +68,9 @@ static void count(struct tally *t, const struct pun *p)
     t->by[length_class(p->len)][p->rung]++;
 }
 
-/* ---- is a plan what it says? ---- */
+/* ---- checks of a plan ---- */
 
-/* The bytes that are in the text now are a jump to where the plan says. */
+/* jump_check - check that the text now has a jump that leads where the plan @p says. */
 static void jump_check(struct tally *t, const struct world *w, const struct pun *p)
 {
     const uint8_t *at = w->text + (p->addr - w->image->base);
@@ -96,7 +97,7 @@ static void pad_check(struct tally *t, const struct world *w, const struct pun *
         problem(t, p, "its pad is out of range");
 }
 
-/* It writes only itself and padding. */
+/* writes_check - check that the jump overwrites only its own instruction and padding. */
 static void writes_check(struct tally *t, const struct world *w, const struct pun *p)
 {
     for (size_t i = p->len; i < p->jump_len; i++) {
@@ -117,7 +118,7 @@ static void plan_check(struct tally *t, const struct world *w, const struct pun 
         pad_check(t, w, p);
 }
 
-/* Bytes of the text that differ from the original only where @owned says so. */
+/* text_differs - do these bytes of the text differ from the original? */
 static bool text_differs(const struct world *w, size_t off, size_t len)
 {
     return memcmp(w->text + off, w->image->bytes + off, len) != 0;
@@ -258,7 +259,7 @@ static void pads_try(struct tally *t, const struct world *w, const struct pun *p
     t->problems += r.problems;
 }
 
-/* Instructions without a probe are what they were. */
+/* others_check - check that the instructions without a probe have not changed. */
 static void others_check(struct tally *t, const struct world *w)
 {
     const struct image *image = w->image;
@@ -279,9 +280,10 @@ static bool is_one_byte(const struct image *image, size_t off)
     return off < image->len && image->flags[off] & IMAGE_PROBED && image->lens[off] == 1;
 }
 
-/* is_in_full_row - does the instruction at @off belong to a row of which one has to stay an
- * int3? The first two of six instructions of one byte have the same displacement, made of
- * four opcodes of jumps; so have those of five, with a jump behind that needs no prefix.
+/* is_in_full_row - is the instruction at @off in a row where one instruction has to stay
+ * an int3? If six instructions of one byte are jumps, the first two have the same
+ * displacement, made of four opcodes of jumps. So have the first two of five, if a jump
+ * of five bytes is behind them.
  */
 static bool is_in_full_row(const struct image *image, size_t off)
 {
@@ -334,7 +336,9 @@ static void all_plan(struct tally *t, const struct image *image)
 
 /* ---- tables ---- */
 
-/* A line for each length: how many instructions, and in percent of these, by which rung. */
+/* tally_print - print a line for each length: the number of instructions, and for each
+ * rung the percentage of them that it serves.
+ */
 static void tally_print(const struct tally *t, const char *title)
 {
     static const char *const lengths[LENGTHS] = { "", "1", "2", "3", "4", ">=5" };
@@ -376,7 +380,8 @@ static void churn_check(const struct image *image, size_t step, size_t at_once)
            r.evicted, (double)r.members / (double)r.changes, r.most, r.lost);
     test_report(r.problems == 0, "in and out in random order, nothing is left behind",
                 image);
-    /* A probe that comes alone, late, finds more places taken than in a plan for all. */
+    /* If probes come one after the other, the later ones find more places taken than in a
+     * plan for all at once. */
     test_report((r.armed - r.jumps) * 5000 <= r.armed, "99.98 % are jumps meanwhile",
                 image);
 }

@@ -1,8 +1,8 @@
-/* churn.c - probes that come and go in random order, each change planned for itself.
+/* churn.c - sets and removes probes in random order, and plans each change by itself.
  *
- * A model of what must be in a batch: the probes that come or go, every jump that pins
- * bytes of a member, and whatever has a probe a few bytes behind, which gives the search
- * room. After each batch, the jumps near it are decoded from the bytes that are there.
+ * These are the members of a batch: the probes that are set or removed, every jump that
+ * pins bytes of a member, and the probes a few bytes behind, so that the search has more
+ * freedom. After each batch, the jumps near it are decoded from the text.
  */
 #include "tests/pun/churn.h"
 
@@ -12,8 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define AHEAD PUN_NEAR /* probes so many bytes behind are members too */
-#define MEMBERS 4096   /* of one batch */
+#define AHEAD PUN_NEAR /* probes fewer than AHEAD bytes behind are members, too */
+#define MEMBERS 4096   /* of one batch, at most */
 #define EVICTED 64
 #define PAGES ((size_t)1 << 20)
 #define REACH_START UINT64_C(0xffffffff00000000)
@@ -25,9 +25,9 @@ struct pad {
 
 struct churn {
     struct world w;
-    struct pun *plans;  /* by offset; len 0: none */
-    uint8_t *is_going;  /* by offset: about to be taken out */
-    uint8_t *is_member; /* by offset: of the batch that is being made */
+    struct pun *plans;  /* by offset; len 0: no plan */
+    uint8_t *is_going;  /* by offset: this probe, or evicted jump, is being removed */
+    uint8_t *is_member; /* by offset: a member of the batch that is being made */
     struct pad **pads;  /* by page */
     struct pun members[MEMBERS], evicted[EVICTED];
     struct pun_batch batch;
@@ -44,7 +44,7 @@ static uint64_t random_next(struct churn *c)
     return x ^ (x >> 31);
 }
 
-/* ---- pads that are held ---- */
+/* ---- pads in use ---- */
 
 static struct pad **page_of(struct churn *c, uintptr_t addr)
 {
@@ -93,14 +93,16 @@ static void pad_drop(struct churn *c, uintptr_t addr)
     free(p);
 }
 
-/* ---- what the planner asks ---- */
+/* ---- functions that the planner calls ---- */
 
 static size_t off_of(const struct churn *c, uintptr_t addr)
 {
     return addr - c->w.image->base;
 }
 
-/* Bytes as they will be: of no member, so without the jumps of members and of the going. */
+/* byte_at - return the byte at @addr as it is in the text. The planner asks for no byte
+ * of a member, and the jumps that are removed are not in the text any more.
+ */
 static bool byte_at(void *arg, uintptr_t addr, uint8_t *byte)
 {
     const struct churn *c = arg;
@@ -117,7 +119,7 @@ static bool is_jump(const struct churn *c, size_t off)
     return c->plans[off].len && c->plans[off].rung != PUN_NONE;
 }
 
-/* Does a jump that is no member depend on one of these bytes? */
+/* is_pinned - does a jump that is no member read one of these bytes? */
 static bool is_pinned(const struct churn *c, size_t off, size_t len)
 {
     for (size_t at = off > INSN_MAX_LEN ? off - INSN_MAX_LEN : 0; at < off + len; at++) {
@@ -150,14 +152,16 @@ static bool neighbour(void *arg, uintptr_t addr, struct pun *out)
     return true;
 }
 
-/* ---- what is in the batch ---- */
+/* ---- the members of a batch ---- */
 
 static void member_mark(struct churn *c, size_t off)
 {
     c->is_member[off] = 1;
 }
 
-/* Each jump that reads a byte of [off, ...), and those that read theirs, and so on. */
+/* pinning_mark - make these jumps members: each jump that reads the byte at @off, the
+ * jumps that read its first byte, and so on.
+ */
 static void pinning_mark(struct churn *c, size_t off)
 {
     for (size_t back = 1; back < INSN_MAX_LEN && back <= off; back++) {
@@ -179,7 +183,9 @@ static void near_mark(struct churn *c, size_t off)
     }
 }
 
-/* In ascending order, from a little before @first to a little behind @last. */
+/* batch_gather - collect the members, by ascending address, from a little in front of
+ * @first to a little behind @last.
+ */
 static void batch_gather(struct churn *c, size_t first, size_t last)
 {
     size_t off = first > 4096 ? first - 4096 : 0;
@@ -196,9 +202,11 @@ static void batch_gather(struct churn *c, size_t first, size_t last)
     }
 }
 
-/* ---- the text while a batch is planned, and after ---- */
+/* ---- the text while a batch is planned, and after that ---- */
 
-/* What members have written is not there for the planner; it asks for none of it. */
+/* padding_restore - put back the padding that the jump of the member @p has overwritten,
+ * so that the planner finds the original bytes.
+ */
 static void padding_restore(struct churn *c, const struct pun *p)
 {
     size_t off = off_of(c, p->addr);
@@ -229,7 +237,7 @@ static void near_check(struct churn *c, size_t first, size_t last)
     }
 }
 
-/* The plan of before, and its pad, make room for the new one. */
+/* plan_accept - replace the previous plan, and its pad, by the plan @p. */
 static void plan_accept(struct churn *c, struct pun *p)
 {
     size_t off = off_of(c, p->addr);
@@ -291,7 +299,7 @@ static void marks_clear(struct churn *c, size_t first, size_t last)
     memset(c->is_member + off, 0, last + AHEAD + 1 - off);
 }
 
-/* ---- coming and going ---- */
+/* ---- probes are set and removed ---- */
 
 static void arm(struct churn *c, const size_t *offs, size_t count)
 {
@@ -324,7 +332,9 @@ static void go(struct churn *c, size_t off)
     c->is_going[off] = 0;
 }
 
-/* Jumps on instructions without a probe, that no other jump needs any more. */
+/* evicted_find - let these jumps be removed, too: jumps near @off at instructions without
+ * a probe that no other jump needs any more.
+ */
 static void evicted_find(struct churn *c, size_t off)
 {
     for (size_t at = off; at < off + AHEAD && at < c->w.image->len; at++) {
@@ -375,7 +385,7 @@ static size_t *order_new(struct churn *c, size_t step, size_t *count)
     return offs;
 }
 
-/* Groups of @at_once neighbours, or single ones, in another order. */
+/* shuffle - put groups of @at_once neighbours into a random order. */
 static void shuffle(struct churn *c, size_t *offs, size_t count, size_t at_once)
 {
     for (size_t i = count / at_once; i > 1; i--) {
@@ -404,7 +414,9 @@ static void jumps_count(struct churn *c)
     }
 }
 
-/* What is left when everybody has gone: evicted ones that are not near anybody any more. */
+/* rest_go - remove the jumps that are left when all probes are removed: those at evicted
+ * instructions that were near no removed probe.
+ */
 static void rest_go(struct churn *c)
 {
     for (size_t off = 0; off < c->w.image->len; off++)

@@ -1,4 +1,4 @@
-/* image.c - the text of an ELF file, cut into instructions. */
+/* image.c - reads the text of an ELF file, and divides it into instructions. */
 #include "tests/pun/image.h"
 
 #include "probes/insn/insn.h"
@@ -13,9 +13,9 @@
 #include <unistd.h>
 
 #define LINKED_AT UINT64_C(0xffffffff80200000)
-#define FILLED_BEHIND 64 /* bytes behind the text that can be asked for */
+#define FILLED_BEHIND 64 /* readable bytes behind the text */
 
-/* The file while it is read. */
+/* The file, while it is being read. */
 struct elf {
     struct image *image;
     const uint8_t *bytes;
@@ -67,7 +67,7 @@ static bool insn_note(struct image *image, size_t off, size_t end, size_t *next)
     return true;
 }
 
-/* @addr: as the file has it */
+/* function_note - note the instructions of a function. @addr: its address in the file */
 static void function_note(struct elf *e, uint64_t addr, uint64_t len)
 {
     struct image *image = e->image;
@@ -110,8 +110,9 @@ static uint32_t u32_at(const uint8_t *p)
     return n;
 }
 
-/* Of each entry: its length, and 0 for a CIE. Addresses are 32 bits from where they stand,
- * as compilers for this processor write them.
+/* fdes_note - note the functions of all FDEs. An entry begins with its length, and then a
+ * word that is 0 for a CIE. Addresses are 32 bits, relative to their own place, as
+ * compilers for this processor write them.
  */
 static size_t fdes_note(struct elf *e)
 {
@@ -135,9 +136,9 @@ static size_t fdes_note(struct elf *e)
     return functions;
 }
 
-/* ---- neither ---- */
+/* ---- no symbols and no .eh_frame ---- */
 
-/* What compilers and linkers put between functions. */
+/* padding_len - return how many bytes of padding, as between functions, begin at @p. */
 static size_t padding_len(const uint8_t *p, size_t len)
 {
     size_t i = 0;
@@ -164,7 +165,7 @@ static void sweep(struct elf *e)
     }
 }
 
-/* ---- what our kernel never probes ---- */
+/* ---- instructions that our kernel never probes ---- */
 
 static void range_spare(struct elf *e, uint64_t start, uint64_t end)
 {
@@ -190,7 +191,9 @@ static const Elf64_Sym *symbol_find(const struct elf *e, const char *name, uint6
     return NULL;
 }
 
-/* The content of [start, end) of the image in memory. */
+/* content - return the bytes of the file that are at @addr in memory; NULL: there are
+ * none.
+ */
 static const uint8_t *content(const struct elf *e, uint64_t addr)
 {
     for (unsigned i = 0; i < e->header->e_shnum; i++) {

@@ -1,5 +1,5 @@
-/* pads.c - the landing pads of all plans, laid out; with just enough of a platform for them:
- * pages are numbers, frames are the host's memory.
+/* pads.c - makes the landing pads of all plans. It implements as much of platform.h as
+ * they need: the address of a page is only a number, and a frame is memory of the host.
  */
 #include "tests/pun/pads.h"
 
@@ -20,7 +20,7 @@
 #define PADS_END UINT64_C(0xfffffffffe000000)
 
 static const struct pun_env *the_env;
-static uint32_t shown[PAGES]; /* by page: frame + 1 */
+static uint32_t shown[PAGES]; /* by page: frame + 1, or 0 */
 static uint8_t *frames[FRAMES_MAX];
 static size_t heap;
 
@@ -155,8 +155,8 @@ static size_t tables_count(void)
     return count;
 }
 
-/* pad_target() knows one range of pads, which never changes in a kernel; here each image has
- * its own.
+/* leads_to - does the pad lead to @target? In place of pad_target(), which assumes that
+ * the range of pads never changes. Here each image has its own range.
  */
 static bool leads_to(uintptr_t pad, uintptr_t target)
 {

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""test_plans.py - a plan for a jump at every instruction of real programs.
+"""test_plans.py - plan a jump at every instruction of real programs.
 
     tests/pun/test_plans.py [--long]
 
-The kernel itself, each 64th instruction alone, all of them at once, and in and out in
-portions. --long: a distribution's kernel and programs too, and each instruction alone.
+The program is the kernel itself: each 64th instruction alone, all instructions at once,
+and probes that are set and removed in portions. --long: each instruction alone, and also
+a distribution's kernel and programs.
 """
 
 import glob
@@ -25,7 +26,8 @@ PROGRAMS = ["/bin/bash", os.path.realpath("/usr/bin/python3"), "/usr/bin/git",
 
 
 def vmlinux(directory):
-    """The newest distribution kernel, unpacked; none if there is none."""
+    """A list with the path of the newest distribution kernel, unpacked; empty if there is
+    none."""
     images = sorted(glob.glob("/boot/vmlinuz-*"))
     if not images:
         return []

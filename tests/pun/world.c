@@ -1,4 +1,4 @@
-/* world.c - the planner's surroundings, made of an image: its address map, its bytes. */
+/* world.c - gives the planner the bytes and the address map of an image. */
 #include "tests/pun/world.h"
 
 #include <stdlib.h>
@@ -11,7 +11,7 @@
 #define MODULE_WINDOW_LEN (UINT64_C(64) << 20)
 #define LARGE_PAGE (UINT64_C(2) << 20)
 #define CELL_LEN 32
-#define BEHIND 64 /* as image.c fills */
+#define BEHIND 64 /* as FILLED_BEHIND in image.c */
 
 static bool pad_is_free(void *arg, uintptr_t pad)
 {
@@ -87,7 +87,7 @@ struct pun world_pun(const struct world *w, size_t off)
     memcpy(p.bytes, image->bytes + off, p.len);
     insn_decode(&insn, p.bytes, p.len, p.addr);
     p.is_call = insn.kind == INSN_CALL_REL;
-    p.detour = ARENA_LOW + off * 8 % ARENA_LEN / CELL_LEN * CELL_LEN; /* by and by */
+    p.detour = ARENA_LOW + off * 8 % ARENA_LEN / CELL_LEN * CELL_LEN; /* any cell */
     return p;
 }
 

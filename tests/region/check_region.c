@@ -1,11 +1,13 @@
-/* check_region.c - regions at every instruction of a kernel, planned from its file.
+/* check_region.c - plans a region at every instruction of a kernel, from its file, and
+ * checks the plans.
  *
  *     check_region FILE
  *
- * The engine's own rules say where one jump may displace several instructions. Each region
- * that they allow is looked at, not believed: all text is decoded once more, and no
- * instruction may branch or return to where its jump would lie; and the copies must mean
- * what the originals do. TAP, and as comments the tables of docs/region.md.
+ * The engine's own rules decide where one jump may displace several instructions. For
+ * each region that they allow, this program checks two facts. It decodes all of the text
+ * again: no instruction may branch or return into the jump. And the copies must mean the
+ * same as the originals. The output is TAP, with the tables of docs/region.md as
+ * comments.
  */
 #include "probes/core/life.h"
 #include "probes/insn/encode.h"
@@ -19,10 +21,10 @@
 #include <time.h>
 
 #define ARENA UINT64_C(0xffffffff7e000000)
-#define LENGTHS 6 /* 1, 2, 3, 4, 5 and more; 0 not used */
+#define LENGTHS 6 /* 1, 2, 3, 4, 5 and more; 0 is not used */
 
 static uintptr_t text_start, text_end;
-static uint8_t *entered; /* byte i of the text: a branch leads there, or a call returns */
+static uint8_t *entered; /* for each byte of text: does a branch or return lead to it? */
 
 static struct {
     size_t asked, allowed;
@@ -47,7 +49,7 @@ static void problem(const struct region *r, const char *what)
         printf("# %#lx, %u instructions: %s\n", r->addr, r->count, what);
 }
 
-/* ---- where instructions lead, once more ---- */
+/* ---- the addresses that instructions lead to ---- */
 
 static void enter(uintptr_t addr)
 {
@@ -77,7 +79,7 @@ static void is_entered_check(const struct region *r)
             problem(r, "a branch leads there");
 }
 
-/* ---- do the copies mean the same? ---- */
+/* ---- checks of the copies ---- */
 
 static bool means_the_same(const struct insn *a, const struct insn *b)
 {
@@ -115,7 +117,7 @@ static bool copy_is_the_same(const struct region *r, size_t i, const uint8_t *co
     if (was.kind == INSN_CALL_REL)
         return call_is_the_same(&was, &is, code + off + is.len);
     if (was.kind == INSN_LOOP || was.kind == INSN_JRCXZ)
-        return is.kind == was.kind; /* tests/unit/test_relocate.c has the rest */
+        return is.kind == was.kind; /* tests/unit/test_relocate.c checks the rest */
     return means_the_same(&was, &is);
 }
 
@@ -201,7 +203,9 @@ static double percent(size_t part, size_t whole)
     return whole ? 100.0 * (double)part / (double)whole : 0;
 }
 
-/* What the build knows of where instructions lead. */
+/* opaque_print - print the number of targets and the size of opaque text, as the build
+ * has found them.
+ */
 static void opaque_print(void)
 {
     struct plat_targets t;

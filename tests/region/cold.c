@@ -1,6 +1,7 @@
-/* cold.c - a function whose unlikely part jumps back into the middle of it: gcc -O2 moves
- * that part far away, into retry.cold, and looking at the function itself does not show
- * that its middle is entered, two bytes behind an instruction that is shorter than a jump.
+/* cold.c - a function with a branch into its middle that is not in the function itself.
+ * gcc -O2 moves the unlikely part of retry() far away, into retry.cold, and that part
+ * jumps back into the middle. The target is two bytes behind the start of an instruction.
+ * So a jump of five bytes at that instruction would be wrong.
  */
 struct device {
     unsigned status;

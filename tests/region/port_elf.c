@@ -1,4 +1,4 @@
-/* port_elf.c - platform.h over the file of a kernel. */
+/* port_elf.c - implements platform.h from the file of a kernel. */
 #include "tests/region/port_elf.h"
 
 #include "kernel/base/err.h"
@@ -21,7 +21,7 @@ static const Elf64_Sym *symbols;
 static size_t symbol_count;
 static const char *names;
 
-/* What is asked for often. */
+/* Facts from the file that are used often. */
 static struct {
     uintptr_t start, end;
 } text, entry_code;
@@ -47,7 +47,9 @@ static bool file_read(const char *path)
     return true;
 }
 
-/* content - the file's bytes of memory at @addr, NULL where it has not @len of them. */
+/* content - return the @len bytes of the file that are at @addr in memory; NULL: the file
+ * has fewer bytes there.
+ */
 static const uint8_t *content(uintptr_t addr, size_t len)
 {
     for (unsigned i = 0; i < section_count; i++) {
@@ -194,7 +196,7 @@ int elf_take_marks(void)
 
     if (count > ARRAY_LEN(ranges))
         abort();
-    for (size_t i = 0; i < count; i++) /* the sentences are in the image */
+    for (size_t i = 0; i < count; i++) /* `why` is an address in the image */
         ranges[i] = (struct nokprobe_range){ from[i].start, from[i].end, NULL };
     marks = (struct nokprobe_marks){
         .functions = table("nokprobe_start"),
@@ -276,7 +278,7 @@ void plat_bug(const char *what, uintptr_t where)
     exit(1);
 }
 
-/* Asked by what runs instructions; nothing does. */
+/* The next functions are only needed to run instructions, so nothing calls them here. */
 int plat_read(uint64_t *out, uintptr_t addr)
 {
     (void)out;
@@ -294,7 +296,7 @@ void plat_raise_fault(struct pt_regs *regs, uintptr_t addr)
     plat_bug("plat_raise_fault", addr);
 }
 
-/* ---- nothing else runs, and no part of the text comes or goes ---- */
+/* ---- no other CPU runs, and no text is loaded or unloaded ---- */
 
 unsigned long plat_irq_save(void)
 {

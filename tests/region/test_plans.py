@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""test_plans.py - a region at every instruction of the kernel, looked at by check_region."""
+"""test_plans.py - plan a region at every instruction of the kernel, and check each
+plan."""
 
 import os
 import subprocess

@@ -1,4 +1,4 @@
-"""browser.py - headless Chromium, driven over its DevTools protocol.
+"""browser.py - controls a headless Chromium by its DevTools protocol.
 
     with Browser() as browser:
         page = browser.open("http://127.0.0.1:8080/")
@@ -6,7 +6,7 @@
         page.type("help\\r")
         page.shot("page.png")
 
-DevTools talk over a WebSocket, of which this has as much as that takes.
+DevTools use a WebSocket; this file implements as much of it as they need.
 """
 
 import base64
@@ -27,7 +27,7 @@ OPTIONS = ("--headless=new", "--no-sandbox", "--disable-gpu", "--remote-debuggin
 
 
 class Line:
-    """A WebSocket: texts of any length, both ways."""
+    """A WebSocket that sends and receives texts of any length."""
 
     def __init__(self, url):
         host, port, path = re.fullmatch(r"ws://([^:/]+):(\d+)(/.*)", url).groups()
@@ -63,7 +63,7 @@ class Line:
         return taken
 
     def receive(self, limit):
-        """The next message: its frames, put together."""
+        """Receive the next message, and join its frames."""
         whole = b""
         while True:
             first, size = self.take(2, limit)
@@ -95,7 +95,7 @@ class Page:
                 return reply["result"]
 
     def evaluate(self, script, limit=60):
-        """The value of an expression; of a promise, what it becomes."""
+        """The value of a JavaScript expression. If it is a promise, the value it gets."""
         reply = self.call("Runtime.evaluate", limit, expression=script, returnByValue=True,
                           awaitPromise=True)  # fmt: skip
         if "exceptionDetails" in reply:
@@ -103,7 +103,7 @@ class Page:
         return reply["result"].get("value")
 
     def wait(self, condition, limit):
-        """Whether the expression becomes true in time."""
+        """Wait until the expression is true. Return whether it became true in time."""
         end = time.monotonic() + limit
         while time.monotonic() < end:
             if self.evaluate(f"Boolean({condition})"):
@@ -112,7 +112,7 @@ class Page:
         return False
 
     def type(self, text):
-        """Keys, one after the other."""
+        """Press the keys of @text, one after the other."""
         for key in text:
             more = {"key": "Enter", "code": "Enter", "windowsVirtualKeyCode": 13} \
                 if key == "\r" else {"key": key}  # fmt: skip
@@ -129,7 +129,7 @@ class Page:
 
 
 class Browser:
-    """A Chromium of one's own. Use with `with`."""
+    """A new Chromium with a folder of its own. Use with `with`."""
 
     def __init__(self):
         self.home = tempfile.TemporaryDirectory(prefix="sonde-browser-")
@@ -158,7 +158,7 @@ class Browser:
             return Page(json.load(reply))
 
     def close(self):
-        """At once, as a browser that is killed."""
+        """Kill the browser at once."""
         os.killpg(self.process.pid, signal.SIGKILL)
         self.process.wait()
         for _ in range(50):

@@ -1,4 +1,4 @@
-"""building.py - run make, and say how far it is where no terminal shows its lines."""
+"""building.py - runs make, and reports its progress if no terminal shows its lines."""
 
 import fcntl
 import os
@@ -9,18 +9,18 @@ import time
 
 from guest import BUILD, ROOT
 
-STEP = re.compile(r"  [A-Z]+ +\S")  # what the Makefile prints for each file it makes
-FIRST_REPORT = 10  # seconds; the next ones after twice as long each, so they stay few
+STEP = re.compile(r"  [A-Z]+ +\S")  # the line of the Makefile for each file that it makes
+FIRST_REPORT = 10  # seconds; each later report comes after twice the time
 
 
 class HostError(Exception):
-    """The host cannot do it: build, find a tool."""
+    """The host cannot do its part: build, or find a tool."""
 
 
 class Progress:
-    """Make's lines, one per file that is made, as a few lines of our own.
+    """Turns the lines of make, one for each file, into a few reports.
 
-    say: prints a line of ours    show: passes on a line of make's as it is
+    say: prints a report    show: prints a line of make as it is
     """
 
     def __init__(self, say, show, clock=time.monotonic):
@@ -50,18 +50,18 @@ class Progress:
 
 
 def make_environment():
-    """Ours without an outer make's job server; the variables of that make stay."""
+    """Our environment without the job server of an outer make, but with its variables."""
     flags = os.environ.get("MAKEFLAGS", "").split()
     flags = [flag for flag in flags if not flag.startswith(("-j", "--jobserver"))]
     return dict(os.environ, MAKEFLAGS=" ".join(flags))
 
 
-# A build with nothing to do takes less; waiting for one of these is not worth a word.
+# A build with nothing to do takes less time. Waiting for such a build is not reported.
 SILENT_SECONDS, SILENT_TRIES = 3, 30
 
 
 def lock_build(say):
-    """One builder at a time; returns the file that holds the lock until it is closed."""
+    """Wait until no other process builds. Return a file: it is the lock while open."""
     os.makedirs(BUILD, exist_ok=True)
     lock = open(os.path.join(BUILD, ".lock"), "w", encoding="ascii")
     for _ in range(SILENT_TRIES):
@@ -76,13 +76,13 @@ def lock_build(say):
 
 
 def run_make(words, take):
-    """Give each line of make's to take(). Its exit status."""
+    """Run make, and call take() with each line. Return the exit status of make."""
     process = subprocess.Popen(
         words, env=make_environment(), stdout=subprocess.PIPE, text=True, errors="replace"
     )
     try:
         for line in process.stdout:
-            if not re.match(r"make(\[\d+\])?: ", line):  # that there is nothing to do
+            if not re.match(r"make(\[\d+\])?: ", line):  # such as: nothing to be done
                 take(line)
         return process.wait()
     except BaseException:
@@ -92,27 +92,27 @@ def run_make(words, take):
 
 
 def install(groups):
-    """Install the tools of need.sh's groups that are missing; it says so."""
+    """Install the missing tools of these groups of need.sh, which reports it."""
     need = os.path.join(ROOT, "tests", "run", "need.sh")
     if subprocess.run([need, *groups], check=False).returncode:
         raise HostError("a tool is missing")
 
 
 def spelled(path):
-    """A file, seen from ROOT, as the Makefile spells it: relative if it is in there."""
+    """A path as the Makefile spells it: relative to ROOT if the file is inside ROOT."""
     path = os.path.abspath(os.path.join(ROOT, path))
     return path[len(ROOT) + 1 :] if path.startswith(ROOT + "/") else path
 
 
-# What holds the name of a build folder in which all is built, for the programs of a test run.
+# The variable with the build folder in which a test run has built everything already.
 BUILT = "SONDE_BUILT"
 
 
 def build(targets, say):
-    """Bring the targets up to date. On a terminal make's own lines are shown.
+    """Build @targets. On a terminal, the lines of make are shown.
 
-    A test run builds everything once, before its first test (run_tests.py), so that its tests
-    need not ask make again, hundreds of times.
+    A test run builds everything once, before its first test (run_tests.py). So its tests
+    need not run make again, hundreds of times.
     """
     if os.environ.get(BUILT) == BUILD:
         return

@@ -1,8 +1,9 @@
-"""check.py - ./sonde check: runs the commands of transcripts, and tells what differs.
+"""check.py - ./sonde check: runs the commands of transcripts, and reports what differs.
 
-The prompts of a file are one session with one guest, which is started for the first of them.
-`$ ./sonde run OPTIONS` ends it and starts the next. Any other command of ./sonde runs on its
-own, as the host's shell would run it. What reads and compares text is transcript.py.
+All prompts of a file are one session with one guest, which starts at the first prompt.
+`$ ./sonde run OPTIONS` ends this guest and starts the next one. Any other command of
+./sonde runs by itself, as from the host's shell. transcript.py reads and compares the
+text.
 """
 
 import dataclasses
@@ -30,7 +31,7 @@ NOTES_MAX = 100  # lines that a difference may take
 
 @dataclasses.dataclass
 class Outcome:
-    """What became of a step. notes: why, in lines."""
+    """The result of a step. notes: the reason, as lines."""
 
     step: object
     verdict: str
@@ -40,7 +41,7 @@ class Outcome:
 
 @dataclasses.dataclass
 class Runner:
-    """How commands are run.
+    """The settings by which commands are run.
 
     setup:  of the guest that is started when a file does not say how
     limit:  seconds that a command may take
@@ -55,7 +56,7 @@ class Runner:
 
 
 class Session:
-    """What the prompts of one file talk to."""
+    """The guest that the prompts of one file use."""
 
     def __init__(self, runner):
         self.runner = runner
@@ -79,7 +80,7 @@ class Session:
         self.end()
 
     def run(self, step):
-        """Problems of a step, as lines; [] when it does what is shown."""
+        """Run a step. Return its problems, as lines; []: the output is as shown."""
         if step.prompt == GUEST:
             return self.ask(step)
         words = sonde_words(step.command)
@@ -104,7 +105,7 @@ class Session:
         return []
 
     def ask(self, step):
-        """A command at the prompt of the guest."""
+        """Run a command at the prompt of the guest. Return its problems, as lines."""
         if self.lost:
             return [f"not run: {self.lost}"]
         problems = [] if self.guest else self.start(step)
@@ -130,7 +131,8 @@ class Session:
         return explain(step, got)
 
     def was_to_end(self, step):
-        """Has the guest ended because the step asked for it? The next prompt has another."""
+        """Has the guest ended because the step asked for it? Then the next prompt starts
+        a new guest."""
         status = self.guest.wait_end(5)
         asked = step.command.split()[0]
         ended = asked == "poweroff" and status == EXIT_POWEROFF
@@ -145,7 +147,7 @@ class Session:
         return [str(error), *("| " + line for line in error.lines)]
 
     def too_long(self, step):
-        """Stop the command, so that the others still have a guest."""
+        """Stop the command, so that later commands still have a guest."""
         problem = f"does not end within {self.runner.limit:g} s"
         try:
             self.guest.machine.sock.sendall(CTRL_C)
@@ -155,7 +157,7 @@ class Session:
         return [problem + "; stopped by Ctrl-C"]
 
     def logged(self, step, got, start):
-        """Does all agree when lines of the log are looked for on the console?
+        """Does the output agree if lines of the log are searched on the console?
 
         A terminal shows them between the lines of a command's output.
         """
@@ -171,7 +173,7 @@ class Session:
         return True
 
     def run_sonde(self, step, words):
-        """A command of the host: what it prints and what it complains of."""
+        """Run a command of the host, and compare its output and its error messages."""
         process = subprocess.Popen(
             [*self.runner.sonde, *words],
             cwd=ROOT,
@@ -200,14 +202,14 @@ def ends_in_dots(step):
 
 
 def all_in(shown, guest, start):
-    """Are these lines, in this order, among those of the console from start on?"""
+    """Does the console, from @start on, have the lines @shown in this order?"""
     text = guest.console.text[start:].decode("utf-8", "backslashreplace")
     rows = iter(as_rows(text))
     return all(any(row_agrees(one, row) for row in rows) for one in shown)
 
 
 def why_not_run(step):
-    """Why a step cannot be run at all; None if it can."""
+    """The reason why a step cannot be run; None: it can."""
     if step.prompt == GUEST:
         return None
     try:
@@ -218,7 +220,7 @@ def why_not_run(step):
 
 
 def outcomes(found, runner):
-    """Run the steps of one file."""
+    """Run the steps of one file. Yield an Outcome for each."""
     with Session(runner) as session:
         for step in found:
             start = time.monotonic()
@@ -233,7 +235,7 @@ def outcomes(found, runner):
 
 
 def tell(outcome):
-    """One line of TAP, and why."""
+    """Print an outcome as a line of TAP, and its notes."""
     name = outcome.step.name.replace("\\", "\\\\").replace("#", "\\#")
     if outcome.verdict == NOT_RUN:
         tap.skip(name, outcome.notes[0])
@@ -246,7 +248,7 @@ def tell(outcome):
 
 
 def xml_text(text):
-    """Text without what XML cannot hold."""
+    """The text, with characters that XML does not allow written as \\xHH."""
     return "".join(c if c >= " " or c in "\t\n" else f"\\x{ord(c):02x}" for c in text)
 
 
@@ -264,7 +266,7 @@ def junit_case(outcome):
 
 
 def counted(results):
-    """How many of each verdict: (tests, failures, skipped)."""
+    """The numbers of steps: (tests, failures, skipped)."""
     verdicts = [outcome.verdict for outcome in results]
     return len(verdicts), verdicts.count(DIFFERENT), verdicts.count(NOT_RUN)
 
@@ -291,7 +293,7 @@ def write_junit(file, files):
 
 
 def read(path):
-    """A file as text, its ends of lines as they are. UsageError."""
+    """A file as text, with unchanged ends of lines. May raise UsageError."""
     try:
         with sys.stdin.buffer if path == "-" else open(path, "rb") as file:
             return file.read().decode("utf-8", "backslashreplace")
@@ -300,19 +302,19 @@ def read(path):
 
 
 def read_all(paths):
-    """(path, steps) of each file. UsageError."""
+    """(path, steps) of each file. May raise UsageError."""
     return [(path, steps(path, read(path))) for path in paths]
 
 
 def must_have_commands(files):
-    """UsageError when there is nothing to run."""
+    """Raise UsageError if no file has a command to run."""
     if all(why_not_run(step) for _, found in files for step in found):
         names = " ".join(path for path, _ in files)
         raise UsageError(f"check: no command to run in {names}")
 
 
 def show(files):
-    """The commands, and which of them are not run."""
+    """Print the commands, and the reasons of those that are not run."""
     for _, found in files:
         for step in found:
             reason = why_not_run(step)
@@ -320,7 +322,7 @@ def show(files):
 
 
 def check(files, runner, junit=None):
-    """Run what read_all() has read. The exit status: 0 all as shown, 1 something differs."""
+    """Run what read_all() has read. Return the exit status: 0 all as shown, 1 if not."""
     with open(junit or os.devnull, "w", encoding="utf-8") as report:
         done = [(path, list(told(path, found, runner))) for path, found in files]
         write_junit(report, done)
@@ -328,7 +330,7 @@ def check(files, runner, junit=None):
 
 
 def told(path, found, runner):
-    """The outcomes of one file, each told as soon as it is there."""
+    """The outcomes of one file. Each is printed as soon as it is known."""
     if not found:
         tap.note(f"{path}: no transcript")
     for outcome in outcomes(found, runner):

@@ -1,7 +1,7 @@
-"""debugged.py - a guest under gdb: its sockets, its console, commands that it is to run.
+"""debugged.py - a guest under gdb: its sockets, its console, and commands that it runs.
 
-Each `./sonde gdb` has a number, 1 if it is the only one. Its sockets lie in build/, named by
-that number from 2 on, so that `./sonde attach` of a second terminal finds them.
+Each `./sonde gdb` has a number; the first one has 1. Its sockets are in build/. From 2 on
+their names contain the number, so that `./sonde attach` in another terminal finds them.
 """
 
 import fcntl
@@ -17,7 +17,7 @@ MOST = 64
 
 
 def claim(name, what):
-    """A file in build/ that is locked until it is closed. HostError: another one has it."""
+    """Lock the file @name in build/ until it is closed. HostError: it is in use."""
     os.makedirs(BUILD, exist_ok=True)
     lock = open(os.path.join(BUILD, name), "w", encoding="ascii")
     try:
@@ -50,7 +50,7 @@ class Place:
 
 
 def free_place():
-    """(Place, its lock): the first that no other guest has."""
+    """(Place, its lock): the first place that no guest uses."""
     for number in range(1, MOST + 1):
         place = Place(number)
         try:
@@ -61,8 +61,9 @@ def free_place():
 
 
 class Commands(threading.Thread):
-    """Console commands for a guest, as soon as it has come to its prompt. Where it @ends with
-    them it is switched off then: a script would wait for its next stop in vain.
+    """Runs console commands in a guest, as soon as it shows its prompt. If @ends, the
+    guest is switched off after them: a script of gdb would wait for the next stop without
+    end.
     """
 
     def __init__(self, guest, log, commands, show, say, ends):

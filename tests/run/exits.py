@@ -1,6 +1,6 @@
-"""exits.py - what ./sonde exits with: the numbers, and the table that --help prints.
+"""exits.py - the exit statuses of ./sonde, and the table of them that --help prints.
 
-tests/session/test_exits.py reads the table out of --help and has a fact for each of its rows.
+tests/session/test_exits.py reads the table from --help, and has a fact for each row.
 """
 
 DONE, FAILED, USAGE, PANICKED, ENDED, HOST, TIMEOUT = 0, 1, 2, 3, 4, 5, 124

@@ -1,9 +1,9 @@
-"""fake.py - what tests share that have a fake guest: QEMU's place on PATH, and ./sonde with
-nothing to build.
+"""fake.py - for tests with a fake guest: puts the fake in QEMU's place on PATH, and runs
+./sonde without building anything.
 
     tests/run/fake.py WORD...    ./sonde's main()
 
-fake_qemu.py is the guest: FAKE in the environment, or the request, says what it does.
+fake_qemu.py is the guest. FAKE in the environment, or the request, says what it does.
 """
 
 import importlib.machinery
@@ -24,7 +24,7 @@ PROGRAM = [sys.executable, os.path.abspath(__file__)]
 
 
 def with_fake_qemu(run):
-    """Put the fake in front of the real QEMU on PATH while run() runs."""
+    """Call run() with the fake in front of the real QEMU on PATH."""
     folder = tempfile.mkdtemp()
     path = os.environ["PATH"]
     os.symlink(os.path.join(HERE, "fake_qemu.py"), os.path.join(folder, "qemu-system-x86_64"))
@@ -37,14 +37,14 @@ def with_fake_qemu(run):
 
 
 def launched(groups):
-    """Instead of installing tools: leave a trace that it got as far as that."""
+    """Replaces the installation of tools: only note in a file that it was reached."""
     if "LAUNCHED" in os.environ:
         with open(os.environ["LAUNCHED"], "w", encoding="ascii") as file:
             file.write(" ".join(groups))
 
 
 def load_launcher():
-    """./sonde as a module, with nothing to build."""
+    """Load ./sonde as a module that builds and installs nothing."""
     loader = importlib.machinery.SourceFileLoader("launcher", os.path.join(ROOT, "sonde"))
     spec = importlib.util.spec_from_loader("launcher", loader)
     module = importlib.util.module_from_spec(spec)
@@ -64,7 +64,7 @@ def run_launcher(*arguments, stdin=b"", fake=None):
 
 
 def run_in_shell(words, fake=""):
-    """The same with what a shell puts around it; "sonde" among the words stands for it."""
+    """As run_launcher(), in a shell. "sonde" in @words stands for the program."""
     command = words.replace("sonde", shlex.join(PROGRAM))
     done = subprocess.run(["bash", "-c", command], capture_output=True, timeout=60,
                           env=dict(os.environ, FAKE=fake), check=False)  # fmt: skip
@@ -72,12 +72,13 @@ def run_in_shell(words, fake=""):
 
 
 def heed_interrupts():
-    """A shell starts what runs in its background with Ctrl-C ignored, and we may be that."""
+    """Let Ctrl-C end this process. It may be a background process of a shell, and shells
+    let these ignore Ctrl-C."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def is_gone(pid):
-    """Has @pid ended, within half a minute? A zombie has no command line."""
+    """Does the process @pid end within half a minute? A zombie has no command line."""
     for _ in range(300):
         try:
             with open(f"/proc/{pid}/cmdline") as file:

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""fake_qemu.py - a guest that is no kernel: what QEMU's end of the lines looks like.
+"""fake_qemu.py - stands for QEMU with a guest, for tests of the launcher.
 
-Takes QEMU's own command line, finds the sockets in it, prints a prompt on COM1 and
-answers requests on COM3. What it does then is up to the request:
+It takes QEMU's own command line, finds the sockets in it, prints a prompt on COM1, and
+answers requests on COM3. The request says what it does:
 
     say TEXT        one line of output        bare TEXT      output without a line feed
     bytes           every byte there is       fail N NAME    the errno
@@ -11,11 +11,12 @@ answers requests on COM3. What it does then is up to the request:
     forever         answers to Ctrl-C only
     panic  hang  off  poweroff  reset  reboot  triple        how a guest may end
 
-FAKE in the environment: "silent" has no prompt, "broken" ends at once, "console" serves
-COM1 instead of COM3 and shows each line it was given, "console panic", "console hang" and
-others end as they say, "end off" and others do so before a prompt; "words" does not take
-its command line. "stress WORD CPUS" prints two rounds of tests/stress, as they are when all
-is the same; on that number of CPUs they end as WORD says: differs, or one of the ends above.
+FAKE in the environment changes this. "silent" prints no prompt, "broken" ends at once.
+"console" serves COM1 instead of COM3, and shows each line that it gets; "console panic",
+"console hang" and so on end in that way after the first line, "end off" and so on before
+the prompt. "words" refuses its command line. "stress WORD CPUS" prints two rounds of
+tests/stress in which nothing differs; on CPUS CPUs they end as WORD says: differs, or a
+way listed above.
 """
 
 import os
@@ -87,7 +88,7 @@ def answer(command, tag):
 
 
 def show_prompt(com1):
-    """Input that is there before the prompt would be lost."""
+    """Print the prompt. Report earlier input, because a real guest would lose it."""
     time.sleep(0.3)
     com1.setblocking(False)
     try:
@@ -113,7 +114,7 @@ def serve_console(com1, then):
 
 
 def serve_stress(com1, then, cpus):
-    """Rounds from the boot word on."""
+    """Print two rounds, numbered from the word round= of the command line on."""
     first = int(re.search(r"round=(\d+)", " ".join(sys.argv))[1])
     fails = sys.argv[sys.argv.index("-smp") + 1] == cpus
     line = b"    # round %d: pun, calls 10 hits 20 missed 3 returns 4 faults 5 locks 6: %s\n"
@@ -129,7 +130,7 @@ def serve_stress(com1, then, cpus):
 
 def main():
     fake = os.environ.get("FAKE", "")
-    if "null,id=com1" in sys.argv:  # guest.refusal() asks
+    if "null,id=com1" in sys.argv:  # the call is from guest.refusal()
         sys.exit("fake: no such option" if fake == "words" else 0)
     com1, com3 = line_of("com1"), line_of("com3")
     line_of("control").close()

@@ -1,8 +1,8 @@
-"""guest.py - start QEMU with sonde in it, and see how it ends.
+"""guest.py - starts QEMU with sonde in it, and finds out how it ends.
 
-A guest has three lines to the host: COM1, the console; COM3, the machine interface; and
-what QEMU itself knows (its exit status, resets of a CPU). Socket pairs connect them, so
-nothing is left behind in the file system and a guest that dies is noticed at once.
+The host learns of a guest in three ways: by COM1, the console; by COM3, the machine
+interface; and from QEMU itself (its exit status, resets of a CPU). The lines are socket
+pairs. So no file is left over, and the host notices at once when a guest ends.
 """
 
 import contextlib
@@ -38,8 +38,8 @@ PROMPT = b"sonde> "
 # drivers/qemu_exit.h: the guest writes a code, QEMU exits with 2 * code + 1.
 EXIT_POWEROFF, EXIT_TESTS_FAILED, EXIT_PANIC, EXIT_COMMAND_FAILED = 33, 35, 37, 39
 
-# kernel/debug/panic.c prints it in every report. A guest that is still there some time
-# later could not end itself.
+# kernel/debug/panic.c prints this in every report. If the guest still runs PANIC_GRACE
+# seconds later, it could not end itself.
 PANIC = re.compile(rb"\nCPU \d+, which panicked:")
 PANIC_GRACE = 5
 PANIC_END = b"\nend of panic"
@@ -51,7 +51,7 @@ BIOS = range(0xE0000, 0x100000)  # addresses of SeaBIOS
 
 @dataclasses.dataclass
 class Setup:
-    """How a guest is to be started: the options of ./sonde."""
+    """The settings of a guest: the options of ./sonde."""
 
     smp: int = 2
     boot: str = "pvh"  # pvh, iso or uefi
@@ -67,7 +67,7 @@ class Setup:
     gdb: str = None  # gdb's unix socket, or stdio; the guest waits for it, not yet started
     console: str = "pair"  # pair, stdio, or a path: COM1 as a listening unix socket
     reboot: bool = False  # a reset starts the guest again instead of ending it
-    stays: bool = False  # a panic does not end it: its memory can be read
+    stays: bool = False  # the guest stays after a panic, so that its memory can be read
 
     @property
     def image(self):
@@ -84,7 +84,7 @@ class GuestError(Exception):
 
 
 def sample_words():
-    """What iso/grub.cfg does with module2."""
+    """QEMU's words for the samples, which iso/grub.cfg loads by module2."""
     for path in sorted(glob.glob(SAMPLES)):
         name = os.path.basename(path)
         yield from ("-fw_cfg", f"name=opt/sonde/module/{comma(name)},file={comma(path)}")
@@ -120,7 +120,7 @@ def listening(path):
 
 
 def comma(path):
-    """A path as a value among QEMU's, which commas divide."""
+    """A path as a value for QEMU, where a comma in it must be doubled."""
     return path.replace(",", ",,")
 
 
@@ -154,9 +154,9 @@ def qemu_words(setup, com1, com3, control, early, resets, image=True):
 
 
 def refusal(setup):
-    """What QEMU says against the words it is to be started with; None: it takes them.
+    """QEMU's message, if it refuses the words for this setup; None: it accepts them.
 
-    It is started without anything to boot, stopped, and told to quit.
+    QEMU is started with nothing to boot, with its CPUs stopped, and told to quit.
     """
     setup = dataclasses.replace(setup, gdb=None, qmp=None, console="pair")
     ours, theirs = socket.socketpair()
@@ -178,12 +178,12 @@ def refusal(setup):
 
 
 def die_with_parent():
-    """Runs in a child before its program: a killed ./sonde leaves no guest behind."""
+    """Called in a child before its program runs: the child will end with ./sonde."""
     ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
 
 
 class Console:
-    """COM1 on a socket: a thread takes in what comes, expect() waits for it."""
+    """COM1 on a socket. A thread reads what comes, and expect() waits for it."""
 
     def __init__(self, sock, log=None, output=None):
         self.sock = sock
@@ -222,7 +222,7 @@ class Console:
             self.output(data)
 
     def send(self, data, timeout=60):
-        """Type it. TimeoutError when the guest does not take it all in time."""
+        """Type @data. TimeoutError: the guest has not read all of it in time."""
         data = data.encode() if isinstance(data, str) else data
         deadline = time.monotonic() + timeout
         while data:
@@ -232,9 +232,9 @@ class Console:
             data = data[self.sock.send(data[:4096], socket.MSG_DONTWAIT) :]
 
     def expect(self, what, timeout):
-        """Wait for what (bytes, or a compiled pattern) behind what was expected last.
+        """Wait for @what (bytes, or a compiled pattern), behind the last expected text.
 
-        Returns what came before it; None when the time is over or the line closed.
+        Return the text in front of it; None: the time is over, or the line was closed.
         """
         pattern = re.compile(re.escape(what)) if isinstance(what, bytes) else what
         deadline = time.monotonic() + timeout
@@ -256,7 +256,7 @@ class Console:
 
 
 class Guest:
-    """A running guest. Use with `with`: it is gone afterwards.
+    """A running guest. Use with `with`: QEMU is killed at its end.
 
     console: a Console, when the setup says "pair"     machine: a Machine, or None
     output: called with what comes from the console    is_shown: it shows that to the user
@@ -267,7 +267,7 @@ class Guest:
         self.console = None
         self.machine = None
         self.panicked = False
-        self.modules = ""  # what /proc/kallsyms says of them
+        self.modules = ""  # the lines of /proc/kallsyms about modules
         self.tail = b""  # the last bytes of the console
         self.early = tempfile.TemporaryFile()
         self.resets = tempfile.TemporaryFile()
@@ -280,7 +280,7 @@ class Guest:
         self._start(lambda data: self._take(data, output))
 
     def _take(self, data, output):
-        """What comes from the console, in the console's thread."""
+        """Take a piece of console output. Called in the console's thread."""
         if output:
             output(data)
         self.tail = self.tail[-64:] + data
@@ -294,7 +294,7 @@ class Guest:
         killer.start()
 
     def _give_up(self):
-        """The guest does nothing any more: those that wait for its answers shall know."""
+        """The guest does nothing any more: end it, or the lines on which threads wait."""
         if not self.setup.stays:
             self.process.kill()
             return
@@ -358,23 +358,24 @@ class Guest:
         self.process.wait()
 
     def wait_prompt(self, timeout):
-        """Seconds from QEMU's start to the prompt; GuestError when it does not come."""
+        """Wait for the prompt. Return the seconds since the start. GuestError: none."""
         if self.console.expect(PROMPT, timeout) is None:
             raise self.failure("before its prompt", timeout)
         return time.monotonic() - self.started
 
     def wait_end(self, timeout=None):
-        """Wait until QEMU has ended. Its exit status; None when the time is over."""
+        """Wait until QEMU has ended. Return its exit status; None: the time is over."""
         try:
             return self.process.wait(timeout)
         except subprocess.TimeoutExpired:
             return None
 
     def triple_fault(self):
-        """Did a CPU go down by a triple fault?
+        """Has a CPU had a triple fault?
 
-        SeaBIOS triple-faults on purpose on the way to a reboot. Where a guest may reboot,
-        QEMU goes on and records where it was.
+        SeaBIOS triple-faults on purpose when it reboots. If the guest may reboot, QEMU
+        goes on after that, and its record shows the address: triple faults in SeaBIOS do
+        not count.
         """
         self.resets.seek(0)
         record = self.resets.read()
@@ -384,7 +385,7 @@ class Guest:
         return any(int(place, 16) not in BIOS for place in places)
 
     def failure(self, when, timeout):
-        """The GuestError for a guest that did not do what it was to do."""
+        """Make the GuestError for a guest that has not done what was expected."""
         status = self.wait_end(1)  # when its lines close, QEMU is not yet gone
         if self.console and status is not None:
             self.console.wait_closed(1)  # its last words are still on the way
@@ -396,17 +397,17 @@ class Guest:
         return GuestError(code, message, lines)
 
     def note_modules(self, timeout):
-        """Ask which names modules have: a guest that hangs cannot tell."""
+        """Ask for the symbols of modules now: a guest that hangs could not answer."""
         with contextlib.suppress(Gone, TimeoutError, ProtocolError):
             reply = self.machine.request("cat /proc/kallsyms | grep [", timeout)
             self.modules = reply.text
 
     def was_signalled(self):
-        """Did a signal end QEMU? It exits with 0 then."""
+        """Has a signal ended QEMU? Its exit status is 0 then."""
         return any("terminating on signal" in line for line in self.last_words())
 
     def _verdict(self, status, timeout):
-        """QEMU's exit status (None: it runs) as a command's, and in words."""
+        """(exit status of ./sonde, words) for QEMU's exit status; None: QEMU runs."""
         if status == EXIT_PANIC or self.panicked:
             return exits.PANICKED, "the kernel panicked"
         if status is None:
@@ -428,7 +429,7 @@ class Guest:
 
     @functools.cached_property
     def qmp(self):
-        """QEMU's control protocol; OSError or ValueError when QEMU does not answer."""
+        """QEMU's control protocol. OSError or ValueError: QEMU does not answer."""
         return Qmp(self.control)
 
     def places(self):
@@ -442,7 +443,7 @@ class Guest:
         return self.process.poll() is not None or (self.console and self.console.closed)
 
     def said(self):
-        """What the guest printed on COM1, as far as it is known here."""
+        """The output of the guest on COM1, as far as it is known here."""
         if self.console:
             return bytes(self.console.text)
         if not self.is_shown:
@@ -451,8 +452,8 @@ class Guest:
         return self.log.read()
 
     def last_lines(self, count=20):
-        """The end of what the guest said, or its panic report. What the user has seen already
-        is left out.
+        """The end of the guest's output, or its panic report, without text that the user
+        has seen already.
         """
         self.early.seek(0)
         said = self.said()
@@ -463,6 +464,6 @@ class Guest:
         return lines[panics[0] :][:REPORT_MAX] if panics else lines[-count:]
 
     def last_words(self):
-        """What QEMU said."""
+        """The error messages of QEMU, as lines."""
         self.errors.seek(0)
         return self.errors.read().decode("utf-8", "replace").splitlines()

@@ -1,4 +1,4 @@
-"""hang.py - where the CPUs of a guest are, asked of QEMU, for a guest that does not answer.
+"""hang.py - asks QEMU where the CPUs of a guest are, if the guest does not answer.
 
 The kernel keeps frame pointers, so the callers can be followed through guest memory.
 """
@@ -9,11 +9,11 @@ import re
 import subprocess
 
 FRAMES_MAX = 12
-FUNCTION_MAX = 1 << 16  # bytes; what is farther from a symbol is somewhere else
+FUNCTION_MAX = 1 << 16  # bytes; an address farther from a symbol does not belong to it
 
 
 class Qmp:
-    """QEMU's control protocol on a connected socket; only as much as is needed here."""
+    """QEMU's control protocol on a connected socket, as far as the tests need it."""
 
     def __init__(self, sock):
         sock.settimeout(10)
@@ -31,13 +31,13 @@ class Qmp:
                 return answer.get("return")
 
     def monitor(self, line):
-        """A command of QEMU's monitor: what it prints."""
+        """Run a command of QEMU's monitor. Return its output."""
         return self.execute("human-monitor-command", **{"command-line": line}) or ""
 
 
 class Symbols:
-    """Names of the code of an ELF file, and of modules.
-    @modules: the lines about them of /proc/kallsyms
+    """The symbols of code in an ELF file and in modules.
+    @modules: the lines of /proc/kallsyms about the modules
     """
 
     def __init__(self, elf, modules=""):
@@ -60,7 +60,7 @@ class Symbols:
 
 
 def callers(qmp, frame):
-    """Return addresses, by the chain of frame pointers."""
+    """The return addresses, found by the chain of frame pointers."""
     for _ in range(FRAMES_MAX):
         words = re.findall(r"0x([0-9a-f]{16})", qmp.monitor(f"x/2gx {frame:#x}"))
         if len(words) != 2 or words[1] == "0" * 16:
@@ -83,4 +83,4 @@ def cpu_places(qmp, elf, modules=""):
         yield f"CPU {cpu}: {symbols.at(rip)}{halted}"
         qmp.monitor(f"cpu {cpu}")
         for address in callers(qmp, frame):
-            yield f"  {symbols.at(address - 1)}"  # in the call, which may end its function
+            yield f"  {symbols.at(address - 1)}"  # inside the call instruction

@@ -1,16 +1,17 @@
 #!/usr/bin/env python3
-"""kernel_test.py - one boot of the kernel's own tests, as TAP.
+"""kernel_test.py - run the kernel's own tests in one boot, and print TAP.
 
     tests/run/kernel_test.py SELECTION SMP [long] [stepped]
                                                     e.g. all 4, or frame 2, or frame.NAME 1
 
-long: what is repeated is repeated more often, which takes a while. stepped: QEMU translates
-one instruction at a time, so that an interrupt may come between any two; the timer runs at
-its highest rate. SEED=N in the environment gives back a printed seed, LIMIT=N ends it after
-N seconds. What the guest printed is kept in build/kernel-SELECTION-SMP.log.
+long: tests repeat their work more often, which takes a while. stepped: QEMU translates
+one instruction at a time, so that an interrupt may come between any two instructions, and
+the timer runs at its highest rate. A run prints its seed; SEED=N in the environment
+repeats that run. LIMIT=N ends the run after N seconds. The output of the guest is kept in
+build/kernel-SELECTION-SMP.log.
 
-On one CPU a run that fails is repeated under record. If it fails again, the recording is kept
-in build/failed, and the line that replays it is printed.
+A run on one CPU that fails is repeated, and recorded. If it fails again, the recording is
+kept in build/failed, and the command that replays it is printed.
 """
 
 import os
@@ -29,7 +30,7 @@ LIMIT_LONG = 2400
 
 
 class Lines:
-    """Cuts the pieces that come from the console into lines."""
+    """Divides the pieces that come from the console into lines."""
 
     def __init__(self, take):
         self.take = take
@@ -42,7 +43,7 @@ class Lines:
 
 
 def record_again(words, name, limit):
-    """A run that has failed, once more: what is to be said of it."""
+    """Repeat a failed run, and record it. Return a note about the result."""
     if not shutil.which("qemu-img"):
         return "not run again under record: that takes qemu-img (qemu-utils)"
     with tempfile.TemporaryDirectory() as folder:

@@ -1,13 +1,13 @@
-"""ktap.py - the guest's KTAP made flat: one TAP line per fact, named after its test.
+"""ktap.py - turns the guest's KTAP into flat TAP: a line for each fact of each test.
 
-KTAP nests the facts of a test four blanks deep, in front of the test's own verdict.
-Lines that are neither (the log shares the line) are dropped.
+In KTAP the facts of a test are indented by four blanks, in front of the verdict of the
+test. All other lines, such as the log on the same line, are left out.
 """
 
 import re
 import time
 
-SLOW = 5  # seconds; a test that takes longer is pointed out
+SLOW = 5  # seconds; a test that takes longer is reported
 
 RESULT = re.compile(r"( {4})?(ok|not ok) \d+ ?(?:- )?(.*)")
 PLAN = re.compile(r"1\.\.(\d+)")
@@ -16,15 +16,15 @@ BAIL = re.compile(r"Bail out! ?(.*)")
 
 
 class Flat:
-    """Takes KTAP line by line; print_line gets the TAP."""
+    """Takes KTAP line by line, and calls print_line with the TAP."""
 
     def __init__(self, print_line, prefix=""):
         self.print_line = print_line
         self.prefix = prefix
         self.number = 0  # TAP lines printed
         self.planned = None  # tests the guest announced
-        self.tests = 0  # tests that came to their verdict
-        self.subtest = ""  # the one that runs, or ran last
+        self.tests = 0  # tests that have a verdict
+        self.subtest = ""  # the test that runs, or ran last
         self.begun = time.monotonic()
         self.facts = self.failed = 0  # of the running test
 
@@ -76,7 +76,7 @@ class Flat:
         self.result("not ok", f"the guest gave up: {why}")
 
     def finish(self):
-        """Say what is missing, then the plan."""
+        """Report what is missing, and print the plan."""
         if self.planned is None:
             self.result("not ok", "the guest did not begin its tests")
         elif self.tests != self.planned:

@@ -1,4 +1,4 @@
-"""machine.py - requests to a running guest, and its replies.
+"""machine.py - sends requests to a running guest, and reads its replies.
 
 The guest answers one line `@TAG COMMAND` with lines that begin with `#TAG`:
 
@@ -6,8 +6,8 @@ The guest answers one line `@TAG COMMAND` with lines that begin with `#TAG`:
     #TAG~text      output without a line feed at its end
     #TAG=N NAME    the end: 0 OK, or an errno
 
-In text a backslash is doubled and a byte outside 0x20..0x7e, TAB excepted, is \\xHH.
-Everything else that comes along the line (echo, prompt, log) is not ours and is skipped.
+In text a backslash is doubled, and a byte outside 0x20..0x7e is \\xHH, except for TAB.
+All other text on the line (echo, prompt, log) is skipped.
 """
 
 import collections
@@ -18,11 +18,11 @@ ESCAPE = re.compile(rb"\\(?:\\|x([0-9a-fA-F]{2})|)")
 
 
 class Gone(Exception):
-    """The guest closed the line: it ended before it answered."""
+    """The guest has closed the line: it has ended without an answer."""
 
 
 class ProtocolError(Exception):
-    """The guest broke the line protocol."""
+    """The guest has broken the protocol of the line."""
 
 
 class Reply:
@@ -43,7 +43,7 @@ class Reply:
 
 
 def quote(text):
-    """Bytes or str as the machine interface's single-quoted TEXT."""
+    """Bytes or str as a TEXT in single quotes, for the machine interface."""
     if isinstance(text, str):
         text = text.encode()
     plain = set(range(0x20, 0x7F)) - set(b"'\\")
@@ -63,7 +63,7 @@ def unescape(text):
 
 
 def one_line(command):
-    """The bytes of a command; ValueError when it cannot be one line."""
+    """The bytes of a command. ValueError: it is more than one line."""
     line = command.encode() if isinstance(command, str) else command
     if re.search(rb"[\0\r\n]", line):
         raise ValueError("a request is one line")
@@ -82,8 +82,8 @@ class Machine:
     def request(self, command, timeout=None, output=None):
         """Send one command and wait for its status.
 
-        timeout: seconds for the whole of it; TimeoutError when they are over.
-        output:  called with the output as it comes, piece by piece.
+        timeout: seconds for the request and its reply; then TimeoutError
+        output:  called with each piece of the output as it comes
         """
         line = one_line(command)
         deadline = None if timeout is None else time.monotonic() + timeout
@@ -135,7 +135,7 @@ class Machine:
         return self.request(f"cat {path}", timeout)
 
     def write(self, path, text, timeout=None):
-        """One append of the bytes of text."""
+        """Append the bytes of @text to the file, by one write."""
         return self.request(f"echo -ne {quote(text)} >> {path}", timeout)
 
     def truncate(self, path, timeout=None):

@@ -1,4 +1,4 @@
-"""memory.py - a guest's memory, and the text that it should have.
+"""memory.py - reads a guest's memory, and the text that it should have.
 
     with tempfile.TemporaryDirectory() as folder:
         with Guest(Setup(qmp=folder + "/qmp")) as guest:
@@ -17,8 +17,8 @@ from hang import Qmp
 
 
 class Memory:
-    """As the kernel sees it. qmp: the socket of the guest's QEMU, which takes one client at a
-    time. Use with `with`.
+    """The memory at the kernel's virtual addresses. qmp: the socket of the guest's QEMU,
+    which accepts one client at a time. Use with `with`.
     """
 
     def __init__(self, qmp):
@@ -54,10 +54,10 @@ class Memory:
 
 
 def text_of_image(start, end):
-    """What the image file says about the bytes of text."""
+    """The bytes of text in the image file."""
     with tempfile.NamedTemporaryFile() as file:
         words = ["objcopy", "-O", "binary", "--only-section=.text", ELF, file.name]
         subprocess.run(words, check=True)
         text = file.read()
-    assert len(text) >= end - start  # that of boot is behind it
+    assert len(text) >= end - start  # the text of boot is behind it
     return text[: end - start]

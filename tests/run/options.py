@@ -1,6 +1,6 @@
-"""options.py - the values of ./sonde's options: what cannot be is refused before anything
-is built or started. Each function takes the text and returns the value, or raises
-ArgumentTypeError with what is wrong.
+"""options.py - checks the values of ./sonde's options. Impossible values are refused
+before anything is built or started. Each function takes the text and returns the value,
+or raises ArgumentTypeError with the reason.
 """
 
 import argparse
@@ -18,11 +18,11 @@ MEMORY_MIN = 8 * 2**20
 SECONDS_MAX = 1e6
 SOCKET_PATH_MAX = 107  # bytes; Linux's sockaddr_un
 APPEND_MAX = {"pvh": 4095, "iso": 1023, "uefi": 1023}  # docs/boot-options.md
-PLAIN_CONSOLE = "console=plain "  # put in front of them where no terminal is
+PLAIN_CONSOLE = "console=plain "  # put in front of the words if there is no terminal
 
 
 class UsageError(Exception):
-    """The command line cannot be."""
+    """The command line is wrong."""
 
 
 def fail(text):
@@ -36,7 +36,7 @@ def cpus(text):
 
 
 def seed(text):
-    """Also the number of a case."""
+    """A seed, or the number of a case."""
     if not re.fullmatch(r"[0-9]{1,18}", text):
         fail(f"{text!r} is not a number from 0 on")
     return int(text)
@@ -118,7 +118,7 @@ def is_served(path):
 
 
 def new_socket(path):
-    """A path for QEMU to listen on. It would remove what is there, whatever that is."""
+    """A path for a socket of QEMU. QEMU would remove any file that is there already."""
     check_folder(path)
     if len(os.fsencode(path)) > SOCKET_PATH_MAX:
         fail(f"{path} is longer than {SOCKET_PATH_MAX} bytes, the most a socket may have")
@@ -132,7 +132,7 @@ def new_socket(path):
 
 
 def check_together(options):
-    """What single options cannot tell. UsageError."""
+    """Raise UsageError if options do not fit together, or to the host."""
     if options.accel == "kvm" and options.icount:
         raise UsageError("--icount: KVM does not count instructions")
     if options.accel == "kvm" and not os.access("/dev/kvm", os.R_OK | os.W_OK):
@@ -143,7 +143,7 @@ def check_together(options):
 
 
 def check_with_qemu(setup):
-    """Does QEMU take what is passed on to it? It is asked when that is not the usual."""
+    """Raise UsageError if QEMU refuses the words that are passed on to it."""
     said = refusal(setup)
     if said:
         raise UsageError("QEMU does not take these options:\n" + said)

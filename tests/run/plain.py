@@ -1,8 +1,8 @@
-"""plain.py - what a serial line sends to a terminal, as text for a pipe or a file."""
+"""plain.py - turns the output for a terminal into plain text for a pipe or a file."""
 
 import re
 
-# A line feed with the carriage returns before it; one of these alone; an escape sequence.
+# A line feed with carriage returns in front; a carriage return; an escape sequence; text.
 TOKEN = re.compile(
     rb"\r*\n|\r|\x1b\[[0-?]*[ -/]*[@-~]|\x1b[^\[]|\x1b|[^\r\n\x1b]+", re.DOTALL
 )
@@ -10,16 +10,16 @@ UNFINISHED = re.compile(rb"(?:\r+|\x1b(?:\[[0-?]*[ -/]*)?)\Z")
 
 
 class Plain:
-    """Takes pieces of the line as they come, gives pieces of text.
+    """Takes pieces of the line as they come, and gives pieces of text.
 
-    CR LF becomes LF. A CR alone goes back to the beginning of the line, to write over it:
-    what comes behind it gets a line of its own. Escape sequences go, also those that the
-    firmware and the boot loader send before the kernel runs.
+    CR LF becomes LF. A CR alone moves a terminal back to the start of the line, which is
+    then overwritten; here the text behind it gets a new line. Escape sequences are left
+    out, also those that the firmware and the boot loader send before the kernel runs.
     """
 
     def __init__(self):
         self.kept = b""  # the end of the last piece, which the next one may continue
-        self.in_line = False  # something stands in the line already
+        self.in_line = False  # the line has text already
 
     def take(self, data):
         data = self.kept + data

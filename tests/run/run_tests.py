@@ -1,18 +1,18 @@
 #!/usr/bin/env python3
-"""run_tests.py - all tests, through prove; the last line is `N passed, N failed`.
+"""run_tests.py - run all tests by prove; the last line is `N passed, N failed`.
 
     tests/run/run_tests.py [--list] [--long | --tools] [NAME...]
 
 The usual run takes six minutes on two CPUs. It leaves out the tests that need a large
-program of another project: --tools runs these. --long runs all tests, the guest on more
-CPUs, once with more rounds of everything (kernel/longN), and passes --long to the tests in
-Python. tests/tools/facts.py shows which facts the usual run leaves to the long one.
+program of another project: --tools runs these. --long runs all tests, with guests of more
+CPUs, once with more rounds of everything (kernel/longN), and passes --long to the tests
+in Python. tests/tools/facts.py shows which facts only the long run has.
 
-A test has a label TIER/STEM. A NAME is a label, a tier, or a stem, which means the tests
-of that stem in every tier. `kernel/STEM` boots with the tests of one subject only; the
-whole run has `kernel/smpN` instead, subjects on N CPUs, and `kernel/stepped2`, some with
-one instruction per translation block. SMP=N sets the CPUs of kernel/STEM, SEED=N gives back
-a seed.
+A test has a label TIER/STEM. A NAME is a label, a tier, or a stem; a stem means its tests
+in every tier. `kernel/STEM` boots with the tests of one subject. A whole run has these
+instead: `kernel/smpN`, many subjects on N CPUs, and `kernel/stepped2`, some subjects with
+one instruction in each translation block. SMP=N sets the CPUs of kernel/STEM. SEED=N
+repeats a run with a printed seed.
 """
 
 import glob
@@ -34,17 +34,17 @@ LAB_TASKS = os.path.join(ROOT, "docs", "labs")
 
 SMP = (1, 4, 8)
 SMP_LONG = (1, 2, 3, 4, 8, 16, 32)
-# Subjects that turn everything over again and again; with four CPUs for each of the host's
-# they take minutes, and find what they find on four.
+# Subjects that change very much, again and again. With more than four CPUs they take
+# minutes on the usual host, and find nothing that they do not find on four.
 UP_TO_4 = ("conformance", "detour", "detour_return", "everywhere", "jprobe", "jump",
            "kretprobe", "link", "optimize", "pad", "preempt", "pun", "region",
            "return_point", "returns", "text_poke", "xmc")  # fmt: skip
-# Subjects about one CPU at a time: alone, and among four.
+# Subjects about a single CPU. They run on one CPU and on four, but not on two.
 NOT_ON_2 = ("conformance", "frame", "heap", "pun")
-# The usual run has another test of the same: every instruction has a trap in truth/truth, and
-# a jump in session/probe_all.
+# The usual run has other tests for this: in truth/truth each instruction is a breakpoint,
+# and in session/probe_all each instruction is a jump.
 ELSEWHERE = ("everywhere",)
-# The usual run has these on the other number of CPUs only.
+# The usual run leaves out NOT_ALONE on one CPU, and NOT_ON_4 on four CPUs.
 NOT_ALONE = (*ELSEWHERE, "returns.every_function_at_once")
 NOT_ON_4 = (
     *ELSEWHERE,
@@ -59,10 +59,10 @@ NOT_ON_4 = (
     "return_point.every_function_at_once",
     "work.checksums_depend_on_the_seed_only",
 )
-# Subjects about many CPUs. On eight the usual run has no others, and the long one has no others
-# on 16 and 32: these would take half an hour of a processor, and find what they find on 8.
+# Subjects about many CPUs. The usual run has only these on 8 CPUs, the long run only
+# these on 16 and 32: other subjects would take half an hour there, and find nothing new.
 MANY = ("clock", "halt", "mutex", "nmi", "quiesce", "smp", "stop_machine")
-# With one instruction per translation block, of which the whole run would take an hour.
+# Subjects for one instruction in each translation block. All subjects would take an hour.
 STEPPED = ("preempt", "detour", "jump")
 STEPPED_LONG = (
     "region.jumps_come_and_go_while_all_cpus_are_there",
@@ -74,53 +74,52 @@ STEPPED_LONG = (
     "return_point.h90_nmis_at_every_instruction",
     "conformance.h06_jcc_under_all_flags",
 )
-# CPUs of the one boot of a long run in which all but the storms take more rounds.
+# CPUs of the boot of a long run in which all subjects but the storms take more rounds.
 MANY_ROUNDS = 2
-STORMS = 4  # CPUs of another one, with storms only: a million hits while modules come and go
+STORMS = 4  # CPUs of a boot with storms only: a million hits while modules are loaded
 
 HOSTED_VARIANTS = ("gcc", "clang", "asan", "tsan")  # as tests/hosted/hosted.mk builds them
 
-# Tests of the long run only.
+# Tests that only the long run has.
 LONG_ONLY = (
     "hosted/execute-tsan",  # a minute for one thread at a time, mostly
-    # Another compiler is not another processor.
+    # These test the processor, so one compiler is enough for the usual run.
     "hosted/live-clang",
     "hosted/poke-clang",
     "hosted/toggle-clang",
     "kernel/steppedlong2",
     "lint/tidy",
     "pun/plans",  # session/transcripts runs it, as docs/optimize.md shows it
-    "session/module_text",  # the same rules as for a small one
+    "session/module_text",  # a large module has the same rules as a small one
     f"kernel/long{MANY_ROUNDS}",
     f"kernel/storm{STORMS}",
     "stress/rounds",
-    "truth/mass",  # work in proportion to the probes: its bounds are seldom in danger
+    "truth/mass",  # its bounds for the work of each probe are seldom exceeded
 )
-# What all labs have in common, then each lab: minutes of compilers and small programs.
+# Tests of what all labs share, then a test for each lab. They take minutes.
 LABS_FRAME = ("class", "frame", "modules")
 LABS = (*(f"labs/{name}" for name in LABS_FRAME),
         *(f"labs/{name}" for name in sorted(os.listdir(LAB_TASKS))
           if os.path.isdir(os.path.join(LAB_TASKS, name))))  # fmt: skip
-# Tests that need a large program of another project, which nothing else here needs; and the
-# labs, which only their authors change. gdb/trace saves what session/gdb_trace has seen, byte
-# by byte through a serial line. session/core builds another kernel; unit/extend_none is the
-# same on the host.
+# Tests that need a large program of another project, and the labs, which change seldom.
+# gdb/trace sends the data of session/gdb_trace byte by byte through a serial line.
+# session/core builds another kernel; unit/extend_none tests the same on the host.
 TOOLS = ("gdb/suite", "gdb/trace", "hosted/gdb", "session/bochs", "session/core",
          "session/extend", "session/gdb", "session/trace_tools", "session/tracefs_live",
          "session/web", "tools/decode_page", *LABS)  # fmt: skip
 
-# Sessions whose guests wait for the test most of the time, so that others may run beside.
+# Sessions with guests that mostly wait for the test, so that other tests may run as well.
 CALM = ("boot", "console", "cpu", "documents", "extra_objs", "fatal", "terminal",
         "trace_host", "workloads")  # fmt: skip
-# Guests under `./sonde gdb`, of which a build directory has one at a time.
+# Tests that use `./sonde gdb`. They run one at a time.
 UNDER_GDB = ("session/attach", "session/exits", "session/gdb", "session/transcripts")
 
-# At once. The usual host has two CPUs, and many tests wait for a guest's timer now and then.
+# Tests at the same time. The usual host has two CPUs, and many tests wait for timers.
 JOBS = 4
 
-EXPLAINED_MAX = 100  # lines shown of a failing test
+EXPLAINED_MAX = 100  # lines that are shown of a failing test
 
-# Minutes each: not to be what everything waits for in the end.
+# These take minutes, so they start early: the run should not wait for them at its end.
 LONG_ONES = ("model", "truth")
 SHORT_ONES = ("run", "tools", "insn", "pun", "region", "fuzz", "gdb", "session")
 STRESS = ("stress",)
@@ -131,7 +130,7 @@ def say(text):
 
 
 def stems(pattern, prefix=""):
-    """The stems of the files under tests/ that match, in alphabetical order."""
+    """The stems of the files that match @pattern, in alphabetical order."""
     names = [os.path.basename(path) for path in glob.glob(os.path.join(ROOT, pattern))]
     return sorted(name.removeprefix(prefix).partition(".")[0] for name in names)
 
@@ -146,7 +145,7 @@ def python_labels(tiers):
 
 
 def every_label():
-    """What is quick, what takes long, the rest."""
+    """All labels: first quick tests, then tests that take long, then the rest."""
     labels = ["lint/" + stem for stem in stems("tests/lint/check_*", "check_")]
     labels += ["unit/" + stem for stem in stems("tests/unit/test_*.c", "test_")]
     labels += [f"kernel/smp{n}" for n in SMP_LONG]
@@ -167,7 +166,7 @@ def is_usual(label):
 
 
 def all_labels():
-    """Every test of a whole run."""
+    """The labels of a whole run, as LONG and TOOLS in the environment say."""
     if "LONG" in os.environ:
         return every_label()
     if "TOOLS" in os.environ:
@@ -176,8 +175,8 @@ def all_labels():
 
 
 def choose(names, whole):
-    """The labels that the names mean, in the order of the whole run. A name of which the run
-    has nothing means tests of other runs. ValueError.
+    """The labels that @names mean. A name without tests in the run @whole means tests of
+    other runs. ValueError: there is no such test.
     """
     if not names:
         return whole
@@ -195,13 +194,13 @@ def choose(names, whole):
 
 
 def stems_of(label):
-    """What a label may be called without its tier: hosted/step-gcc is step-gcc, and step."""
+    """The names of a label without its tier: hosted/step-gcc is step-gcc, and step."""
     stem = label.partition("/")[2]
     return stem, stem.partition("-")[0]
 
 
 def command(label):
-    """The program behind a label, as words."""
+    """The command that runs a label, as words."""
     tier, _, stem = label.partition("/")
     is_long = "LONG" in os.environ
     if tier == "lint":
@@ -234,7 +233,7 @@ def command(label):
 
 
 def selection(cpus, is_long):
-    """The kernel's tests on so many CPUs, as its boot argument names them."""
+    """The kernel's tests on @cpus CPUs, as the value of its boot argument."""
     if cpus > (8 if is_long else 4):
         return ",".join(MANY)
     left_out = UP_TO_4 if cpus > 4 else NOT_ON_2 if cpus == 2 else ()
@@ -244,7 +243,7 @@ def selection(cpus, is_long):
 
 
 def has_several_cpus(label):
-    """Does it boot guests that execute on several CPUs at the same time?"""
+    """Does the test boot guests that execute on several CPUs at the same time?"""
     tier, _, stem = label.partition("/")
     if tier == "kernel":
         return stem != "smp1"
@@ -255,8 +254,9 @@ def has_several_cpus(label):
 
 
 def rules(labels):
-    """Of the guests with several CPUs one at a time, from the beginning on; beside them what
-    comes next of the others. Prove would prefer a rule par=** to any sequence."""
+    """Prove's rules: tests with several CPUs run one at a time, from the beginning on,
+    and other tests run beside them. (Prove would prefer a rule par=** to any
+    sequence.)"""
     busy = [label for label in labels if has_several_cpus(label)]
     under_gdb = [label for label in labels if label in UNDER_GDB]
     rest = [label for label in labels if label not in busy + under_gdb]
@@ -272,7 +272,7 @@ def build(labels):
         programs.append(os.path.join(BUILD, "insn", "check_zydis"))
     if "tools/decode_page" in labels:
         programs += [os.path.join(BUILD, name) for name in ("decode.html", "page/native")]
-    if "pun/plans" in labels or "session/transcripts" in labels:  # which runs it
+    if "pun/plans" in labels or "session/transcripts" in labels:  # the second runs it
         programs.append(os.path.join(BUILD, "pun", "check_pun"))
     if "session/module_text" in labels:
         programs.append(os.path.join(BUILD, "bench", "text.o"))
@@ -289,7 +289,7 @@ def build(labels):
 
 
 def run_one(label):
-    """What prove runs for a label: its TAP, kept in build/tap/ too, or in TAP_FOLDER."""
+    """Run a label for prove. Its TAP is also kept in build/tap/, or in TAP_FOLDER."""
     words = command(label)
     folder = os.environ.get("TAP_FOLDER", os.path.join(BUILD, "tap"))
     os.makedirs(folder, exist_ok=True)
@@ -312,14 +312,14 @@ def run_one(label):
 
 
 def note_time(label, elapsed):
-    """A line for Totals.pm: seconds that the test took, and seconds of CPU."""
+    """Write a line for Totals.pm: the seconds that the test took, and seconds of CPU."""
     usage = resource.getrusage(resource.RUSAGE_CHILDREN)
     with open(os.environ["TIMES"], "a", encoding="ascii") as file:
         file.write(f"{elapsed:.1f} {usage.ru_utime + usage.ru_stime:.1f} {label}\n")
 
 
 def explain(label, path):
-    """Prove shows which facts failed; say what they said, which it does not."""
+    """Print the failed facts with their notes. Prove shows only which facts failed."""
     with open(path, encoding="utf-8") as file:
         lines = file.read().splitlines()
     shown = 0
@@ -335,7 +335,7 @@ def explain(label, path):
 def main():
     arguments = sys.argv[1:]
     if arguments[:1] == ["--one"]:
-        die_with_parent()  # of prove, which may be killed
+        die_with_parent()  # the parent is prove, which may be killed
         return run_one(arguments[1])
     names = [word for word in arguments if not word.startswith("--")]
     for option in ("--long", "--tools"):
@@ -361,7 +361,7 @@ def main():
     words += ["--exec", f"{sys.executable} {os.path.abspath(__file__)} --one", *labels]
     with tempfile.NamedTemporaryFile() as times:
         os.environ["TIMES"] = times.name
-        # Not where a label is a folder.
+        # The working directory must not contain a folder with the name of a label.
         status = subprocess.run(words, cwd=HERE, preexec_fn=die_with_parent).returncode
         shutil.copy(times.name, os.path.join(BUILD, "times.txt"))
     return status

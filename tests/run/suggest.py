@@ -1,6 +1,6 @@
-"""suggest.py - a command line parser that tells what a mistyped word may have meant.
+"""suggest.py - a command line parser that suggests a name for a mistyped word.
 
-It takes words in front of options, between them and behind them.
+It accepts words in front of options, between them and behind them.
 """
 
 import argparse
@@ -9,18 +9,18 @@ import re
 
 
 def nearest(word, names):
-    """" (did you mean `NAME`?)", or "" when no name is near."""
+    """" (did you mean `NAME`?)", or "" if no name is similar."""
     near = difflib.get_close_matches(word, list(names), n=1)
     return f" (did you mean `{near[0]}`?)" if near else ""
 
 
 class Parser(argparse.ArgumentParser):
-    """Its parsers of subcommands are of this class, too."""
+    """A parser; the parsers of its subcommands are of this class, too."""
 
     _is_mixed = False
 
     def parse_known_args(self, args=None, namespace=None):
-        """`grade 3 --seed 7 FOLDER`, where argparse would not take FOLDER."""
+        """Accept also `grade 3 --seed 7 FOLDER`; argparse would refuse FOLDER there."""
         if self._is_mixed or self._commands() or "--" in args:
             return super().parse_known_args(args, namespace)
         self._is_mixed = True

@@ -1,4 +1,4 @@
-"""tap.py - facts checked, TAP printed, for tests in Python.
+"""tap.py - checks facts and prints TAP, for tests in Python.
 
     tap.check(reply.errno == 0, "cat answers")
     tap.equal(reply.output, b"x\\n", "and says x")
@@ -7,7 +7,7 @@
 
 import sys
 
-LONG = "--long" in sys.argv  # more of everything, where there is time
+LONG = "--long" in sys.argv  # the long run: tests do more of everything
 count = 0
 failed = 0
 
@@ -18,7 +18,7 @@ def note(text):
 
 
 def check(holds, what):
-    """One fact, in words. Returns whether it holds."""
+    """Report a fact. @what: the fact in words. Return whether it holds."""
     global count, failed
     count += 1
     failed += not holds

@@ -1,4 +1,4 @@
-"""test_check.py - ./sonde check against a fake guest: verdicts, status, reports."""
+"""test_check.py - tests of ./sonde check with a fake guest: verdicts, status, reports."""
 
 import os
 import tempfile
@@ -7,7 +7,7 @@ from xml.etree import ElementTree
 import tap
 from fake import run_launcher, with_fake_qemu
 
-ENOUGH = "8"  # seconds for a guest that answers to be there, on a busy host
+ENOUGH = "8"  # seconds in which a guest is ready, even on a busy host
 
 
 def check(text, *options):

@@ -1,4 +1,4 @@
-"""test_driver.py - which tests a run has, and what its last lines say."""
+"""test_driver.py - tests of run_tests.py: the tests of a run, and its last lines."""
 
 import os
 import re
@@ -47,7 +47,7 @@ def what_is_left_out_exists():
 
 
 def chosen_on(cpus, is_long=False):
-    """The kernel's tests among those that exist, by the rules of ktest.h."""
+    """The kernel's tests that selection() chooses, by the rules of ktest.h."""
     words = run_tests.selection(cpus, is_long).split(",")
     out = {word[1:] for word in words if word.startswith("-")}
     tests = {name for name in kernel_tests() if "." in name}
@@ -79,7 +79,7 @@ def a_name_may_mean_other_runs():
 
 
 def the_last_lines():
-    """Twelve tests, of which the slowest ten are shown, and a failure."""
+    """Totals.pm shows the slowest ten of twelve tests, and counts a failure."""
     with tempfile.TemporaryDirectory() as folder:
         times = os.path.join(folder, "times")
         with open(times, "w", encoding="ascii") as file:

@@ -1,4 +1,4 @@
-"""test_ktap.py - the guest's KTAP becomes flat TAP."""
+"""test_ktap.py - tests of ktap.py: the guest's KTAP becomes flat TAP."""
 
 import tap
 from ktap import Flat

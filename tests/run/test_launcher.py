@@ -1,4 +1,4 @@
-"""test_launcher.py - ./sonde's commands against a fake guest: output, status, messages."""
+"""test_launcher.py - tests of ./sonde with a fake guest: output, status, messages."""
 
 import json
 import os
@@ -127,7 +127,7 @@ def a_file(text=b""):
 
 
 def usages():
-    """Command lines that are wrong, and a word of the message."""
+    """Yield wrong command lines, each with a part of the message."""
     yield [], "COMMAND"
     yield ["fly"], "command is called fly"
     yield ["exce"], "(did you mean `exec`?)"
@@ -170,7 +170,7 @@ def usages():
 
 
 def wrong_usage_is_refused():
-    """Before a tool is installed, anything built or a guest started."""
+    """Wrong command lines are refused before a tool is installed, or a guest started."""
     folder = tempfile.mkdtemp()
     os.environ["LAUNCHED"] = launched = os.path.join(folder, "launched")
     for words, reason in usages():
@@ -340,7 +340,7 @@ def a_build_that_fails_is_told():
 
 
 def a_folder_is_spelled_in_one_way():
-    """Or what was built by one name would not be built again by the other."""
+    """With two spellings, make would not know that a built file is the same file."""
     rule = "--eval=spelled: ; @echo $(B)"
     for name, want in (("build", "build"), ("./build/", "build"),
                        (os.path.join(guest.ROOT, "build", "core"), "build/core"),
@@ -371,7 +371,7 @@ def a_log_is_written():
 
 
 def first_child(pid):
-    """The first process that @pid starts; waits for it."""
+    """Wait until the process @pid starts a process, and return that one."""
     for _ in range(600):
         with open(f"/proc/{pid}/task/{pid}/children") as file:
             children = file.read().split()

@@ -1,4 +1,4 @@
-"""test_machine.py - the client of the machine interface, against a fake guest."""
+"""test_machine.py - tests of the client of the machine interface, with a fake guest."""
 
 import tap
 from fake import with_fake_qemu

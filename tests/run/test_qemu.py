@@ -1,4 +1,4 @@
-"""test_qemu.py - how a guest ends is told apart on the real QEMU, with mini.asm as guest."""
+"""test_qemu.py - tests on the real QEMU that the end of a guest is recognised."""
 
 import os
 import subprocess
@@ -13,7 +13,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 
 
 def build_mini(folder):
-    """Make the small guest the one that Setup() boots."""
+    """Build mini.asm, and let Setup() boot it."""
     obj, guest.ELF = os.path.join(folder, "mini.o"), os.path.join(folder, "mini.elf")
     subprocess.run(
         ["nasm", "-f", "elf32", "-o", obj, os.path.join(HERE, "mini.asm")], check=True
@@ -23,7 +23,7 @@ def build_mini(folder):
 
 
 def end_of(letter, limit=10, **setup):
-    """Tell the guest to end this way: (QEMU's status, message of the failure)."""
+    """Let the guest end in this way. Return (QEMU's status, message of the failure)."""
     with Guest(Setup(**setup)) as mini:
         mini.wait_prompt(20)
         try:

@@ -1,4 +1,4 @@
-"""test_stress.py - `make stress` against a fake guest: its lines and its status."""
+"""test_stress.py - tests of `make stress` with a fake guest: its lines and its status."""
 
 import os
 import re
@@ -13,7 +13,7 @@ STRESS = os.path.join(ROOT, "tests", "stress", "stress.py")
 
 
 def stress(fake, *options):
-    """(status, lines of a minute as words, the rest) of a run over fake guests."""
+    """(status, line of each minute as words, all output) of a run with fake guests."""
     words = [sys.executable, STRESS, "--patience", "1", *options]
     environment = dict(os.environ, FAKE="stress " + fake)
     done = subprocess.run(words, capture_output=True, text=True, env=environment)

@@ -1,4 +1,4 @@
-"""test_transcript.py - how transcripts are read, and what agrees with what they show."""
+"""test_transcript.py - tests of transcript.py: reading, and comparing with output."""
 
 import tap
 from transcript import GUEST, HOST, as_rows, difference, explain, sonde_words, steps

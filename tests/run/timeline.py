@@ -1,8 +1,9 @@
-"""timeline.py - a run that is recorded, and replayed to the last instruction.
+"""timeline.py - records a run, so that it can be replayed to the last instruction.
 
-QEMU records what comes from outside, by a clock that counts instructions. So a recorded guest
-has one CPU, and its input is a script in fw_cfg, which is a part of the machine. A recording
-is one file: QEMU's log, a disk with the state at the start, and what the machine was.
+QEMU records everything that comes from outside, with a clock that counts instructions. So
+a recorded guest has one CPU, and its input is a script in fw_cfg, which belongs to the
+machine. A recording is one file: QEMU's log, a disk with the state at the start, and the
+settings.
 """
 
 import json
@@ -60,7 +61,7 @@ class Timeline:
 
 
 def record(folder, commands, append, memory, limit):
-    """Run it. (Timeline, QEMU's exit status or None, what QEMU said)"""
+    """Record a run. Return (Timeline, QEMU's exit status or None, QEMU's messages)."""
     about = {"build": build_id(), "qemu": qemu_version(), "append": append, "memory": memory}
     line = Timeline(folder, about)
     with open(line.path("about.json"), "w", encoding="utf-8") as file:
@@ -85,7 +86,7 @@ def pack(line, path):
 
 
 def unpack(path, folder):
-    """The Timeline in a file; HostError where it cannot be replayed here."""
+    """The Timeline in a file. HostError: it cannot be replayed here."""
     try:
         with tarfile.open(path) as tar:
             for name in PARTS:

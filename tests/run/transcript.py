@@ -1,10 +1,11 @@
-"""transcript.py - transcripts: what was typed, and whether output is as they show it.
+"""transcript.py - reads transcripts, and compares output with what they show.
 
-Pure: text in, facts out. check.py runs the commands. docs/testing.md has the rules.
+It works on text only. check.py runs the commands. docs/testing.md has the rules.
 
-A command follows a prompt at the beginning of a line, `sonde> ` or `$ `. The lines up to the
-next prompt are its output. In the output, three dots or more stand for anything: on a line of
-their own for any lines, in a word for any characters. A..B in a word is a number from A to B.
+A command follows a prompt at the beginning of a line, `sonde> ` or `$ `. The lines up to
+the next prompt are its output. In the output, three dots or more stand for anything: on a
+line of their own for any lines, in a word for any characters. A..B in a word is a number
+from A to B.
 """
 
 import dataclasses
@@ -21,7 +22,7 @@ FENCE = re.compile(r"(\s*)(`{3,}|~{3,})\s*(\S*)")
 INDENTED = re.compile(r" {4}|\t")
 
 CONTROL = re.compile(r"\x1b\[[0-9;=?]*[A-Za-z]|\r+$", re.M)  # what only a terminal needs
-REDRAWN = re.compile(r"^.*\r", re.M)  # the beginning of a line that was written over
+REDRAWN = re.compile(r"^.*\r", re.M)  # the part of a line that was overwritten
 DOTS = re.compile(r"\.{3,}")
 MARK = re.compile(r"\.{3,}|(\d+(?:\.\d+)?)\.\.(\d+(?:\.\d+)?)")
 LOG = re.compile(r"\[ *[\d.]+\] C[\d.]+: ")  # how a line of the guest's log begins
@@ -31,7 +32,7 @@ OPERATORS = set("();<>|&")
 
 @dataclasses.dataclass
 class Step:
-    """One command of a transcript, and its output as it is shown."""
+    """A command of a transcript, and the output that the transcript shows."""
 
     path: str
     line: int
@@ -66,7 +67,7 @@ def is_markdown(path, rows):
 
 
 def blocks(rows):
-    """all_blocks() that are transcripts. Of gdb's, tests/gdb types the commands."""
+    """The blocks that are transcripts, without those of gdb: tests/gdb runs these."""
     for number, mark, block in all_blocks(rows):
         if mark == "gdb":
             continue
@@ -103,7 +104,7 @@ def indented_blocks(rows, fenced):
 
 
 def block_steps(path, number, rows):
-    """The steps of one block. What stands before its first prompt belongs to none."""
+    """The steps of one block. Lines in front of its first prompt belong to no step."""
     found = []
     numbered = enumerate(rows, number)
     for line, row in numbered:
@@ -121,7 +122,7 @@ def block_steps(path, number, rows):
         found.append(Step(path, line, kind, command, first, []))
     for step in found:
         step.rows = without_empty_end(step.rows)
-    return [step for step in found if step.command]  # the last prompt waits for none
+    return [step for step in found if step.command]  # the last prompt has no command
 
 
 def without_empty_end(rows):
@@ -131,9 +132,11 @@ def without_empty_end(rows):
 
 
 def sonde_words(command):
-    """What follows ./sonde in a command of the host; ValueError says why it cannot be run.
+    """The words behind ./sonde in a command of the host. ValueError: the reason why the
+    command cannot be run.
 
-    No shell ever sees a transcript, so that a foreign one can be checked without fear.
+    No shell gets a transcript, so that it is safe to check a transcript of unknown
+    origin.
     """
     lexer = shlex.shlex(command, posix=True, punctuation_chars=True)
     lexer.whitespace_split = True
@@ -168,7 +171,7 @@ def word_agrees(shown, got):
 
 
 def row_agrees(shown, got):
-    """Do two lines agree, blanks and the time and CPU of a line of the log left aside?"""
+    """Do two lines agree, without blanks, and without time and CPU of a log line?"""
     if LOG.match(shown) and LOG.match(got):
         shown, got = LOG.sub("", shown, count=1), LOG.sub("", got, count=1)
     shown, got = shown.split(), got.split()
@@ -176,9 +179,9 @@ def row_agrees(shown, got):
 
 
 def difference(shown, got):
-    """(i, j): line i of what is shown is not line j of what came. None if all agree.
+    """(i, j): line i of @shown does not agree with line j of @got. None: all lines agree.
 
-    With dots in it, the pair behind the longest beginning that agrees.
+    If there are dots, the pair is behind the longest beginning that agrees.
     """
     i = j = 0
     dots, furthest = None, (0, 0)
@@ -191,17 +194,17 @@ def difference(shown, got):
             furthest = max(furthest, (i, j))
             if dots is None or dots[1] == len(got):
                 return furthest
-            i, j = dots = dots[0], dots[1] + 1  # the dots stand for one line more
+            i, j = dots = dots[0], dots[1] + 1  # let the dots stand for one more line
     return None
 
 
 def as_rows(output):
-    """What a terminal was sent as the lines that it shows in the end."""
+    """The lines that a terminal finally shows for @output."""
     return without_empty_end(REDRAWN.sub("", CONTROL.sub("", output)).split("\n"))
 
 
 def explain(step, got):
-    """How the output differs from what is shown, in lines; [] when it does not."""
+    """The difference between the output and the transcript, as lines; []: none."""
     at = difference(step.rows, got)
     if at is None:
         return []

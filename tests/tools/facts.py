@@ -1,15 +1,16 @@
 #!/usr/bin/env python3
-"""facts.py - which facts of one run of the tests are not in another run?
+"""facts.py - find the facts of one run of the tests that another run does not have.
 
     tests/tools/facts.py [--list] FEWER MORE
 
-Both are folders of TAP as run_tests.py leaves them, one file for each test: build/tap after
-a run, or TAP_FOLDER of that run. A number in a name is any number, since it may be a count
-of this run, except how many CPUs a guest had. A fact that failed, or was skipped, is not
-there. Tests are compared by their facts; those of MORE that FEWER leaves out are counted,
-or named with --list.
+Both are folders of TAP as run_tests.py leaves them, one file for each test: build/tap
+after a run, or TAP_FOLDER of that run. Numbers in the name of a fact are not compared,
+because they may be counts of one run, except for the number of CPUs. Failed and skipped
+facts are left out. The tool counts the facts of MORE that FEWER does not have; with
+--list it prints them.
 
-Exit status: 0 when MORE has all facts of FEWER, 1 when some are missing there, 2 an error.
+Exit status: 0 when MORE has all facts of FEWER, 1 when some are missing there, 2 an
+error.
 """
 
 import os
@@ -22,7 +23,7 @@ NUMBER = re.compile(r"\b(?:0x[0-9a-f]+|\d[\d,.]*)\b")
 
 
 def masked(name):
-    """The same in each run: numbers are one word, CPUs in front stay."""
+    """The name with every number replaced by N, except for the CPUs at its start."""
     cpus = CPUS.match(name)
     kept = cpus[0] if cpus else ""
     return kept + NUMBER.sub("N", name[len(kept) :])

@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
-"""same_text.py - do two images of the kernel have the same functions?
+"""same_text.py - compare the functions of two images of the kernel.
 
     tests/tools/same_text.py OLD.elf NEW.elf
 
-Functions are compared by name; several of one name, as a set. A place that the linker has
-filled in counts as what it leads to: a symbol and a distance from it, or a section where no
-symbol stands. So moving a function, a file or an object changes nothing, and a changed
-instruction, constant or callee is told. Exit status: 0 the same, 1 different, 2 an error.
+Functions are compared by name; functions with the same name are compared as a set. Where
+the linker has written an address, the target is compared: a symbol and the distance from
+it, or a section if there is no symbol. So a function, a file or an object may move. A
+changed instruction, constant or callee is reported. Exit status: 0 the same, 1 different,
+2 an error.
 """
 
 import os
@@ -26,8 +27,8 @@ IMAGE_BASE = 0xFFFFFFFF80000000
 SHOWN_MAX = 20
 
 
-# Opcodes with an immediate behind the operand in memory, and its size: for 4, 2 bytes with
-# the prefix 66. Of F6 and F7 only those with a reg field of 0 or 1 have one.
+# Opcodes with an immediate behind the memory operand, and the size of the immediate. With
+# a 66 prefix, 4 becomes 2. F6 and F7 have an immediate only if their reg field is 0 or 1.
 IMMEDIATE = {0x80: 1, 0x83: 1, 0xC0: 1, 0xC1: 1, 0xC6: 1, 0x6B: 1, 0xF6: 1,
              0x81: 4, 0x69: 4, 0xC7: 4, 0xF7: 4}  # fmt: skip
 IMMEDIATE_0F = {0x70, 0x71, 0x72, 0x73, 0xA4, 0xAC, 0xBA, 0xC2, 0xC4, 0xC5, 0xC6}
@@ -39,7 +40,7 @@ def immediate_behind(code, at):
     """
     before = bytes(8) + code[:at]
     modrm, opcode, escape = before[-1], before[-2], before[-3]
-    if modrm & 0xC7 != 5:  # no operand in memory relative to rip: a branch
+    if modrm & 0xC7 != 5:  # not a rip-relative operand, so a branch
         return 0
     if escape == 0x0F:
         return 1 if opcode in IMMEDIATE_0F else 0
@@ -73,9 +74,9 @@ class Image:
             raise ElfError(f"{path} was linked without --emit-relocs")
 
     def readings(self, addr):
-        """What may be meant by an address, in words that do not change when it moves: the
-        start of something, its end, or a place inside. What runs before paging has the
-        addresses of memory.
+        """The meanings that an address may have, in a form that does not change when code
+        moves: the start of a symbol, its end, or a place inside. Code that runs before
+        paging uses physical addresses.
         """
         inside, edges = set(), set()
         for base in (0, IMAGE_BASE):
@@ -86,7 +87,7 @@ class Image:
                     inside.add((symbol.name, distance))
                 elif distance in (0, symbol.size):
                     edges.add((symbol.name, distance))
-        if not inside and all(distance for _, distance in edges): # only ends, perhaps
+        if not inside and all(distance for _, distance in edges): # no symbol starts here
             edges.update((s.name, None) for s in self.loaded
                          if s.addr <= addr <= s.addr + s.size)
         return inside | edges or {(hex(addr), None)}
@@ -123,7 +124,7 @@ class Image:
                 value += r.place + 4 + immediate_behind(code, at)
             target = value & (1 << 64) - 1
             leads_to.append((at, self.readings(target)))
-        if not symbol.size: # what stands between two symbols: how much is up to the linker
+        if not symbol.size: # the padding up to the next symbol is up to the linker
             code = code.rstrip(b"\xcc\x90")
         return bytes(code), leads_to
 
@@ -135,7 +136,7 @@ def is_same(one, other):
 
 
 def are_same(ones, others):
-    """Each of the functions of one name has one that is like it."""
+    """Can @ones and @others be paired, so that both functions of a pair are the same?"""
     left = list(others)
     for one in ones:
         like = next((other for other in left if is_same(one, other)), None)

@@ -1,6 +1,6 @@
-"""scratch.py - tests that build small programs, as unittest classes: each test is a fact.
+"""scratch.py - runs unittest classes that build small programs; each test is a fact.
 
-Arguments are names of tests without their "test_"; none means all of them.
+Arguments are names of tests without "test_"; without arguments, all tests run.
 """
 
 import os
@@ -16,7 +16,7 @@ sys.path.insert(0, os.path.join(ROOT, "tests", "run"))
 import tap  # noqa: E402
 
 
-# A function that its compiler gives a jump table.
+# A function that compilers translate with a jump table.
 WEIGH = """
 int weigh(int x)
 {
@@ -55,7 +55,7 @@ class Scratch(unittest.TestCase):
             return file.read()
 
     def run_ok(self, *command):
-        """Run from the project's root; its output, if it succeeded."""
+        """Run @command in the project's root. It must succeed. Return its output."""
         done = self.run_any(*command)
         self.assertEqual(done.returncode, 0, f"{command}: {done.stderr}")
         return done.stdout
@@ -72,7 +72,7 @@ class Scratch(unittest.TestCase):
 
 
 class Facts(unittest.TestResult):
-    """Each test is a fact."""
+    """Reports each test as a fact."""
 
     def tell(self, holds, test, detail=""):
         tap.check(holds, test.id().rsplit(".", 1)[-1].removeprefix(PREFIX))

@@ -1,4 +1,4 @@
-"""test_abi.py - kernel/module/abi.py: a number for all headers."""
+"""test_abi.py - tests of kernel/module/abi.py, which makes a number from all headers."""
 
 import os
 import subprocess

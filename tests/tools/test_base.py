@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""test_base.py - the kernel's own code keeps to instructions that every 64-bit CPU has, and
-to those that boot/cpu_check.asm has asked for.
+"""test_base.py - check that the kernel's own code uses only instructions that every
+64-bit CPU has, or that boot/cpu_check.asm has asked for.
 """
 
 import os
@@ -17,8 +17,8 @@ LINE = re.compile(r"^ *([0-9a-f]+):\t(?:[0-9a-f]{2} )+ *\t(.*)$")
 PREFIXES = set("lock rep repz repnz data16 cs ds es ss rex.W rex.X".split())
 SIZED = re.compile("[bwlq]$")  # AT&T's suffix
 
-# objdump shows `rep bsf` as tzcnt; compilers write it where the operand is not 0.
-# mfence is one of SSE2, which each processor with long mode has.
+# objdump shows `rep bsf` as tzcnt. Compilers use it if the operand is not 0: then both do
+# the same. mfence is an instruction of SSE2, which each processor with long mode has.
 BASE = set("""
     adc add and bsf bsr bswap bt btc btr bts call cld cli cltd cltq cmp cmps cmpxchg
     cpuid cqto cwtl dec div hlt idiv imul in inc int int3 invlpg iret jmp lahf lea leave lgdt
@@ -47,8 +47,8 @@ def objects():
 
 
 def strangers(path):
-    """Instructions of an object that a CPU may lack. Where 32-bit code and its texts are,
-    objdump does not know what it sees.
+    """The instructions of an object that a CPU may lack. Sections of 32-bit code and its
+    texts are left out, because objdump would decode them wrongly.
     """
     words = ["objdump", "-d", path]
     done = subprocess.run(words, capture_output=True, text=True, check=True)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""test_bench.py - tests/bench: the generated text, and the table."""
+"""test_bench.py - tests of tests/bench: the generated text, and the table of results."""
 
 import os
 import sys
@@ -18,7 +18,7 @@ int more(int x) { return x > 5 ? x * x : twice(x) + 1; }
 
 
 def bodies(path):
-    """The bytes of each function, in no order that means anything."""
+    """The bytes of each function; the order has no meaning."""
     elf = elf64.load(path)
     text = elf.section(".text")
     at = elf.content(text)
@@ -43,7 +43,7 @@ class GenText(scratch.Scratch):
 
 class Compare(scratch.Scratch):
     def table(self, **files):
-        """The columns behind name and run, by name and run; the first row of each."""
+        """{(name, run): the columns behind them}, from the first row of each."""
         paths = [self.write(name.replace("_", "-") + ".txt", text)
                  for name, text in files.items()]  # fmt: skip
         out = self.run_ok(sys.executable, f"{BENCH}/compare.py", *paths)
@@ -84,7 +84,7 @@ class Compare(scratch.Scratch):
 
 
 class Icount(scratch.Scratch):
-    """The record is the project's own; what is measured is made up from it."""
+    """Uses the project's own record, and makes the measured values from it."""
 
     def compare(self, kind=None, more=0, unit="cycles/hit", without="-"):
         with open(f"{BENCH}/icount.tsv", encoding="ascii") as file:

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""test_decode_page.py - the decoder in a browser says what the same code says on the host,
-where addresses have 64 bits; and the page shows it.
+"""test_decode_page.py - the decoder in a browser must print the same as the same code on
+the host, where addresses have 64 bits; and the page must show it.
 
     tests/tools/test_decode_page.py [--shot=FILE]     also keep a picture of the page
 """
@@ -25,7 +25,7 @@ NATIVE = os.path.join(BUILD, "page/native")
 ROUNDS = 20000 if tap.LONG else 2000
 SEED = int(os.environ.get("SEED", "0")) or random.randrange(1, 1 << 32)
 
-# Lines of hexadecimal digits in, as native.c takes them.
+# Reads lines of hexadecimal digits, as native.c does.
 CALLER = """
 const fs = require('fs');
 const { Decoder, bytesOf } = require(process.argv[1] + '/decode.js');
@@ -62,7 +62,7 @@ def node(script, text=""):
 
 
 def some_code():
-    """Random bytes, and what a compiler might have written: short opcodes are likely."""
+    """Random bytes, and bytes that are frequent in compiled code, as short opcodes."""
     rng = random.Random(SEED)
     likely = bytes.fromhex("4889e55dc3e90f1f8b0183c0ffeb7590cc66f3")
     for _ in range(ROUNDS):

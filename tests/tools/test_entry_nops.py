@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""test_entry_nops.py - kernel/debug/entry_nops.py on small programs."""
+"""test_entry_nops.py - tests of kernel/debug/entry_nops.py with small programs."""
 
 import os
 import shutil

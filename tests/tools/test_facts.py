@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""test_facts.py - facts.py on small runs."""
+"""test_facts.py - tests of facts.py with small runs."""
 
 import os
 import sys
@@ -12,7 +12,7 @@ FACTS = os.path.join(scratch.ROOT, "tests/tools/facts.py")
 
 class Facts(scratch.Scratch):
     def run_of(self, name, **tests):
-        """A folder of TAP: each test is a name and its facts, and is given as such."""
+        """Make a folder of TAP. @tests: the facts of each test, by its name."""
         os.mkdir(self.path(name))
         for test, facts in tests.items():
             lines = [f"ok {i} - {fact}" if not fact.startswith("not ") else

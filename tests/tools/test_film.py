@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""test_film.py - the films of docs/films, the players, and the picture of the README."""
+"""test_film.py - tests of the films in docs/films, the players, the README's picture."""
 
 import io
 import json
@@ -12,7 +12,7 @@ import scratch  # noqa: E402
 sys.path.insert(0, scratch.ROOT)
 from probes.film.host import command, film, page, picture, play, scenes  # noqa: E402
 
-# What the README shows: tests/tools/test_film.py --write draws it anew.
+# The picture in the README. tests/tools/test_film.py --write draws it again.
 PICTURE = os.path.join(scenes.FOLDER, "poke.svg")
 FRAMES = (1, 3, 18, 33)
 

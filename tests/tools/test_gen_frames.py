@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""test_gen_frames.py - kernel/debug/asm_frames.py and gen_frames.py on small routines."""
+"""test_gen_frames.py - tests of asm_frames.py and gen_frames.py with small routines."""
 
 import os
 import re
@@ -14,7 +14,7 @@ HEAD = '%include "kernel/base/proc.inc"\nsection .text\n'
 
 class GenFrames(scratch.Scratch):
     def rows(self, routine, name="first"):
-        """What readelf makes of a routine: [(offset, CFA, return address, other columns)]."""
+        """The rows that readelf prints for a routine, each as {column: value}."""
         source = self.write("a.asm", HEAD + f"proc {name}\n{routine}\nendproc {name}\n")
         include = f"-I{scratch.ROOT}/"
         self.run_ok("nasm", "-f", "elf64", include, "-o", self.path("a.o"), source)

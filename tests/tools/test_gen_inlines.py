@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""test_gen_inlines.py - kernel/debug/gen_inlines.py on a small program, on the kernel, and on
-debug data that it cannot read.
+"""test_gen_inlines.py - tests of kernel/debug/gen_inlines.py with a small program, the
+kernel, and debug data that it cannot read.
 """
 
 import os
@@ -18,7 +18,7 @@ import gen_inlines  # noqa: E402
 TOOL = os.path.join(scratch.ROOT, "kernel/debug/gen_inlines.py")
 KERNEL = os.path.join(scratch.ROOT, os.environ.get("B", "build"), "sonde.elf")
 
-# small is inlined twice, once through middle; split has a cold piece; gone is nowhere.
+# small is inlined twice, once inside middle; split has a cold part; gone has no code.
 SOURCE = """
 #define NOINLINE __attribute__((noinline))
 extern volatile int world;
@@ -54,7 +54,7 @@ class GenInlines(scratch.Scratch):
         return self.path("image")
 
     def places(self, image):
-        """{name: functions that it is inlined in}"""
+        """{name of an inlined function: the functions that contain it}"""
         elf = elf64.load(image)
         found = gen_inlines.places_of(elf)
         return {name: [elf.symbol_at(place).partition("+")[0] for place in places]
@@ -121,7 +121,7 @@ class GenInlines(scratch.Scratch):
         inlined = listing.count("(DW_TAG_inlined_subroutine)")
         places = sum(map(len, found.values()))
         self.assertGreater(places, 1000)
-        # Two of a name may begin at one address.
+        # Two inlined calls of one function may begin at the same address.
         self.assertTrue(inlined * 0.98 <= places <= inlined, (inlined, places))
 
     def test_places_in_the_kernel_are_instructions(self):

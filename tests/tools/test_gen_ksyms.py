@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""test_gen_ksyms.py - kernel/debug/gen_ksyms.py on small images, and the whole round:
-table, three links, lookup.
+"""test_gen_ksyms.py - tests of kernel/debug/gen_ksyms.py with small images, and of all
+steps together: table, three links, lookup.
 """
 
 import os
@@ -34,7 +34,8 @@ SECOND_C_SOURCE = """
 static __attribute__((noinline)) int twin(int x) { return x * 7; }
 int second(int x) { return twin(x); }
 """
-# sized: a routine with labels inside; bare, bare_too: labels between; then a sized one.
+# sized is a routine with labels inside. Behind it are the labels bare and bare_too, and
+# another sized routine.
 ASM_SOURCE = """
 NUMBER equ 5
 section .text
@@ -76,7 +77,7 @@ SECTIONS {
     /DISCARD/ : { *(.eh_frame) *(.note*) }
 }
 """
-# Looks itself up in its own table; the exit code is the number of the first false fact.
+# Looks up its own symbols in its table. Exit code: the number of the first false fact.
 PROGRAM = """
 #include "kernel/base/err.h"
 #include "kernel/debug/ksyms.h"

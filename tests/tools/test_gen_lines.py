@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""test_gen_lines.py - kernel/debug/gen_lines.py on a small program and on the kernel,
-compared with what objdump and gdb read of the same debug data.
+"""test_gen_lines.py - tests of kernel/debug/gen_lines.py with a small program and the
+kernel: the result is compared with what objdump and gdb read from the same debug data.
 """
 
 import json

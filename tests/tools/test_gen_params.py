@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""test_gen_params.py - kernel/debug/gen_params.py on a small program and on the kernel."""
+"""test_gen_params.py - tests of gen_params.py with a small program and the kernel."""
 
 import os
 import sys

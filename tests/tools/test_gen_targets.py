@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""test_gen_targets.py - probes/region/gen_targets.py on small programs of every kind of jump,
-and on the kernel, compared with what objdump says.
+"""test_gen_targets.py - tests of probes/region/gen_targets.py with small programs for
+every kind of jump, and with the kernel: the result is compared with the output of
+objdump.
 """
 
 import os
@@ -21,11 +22,11 @@ BUILD = os.path.join(scratch.ROOT, os.environ.get("B", "build"))
 BRANCHES = os.path.join(BUILD, "link", "gen_branches")
 KERNEL = os.path.join(BUILD, "sonde.elf")
 
-# retry is entered from the middle of retry.cold.
+# retry.cold jumps into the middle of retry.
 COLD_C = os.path.join(scratch.ROOT, "tests/region/cold.c")
 
 SWITCH = f"volatile int world;{scratch.WEIGH}int _start(int x) {{ return weigh(x); }}\n"
-# run: addresses in a table. leap: differences, from an address that its code takes.
+# run has a table of addresses. leap has a table of offsets from an address in its code.
 GOTO = """
 int run(const unsigned char *p, int x)
 {
@@ -112,7 +113,7 @@ difference: dd fixed.bad - $
 """
 
 
-# stray leads into the address of a variable.
+# stray jumps into an operand, which is the address of a variable.
 STRAY = """
 section .text
 global reads:function 8

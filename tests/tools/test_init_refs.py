@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""test_init_refs.py - kernel/module/init_refs.py on small images: what it lets pass, and what
-it refuses by name.
+"""test_init_refs.py - tests of kernel/module/init_refs.py with small images: which
+references it accepts, and which it refuses, by name.
 """
 
 import os
@@ -12,7 +12,7 @@ import scratch  # noqa: E402
 TOOL = os.path.join(scratch.ROOT, "kernel/module/init_refs.py")
 KERNEL = os.path.join(scratch.ROOT, os.environ.get("B", "build"), "sonde.elf")
 
-# As linker.ld has it, in small.
+# A small version of linker.ld.
 LAYOUT = """
 SECTIONS
 {
@@ -98,7 +98,9 @@ class InitRefs(scratch.Scratch):
         self.refuses("int late(void) { return number; }", "late+0x2", "number")
 
     def test_a_variable_that_is_compared(self):
-        """Of the address, which counts from behind the number, some bytes are missing."""
+        """The relative address counts from the end of the instruction, behind the
+        immediate. So the address that the tool finds is some bytes too low, and has no
+        name."""
         done = self.check('void late(void) { __asm__("cmpl $70000, number(%rip)"); }')
         self.assert_one_line_error(done, "late+0x2 refers to 0x", ", which is freed")
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""test_marker.py - what a marker costs that is off, by what objdump says: in a loop that is
-compiled with and without it, and in the built image.
+"""test_marker.py - count the instructions of a marker that is off, with objdump: in a
+loop that is compiled with and without the marker, and in the built image.
 """
 
 import collections
@@ -34,14 +34,14 @@ MARKERS = ("MARK(test, sum_and_n, sum, n)", "MARK(test, where, from)", "MARK(tes
            "MARK(test, eight, 1, 2, n, sum, from, 3, 4, 5)")  # fmt: skip
 FORMATS = {"sum_and_n": '"sum %lu n %lu"', "where": '"from %p"', "nothing": '"nothing"',
            "eight": '"%d %d %lu %lu %p %d %d %d"'}  # fmt: skip
-NOPS = re.compile("nop|data16|cs|xchg")  # where loops are aligned
+NOPS = re.compile("nop|data16|cs|xchg")  # padding that aligns loops
 
 
 Insn = collections.namedtuple("Insn", "at code name operands")
 
 
 def instructions(text):
-    """What objdump has printed."""
+    """The instructions in the output of objdump."""
     found = [match.groups("") for match in map(LINE.match, text.splitlines()) if match]
     return [Insn(int(at, 16), code.strip(), name, operands)
             for at, code, name, operands in found if name]  # fmt: skip
@@ -49,8 +49,8 @@ def instructions(text):
 
 class Marker(scratch.Scratch):
     def loop_with(self, marker):
-        """The instructions from the target of the conditional jump back up to that jump: the
-        cold part lies behind, and ends with another jump."""
+        """The instructions of the loop: from the target of the conditional jump backwards
+        up to that jump. The cold part is behind the loop, and ends with another jump."""
         flags = shlex.split(self.run_ok("make", "-s", "print-CFLAGS"))
         source = self.write("loop.c", SOURCE)
         defines = [f"-D{name}={text}" for name, text in FORMATS.items()]
@@ -75,7 +75,7 @@ class Marker(scratch.Scratch):
             self.assertFalse([insn for insn in three if "(" in insn.operands])
 
     def test_each_in_the_image_is_called_and_jumped_to_by_none(self):
-        """A tail call would leave no trace of the module that a marker is in."""
+        """After a tail call, the stack would not show which module the marker is in."""
         text = self.run_ok("objdump", "-d", ELF)
         calls = re.findall(r"\t(\w+)\s+[0-9a-f]+ <marker_enter>$", text, re.M)
         self.assertGreater(len(calls), 10)

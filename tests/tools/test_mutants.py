@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""test_mutants.py - tests/mutants on small trees: what is a kill, and what is none."""
+"""test_mutants.py - tests of tests/mutants on small trees: when a mutant is killed."""
 
 import fcntl
 import os
@@ -66,7 +66,7 @@ class Trees(scratch.Scratch):
         subprocess.run(["git", "init", "-q"], cwd=self.path("."), check=True)
 
     def mutants(self, row, *words):
-        """Lines of the run of one row, whose keys are those of a good one but for @row."""
+        """The output of a run with one row: a right row with the keys of @row."""
         good = {"name": "m", "why": "Why.", "function": "grown", "old": "> limit",
                 "new": ">= limit + 9", "tests": ["unit/small.never_beyond_a_limit"]}
         lines = [f"{key} = {str(value).lower() if value is True else repr(value)}"

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""test_nasm_dwarf.py - kernel/debug/nasm_dwarf.py on small objects, and on the image."""
+"""test_nasm_dwarf.py - tests of kernel/debug/nasm_dwarf.py: small objects, the image."""
 
 import os
 import sys

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""test_nokprobe.py - the blacklist's proof, on the built image: it fails when one mark is
-missing, when one is too many, and when what runs before a hit begins to call something else.
+"""test_nokprobe.py - tests of the proof of the blacklist, on the built image: the proof
+fails if a mark is missing, if a mark is too many, and if code before a hit calls a new
+function.
 """
 
 import os
@@ -71,7 +72,7 @@ class Nokprobe(scratch.Scratch):
         )
 
     def test_the_tool_fails_on_an_image_without_one_mark(self):
-        """The same from outside: one recorded address in the file is overwritten."""
+        """Run the tool on a file with the recorded address of one mark overwritten."""
         copy = self.path("sonde.elf")
         shutil.copy(ELF, copy)
         elf = self.image.elf
@@ -92,8 +93,9 @@ class Nokprobe(scratch.Scratch):
 
 
 class Registers(scratch.Scratch):
-    """Handlers run between two instructions of the program: what entry code does not save
-    must not be used at all, but in what the oracle of instructions runs on purpose."""
+    """Handlers run between two instructions of the program. So the kernel must not use
+    registers that entry code does not save, except in the fixtures of conformance
+    tests."""
 
     def test_no_code_uses_vector_or_float_registers(self):
         text = self.run_ok("objdump", "-d", "--no-show-raw-insn", ELF)

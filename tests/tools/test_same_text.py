@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""test_same_text.py - same_text.py on small images: what is told, and what is not."""
+"""test_same_text.py - tests of same_text.py: which differences of images it reports."""
 
 import os
 import sys
@@ -27,7 +27,7 @@ class SameText(scratch.Scratch):
     images = 0
 
     def image(self, *sources, flags=()):
-        """Link sources in this order."""
+        """Compile @sources, and link them in this order. Return the image."""
         self.images += 1
         objects = []
         for i, text in enumerate(sources):
@@ -40,7 +40,7 @@ class SameText(scratch.Scratch):
         return path
 
     def compare(self, old, new):
-        """(status, what is told)"""
+        """(exit status, lines of output without the last one)"""
         done = self.run_any(sys.executable, SAME_TEXT, old, new)
         lines = done.stdout.splitlines()
         return done.returncode, lines[:-1]

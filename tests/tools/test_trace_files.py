@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""test_trace_files.py - probes/trace/host on small recordings."""
+"""test_trace_files.py - tests of probes/trace/host with small recordings."""
 
 import contextlib
 import io
@@ -64,7 +64,7 @@ FUNCTION = 0x1000
 
 
 class Names:
-    """Symbols of one function."""
+    """Stands for the kernel's symbols: there is one function."""
 
     objects = {}
 
@@ -94,7 +94,7 @@ def returned(pid, value=0):
 
 
 def page(time, *steps, missed=0):
-    """steps: (time since the one before, bytes of a record)"""
+    """steps: (time since the previous record, bytes of the record)"""
     data = b""
     for delta, content in steps:
         if delta >> 27:
@@ -378,7 +378,7 @@ class Living(scratch.Scratch):
 
 
 class Console:
-    """A guest that answers `trace -n` as it is told, and takes whatever is written."""
+    """Stands for a guest: it answers `trace -n` with @said, and keeps what is written."""
 
     def __init__(self, *said):
         self.said = "".join(f"echo '{text}' >> {ROOT}{name}\n" for name, text in said)
@@ -406,7 +406,7 @@ class Questions(scratch.Scratch):
                 ("events/trace/q1/trigger", "hist:keys=count.log2 if count > 5"))
         paused = said[1][0], "hist:keys=count.log2:pause if count > 5"
         one, console = self.capture("read if count > 5 { hist(count) }", *said)
-        self.assertEqual(console.asked, ["trace -n 'read { print * }'",  # which names?
+        self.assertEqual(console.asked, ["trace -n 'read { print * }'",  # for the names
                                          "trace -n 'read if count > 5 { hist(count) }'"])
         self.assertEqual(console.written, [said[0], paused])
         self.assertEqual(one.counted, {"trace/q1": "count > 5"})

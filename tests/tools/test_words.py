@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""test_words.py - the check of subjects refuses the sentences that it should, no others, and
-finds them in each kind of file.
+"""test_words.py - tests of the check of subjects: it refuses exactly the sentences that
+it should refuse, and finds them in each kind of file.
 """
 
 import os

@@ -1,4 +1,6 @@
-/* fake_kernel.c - heap and mutex of fake_kernel.h, under the kernel's own prototypes. */
+/* fake_kernel.c - defines the kernel's functions for heap and mutexes, for host programs;
+ * see fake_kernel.h.
+ */
 #include "tests/unit/fake_kernel.h"
 
 #include "kernel/mm/heap.h"
@@ -8,7 +10,7 @@
 #include <string.h>
 
 static size_t blocks;
-static long until_failure; /* 0: none planned; 1: the next one and all that follow */
+static long until_failure; /* 0: none fails; 1: the next allocation and all later ones */
 static int held;
 
 void fake_heap_fail_after(long n)

@@ -1,5 +1,5 @@
-/* fake_shadow.c - port_fake's part about stacks and returns: the one stack has a shadow once
- * it was asked for, and another is there for NMIs.
+/* fake_shadow.c - port_fake's stacks and returns: a shadow for the one stack, and another
+ * shadow for the stack of NMIs. The engine asks for both by plat_shadow_make().
  */
 #include "tests/unit/port_fake.h"
 
@@ -10,7 +10,7 @@
 
 const char kretprobe_trampoline[1] = { (char)0xcc };
 
-static struct shadow *shadows[2]; /* the second is of the NMI stack */
+static struct shadow *shadows[2]; /* of the stack, and of the NMI stack */
 static uintptr_t switching;
 
 static int make(unsigned i, bool with_data)
@@ -69,7 +69,9 @@ bool plat_switches_stack(uintptr_t addr)
 
 /* ---- jprobes ---- */
 
-/* Arguments in registers only. */
+/* plat_jprobe_call - call @fn with the six arguments in registers. The arguments on the
+ * stack, @words of them, are only counted.
+ */
 void plat_jprobe_call(uintptr_t fn, const struct pt_regs *regs, size_t words,
                       uintptr_t *save_sp)
 {

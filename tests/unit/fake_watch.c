@@ -1,4 +1,6 @@
-/* fake_watch.c - platform_watch.h over an array. */
+/* fake_watch.c - implements platform_watch.h with an array in place of debug
+ * registers.
+ */
 #include "tests/unit/fake_watch.h"
 
 #include "kernel/base/err.h"

@@ -10,18 +10,19 @@ struct fake_watch {
     uintptr_t addr[FAKE_REGS];
     unsigned kind[FAKE_REGS];
     size_t len[FAKE_REGS];
-    uintptr_t own;      /* what may not be watched; 0: all may */
-    uintptr_t program;  /* what plat_watch_ip() answers; 0: the image's ip */
-    unsigned rests;     /* bits of plat_watch_rest() */
-    uintptr_t executes; /* of plat_watch_execute() */
-    uintptr_t inner;    /* a #DB there is inside the entry of another; 0: none is */
+    uintptr_t own;      /* this address may not be watched; 0: all may */
+    uintptr_t program;  /* what plat_watch_ip() returns; 0: the ip of the image */
+    unsigned rests;     /* all bits that plat_watch_rest() has got */
+    uintptr_t executes; /* the address of plat_watch_execute(); 0: off */
+    uintptr_t inner;    /* a #DB there is inside the entry of another trap; 0: none */
     bool stray;
 };
 
 extern struct fake_watch fake_watch;
 
-/* fake_debug - #DB at @regs->ip with the bits @dr6, which CPU 0 takes. Called from a handler,
- * it does not return when the engine ends that handler.
- * Return: the engine took it.
+/* fake_debug - let the executing CPU take a #DB at @regs->ip, with @dr6 in DR6. If a
+ * probe handler calls this function, and the engine ends that handler, it does not
+ * return.
+ * Return: whether the engine has dealt with the #DB.
  */
 bool fake_debug(struct pt_regs *regs, unsigned long dr6);

@@ -1,6 +1,7 @@
-/* guard.h - buffers whose first or last byte borders on memory that may not be touched.
+/* guard.h - makes buffers that border on pages without access: a CPU that reads or writes
+ * beyond the buffer faults.
  *
- * Sanitizers do not see what inline assembly reads and writes; the MMU does.
+ * Sanitizers do not see the accesses of inline assembly; the MMU does.
  */
 #pragma once
 
@@ -12,7 +13,9 @@
 
 enum { GUARD_PAGE = 4096, GUARD_MAX = 16 * GUARD_PAGE };
 
-/* guard_map - GUARD_MAX readable and writable bytes between two pages of nothing. */
+/* guard_map - map GUARD_MAX readable and writable bytes between two pages without
+ * access.
+ */
 static inline uint8_t *guard_map(void)
 {
     uint8_t *map = mmap(NULL, GUARD_MAX + 2 * GUARD_PAGE, PROT_NONE,
@@ -24,13 +27,13 @@ static inline uint8_t *guard_map(void)
     return map + GUARD_PAGE;
 }
 
-/* guard_tail - the last @len bytes of a map: reading on from them faults. */
+/* guard_tail - return the last @len bytes of @map. A read behind them faults. */
 static inline void *guard_tail(uint8_t *map, size_t len)
 {
     return map + GUARD_MAX - len;
 }
 
-/* guard_string - a copy of @s whose NUL is the last byte of the map. */
+/* guard_string - copy @s into @map, so that its NUL is the last byte of the map. */
 static inline char *guard_string(uint8_t *map, const char *s)
 {
     return memcpy(guard_tail(map, strlen(s) + 1), s, strlen(s) + 1);

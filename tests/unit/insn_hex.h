@@ -1,4 +1,4 @@
-/* insn_hex.h - instructions for tests, written as hex bytes. Host only. */
+/* insn_hex.h - makes instructions from hex bytes, for tests on the host. */
 #pragma once
 
 #include "probes/insn/insn.h"
@@ -8,7 +8,9 @@
 
 #define HEX_ADDR UINT64_C(0xffffffff80100000)
 
-/* hex_bytes - "0f 1f 00" into @out (32 bytes). Return: how many. */
+/* hex_bytes - convert @hex, as "0f 1f 00", to bytes in @out, which has room for 32.
+ * Return: the number of bytes.
+ */
 static inline size_t hex_bytes(uint8_t *out, const char *hex)
 {
     size_t len = 0;
@@ -24,8 +26,9 @@ static inline size_t hex_bytes(uint8_t *out, const char *hex)
     return len;
 }
 
-/* hex_decode_at - what insn_decode says about exactly these bytes. They are put in an
- * allocation of just their size, so that reading on is caught.
+/* hex_decode_at - decode the bytes @hex as an instruction at @addr. The bytes are in a
+ * block of exactly their size, so that the sanitizer catches a read behind them.
+ * Return: as insn_decode().
  */
 static inline int hex_decode_at(struct insn *insn, const char *hex, uintptr_t addr)
 {
@@ -41,7 +44,7 @@ static inline int hex_decode_at(struct insn *insn, const char *hex, uintptr_t ad
     return err;
 }
 
-/* hex_insn - these bytes at HEX_ADDR, decoded; of length 0 if they do not. */
+/* hex_insn - decode the bytes @hex at HEX_ADDR. Return: of length 0 if this fails. */
 static inline struct insn hex_insn(const char *hex)
 {
     struct insn insn;

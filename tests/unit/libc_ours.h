@@ -1,5 +1,5 @@
-/* libc_ours.h - for the tests of libc/: the host's functions under their names, ours as
- * our_memcpy and so on.
+/* libc_ours.h - declares two C libraries for the tests of libc/: the host's functions
+ * under their own names, and ours as our_memcpy and so on.
  */
 #pragma once
 

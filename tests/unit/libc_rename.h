@@ -1,10 +1,11 @@
-/* libc_rename.h - our C library beside the host's in one program: memcpy becomes
- * our_memcpy, and so on for every name that the host has too.
+/* libc_rename.h - renames our C library, so that it can be in one program with the
+ * host's: memcpy becomes our_memcpy, and so on for every name that the host has, too.
  *
  * libc/ is compiled for the host with `-include tests/unit/libc_rename.h`; its tests get
- * the declarations from libc_ours.h. With LIBC_RENAME_END it takes the names back, which
- * also drops the macros that host headers make of some. Names that only we have
- * (libc/include/extra.h) stay as they are. No once: it is included several times.
+ * the declarations from libc_ours.h. With LIBC_RENAME_END this header undefines the names
+ * again; that also removes macros of the same names from host headers. Names that only
+ * our library has (libc/include/extra.h) stay as they are. There is no `#pragma once`,
+ * because libc_ours.h includes this header several times.
  */
 
 #undef memcpy

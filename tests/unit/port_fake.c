@@ -1,5 +1,6 @@
-/* port_fake.c - platform.h over arrays: the machine, its start and its end, its locks and
- * counters. Text, memory and CPUs have files of their own; port_fake_parts.h names them.
+/* port_fake.c - implements platform.h over arrays: start and end of the machine, locks,
+ * counters, the clock. Text, memory and CPUs have files of their own; port_fake_parts.h
+ * names them.
  */
 #include "tests/unit/port_fake.h"
 

@@ -1,5 +1,5 @@
-/* port_fake_cpu.c - port_fake's CPUs: their areas, what waits for all of them, traps and
- * stacks.
+/* port_fake_cpu.c - port_fake's CPUs: their data, the functions that wait for all CPUs,
+ * traps and stacks.
  */
 #include "probes/core/life.h"
 #include "tests/unit/port_fake.h"
@@ -157,7 +157,9 @@ struct pt_regs fake_regs(void)
 
 #define ESCAPED ((uintptr_t)0xe5caed)
 
-/* The traps under way, innermost first: an escape goes back to the one with its image. */
+/* A trap that a CPU is in. The list has the innermost trap first. An escape goes back to
+ * the trap with the image that it names.
+ */
 struct trap {
     struct trap *outer;
     struct pt_regs *regs;
@@ -166,7 +168,9 @@ struct trap {
 
 static struct trap *traps;
 
-/* go_on - resume the image; from an escape that is in the middle of the engine. */
+/* go_on - resume the image @regs. If plat_escape() has changed it, go back into the trap
+ * that it names, in the middle of the engine.
+ */
 static void go_on(const struct pt_regs *regs)
 {
     if (regs->ip != ESCAPED)
@@ -222,7 +226,7 @@ void plat_escape(struct pt_regs *fault, struct pt_regs *regs)
     fault->sp = (uintptr_t)regs;
 }
 
-/* As the kernel does: the engine is asked first, like after any fault. */
+/* plat_raise_fault - as in the kernel, a fault is offered to the engine first. */
 void plat_raise_fault(struct pt_regs *regs, uintptr_t addr)
 {
     fake.raised++;

@@ -1,5 +1,5 @@
-/* port_fake_known.c - port_fake's part about what is known of text: fix-ups, entry code,
- * marks, and which addresses fault. Symbols are in symbol_list.c.
+/* port_fake_known.c - port_fake's facts about text: fix-ups, entry code, marks, and the
+ * addresses that fault. Symbols are in symbol_list.c.
  */
 #include "probes/core/life.h"
 #include "tests/unit/port_fake.h"

@@ -1,4 +1,4 @@
-/* port_fake_log.c - port_fake's log: what happens to the text, in words. */
+/* port_fake_log.c - port_fake's log: it says in words what happens to the text. */
 #include "probes/core/registry.h"
 #include "tests/unit/port_fake.h"
 #include "tests/unit/port_fake_parts.h"
@@ -42,7 +42,9 @@ void fake_note(const char *word)
     word_add(word);
 }
 
-/* @p is compared only: it may be gone. */
+/* fake_note_free - note that @p is freed. @p is only compared, because it may be freed
+ * already.
+ */
 void fake_note_free(const void *p)
 {
     watch();

@@ -1,12 +1,12 @@
-/* port_fake_memory.c - port_fake's allocations, which fail where a test wants it. */
+/* port_fake_memory.c - port_fake's allocations. A test can choose one that fails. */
 #include "tests/unit/port_fake.h"
 #include "tests/unit/port_fake_parts.h"
 
 #include <stdlib.h>
 
-static unsigned fail_in; /* allocations until one fails; 0: none will */
+static unsigned fail_in; /* allocations until one fails; 0: none fails */
 static bool has_failed;
-static uint8_t boot_memory[1 << 16]; /* what fake_boot() hands out */
+static uint8_t boot_memory[1 << 16]; /* for allocations inside fake_boot() */
 static size_t boot_used;
 static bool booting;
 
@@ -74,7 +74,7 @@ void *plat_alloc(size_t len)
 void plat_free(void *p)
 {
     if ((uint8_t *)p >= boot_memory && (uint8_t *)p < boot_memory + sizeof(boot_memory))
-        return; /* it belongs to no test */
+        return; /* such memory is not counted */
     fake_check_may_sleep(__func__);
     fake_note_free(p);
     fake.blocks -= p != NULL;

@@ -1,4 +1,6 @@
-/* port_fake_none.c - for a core that is alone: nothing is above it. */
+/* port_fake_none.c - in place of port_fake_rooms.c, for tests that link the core without
+ * the rooms above it.
+ */
 #include "tests/unit/port_fake_parts.h"
 
 void fake_rooms_start(void)

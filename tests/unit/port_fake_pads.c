@@ -1,6 +1,6 @@
-/* port_fake_pads.c - platform.h's landing pads: pages that are only numbers, and show pieces
- * of the host's memory. They can be read and written through plat_text_read() and
- * plat_text_write() only.
+/* port_fake_pads.c - port_fake's landing pads. The address of a page is only a number
+ * here, and a frame is a block of the host's memory. So pads can be read and written
+ * through plat_text_read() and plat_text_write() only.
  */
 #include "kernel/base/err.h"
 #include "probes/jump/platform_jump.h"
@@ -11,11 +11,13 @@
 #include <string.h>
 
 #define PAGE_LEN 4096u
-#define REACH (UINT64_C(0x7c000000)) /* of a jmp32, less what text and copies take */
+#define REACH (UINT64_C(0x7c000000)) /* of a jmp32, less the room for text and copies */
 #define PAGES_MAX 16384u
 #define FRAMES_MAX 1024u
 
-/* By address, open addressing; a page that was taken out keeps its place with id 0. */
+/* A hash table of pages by address, with open addressing. A page that is unmapped keeps
+ * its place, with id 0.
+ */
 static struct {
     uintptr_t page;
     uint64_t id; /* frame + 1 */

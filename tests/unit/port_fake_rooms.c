@@ -1,4 +1,6 @@
-/* port_fake_rooms.c - the platform over arrays, as the rooms above the core see it. */
+/* port_fake_rooms.c - the functions of port_fake that only the rooms above the core
+ * use.
+ */
 #include "probes/core/life.h"
 #include "probes/explain/text_phases.h"
 #include "probes/explain/totals.h"
@@ -14,7 +16,7 @@
 
 #define PLACES_MAX 16
 
-static uint32_t targets[PLACES_MAX]; /* by address; the last one is none of text */
+static uint32_t targets[PLACES_MAX]; /* by address; the last one lies outside of text */
 static size_t target_count;
 static struct plat_opaque opaques[PLACES_MAX]; /* by address */
 static size_t opaque_count;
@@ -28,7 +30,7 @@ void fake_rooms_start(void)
     target_count = 1;
     targets[0] = UINT32_MAX;
     opaque_count = compiled_count = 0;
-    optimize_set_method(OPTIMIZE_OFF); /* what is about jumps asks for them */
+    optimize_set_method(OPTIMIZE_OFF); /* tests of jumps switch them on */
     fake_pads_start();
     text_phases_watch(NULL);
     text_poke_set_engine(TEXT_POKE_INT3);

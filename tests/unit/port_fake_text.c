@@ -1,6 +1,6 @@
-/* port_fake_text.c - port_fake's text, and the executable memory behind it: two pieces of one
- * memory, which is mapped twice: read-only where the engine knows it, writable where only
- * plat_text_write() does.
+/* port_fake_text.c - port_fake's text, and the executable memory behind it. Both are one
+ * piece of memory, which is mapped twice: read-only at the addresses that the engine
+ * uses, and writable at addresses that only this file uses.
  */
 #define _GNU_SOURCE /* memfd_create */
 #include "kernel/base/err.h"
@@ -21,7 +21,7 @@
 
 static uint8_t *text, *exec, *writable;
 static uint8_t original[TEXT_LEN];
-static size_t text_used; /* never goes back: what is blacklisted stays so */
+static size_t text_used; /* only grows, because addresses on the blacklist stay there */
 static bool exec_page_used[EXEC_LEN / PAGE_LEN];
 
 static void *map_or_die(void *at, int prot, int flags, int fd)
@@ -33,7 +33,7 @@ static void *map_or_die(void *at, int prot, int flags, int fd)
     return p;
 }
 
-/* In reach of the program. */
+/* map_memory - map the memory where a jmp32 of the program can reach it. */
 static void map_memory(void)
 {
     uintptr_t near = (uintptr_t)fake_breach / PAGE_LEN * PAGE_LEN - (1ul << 30);
@@ -145,7 +145,7 @@ int plat_text_read(void *dst, uintptr_t addr, size_t len)
     return 0;
 }
 
-/* note_text - one word for each byte that changes: the rest is written back as it is. */
+/* note_text - add one word to the log for each byte that the write of @bytes changes. */
 static void note_text(const uint8_t *now, const uint8_t *bytes, size_t len)
 {
     for (size_t i = 0; i < len; i++)

@@ -1,4 +1,6 @@
-/* probes.h - probes that do nothing, and how a test registers one. */
+/* probes.h - handlers that do nothing, and functions to register a probe and look at the
+ * text.
+ */
 #pragma once
 
 #include "probes/core/life.h"

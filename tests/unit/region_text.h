@@ -1,4 +1,4 @@
-/* region_text.h - two functions side by side, for tests of regions. */
+/* region_text.h - makes two functions, one behind the other, for tests of regions. */
 #pragma once
 
 #include "tests/unit/port_fake.h"
@@ -6,7 +6,9 @@
 
 static uintptr_t fn; /* the first one */
 
-/* twins - two functions and what lies between; the first is named by its size. */
+/* twins - put the bytes @hex into the text. The function "fn" is the first @size bytes;
+ * the function "other" has 16 bytes and begins @gap bytes behind the end of "fn".
+ */
 static inline void twins(const char *hex, size_t size, size_t gap)
 {
     fake_start();

@@ -1,4 +1,4 @@
-/* ring_memory.h - what a ring asks for, from the C library. */
+/* ring_memory.h - gives memory of the C library to a ring. */
 #pragma once
 
 #include "probes/trace/ring.h"

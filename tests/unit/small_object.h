@@ -1,16 +1,16 @@
-/* small_object.h - a relocatable object as a compiler would make it, small, and with a name
- * for each of its fields, so that a test can change one.
+/* small_object.h - a small relocatable object, as a compiler would make it. Each of its
+ * parts is a field of a struct, so that a test can change it.
  */
 #pragma once
 
 #include "kernel/module/elf.h"
 
-/* In the order of its headers. */
+/* The sections, in the order of their headers. */
 enum {
     SMALL_NULL,
-    SMALL_TEXT,  /* 16 bytes: a function with a call of `wanted` at 4 */
-    SMALL_DATA,  /* 16: a pointer to that function at 8 */
-    SMALL_BSS,   /* 32 */
+    SMALL_TEXT,  /* 16 bytes: a function; the operand of its call of `wanted` is at 4 */
+    SMALL_DATA,  /* 16 bytes: a pointer to the function is at 8 */
+    SMALL_BSS,   /* 32 bytes */
     SMALL_INIT,  /* a constructor */
     SMALL_DEBUG, /* not loaded */
     SMALL_SYMTAB,
@@ -40,5 +40,5 @@ struct small_object {
     char names[40], section_names[120];
 };
 
-/* small_object_make - a new one, which elf_check() accepts. */
+/* small_object_make - fill in @o. elf_check() accepts the result. */
 void small_object_make(struct small_object *o);

@@ -1,4 +1,6 @@
-/* symbol_list.c - the list is searched from its beginning: slowly, but tests ask seldom. */
+/* symbol_list.c - keeps the symbols in a list, and searches it from its beginning. That
+ * is slow, but tests search seldom.
+ */
 #include "tests/unit/symbol_list.h"
 
 #include "kernel/base/err.h"

@@ -1,14 +1,14 @@
-/* symbol_list.h - the symbols of a test's platform: plat_symbol_find() and plat_symbol_at()
- * search a list.
+/* symbol_list.h - the symbols of a test's platform, for plat_symbol_find() and
+ * plat_symbol_at().
  */
 #pragma once
 
 #include <stddef.h>
 #include <stdint.h>
 
-/* symbol_add - @name is a function at [@start, @start + @size). Borrows @name.
- * symbols_sort - put what was added so far into the order of addresses: of two symbols that
- * cover an address, plat_symbol_at() finds the one that comes first in the list.
+/* symbol_add - add a function @name at [@start, @start + @size). Borrows @name.
+ * symbols_sort - sort the list by address. If two symbols cover an address,
+ * plat_symbol_at() finds the symbol that comes first in the list.
  * symbols_clear - forget all symbols.
  * Context: thread, while no other thread looks for a symbol.
  */

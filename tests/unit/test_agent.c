@@ -1,4 +1,6 @@
-/* test_agent.c - probes/agent/agent: programs run over registers and memory. */
+/* test_agent.c - tests of probes/agent/agent: programs are run over registers and
+ * memory.
+ */
 #include "probes/agent/agent.h"
 
 #include "kernel/base/err.h"
@@ -14,7 +16,7 @@
 static uint8_t memory[4096];
 static struct pt_regs regs;
 static struct agent_problem problem;
-static char output[2048]; /* what was collected and printed, in words */
+static char output[2048]; /* describes what the program has collected and printed */
 static int refuse_output;
 
 static int read_memory(void *arg, void *dst, uintptr_t addr, size_t len)
@@ -84,7 +86,9 @@ static const struct agent_world world = {
     .print = print,
 };
 
-/* run - the program, which must pass the verifier. Memory of exactly its size. */
+/* run - run the program @hex, which must pass the verifier. It is in memory of exactly
+ * its size, so that the sanitizer catches a read behind it.
+ */
 static int run(const char *hex, uint64_t *value)
 {
     uint8_t *code = malloc(strlen(hex) + 1);
@@ -115,7 +119,9 @@ static uint64_t result(const char *hex)
     return value;
 }
 
-/* of_two - "OP" with the words @a below @b. */
+/* of_two - return the result of the operation @op: @b is on top of the stack, @a below
+ * it.
+ */
 static uint64_t of_two(const char *op, uint64_t a, uint64_t b)
 {
     char hex[64];

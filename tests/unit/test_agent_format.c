@@ -1,4 +1,6 @@
-/* test_agent_format.c - probes/agent/agent_format: formats and words in, text out. */
+/* test_agent_format.c - tests of probes/agent/agent_format: which text a format and its
+ * words give.
+ */
 #include "probes/agent/agent_op.h"
 
 #include "kernel/base/err.h"
@@ -69,7 +71,7 @@ static void a_text_that_cannot_be_read_is_told(void)
 {
     CHECK_STR(PRINTED("%s.", 0), "(fault).");
     memset(memory, 'x', sizeof(memory));
-    /* It ends with the memory that can be read. */
+    /* The first string has no NUL before the readable memory ends. */
     CHECK_STR(PRINTED("%s", (uintptr_t)memory + sizeof(memory) - 20), "(fault)");
     memory[sizeof(memory) - 1] = '\0';
     CHECK_STR(PRINTED("%s", (uintptr_t)memory + sizeof(memory) - 5), "xxxx");

@@ -1,5 +1,5 @@
-/* test_agent_verify.c - probes/agent/agent_verify: programs in, accepted or refused out, with
- * the instruction and the reason.
+/* test_agent_verify.c - tests of probes/agent/agent_verify: which programs are accepted;
+ * which are refused, at which instruction and for which reason.
  */
 #include "probes/agent/agent.h"
 
@@ -14,7 +14,9 @@
 
 static struct agent_problem problem;
 
-/* of_hex - as many bytes as the text has, in memory of exactly that size. */
+/* of_hex - convert @hex to bytes in a block of exactly their size. @len: receives the
+ * size
+ */
 static uint8_t *of_hex(const char *hex, size_t *len)
 {
     uint8_t *code = malloc(strlen(hex) + 1);
@@ -54,7 +56,8 @@ static void refused(const char *hex, unsigned use, int err, const char *text)
 
 static void what_gdb_compiles_is_accepted(void)
 {
-    /* As gdb 13 compiles them: count > 100; s && s->a > 3; a ? b : c; its printf. */
+    /* Programs as gdb 13 compiles them: for count > 100, for s && s->a > 3, for a ? b :
+     * c, and for its printf. */
     CHECK_EQ(verified("26 00 01 22 64 2b 15 27", AGENT_VALUE), 0);
     CHECK_EQ(verified("26 00 05 20 00 0b 22 00 21 00 15 26 00 05 19 22 03 2b 15 0e 0e 27",
                       AGENT_VALUE),
@@ -116,7 +119,7 @@ static void a_value_is_left_where_it_is_wanted(void)
     CHECK_EQ(verified("27", 0), 0);
     refused("27", AGENT_VALUE, -EINVAL, "end at 0: no value is left");
     CHECK_EQ(verified("22 01 27", AGENT_VALUE), 0);
-    /* By one of two ways none is. */
+    /* One of the two ways to the end leaves no value. */
     refused("22 01 20 00 08 22 02 27 27", AGENT_VALUE, -EINVAL,
             "end at 8: no value is left");
 }
@@ -180,7 +183,7 @@ static void all_ways_agree_on_the_stack(void)
     /* Two jumps to one place. */
     refused("22 01 20 00 0f 22 05 22 01 20 00 0f 29 22 09 27", 0, -EINVAL,
             "if_goto at 9: the stack is deeper by one way than by another");
-    /* A value that is popped where the jump comes from. */
+    /* One way pops the value before it comes to the common place; the jump does not. */
     refused("22 01 28 20 00 07 29 27", 0, -EINVAL,
             "end at 7: the stack is deeper by one way than by another");
 }

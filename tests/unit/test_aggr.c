@@ -1,4 +1,6 @@
-/* test_aggr.c - several probes at one address: order, and coming and going under a hit. */
+/* test_aggr.c - tests of several probes at one address: the order of their handlers, and
+ * probes that are removed during a hit.
+ */
 #include "probes/core/aggr.h"
 #include "probes/core/life.h"
 #include "tests/unit/port_fake.h"

@@ -1,4 +1,6 @@
-/* test_boot_info.c - loaders' information, good and hostile; boot arguments. */
+/* test_boot_info.c - tests that read the information of boot loaders, correct and
+ * malicious, and boot arguments.
+ */
 #include "boot/boot_map.h"
 #include "boot/multiboot2.h"
 #include "boot/pvh.h"
@@ -165,7 +167,7 @@ static void basic_memory_serves_without_a_map(void)
     check_range(1, 0x100000, 0x8000000, BOOT_RAM);
     CHECK_STR(info.cmdline, "");
 
-    /* With a map it does not count, whichever comes first. */
+    /* If there is a map, it alone counts, in front of this tag or behind it. */
     block_start();
     block_mmap(usual_map, 1);
     block_tag(MULTIBOOT2_TAG_MEMINFO, kib, sizeof(kib));
@@ -219,7 +221,9 @@ static void further_modules_are_ignored(void)
     CHECK_EQ(info.module_count, BOOT_MODULES_MAX);
 }
 
-/* In memory of its own, so that the sanitizer sees the first byte too far. */
+/* parse_copy - parse a copy of the block, in memory of exactly @len bytes: the sanitizer
+ * catches a read behind it.
+ */
 static int parse_copy(const uint8_t *bytes, size_t len)
 {
     uint8_t *copy = malloc(len ? len : 1);
@@ -242,7 +246,7 @@ static void a_block_cut_anywhere_is_refused(void)
         uint32_t claim = (uint32_t)len;
 
         CHECK_EQ(parse_copy(block, len), -EINVAL);
-        memcpy(block, &claim, sizeof(claim)); /* and a short block that says so itself */
+        memcpy(block, &claim, sizeof(claim)); /* then with the short length as its own */
         CHECK_EQ(parse_copy(block, len < 4 ? 0 : len), -EINVAL);
         claim = (uint32_t)whole;
         memcpy(block, &claim, sizeof(claim));
@@ -327,7 +331,7 @@ static void pvh_refuses_what_it_cannot_read(void)
     start->magic++;
     CHECK_EQ(boot_info_from_pvh(&info, start, memory_at), -EINVAL);
     start = pvh_usual();
-    start->version = 0; /* has no map */
+    start->version = 0; /* this version has no map */
     CHECK_EQ(boot_info_from_pvh(&info, start, memory_at), -ENOENT);
     start = pvh_usual();
     start->map = MEMORY_LEN - 8;
@@ -392,7 +396,7 @@ static void a_full_list_is_an_error(void)
     CHECK(info.range_count == BOOT_RANGES_MAX);
 }
 
-/* Against a model that keeps one type per byte. */
+/* The model keeps one type for each byte. */
 static void painting_agrees_with_a_model(void)
 {
     for (int round = 0; round < 500; round++) {

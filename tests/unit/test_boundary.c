@@ -1,10 +1,14 @@
-/* test_boundary.c - where instructions begin, told by decoding from the function's start. */
+/* test_boundary.c - tests that decode from the start of a function to find out where
+ * instructions begin.
+ */
 #include "kernel/base/err.h"
 #include "probes/core/life.h"
 #include "probes/core/registry.h"
 #include "tests/unit/port_fake.h"
 
-/* push %rbp; mov %rsp,%rbp; movabs $0x5555555555555555,%rax; add $0x55,%al; pop %rbp; ret */
+/* push %rbp; mov %rsp,%rbp; movabs $0x5555555555555555,%rax; add $0x55,%al; pop %rbp;
+ * ret
+ */
 static const char *const body = "55 48 89 e5 48 b8 55 55 55 55 55 55 55 55 04 55 5d c3";
 static const unsigned starts[] = { 0, 1, 4, 14, 16, 17, 18 };
 
@@ -55,7 +59,7 @@ static void each_middle_is_refused_with_the_start_of_its_instruction(void)
 
 static void what_looks_like_an_instruction_inside_one_is_none(void)
 {
-    start(body); /* 55 is push %rbp, but not inside the immediate */
+    start(body); /* byte 8 is 55, which is push %rbp only outside of the immediate */
     CHECK_EQ(find(8), -EILSEQ);
     end();
 }

@@ -1,4 +1,5 @@
-/* test_check.c - may this address carry a probe? Every rule that can say no, by its bytes.
+/* test_check.c - tests of kprobe_check(): for every rule that can refuse a probe, bytes
+ * that break it.
  */
 #include "kernel/base/err.h"
 #include "probes/core/life.h"
@@ -7,7 +8,7 @@
 static struct probe_reject why;
 static struct insn insn;
 
-/* check_bytes - the first instruction of a function made of @hex. */
+/* check_bytes - check the first instruction of a function with the bytes @hex. */
 static enum probe_reason check_bytes(const char *hex)
 {
     why = (struct probe_reject){ 0 };
@@ -22,7 +23,7 @@ static enum probe_reason check_addr(uintptr_t addr)
     return why.reason;
 }
 
-/* expect - each of @rows (ended by NULL) is refused for @reason. */
+/* expect - check that each of @rows is refused for @reason. NULL ends the rows. */
 static void expect(enum probe_reason reason, const char *const *rows)
 {
     fake_start();
@@ -88,7 +89,7 @@ static void nor_is_hlt_behind_sti(void)
     CHECK_EQ(check_addr(fn + 2), PROBE_STI_HLT);
     CHECK_EQ(why.at, fn + 1);
     CHECK_EQ(check_addr(fn + 3), PROBE_OK);
-    CHECK_EQ(check_addr(fn + 6), PROBE_OK); /* behind a mov that ends in the same byte */
+    CHECK_EQ(check_addr(fn + 6), PROBE_OK); /* the fb in front is the operand of a mov */
     boundary_forget();
     fake_end();
 }
@@ -286,7 +287,8 @@ static void a_range_is_refused_in_its_own_words(void)
     expect_own_words(fn + 2, PROBE_BLACKLISTED, fn + 2);
     expect_own_words(fn + 3, PROBE_BLACKLISTED, fn + 3);
     CHECK_EQ(check_addr(fn + 4), PROBE_OK);
-    expect_own_words(fn + 1, PROBE_STI_HLT, fn + 2); /* a copy would take it along */
+    /* A copy of sti would execute the instruction behind it, too. */
+    expect_own_words(fn + 1, PROBE_STI_HLT, fn + 2);
     boundary_forget();
     fake_end();
 }

@@ -1,4 +1,6 @@
-/* test_counter.c - numbers of counters come and go, what they have counted does not. */
+/* test_counter.c - tests of counters: their numbers are given and taken back, and their
+ * hits are not lost.
+ */
 #include "probes/jump/counter.h"
 
 #include "probes/core/life.h"

@@ -1,4 +1,4 @@
-/* test_ctype.c - libc/ctype.c against the host's, for every character there is. */
+/* test_ctype.c - compares libc/ctype.c with the host's functions, for every character. */
 #include "tests/unit/libc_ours.h"
 #include "tests/unit/unit.h"
 

@@ -1,6 +1,7 @@
-/* test_def.c - probes/trace/def: lines in; definitions, or errors with their place, out.
+/* test_def.c - tests of probes/trace/def: a line becomes a definition, or an error with
+ * the column where it is.
  *
- * The lines and what becomes of them are those of Linux, as far as its grammar goes.
+ * As far as the grammar of Linux goes, the lines and their results are those of Linux.
  */
 #include "probes/trace/def.h"
 
@@ -20,7 +21,7 @@ struct row {
     const char *line;
     int err; /* 0: accepted */
     const char
-        *answer; /* the text of the error, or the line as it is listed; NULL: no text */
+        *answer; /* the line as it is listed, or the text of the error; NULL: no text */
     unsigned column;
 };
 
@@ -384,7 +385,8 @@ static void programs_of_gdb_have_a_length(void)
         if (!i)
             def_free(&trace_host, def);
     }
-    /* What stands before it does not become longer by it: no deep parentheses. */
+    /* A long program does not allow more text in front of it: 200 parentheses are
+     * refused. */
     strcpy(line, "p:ev vfs_read a=");
     for (int i = 0; i < 200; i++)
         strcat(line, "+0(");

@@ -1,4 +1,6 @@
-/* test_def_mark.c - formats in, fields out. */
+/* test_def_mark.c - tests of probes/trace/def_mark: which fields the format of a marker
+ * gives.
+ */
 #include "probes/trace/def_mark.h"
 
 #include "kernel/base/err.h"
@@ -15,7 +17,7 @@ static int read_here(void *dst, uintptr_t addr, size_t len, bool user)
     return 0;
 }
 
-/* The fields as "name:type@offset ...", or "refused". */
+/* fields - return the fields of @format as "name:type@offset ...", or "refused". */
 static const char *fields(const char *format)
 {
     static char text[256];

@@ -1,4 +1,6 @@
-/* test_detour.c - the bytes of detours: which kind for which instruction and which probes. */
+/* test_detour.c - tests of detours: the kind and the bytes of a detour for an instruction
+ * and its probes.
+ */
 #include "probes/jump/detour.h"
 
 #include "kernel/base/bits.h"
@@ -52,7 +54,9 @@ static void start_probe(bool pre, bool post)
     CHECK_EQ(prepare(&why), 0);
 }
 
-/* start - a probe on the first instruction of @hex, the work of a compiler. */
+/* start - put a probe on the first instruction of the function @hex, which a compiler has
+ * made.
+ */
 static void start(const char *hex, bool pre, bool post)
 {
     fake_start();
@@ -61,7 +65,9 @@ static void start(const char *hex, bool pre, bool post)
     start_probe(pre, post);
 }
 
-/* start_inside - of such a function, behind its first byte, which is a nop in @hex. */
+/* start_inside - as start(), but put the probe on the second instruction. The first
+ * instruction of @hex is a nop of one byte.
+ */
 static void start_inside(const char *hex, bool pre, bool post)
 {
     uintptr_t fn;
@@ -91,7 +97,7 @@ static enum detour_kind kind(void)
     return (enum detour_kind)jump_site(p.site)->kind;
 }
 
-/* What each instruction of the detour is, and where it leads. */
+/* decode - decode the instruction at @at. Return: the address of the next instruction. */
 static uintptr_t decode(uintptr_t at, struct insn *insn)
 {
     CHECK_EQ(insn_decode(insn, (const uint8_t *)at, INSN_MAX_LEN, at), 0);
@@ -117,7 +123,9 @@ static uintptr_t skip_to(uintptr_t at, enum insn_kind expected, uintptr_t target
     return next;
 }
 
-/* The code that is called finds the site like this. */
+/* finds_its_site - check that the code which a cell calls can find the site by its return
+ * address.
+ */
 static void finds_its_site(uintptr_t return_address)
 {
     uintptr_t last = (return_address + 1) | 31;
@@ -157,7 +165,7 @@ static void flags_that_the_instruction_writes_are_not_restored(void)
     start_inside("90 48 01 c8 c3", true, false); /* add */
     skip_to(detour(), INSN_CALL_REL, plat_detour(PLAT_DETOUR_CALL_DEAD));
     end();
-    start_inside("90 d3 e0 c3", true, false); /* shl cl: by 0, it writes none */
+    start_inside("90 d3 e0 c3", true, false); /* shl %cl writes no flags if cl is 0 */
     skip_to(detour(), INSN_CALL_REL, plat_detour(PLAT_DETOUR_CALL));
     end();
     start_inside("90 ff c0 c3", true, false); /* inc leaves CF alone */
@@ -220,7 +228,7 @@ static void a_counter_saves_flags_that_are_live(void)
     end();
 }
 
-/* start_return - a return probe instead. */
+/* start_return - put a return probe on the function @hex. */
 static struct kretprobe rp;
 
 static int no_return(struct kretprobe_instance *ri, struct pt_regs *regs)
@@ -399,7 +407,7 @@ static void it_is_current_until_the_probes_change(void)
     CHECK_EQ(kind(), DETOUR_CALL);
     CHECK(detour_is_current(p.site));
     CHECK_EQ(unregister_kprobe(&other), 0);
-    CHECK(!detour_is_current(p.site)); /* a counter again */
+    CHECK(!detour_is_current(p.site)); /* a counter would do now */
     end();
 }
 
@@ -463,7 +471,9 @@ static void out_of_reach_or_memory_there_is_none(void)
     end();
 }
 
-/* On any CPU, between the moment when a detour is kept and that when it is used. */
+/* A CPU may give up the handler after the engine has decided to keep the detour. Then
+ * detour_prepare() must accept the old detour.
+ */
 static void a_handler_may_be_given_up_at_any_moment(void)
 {
     struct probe_reject why;

@@ -1,5 +1,5 @@
-/* test_detour_specialized.c - code of its own: what is filled in, which sites have it,
- * and when no more.
+/* test_detour_specialized.c - tests of specialized detours: the bytes that are filled in,
+ * the sites that have such a detour, and when they lose it.
  */
 #include "probes/jump/detour_specialized.h"
 
@@ -35,7 +35,7 @@ static const __typeof__(*((struct plat_pattern *)0)->holes) holes[] = {
 
 static struct plat_pattern pattern;
 static struct kprobe p;
-static kprobe_pre_handler_t handler, other_handler; /* never called; near to cells */
+static kprobe_pre_handler_t handler, other_handler; /* never called; in reach of cells */
 
 static void no_post(struct kprobe *q, struct pt_regs *regs, unsigned long flags)
 {
@@ -77,8 +77,8 @@ static void start_machine(void)
     fake.specialized = &pattern;
 }
 
-/* start - a detour for a probe like @like, and with the handler, on the first instruction of
- * @hex.
+/* start - register a probe like @like, with the handler, on the first instruction of
+ * @hex, and make its detour.
  */
 static void start(const char *hex, struct kprobe like)
 {
@@ -175,9 +175,9 @@ static void only_one_simple_handler_has_it(void)
     end();
 }
 
-#define OWN_PER_PAGE 11 /* cells; 373 bytes a site */
+#define OWN_PER_PAGE 11 /* cells of specialized detours: 373 bytes for each */
 
-/* Without the page, and without its bookkeeping. */
+/* The two allocations that may fail are the page and the memory that describes it. */
 static void without_memory_for_it_the_code_is_shared(void)
 {
     for (unsigned n = 1; n <= 2; n++) {
@@ -225,7 +225,7 @@ static void some_memory_is_left_to_copies(void)
     CHECK(!insn_slot_reserve(INSN_SLOT_DETOUR_LEN));
     release();
     CHECK_EQ(prepare(), 0);
-    CHECK(jump_site(p.site)->specialized); /* by the cell that it has given back */
+    CHECK(jump_site(p.site)->specialized); /* in the cell that release() has given back */
     insn_slot_detour_limit(0);
     release();
     CHECK_EQ(prepare(), 0);
@@ -286,11 +286,13 @@ static void it_is_current_for_that_very_probe(void)
     CHECK_EQ(prepare(), 0);
     CHECK(!jump_site(p.site)->specialized);
     CHECK_EQ(unregister_kprobe(&other), 0);
-    CHECK(detour_is_current(p.site)); /* it may stay */
+    CHECK(detour_is_current(p.site)); /* the shared code may stay */
     end();
 }
 
-/* The fake's text is too high up for the hole of an ip. */
+/* The hole of an ip has room for 32 bits, but the addresses of the fake's text are
+ * larger. So the pattern cannot be filled in.
+ */
 static void what_is_out_of_reach_is_called_by_what_is_shared(void)
 {
     start("48 89 e5 c3", simple);
@@ -334,8 +336,9 @@ static void a_light_handler_is_filled_in_as_well(void)
     end();
 }
 
-/* It says itself what is called for what is rare: at a call, what knows of the address that
- * has been pushed.
+/* For rare cases a pattern calls shared code, which it names itself. At a direct call the
+ * hole leads to the routine for calls, because the return address is on the stack
+ * already.
  */
 static void what_is_rare_is_left_to_what_is_shared(void)
 {

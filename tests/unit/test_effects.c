@@ -1,4 +1,6 @@
-/* test_effects.c - what instructions read, write and kill. */
+/* test_effects.c - tests of insn_effects(): the registers and flags that an instruction
+ * reads, writes, and kills (writes in any case).
+ */
 #include "probes/insn/effects.h"
 #include "tests/unit/insn_hex.h"
 #include "tests/unit/unit.h"
@@ -87,7 +89,7 @@ static void a_zeroing_idiom_reads_nothing(void)
     CHECK_REGS("31 c0", 0, AX, AX);
     CHECK_REGS("48 29 db", 0, BX, BX);
     CHECK_REGS("31 c3", AX | BX, BX, 0);
-    CHECK_REGS("19 c0", AX, AX, 0); /* sbb: the carry counts */
+    CHECK_REGS("19 c0", AX, AX, 0); /* the result of sbb depends on the carry */
     CHECK_REGS("66 31 c0", AX, AX, 0);
     CHECK_REGS("09 c0", AX, AX, 0);
     CHECK_REGS("30 e0", AX, AX, 0);
@@ -117,7 +119,7 @@ static void a_rotation_writes_two_flags(void)
 
     CHECK_FLAGS("c1 c0 03", 0, co, co);
     CHECK_FLAGS("d1 d0", FLAGS_CF, co, FLAGS_OF);
-    CHECK_FLAGS("c0 d0 09", FLAGS_CF, co, 0); /* rcl: once around is not at all */
+    CHECK_FLAGS("c0 d0 09", FLAGS_CF, co, 0); /* rcl by 9 of 9 bits changes nothing */
 }
 
 static void conditions_are_read(void)

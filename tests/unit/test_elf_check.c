@@ -1,4 +1,6 @@
-/* test_elf_check.c - what can be wrong with an object, field by field. */
+/* test_elf_check.c - tests of elf_check(): each field of an object gets wrong values, and
+ * the object is refused.
+ */
 #include "kernel/base/err.h"
 #include "kernel/module/elf_check.h"
 #include "tests/unit/small_object.h"
@@ -13,7 +15,7 @@ static struct elf_reject why;
 
 static int check(void)
 {
-    /* Its own block of memory, so that the sanitizer sees its end. */
+    /* In a block of exactly its size the sanitizer catches a read behind it. */
     struct small_object *copy = malloc(sizeof(*copy));
     int err;
 
@@ -24,7 +26,7 @@ static int check(void)
     return err;
 }
 
-/* A field, a value that it must not have, and how that is refused. */
+/* A field, a wrong value for it, and the reason for which the object is refused. */
 struct damage {
     size_t at, len;
     uint64_t value;
@@ -52,7 +54,7 @@ static const struct damage in_the_header[] = {
     DAMAGE(header.shoff, HUGE - 7, ELF_BAD_SECTIONS),
     DAMAGE(header.shoff, sizeof(object), ELF_BAD_SECTIONS),
     DAMAGE(header.shoff, 65, ELF_BAD_SECTIONS),
-    DAMAGE(header.shnum, 0, ELF_BAD_SECTIONS), /* of 65,280 and more it is 0 */
+    DAMAGE(header.shnum, 0, ELF_BAD_SECTIONS), /* means 65,280 sections or more */
     DAMAGE(header.shnum, 4097, ELF_BAD_SECTIONS),
     DAMAGE(header.shnum, 40, ELF_BAD_SECTIONS),
     DAMAGE(header.shstrndx, 0, ELF_BAD_SECTION_NAMES),
@@ -205,7 +207,7 @@ static void a_file_that_is_cut_off_is_refused_at_each_length(void)
     }
 }
 
-/* name_set - let section @i have a name that the object does not have otherwise. */
+/* name_set - give section @i the name @name, which the object does not contain yet. */
 static void name_set(size_t i, const char *name)
 {
     size_t at = sizeof(object.section_names) - 1 - strlen(name);

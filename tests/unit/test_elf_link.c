@@ -1,4 +1,6 @@
-/* test_elf_link.c - an object gets places, values and bytes. */
+/* test_elf_link.c - tests of elf_link: sections get addresses, symbols get values, and
+ * relocations change bytes.
+ */
 #include "kernel/base/err.h"
 #include "kernel/module/elf_link.h"
 #include "tests/unit/small_object.h"
@@ -124,7 +126,7 @@ static void two_relocations_of_the_same_bytes_are_refused(void)
     CHECK_EQ(why.reason, ELF_NOT_ZERO);
 }
 
-/* constructor_set - let section @i be a table of constructors with this name. */
+/* constructor_set - make section @i a table of constructors with the name @name. */
 static void constructor_set(size_t i, const char *name, size_t name_at)
 {
     strcpy(&object.section_names[name_at], name);

@@ -1,5 +1,5 @@
-/* test_emulate.c - instructions applied to a register image, against a second reading of
- * the manual.
+/* test_emulate.c - tests of emulate_run(): the register image after an instruction is
+ * compared with a second implementation of the manual, which is written here.
  */
 #include "probes/core/life.h"
 #include "probes/insn/operand.h"
@@ -10,7 +10,9 @@
 
 static struct site site;
 
-/* prepare - @hex at some address of the text, ready to be emulated. Return: the address. */
+/* prepare - put the instruction @hex into the text, and prepare to emulate it.
+ * Return: its address.
+ */
 static uintptr_t prepare(const char *hex)
 {
     struct insn insn;
@@ -26,7 +28,7 @@ static uintptr_t prepare(const char *hex)
     return addr;
 }
 
-/* check_rest - nothing but ip, sp, flags, cx and what tells of a fault may differ. */
+/* check_rest - check that only ip, sp, flags, cx and orig_ax may differ. */
 static void check_rest(const struct pt_regs *got, struct pt_regs want)
 {
     want.ip = got->ip;
@@ -62,7 +64,9 @@ static unsigned long flags_of(unsigned combination)
     return flags;
 }
 
-/* SDM vol. 1, appendix "EFLAGS Condition Codes", line by line. */
+/* holds - does the condition @cond hold? As SDM vol. 1, appendix "EFLAGS Condition
+ * Codes".
+ */
 static bool holds(unsigned cond, unsigned long flags)
 {
     bool cf = flags & FLAGS_CF, pf = flags & FLAGS_PF, zf = flags & FLAGS_ZF,
@@ -466,7 +470,7 @@ static void popfw_takes_the_lower_16(void)
     fake_end();
 }
 
-/* Only two bytes are there: what lies behind them is none of its business. */
+/* The two bytes that popfw reads are the last ones that can be read. */
 static void popfw_reads_two_bytes(void)
 {
     struct pt_regs regs, got;

@@ -1,4 +1,4 @@
-/* test_enable.c - probes are switched off and on, one, many and all. */
+/* test_enable.c - tests that switch probes off and on: one, many and all. */
 #include "kernel/base/err.h"
 #include "probes/core/life.h"
 #include "probes/core/registry.h"
@@ -146,7 +146,9 @@ static void without_memory_the_switch_stays_where_it_is(void)
     end();
 }
 
-/* Else disarming the others would trap its way through the engine. */
+/* Otherwise the engine would run into its own breakpoints while it disarms the other
+ * probes.
+ */
 static void the_engines_own_probes_go_first(void)
 {
     struct kprobe own = { .addr = 0 };

@@ -1,4 +1,4 @@
-/* test_encode.c - the instructions the engine writes, byte by byte. */
+/* test_encode.c - tests of the bytes of the instructions that the engine writes. */
 #include "kernel/base/err.h"
 #include "probes/insn/encode.h"
 #include "tests/unit/insn_hex.h"

@@ -1,4 +1,6 @@
-/* test_err.c - libc/err.c: our names and sentences are the host's. */
+/* test_err.c - tests of libc/err.c: names and sentences of errors are those of the
+ * host.
+ */
 #define _GNU_SOURCE
 #include "kernel/base/err.h"
 #include "tests/unit/unit.h"

@@ -1,4 +1,6 @@
-/* test_error.c - probes/trace/error: the log of refusals, as the file shows it. */
+/* test_error.c - tests of probes/trace/error: the text of the file that lists refused
+ * lines.
+ */
 #include "probes/trace/error.h"
 
 #include "tests/unit/unit.h"

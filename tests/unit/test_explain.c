@@ -1,4 +1,6 @@
-/* test_explain.c - what is told of an address is what would happen there. */
+/* test_explain.c - tests that probe_explain() says of an address what really happens to a
+ * probe there.
+ */
 #include "probes/explain/explain.h"
 
 #include "kernel/base/err.h"
@@ -11,7 +13,7 @@
 #include <string.h>
 
 static struct explanation e;
-static char said[1024]; /* "RULE " kept, "RULE! " broken */
+static char said[1024]; /* the rules: "RULE " if kept, "RULE! " if broken */
 
 static void note(enum probe_reason rule, const struct probe_reject *why, void *arg)
 {
@@ -208,7 +210,7 @@ static void bytes_have_an_owner(void)
     fake_end();
 }
 
-/* Whose each byte is, from e.addr on. */
+/* owners - return one letter for the owner of each byte, from e.addr on. */
 static const char *owners(void)
 {
     static char text[INSN_MAX_LEN + 1];
@@ -403,7 +405,7 @@ static void regions_are_jumps_too(void)
     explain(p.addr);
     CHECK(e.jump.state == JUMP_IS_THERE && e.jump.by_region);
     CHECK_STR(e.copies[0].what, "boost");
-    CHECK_BYTES(e.copies[0].code, "31 d2 c3"); /* all copies in a row */
+    CHECK_BYTES(e.copies[0].code, "31 d2 c3"); /* the copies of all instructions */
     CHECK_EQ(unregister_kprobe(&p), 0);
     fake_end();
 }

@@ -1,10 +1,10 @@
-/* test_extable.c - the fix-up table: sorted in place, searched. */
+/* test_extable.c - tests of the table of fix-ups: it is sorted in place, and searched. */
 #include "kernel/mm/extable.h"
 #include "tests/unit/unit.h"
 
 #include <stdlib.h>
 
-/* The table that the linker makes in the kernel. */
+/* The linker defines these symbols in the kernel; the tests do not use this table. */
 struct extable_entry extable_start[1], extable_end[1];
 
 #define COUNT 500

@@ -1,6 +1,6 @@
-/* test_extend_none.c - the core alone: breakpoints, from register to reclaim, with nothing
- * above the seam. It is linked with core, insn and extend_none.c only, which is a test of its
- * own.
+/* test_extend_none.c - tests of the core without the rooms above it: breakpoints, from
+ * register to reclaim. Of the engine only core, insn and extend_none.c are linked: so the
+ * link proves that the core needs no other room.
  */
 #include "kernel/base/err.h"
 #include "probes/core/life.h"

@@ -1,4 +1,4 @@
-/* test_fault.c - faults in copies and in handlers. */
+/* test_fault.c - tests of faults in copies and in handlers. */
 #include "probes/core/life.h"
 #include "tests/unit/port_fake.h"
 
@@ -11,8 +11,8 @@ static struct probe_cpu *cpu;
 static struct kprobe a, b;
 static struct pt_regs regs;
 static char order[32];
-static struct kprobe *bad_pre, *bad_post, *bad_fault; /* whose handler faults */
-static struct kprobe *solver;                         /* whose fault handler says yes */
+static struct kprobe *bad_pre, *bad_post, *bad_fault; /* the probe with such a handler */
+static struct kprobe *solver; /* the probe with a fault handler that returns 1 */
 static int trapnr_seen;
 static uintptr_t ip_seen;
 
@@ -29,7 +29,9 @@ static char letter(const struct kprobe *p)
     return p == &a ? 'a' : 'b';
 }
 
-/* A fault at some place in handler code; the rest of the handler is not run. */
+/* crash - fault as a handler does. Unless there is a fix-up, the engine ends the handler,
+ * and this function does not return.
+ */
 static void crash(void)
 {
     struct pt_regs fault = fake_regs();
@@ -253,7 +255,7 @@ static void a_fault_with_a_fix_up_is_left_to_it(void)
     bad_pre = &a;
     fake_fixup(0x1234);
     CHECK(fake_int3(&regs, a.addr));
-    CHECK_STR(order, "a!-b"); /* not taken: the kernel's fix-up is next */
+    CHECK_STR(order, "a!-b"); /* the engine leaves the fault to the kernel's fix-up */
     CHECK_EQ(a.flags, 0);
     end();
 }
@@ -271,7 +273,9 @@ static void an_nmi_that_faults_does_not_trip_the_handler_it_interrupted(void)
     end();
 }
 
-/* Also where the handler itself runs in an interrupt, and has enabled them. */
+/* This also holds for a handler that itself runs in an interrupt, and has enabled
+ * interrupts.
+ */
 static void an_interrupt_that_faults_does_not_trip_the_handler_it_interrupted(void)
 {
     start("90 c3", false);
@@ -304,7 +308,7 @@ static int calls_helper(struct kprobe *p, struct pt_regs *unused)
     (void)unused;
     inner.ax = (uintptr_t)&unmapped;
     CHECK(fake_int3(&inner, helper.addr));
-    if (!fake.raised) /* a copy: it faults when it is run */
+    if (!fake.raised) /* the helper has a copy, and the copy faults when it is run */
         fake_fault(&inner, PF, inner.ip);
     helper_faulted = true;
     return 0;
@@ -335,7 +339,7 @@ static void helper_end(void)
     fake_end();
 }
 
-/* The fault is in a copy, but whose instruction it is runs on behalf of a handler. */
+/* The fault is in the copy of an instruction of `helper`, which a handler has called. */
 static void a_copy_that_faults_for_a_handler_trips_the_handler(void)
 {
     helper_start("48 8b 00 c3");

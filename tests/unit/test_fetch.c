@@ -1,5 +1,5 @@
-/* test_fetch.c - probes/trace/fetch: programs run over registers and memory that the test has
- * made, and what the record holds then.
+/* test_fetch.c - tests of probes/trace/fetch: fetch arguments are read from registers and
+ * memory of the test, and the record is checked.
  */
 #include "probes/trace/fetch.h"
 
@@ -12,12 +12,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define HEAD 16 /* bytes before the arguments, as in a record of a probe */
+#define HEAD 16 /* bytes in front of the arguments, as in a record of a probe */
 #define MEMORY 0x10000ul
 #define PAGE 4096
 #define RECORD_ROOM 16384
 
-/* Two pages that can be read, none before and none behind. */
+/* Two readable pages. The pages in front of them and behind them cannot be read. */
 static uint8_t memory[2 * PAGE];
 static unsigned reads;
 static bool last_user;
@@ -50,7 +50,7 @@ static void put(size_t at, uint64_t word)
     memcpy(memory + at, &word, sizeof(word));
 }
 
-/* define - one definition at a time. */
+/* define - parse @line into `def`, and free the definition of the previous line. */
 static void define(const char *line)
 {
     struct trace_error error;
@@ -60,7 +60,7 @@ static void define(const char *line)
     CHECK_EQ(def_parse(&trace_host, line, &def, &error), 0);
 }
 
-/* run - the arguments of @line, into a record with @room bytes for strings. */
+/* run_in - fetch the arguments of @line into a record with @room bytes for strings. */
 static void run_in(const char *line, size_t room)
 {
     char whole[512];
@@ -86,7 +86,9 @@ static void run(const char *args)
     run_in(line, RECORD_ROOM / 2);
 }
 
-/* number - argument @i's, as its type has it; @element of an array. */
+/* number - return element @element of argument @i, sign-extended if its type is
+ * signed.
+ */
 static int64_t number(unsigned i, unsigned element)
 {
     const struct fetch_arg *arg = &def->args[i];
@@ -100,7 +102,7 @@ static int64_t number(unsigned i, unsigned element)
     return (int64_t)value;
 }
 
-/* text - the string of argument @i; NULL for one that could not be read. */
+/* text - return string @element of argument @i; NULL: it could not be read. */
 static const char *text(unsigned i, unsigned element)
 {
     uint32_t word;
@@ -176,7 +178,7 @@ static void the_stack(void)
     CHECK_EQ(number(1, 0), 7);
 }
 
-/* Value, type, and what a record holds then. */
+/* A value with its type, and the number in the record. */
 static void types_cut_values(void)
 {
     static const struct {
@@ -377,7 +379,9 @@ static void strings_keep_to_the_room_there_is(void)
     }
 }
 
-/* A hit makes room for what it could read. */
+/* A hit reserves room only for strings that it can read. So without room, a string that
+ * cannot be read is a fault, and not a string that was cut.
+ */
 static void without_room_a_string_that_cannot_be_read_is_a_fault(void)
 {
     regs.si = 1;
@@ -489,7 +493,7 @@ static void programs_of_gdb_that_fail_are_zero_and_counted(void)
 {
     regs.di = MEMORY + 24;
     put(24, 0);
-    /* 1 / 0; 1 / *di; *0; a text there. */
+    /* a: 1 / 0. b: 1 / *di, which is 0. c: *0. s: the string at the address *0. */
     run("a=agent(220122000527) b=agent(22012600051a0527) c=agent(22001a27) "
         "s=+0(agent(22001a27)):string d=agent(26000527)");
     CHECK_EQ(number(0, 0), 0);

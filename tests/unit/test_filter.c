@@ -1,5 +1,6 @@
-/* test_filter.c - probes/trace/filter: texts in; records kept or dropped, or an error with
- * its place, out. What is refused, and where, is as on Linux.
+/* test_filter.c - tests of probes/trace/filter: a filter keeps or drops a record, or its
+ * text is refused, with the column of the error. Refused texts and columns are as on
+ * Linux.
  */
 #include "probes/trace/filter.h"
 
@@ -39,7 +40,7 @@ static void set_string(const char *text)
 
 static void prepare(void)
 {
-    static struct def *def; /* the names of the fields are its own */
+    static struct def *def; /* static, because the fields use its names */
     struct trace_error error;
 
     if (def)
@@ -212,7 +213,9 @@ static void a_string_that_could_not_be_read_is_empty(void)
 
 /* ---- how comparisons are joined ---- */
 
-/* A filter over e & 1, e & 2, ..., and the same by hand. */
+/* A random filter made of e & 1, e & 2, ... The functions value_...() compute its result
+ * by a parser of their own.
+ */
 struct random_filter {
     char text[512];
     const char *p;

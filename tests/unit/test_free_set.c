@@ -1,4 +1,4 @@
-/* test_free_set.c - the set of what is free, against a plain array of booleans. */
+/* test_free_set.c - compares a set of free numbers with a plain array of booleans. */
 #include "kernel/mm/free_set.h"
 #include "tests/unit/unit.h"
 

@@ -1,5 +1,5 @@
-/* test_gdb_packet.c - frames of GDB's protocol: whole, damaged, cut off, too long, and
- * noise.
+/* test_gdb_packet.c - tests of the packets of GDB's protocol: complete, damaged, cut off
+ * and too long ones, and bytes between packets.
  */
 #include "kernel/gdb/gdb_packet.h"
 #include "tests/unit/unit.h"
@@ -14,7 +14,9 @@ static void start(void)
     memset(&receiver, 0, sizeof(receiver));
 }
 
-/* feed - all of @text. Return: the last event that was one. */
+/* feed - let the receiver get all of @text.
+ * Return: the last event that is not GDB_NOTHING, or GDB_NOTHING.
+ */
 static enum gdb_event feed(const char *text, size_t len)
 {
     enum gdb_event last = GDB_NOTHING;
@@ -43,7 +45,7 @@ static void a_packet_is_taken_whole(void)
     CHECK_STR(receiver.data, "g");
     CHECK_EQ(feed_text("$#00"), GDB_PACKET);
     CHECK_EQ(receiver.len, 0);
-    CHECK_EQ(feed_text("$m0,4#FD"), GDB_PACKET); /* digits of either kind */
+    CHECK_EQ(feed_text("$m0,4#FD"), GDB_PACKET); /* capital and small digits */
 }
 
 static void a_wrong_sum_is_damage(void)
@@ -75,7 +77,7 @@ static void ctrl_c_in_a_packet_is_data(void)
 static void escapes_are_undone_and_count_in_the_sum(void)
 {
     start();
-    /* } 0x03 stands for '#', and } ] for } */
+    /* The two bytes } 0x03 stand for '#', and } ] for }. */
     CHECK_EQ(feed_text("$X}\x03}]#b2"), GDB_PACKET);
     CHECK_EQ(receiver.len, 3);
     CHECK_STR(receiver.data, "X#}");

@@ -1,4 +1,6 @@
-/* test_handler.c - what it takes to leave a function in the middle. */
+/* test_handler.c - tests of handler_keeps_callee_saved(): which functions can be left in
+ * the middle.
+ */
 #include "probes/jump/handler.h"
 
 #include "probes/core/life.h"
@@ -19,7 +21,7 @@ static bool is_plain(const char *hex)
 
 static void what_changes_only_what_it_may_is_plain(void)
 {
-    CHECK(is_plain("55 48 89 e5 48 ff 05 00 00 00 00 5d c3")); /* rbp is kept anyway */
+    CHECK(is_plain("55 48 89 e5 48 ff 05 00 00 00 00 5d c3")); /* rbp may change */
     CHECK(is_plain("48 85 ff 74 03 48 ff 07 c3"));             /* jz over inc (%rdi) */
     CHECK(is_plain("eb 01 90 c3"));                            /* jmp over nop */
     CHECK(is_plain("4c 89 c8 4d 31 d2 41 bb 01 00 00 00 c3")); /* r9, r10, r11 */

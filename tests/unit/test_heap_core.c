@@ -1,5 +1,6 @@
-/* test_heap_core.c - blocks: their bytes, their checks, their cost. Damage that the heap
- * finds ends the call by longjmp here, where the kernel would panic.
+/* test_heap_core.c - tests of the heap: the content of blocks, the checks of blocks, and
+ * the memory that a block takes. If the heap finds damage, the kernel panics; here
+ * longjmp() ends the call.
  */
 #include "kernel/mm/heap_core.h"
 #include "tests/unit/unit.h"
@@ -12,9 +13,9 @@
 #define KEPT_MAX 64
 
 static struct heap heap;
-static void *spans[SPANS_MAX]; /* that the heap has from the source */
-static size_t spans_len;       /* their bytes */
-static void *kept[KEPT_MAX];   /* given back lately */
+static void *spans[SPANS_MAX]; /* spans that the heap has got from the source */
+static size_t spans_len;       /* bytes of these spans */
+static void *kept[KEPT_MAX];   /* spans that the heap has given back, not freed yet */
 static long spans_allowed;     /* calls of span_get() that succeed; < 0: all */
 static jmp_buf on_damage;
 static const char *damage;
@@ -44,7 +45,10 @@ static void *span_get(size_t len)
     return span;
 }
 
-/* Readable for a while, as frames are: the heap looks at the header of what it gave back. */
+/* span_put - take back @span, but free it later. The heap looks at the header of a span
+ * that it has given back, to find blocks that are freed twice; in the kernel frames stay
+ * readable.
+ */
 static void span_put(void *span, size_t len)
 {
     static unsigned next;
@@ -91,7 +95,9 @@ static void fresh_heap(void)
     spans_allowed = -1;
 }
 
-/* What the heap says about freeing @p, or about a new block. */
+/* free_says, alloc_says - return the damage that the heap finds when @p is freed, or when
+ * a block of @len bytes is allocated; "nothing": it finds none.
+ */
 static const char *free_says(void *p)
 {
     damage = "nothing";
@@ -214,7 +220,9 @@ static void a_write_after_free_is_found_on_reuse(void)
     CHECK(damage_at == p + 33);
 }
 
-/* The span of the second free block goes back to the source, and is looked at before. */
+/* The heap keeps one free span of each class. The span with the damaged block is free
+ * later, so it goes back to the source, and the heap checks all its blocks before.
+ */
 static void a_write_after_free_is_found_when_its_span_goes(void)
 {
     enum { COUNT = 400 };
@@ -276,7 +284,7 @@ static void all_spans_but_one_per_class_go_back(void)
     CHECK_EQ(spans_len, HEAP_SPAN_LEN);
 }
 
-/* ---- at random, each block filled with a byte of its own ---- */
+/* ---- at random, each block filled with a random byte ---- */
 
 #define SLOTS 300
 

@@ -1,5 +1,5 @@
-/* test_hist.c - probes/trace/hist: lines, counting, output; and hits from everywhere at
- * once.
+/* test_hist.c - tests of probes/trace/hist: the lines that define histograms, counting
+ * and output; and hits in several threads and in signal handlers at the same time.
  */
 #define _GNU_SOURCE /* REG_EFL */
 #include "probes/trace/hist.h"
@@ -63,7 +63,7 @@ static size_t symbol_text(char *buf, size_t size, uintptr_t addr)
     return (size_t)snprintf(buf, size, "fn+0x%lx/0x90", addr & 0xfff);
 }
 
-/* The file `hist` from its first entry on. */
+/* shown - return the content of the file `hist`, from its first entry on. */
 static const char *shown(const struct hist *hist)
 {
     static char text[65536];
@@ -297,7 +297,7 @@ static void keys_are_shown_by_their_modifiers(void)
     }
 }
 
-/* A clock that does not count nanoseconds has no microseconds. */
+/* The unit of this clock is not known, so its times are not converted to microseconds. */
 static void times_of_other_clocks_are_as_they_are(void)
 {
     struct hist *hist = made("keys=common_timestamp.usecs:clock=x86-tsc");
@@ -481,15 +481,16 @@ static void requests_and_which_histogram_is_meant(void)
 
 /* ---- interrupts between two instructions ---- */
 
-/* Each try takes some thousand traps, so not every place is tried; to make an entry takes
- * some hundred instructions, and must not be missed.
+/* A try takes some thousand traps, so the interrupt comes at every 97th instruction only.
+ * Making an entry takes some hundred instructions, so a try always interrupts that.
  */
 #define STRIDE 97
 
 #define TRAP_FLAG 0x100
 
-/* After SIGUSR1 each instruction ends in a SIGTRAP, till `stepping` is false. At the step
- * `interrupt_at` comes a hit, as in an NMI.
+/* From a SIGUSR1 until `stepping` is false, the thread gets a SIGTRAP after each
+ * instruction. At step number `interrupt_at` the signal handler adds a hit, as an NMI
+ * would.
  */
 static struct hist *stepped;
 static bool stepping;
@@ -549,7 +550,9 @@ enum { THREADS = 4, ROUNDS = 20000, KEYS = 100 };
 static struct hist *crowded;
 static volatile sig_atomic_t by_signals;
 
-/* An NMI, as far as a process has one: it comes between any two instructions. */
+/* interrupt - add a hit in a signal handler. Like an NMI, a signal may come between any
+ * two instructions.
+ */
 static void interrupt(int signal)
 {
     (void)signal;
@@ -563,7 +566,7 @@ static void *writer(void *arg)
 
     sigemptyset(&none);
     sigaddset(&none, SIGALRM);
-    if (arg) /* signals go to the thread that takes them */
+    if (arg) /* only the first thread takes the signals */
         pthread_sigmask(SIG_BLOCK, &none, NULL);
     for (uint32_t i = 0; i < ROUNDS; i++)
         add(crowded, (i * 7 + (uint32_t)(uintptr_t)arg) % KEYS, 1, "");

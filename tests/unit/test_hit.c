@@ -1,5 +1,5 @@
-/* test_hit.c - a CPU runs into an int3: which site is found, which handlers are called,
- * where it goes on.
+/* test_hit.c - tests of the hit of a breakpoint: which site the engine finds, which
+ * handlers it calls, and where the CPU goes on.
  */
 #include "kernel/base/err.h"
 #include "probes/core/life.h"
@@ -16,10 +16,10 @@ static struct probe_cpu *cpu;
 static struct kprobe p;
 static unsigned ran, ran_post;
 static struct pt_regs seen, seen_post;
-static int answer;           /* of the pre-handler */
-static uintptr_t go_to;      /* where it sends the program, 0: nowhere */
-static unsigned long new_ax; /* what it loads, 0: nothing */
-static void (*inside)(void); /* what it does besides */
+static int answer;           /* the pre-handler returns it */
+static uintptr_t go_to;      /* the pre-handler sends the program there; 0: nowhere */
+static unsigned long new_ax; /* the pre-handler sets ax to it; 0: it leaves ax alone */
+static void (*inside)(void); /* both handlers call it; NULL: they call nothing */
 
 static int pre(struct kprobe *kp, struct pt_regs *regs)
 {
@@ -45,7 +45,9 @@ static void post(struct kprobe *kp, struct pt_regs *regs, unsigned long flags)
         inside();
 }
 
-/* start - a machine with a probe on the first instruction of @hex. */
+/* start - start a machine, and put a probe on the first instruction of the function
+ * @hex.
+ */
 static void start(const char *hex, bool with_post)
 {
     fake_start();
@@ -250,7 +252,9 @@ static void hit_late(void)
     CHECK(fake_int3(&late, p.addr));
 }
 
-/* Between disarming and unpublishing, a CPU that had fetched the int3 is still served. */
+/* A CPU may have fetched the int3 before the site was disarmed, and trap after that.
+ * Until the site leaves the registry, the engine handles this trap as a hit.
+ */
 static void a_hit_that_comes_after_disarming_is_served(void)
 {
     start("90 c3", false);
@@ -268,7 +272,7 @@ static struct kprobe chain[8];
 static unsigned chain_ran[8];
 static size_t chain_length;
 
-/* Each handler runs into the next probe of the chain. */
+/* chain_pre - as the handler of a probe, hit the next probe of the chain. */
 static int chain_pre(struct kprobe *kp, struct pt_regs *unused)
 {
     size_t i = (size_t)(kp - chain);
@@ -383,7 +387,7 @@ static void the_engines_own_code_is_not_hit_inside_a_hit(void)
     cpu = plat_probe_cpu(0);
     CHECK(fake_int3(&regs, mine.addr));
     CHECK_EQ(mine.hits, 1);
-    cpu->depth = 1; /* some other hit is active */
+    cpu->depth = 1; /* as if another hit were active on this CPU */
     CHECK(fake_int3(&regs, mine.addr));
     cpu->depth = 0;
     CHECK_EQ(mine.hits, 1);
@@ -544,7 +548,8 @@ static void sti_runs_together_with_its_successor(void)
     behind.addr = p.addr + 1;
     CHECK_EQ(register_kprobe(&behind), 0);
     fake_int3(&regs, p.addr);
-    CHECK_EQ(regs.ip, (uintptr_t)p.site->boost_slot); /* the successor must be hit */
+    /* The copy of sti runs alone, so that the probe behind it is hit. */
+    CHECK_EQ(regs.ip, (uintptr_t)p.site->boost_slot);
     CHECK_EQ(disable_kprobe(&behind), 0);
     fake_int3(&regs, p.addr);
     CHECK_EQ(regs.ip, (uintptr_t)site_pair(p.site)->slot);
@@ -552,8 +557,9 @@ static void sti_runs_together_with_its_successor(void)
     end();
 }
 
-/* The last probe there is being taken out: its jump still stands, and where there is a region
- * that is in the place of several instructions.
+/* The last probe behind the sti is being unregistered, but its jump is still in the text.
+ * If the jump is one over a region, bytes of several instructions are not in the text,
+ * and the copy of sti and its successor must not go on there.
  */
 static void sti_does_not_lead_into_a_region(void)
 {
@@ -578,7 +584,9 @@ static void sti_does_not_lead_into_a_region(void)
     end();
 }
 
-/* Interrupts come when it is on, which is on the way back: behind the call. */
+/* The engine applies both instructions to the image. So interrupts are enabled when the
+ * engine loads the image, which is behind the call.
+ */
 static void sti_is_on_the_image_together_with_a_call(void)
 {
     struct pt_regs regs = fake_regs();
@@ -592,7 +600,7 @@ static void sti_is_on_the_image_together_with_a_call(void)
     CHECK_EQ(regs.sp, (uintptr_t)(sp - 1));
     CHECK_EQ(sp[-1], p.addr + 6);
     regs = fake_regs();
-    regs.flags |= FLAGS_TF; /* a trap is wanted between the two */
+    regs.flags |= FLAGS_TF; /* the program wants a #DB between sti and the call */
     fake_int3(&regs, p.addr);
     CHECK_EQ(regs.ip, (uintptr_t)p.site->boost_slot);
     end();

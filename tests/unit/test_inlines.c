@@ -1,4 +1,4 @@
-/* test_inlines.c - lookup in a table like the one that the build makes. */
+/* test_inlines.c - tests of the lookup in a table like that of the build. */
 #include "kernel/debug/inlines.h"
 
 #include "tests/unit/unit.h"

@@ -1,11 +1,13 @@
-/* test_insn.c - the decoder, one fact at a time. tests/insn compares it with others. */
+/* test_insn.c - tests of the decoder, one fact at a time. tests/insn compares it with
+ * other decoders.
+ */
 #include "kernel/base/err.h"
 #include "probes/insn/insn.h"
 #include "probes/insn/mnemonic.h"
 #include "tests/unit/insn_hex.h"
 #include "tests/unit/unit.h"
 
-/* All of the bytes are one instruction of this kind. */
+/* CHECK_KIND - check that the bytes @hex are one instruction of the kind @want. */
 #define CHECK_KIND(hex, want)                                                            \
     do {                                                                                 \
         struct insn insn_ = hex_insn(hex);                                               \
@@ -17,7 +19,9 @@
 
 #define CHECK_LEN(hex) CHECK_EQ(hex_insn(hex).len, (hex_bytes((uint8_t[32]){ 0 }, hex)))
 #define CHECK_BAD(hex) CHECK_EQ(hex_decode_at(&(struct insn){ 0 }, hex, 0), -EILSEQ)
-/* @predicate says @want about each of an array of instructions. */
+/* CHECK_ALL - check that @predicate returns @want for each instruction of the array
+ * @hexes.
+ */
 #define CHECK_ALL(hexes, predicate, want)                                                \
     do {                                                                                 \
         for (size_t i_ = 0; i_ < sizeof(hexes) / sizeof(hexes[0]); i_++) {               \
@@ -256,7 +260,7 @@ static void lock_needs_a_read_modify_write_of_memory(void)
     CHECK_LEN("f0 0f c7 0e");
     CHECK_BAD("f0 90");
     CHECK_BAD("f0 01 c0");
-    CHECK_BAD("f0 03 03"); /* the register is what is written */
+    CHECK_BAD("f0 03 03"); /* add (%rbx),%eax only reads memory */
     CHECK_BAD("f0 89 03");
     CHECK_EQ(hex_insn("f0 ff 00").class, INSN_CLASS_ATOMIC);
 }
@@ -318,7 +322,7 @@ static void loops_say_which_and_how_wide_their_counter_is(void)
     CHECK_EQ(hex_insn("67 e2 00").addrsize, 4);
 }
 
-/* The displacement stays 32 bits wide, as on Intel's processors. */
+/* With a 66 prefix the displacement has 32 bits, as on Intel's processors. */
 static void a_near_branch_with_66_decodes_but_does_not_move(void)
 {
     static const char *const branches[] = {
@@ -343,7 +347,7 @@ static void rip_relative_operands_know_their_address(void)
     CHECK_EQ(insn.mem, HEX_ADDR + 7 + 16);
     CHECK_EQ(insn.disp_off, 2);
     CHECK_EQ(hex_insn("67 8b 05 00 00 00 00").mem, (uint32_t)(HEX_ADDR + 7));
-    CHECK(!hex_insn("8b 04 25 00 00 00 00").rip_relative); /* sib: absolute */
+    CHECK(!hex_insn("8b 04 25 00 00 00 00").rip_relative); /* an absolute address */
 }
 
 static void nops_are_nops(void)

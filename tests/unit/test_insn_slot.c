@@ -1,4 +1,6 @@
-/* test_insn_slot.c - cells: handed out once, filled, owned, full of int3 when free. */
+/* test_insn_slot.c - tests of cells: a cell is given out once, filled, belongs to a site,
+ * and is full of int3 when it is free.
+ */
 #include "probes/core/insn_slot.h"
 
 #include "probes/core/life.h"
@@ -6,7 +8,7 @@
 
 #include <string.h>
 
-#define CELLS_PER_PAGE 127 /* 128, one of them the header */
+#define CELLS_PER_PAGE 127 /* 128 less one for the header */
 
 static struct site owner, other;
 static const uint8_t code[] = { 0x48, 0x89, 0xe5, 0xe9, 1, 2, 3, 4 };
@@ -102,7 +104,7 @@ static void an_ip_elsewhere_has_no_owner(void)
     page = (uintptr_t)slot / 4096 * 4096;
     unmapped = page + 4096;
     for (uintptr_t ip = page; ip < page + INSN_SLOT_LEN; ip++)
-        CHECK(insn_slot_owner(ip, &off) == NULL); /* the header */
+        CHECK(insn_slot_owner(ip, &off) == NULL); /* inside the header of the page */
     CHECK(insn_slot_owner(fake_text_end() - 1, &off) == NULL);
     CHECK(insn_slot_owner(unmapped, &off) == NULL);
     CHECK(insn_slot_owner(0, &off) == NULL);

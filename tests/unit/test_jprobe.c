@@ -1,4 +1,6 @@
-/* test_jprobe.c - jprobes over arrays: which are accepted, and how their handlers end. */
+/* test_jprobe.c - tests of jprobes: which jprobes are accepted, and how their handlers
+ * end.
+ */
 #include "kernel/base/err.h"
 #include "probes/core/life.h"
 #include "probes/kprobe.h"
@@ -7,7 +9,7 @@
 #define LEA "48 8d 7f 01 c3" /* lea rdi, [rdi + 1]; ret */
 
 static long seen[6];
-static unsigned ran, behind; /* handlers, and what is behind a jprobe_return() */
+static unsigned ran, behind; /* calls of handlers; of code behind jprobe_return() */
 
 static void handler(long a, long b, long c, long d, long e, long f)
 {

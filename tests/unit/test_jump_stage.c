@@ -1,4 +1,6 @@
-/* test_jump_stage.c - the legal moves of a jump, and the states of the site they fit. */
+/* test_jump_stage.c - tests of the moves of a jump from stage to stage: which are
+ * allowed, and which stages fit the state of the site.
+ */
 #include "probes/jump/jump_stage.h"
 
 #include "probes/core/registry.h"
@@ -6,7 +8,7 @@
 #include "probes/jump/optimize.h"
 #include "tests/unit/port_fake.h"
 
-/* Written down again, row by row. */
+/* The tables of jump_stage.c, written down a second time. */
 /* clang-format off */
 static const bool allowed[JUMP_STAGES][JUMP_STAGES] = {
     /* to        NONE WAITING REFUSED JUMP PLANNED TO_JUMP TO_INT3 TO_ORIGINAL; from: */
@@ -38,7 +40,9 @@ static struct jump_site jump_in(uint8_t state, unsigned stage)
     return (struct jump_site){ .site.state = state, .stage = stage & 0xf };
 }
 
-/* check_move - of the table: it happens; any other is a bug, and moves nothing. */
+/* check_move - check that jump_move() makes a move that the tables allow, and that any
+ * other move ends in plat_bug() and changes nothing.
+ */
 static void check_move(uint8_t state, uint8_t from, uint8_t to)
 {
     struct jump_site jump = jump_in(state, from);
@@ -131,7 +135,7 @@ static unsigned marked(void)
     return count;
 }
 
-/* The optimizer walks over marks: of all sites, only those that are no jumps have one. */
+/* The optimizer visits marked sites only. A site that is a jump has no mark. */
 static void what_is_a_jump_has_no_mark(void)
 {
     struct kprobe ps[8] = { 0 }, *pointers[8];
@@ -155,7 +159,7 @@ static void what_is_a_jump_has_no_mark(void)
     CHECK_EQ(disable_kprobe(&ps[3]), 0);
     unoptimize_around(&ps[5].site, 1);
     optimize_run();
-    CHECK_EQ(marked(), 1); /* its reason is still to be cleared */
+    CHECK_EQ(marked(), 1); /* probe 3 is disabled, but still has a reason to be cleared */
     optimize_retry();
     CHECK_EQ(jump_site(ps[3].site)->jump_why, PROBE_OK);
     CHECK_EQ(enable_kprobe(&ps[3]), 0);
@@ -166,8 +170,8 @@ static void what_is_a_jump_has_no_mark(void)
     fake_end();
 }
 
-/* A neighbour that was evicted is a site without a probe. When its jump has gone, its
- * breakpoint waits for nothing, until a probe comes there.
+/* An evicted neighbour is a site without a probe. When its jump has become a breakpoint,
+ * the site does not wait for a jump, until a probe is registered there.
  */
 static void a_probe_makes_an_idle_breakpoint_wait(void)
 {

@@ -1,4 +1,4 @@
-/* test_kretprobe.c - return probes over arrays: which returns belong to which calls. */
+/* test_kretprobe.c - tests of return probes: which return belongs to which call. */
 #include "kernel/base/err.h"
 #include "probes/core/life.h"
 #include "probes/returns/kretprobe.h"
@@ -11,7 +11,7 @@
 #define LEA "48 8d 7f 01 c3" /* lea rdi, [rdi + 1]; ret */
 #define RETURN_ADDR ((uintptr_t)kretprobe_trampoline + 0x1000)
 
-/* What handlers saw, one letter each. */
+/* One letter for each call of a handler, and the return address that the handler saw. */
 static char order[64];
 static uintptr_t seen_ret[64];
 
@@ -55,7 +55,7 @@ static void start(void)
     entry_skips = 0;
 }
 
-/* enter - a call of the function at @addr, its return address at @regs->sp. */
+/* enter - enter the function at @addr. Its return address is at @regs->sp already. */
 static void enter(struct pt_regs *regs, uintptr_t addr)
 {
     CHECK(fake_int3(regs, addr));
@@ -316,7 +316,7 @@ static void without_room_for_data_the_return_is_missed(void)
         followed += fake_return(&regs);
         CHECK_EQ(regs.ip, RETURN_ADDR);
     }
-    CHECK_EQ(followed, 1); /* the stack has 8 KiB, and so has the data */
+    CHECK_EQ(followed, 1); /* of 8 KiB for data an instance takes more than 4 KiB */
     CHECK_EQ(rp.missed[KRETPROBE_MISS_DATA], 3);
     CHECK_EQ(rp.nmissed, 3);
     CHECK_EQ(rp.kp.nmissed, 0);
@@ -466,12 +466,12 @@ static void calls_under_way_outlive_their_probe(void)
     call(&regs, rp.kp.addr, RETURN_ADDR);
     blocks = fake.blocks;
     CHECK_EQ(unregister_kretprobe(&rp), 0);
-    memset(&rp, 0xa5, sizeof(rp)); /* a handler that would be called, at no address */
+    memset(&rp, 0xa5, sizeof(rp)); /* a call of its handler would crash from now on */
     CHECK(fake_return(&regs));
     CHECK_EQ(regs.ip, RETURN_ADDR);
     CHECK_STR(order, "");
     CHECK(fake.blocks < blocks);
-    end(&other); /* which frees what the call has kept */
+    end(&other); /* this unregistration frees the holder that the call needed */
 }
 
 static void a_disabled_one_sees_nothing(void)
@@ -552,7 +552,9 @@ static void an_entry_handler_that_faults_leaves_the_return_alone(void)
 
 static struct kretprobe *again;
 
-/* What a return handler calls is probed, too: by the same probe it is a recursion. */
+/* call_again - as a return handler, call the function that its own probe is on. The hit
+ * there is a miss by recursion.
+ */
 static int call_again(struct kretprobe_instance *ri, struct pt_regs *regs)
 {
     struct pt_regs here = regs_below(512);
@@ -674,7 +676,9 @@ static void without_memory_nothing_is_left(void)
     }
 }
 
-/* The kind is what decides how a probe is treated, and memory may be used for another one. */
+/* The engine treats a probe by its kind. A kprobe that is unregistered must be of the
+ * ordinary kind, because the caller may register it again as such.
+ */
 static void its_kprobe_may_be_an_ordinary_one_later(void)
 {
     struct kretprobe rp = { 0 };
@@ -687,7 +691,7 @@ static void its_kprobe_may_be_an_ordinary_one_later(void)
     fake_end();
 }
 
-/* ---- what looks at stacks ---- */
+/* ---- code that looks at stacks ---- */
 
 static void the_real_address_is_found_by_its_slot(void)
 {
@@ -720,7 +724,9 @@ static bool points_at(const struct shadow *s, const struct kretprobe_holder *h)
     return false;
 }
 
-/* A CPU in an NMI may look at an entry that is claimed and not filled. */
+/* A CPU in an NMI may read an entry that is claimed and not filled yet. Even the holder
+ * of such an entry must not be freed memory.
+ */
 static void no_entry_points_at_what_is_freed(void)
 {
     struct kretprobe rp = { 0 }, other = { 0 };

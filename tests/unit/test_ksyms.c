@@ -1,4 +1,4 @@
-/* test_ksyms.c - kernel/debug/ksyms.c over a small table made by hand. */
+/* test_ksyms.c - tests of kernel/debug/ksyms.c with a small table made by hand. */
 #include "kernel/base/err.h"
 #include "kernel/debug/ksyms.h"
 #include "kernel/debug/ksyms_table.h"
@@ -12,7 +12,7 @@
 #define ALPHA "\xce\xb1"
 #define BETA "\xce\xb2"
 
-/* What is where:
+/* The symbols by address:
  *
  *   0x000 _text, a label at the start of alpha    0x300 stub, a label: up to 0x340
  *   0x000..0x100 alpha, with the label inner      0x340..0x350 helper (1)
@@ -197,7 +197,9 @@ static bool is_listed(const char *name)
     return false;
 }
 
-/* From the start of beta on, which stays, up to helper at 0x350, which does not. */
+/* All symbols in the range are withdrawn, up to helper at 0x350. Only stub stays, because
+ * it begins at the start of the range.
+ */
 static void what_is_withdrawn_is_unknown(void)
 {
     struct ksym sym;
@@ -209,14 +211,14 @@ static void what_is_withdrawn_is_unknown(void)
     CHECK_EQ(ksyms_find("helper", &sym), -ENOENT);
     CHECK(!ksyms_next("helper", &iter, &sym));
     CHECK(!is_listed("helper"));
-    CHECK_EQ(ksyms_find("stub", &sym), 0); /* where something else may end */
+    CHECK_EQ(ksyms_find("stub", &sym), 0); /* it may be the end of other symbols */
     CHECK(is_listed("stub"));
     CHECK_EQ(ksyms_at(BASE + 0x10, &sym), 0);
     while (ksyms_get(left, &sym))
         left++;
     CHECK_EQ(left, ksyms_count());
     CHECK_EQ(left, all - 2);
-    ksyms_withdraw(0, 1); /* nothing */
+    ksyms_withdraw(0, 1); /* from now on no symbol is withdrawn */
     CHECK_EQ(ksyms_count(), all);
     CHECK_EQ(ksyms_find("helper", &sym), -EADDRNOTAVAIL);
 }

@@ -1,4 +1,4 @@
-/* test_lines.c - lookup in a table like the one that the build makes. */
+/* test_lines.c - tests of the lookup in a table like that of the build. */
 #include "kernel/debug/lines.h"
 
 #include "kernel/base/err.h"
@@ -21,12 +21,12 @@ const struct row lines_files[] = {
     { 0, 0, 4 }, { 16, 14, 1 }, { 28, 19, 1 }, { 47, 22, 0 }
 };
 const uint32_t lines_total = 4;
-/* vfs.c: 7 at +0x200000, 7 at +0x200100, 300 at +0x1fffff, 301 there too. */
+/* vfs.c: line 7 at +0x200000 and +0x200100, lines 300 and 301 at +0x1fffff. */
 const uint8_t lines_places[] = {
     7,    0x80, 0x80, 0x80, 0x02, /* +0x200000 */
     0,    0x80, 0x04,             /* +0x100 */
     0xa5, 0x02, 0x81, 0x04,       /* +293, ~0x100 */
-    1,    0,                      /* the same */
+    1,    0,                      /* the same address */
     2,    0xfe, 0xff, 0xff, 0x07, /* fs.c: +0x7fffff */
     1,    0x90, 0x01,             /* copy.c: +0x48 */
 };

@@ -1,5 +1,5 @@
-/* test_link.c - detours that lead straight into the next: when they do, and that they have
- * ceased to before the text changes.
+/* test_link.c - tests of links: when a detour is linked to the next one, and that the
+ * link is cut before the text changes.
  */
 #include "probes/jump/link.h"
 
@@ -13,7 +13,9 @@
 #include "probes/kprobe.h"
 #include "tests/unit/port_fake.h"
 
-/* Long instructions, so that each jump has room of its own: mov, lea, mov, and a call. */
+/* Each instruction has five bytes or more, so that no jump reads bytes of the next one:
+ * mov, lea, mov, and a call.
+ */
 #define FUNCTION                                                                         \
     "48 c7 c0 01 00 00 00 48 8d 44 38 01 48 c7 c1 02 00 00 00 e8 00 00 00 00 "           \
     "48 c7 c2 03 00 00 00 c3"
@@ -68,7 +70,9 @@ static bool is_jump(int i)
     return probes[i].site->state == SITE_OPTIMIZED;
 }
 
-/* leads_to - where the detour of probes[i] ends: the target of the jump behind its copy. */
+/* leads_to - return the target of the jump behind the copy, in the detour of
+ * probes[i].
+ */
 static uintptr_t leads_to(int i)
 {
     const struct site *site = probes[i].site;
@@ -100,7 +104,7 @@ static void jumps_in_a_row_are_linked(void)
     end_all();
 }
 
-/* Its detour expects the return address on the stack. */
+/* The detour of a call expects the return address on the stack. */
 static void a_call_is_not_jumped_into(void)
 {
     start_all();
@@ -136,8 +140,9 @@ static void look_coming(void)
     before_jump += link_count() && *(const uint8_t *)probes[FIRST].addr == INSN_INT3;
 }
 
-/* Behind the first synchronisation: their detours are whole. Before the jumps: making links
- * may take the code that is behind them.
+/* Links are made after the first synchronisation, when all CPUs see the complete detours.
+ * They are made before the jumps are written, because the code that makes links may
+ * itself run through these jumps.
  */
 static void are_made_before_the_jumps(void)
 {
@@ -153,7 +158,9 @@ static void are_made_before_the_jumps(void)
 
 /* ---- going ---- */
 
-/* When the first synchronisation is through, no CPU goes past the text. */
+/* look - count the synchronisations at which the first detour is still linked. There must
+ * be none: after the first one no CPU may take the link.
+ */
 static void look(void)
 {
     late += !is_not_linked(FIRST);
@@ -193,7 +200,9 @@ static void is_cut_before_a_breakpoint_comes(void)
     end_all();
 }
 
-/* Its displacement begins behind it, so it gets another jump when that changes. */
+/* The jump at `first` reads bytes of `second`. When these change, the jump at `first` is
+ * planned again, and gets no link.
+ */
 static void is_cut_for_good_where_the_first_is_planned_again(void)
 {
     struct kprobe first = { 0 }, second = { 0 };
@@ -214,7 +223,7 @@ static void is_cut_for_good_where_the_first_is_planned_again(void)
     end();
 }
 
-/* Another detour means another way in. */
+/* The new detour is at another address, and the link must lead to that. */
 static void follows_when_the_detour_changes(void)
 {
     struct kprobe more = { .pre_handler = pre };
@@ -240,7 +249,9 @@ static void count_syncs(void)
     stores += is_not_linked(FIRST);
 }
 
-/* A thread inside the first leaves by the second, which is there as long. */
+/* A thread inside the first detour may leave it by the link, because the second detour is
+ * freed only after that.
+ */
 static void two_that_leave_together_stay_linked(void)
 {
     stores = 0;
@@ -257,7 +268,9 @@ static void two_that_leave_together_stay_linked(void)
     end_all();
 }
 
-/* A set comes as jumps, without breakpoints before. */
+/* A set becomes jumps at once, without being breakpoints before. The old link of FIRST
+ * must not lead to SECOND, which is still disabled.
+ */
 static void a_set_that_comes_back_leads_nowhere_else(void)
 {
     struct kprobe *two[] = { &probes[FIRST], &probes[THIRD] };
@@ -271,7 +284,9 @@ static void a_set_that_comes_back_leads_nowhere_else(void)
 
 /* ---- bytes ---- */
 
-/* Where a copy ends depends on how long it is. */
+/* The length of a copy decides where the jump behind it lies, and whether one store can
+ * change its displacement.
+ */
 static void copies_of_all_lengths_are_linked(void)
 {
     static const char *const functions[] = {

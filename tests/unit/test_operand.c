@@ -1,4 +1,6 @@
-/* test_operand.c - registers, addresses and conditions against a register image. */
+/* test_operand.c - tests of the operands of instructions: registers, addresses and
+ * conditions, by a register image.
+ */
 #include "probes/insn/operand.h"
 #include "tests/unit/insn_hex.h"
 #include "tests/unit/unit.h"
@@ -72,7 +74,7 @@ static void an_address_size_of_4_cuts_off(void)
     CHECK_EQ(address("67 ff 15 00 00 00 00"), (uint32_t)(HEX_ADDR + 7));
 }
 
-/* Each condition as the manual words it, under all values of the flags. */
+/* Each condition is computed as the manual defines it, for all values of the flags. */
 static void conditions_hold_when_they_should(void)
 {
     for (unsigned i = 0; i < 32; i++) {

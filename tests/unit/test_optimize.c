@@ -1,5 +1,5 @@
-/* test_optimize.c - stages 11 and 12 over arrays: which bytes are written, in which order
- * jumps come and go, and what happens when there is no memory.
+/* test_optimize.c - tests of stages 11 and 12: which bytes are written, in which order
+ * sites become jumps and breakpoints, and what happens without memory.
  */
 #include "probes/jump/optimize.h"
 
@@ -19,7 +19,9 @@
 #include <stdio.h>
 #include <string.h>
 
-/* One long instruction, then short ones: each of their jumps reads the next ones' bytes. */
+/* One long instruction, then short ones. The jump at a short instruction reads bytes of
+ * the next ones.
+ */
 #define FUNCTION                                                                         \
     "48 c7 c0 01 00 00 00 50 5b 48 89 d8 31 c9 90 c3 0f 1f 44 00 00 0f 1f 44 00 00"
 #define FUNCTION_LEN 26
@@ -67,7 +69,9 @@ static size_t jumps(void)
     return n;
 }
 
-/* lands - does the jump at probes[i], by its own bytes, end at the detour? */
+/* lands - decode the text at probes[i]: is there a jump that leads to the detour of the
+ * site, directly or by a pad?
+ */
 static bool lands(size_t i)
 {
     uint8_t bytes[INSN_MAX_LEN];
@@ -116,7 +120,7 @@ static void a_disabled_probe_shows_no_jump(void)
     fake_end();
 }
 
-/* H80: at boot there is no thread yet to answer a kick. */
+/* H80: at boot there is no thread yet that could run the optimizer. */
 static void h80_before_there_is_a_thread_it_waits(void)
 {
     start();
@@ -131,7 +135,7 @@ static void h80_before_there_is_a_thread_it_waits(void)
     }
     CHECK_EQ(disable_kprobe(&probes[1]), 0);
     CHECK_EQ(unregister_kprobe(&probes[2]), 0);
-    optimize_run(); /* the first thing that the thread does */
+    optimize_run(); /* as the thread does when it starts */
     CHECK_EQ(jumps(), COUNT - 2);
     CHECK_EQ(unregister_kprobe(&probes[1]), 0);
     for (size_t i = 0; i < COUNT; i++)
@@ -153,7 +157,9 @@ static void a_set_comes_as_jumps(void)
     fake_end();
 }
 
-/* From where a jump leads to up to the copy, the program is still at the instruction. */
+/* While a thread is on a pad or in a detour, in front of the copy, its ip counts as the
+ * address of the instruction.
+ */
 static void an_ip_behind_a_jump_is_at_its_instruction(void)
 {
     size_t pads = 0;
@@ -188,8 +194,8 @@ static void under_jumps_the_original_shows(void)
     fake_end();
 }
 
-/* Bytes that a jump reads change: it remains a jump, and the new probe is a jump at
- * once.
+/* When bytes change that a jump reads, the site remains a jump. The site of the new probe
+ * becomes a jump at once.
  */
 static void a_reader_remains_a_jump(void)
 {
@@ -211,7 +217,7 @@ static void a_reader_remains_a_jump(void)
     fake_end();
 }
 
-/* With all others there, each one goes and comes back. */
+/* Each probe is disabled and enabled, while all other sites are jumps. */
 static void between_jumps_one_goes_and_comes(void)
 {
     start();
@@ -234,7 +240,9 @@ static void between_jumps_one_goes_and_comes(void)
 
 static size_t strays;
 
-/* What is neither an int3 nor the original is a jump, and leads to its detour. */
+/* look_for_strays - count the sites with a jump in the text that does not lead to the
+ * detour of the site.
+ */
 static void look_for_strays(const struct text_phase *p)
 {
     for (size_t i = 0; p->cpus && i < COUNT; i++) {
@@ -244,7 +252,9 @@ static void look_for_strays(const struct text_phase *p)
     }
 }
 
-/* Kept or moved, a jump is guarded while what it reads is something else. */
+/* While the bytes that a jump reads are changing, its first byte is an int3. This holds
+ * for a jump that stays as it is, and for one that is moved.
+ */
 static void no_jump_leads_elsewhere_on_the_way(void)
 {
     start();
@@ -270,7 +280,9 @@ static void no_jump_leads_elsewhere_on_the_way(void)
 
 static bool seen_whole;
 
-/* The detour is written, and nothing of the jump but its guard. */
+/* look_at_detour - has there been a synchronisation when the detour was written, but of
+ * the jump only the guard?
+ */
 static void look_at_detour(void)
 {
     const struct site *site = probes[0].site;
@@ -319,7 +331,7 @@ static void inside_of_a_region_they_are_waited_for(void)
     fake_end();
 }
 
-/* The old pad of a jump that leads elsewhere now is kept until no thread can be on it. */
+/* A jump that gets another pad keeps the old one until no thread can be on it. */
 static void its_old_pad_is_freed_after_quiescence(void)
 {
     uintptr_t pad;
@@ -340,7 +352,9 @@ static void its_old_pad_is_freed_after_quiescence(void)
     fake_end();
 }
 
-/* Without memory for plans, the reader is a breakpoint, and a jump again later. */
+/* Without memory for plans the reader becomes a breakpoint; the optimizer makes it a jump
+ * again later.
+ */
 static void without_memory_a_reader_becomes_a_breakpoint(void)
 {
     start();
@@ -358,7 +372,9 @@ static void without_memory_a_reader_becomes_a_breakpoint(void)
     fake_end();
 }
 
-/* in_order - all come one by one and go one by one, the optimizer in between or not. */
+/* in_order - register all probes one by one, in the order @come, and unregister them one
+ * by one, in the order @go. @runs: the optimizer runs after each
+ */
 static void in_order(const size_t *come, const size_t *go, bool runs)
 {
     for (size_t i = 0; i < COUNT; i++) {
@@ -472,8 +488,8 @@ static void a_second_probe_gets_the_handlers_called(void)
     fake_end();
 }
 
-/* A detour for several probes counts for the first of them, even when the first one
- * changes.
+/* A detour for several probes counts hits for the first one. Each of them may become the
+ * first one, so each needs a counter.
  */
 static void a_probe_that_joins_a_jump_has_a_counter(void)
 {
@@ -499,7 +515,7 @@ static void a_probe_that_joins_a_jump_has_a_counter(void)
     fake_end();
 }
 
-/* ---- what becomes no jump knows why ---- */
+/* ---- sites that become no jumps, and the reasons ---- */
 
 static bool lacks_memory(size_t i)
 {
@@ -521,7 +537,9 @@ static void run_without_memory(unsigned n, bool *failed)
     fake_fail_at(0);
 }
 
-/* Whatever fails, the probes work as breakpoints or jumps, and nothing is left behind. */
+/* Whichever allocation fails, each probe is a breakpoint or a jump, and no memory is
+ * lost.
+ */
 static void without_memory_they_stay_breakpoints(void)
 {
     bool failed = true;
@@ -534,7 +552,7 @@ static void without_memory_they_stay_breakpoints(void)
         for (size_t i = 0; i < COUNT; i++)
             CHECK(is_jump(i) ? lands(i)
                              : byte_at(probes[i].addr) == 0xcc && lacks_memory(i));
-        CHECK_EQ(unregister_kprobe(&probes[6]), 0); /* something goes */
+        CHECK_EQ(unregister_kprobe(&probes[6]), 0); /* so the optimizer tries again */
         optimize_run();
         CHECK_EQ(jumps(), COUNT - 1);
         CHECK_EQ(unregister_kprobes(pointers, COUNT - 1), 0);
@@ -562,7 +580,9 @@ static void without_memory_there_are_no_regions_either(void)
     CHECK(!failed);
 }
 
-/* All of these could only be the same jump; see docs/optimize.md. */
+/* Two of these six jumps would have the same displacement, with pads that overlap; see
+ * docs/optimize.md.
+ */
 static void where_no_pad_can_be_one_stays_a_breakpoint(void)
 {
     size_t stay = 0;
@@ -613,7 +633,9 @@ static void refused_it_waits_until_something_goes(void)
     fake_end();
 }
 
-/* Where its jump would read an instruction, other bytes come, then those of before. */
+/* The refused jump would read an instruction whose bytes change twice: to a jump, and
+ * back. Both times the refused site waits again.
+ */
 static void refused_it_is_asked_again_when_what_it_would_read_changes(void)
 {
     struct optimize_stats stats;
@@ -639,8 +661,8 @@ static void refused_it_is_asked_again_when_what_it_would_read_changes(void)
     fake_end();
 }
 
-/* A waiting site becomes a jump, and so the bytes change that a jump in front of it would
- * read.
+/* When a waiting site becomes a jump, bytes change that the jump of the refused site
+ * would read.
  */
 static void refused_it_is_asked_again_with_those_that_wait(void)
 {
@@ -654,9 +676,9 @@ static void refused_it_is_asked_again_with_those_that_wait(void)
     fake_end();
 }
 
-/* ---- more of them than one batch takes ---- */
+/* ---- more sites than one batch takes ---- */
 
-#define MANY 6000 /* ADD of four bytes each: every jump reads the next one's first */
+#define MANY 6000 /* ADDs of four bytes: each jump reads the first byte of the next one */
 
 static struct kprobe many[MANY];
 static struct kprobe *many_pointers[MANY];
@@ -689,7 +711,7 @@ static size_t many_jumps(void)
     return n;
 }
 
-/* look_for_strays_of_many - as look_for_strays(), and faster. */
+/* look_for_strays_of_many - as look_for_strays() for many[], but faster. */
 static void look_for_strays_of_many(const struct text_phase *p)
 {
     for (size_t i = 0; p->cpus && i < MANY; i++) {
@@ -730,7 +752,9 @@ static void where_many_read_each_other_the_lowest_goes_first(void)
     fake_end();
 }
 
-/* All that read each other, in front of it, are looked at when one goes. */
+/* When the last jump is removed, all jumps in front of it are planned again, because each
+ * reads a byte of the next one.
+ */
 static void where_many_read_each_other_all_but_one_remain(void)
 {
     start_many();
@@ -747,8 +771,8 @@ static void where_many_read_each_other_all_but_one_remain(void)
     fake_end();
 }
 
-/* The jump at `push` would need the `lea` changed, whose copy would not reach what it refers
- * to: a cell is further away from that than the text is.
+/* A jump at `push` is possible only if `lea` is evicted. But cells are farther away from
+ * the operand of `lea` than the text is, so a copy of `lea` cannot reach it.
  */
 static void a_neighbour_whose_copy_would_not_reach_stays(void)
 {

@@ -1,4 +1,6 @@
-/* test_pad.c - landing pads: shared frames, pages that move, all or nothing. */
+/* test_pad.c - tests of landing pads: pages share frames and move to other frames, and
+ * pads are reserved all or none.
+ */
 #include "probes/jump/pad.h"
 
 #include "kernel/base/err.h"
@@ -162,7 +164,9 @@ static void the_same_bytes_of_two_pages_need_two_frames(void)
     end();
 }
 
-/* Both pages show one frame; then the first needs what the second uses. */
+/* Two pages show one frame. Then a pad on the first page needs bytes that a pad on the
+ * second page uses, so the first page moves.
+ */
 static void a_page_moves_to_a_new_frame_with_its_pads(void)
 {
     uintptr_t a, b;
@@ -200,7 +204,7 @@ static void a_page_moves_to_a_frame_with_room(void)
         fill(pads[i], target + 32 * i);
     }
     CHECK_EQ(pad_frames(), 2);
-    CHECK_EQ(reserve(low + PAGE_LEN + 100), 0); /* both have this one taken */
+    CHECK_EQ(reserve(low + PAGE_LEN + 100), 0); /* both frames use these bytes */
     CHECK_EQ(pad_frames(), 3);
     CHECK(pad_bytes() > 3 * PAGE_LEN && pad_bytes() < 4 * PAGE_LEN);
     CHECK_EQ(reserve(low + 3 * PAGE_LEN + 400), 0);
@@ -236,7 +240,9 @@ static void a_page_with_another_owner_is_remembered(void)
     end();
 }
 
-/* Pads on pages of their own, on one page, and on one that has to move. */
+/* There are pads on pages of their own, on a common page, and on a page that has to
+ * move.
+ */
 static void without_memory_all_or_nothing(void)
 {
     uintptr_t pads[12], before[2];
@@ -285,7 +291,9 @@ static void a_pad_that_is_not_reserved_is_not_given_back(void)
 static struct pad_jump jumps[MANY];
 static bool is_held[MANY];
 
-/* Dense pages, scattered ones, and the ends of pages. */
+/* random_pad - return an address for a pad: on a dense page, at the end of a page, or
+ * anywhere.
+ */
 static uintptr_t random_pad(void)
 {
     uint64_t x = unit_random();
@@ -308,7 +316,7 @@ static void held_check(void)
     }
 }
 
-/* A few, or a third of them. */
+/* some_reserve - reserve and fill pads, @count at most. */
 static void some_reserve(size_t count)
 {
     static struct pad_jump fresh[MANY];

@@ -1,4 +1,6 @@
-/* test_page.c - pages as a reader finds them, and pages that are none. */
+/* test_page.c - tests that read pages of the ring: correct pages, and pages of random
+ * bytes.
+ */
 #include "probes/trace/page.h"
 #include "tests/unit/unit.h"
 
@@ -7,7 +9,7 @@
 
 static struct ring_page page;
 
-/* word - append one to the page's data. */
+/* word - append @value to the data of the page. */
 static void word(uint32_t value)
 {
     memcpy(page.data + page.commit, &value, 4);
@@ -21,7 +23,9 @@ static void start(void)
     page.commit = 0;
 }
 
-/* Three events at 103, 110 and, behind what is none, 2^27 + 112. */
+/* three_events - fill the page with events at the times 103, 110 and, behind entries that
+ * are no events, 2^27 + 112.
+ */
 static void three_events(void)
 {
     start();
@@ -121,7 +125,7 @@ static void a_page_says_how_many_were_lost(void)
     CHECK_EQ(page_missed(&page), PAGE_MISSED_SOME);
 }
 
-/* Nothing is read behind the data, whatever is in it. */
+/* Whatever the data of a page is, nothing behind it is read. */
 static void any_bytes_come_to_an_end(void)
 {
     for (int round = 0; round < 20000; round++) {

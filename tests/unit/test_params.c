@@ -1,4 +1,4 @@
-/* test_params.c - lookup in a table like the one that the build makes. */
+/* test_params.c - tests of the lookup in a table like that of the build. */
 #include "kernel/debug/params.h"
 
 #include "tests/unit/unit.h"

@@ -1,4 +1,6 @@
-/* test_prepare.c - how an instruction will be run: the ways, their cells, what is too far. */
+/* test_prepare.c - tests of kprobe_prepare(): the way in which an instruction will be
+ * run, its cells, and operands that cells cannot reach.
+ */
 #include "kernel/base/err.h"
 #include "probes/core/insn_slot.h"
 #include "probes/insn/encode.h"
@@ -150,14 +152,17 @@ static void an_operand_out_of_reach_is_refused(void)
     struct kprobe p = { .symbol_name = "fn" };
 
     fake_start();
-    /* lea -0x80000000(%rip),%rax: the cells lie above the text */
+    /* lea -0x80000000(%rip),%rax: the cells lie above the text, so the operand is too far
+     * from them. */
     fake_function("fn", "48 8d 05 00 00 00 80 c3");
     CHECK_REFUSED(&p, OUT_OF_REACH);
     CHECK_EQ(why.err, -ERANGE);
     fake_end();
 }
 
-/* The first cell still reaches the operand, the second one does not. */
+/* The cell of the boosted copy reaches the operand. The cell for steps is behind it, and
+ * does not.
+ */
 static void a_step_cell_out_of_reach_leaves_the_site_as_it_was(void)
 {
     uintptr_t fn, target;

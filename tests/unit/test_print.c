@@ -1,4 +1,6 @@
-/* test_print.c - records as lines, and the texts that describe them, as Linux has them. */
+/* test_print.c - tests of the lines that show records, and of the texts that describe
+ * events: both are as on Linux.
+ */
 #include "kernel/base/compiler.h"
 #include "kernel/base/err.h"
 #include "probes/trace/format.h"
@@ -75,7 +77,9 @@ static struct event probe = { .id = 300,
                               .arg_count = 8,
                               .args = args };
 
-/* record - of @probe, with two strings: "hello" in s and t, and another that has faulted. */
+/* record - make a record of `probe`. The string "hello" is in s and in t; the second
+ * string of t could not be read.
+ */
 static size_t record(uint8_t *out)
 {
     static const uint8_t values[] = { 255,  0xfe, 0xff, 0xef, 0xbe, 0,    0, 'x', 0x04,

@@ -1,4 +1,6 @@
-/* test_pun.c - plans of jumps: each rung, pads that do not overlap, neighbours evicted. */
+/* test_pun.c - tests of plans of jumps: each rung of the ladder, pads that do not
+ * overlap, and neighbours that are evicted.
+ */
 #include "probes/jump/pun.h"
 
 #include "tests/unit/unit.h"
@@ -13,13 +15,13 @@
 #define EVICTED_MAX 4
 #define DETOUR UINT64_C(0xffffffff7e012340)
 
-/* Text that is known, and padding in it; set by world_start(). */
+/* The text that jumps are planned for; set by world_start(). */
 static struct {
     uint8_t bytes[TEXT_MAX];
     size_t len;
-    size_t padding, padding_end; /* which of them are */
-    bool evicts;
-    uintptr_t taken; /* no pad here */
+    size_t padding, padding_end; /* offsets of the bytes that are padding */
+    bool evicts;                 /* neighbours may be evicted */
+    uintptr_t taken;             /* no pad can be at this address */
     struct pun puns[PUNS_MAX], evicted[EVICTED_MAX];
     struct pun_batch batch;
 } world;
@@ -75,7 +77,9 @@ static const struct pun_env env = {
     .neighbour = neighbour,
 };
 
-/* @hex: the text; @padding: bytes behind it that are never executed */
+/* world_start - set the text to @hex, and @padding bytes behind it that are never
+ * executed.
+ */
 static void world_start(const char *hex, size_t padding)
 {
     world.len = 0;
@@ -93,7 +97,7 @@ static void world_start(const char *hex, size_t padding)
                                       .evicted_max = EVICTED_MAX };
 }
 
-/* Ask for the instruction at @off, with those asked for already. */
+/* ask - add the instruction at @off to the batch to be planned. */
 static struct pun *ask(size_t off)
 {
     struct pun *p = &world.puns[world.batch.count++];
@@ -121,7 +125,7 @@ static size_t plan(void)
     return failed;
 }
 
-/* The text with all plans in it. */
+/* text_after - return the text with all planned jumps in it. */
 static const uint8_t *text_after(void)
 {
     static uint8_t text[TEXT_MAX + INSN_MAX_LEN];
@@ -139,7 +143,9 @@ static const uint8_t *text_after(void)
     return text;
 }
 
-/* What is written at @p is a jump, and leads where the plan says. */
+/* check_lands - check that the plan @p makes the text a jump that leads where the plan
+ * says.
+ */
 static void check_lands(const struct pun *p)
 {
     const uint8_t *text = text_after();
@@ -240,7 +246,10 @@ static void one_byte_lands_where_the_next_four_say(void)
     CHECK_EQ(p->pad, TEXT + 5 + 0x41e58948);
 }
 
-/* 00 on top would land in the image, 25 one byte further on does not. */
+/* With 00 as its most significant byte, the displacement leads into the image. A prefix
+ * moves the displacement by one byte: then that byte is 25, and leads to a place for a
+ * pad.
+ */
 static void a_prefix_moves_the_displacement(void)
 {
     struct pun *p;
@@ -309,7 +318,9 @@ static void a_pad_that_is_taken_is_not_taken_again(void)
 
 /* ---- together ---- */
 
-/* The third byte of the number is on top of the first one's displacement. */
+/* The most significant byte of the displacement is the third byte of the mov's operand,
+ * 00. So the mov has to become a jump, too.
+ */
 static void a_neighbour_in_the_way_is_evicted(void)
 {
     world_start("55 b8 01 02 00 00 c3 90 90 90 90", 0);
@@ -363,7 +374,9 @@ static void a_whole_function_at_once(void)
     check_pads_apart();
 }
 
-/* In a row of six, the first two would land side by side. */
+/* begins_a_row - do six instructions of one byte begin at number @i? Their first two
+ * jumps have the same displacement, and so pads that overlap.
+ */
 static bool begins_a_row(size_t i)
 {
     size_t next = i;
@@ -373,7 +386,7 @@ static bool begins_a_row(size_t i)
     return next == i + 6;
 }
 
-/* Random instructions of one to four bytes, hundreds in a row. */
+/* The text is 400 random instructions of one to four bytes. */
 static void long_runs_of_short_instructions(void)
 {
     static const char *const some[] = { "90",    "53",       "5b",         "31 c0",
@@ -395,7 +408,7 @@ static void long_runs_of_short_instructions(void)
     check_pads_apart();
 }
 
-/* ---- plans of before ---- */
+/* ---- earlier plans ---- */
 
 static void what_still_holds_is_kept(void)
 {
@@ -413,7 +426,9 @@ static void what_still_holds_is_kept(void)
     }
 }
 
-/* A probe on what its jump pins: the jump moves to another pad. */
+/* The second probe is on bytes that the first jump pins, so the first jump gets another
+ * pad.
+ */
 static void what_holds_no_longer_is_planned_again(void)
 {
     struct pun first;

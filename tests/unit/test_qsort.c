@@ -1,4 +1,6 @@
-/* test_qsort.c - libc/qsort.c: any order, any element size, no bad input. */
+/* test_qsort.c - tests of libc/qsort.c: any order, any size of elements, and the inputs
+ * for which a simple quicksort is slow.
+ */
 #include "tests/unit/guard.h"
 #include "tests/unit/libc_ours.h"
 #include "tests/unit/unit.h"
@@ -42,7 +44,7 @@ static void elements_of_any_size_are_sorted_as_by_the_host(void)
     }
 }
 
-/* 2 n log2 n + n, the logarithm rounded up. */
+/* comparisons_allowed - return 2 n log2 n + n, with the logarithm rounded up. */
 static size_t comparisons_allowed(size_t count)
 {
     size_t log2 = 0;
@@ -75,7 +77,7 @@ static void the_inputs_that_ruin_quicksort_do_not_ruin_ours(void)
         our_qsort(v, COUNT, sizeof(int), int_compare);
         check_sorted(v, COUNT);
         if (shape == 0)
-            CHECK_EQ(compared, COUNT - 1); /* in order already */
+            CHECK_EQ(compared, COUNT - 1); /* the elements are in order already */
     }
     free(v);
 }

@@ -1,4 +1,6 @@
-/* test_reclaim.c - the steps between the last hit and the free memory, in their order. */
+/* test_reclaim.c - tests of the order of steps between the last hit of a site and the
+ * freeing of its memory.
+ */
 #include "probes/jump/optimize.h"
 #include "tests/unit/probes.h"
 
@@ -15,7 +17,7 @@ static void out_is_disarm_wait_unpublish_wait_free(void)
     fake_end();
 }
 
-/* What a jump has needed is given back when no hit can find the site any more. */
+/* The memory of a jump is freed only when no hit can find the site any more. */
 static void a_detour_is_freed_when_its_site_is_lost(void)
 {
     struct kprobe p = { .pre_handler = no_pre };

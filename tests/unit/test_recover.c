@@ -1,4 +1,6 @@
-/* test_recover.c - text as if no probe were armed. */
+/* test_recover.c - tests of recover_bytes(): it returns the text as if no probe were
+ * armed.
+ */
 #include "probes/core/recover.h"
 
 #include "kernel/base/err.h"
@@ -8,7 +10,9 @@
 static uintptr_t fn;
 static struct kprobe probes[4];
 
-/* Four one-byte instructions, then an int3 that belongs to somebody else. */
+/* start - make a function of four one-byte instructions, and behind them an int3 that is
+ * not the engine's.
+ */
 static void start(void)
 {
     fake_start();

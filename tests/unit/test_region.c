@@ -1,4 +1,6 @@
-/* test_region.c - which instructions a jump may displace: the rules one by one. */
+/* test_region.c - tests of the rules for regions, one by one: which instructions a jump
+ * may displace.
+ */
 #include "kernel/base/err.h"
 #include "probes/core/life.h"
 #include "probes/region/region.h"
@@ -17,7 +19,7 @@ static enum probe_reason plan_at(uintptr_t addr)
     return why.reason;
 }
 
-/* plan - for the first instruction of a function made of @hex. */
+/* plan - plan a region at the first instruction of a function with the bytes @hex. */
 static enum probe_reason plan(const char *hex)
 {
     fn = fake_function("fn", hex);
@@ -227,7 +229,7 @@ static void other_bytes_there_are_not_padding(void)
     CHECK_EQ(plan_at(fn), PROBE_REGION_END);
     CHECK_EQ(why.at, fn + 3);
     fake_end();
-    twins("31 c0 c3 90 48 90 31 c0 c3", 3, 3); /* the end of a table, say */
+    twins("31 c0 c3 90 48 90 31 c0 c3", 3, 3); /* the gap may be data, such as a table */
     fake_target(fn + 4);
     CHECK_EQ(plan_at(fn), PROBE_REGION_TARGET);
     fake_end();

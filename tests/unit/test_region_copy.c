@@ -1,4 +1,6 @@
-/* test_region_copy.c - the copies of displaced instructions, and the way back. */
+/* test_region_copy.c - tests of the copies of displaced instructions, and of the jump
+ * back.
+ */
 #include "kernel/base/err.h"
 #include "probes/core/life.h"
 #include "probes/region/region.h"
@@ -17,7 +19,7 @@ static uint8_t code[REGION_COPY_MAX];
 
 static size_t code_len;
 
-/* copy - a region at AT, made of @hex, each instruction whole. */
+/* copy - make a region at AT of the instructions @hex, and its copies. */
 static int copy(const char *hex)
 {
     uint8_t bytes[64];

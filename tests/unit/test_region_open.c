@@ -1,4 +1,4 @@
-/* test_region_open.c - a region is open: what hits, steps and faults find there. */
+/* test_region_open.c - tests of hits, steps and faults while a region is open. */
 #include "kernel/base/err.h"
 #include "probes/core/life.h"
 #include "probes/jump/detour.h"
@@ -142,14 +142,14 @@ static void the_detour_leads_to_the_copies(void)
 {
     struct insn jmp;
 
-    probe_start("74 10 31 c0 31 c9 c3"); /* je: a detour with a cell of its own */
+    probe_start("74 10 31 c0 31 c9 c3"); /* the detour of je has a cell of its own */
     p.pre_handler = set_ip;
     CHECK_EQ(register_kprobe(&p), 0);
     open_region();
     plat_lock(PLAT_PROBES);
     CHECK_EQ(detour_prepare(p.site, &why), 0);
     plat_unlock(PLAT_PROBES);
-    /* call, je near, jmp */
+    /* The detour is: call, je near, jmp. The jmp is 11 bytes behind its start. */
     CHECK_EQ(insn_decode(&jmp, site_detour(p.site) + 11, 5,
                          (uintptr_t)site_detour(p.site) + 11),
              0);
@@ -226,13 +226,15 @@ static void it_sees_each_iteration_in_either_copy(void)
     fake_end();
 }
 
-/* No quiescence has been since the region was opened, or closed. */
+/* A thread can be in the copies that are not used any more, because there was no
+ * quiescence since the region was opened, or closed.
+ */
 static void a_thread_in_the_other_copy_is_where_its_original_lies(void)
 {
     uintptr_t own, cell;
 
     probe_start("55 48 89 e5 41 57 90 c3");
-    p.post_handler = note_post; /* the detour's copy has a front */
+    p.post_handler = note_post; /* so the detour has code in front of its copy */
     CHECK_EQ(register_kprobe(&p), 0);
     own = (uintptr_t)p.site->boost_slot;
     open_region();

@@ -1,4 +1,6 @@
-/* test_region_picture.c - a region is drawn, and what is in its way. */
+/* test_region_picture.c - tests of the picture of a region, and of whatever is in its
+ * way.
+ */
 #include "probes/kprobe.h"
 #include "probes/region/region.h"
 #include "tests/unit/region_text.h"

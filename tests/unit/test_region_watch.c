@@ -1,4 +1,6 @@
-/* test_region_watch.c - threads under a jump that is to come are waited for. */
+/* test_region_watch.c - tests of region_is_watched(), by which quiescence finds threads
+ * under a future jump.
+ */
 #include "probes/region/region.h"
 #include "tests/unit/port_fake.h"
 

@@ -1,4 +1,6 @@
-/* test_register.c - a probe comes in and goes out: its place, the steps, refusals. */
+/* test_register.c - tests that register and unregister a probe: its address, the steps,
+ * and refusals.
+ */
 #include "kernel/base/err.h"
 #include "probes/core/registry.h"
 #include "tests/unit/probes.h"
@@ -127,7 +129,9 @@ static const char *nops(void)
     return hex;
 }
 
-/* The address would be 0, which is what a grave of the registry has. */
+/* Address plus offset is 0. In the registry, the address 0 marks the place of a removed
+ * site.
+ */
 static void an_offset_that_wraps_is_no_place(void)
 {
     struct kprobe stays = { .symbol_name = "fn" };
@@ -246,7 +250,7 @@ static void what_is_not_registered_cannot_be_taken_out(void)
     CHECK_EQ(add(&p), 0);
     memset(&garbage, 0x5a, sizeof(garbage));
     CHECK_EQ(unregister_kprobe(&garbage), -EINVAL);
-    garbage = p; /* looks right, but is not registered */
+    garbage = p; /* a copy of a registered probe is not registered */
     CHECK_EQ(unregister_kprobe(&garbage), -EINVAL);
     CHECK_EQ(unregister_kprobe(&p), 0);
     CHECK_EQ(unregister_kprobe(&p), -EINVAL);

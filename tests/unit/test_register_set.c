@@ -1,4 +1,6 @@
-/* test_register_set.c - sets go in and out as a whole, also when memory runs out. */
+/* test_register_set.c - tests of sets of probes: a set is registered and unregistered as
+ * a whole, also without memory.
+ */
 #include "kernel/base/err.h"
 #include "probes/core/registry.h"
 #include "tests/unit/probes.h"
@@ -9,7 +11,9 @@
 
 static struct kprobe set[SET], *ptrs[SET];
 
-/* Six probes; two of them share an address, two want post-handlers. */
+/* set_make - make a set of six probes. Two of them share an address, two have
+ * post-handlers.
+ */
 static void set_make(void)
 {
     uintptr_t fn = fake_function("set", "55 48 89 e5 50 e8 00 00 00 00 90 58 5d c3");
@@ -58,7 +62,7 @@ static void a_set_with_one_bad_element_leaves_nothing(void)
     for (int bad_one = 0; bad_one < SET; bad_one++) {
         fake_start();
         set_make();
-        set[bad_one].offset = 1; /* the middle of something, or past the end */
+        set[bad_one].offset = 1; /* inside an instruction, or behind the function */
         if (bad_one == 0)
             set[bad_one].offset = 2;
         if (bad_one == 2 || bad_one == 3 || bad_one == 5)
@@ -133,7 +137,7 @@ static void a_refused_set_leaves_an_older_probe_as_it_was(void)
     CHECK(aggr_find(old.site, &old));
     CHECK(!aggr_find(old.site, &set[2]) && !aggr_find(old.site, &set[3]));
     CHECK_EQ(old.site->state, SITE_ARMED);
-    CHECK_EQ(old.site->way, WAY_BOOST); /* set[3] had wanted steps */
+    CHECK_EQ(old.site->way, WAY_BOOST); /* though set[3] needed steps */
     CHECK_EQ(byte_at(old.addr), 0xcc);
     CHECK_EQ(unregister_kprobe(&old), 0);
     fake_end();
@@ -142,7 +146,7 @@ static void a_refused_set_leaves_an_older_probe_as_it_was(void)
 static uintptr_t hit_at;
 static unsigned hits_taken;
 
-/* Another CPU runs into the older probe while the set is being looked at. */
+/* hit_from_cpu_1 - let CPU 1 hit the older probe, while CPU 0 registers the set. */
 static void hit_from_cpu_1(void)
 {
     struct pt_regs regs = fake_regs();
@@ -171,7 +175,7 @@ static void no_hit_sees_anything_of_a_refused_set(void)
     CHECK(hits_taken > 3);
     CHECK_EQ(old.hits, hits_taken);
     CHECK_EQ(set[2].hits + set[3].hits, 0);
-    CHECK_EQ(fake.quiesces, 0); /* so there is nothing to wait for */
+    CHECK_EQ(fake.quiesces, 0); /* no hit uses the set, so nothing is waited for */
     CHECK_EQ(unregister_kprobe(&old), 0);
     fake_end();
 }
@@ -263,7 +267,9 @@ static void without_memory_anywhere_a_set_is_refused_whole(void)
     }
 }
 
-/* An address that is armed, one post-handler more: memory may fail, the old probe stays. */
+/* A probe with a post-handler is registered at an armed address, without memory. The old
+ * probe stays as it is.
+ */
 static void without_memory_a_further_probe_is_refused_alone(void)
 {
     bool done = false;

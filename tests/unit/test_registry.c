@@ -1,4 +1,6 @@
-/* test_registry.c - from address to site: growth, graves, the cache of a CPU. */
+/* test_registry.c - tests of the registry, which finds the site of an address: how it
+ * grows, places of removed sites (graves), and the cache of a CPU.
+ */
 #include "kernel/base/err.h"
 #include "probes/core/cache.h"
 #include "probes/core/life.h"
@@ -9,7 +11,7 @@
 
 #define TEXT_AT UINT64_C(0xffffffff80200000)
 
-/* sites_make - @count sites, as close together as instructions are. */
+/* sites_make - make @count sites, with distances as between instructions. */
 static struct site *sites_make(size_t count)
 {
     struct site *sites = calloc(count, sizeof(*sites));
@@ -195,7 +197,7 @@ static void without_memory_to_grow_nothing_changes(void)
 
     fake_start();
     sites = sites_make(1000);
-    fake_fail_at(2); /* the first table can be had */
+    fake_fail_at(2); /* there is memory for the first table only */
     while (!registry_insert(&sites[i]))
         i++;
     CHECK(fake_failed());
@@ -255,7 +257,9 @@ static bool visit_marked(struct site *site, void *arg)
     return site->class;
 }
 
-/* marked - how many sites are visited; those of class 0 lose their marks. */
+/* marked - visit the marked sites. Sites of class 0 lose their marks by that.
+ * Return: the number of sites that were visited.
+ */
 static unsigned marked(struct site *sites, size_t n)
 {
     for (size_t i = 0; i < n; i++)
@@ -282,7 +286,7 @@ static void only_marked_sites_are_visited(void)
     for (size_t i = 0; i < 700; i++)
         CHECK_EQ(sites[i].len, i % 70 == 0);
     sites[70].class = 0;
-    CHECK_EQ(marked(sites, 700), 10); /* the last time for this one */
+    CHECK_EQ(marked(sites, 700), 10); /* sites[70] loses its mark here */
     CHECK_EQ(marked(sites, 700), 9);
     registry_remove(&sites[140]);
     CHECK_EQ(marked(sites, 700), 8);
@@ -416,7 +420,9 @@ static void an_nmi_leaves_the_cache_alone(void)
     fake_end();
 }
 
-/* It has come between the two stores of an update. */
+/* The NMI has come between the two stores that update an entry of the cache. So the entry
+ * has the address of one site, and the pointer to another one.
+ */
 static void an_nmi_does_not_ask_the_cache(void)
 {
     struct probe_cpu *cpu = plat_probe_cpu(0);

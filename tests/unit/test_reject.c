@@ -1,4 +1,6 @@
-/* test_reject.c - the table of reasons: one errno, one name, one sentence each. */
+/* test_reject.c - tests of the table of reasons: each has an errno, a name and a
+ * sentence.
+ */
 #include "probes/core/reject.h"
 
 #include "kernel/base/err.h"

@@ -1,4 +1,6 @@
-/* test_relocate.c - bytes in, bytes out: the same instruction elsewhere. */
+/* test_relocate.c - tests of insn_relocate(): the bytes of the same instruction at
+ * another address.
+ */
 #include "kernel/base/err.h"
 #include "probes/insn/relocate.h"
 #include "tests/unit/insn_hex.h"
@@ -6,7 +8,7 @@
 
 #define TO (HEX_ADDR + 0x1000)
 
-/* Moved from HEX_ADDR to @to, @from becomes @want. */
+/* check_moved - check that the instruction @from at HEX_ADDR becomes @want at @to. */
 static void check_moved(const char *from, uintptr_t to, const char *want, int line)
 {
     struct insn insn = hex_insn(from);

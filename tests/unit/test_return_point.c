@@ -1,4 +1,6 @@
-/* test_return_point.c - calls that return to a cell, over arrays. */
+/* test_return_point.c - tests of functions that a detour has called, and that return to
+ * its cell.
+ */
 #include "probes/returns/return_point.h"
 
 #include "probes/core/life.h"
@@ -21,7 +23,10 @@ static int on_return(struct kretprobe_instance *ri, struct pt_regs *regs)
     return 0;
 }
 
-/* probed - with a detour that calls the function. Return: its return point. */
+/* probed - register @rp on a new function @name, and make the detour that calls the
+ * function.
+ * Return: the return point.
+ */
 static uintptr_t probed(struct kretprobe *rp, const char *name)
 {
     rp->kp.addr = fake_function(name, LEA);
@@ -40,8 +45,9 @@ static void start(void)
     returned = 0;
 }
 
-/* called - what the detour leaves of a call that it has made: an entry, and its own return
- * address. @below: bytes below the top
+/* called - return the registers as the detour calls the function: the shadow has an
+ * entry, and the return address on the stack is @point.
+ * @below: place of the return address, in bytes below fake_stack()
  */
 static struct pt_regs called(const struct kretprobe *rp, uintptr_t point, size_t below)
 {
@@ -77,8 +83,8 @@ static void it_is_as_good_as_the_trampoline(void)
     fake_end();
 }
 
-/* The first has jumped to the second, which finds a return point where its caller's address
- * should be.
+/* The first function has jumped to the second one. So the return address of the second
+ * function is the return point of the first one.
  */
 static void a_function_jumped_to_returns_for_both(void)
 {
@@ -121,7 +127,9 @@ static void when_the_cell_goes_the_trampoline_is_returned_to(void)
     fake_end();
 }
 
-/* Words of others at its place, and an entry that is claimed only. */
+/* One entry names a place on the stack that has another word now, and one entry is only
+ * claimed. return_points_leave() changes neither.
+ */
 static void nothing_else_is_changed(void)
 {
     struct kretprobe rp = { .handler = NULL };
@@ -150,7 +158,7 @@ static void nothing_else_is_changed(void)
     fake_end();
 }
 
-/* Another quiescence is for them only: no other detour has called anybody. */
+/* The engine waits for one more quiescence only if the detour calls the function. */
 static void only_detours_that_call_are_waited_for(void)
 {
     struct kretprobe rp = { .handler = NULL };

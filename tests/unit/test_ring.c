@@ -1,5 +1,5 @@
-/* test_ring.c - the ring for one writer after the other, for writers in the middle of
- * others, and for a reader between any two of them.
+/* test_ring.c - tests of the ring with one writer after the other, with writers that
+ * interrupt writers, and with a reader between any two of them.
  */
 #include "probes/trace/page.h"
 #include "probes/trace/ring.h"
@@ -9,10 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- a ring whose clock is a place where it can be interrupted ---- */
+/* ---- a ring with a clock that calls an interrupt ---- */
 
 static uint64_t now;
-static void (*interrupt)(void); /* comes between the reading of the tail and its move */
+static void (*interrupt)(void); /* runs between a writer's read and move of the tail */
 static size_t blocks;
 
 static uint64_t clock_and_interrupt(void)
@@ -78,7 +78,9 @@ static void end(void)
     CHECK_EQ(blocks, 0);
 }
 
-/* A record is its number, and then words that follow from it. */
+/* begin - begin a record of @len bytes: first its number, then bytes with the low byte of
+ * the number.
+ */
 static void *begin(size_t len)
 {
     uint64_t *record = ring_write(ring, len);
@@ -99,9 +101,9 @@ static bool put(size_t len)
     return true;
 }
 
-/* ---- the reader: each record comes once, whole, in its place ---- */
+/* ---- the reader: it finds each record once, complete and in order ---- */
 
-static uint64_t expected; /* id of the next record, were none lost */
+static uint64_t expected; /* id of the next record, if none is lost */
 static uint64_t lost, seen, last_time;
 
 static bool is_whole(const struct page_event *event, uint64_t id)
@@ -309,15 +311,16 @@ static void or_what_is_new_is_dropped(void)
     CHECK_EQ(s.dropped, 10000 - kept);
     CHECK(read_one(0));
     CHECK_EQ(lost, 0);
-    CHECK(put(8)); /* a page is free, so this is seen behind the others, and the gap */
+    CHECK(put(8)); /* a page is free, so the reader finds this record behind the gap */
     read_all();
     CHECK_EQ(seen, kept + 1);
     CHECK_EQ(lost, 10000 - kept);
     end();
 }
 
-/* A page with room for a short record has none for a long one: then the short one is lost
- * too, for else the loss would not be where it happened.
+/* A long record is lost, because the page has no room for it. A short record that fits is
+ * lost after that, too: otherwise the reader would find the loss behind it, at a wrong
+ * place.
  */
 static void a_loss_is_shown_where_it_happened(void)
 {
@@ -443,7 +446,7 @@ static void reset_forgets_all(void)
     end();
 }
 
-/* ---- writers in the middle of others ---- */
+/* ---- writers that interrupt writers ---- */
 
 static void once(void)
 {
@@ -469,13 +472,13 @@ static void in_each_reading_of_the_clock(void)
 {
     void (*self)(void) = interrupt;
 
-    interrupt = NULL; /* the engine misses a hit in a hit of its own */
+    interrupt = NULL; /* a hit inside a hit is a miss, and writes no record */
     now += 5;
     put(16);
     interrupt = self;
 }
 
-/* An event on the clock comes in between each time that the clock is read. */
+/* A probe on the clock writes a record each time that a writer reads the clock. */
 static void the_clock_may_be_what_is_recorded(void)
 {
     for (size_t len = 8; len <= RING_EVENT_MAX; len += len < 400 ? 16 : 1200) {
@@ -512,7 +515,9 @@ static void nothing_is_read_behind_what_is_not_complete(void)
     end();
 }
 
-/* Those in the middle go once around: what the outermost one holds stays. */
+/* Writers that interrupt the outermost one fill the whole ring. They do not overwrite the
+ * page that the outermost writer still writes to.
+ */
 static void a_page_that_is_held_is_not_overwritten(void)
 {
     struct ring_stats s;
@@ -564,7 +569,7 @@ static void fills_what_is_left(void)
     do
         now++;
     while (put(8));
-    CHECK(read_one(0)); /* on another CPU */
+    CHECK(read_one(0)); /* as a reader on another CPU would */
 }
 
 static void a_page_is_not_older_than_the_one_before(void)

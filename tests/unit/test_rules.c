@@ -1,4 +1,6 @@
-/* test_rules.c - tables of rules: the first broken one, or each of them. */
+/* test_rules.c - tests of tables of rules: the first broken rule is found, or each rule
+ * is reported.
+ */
 #include "probes/core/rules.h"
 
 #include "kernel/base/bits.h"
@@ -8,11 +10,11 @@
 
 #define ADDR 0x1000
 
-/* What the rules below look at. */
+/* The facts that the rules below check. */
 struct request {
     struct ruling ruling;
     bool is_entry, is_busy, is_gone;
-    unsigned asked; /* rules that were looked at */
+    unsigned asked; /* rules that were checked */
 };
 
 static struct request *request_of(struct ruling *r)

@@ -1,6 +1,7 @@
-/* test_shell.c - a whole shell on a console made of strings: what goes in, what comes out.
+/* test_shell.c - tests of a whole shell: a string is its input, and its output is
+ * compared.
  *
- * The commands that need a machine are left out; a few of the test's own stand in.
+ * Commands that need a machine are left out; the test has a few commands of its own.
  */
 #include "kernel/base/err.h"
 #include "kernel/console/shell_state.h"
@@ -17,7 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* -- what the shell needs of the kernel ---------------------------------------------- */
+/* -- the kernel's functions that the shell uses -------------------------------------- */
 
 static int (*thread_fn)(void *);
 static void *thread_arg;
@@ -120,7 +121,9 @@ static int fail_run(struct shell *sh, int argc UNUSED, char **argv UNUSED)
     return shell_error(sh, EBUSY, "fail: %s", "thing");
 }
 
-/* nest WORD... - as a part of this command, then a line of its own. */
+/* nest_run - the command nest WORD...: run the command WORD... inside, and then print its
+ * error.
+ */
 static int nest_run(struct shell *sh, int argc, char **argv)
 {
     int err = shell_run_inside(sh, argc - 1, argv + 1);
@@ -129,7 +132,9 @@ static int nest_run(struct shell *sh, int argc, char **argv)
     return err;
 }
 
-/* spoil WORD - as commands may, change it. */
+/* spoil_run - the command spoil WORD: print its argument and change it, as commands may
+ * do.
+ */
 static int spoil_run(struct shell *sh, int argc UNUSED, char **argv)
 {
     shell_printf(sh, "%s\n", argv[1]);
@@ -244,7 +249,9 @@ static void set_up_once(void)
     shell_set_power(power_off, NULL);
 }
 
-/* What a new shell sends while it is given @len bytes, @step at a time. */
+/* talk - give @len bytes to a new shell, @step at a time. Return: its output, valid until
+ * the next call.
+ */
 static const char *talk(unsigned flags, const char *bytes, size_t len, size_t step)
 {
     static char *text;
@@ -272,7 +279,7 @@ static const char *talk(unsigned flags, const char *bytes, size_t len, size_t st
     return text;
 }
 
-/* The reply of the machine interface, without its greeting. */
+/* ask - return the reply of the machine interface to @request, without the greeting. */
 static const char *ask(const char *request)
 {
     static const char greeting[] = "sonde: machine interface, version 1\r\n";
@@ -282,13 +289,13 @@ static const char *ask(const char *request)
     return text + strlen(greeting);
 }
 
-/* What a person sees; all at once, as from a pipe. */
+/* see - return the output on a terminal, when @keys arrive as fast as from a pipe. */
 static const char *see(const char *keys)
 {
     return talk(SHELL_HUMAN | SHELL_MACHINE, keys, strlen(keys), 100);
 }
 
-/* What is sent to a pipe. */
+/* pipe_through - return the output to a pipe, when @text is the input. */
 static const char *pipe_through(const char *text, size_t step)
 {
     return talk(SHELL_HUMAN | SHELL_MACHINE | SHELL_PLAIN, text, strlen(text), step);
@@ -488,7 +495,7 @@ static void the_end_of_input_switches_off(void)
     CHECK(powered_off);
     see("echo x\r\004");
     CHECK(powered_off);
-    see("\004echo x\r"); /* something follows: noise */
+    see("\004echo x\r"); /* with bytes behind it, it is not the end of the input */
     CHECK(!powered_off);
     see("abc\004");
     CHECK(!powered_off);
@@ -624,7 +631,9 @@ static void commands_have_one_name_each(void)
     CHECK_EQ(shell_add_command(&again), -EEXIST);
 }
 
-/* Whatever a terminal would be told while a line is edited, a pipe gets the line. */
+/* While a line is edited, a terminal gets each change. A pipe gets the finished line
+ * only.
+ */
 static void a_pipe_is_sent_whole_lines(void)
 {
     char line[200], want[700];
@@ -656,9 +665,9 @@ static void a_pipes_failure_is_told_at_the_end(void)
     CHECK(powered_off && power_off_failed);
     pipe_through("echo 'unclosed\n\004", 100);
     CHECK(powered_off && power_off_failed);
-    pipe_through("@1 fail\n\004", 100); /* its host was told */
+    pipe_through("@1 fail\n\004", 100); /* the reply has told the host of the failure */
     CHECK(powered_off && !power_off_failed);
-    see("fail\rpoweroff\r"); /* the person has seen it */
+    see("fail\rpoweroff\r"); /* the user has seen the failure */
     CHECK(powered_off && !power_off_failed);
 }
 

@@ -1,4 +1,4 @@
-/* test_shell_line.c - the line editor, driven by the bytes that terminals send. */
+/* test_shell_line.c - tests of the line editor with the bytes that terminals send. */
 #include "kernel/console/shell_line.h"
 #include "tests/unit/fake_kernel.h"
 #include "tests/unit/unit.h"
@@ -22,7 +22,9 @@ static void set_up(void)
     line_init(&ed, buffer, SIZE, true);
 }
 
-/* Feed bytes; the last event that was more than LINE_MORE. */
+/* type - feed @bytes to the editor. Return: the last event that is not LINE_MORE, or
+ * LINE_MORE.
+ */
 static enum line_event type(const char *bytes)
 {
     enum line_event last = LINE_MORE;
@@ -36,7 +38,7 @@ static enum line_event type(const char *bytes)
     return last;
 }
 
-/* The line that comes of these keys. */
+/* edited - return the line that the keys @bytes make. */
 static const char *edited(const char *bytes)
 {
     line_reset(&ed);
@@ -73,7 +75,7 @@ static void typing_appends_and_enter_ends(void)
     CHECK_EQ(type("\r"), LINE_DONE);
     CHECK_STR(ed.text, "help");
     line_reset(&ed);
-    CHECK_EQ(type("\n"), LINE_MORE); /* the other half of that Enter */
+    CHECK_EQ(type("\n"), LINE_MORE); /* belongs to the \r in front of it */
     CHECK_EQ(type("\n"), LINE_DONE);
 }
 
@@ -163,9 +165,9 @@ static void unknown_sequences_do_nothing(void)
 {
     set_up();
     CHECK_STR(edited("a\033[99~b\033[1;5Zc\033Zd\033[?25he"), "abcde");
-    CHECK_STR(edited("ab\033[1;5Dc"), "acb");  /* Ctrl-left is left */
-    CHECK_STR(edited("ab\033[\rc"), "abc");    /* Enter ends a sequence too */
-    CHECK_STR(edited("ab\033\033[Dc"), "acb"); /* so does another one */
+    CHECK_STR(edited("ab\033[1;5Dc"), "acb");  /* Ctrl-left counts as left */
+    CHECK_STR(edited("ab\033[\rc"), "abc");    /* Enter ends a sequence */
+    CHECK_STR(edited("ab\033\033[Dc"), "acb"); /* another sequence ends it, too */
 }
 
 static void requests_are_not_edited(void)

@@ -1,4 +1,6 @@
-/* test_shell_machine.c - requests and replies of tools, byte by byte. */
+/* test_shell_machine.c - tests of the requests and replies that tools use, byte by
+ * byte.
+ */
 #include "kernel/base/err.h"
 #include "kernel/console/shell_machine.h"
 #include "tests/unit/fake_kernel.h"
@@ -101,7 +103,7 @@ static void a_status_is_number_and_name(void)
 static const char *unescaped(const char *text)
 {
     static char out[64];
-    char *copy = strdup(text); /* exactly as long, so that the sanitizer sees the end */
+    char *copy = strdup(text); /* the sanitizer catches accesses behind the text */
 
     out[machine_unescape(out, copy)] = '\0';
     free(copy);

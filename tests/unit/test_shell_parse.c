@@ -1,4 +1,4 @@
-/* test_shell_parse.c - command lines taken apart. */
+/* test_shell_parse.c - tests of the parser of command lines. */
 #include "kernel/base/err.h"
 #include "kernel/console/shell_parse.h"
 #include "tests/unit/unit.h"
@@ -11,11 +11,13 @@ static struct shell_pipeline line;
 static struct shell_parse_error error;
 static int status;
 
-/* What a line means, written down: words in [], stages apart by |, then the target. */
+/* parsed - parse @source, and return the result as text: words in [], stages with |
+ * between them, then the target of the output.
+ */
 static const char *parsed(const char *source)
 {
     static char text[8 * SHELL_WORDS_MAX];
-    char *copy = strdup(source); /* exactly as long, so that the sanitizer sees the end */
+    char *copy = strdup(source); /* the sanitizer catches accesses behind the text */
     size_t len = 0;
 
     text[0] = '\0';

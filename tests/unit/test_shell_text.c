@@ -1,4 +1,6 @@
-/* test_shell_text.c - the filters: patterns, counting, sorting. */
+/* test_shell_text.c - tests of the commands that filter text: patterns, counting,
+ * sorting.
+ */
 #include "kernel/base/err.h"
 #include "kernel/console/shell_text.h"
 #include "tests/unit/fake_kernel.h"
@@ -73,7 +75,7 @@ static void long_patterns_are_refused(void)
     CHECK_EQ(pattern_parse(source, false, &p), -E2BIG);
 }
 
-/* The host's own regular expressions are the judge. */
+/* Matches are compared with the host's regular expressions. */
 static void random_patterns_agree_with_the_host(void)
 {
     static const char letters[] = "aab.*";
@@ -94,7 +96,7 @@ static void random_patterns_agree_with_the_host(void)
             line[k] = "ab"[unit_random() % 2];
         line[line_len] = '\0';
         if (source[0] == '*' || strstr(source, "**") || strstr(source, "^*"))
-            continue; /* every program has its own idea of these */
+            continue; /* programs differ in what such a pattern means */
         CHECK_EQ(regcomp(&judge, source, REG_NOSUB), 0);
         if (matches(source, line) != (regexec(&judge, line, 0, NULL, 0) == 0)) {
             unit_note("pattern %s, line %s", source, line);

@@ -1,8 +1,10 @@
-/* test_state.c - which moves a probed address may make. */
+/* test_state.c - tests of the moves of a site from state to state: which are allowed. */
 #include "probes/core/life.h"
 #include "tests/unit/port_fake.h"
 
-/* Written down again, row by row, as the life in probes/README.md tells it. */
+/* The table of state.c, written down a second time from the stages in
+ * probes/README.md.
+ */
 /* clang-format off */
 static const bool allowed[SITE_STATES][SITE_STATES] = {
     /*                    NEW   PREPARED ARMED OPTIMIZED DISARMED DEAD */

@@ -1,5 +1,5 @@
-/* test_step.c - the copy, and the trap behind it: both engines, and programs that step
- * themselves.
+/* test_step.c - tests of steps: the copy, and the trap behind it; with both step engines,
+ * and with programs that step themselves.
  */
 #include "probes/core/life.h"
 #include "tests/unit/port_fake.h"
@@ -50,7 +50,7 @@ static void end(void)
     fake_end();
 }
 
-/* debug - a #DB with @dr6, the CPU being about to execute @ip. */
+/* debug - let the CPU take a #DB with @dr6, in front of the instruction at @ip. */
 static bool debug(uintptr_t ip, unsigned long dr6)
 {
     regs.ip = ip;
@@ -69,7 +69,7 @@ static void int3_behind_the_copy_ends_the_step(void)
     CHECK_EQ(regs.flags, before.flags);
     CHECK_EQ(ran, 1);
     CHECK_EQ(ran_post, 0);
-    CHECK_EQ(cpu->depth, 0); /* nothing is kept between the two */
+    CHECK_EQ(cpu->depth, 0); /* no hit is active between the two traps */
     CHECK(fake_int3(&regs, (uintptr_t)p.site->step_slot + 3));
     CHECK_EQ(ran_post, 1);
     CHECK_EQ(seen.ip, p.addr + 3);
@@ -140,7 +140,9 @@ static void what_a_single_step_would_undo_is_ended_by_int3(void)
     }
 }
 
-/* QEMU, for one, does not trap behind STI. */
+/* A CPU may not trap behind an instruction in spite of TF: QEMU does not trap behind
+ * STI.
+ */
 static void int3_ends_a_step_whose_tf_did_not_trap(void)
 {
     start("f3 90 c3", true, STEP_TF);
@@ -264,7 +266,7 @@ static void end_of_step(void)
     CHECK(fake_int3(&regs, (uintptr_t)p.site->step_slot + 1));
 }
 
-/* The last post-handler goes while a step is under way. */
+/* The last post-handler is unregistered during a step. */
 static void a_step_whose_post_handler_has_gone_just_ends(void)
 {
     struct kprobe other = { .post_handler = hold_post };
@@ -288,7 +290,7 @@ static void a_stepping_program_traps_once_behind_a_boosted_instruction(void)
     regs.flags |= FLAGS_TF;
     CHECK(fake_int3(&regs, p.addr));
     CHECK_EQ(regs.ip, (uintptr_t)p.site->boost_slot);
-    CHECK(!debug((uintptr_t)p.site->boost_slot + 3, DR6_BS)); /* the program's own */
+    CHECK(!debug((uintptr_t)p.site->boost_slot + 3, DR6_BS)); /* it is for the program */
     CHECK_EQ(regs.ip, p.addr + 3);
     CHECK(regs.flags & FLAGS_TF);
     CHECK_EQ(fake_totals().traps, 1);

@@ -1,4 +1,6 @@
-/* test_string.c - libc/string.c against the host's, at the edges of memory. */
+/* test_string.c - compares libc/string.c with the host's functions, at the ends of
+ * readable memory.
+ */
 #include "tests/unit/guard.h"
 #include "tests/unit/libc_ours.h"
 #include "tests/unit/unit.h"
@@ -16,7 +18,9 @@ static void bytes_fill(uint8_t *area, size_t len)
         area[i] = (uint8_t)unit_random();
 }
 
-/* A string of at most @max characters of few kinds, so that matches are common. */
+/* string_fill - fill @s with a random string of at most @max characters. There are only
+ * six different characters, so that matches are common.
+ */
 static size_t string_fill(char *s, size_t max)
 {
     static const char kinds[] = { 'a', 'b', 'c', '.', (char)0x80, (char)0xff };

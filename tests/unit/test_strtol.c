@@ -1,4 +1,6 @@
-/* test_strtol.c - libc/strtol.c: as lenient as the host's, and as strict as we like. */
+/* test_strtol.c - tests of libc/strtol.c: the standard functions as on the host, and our
+ * strict functions.
+ */
 #include "kernel/base/err.h"
 #include "tests/unit/guard.h"
 #include "tests/unit/libc_ours.h"

@@ -1,4 +1,6 @@
-/* test_targets.c - where code is entered: the build's table, and what was added later. */
+/* test_targets.c - tests of targets: those in the table of the build, and those that were
+ * added later.
+ */
 #include "kernel/base/err.h"
 #include "probes/region/targets.h"
 #include "tests/unit/port_fake.h"
@@ -106,7 +108,7 @@ static void what_was_not_added_is_not_removed(void)
     CHECK(!targets_remove(fn, fn + 8));
     CHECK(targets_inside(fn + 8, fn + 9));
     CHECK_EQ(targets_add(fn, fn + 3), 0);
-    CHECK(!targets_remove(fn + 1, fn + 3)); /* somebody else's */
+    CHECK(!targets_remove(fn + 1, fn + 3)); /* another place leads there, not fn + 1 */
     CHECK(!targets_remove(fn, fn + 4));
     CHECK(targets_inside(fn + 3, fn + 4));
     CHECK(targets_remove(fn, fn + 3));
@@ -135,9 +137,9 @@ static void very_many_are_found_and_removed(void)
         CHECK_EQ(targets_remove(i, to), i % 7 != 0);
         CHECK_EQ(targets_find(to, to + 1), 0);
     }
-    CHECK_EQ(targets_add(1, base), 0); /* a bucket that has been empty */
+    CHECK_EQ(targets_add(1, base), 0); /* the bucket is empty again */
     CHECK_EQ(targets_add(2, base), 0);
-    CHECK(targets_remove(2, base)); /* the last one */
+    CHECK(targets_remove(2, base)); /* the entry that was added last */
     CHECK_EQ(targets_add(3, base + 1), 0);
     CHECK_EQ(targets_find(base + 1, base + 2), base + 1);
     CHECK(targets_remove(3, base + 1) && targets_remove(1, base));

@@ -1,4 +1,6 @@
-/* test_text_history.c - the last changes of text are found, older ones are forgotten. */
+/* test_text_history.c - tests of the history of text: the last changes are found, older
+ * ones are forgotten.
+ */
 #include "probes/explain/text_history.h"
 
 #include "probes/core/extend.h"

@@ -1,4 +1,6 @@
-/* test_text_part.c - very many probes go with their text, and come back with it. */
+/* test_text_part.c - tests that unload a text with very many probes, and load it again:
+ * the probes wait, and are armed again.
+ */
 #include "probes/text/text_part.h"
 
 #include "kernel/base/err.h"
@@ -8,15 +10,17 @@
 
 #include <string.h>
 
-#define COUNT 300 /* more than there is always memory for */
-#define STEP 7    /* has no divisor in common with it */
+#define COUNT 300 /* more than text_part.c has static memory for */
+#define STEP 7    /* has no common divisor with COUNT */
 #define REFUSED 296
 
 static struct kprobe probes[COUNT], *pointers[COUNT], second, other;
 static struct text_part part;
 static uintptr_t text;
 
-/* In no order of address; at one address there are two. */
+/* start - load the text, and register its probes. They are not sorted by address, and two
+ * of them share an address.
+ */
 static void start(void)
 {
     char bytes[3 * COUNT + 3] = "";
@@ -116,7 +120,9 @@ static unsigned waiting(void)
     return count;
 }
 
-/* Behind a byte that is no instruction; its neighbours are looked at as before. */
+/* One byte of the text is no instruction any more. So its probe, and the probes behind
+ * it, are refused and wait. The probes in front of it are armed.
+ */
 static void a_probe_that_is_refused_waits(void)
 {
     start();
@@ -135,7 +141,9 @@ static void a_probe_that_is_refused_waits(void)
     end();
 }
 
-/* From the front, the middle and the end; a copy of one that waits is not registered. */
+/* Probes at the front, in the middle and at the end of the waiting list are unregistered.
+ * A copy of a waiting probe is refused, because it is not registered.
+ */
 static void they_leave_the_others_waiting(void)
 {
     struct kprobe *some[] = { &other, NULL, &probes[3], &probes[4], &probes[3] }, copy;
@@ -172,7 +180,9 @@ static int pre(struct kprobe *p, struct pt_regs *regs)
     return 0;
 }
 
-/* A module that has taken its probes back itself costs no look at those of all others. */
+/* The count tells whether the code of a module still has registered probes. If it has
+ * none, the engine need not search all probes when the module is unloaded.
+ */
 static void probes_of_its_own_are_counted(void)
 {
     struct kprobe inside = { .symbol_name = "fn", .offset = 1 }, by_handler = inside,
@@ -191,7 +201,7 @@ static void probes_of_its_own_are_counted(void)
     CHECK_EQ(part.own_count, 2);
     text_goes(&part);
     CHECK(inside.flags & KPROBE_FLAG_GONE);
-    CHECK_EQ(part.own_count, 2); /* they wait */
+    CHECK_EQ(part.own_count, 2); /* both probes wait, and are still registered */
     CHECK_EQ(unregister_kprobe(&by_handler), 0);
     CHECK_EQ(part.own_count, 1);
     CHECK_EQ(unregister_kprobe(&inside), 0);
@@ -207,7 +217,9 @@ static void probes_of_its_own_are_counted(void)
     end();
 }
 
-/* A probe that is refused in the middle of a set was not counted, or no longer is. */
+/* When a set is refused, the probes of it that were counted already are not counted any
+ * more.
+ */
 static void a_refused_set_is_not_counted(void)
 {
     struct kprobe ps[3] = { { .symbol_name = "fn", .offset = 1 },

@@ -1,5 +1,5 @@
-/* test_text_phases.c - each phase of a change is remembered: what it stored, and when each
- * CPU had been synchronised.
+/* test_text_phases.c - tests of the record of phases: which bytes each phase of a change
+ * has stored, and when each CPU was synchronised.
  */
 #include "probes/explain/text_phases.h"
 

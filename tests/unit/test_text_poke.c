@@ -1,5 +1,5 @@
-/* test_text_poke.c - which byte is written when, and that whatever a CPU executes between two
- * synchronisations is whole.
+/* test_text_poke.c - tests of text_poke_batch(): the order in which bytes are written,
+ * and that a CPU never executes a mixture of old and new bytes.
  */
 #include "probes/core/text_poke.h"
 #include "probes/explain/text_phases.h"
@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- what the text is like behind each step ---- */
+/* ---- the text after each step ---- */
 
 #define SEEN_MAX 16
 #define SEEN_LEN 24
@@ -40,7 +40,7 @@ static void batch(struct text_poke *pokes, size_t count)
     plat_unlock(PLAT_TEXT);
 }
 
-/* watched - the same, with a look at @at behind each step. */
+/* watched - as batch(), and save the bytes at @at after each step in seen[]. */
 static void watched(struct text_poke *pokes, size_t count, uintptr_t at)
 {
     looked_at = at;
@@ -60,7 +60,7 @@ static void watched(struct text_poke *pokes, size_t count, uintptr_t at)
         CHECK_BYTES(seen[i].bytes, hex);                                                 \
     } while (0)
 
-/* ---- by hand ---- */
+/* ---- single cases ---- */
 
 static uintptr_t start(const char *hex)
 {
@@ -68,7 +68,7 @@ static uintptr_t start(const char *hex)
     return fake_bytes_at(hex);
 }
 
-/* end - with the original bytes put back. */
+/* end - put the original bytes @hex back, and end the test. */
 static void end(uintptr_t at, const char *hex)
 {
     for (; *hex; hex += hex[2] ? 3 : 2)
@@ -258,7 +258,7 @@ static void a_cpu_that_is_not_synchronised_is_a_bug(void)
     fake.cpus = 4;
     fake.deaf = 3;
     CHECK(is_bug(&p, 1));
-    CHECK_BYTES((const uint8_t *)at, "cc c7"); /* it has not gone on */
+    CHECK_BYTES((const uint8_t *)at, "cc c7"); /* the bug is found after the guard */
     fake.deaf = 0;
     CHECK(!is_bug(&p, 1));
     CHECK_BYTES((const uint8_t *)at, "eb 00");
@@ -322,10 +322,11 @@ static void independent_jumps_take_three(void)
     end_with_nops(at, 2 * MANY);
 }
 
-/* ---- any ---- */
+/* ---- random batches ---- */
 
-/* Instructions of any length, which extend over each other as they like, become others. At
- * each synchronisation: what could a CPU have executed since the one before?
+/* A batch changes instructions of random lengths, which extend over each other at random.
+ * At each synchronisation the test checks each instruction that a CPU could have executed
+ * since the previous one.
  */
 #define ROUNDS 3000
 #define TEXT 160
@@ -341,8 +342,9 @@ static bool differs(const uint8_t *a, const uint8_t *b, size_t off, size_t len)
     return memcmp(a + off, b + off, len) != 0;
 }
 
-/* is_torn - @p was or is visible, and what it extends over was not all the time the same, or
- * is neither the old nor the new.
+/* is_torn - could a CPU have executed a mixture at @p since the last synchronisation?
+ * That is so if the old or the new first byte was or is visible, and the bytes behind it
+ * have changed, or are not those that belong to this first byte.
  */
 static bool is_torn(const struct text_poke *p, const uint8_t *now, const uint8_t *newest)
 {
@@ -384,7 +386,9 @@ static uint8_t any_span(uint8_t len)
     return (uint8_t)(unit_random() % 2 ? 0 : len + unit_random() % (16u - len));
 }
 
-/* Old bytes are 1x, new ones 2x, so that each visible first byte tells which it is. */
+/* any_batch - make a random batch. Old bytes are 1x and new bytes are 2x (hexadecimal),
+ * so that old and new first bytes can be told apart.
+ */
 static size_t any_batch(struct text_poke *pokes)
 {
     size_t count = 0;
@@ -405,7 +409,9 @@ static size_t any_batch(struct text_poke *pokes)
     return count;
 }
 
-/* old_text - where an int3 lies instead of the first byte, nothing extends any further. */
+/* old_text - write random old bytes. In one of four places the first byte is an int3:
+ * there the old instruction does not extend over other bytes.
+ */
 static void old_text(void)
 {
     for (size_t off = 0; off < TEXT; off++)
@@ -451,7 +457,7 @@ static void whatever_extends_over_whatever_is_never_torn(void)
     end_with_nops(text_at, sizeof(before));
 }
 
-/* ---- the other engine ---- */
+/* ---- the engine that stops the machine ---- */
 
 static void the_other_engine_stops_the_machine_and_does_the_same(void)
 {
@@ -471,7 +477,7 @@ static void the_other_engine_stops_the_machine_and_does_the_same(void)
 
 static unsigned stops_inside;
 
-/* One CPU takes some time to get out of what is to be changed. */
+/* walk_out - let CPU 2 leave the bytes to be changed only after some stops. */
 static void walk_out(void)
 {
     if (fake.stops > stops_inside)
@@ -486,7 +492,7 @@ static void it_waits_until_no_cpu_is_inside_any_more(void)
 
     text_poke_set_engine(TEXT_POKE_STOP_MACHINE);
     fake.cpus = 3;
-    fake.stopped_ip[1] = at + 3; /* at the beginning is not inside */
+    fake.stopped_ip[1] = at + 3; /* at the first byte, which is not inside */
     fake.stopped_ip[2] = at + 5;
     fake.on_stop = walk_out;
     stops_inside = 10;

@@ -1,4 +1,6 @@
-/* test_trigger.c - probes/trace/trigger: lines in, triggers or a refusal out, and back. */
+/* test_trigger.c - tests of probes/trace/trigger: a line becomes a trigger or is refused,
+ * and a trigger is shown as a line.
+ */
 #include "probes/trace/trigger.h"
 
 #include "kernel/base/compiler.h"
@@ -96,7 +98,7 @@ static void lines_that_are_refused(void)
         int err = trigger_parse(&trace_host, rows[i], &trigger);
 
         if (!err && trigger->kind == TRIGGER_HIST && trigger->spec[0] == 'i')
-            err = -EINVAL; /* "if" is no histogram: hist_parse() says so */
+            err = -EINVAL; /* hist_parse() would refuse "if" */
         else if (!err)
             unit_note("'%s' is accepted", rows[i]);
         CHECK_EQ(err, -EINVAL);
@@ -108,7 +110,9 @@ static void lines_that_are_refused(void)
     CHECK_EQ(trigger_parse(&trace_host, "traceon", &trigger), -ENOMEM);
 }
 
-/* As on Linux, whatever stands there; of a histogram it says which one is removed. */
+/* As on Linux, a line that removes a trigger may have any text in place of a filter. Only
+ * for a histogram the filter is read: it says which histogram is removed.
+ */
 static void a_removal_reads_no_filter(void)
 {
     static const char *const rows[] = {

@@ -1,4 +1,6 @@
-/* test_vfs.c - the file layer: walking paths, trees of subsystems, files below /tmp. */
+/* test_vfs.c - tests of the file layer: paths, trees of subsystems, and files below
+ * /tmp.
+ */
 #include "kernel/base/err.h"
 #include "kernel/fs/vfs.h"
 #include "tests/unit/fake_kernel.h"
@@ -8,8 +10,8 @@
 #include <string.h>
 
 static int shows, truncates; /* calls of the callbacks */
-static char taken[64];       /* what the last write brought */
-static int answer;           /* of the callbacks */
+static char taken[64];       /* the text of the last write */
+static int answer;           /* the callbacks return it */
 
 static int demo_show(struct seq *s, void *priv)
 {
@@ -46,7 +48,7 @@ static const struct vfs_file demo_files[] = {
     { .name = "events/one/enable", .mode = 0644, .write = demo_write },
 };
 
-static size_t base_blocks; /* with nothing but root and /tmp */
+static size_t base_blocks; /* blocks of the heap before the tree of the test is added */
 
 static void start(void)
 {
@@ -83,7 +85,7 @@ static int try_open(const char *path, unsigned flags)
     return err;
 }
 
-/* Write a string with one vfs_write; its answer. */
+/* put - write @text to the file @path with one vfs_write(), and return its result. */
 static long put(const char *path, unsigned flags, const char *text)
 {
     struct file f = { .flags = VFS_WRITE | flags };
@@ -98,7 +100,9 @@ static long put(const char *path, unsigned flags, const char *text)
     return done;
 }
 
-/* The content of a file; "!" when it cannot be opened. Valid until the next call. */
+/* get - return the content of the file @path; "!" if it cannot be opened. Valid until the
+ * next call.
+ */
 static const char *get(const char *path)
 {
     static char text[256];

@@ -1,4 +1,6 @@
-/* test_vsnprintf.c - libc/vsnprintf.c and snprintf.c against the host's. */
+/* test_vsnprintf.c - compares libc/vsnprintf.c and snprintf.c with the host's
+ * functions.
+ */
 #include "kernel/base/err.h"
 #include "tests/unit/guard.h"
 #include "tests/unit/libc_ours.h"
@@ -16,7 +18,7 @@ static size_t random_below(size_t limit)
     return (size_t)(unit_random() % limit);
 }
 
-/* our_snprintf for formats that the compiler would rightly warn of. */
+/* print - as our_snprintf(), for wrong formats, which the compiler would warn of. */
 static int print(char *buf, size_t size, const char *fmt, ...)
 {
     va_list args;
@@ -28,8 +30,8 @@ static int print(char *buf, size_t size, const char *fmt, ...)
     return len;
 }
 
-/* Print with both, into buffers of @size bytes: text, NUL, answer and the bytes that are
- * left must be the same. Ours ends at a guard page.
+/* check_as_host - print with both libraries into buffers of @size bytes. The text, the
+ * NUL, the result and the unused bytes must be the same. Our buffer ends at a guard page.
  */
 static void check_as_host(size_t size, const char *fmt, ...)
 {
@@ -83,7 +85,9 @@ static void count_add(struct format *f)
     }
 }
 
-/* Flags that the standard leaves undefined for a conversion are not tried with it. */
+/* flags_of - return the flags to try with @conversion: those that the standard defines
+ * for it.
+ */
 static const char *flags_of(char conversion)
 {
     switch (conversion) {
@@ -126,7 +130,9 @@ static void format_make(struct format *f)
     text_add(f, random_below(2) ? "" : "%% end");
 }
 
-/* Numbers of every width, and the ends of the ranges more often than chance has them. */
+/* number_make - return a random number of any width. The ends of the ranges are more
+ * frequent than by chance.
+ */
 static uint64_t number_make(void)
 {
     static const uint64_t ends[] = { 0,        1,         0x7f,      0x80,      0xff,
@@ -138,7 +144,9 @@ static uint64_t number_make(void)
     return unit_random() >> random_below(64);
 }
 
-/* Call check_as_host with as many ints before the @value as the format has stars. */
+/* CHECK_FORMAT - call check_as_host() with @value, and in front of it one int for each
+ * star in the format.
+ */
 #define CHECK_FORMAT(size, f, value)                                                     \
     ((f)->star_count == 0 ? check_as_host(size, (f)->text, value)                        \
      : (f)->star_count == 1                                                              \

@@ -1,4 +1,6 @@
-/* test_watch.c - watches: refused, registered, hit, missed; alone and with a step. */
+/* test_watch.c - tests of watches: refusals, registration, hits and misses, alone and
+ * together with a step.
+ */
 #include "probes/watch/watch.h"
 
 #include "kernel/base/err.h"
@@ -105,7 +107,7 @@ static void a_fifth_is_refused(void)
         CHECK_EQ(register_watch(&w[i]), 0);
     CHECK_EQ(reason_of(w[4]), WATCH_ALL_TAKEN);
     CHECK_EQ(register_watch(&w[0]), -EEXIST);
-    w[4] = w[0]; /* a copy is none that is there */
+    w[4] = w[0]; /* a copy of a registered watch is not registered */
     CHECK_EQ(unregister_watch(&w[4]), -EINVAL);
     for (unsigned i = 0; i < 4; i++)
         CHECK_EQ(unregister_watch(&w[i]), 0);
@@ -167,7 +169,7 @@ static void the_program_is_told_of_by_its_own_text(void)
     fake_watch.program = 0x5003;
     CHECK(fake_debug(&regs, 1));
     CHECK_EQ(ip_seen, 0x5003);
-    CHECK_EQ(regs.ip, 0x9003); /* it goes on where it was */
+    CHECK_EQ(regs.ip, 0x9003); /* the CPU goes on where it was */
     CHECK_EQ(unregister_watch(&w), 0);
     fake_end();
 }
@@ -201,12 +203,12 @@ static void bits_of_others_are_left(void)
     fake_watch.addr[0] = 0x1234;
     CHECK_EQ(register_watch(&w), 0);
     CHECK_EQ(w.reg, 1);
-    CHECK(!fake_debug(&regs, 3)); /* there is something for another handler */
+    CHECK(!fake_debug(&regs, 3)); /* one of the two bits is for another handler */
     CHECK_EQ(regs.dr6 & 15, 1);
     CHECK_EQ(calls, 1);
-    CHECK(fake_debug(&regs, 4)); /* a register that is not in use */
+    CHECK(fake_debug(&regs, 4)); /* the bit of a register that is not in use */
     CHECK_EQ(calls, 1);
-    CHECK(!fake_debug(&regs, 0)); /* no cause at all */
+    CHECK(!fake_debug(&regs, 0)); /* no bit at all */
     fake_watch.stray = true;
     CHECK(fake_debug(&regs, 0));
     CHECK_EQ(unregister_watch(&w), 0);
@@ -310,7 +312,7 @@ static void a_handler_that_faults_is_given_up(void)
     CHECK_EQ(watch_hits(&w), 1);
     CHECK_EQ(watch_hits(&second), 0);
     CHECK_EQ(watch_misses(&second), 1);
-    CHECK(fake_debug(&regs, 1)); /* off: neither hit nor miss */
+    CHECK(fake_debug(&regs, 1)); /* a disabled watch counts neither hit nor miss */
     CHECK_EQ(watch_hits(&w) + watch_misses(&w), 1);
     CHECK_EQ(enable_watch(&w), 0);
     CHECK_EQ(w.kp.flags, 0);
@@ -345,7 +347,7 @@ static void a_step_ends_with_the_same_trap(void)
     CHECK_EQ(register_kprobe(&p), 0);
     CHECK_EQ(register_watch(&w), 0);
     CHECK(fake_int3(&regs, p.addr));
-    regs.ip += 3; /* the copy has stored to what is watched */
+    regs.ip += 3; /* the copy has stored to the watched bytes */
     fake_watch.program = p.addr + 3;
     CHECK(fake_debug(&regs, DR6_BS | 1));
     CHECK_EQ(calls, 11);
@@ -371,7 +373,7 @@ static void an_instruction_passes_once(void)
     CHECK_EQ(fake_watch.rests, 0);
     plat_depths(plat_this_cpu())->nmi = 1;
     CHECK(fake_debug(&regs, 1));
-    CHECK_EQ(fake_watch.rests, 1); /* RF is of no use there */
+    CHECK_EQ(fake_watch.rests, 1); /* in an NMI the register rests in place of RF */
     plat_depths(plat_this_cpu())->nmi = 0;
     CHECK_EQ(watch_move(&w, 0), -EINVAL);
     CHECK_EQ(unregister_watch(&w), 0);
@@ -392,7 +394,7 @@ static void it_moves_and_is_switched(void)
     CHECK_EQ(disable_watch(&w), 0);
     CHECK_EQ(watch_addr(&w), 0);
     CHECK_EQ(watch_move(&w, (uintptr_t)&bytes[2]), 0);
-    CHECK_EQ(watch_addr(&w), 0); /* not while it is off */
+    CHECK_EQ(watch_addr(&w), 0); /* a disabled watch has no address */
     CHECK_EQ(enable_watch(&w), 0);
     CHECK_EQ(watch_addr(&w), (uintptr_t)&bytes[2]);
     CHECK_EQ(unregister_watch(&w), 0);

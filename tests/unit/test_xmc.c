@@ -1,5 +1,5 @@
-/* test_xmc.c - which exchanges are refused, which bytes are written when, and what a CPU
- * that traps meanwhile runs.
+/* test_xmc.c - tests of xmc(): which exchanges are refused, the order in which bytes are
+ * written, and the instruction that a CPU runs if it traps meanwhile.
  */
 #include "probes/xmc/xmc.h"
 
@@ -37,7 +37,7 @@ static int exchange(uintptr_t addr, const char *hex, enum xmc_mode mode)
     return xmc_why(addr, new_bytes, new_len, mode, &why);
 }
 
-/* end - with the original bytes put back. */
+/* end - put the original bytes @hex back, and end the test. */
 static void end(uintptr_t fn, const char *hex)
 {
     for (; *hex; fn++, hex += hex[2] ? 3 : 2)
@@ -82,7 +82,7 @@ static void one_becomes_several(void)
 
     CHECK_EQ(exchange(fn + 1, "31 c0 31 db 0f 1f 00", XMC_INT3), 0);
     CHECK_BYTES((const uint8_t *)fn, "55 31 c0 31 db 0f 1f 00 89 c8 c3");
-    CHECK_EQ(exchange(fn + 3, "31 c9", XMC_INT3), 0); /* a boundary by now */
+    CHECK_EQ(exchange(fn + 3, "31 c9", XMC_INT3), 0); /* an instruction begins there */
     CHECK_BYTES((const uint8_t *)fn, "55 31 c0 31 c9 0f 1f 00 89 c8 c3");
     end(fn, OLD);
 }
@@ -102,15 +102,16 @@ static void or_one_that_goes_elsewhere(void)
 
     CHECK_EQ(exchange(fn + 1, "eb 05 31 c0 31 db 90", XMC_INT3), 0);
     CHECK_BYTES((const uint8_t *)fn, "55 eb 05 31 c0 31 db 90 89 c8 c3");
-    CHECK(targets_inside(fn + 8, fn + 9)); /* made known */
+    CHECK(targets_inside(fn + 8, fn + 9)); /* xmc() has added the target */
     CHECK(!targets_inside(fn + 9, fn + 10));
-    CHECK_EQ(exchange(fn + 1, "eb 05 31 c0 31 db 90", XMC_INT3), 0); /* once only */
+    /* The same exchange again does not add the target a second time. */
+    CHECK_EQ(exchange(fn + 1, "eb 05 31 c0 31 db 90", XMC_INT3), 0);
     CHECK_EQ(exchange(fn + 1, "90 90", XMC_INT3), 0);
     CHECK(!targets_inside(fn + 8, fn + 9));
     end(fn, OLD);
 }
 
-/* ---- where they lead ---- */
+/* ---- targets of the new instructions ---- */
 
 static bool leads_to(uintptr_t addr)
 {
@@ -123,7 +124,7 @@ static void a_place_is_known_as_long_as_something_leads_there(void)
 
     CHECK_EQ(exchange(fn + 1, "eb 05 31 c0 eb 01 90", XMC_INT3), 0);
     CHECK(leads_to(fn + 8));
-    CHECK_EQ(exchange(fn + 8, "eb fe", XMC_INT3), 0); /* to itself, the same place */
+    CHECK_EQ(exchange(fn + 8, "eb fe", XMC_INT3), 0); /* a second jump to fn + 8 */
     CHECK_EQ(exchange(fn + 1, "eb 04", XMC_INT3), 0);
     CHECK(leads_to(fn + 7) && leads_to(fn + 8));
     CHECK_EQ(exchange(fn + 5, "90 90", XMC_INT3), 0);
@@ -142,14 +143,14 @@ static void what_the_build_knows_stays(void)
 
     fake_target(fn + 3);
     CHECK_EQ(exchange(fn, "31 c9", XMC_INT3), 0);
-    CHECK(leads_to(fn + 3)); /* others may lead there */
+    CHECK(leads_to(fn + 3)); /* the build may have found other jumps to it */
     CHECK_EQ(exchange(fn, "eb 01", XMC_INT3), 0);
     CHECK(fake_text_is_original());
     CHECK(targets_remove(fn, fn + 3));
     fake_end();
 }
 
-/* Somebody may jump to an address that was taken. */
+/* Code may jump to an address that an instruction has as its operand. */
 static void addresses_that_are_taken_count(void)
 {
     uintptr_t fn = start("48 b8 01 02 03 04 05 06 07 08 48 8d 05 00 f0 ff 7f c3");
@@ -211,7 +212,7 @@ static struct {
     unsigned count;
 } trapped;
 
-/* trap - another CPU runs into the guard. */
+/* trap - let another CPU run into the int3, after the first two steps. */
 static void trap(const struct text_phase *p)
 {
     struct pt_regs regs = fake_regs();
@@ -283,7 +284,7 @@ static void of_several_old_ones_it_runs_the_new_one(void)
     end(fn, OLD);
 }
 
-/* ---- several: threads between them ---- */
+/* ---- several old instructions, with threads between them ---- */
 
 static uintptr_t watched_from;
 static unsigned quiesced;
@@ -357,7 +358,7 @@ static void probes_stay_and_the_new_one_runs(void)
     CHECK_EQ(p.hits, 2);
     CHECK_EQ(register_kprobe(&post), 0);
     CHECK_EQ(exchange(fn + 1, "48 c7 c0 04 05 00 00", XMC_INT3), 0);
-    check_hit(fn + 1, "48 c7 c0 04 05 00 00 cc"); /* the copy for steps */
+    check_hit(fn + 1, "48 c7 c0 04 05 00 00 cc"); /* the copy for steps, and an int3 */
     CHECK_EQ(unregister_kprobe(&post), 0);
     CHECK_EQ(unregister_kprobe(&p), 0);
     CHECK_BYTES((const uint8_t *)fn, "55 48 c7 c0 04 05 00 00 89 c8 c3");
@@ -384,7 +385,7 @@ static void a_probe_that_is_off_stays_off(void)
     end(fn, OLD);
 }
 
-/* The first half of a hit has found the old site, the second has not come yet. */
+/* A hit may have found the old site, and not have used it yet. */
 static struct site *seen_before;
 
 static void look_at_sites(void)
@@ -425,12 +426,12 @@ static void a_jump_that_reads_the_bytes_is_planned_again(void)
     optimize_run();
     CHECK_EQ(jump_site(p.site)->jump_span, 5);
     CHECK_EQ(exchange(fn + 12, "99", XMC_INT3), 0);
-    CHECK_EQ(p.site->state, SITE_ARMED); /* until the optimizer comes */
+    CHECK_EQ(p.site->state, SITE_ARMED); /* until the optimizer runs */
     CHECK_BYTES((const uint8_t *)fn + 8, "cc c8 c3 90 99 90");
     optimize_run();
     CHECK_EQ(p.site->state, SITE_OPTIMIZED);
     CHECK_EQ(((const uint8_t *)fn)[12], 0x99);
-    CHECK_EQ(exchange(fn + 8, "31 db", XMC_INT3), 0); /* and the one that is a jump */
+    CHECK_EQ(exchange(fn + 8, "31 db", XMC_INT3), 0); /* the probed instruction itself */
     check_hit(fn + 8, "31 db e9");
     optimize_run();
     CHECK_EQ(p.site->state, SITE_OPTIMIZED);
@@ -461,7 +462,7 @@ static void all_places_take_as_many_steps_as_one(void)
     CHECK_EQ(register_kprobe(&p), 0);
     fake.syncs = 0;
     CHECK_EQ(xmc_batch(changes, 3, &why), 0);
-    CHECK(fake.syncs <= syncs + 1); /* that between 6 and the caches */
+    CHECK(fake.syncs <= syncs + 1); /* one more, before the caches of sites are emptied */
     CHECK_BYTES((const uint8_t *)fn, "53 cc c7 c0 02 03 00 00 31 db c3");
     CHECK_EQ(unregister_kprobe(&p), 0);
     CHECK_BYTES((const uint8_t *)fn, "53 48 c7 c0 02 03 00 00 31 db c3");
@@ -538,7 +539,7 @@ static void no_length_that_does_not_fit(void)
     expect(fn + 1, "90", PROBE_XMC_CUT, fn + 2);
     expect(fn + 1, "31 c0 31 db 31 c9", PROBE_XMC_CUT, fn + 7);
     expect(fn, "31 c0", PROBE_XMC_CUT, fn + 2);
-    CHECK(exchange(last + 2, "31 c0", XMC_INT3) < 0); /* over the end of the function */
+    CHECK(exchange(last + 2, "31 c0", XMC_INT3) < 0); /* beyond the end of the function */
     fake_end();
 }
 
@@ -566,14 +567,15 @@ static void nothing_that_a_probe_uses(void)
     CHECK_EQ(register_kprobe(&longer), 0);
     CHECK_EQ(register_kprobe(&none), 0);
     expect(fn, "0f 1f 84 00 00 00 00 00", PROBE_XMC_PROBED, fn + 1);
-    expect(fn + 1, "31 c0 0f 1f 44 00 00", PROBE_XMC_PROBED, fn + 1); /* several new */
+    /* Several new instructions in place of a probed one are refused. */
+    expect(fn + 1, "31 c0 0f 1f 44 00 00", PROBE_XMC_PROBED, fn + 1);
     expect(fn + 1, "66 90 90 90 90 90 fb", PROBE_XMC_PROBED, fn + 1);
     expect(sti, "90", PROBE_XMC_PROBED, sti);
-    expect(sti + 1, "31 db", PROBE_XMC_PROBED, sti); /* its copy is in the pair */
+    expect(sti + 1, "31 db", PROBE_XMC_PROBED, sti); /* the pair of sti has its copy */
     expect(prefixed + 2, "31 db", PROBE_XMC_PROBED, prefixed);
     CHECK_EQ(exchange(fn, "53", XMC_INT3), 0);
     CHECK_EQ(exchange(sti + 3, "99", XMC_INT3), 0);
-    CHECK_EQ(exchange(minus_5 + 3, "99", XMC_INT3), 0); /* FB, but no STI */
+    CHECK_EQ(exchange(minus_5 + 3, "99", XMC_INT3), 0); /* the FB in front is no STI */
     CHECK_EQ(unregister_kprobe(&p), 0);
     CHECK_EQ(unregister_kprobe(&pair), 0);
     CHECK_EQ(unregister_kprobe(&longer), 0);
@@ -623,8 +625,9 @@ static void and_no_branch_may_lead_between_them(void)
     fake_target(fn + 1);
     expect(fn, "0f 1f 84 00 00 00 00 00", PROBE_XMC_ENTERED, fn + 1);
     expect(calls, "0f 1f 40 00", PROBE_XMC_ENTERED, calls);
-    CHECK_EQ(exchange(calls + 2, "0f 1f 40 00", XMC_INT3), 0);       /* it comes last */
-    CHECK_EQ(exchange(fn + 1, "48 c7 c0 02 03 00 00", XMC_INT3), 0); /* to it is fine */
+    /* A call may be the last of the old instructions, and a target may be their start. */
+    CHECK_EQ(exchange(calls + 2, "0f 1f 40 00", XMC_INT3), 0);
+    CHECK_EQ(exchange(fn + 1, "48 c7 c0 02 03 00 00", XMC_INT3), 0);
     fake_text_poke(calls + 2, 0x31);
     fake_text_poke(calls + 3, 0xc0);
     fake_text_poke(calls + 4, 0xff);

@@ -1,4 +1,4 @@
-/* trace_host.c - what definitions ask of the kernel, from a table. */
+/* trace_host.c - gives definitions a small kernel for tests; its symbols are a table. */
 #include "tests/unit/trace_host.h"
 
 #include "kernel/base/compiler.h"
@@ -46,7 +46,7 @@ static bool is_entry(uintptr_t addr)
     return false;
 }
 
-/* Each of them has 0x90 bytes. */
+/* function - find the function that contains @addr. Each function has 0x90 bytes. */
 static bool function(uintptr_t addr, uintptr_t *start, uintptr_t *end)
 {
     for (size_t i = 0; i < ARRAY_LEN(symbols); i++)

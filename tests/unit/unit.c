@@ -1,4 +1,4 @@
-/* unit.c - the runner behind unit.h. */
+/* unit.c - runs the tests of a program, and checks their facts; see unit.h. */
 #include "tests/unit/unit.h"
 
 #include <ctype.h>

@@ -1,11 +1,12 @@
-/* unit.h - host tests: facts checked, TAP printed.
+/* unit.h - for test programs on the host: they check facts and print TAP.
  *
  * A test program is a file test_STEM.c that ends with
  *
  *     UNIT_TESTS(jmp_backwards_to_itself, jcc_short_becomes_near)
  *
- * where each name is a `static void f(void)`. Run with no argument it runs all of them,
- * with names it runs those. SEED=N in the environment gives back a printed seed.
+ * where each name is a `static void f(void)`. Without arguments the program runs all of
+ * these tests, with names as arguments it runs those. A run prints its random seed;
+ * SEED=N in the environment repeats the run with the seed N.
  */
 #pragma once
 
@@ -18,19 +19,23 @@ struct unit_test {
     void (*run)(void);
 };
 
-/* unit_check - record one fact; a false one fails the running test and prints @what. */
+/* unit_check, unit_check_eq, unit_check_str - check a fact. If it is false, print it and
+ * let the running test fail. @what: the text of the fact
+ */
 void unit_check(bool holds, const char *file, int line, const char *what);
 void unit_check_eq(long long got, long long want, const char *file, int line,
                    const char *what);
 void unit_check_str(const char *got, const char *want, const char *file, int line);
-/* @hex: bytes as "e9 fb ff ff ff"; compared with @got, which has at least that many. */
+/* unit_check_bytes - compare @got with the bytes of @hex, as "e9 fb ff ff ff". @got must
+ * have at least as many bytes.
+ */
 void unit_check_bytes(const uint8_t *got, const char *hex, const char *file, int line);
 
-/* unit_seed - the seed of this run, printed once as a TAP comment. */
+/* unit_seed - return the seed of this run. The first call prints it as a TAP comment. */
 uint64_t unit_seed(void);
-/* unit_random - a reproducible stream that starts from unit_seed(). */
+/* unit_random - return the next random number. The same seed gives the same numbers. */
 uint64_t unit_random(void);
-/* unit_note - a TAP comment line. */
+/* unit_note - print a line as a TAP comment. */
 void unit_note(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
 int unit_main(const struct unit_test *tests, size_t count, int argc, char **argv);
@@ -50,7 +55,7 @@ int unit_main(const struct unit_test *tests, size_t count, int argc, char **argv
         return unit_main(tests, sizeof(tests) / sizeof(tests[0]), argc, argv);           \
     }
 
-/* UNIT_EACH(m, a, b, ...) = m(a) m(b) ..., up to 256 names. */
+/* UNIT_EACH - UNIT_EACH(m, a, b, ...) expands to m(a) m(b) ..., for up to 256 names. */
 #define UNIT_PARENS ()
 #define UNIT_EXPAND(...) UNIT_X4(UNIT_X4(UNIT_X4(UNIT_X4(__VA_ARGS__))))
 #define UNIT_X4(...) UNIT_X3(UNIT_X3(UNIT_X3(UNIT_X3(__VA_ARGS__))))
