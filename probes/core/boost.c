@@ -14,11 +14,13 @@
  * region begins there: a copy would send the CPU behind the first instruction, into the
  * rest of the region's jump. An instruction that was evicted has a site without a probe:
  * a copy of it will do.
+ *
+ * In a hit by a jump, interrupts are as the program has them. They are off during the
+ * search, as registry_find() wants it.
  */
 NOKPROBE_INLINE bool is_hit(uintptr_t addr)
 {
-    unsigned long irqs =
-        plat_irq_save(); /* after a jump they are as the program has them */
+    unsigned long irqs = plat_irq_save();
     const struct site *site = registry_find(addr);
 
     plat_irq_restore(irqs);

@@ -43,6 +43,7 @@ struct fake_machine {
     bool is_stopped; /* inside plat_stop_machine() */
     const struct kprobe *given_up; /* of the last plat_given_up() */
     uintptr_t given_up_sp;
+    unsigned irq_saves;     /* calls of plat_irq_save() */
     unsigned irqs_off;      /* how deep plat_irq_save() is nested */
     unsigned long flags_as; /* of the last plat_flags_as() */
     uintptr_t stack_base;   /* the lowest address of the stack, as stack_left says */

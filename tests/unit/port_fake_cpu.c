@@ -60,6 +60,7 @@ struct probe_cpu *plat_this_cpu(void)
 
 unsigned long plat_irq_save(void)
 {
+    fake.irq_saves++;
     return fake.irqs_off++;
 }
 

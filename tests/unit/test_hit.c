@@ -606,6 +606,22 @@ static void sti_is_on_the_image_together_with_a_call(void)
     end();
 }
 
+/* A hit by a jump has interrupts as the program has them, and an STI may be executed with
+ * interrupts on. A search of the registry needs them off, because the table is freed when
+ * each CPU has taken an interrupt.
+ */
+static void the_successor_of_sti_is_searched_with_interrupts_off(void)
+{
+    struct pt_regs regs = fake_regs();
+    unsigned before;
+
+    start("fb 90 c3", false);
+    before = fake.irq_saves;
+    boost_sti(p.site, &regs);
+    CHECK_EQ(fake.irq_saves - before, 1);
+    end();
+}
+
 /* ---- totals ---- */
 
 static void totals_are_the_sum_over_all_cpus(void)
@@ -687,4 +703,5 @@ UNIT_TESTS(
     nothing_is_registered_or_taken_out_from_a_handler,
     a_light_handler_is_known_by_its_frame, sti_runs_together_with_its_successor,
     sti_does_not_lead_into_a_region, sti_is_on_the_image_together_with_a_call,
+    the_successor_of_sti_is_searched_with_interrupts_off,
     totals_are_the_sum_over_all_cpus, causes_have_names)
