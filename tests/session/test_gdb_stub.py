@@ -499,7 +499,7 @@ static int nap(void *unused)
 __attribute__((constructor)) static void come(void)
 {{
     for (int i = 0; i < {NAPS}; i++)
-        kernel_clone(&(struct clone_args){{ .fn = nap, .stack_len = 8192, .detached = true }});
+        kernel_clone(&(struct clone_args){{ .fn = nap, .stack_len = 8192, .detached = 1 }});
 }}
 """
 
@@ -521,8 +521,8 @@ def more_threads_than_a_packet_lists():
                            for tid in packet[1:].split(","))  # fmt: skip
             tap.check(len(packets) > 2, "the list of threads takes several packets")
             first = next(tid for tid in found if tid + NAPS - 1 in found)
-            tap.check(set(range(first, first + NAPS)) <= set(found)
-                      and len(set(found)) == len(found), "each thread is in it once")  # fmt: skip
+            is_whole = set(range(first, first + NAPS)) <= set(found)
+            tap.check(is_whole and len(set(found)) == len(found), "each thread is in it once")
 
 
 def all_of_it():
