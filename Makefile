@@ -364,7 +364,7 @@ ktest: ## tests in the guest; T=STEM for one subject, on SMP=N CPUs
 	$(Q)tests/run/need.sh run test
 	$(Q)SMP=$(or $(SMP),2) ./sonde test $(if $(T),kernel/$(T),kernel)
 
-fuzz: ## the fuzzers, a minute each
+fuzz: ## the fuzzers, half a minute each
 	$(Q)tests/run/need.sh run test
 	$(Q)./sonde test --long fuzz
 

@@ -1,8 +1,9 @@
-"""fuzzer.py - one libFuzzer program: its samples, and what it makes of them.
+"""fuzzer.py - runs a libFuzzer program: with its samples, and with inputs made from them.
 
-The program is build/fuzz/fuzz_NAME of tests/fuzz/fuzz_NAME.c. In a usual run it tries always
-the same inputs, most programs 200,000; with --long a minute of new ones, which begin where
-the last run on this machine ended. SEED=N gives a printed seed back.
+The program is build/fuzz/fuzz_NAME of tests/fuzz/fuzz_NAME.c. A usual run always tries
+the same inputs, 200,000 for most programs. With --long it tries new inputs for half a
+minute, and goes on where the last run on this machine ended. A run prints its seed;
+SEED=N repeats that run.
 """
 
 import os
@@ -17,7 +18,7 @@ from guest import BUILD
 
 LONG = "--long" in sys.argv
 RUNS = 200000
-SECONDS = 60
+SECONDS = 30
 
 
 def store(directory, inputs):
@@ -28,7 +29,8 @@ def store(directory, inputs):
 
 
 class Fuzzer:
-    """@samples: bytes, each of at most @longest. @runs: inputs of a usual run."""
+    """A program. @samples: a list of inputs, each of at most @longest bytes. @runs: the
+    number of inputs in a usual run."""
 
     def __init__(self, name, samples, longest, runs=RUNS):
         self.program = os.path.join(BUILD, "fuzz", f"fuzz_{name}")
@@ -38,7 +40,8 @@ class Fuzzer:
         self.runs = runs
 
     def run(self, directory, *words):
-        """Run it. The input that it found (bytes, or None), and its output."""
+        """Run the program. Return the input that has failed (bytes, or None), and the
+        output."""
         words = [self.program, f"-artifact_prefix={directory}/", f"-max_len={self.longest}",
                  *words]
         done = subprocess.run(words, capture_output=True, text=True, errors="replace")

@@ -1,12 +1,12 @@
-"""test_console.py - whatever is typed, the kernel lives and answers the next line.
+"""test_console.py - type anything: the kernel must answer the next line.
 
     tests/run/run_tests.py [--long] fuzz/console
 
-Lines of random words, damaged lines and plain rubbish, as requests on COM3 and typed on
-COM1 meanwhile. A hundred, always the same; --long: others for half a minute. SEED=N
-gives a printed seed back.
+Lines of random words, damaged lines and random bytes are sent as requests on COM3, while
+such lines are typed on COM1, too. There are 120 requests, always the same. --long: other
+requests, for half a minute. A run prints its seed; SEED=N repeats that run.
 
-A command that does not end by itself is stopped with Ctrl-C, and has to stop.
+A command that does not end by itself gets a Ctrl-C, and has to end then.
 """
 
 import os
@@ -27,7 +27,7 @@ SECONDS = 30
 CTRL_C = b"\x03"
 CTRL_D = b"\x04"
 
-# Not the ones that end it all, and not those that take minutes.
+# Without the commands that stop the kernel, and those that take minutes.
 COMMANDS = (
     "cat", "cpus", "dmesg", "echo", "grep", "head", "help", "ls", "mem", "mkdir",
     "probe", "ps", "rm", "rmdir", "run", "sleep", "sort", "stat", "sym", "tail", "wc",
@@ -108,7 +108,7 @@ def any_line(rnd):
 
 
 def any_keys(rnd):
-    """A line and what a hand may hit while it types it."""
+    """A line with keys in it that a user may hit while typing it."""
     line = any_line(rnd)
     for _ in range(rnd.randrange(4)):
         at = rnd.randrange(len(line) + 1)
@@ -116,8 +116,15 @@ def any_keys(rnd):
     return completing_nothing_left_out(line) + rnd.choice((b"\r", b"\n", b"\r\n"))
 
 
+EDITED = re.compile(rb"[^\t -~].*\t", re.S)
+
+
 def completing_nothing_left_out(line):
-    """Tab makes the words that are not for here out of their beginnings."""
+    """@line without each Tab that might complete a word to one of LEFT_OUT. The word in
+    front of a Tab is not known if a key that is no character comes before the Tab.
+    """
+    if EDITED.search(line) and any(name[:1] in line for name in LEFT_OUT):
+        return line.replace(b"\t", b"")
 
     def keep(match):
         begins = any(name.startswith(match[1]) for name in LEFT_OUT)
@@ -130,7 +137,7 @@ def completing_nothing_left_out(line):
 
 
 def request(machine, line):
-    """The reply to a line, which may have to be stopped before."""
+    """The reply to a line. A command that takes longer than PATIENCE gets a Ctrl-C."""
     hurry = threading.Timer(PATIENCE, machine.sock.send, (CTRL_C,))
     hurry.start()
     try:
@@ -141,7 +148,8 @@ def request(machine, line):
 
 
 def sync(machine):
-    """A Ctrl-C that came too late may take the next request along."""
+    """Does the machine interface answer? A Ctrl-C that came too late may drop a request,
+    so ask several times."""
     machine.sock.sendall(CTRL_C + b"\n")
     for _ in range(10):
         try:
@@ -168,7 +176,7 @@ class Typist(threading.Thread):
                 return
             self.lines += 1
             if self.rnd.random() < 0.2:
-                time.sleep(0.01)  # else everything is typed ahead, and Ctrl-C drops it
+                time.sleep(0.01)  # lets lines be read: a Ctrl-C drops all that wait
 
     def stop(self):
         self.done.set()
@@ -176,7 +184,7 @@ class Typist(threading.Thread):
 
 
 def still_answers(guest):
-    """COM1, whatever state its line is in."""
+    """Does COM1 answer? Its line may be in any state."""
     guest.console.send(CTRL_C + b"\r" + CTRL_C)
     for _ in range(LIMIT // 5):
         guest.console.send("echo a'live'\r")
@@ -190,7 +198,8 @@ def still_answers(guest):
 
 
 def ask_many(guest, rnd, last):
-    """How many requests were answered; @last keeps the one that is being made."""
+    """Make requests. Return how many were answered. @last: receives the current
+    request."""
     count, end = 0, time.monotonic() + SECONDS
     while time.monotonic() < end if tap.LONG else count < LINES:
         last[:] = [any_line(rnd)]
@@ -221,7 +230,7 @@ def nothing_typed_is_fatal():
 
 
 def after(guest, sums):
-    """All that may have been set is taken back, and the kernel is as it was."""
+    """Undo what the lines may have set, and check that the kernel is as before."""
     guest.machine.request("echo 1 > /sys/kernel/debug/kprobes/enabled", LIMIT)
     guest.machine.request("probe del all", LIMIT)
     stat = guest.machine.request("probe stat", LIMIT).text

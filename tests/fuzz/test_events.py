@@ -1,14 +1,14 @@
-"""test_events.py - lines for the files of the tracer, right and wrong ones, in a guest that
-works meanwhile.
+"""test_events.py - write right and wrong lines to the files of the tracer, in a guest
+that runs a workload.
 
     tests/run/run_tests.py [--long] fuzz/events
 
-Lines made of the grammar's own words are written to the files while a workload runs, on one
-CPU and on four. What must hold: a line that is refused has an errno of the tracer's and
-leaves the definitions as they were; every file can be read.
-In the end all is removed: the text is the image's, and the heap has as many blocks as before.
-A hundred lines, always the same; --long: others, two minutes for each number of CPUs. SEED=N
-gives a printed seed back.
+The lines are made of words of the grammar, and are written while a workload runs, on one
+CPU and on four. These facts must hold: a refused line has an errno of the tracer, and the
+definitions are as before; every file can be read. At the end everything is removed: then
+the text is that of the image, and the heap has as many blocks as before.
+There are a hundred lines, always the same. --long: other lines, two minutes for each
+number of CPUs. A run prints its seed; SEED=N repeats that run.
 """
 
 import errno
@@ -24,10 +24,10 @@ from machine import Gone, quote
 from memory import Memory
 
 ROOT = "/sys/kernel/tracing/"
-LIMIT = 60  # seconds for one answer, or for all to be quiet; generous
+LIMIT = 60  # seconds for one answer, or until the guest is idle; generous
 LINES = 100
 WORK = "run all | tail -n 1\r"  # typed
-SECONDS = 120
+SECONDS = 60
 REFUSED = (errno.EINVAL, errno.ENOENT, errno.EEXIST, errno.EBUSY, errno.EILSEQ, errno.ENODEV,
            errno.E2BIG, errno.ENOSPC, errno.ERANGE, errno.EPERM, errno.EACCES,
            errno.EOPNOTSUPP, errno.ENOMEM, errno.EADDRNOTAVAIL, errno.EBADF,
@@ -62,7 +62,8 @@ FILES = ("kprobe_events", "kprobe_profile", "trace", "error_log", "set_event", "
 
 
 def right_definition(rnd):
-    """Names and places may still be taken, or no good."""
+    """A definition with right grammar. Its name may be taken already, and its place
+    wrong."""
     kind = rnd.choice(("p", "p", "r", "r5"))
     words = [f"{kind}:{rnd.choice(NAMES[:5])}", rnd.choice(FUNCTIONS[:8])]
     for name in "ab"[: rnd.randrange(3)]:
@@ -142,19 +143,20 @@ class Tracer:
         return self.text_at(ROOT + name)
 
     def read(self, name):
-        """All of it is made, and little comes here: the whole of `trace` takes minutes."""
+        """Let the guest make the whole file, but send the last line only: all of `trace`
+        would take minutes."""
         return self.machine.request(f"cat {ROOT}{name} | tail -n 1", LIMIT)
 
     def definitions(self):
         return self.text("kprobe_events")
 
     def clear(self):
-        """Remove everything, whatever state it is in."""
+        """Remove everything, whatever the state of the tracer is."""
         self.put("events/enable", "0", ">")
         for group, name in re.findall(r"^(kprobes|g):(\w+)$", self.text("available_events"),
                                       re.M):  # fmt: skip
             trigger = f"events/{group}/{name}/trigger"
-            self.put(trigger, "", ">")  # takes the histograms away
+            self.put(trigger, "", ">")  # removes the histograms
             for line in self.text(trigger).splitlines():
                 if not line.startswith("#"):
                     self.put(trigger, "!" + re.sub(":(unlimited|count=-?[0-9]+)", "", line))
@@ -167,13 +169,14 @@ class Tracer:
 
 
 def heap_blocks(tracer):
-    """Not bytes: tables that have grown stay large."""
+    """The number of blocks on the heap. Bytes would differ: tables that have grown stay
+    large."""
     return int(re.search(r"^HeapBlocks: +(\d+)", tracer.text_at("/proc/meminfo"), re.M)[1])
 
 
 def is_quiet(guest):
-    """What was typed has been done, or stopped. Nothing else is typed: the console would
-    remember it, on the heap.
+    """Stop the commands that were typed, and wait until no workload runs. Nothing else is
+    typed, because the console would keep the line in its history, on the heap.
     """
     guest.console.send("\x03")
     end = time.monotonic() + LIMIT
@@ -182,7 +185,8 @@ def is_quiet(guest):
 
 
 def blocks_again(tracer, before):
-    """Threads that have ended are freed a little later."""
+    """The number of blocks on the heap, when it is @before, or after LIMIT: threads that
+    have ended are freed a little later."""
     end = time.monotonic() + LIMIT
     while heap_blocks(tracer) != before and time.monotonic() < end:
         time.sleep(0.2)
@@ -190,18 +194,21 @@ def blocks_again(tracer, before):
 
 
 def is_part_of(text, reply, before, after):
-    """`-:NAME` of events in several groups ends at the first that is busy, as on Linux."""
+    """Return whether this is `-:NAME` or `-:GROUP/NAME` for several definitions: of events in
+    several groups, or of one event with several probes. As on Linux, such a line deletes
+    definitions up to the first one that is busy.
+    """
     if not text.startswith("-:") or reply.errno != errno.EBUSY:
         return False
-    name = text[2:].split()[0]
+    name = re.escape(text[2:].split()[0])
     gone = [line for line in before.splitlines() if line not in after.splitlines()]
     stays = [line for line in before.splitlines() if line not in gone]
     return after.splitlines() == stays and all(
-        re.match(rf"\w+:\w+/{re.escape(name)} ", line) for line in gone)
+        re.match(rf"\w+:(?:\w+/)?{name} ", line) for line in gone)
 
 
 def write_one(tracer, rnd, last):
-    """One line: a fact about it that does not hold, or None."""
+    """Write one line. Return a fact about it that does not hold, or None."""
     file, text = any_line(rnd)
     last[:] = [f"{file}: {text}"]
     is_definition = file.endswith("_events")
@@ -222,8 +229,8 @@ def write_one(tracer, rnd, last):
 
 
 def warm(guest, tracer):
-    """What is made once and stays: places for returns, the rings, a snapshot's, the lines
-    that the console remembers.
+    """Let the kernel allocate what it allocates once and keeps: memory for return probes,
+    the rings, those of snapshots, and the lines in the history of the console.
     """
     guest.console.send(WORK)
     is_quiet(guest)

@@ -1,5 +1,5 @@
-/* test_kretprobe.c - return probes and jprobes in a process: functions really return through
- * the trampoline, in several threads, under signals.
+/* test_kretprobe.c - tests of return probes and jprobes in a process: functions really
+ * return through the trampoline, in several threads, while signals arrive.
  */
 #define _GNU_SOURCE
 #include "kernel/base/err.h"
@@ -187,7 +187,7 @@ static void *call_often(void *unused)
             wrong += target(x, 7) != 3 * x + 7;
         wrong += recurse(10) != 10;
         calls += 100;
-        usleep(10); /* or a wait for quiescence would seldom find it outside */
+        usleep(10); /* so that a wait for quiescence finds the thread outside */
     }
     posix_thread_leave();
     return unused;
@@ -205,8 +205,8 @@ static bool is_called_by_detour(const struct kretprobe *rp)
     return is;
 }
 
-/* A thread under TSan takes a signal, by which quiescence asks where it is, only when it does
- * a system call: a round is a second there.
+/* Quiescence sends signals to the threads. With TSan a thread takes them only at its next
+ * system call, so a round takes a second.
  */
 #ifdef __SANITIZE_THREAD__
 #define ROUNDS 10
@@ -214,13 +214,13 @@ static bool is_called_by_detour(const struct kretprobe *rp)
 #define ROUNDS 60
 #endif
 
-/* Every other time they become jumps; one of them calls the function in its caller's
- * stead.
+/* In every second round the probes become jumps. Then the detour of `rp` calls the
+ * function itself, in place of the caller.
  */
 static void probes_come_and_go_under_running_threads(void)
 {
     pthread_t threads[THREADS];
-    unsigned wanted = (unsigned)posix_rounds(ROUNDS, 5000), rounds = 0, jumps = 0;
+    unsigned wanted = (unsigned)posix_rounds(ROUNDS, 2000), rounds = 0, jumps = 0;
 
     posix_init();
     stop = false;
@@ -242,7 +242,7 @@ static void probes_come_and_go_under_running_threads(void)
         usleep(200);
         if (unregister_kretprobe(rp) || unregister_kretprobe(deep))
             abort();
-        free(rp); /* at once: the engine may not look at it any more */
+        free(rp); /* the engine must not use it any more */
         free(deep);
     }
     stop = true;
@@ -261,7 +261,7 @@ static void probes_come_and_go_under_running_threads(void)
 long fixture_through(long x, long (*fn)(long x));
 
 static _Atomic bool is_inside;
-static _Atomic uintptr_t point; /* where wait_inside() returns to */
+static _Atomic uintptr_t point; /* the return address of wait_inside() */
 
 static NOINLINE long wait_inside(long x)
 {

@@ -25,7 +25,7 @@ def every_instruction_a_jump():
     """
     for smp in (2, 4) if tap.LONG else (2,):
         with counted(smp, "pun") as machine:
-            places = "all" if tap.LONG else ",".join(functions_run(machine))
+            places = "all" if smp == 4 else ",".join(functions_run(machine))
             trial(machine, places, ("switch",), f"{cpus(smp)} side by side, jumps")
 
 
