@@ -51,9 +51,10 @@ struct listing {
     uintptr_t done; /* all probes below this address are printed; functions can overlap */
 };
 
-/* Each byte of a function is looked up. This executes fewer instructions than to sort the
- * probes would. That matters, because with a probe on every instruction each of them
- * traps, but the look-up itself cannot be probed.
+/* print_function - print the probes of one function, in order of address: the registry is
+ * asked for each byte of the function. To collect all probes and to sort them would execute
+ * more code that can carry probes. If every instruction carries one, each instruction of
+ * such code traps. registry_find() can carry no probe.
  */
 static bool print_function(const struct plat_symbol *function, void *arg)
 {

@@ -1,32 +1,35 @@
 ; detour_light.asm - patterns, like those of detour_specialized.asm, for a site with one
 ; light handler.
 ;
-; The detour builds no image. It takes the first entry of hits[], which keeps the thread on
-; its CPU, but writes nothing into the entry. It stores a pointer to its struct plat_light
-; in the CPU's struct probe_cpu; this is all that other code must know of the hit.
+; The detour builds no image. It claims the first entry of hits[] in struct probe_cpu, but
+; writes nothing into it: a thread stays on its CPU while an entry is claimed. It stores a
+; pointer to the struct plat_light below in the struct probe_cpu. From this pointer other
+; code, such as the handling of a fault in the handler, learns all that it needs of the hit.
 ;
 ;   higher   | program's stack      |
 ;            | rdi ... r11          |  the registers that C code may change
-;            | flags                |  as lahf and seto leave them; only where they are live
+;            | flags                |  by lahf and seto, only if the flags are live here
 ;            | rbp                  |  (see below)
 ;            | struct kprobe *      |
 ;   lower    +----------------------+  <- rsp = struct plat_light *
 ;
-; rbp is saved for the case that the handler is given up and never returns: rbp is the frame
-; pointer, so every handler changes it.
+; Every C function changes rbp, its frame pointer, and restores it before it returns. A
+; handler that is given up does not return. So the detour saves rbp for it.
 ;
-; If a handler calls other functions, or changes other registers, more registers than rbp
-; could be lost when the handler is given up. The "keep" patterns are for such handlers.
-; They also save the real flags, r15 to r12, rbx and the preemption count, between r11 and
-; rbp. If the handler changes that count or a flag of the CPU, the detour undoes the
-; change after the handler.
+; A handler that calls other functions, or changes other registers, may be given up before
+; more registers than rbp are restored. The "keep" patterns are for such handlers. In the
+; place of the flags by lahf they save all flags by pushfq, then r15 to r12, rbx and the
+; preemption count. If the handler returns with that count changed, or one of FLAGS_OF_CPU,
+; the detour puts the old value back.
 ;
-; The common case is: the conditions of admit.inc hold, the CPU is in no interrupt, and DF
-; is clear. lodsb shows the value of DF, and takes less time than pushfq. In other cases the
-; detour calls the code that all sites share, with the program's registers and flags. That
-; code finds the site by its return address, as if the cell had called it.
+; This code handles a hit only if the conditions of admit.inc hold, the CPU is in no
+; interrupt, and DF is clear. The detour sees DF by a lodsb from its own stack, which moves
+; rsi up or down; that takes less time than pushfq. Any other hit goes to the shared code:
+; this code first loads the program's registers and flags again, and then calls
+; detour_call. Behind that call lies the address of the site, as at the end of each cell.
+; So detour_call finds the site by its return address, as it does for any other cell.
 ;
-; The code does not check that the CPU is ready for probes: all CPUs are ready before the
+; This code does not check that the CPU is ready for probes: all CPUs are ready before the
 ; first detour is made.
 
 %include "asm_offsets.inc"

@@ -149,9 +149,10 @@ static bool is_apart(const struct text_poke *pokes, size_t i)
     return true;
 }
 
-/* write_pokes - write the text in several batches. While the int3s of a batch are in the
- * engine's own code, the engine traps again and again as it runs. So that code, which has
- * the lowest addresses, is written last, and in small batches.
+/* write_pokes - write the pokes in batches of BATCH_MAX, from the highest addresses to the
+ * lowest. The engine's own code has the lowest addresses. While a batch has int3s there,
+ * the engine traps at each of them as it runs, which slows down all that follows. So
+ * these batches come last.
  */
 static void write_pokes(struct text_poke *pokes, size_t count)
 {

@@ -1,28 +1,28 @@
 /* marker.c - switches markers on and off.
  *
- * A marker is on while the immediate byte of its `mov` is 1. These steps connect one
- * function or many, while CPUs may come to the markers:
+ * A marker has a name, and any number of places in the source, each with a struct
+ * marker_site. A place is on while the immediate byte of its `mov` is 1. These steps connect
+ * functions to one marker or to several, even while CPUs execute their places:
  *
- *   1. for each name, a list with the new functions is made; after that only step 4 can
+ *   1. a list with the new functions is made for each marker; after that only step 3 can
  *      fail
- *   2. each site of the name gets the new list, by one store. Where the byte is 1
- *      already, CPUs call the functions of the old list or of the new list
- *   3. where there was no list before, no CPU has come to marker_run() yet, because the
- *      byte is still 0
- *   4. all bytes of these names become 1, in one batch (xmc_batch(): int3 first). A CPU
- *      that reads 1 finds the list of step 2, or a later one. If the batch fails, no byte
- *      has changed, and the sites get their old lists back; until then, CPUs may have
- *      called new functions at sites that were on before
- *   5. quiescence; then the old lists are freed
+ *   2. each place of the marker gets the new list, by one store. At a place that is on
+ *      already, CPUs call the functions of the old list or those of the new list. At a
+ *      place that is off, no CPU looks at the list: its byte is still 0
+ *   3. all bytes become 1, in one batch (xmc_batch(): int3 first). A CPU that reads 1 finds
+ *      the list of step 2, or a list that is newer. If the batch fails, no byte has
+ *      changed, and the places get their old lists back; until then, CPUs may have called
+ *      new functions at places that were on before
+ *   4. quiescence; then the old lists are freed
  *
- * Disconnecting takes the same steps. If no function is left, the site gets the empty
- * list in step 2, so a CPU that reads 1 calls nothing. Then the bytes become 0, and the
- * site's list becomes NULL. If there is no memory for the batch, the byte stays 1, and
- * the empty list stays: the marker then costs a call. The next time that functions are
- * disconnected, the batch has this byte, too.
+ * To disconnect functions, the same steps are taken with a list that is shorter. If no
+ * function is left, a place gets the empty list in step 2, so a CPU that reads 1 there
+ * calls nothing. Then its byte becomes 0, and its list NULL. If there is no memory for
+ * the batch, the byte stays 1, and the empty list stays: that place then costs a call,
+ * until functions are disconnected the next time, when its byte is in the batch again.
  *
- * A function never gets arguments of another format: a list belongs to one name and one
- * format, and a site with another format never gets this list.
+ * A function never gets arguments of another format than its own. A list belongs to one
+ * name and one format. A place with the name but another format never gets the list.
  */
 #include "probes/marker/marker.h"
 
@@ -145,7 +145,7 @@ static size_t collect_all(bool on, struct xmc_change *out)
     return count;
 }
 
-/* switch_all - do step 4 for the markers of all text. */
+/* switch_all - do step 3 for the markers of all text. */
 static int switch_all(bool on)
 {
     struct probe_reject why;
@@ -337,7 +337,7 @@ static void sites_are_off(void)
                 p->sites[i].hooks = NULL;
 }
 
-/* plans_add - do steps 2 to 5 for functions that are connected. */
+/* plans_add - do steps 2 to 4 for functions that are connected. */
 static int plans_add(void)
 {
     bool any = plans_exchange();
@@ -351,7 +351,7 @@ static int plans_add(void)
     return err;
 }
 
-/* plans_remove - do steps 2 to 5 for functions that are disconnected. */
+/* plans_remove - do steps 2 to 4 for functions that are disconnected. */
 static void plans_remove(void)
 {
     plans_exchange();

@@ -140,8 +140,9 @@ static void write_all_again(void)
 
 /* ---- 1 ---- */
 
-/* note_range - remember a range of text for its second write. If there is no room, all
- * ranges that are remembered are written a second time now.
+/* note_range - remember a range that plat_text_write() is about to write, so that
+ * plat_sync_cores() writes it once more (step 2 above). If the list is full, the ranges in
+ * it are written once more now, and the list begins anew.
  */
 static void note_range(uintptr_t addr, uintptr_t end)
 {

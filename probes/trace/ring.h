@@ -258,8 +258,8 @@ static ALWAYS_INLINE void *ring_event_start(uint8_t *at, size_t len, uint32_t de
  * @r:   the ring of the executing CPU
  * @len: bytes, 1..RING_EVENT_MAX
  *
- * Context: any, preemption off.  Locks: none; an interrupting writer does no harm.
- * Return:  @len bytes, aligned to 4; NULL: the event was dropped and counted, and there
+ * Context: any, preemption off.  Locks: none; an interrupt may call it in the middle.
+ * Return:  @len bytes, aligned to 4; NULL: the record was dropped and counted, and there
  *          is nothing to commit.
  */
 static ALWAYS_INLINE void *ring_write(struct ring *r, size_t len)

@@ -220,8 +220,10 @@ static void a_write_after_free_is_found_on_reuse(void)
     CHECK(damage_at == p + 33);
 }
 
-/* The heap keeps one free span of each class. The span with the damaged block is free
- * later, so it goes back to the source, and the heap checks all its blocks before.
+/* The heap keeps one free span of each size class, and gives all other free spans back to
+ * where it got its memory. Before it gives a span back, it checks all blocks of the span.
+ * The test damages a block of the first span, and frees the blocks from the last one on. So
+ * the heap already keeps another span when the first one becomes free.
  */
 static void a_write_after_free_is_found_when_its_span_goes(void)
 {
