@@ -116,8 +116,8 @@ UNDER_GDB = ("session/attach", "session/exits", "session/gdb", "session/transcri
 
 # Tests at the same time. The usual host has two CPUs, and many tests wait for timers.
 JOBS = 4
-# CPUs of a guest wait for each other in loops, so a guest with several CPUs takes many times as
-# long when it has to share the host's. It goes before the tests beside it.
+# CPUs of a guest wait for each other in loops. So a guest with several CPUs takes many times
+# as long when it has to share the host's CPUs; the tests beside it get less of them.
 NICE_BESIDE = 5
 
 EXPLAINED_MAX = 100  # lines that are shown of a failing test
