@@ -8,9 +8,8 @@
  *     accepts. That one, in this file, follows all ways through a program; the verifier
  *     makes one pass over its bytes;
  *   - an accepted program runs with any registers and memory. It stays inside its stack
- *   and its
- *     bytes, which the sanitizers check, and executes each of its instructions at most
- *     once;
+ *     and its bytes, which the sanitizers check, and executes each of its instructions at
+ *     most once;
  *   - a refusal, and a failure, names an instruction and a reason.
  */
 #include "probes/agent/agent_op.h"

@@ -32,9 +32,8 @@ struct poke_result poke_stress(poke_protocol protocol, size_t line_off,
 /* poke_engine - change the bytes by the engine, in the way that is chosen.
  * poke_parked - change the bytes while no thread is in the code or can come there.
  * poke_bytewise - a wrong protocol: write byte after byte, without synchronisation.
- * poke_unsynced - a wrong protocol: take the steps of the engine in their order, but
- * without the
- *                 synchronisations between them.
+ * poke_unsynced - a wrong protocol: take the steps of the engine in their order,
+ *                 but without the synchronisations between them.
  */
 void poke_engine(uintptr_t addr, const uint8_t *bytes, size_t len);
 void poke_parked(uintptr_t addr, const uint8_t *bytes, size_t len);

@@ -16,9 +16,8 @@ static inline void ask(enum fact fact, const struct insn *ours, bool holds)
 /* compare_operands - compare fields, conditions, targets and addresses.
  * compare_effects - compare effects on registers, flags and memory.
  * compare_mnemonic - compare the name of the instruction.
- * compare_moved - compare the original with a copy at an address that @seed chooses,
- * without
- *                 Zydis.
+ * compare_moved - compare the original with a copy at an address that @seed chooses.
+ *                 This needs no Zydis.
  */
 void compare_operands(const struct insn *ours, const struct theirs *t, uint64_t seed);
 void compare_mnemonic(const struct insn *ours, const struct theirs *t);

@@ -4,8 +4,8 @@
  *
  *   targets.asm, targets.c   the probed functions, and how often each instruction runs
  *   misbehave.c              what handlers do
- *   slots.c                  makes, registers, unregisters and judges the probes of a
- *   round crowd.c                  the threads, interrupts and NMIs that run into them
+ *   slots.c                  makes, registers and unregisters probes, and judges them
+ *   crowd.c                  the threads, interrupts and NMIs that run into the probes
  *   stress.c                 the rounds, and the state that each round must restore
  *
  * docs/testing.md says what is compared with what.
