@@ -115,10 +115,9 @@ CALM = ("boot", "console", "cpu", "documents", "extra_objs", "fatal", "terminal"
 UNDER_GDB = ("session/attach", "session/exits", "session/gdb", "session/transcripts")
 
 # Tests at the same time. The usual host has two CPUs, and many tests wait for timers.
-JOBS = 4
-# CPUs of a guest wait for each other in loops. So a guest with several CPUs takes many times
-# as long when it has to share the host's CPUs; the tests beside it get less of them.
-NICE_BESIDE = 5
+# With four, guests with several CPUs take up to ten times as long: their CPUs wait for each
+# other in loops.
+JOBS = 3
 
 EXPLAINED_MAX = 100  # lines that are shown of a failing test
 
@@ -298,8 +297,6 @@ def run_one(label):
     os.makedirs(folder, exist_ok=True)
     path = os.path.join(folder, label.replace("/", "-"))
     environment = dict(os.environ, PYTHONPATH=HERE)
-    if "VERBOSE" not in os.environ and not has_several_cpus(label):
-        os.nice(NICE_BESIDE)
     begun = time.monotonic()
     process = subprocess.Popen(
         words, cwd=ROOT, env=environment, stdout=subprocess.PIPE, text=True, errors="replace",

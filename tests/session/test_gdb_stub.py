@@ -1,5 +1,6 @@
-"""test_gdb_stub.py - the kernel's own stub on COM2, by a client that speaks packets: each of
-them, its errors, noise, and a debugger that dies while all CPUs stand still.
+"""test_gdb_stub.py - tests the kernel's own stub on COM2, with a client that sends single
+packets: each kind of packet, its errors, noise on the line, and a debugger that dies
+while all CPUs are stopped.
 """
 
 import os
@@ -18,27 +19,27 @@ from session import LIMIT, stat
 sys.path.insert(0, ROOT)
 from kernel.module import send as modules  # noqa: E402
 
-NOISE = 1 << 20 if tap.LONG else 1 << 12  # bytes
-NOISE_LIMIT = 600  # seconds until all of it is taken
+NOISE = 1 << 18 if tap.LONG else 1 << 12  # bytes
+NOISE_LIMIT = 600  # seconds in which the kernel must have read all of the noise
 TEXT = "ffffffff80200000"
 IDLE = 1000000
 STACK_AREA = 0xFFFFC00000000000  # kernel/memmap.h
 
 
 def symbol(stub, name):
-    """Where a function begins, by the kernel's own table."""
+    """Return the address of a symbol from the kernel's own table."""
     reply = stub.guest.machine.request(f"sym {name}", LIMIT)
     return int(reply.text.split()[0], 16)
 
 
 def boot_text():
-    """Where code was that only boot needed: it has gone."""
+    """Return an address in the code that only the boot needed; it has been freed."""
     symbols = Symbols(ELF)
     return symbols.starts[symbols.names.index("_init_text")]
 
 
 def registers(client):
-    """rip and rsp of the thread that the client asks about."""
+    """Return (rip, rsp) of the thread that the client has chosen by Hg."""
     data = bytes.fromhex(client.ask("g").replace("x", "0"))
     return (int.from_bytes(data[128:136], "little"), int.from_bytes(data[56:64], "little"))
 
@@ -106,7 +107,7 @@ def memory_and_registers(stub, client):
     answers(client, "P10", "E..*")
     answers(client, "P10=12", "E.too few digits")
     answers(client, "P2c=1122334455667788", "E..*")
-    for number in range(0x28, 0x2f):  # fs_base to efer: as gdb does behind a call
+    for number in range(0x28, 0x2f):  # fs_base to efer: gdb writes them back after a call
         answers(client, f"P{number:x}=" + client.ask(f"p{number:x}"), "OK")
     answers(client, "G" + client.ask("g"), "OK")
     answers(client, "G00", "E..*")
@@ -124,7 +125,7 @@ def sleepers_have_registers(client):
 
 
 def memory_is_written(stub, client):
-    """A variable that nothing else uses: the middle of the last bytes of a stack's page."""
+    """Write memory that no code uses: free space of a stack, 0x400 bytes below rsp."""
     stack = registers(client)[1] - 0x400 & ~7
     answers(client, f"M{stack:x},8:0102030405060708", "OK")
     answers(client, f"m{stack:x},8", "0102030405060708")
@@ -165,8 +166,9 @@ def ask_console(stub, text):
 
 
 def damage_and_noise(client, cpus):
-    """Acknowledgements are on. CPUs that stand leave little of two processors to the line:
-    four of them get a quarter of the noise.
+    """Send damaged packets and noise, with acknowledgements on. The CPUs that stand use
+    up the processors of the host, and then the line is slow. So more than two CPUs get
+    only a quarter of the noise.
     """
     noise = NOISE >> (2 if cpus > 2 else 0)
     client.greet()
@@ -199,7 +201,7 @@ def noise_does_not_stop_a_kernel_that_runs(stub):
 
 
 def breakpoints(stub, client):
-    """At vfs_read: `cat` calls it twice, with count 4096 in rdx, which is register 3."""
+    """Set a breakpoint on vfs_read, which `cat` calls twice, and step from it."""
     client.ask("QStartNoAckMode")
     client.acks = False
     client.resume()
@@ -232,7 +234,7 @@ def breakpoints(stub, client):
 
 
 def probes(stub):
-    """How many: `probe list` shows the console's own."""
+    """Return the number of all probes. (`probe list` has only the console's probes.)"""
     return stat(stub.guest)["probes"]
 
 
@@ -244,7 +246,9 @@ def eventually(holds):
 
 
 def conditions(stub, client, place):
-    """reg 1 (rdx is gdb's 3); const16 4096; equal; end."""
+    """Test conditions. The first one is count == 4096: reg 3 (gdb's number of rdx),
+    const16 4096, equal, end. `cat` calls vfs_read with this count.
+    """
     def condition(code):
         return f"Z0,{place:x},1;X{len(code) // 2:x},{code}"
 
@@ -282,7 +286,7 @@ def places_that_are_refused(stub, client, place):
     answers(client, f"Z0,{place + 1:x},1", "E.not an instruction boundary")
     for nowhere in (0x1000, variable, boot_text()):
         answers(client, f"Z0,{nowhere:x},1", "E.the address is not kernel text")
-    stack = STACK_AREA + 0x8000  # to which a function that gdb calls returns
+    stack = STACK_AREA + 0x8000  # a function that gdb calls returns to a stack
     for kind, anywhere in ((1, place + 1), (1, 0x1000), (0, entry), (0, stack)):
         answers(client, f"Z{kind},{anywhere:x},1", "OK")  # by a debug register
         answers(client, f"z{kind},{anywhere:x},1", "OK")
@@ -291,8 +295,9 @@ def places_that_are_refused(stub, client, place):
 
 
 def an_nmi_is_a_stop_once(stub, client):
-    """Ctrl-C comes as an NMI. A breakpoint stops it on its way, and that answers the Ctrl-C.
-    Here the byte comes in the moment in which the kernel goes on, so that the tick sees it.
+    """Ctrl-C arrives as an NMI. A breakpoint in the code of NMIs stops the CPU, and this
+    stop is the answer to the Ctrl-C. Here the byte arrives in the moment in which the
+    kernel goes on, so the tick finds it.
     """
     client.resume()
     place = symbol(stub, "nmi_dispatch")
@@ -313,8 +318,10 @@ def an_nmi_is_a_stop_once(stub, client):
 
 
 def a_change_of_text_delays_a_stop(stub, client):
-    """Ctrl-C in its middle stops at its end. A breakpoint comes first, whose condition is the
-    wish for that stop: then the wish is forgotten.
+    """A Ctrl-C during a change of text stops the kernel when the change ends. Until then
+    the kernel notes the wish to stop in a variable. Here a breakpoint in the change has
+    this variable as its condition. So it stops after the Ctrl-C and before the end of the
+    change, and the kernel must forget the wish.
     """
     client.resume()
     place, wish = symbol(stub, "registry_insert"), symbol(stub, "stop_wanted")
@@ -342,8 +349,8 @@ def a_change_of_text_delays_a_stop(stub, client):
 
 
 def four_more_at_a_change(client, places):
-    """The thread that changes text stands in the middle of it, with the engine's locks. New
-    breakpoints are debug registers, of which there are four.
+    """The thread that changes text is stopped while it holds the engine's locks. So new
+    breakpoints use debug registers, and there are only four.
     """
     for place in places[:4]:
         answers(client, f"Z0,{place:x},1", "OK")
@@ -355,9 +362,11 @@ def four_more_at_a_change(client, places):
 
 
 def one_cpu_runs_alone(stub, client):
-    """The other CPUs stand by an NMI. Another NMI, here by the tick, which finds text that a
-    hit has printed, does not make the CPU that runs stand with them. The text is printed
-    within a tick, before it looks for texts; a stop between the two would send the text.
+    """One CPU runs, and the other CPUs stand in an NMI. If the running CPU takes an NMI
+    for another reason, it must not stand, too. Here the reason is a text of a dprintf:
+    the tick finds it and sends an NMI to its own CPU, which sends the text. The dprintf
+    is in the tick itself, before the tick looks for texts, because a stop between the two
+    would send the text.
     """
     client.resume()
     tick, polls = symbol(stub, "tick"), symbol(stub, "serial_poll_all")  # in this order
@@ -377,7 +386,7 @@ def one_cpu_runs_alone(stub, client):
         printed += said
         where = fields(stop)
         stops.append(where["core"])
-    tap.equal((stops, printed), (["0"] * 3, "tick\n" * 2),  # it began behind a print
+    tap.equal((stops, printed), (["0"] * 3, "tick\n" * 2),  # it began behind polls
               "a CPU that runs alone goes on when an NMI has come")  # fmt: skip
     for place in (tick, polls):
         answers(client, f"z0,{place:x},1", "OK")
@@ -402,7 +411,7 @@ def watchpoints(stub, client):
 
 
 def with_a_probe_there(stub, client, place):
-    """A counting probe and a breakpoint at one address."""
+    """A probe that counts and a breakpoint are at one address: each call is one hit."""
     client.resume()
     tap.check(ask_console(stub, "probe add vfs_read").errno == 0, "a probe at that address")
     before = hits(stub)
@@ -428,7 +437,7 @@ def with_a_probe_there(stub, client, place):
 
 
 def hits(stub):
-    """Of the probe that the console has added."""
+    """Return the hits of the probe that the console has added."""
     lines = ask_console(stub, "probe list").text.splitlines()
     return next(int(line.split()[4]) for line in lines if re.match(r"p\d+ ", line))
 
@@ -451,7 +460,7 @@ def a_debugger_dies(stub, client, cpus):
 
 
 def the_kernel_ends(stub):
-    """With a debugger that waits for a stop."""
+    """The machine is switched off while a debugger waits for a stop."""
     client = stub.connect()
     client.greet()
     client.ask("QStartNoAckMode")
@@ -475,7 +484,7 @@ def the_tests_of_a_kernel_fail():
 
 
 def without_tracepoints():
-    """On more CPUs than tracepoints have room for all else is there."""
+    """With more than 16 CPUs there are no tracepoints, but the rest of the stub works."""
     with Stub(smp=17) as stub:
         stub.guest.wait_prompt(LIMIT)
         client = stub.connect()
