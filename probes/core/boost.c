@@ -15,17 +15,19 @@
  * rest of the region's jump. An instruction that was evicted has a site without a probe:
  * a copy of it will do.
  *
- * In a hit by a jump, interrupts are as the program has them. They are off during the
- * search, as registry_find() wants it.
+ * In a hit by a jump, interrupts are as the program has them. They are off until the site
+ * has been looked at: a table is freed, and so is a site that has left the registry, as
+ * soon as each CPU has answered plat_sync_cores().
  */
 NOKPROBE_INLINE bool is_hit(uintptr_t addr)
 {
     unsigned long irqs = plat_irq_save();
     const struct site *site = registry_find(addr);
+    bool hit = site && site_is_armed(site) &&
+               (READ_ONCE(site->probes) || READ_ONCE(site->asks_resume));
 
     plat_irq_restore(irqs);
-    return site && site_is_armed(site) &&
-           (READ_ONCE(site->probes) || READ_ONCE(site->asks_resume));
+    return hit;
 }
 
 /* Both instructions, STI and its successor, are run together, so that no interrupt comes
