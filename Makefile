@@ -2,13 +2,14 @@
 #
 #   make help      lists the targets
 #   make V=1       shows the commands
-#   make B=dir     builds somewhere else than in build/
+#   make B=dir     builds in dir and not in build/
 #   make EXTRA_OBJS="a.o b.o"   links further objects into the kernel
 #
 #   CROSS_COMPILE=x86_64-elf-    another gcc      EXTRA_OBJS="a.o b.o"    linked in too
 #   CC=clang                     or clang
 
-# Spelled in one way: a file of dependencies names its target as that build has named it.
+# A build folder must always be spelled the same way: files of dependencies have the names
+# that their build has used.
 B ?= build
 override B := $(patsubst $(CURDIR)/%,%,$(abspath $(B)))
 CROSS_COMPILE ?= x86_64-linux-gnu-
@@ -31,7 +32,7 @@ Q := $(if $(filter 1,$(V)),,@)
 silent := $(findstring s,$(firstword -$(MAKEFLAGS)))
 say = @$(if $(filter 1,$(V))$(silent),true,printf '  %-7s %s\n' $(1) $(2))
 
-# No rules but those of these files: make would try each of its own for every file.
+# Switch off make's built-in rules: make would try each of them for every file.
 MAKEFLAGS += -r
 
 .DEFAULT_GOAL := all
@@ -44,7 +45,7 @@ MAKEFLAGS += -r
 KERNEL := \
     kernel/main.c
 
-# Each folder lists its own, in the order in which they are best read.
+# Each folder lists its own sources, in an order that is good for reading them.
 include $(addsuffix /sources.mk,boot drivers libc \
     $(addprefix kernel/,cpu mm sync thread time fs debug module console work gdb) \
     $(addprefix probes/,insn core jump region returns text xmc explain agent watch trace port \
@@ -53,7 +54,7 @@ include $(addsuffix /sources.mk,boot drivers libc \
 
 PUN := $(filter probes/jump/pun%,$(JUMP))
 
-# The engine as it also runs on the host.
+# The part of the engine that also runs on the host.
 ENGINE := $(filter %.c,$(INSN) $(CORE) $(JUMP) $(REGION) $(RETURNS) $(LATE_TEXT) $(XMC) \
     $(EXPLAIN))
 
@@ -63,7 +64,8 @@ SOURCES := $(KERNEL) $(CPU) $(MM) $(SYNC) $(THREAD) $(TIME) $(FS) $(DEBUG) $(MOD
     $(MANY) $(MARKER) $(PROBE_CONSOLE) $(PROBE_BENCH) $(FILM) $(DRIVERS) $(LIBC) $(BOOT) \
     $(KTESTS) $(CONFORMANCE) $(BENCH) $(STRESS) $(TRUTH)
 
-# Another kernel, in a folder of its own: breakpoints without the rest of the engine.
+# WITH=core builds another kernel, in another folder: it has only breakpoints
+# of the engine.
 ifeq ($(WITH),core)
 SOURCES := $(KERNEL) $(CPU) $(MM) $(SYNC) $(THREAD) $(TIME) $(FS) $(DEBUG) $(MODULE) $(CONSOLE) \
     $(WORK) $(CORE) $(INSN) $(ALONE) $(DRIVERS) $(LIBC) $(BOOT)
@@ -94,13 +96,14 @@ LDFLAGS := -nostdlib -no-pie --build-id --orphan-handling=error -z max-page-size
 SANITIZE := -fsanitize=address,undefined -fno-sanitize-recover=all
 HOST_CFLAGS := $(C_COMMON) -O1 $(SANITIZE)
 
-# Further objects to link in: make EXTRA_OBJS="a.o b.o"; see docs/api.md. What ./sonde brings
-# up to date before it boots keeps those that were given last.
+# More objects to link into the kernel: make EXTRA_OBJS="a.o b.o"; see docs/api.md.
+# When ./sonde brings the kernel up to date before it boots, it keeps the objects of
+# the last make.
 ifeq ($(KEEP_OBJS) $(origin EXTRA_OBJS),1 undefined)
 EXTRA_OBJS := $(wildcard $(shell sed -n 3p $(B)/link.stamp 2>/dev/null))
 endif
 
-# A change of flags, tools or lists rebuilds what it concerns.
+# A stamp file changes when flags, tools or lists change. Then its dependents are rebuilt.
 stamp_if_changed = mkdir -p $(@D); printf '%s\n' $(1) | cmp -s - $@ || \
     printf '%s\n' $(1) >$@
 
@@ -108,7 +111,8 @@ $(B)/flags.stamp: FORCE
 	@$(call stamp_if_changed,'$(CC) $(CFLAGS)' '$(NASM) $(NASMFLAGS:-I$(B)/=)' \
 	    '$(HOSTCC) $(HOST_CFLAGS)' '$(shell $(CC) --version | head -n 1)')
 
-# Modules say which headers they were compiled with, the kernel knows which are its own.
+# A module has a checksum of the headers that it was compiled with; the kernel
+# has its own.
 MODULE_CFLAGS = $(CFLAGS) -g0 $(MODULE_ABI)
 MODULE_ABI := $(shell $(PYTHON) kernel/module/abi.py)
 $(B)/modules.stamp: FORCE
@@ -126,15 +130,16 @@ $(B)/%.c.o: %.c $(B)/flags.stamp
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(CFLAGS) -MMD -MP -c -o $@ $<
 
-# One file has the optimizations that make special copies of functions: so that there are
-# symbols like weigh.constprop.0, as in other kernels.
+# Only this file is compiled with the optimizations that make special copies of functions,
+# so that the kernel has symbols like weigh.constprop.0, as other kernels have.
 $(B)/kernel/work/work_special.c.o: CFLAGS := $(filter-out -fno-ipa-%,$(CFLAGS))
 
 OFFSETS := kernel/cpu/asm_offsets.c probes/port/probe_offsets.c
 NASM_TOOLS := kernel/debug/nasm_dwarf.py kernel/debug/elf64.py
 
-# Two runs: NASM 2.16 forgets the included files in the list that it makes while assembling.
-# Labels of macros are no names of places: tools would take them for functions.
+# NASM runs twice: if NASM 2.16 lists the dependencies while assembling, the list
+# lacks the included files. Labels of macros are removed, because tools would take
+# them for functions.
 $(B)/%.asm.o: %.asm $(NASM_TOOLS) $(B)/flags.stamp | $(B)/asm_offsets.inc $(B)/probe_offsets.inc
 	$(call say,NASM,$<)
 	@mkdir -p $(@D)
@@ -143,15 +148,15 @@ $(B)/%.asm.o: %.asm $(NASM_TOOLS) $(B)/flags.stamp | $(B)/asm_offsets.inc $(B)/p
 	$(Q)$(OBJCOPY) --wildcard --strip-symbol='..@*' $@
 	$(Q)$(PYTHON) kernel/debug/nasm_dwarf.py $@
 
-# Modules, without debug data: those that tests load are files inside of the image; the
-# samples are below /boot of each guest.
+# Modules are compiled without debug data. The modules that tests load are files inside of
+# the image. The samples are files in /boot of each guest.
 TEST_MODULES := $(patsubst %.c,$(B)/%.o,$(wildcard tests/kernel/modules/*.c))
 SAMPLES := $(patsubst %.c,$(B)/%.o,$(wildcard docs/samples/*.c))
 $(TEST_MODULES) $(SAMPLES): $(B)/%.o: %.c $(B)/flags.stamp $(B)/modules.stamp
 	$(call say,CC,$<)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(MODULE_CFLAGS) -MMD -MP -c -o $@ $<
-# One of them says that it was compiled with other headers.
+# This module pretends that it was compiled with other headers.
 $(B)/tests/kernel/modules/old.o: MODULE_ABI := -include kernel/module/abi.h -DSONDE_ABI=1
 $(B)/tests/kernel/module_files.asm.o: $(TEST_MODULES)
 -include $(TEST_MODULES:.o=.d) $(SAMPLES:.o=.d)
@@ -159,7 +164,8 @@ $(B)/tests/kernel/module_files.asm.o: $(TEST_MODULES)
 .PHONY: samples
 samples: $(SAMPLES)
 
-# C layouts for NASM: compiled to assembly, of which only the marked comments count.
+# C layouts for NASM: a C file is compiled to assembly, and sed takes the marked
+# lines of it.
 define offsets
 $(B)/$(notdir $(1:.c=.inc)): $(1) $(B)/flags.stamp
 	$$(call say,GEN,$$@)
@@ -172,11 +178,12 @@ $(foreach file,$(OFFSETS),$(eval $(call offsets,$(file))))
 
 -include $(OBJS:.o=.d) $(B)/asm_offsets.d $(B)/probe_offsets.d
 
-# Linked three times, because the symbol table is a part of what it describes; see
-# kernel/debug/gen_ksyms.py. In each image the entry NOPs become one before anything is
-# read from it. The tables of inlined functions, parameters, lines and branch targets are of the first,
-# the only one of the two that needs debug data and relocations. So is what debuggers are told
-# of assembly routines, which no image loads.
+# The kernel is linked three times, because the symbol table is a part of the image that
+# it describes; see kernel/debug/gen_ksyms.py. In each image, entry_nops.py makes one NOP
+# of the NOPs at each function's entry, before other programs read the image. The tables
+# of inlined functions, parameters, lines and branch targets are made from the first
+# image: of the first two, only this one needs debug data and relocations. The frames of
+# assembly routines for debuggers are made from it, too; they are never loaded.
 KSYMS_TOOLS := kernel/debug/gen_ksyms.py kernel/debug/nasm_table.py kernel/debug/elf64.py
 INLINES_TOOLS := kernel/debug/gen_inlines.py kernel/debug/nasm_table.py kernel/debug/elf64.py
 PARAMS_TOOLS := kernel/debug/gen_params.py $(INLINES_TOOLS)
@@ -269,11 +276,12 @@ $(B)/sonde.sym: $(B)/sonde.elf
 	$(call say,SYM,$@)
 	$(Q)$(NM) -n $< >$@
 
-# GRUB reads every section of what it boots: no debug data, no relocations.
+# GRUB reads every section of a file that it boots, so this file has no debug data
+# and no relocations.
 $(B)/sonde.stripped: $(B)/sonde.elf
 	$(Q)$(OBJCOPY) --strip-all $< $@
 
-# Boots under BIOS and, where grub-efi-amd64-bin is installed, under UEFI.
+# The ISO boots under BIOS and, if grub-efi-amd64-bin is installed here, under UEFI.
 $(B)/platforms.stamp: FORCE
 	@$(call stamp_if_changed,'$(wildcard /usr/lib/grub/*/moddep.lst)')
 
@@ -286,7 +294,8 @@ $(B)/sonde.iso: $(B)/sonde.stripped $(SAMPLES) iso/grub.cfg $(B)/platforms.stamp
 	$(Q)$(GRUB_MKRESCUE) $(GRUB_FLAGS) -o $@ $(B)/iso >$(B)/iso.log 2>&1 || \
 	    { cat $(B)/iso.log; exit 1; }
 
-# Only what booting needs. GRUB's own start-up asks for every kind of partition table.
+# Only the parts of GRUB that booting needs. Its start-up code asks for every kind
+# of partition table.
 GRUB_FLAGS := --locales= --fonts= --themes= --install-modules="multiboot2 normal serial \
     terminal iso9660 part_acorn part_amiga part_apple part_bsd part_dfly part_dvh \
     part_gpt part_msdos part_plan part_sun part_sunpc"
@@ -299,7 +308,7 @@ compile_commands.json: $(B)/flags.stamp $(B)/link.stamp
 
 # ---- the decoder as a host library -----------------------------------------------------
 
-# Without sanitizers, so that anyone can link it.
+# The library is built without sanitizers, so that any program can link it.
 INSN_HOST := $(INSN:%.c=$(B)/libinsn/%.o)
 $(B)/libinsn/%.o: %.c $(B)/flags.stamp
 	@mkdir -p $(@D)
@@ -351,7 +360,7 @@ labs-fresh: ## two labs graded in a container, or else in a Debian made for it
 test-fresh: ## `make run` and `make test` in a Debian that has only git, make and gcc
 	$(Q)tests/run/fresh.sh
 
-# What a test or a target is about, when not all: T=NAME.
+# Restricts a test or a target to one subject: T=NAME.
 T ?=
 
 core: $(B)/unit/test_extend_none ## breakpoints without the rest of the engine: linked, tested, booted, counted
@@ -396,7 +405,7 @@ clean: ## remove all that was built
 include probes/insn/page/page.mk
 include tests/unit/unit.mk tests/hosted/hosted.mk tests/checkers.mk tests/bench/bench.mk
 
-# For scripts: what a variable of these files is.
+# make print-NAME prints the value of the variable NAME, for scripts.
 print-%:
 	@echo '$($*)'
 

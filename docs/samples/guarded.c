@@ -1,10 +1,11 @@
-/* guarded.c - an annotated blacklist: what a module says can never carry a probe.
+/* guarded.c - a sample with a blacklist: the module marks code that may never
+ * carry a probe.
  *
  *     ./sonde module docs/samples/guarded.c 'probe add guarded:count' 'run guarded'
  *
- * count() may be probed; add() and the function in .kprobes.text may not. A marked function
- * calls only marked functions: without its mark, add() would have the module refused. Of
- * swap() a part is marked, with its reason.
+ * count() may be probed. add() and the function in .kprobes.text may not be probed. A
+ * marked function may call only marked functions: if add() had no mark, the kernel would
+ * refuse the module. In swap() only a part is marked, with a reason.
  */
 #include "kernel/base/nokprobe.h"
 #include "kernel/work/work.h"
@@ -17,14 +18,16 @@ static NOINLINE void add(unsigned long n)
 }
 NOKPROBE(add);
 
-/* The older way to say the same: by the section that the code is in. */
+/* The older way to mark a function: its code is in a certain section. */
 static NOINLINE SECTION(".kprobes.text") void add_twice(unsigned long n)
 {
     add(n);
     add(n);
 }
 
-/* Instructions of assembler can be marked, too: those before and behind may be probed. */
+/* Assembler instructions can be marked, too. The other instructions of swap()
+ * may be probed.
+ */
 static NOINLINE void swap(unsigned long *a, unsigned long *b)
 {
     __asm__ volatile(NOKPROBE_ASM("xor %0, %1\n\t"

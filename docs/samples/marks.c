@@ -1,4 +1,5 @@
-/* marks.c - a marker's function: which files could be opened, and which not.
+/* marks.c - a sample with a marker: counts how many files could be opened, and
+ * how many not.
  *
  *     ./sonde module docs/samples/marks.c 'run vfs' 'run marks' 'module del marks'
  */
@@ -8,7 +9,7 @@
 
 static unsigned long opened, failed;
 
-/* Behind the work of vfs_open(). */
+/* The marker calls this function at the end of vfs_open(). */
 static void opening(void *private UNUSED, struct marker_call *call)
 {
     const char *path = va_arg(call->args, const char *);

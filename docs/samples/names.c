@@ -1,4 +1,4 @@
-/* names.c - a jprobe: a handler with the arguments of the function that it is about.
+/* names.c - a sample with a jprobe: its handler has the arguments of the probed function.
  *
  *     ./sonde module docs/samples/names.c 'run vfs' 'run names' 'module del names'
  */
@@ -9,7 +9,7 @@
 
 static unsigned long opened, below_tmp;
 
-/* As vfs_open() is declared. */
+/* Has the same parameters as vfs_open(). */
 static int open_seen(const char *path, struct file *file UNUSED)
 {
     __atomic_add_fetch(&opened, 1, __ATOMIC_RELAXED);

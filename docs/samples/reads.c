@@ -1,4 +1,4 @@
-/* reads.c - a handler: how often files are read, and how many bytes are asked for.
+/* reads.c - a sample with a handler: counts the reads of files, and the bytes asked for.
  *
  *     ./sonde module docs/samples/reads.c 'run vfs' 'run reads' 'module del reads'
  */
@@ -34,7 +34,7 @@ __attribute__((destructor)) static void reads_exit(void)
     unregister_kprobe(&probe);
 }
 
-/* Reads once itself, so that there is something to see. */
+/* Reads a file itself, so that there is a hit even if nothing else has read a file. */
 static int reads_run(struct work *w)
 {
     struct file file = { .flags = VFS_READ };

@@ -1,4 +1,5 @@
-/* times.c - a return probe: how long opening a file takes, and how often it fails.
+/* times.c - a sample with a return probe: how long opening a file takes, how
+ * often it fails.
  *
  *     ./sonde module docs/samples/times.c 'run vfs' 'run times' 'module del times'
  */

@@ -1,5 +1,5 @@
-/* writes.c - a watchpoint: which function writes to an object, from its allocation to its
- * release.
+/* writes.c - a sample with a watchpoint: finds out which function writes to an object,
+ * from its allocation to its release.
  *
  *     ./sonde module docs/samples/writes.c 'run writes' 'module del writes'
  */
@@ -14,7 +14,7 @@ struct account {
     unsigned long owner, balance;
 };
 
-static uintptr_t last_ip; /* behind the latest write */
+static uintptr_t last_ip; /* the address behind the instruction of the latest write */
 
 static void after_write(struct watch *w UNUSED, struct pt_regs *regs)
 {

@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
-"""abi.py - which headers modules and the kernel are compiled with, as a number.
+"""abi.py - computes a number from all headers with which modules and the
+kernel are compiled.
 
     kernel/module/abi.py [-o FILE.asm]
 
-What a module knows of the kernel it has from headers: layouts, prototypes, numbers. So an
-object has the sum of all headers in its section .sonde_abi (abi.h), the kernel has it in a
-constant, and an object of other headers is refused. Without -o it prints the words that the
-compiler is to be given.
+A module knows the kernel from its headers: layouts, prototypes, numbers. So each object
+has the checksum of all headers in its section .sonde_abi (abi.h), and the kernel has it
+in a constant. The kernel refuses an object that was compiled with other headers. Without
+-o this program prints the options for the compiler.
 """
 
 import argparse
@@ -32,7 +33,7 @@ def headers(root):
 
 
 def value(root=ROOT):
-    """A number of 64 bits: the names and the bytes of all headers."""
+    """Return a checksum of 64 bits of the names and the bytes of all headers."""
     digest = hashlib.sha256()
     for path in headers(root):
         with open(os.path.join(root, path), "rb") as file:

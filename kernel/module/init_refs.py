@@ -1,20 +1,22 @@
 #!/usr/bin/env python3
-"""init_refs.py - nothing that stays refers to what is freed when boot is over.
+"""init_refs.py - checks that no code or data that stays refers to memory that is freed
+when boot is over.
 
     init_refs.py IMAGE
 
-A function marked INIT, or a variable marked INIT_DATA, is gone as soon as boot is over
-(kernel/module/init_text.c). A call of it from other text, or its address in data that stays,
-would be a jump into nothing, some time later. So each place that the linker has filled in is
-looked at (the image keeps them: --emit-relocs): outside of what is freed none may mean a
-place inside of it, but for
+Functions marked INIT and variables marked INIT_DATA are freed as soon as boot is over
+(kernel/module/init_text.c). If other text called such a function later, or if data that
+stays had its address, a CPU would jump into freed memory. So this program looks at each
+address that the linker has filled in (--emit-relocs keeps a list of them in the image).
+An address outside of the freed memory must not lead into it, except for
 
-  - the code before the higher half, which runs first and never again
-  - constructors, which boot calls
-  - tables about text, which are asked about no text that is gone
-  - tables of switch statements, which mean the inside of a function
+  - the code that runs before the higher half is entered: it runs first and never again
+  - constructors: only boot calls them
+  - tables about text: the kernel does not look up addresses of freed text
+  - tables of switch statements: they lead to the inside of a function, not to its start
 
-Markers and static keys in a function of boot are refused, too: they would be switched later.
+Markers and static keys in a function of boot are refused, too: the kernel would
+switch them later.
 """
 
 import bisect
@@ -29,7 +31,7 @@ R_64, R_PC32, R_PLT32, R_32, R_32S, R_PC64 = 1, 2, 4, 10, 11, 24
 ABSOLUTE = {R_64: 8, R_32: 4, R_32S: 4}
 RELATIVE = {R_PC32: 4, R_PLT32: 4, R_PC64: 8}
 SIZES = {**ABSOLUTE, **RELATIVE}
-BEHIND_FIELD = 4  # bytes of an instruction behind a relative address, at most
+BEHIND_FIELD = 4  # most bytes of an instruction that follow a relative address
 
 MAY = ".boot", "__patchable_function_entries"
 MAY_BETWEEN = (("init_array_start", "init_array_end"), ("extable_start", "extable_end"),
@@ -71,8 +73,8 @@ class Image:
         return name if addr == start else f"{name}+{addr - start:#x}"
 
     def meant(self, place, kind, section):
-        """The address that is written at @place. Of a relative one in an instruction it may
-        be a few bytes too low."""
+        """Return the address to which the field at @place leads. For a relative field in
+        an instruction, the result may be up to BEHIND_FIELD bytes too low."""
         size = SIZES.get(kind)
         offset = self.elf.file_offset(place, size or 0)
         if size is None or offset is None:
@@ -93,7 +95,7 @@ class Image:
             and not contains(self.switches, place)
 
     def wrong(self):
-        """(place, what it means), of each place that may not mean it."""
+        """Yield (place, address) for each place that leads to a forbidden address."""
         for place, kind, section in sorted(self.elf.relocations()):
             if not section.flags & elf64.SHF_ALLOC or self.is_freed(place):
                 continue

@@ -1,4 +1,4 @@
-"""send.py - ./sonde module: a source becomes an object, which a running guest loads."""
+"""send.py - for ./sonde module: compiles a source, and loads the object into a guest."""
 
 import os
 import shlex
@@ -8,29 +8,30 @@ from guest import BUILD, ROOT
 from kernel.module import abi
 from machine import quote
 
-CHUNK = 3500  # bytes of a file in one request: each may need four, and a line has 16 KiB
+CHUNK = 3500  # bytes in one request: a byte takes up to 4 characters, a line has 16 KiB
 ENDINGS = (".c", ".o")
 
 
 class ModuleError(Exception):
-    """The compiler or the guest has refused it, and has said why."""
+    """The compiler or the guest has refused a module, and has printed the reason."""
 
 
 def flags():
-    """The compiler and its words, as the kernel was built: what make has noted down. Which
-    headers there are is looked at now: the guest may run for longer than they stay.
+    """Return the compiler and its options, which make has written down when it built the
+    kernel. The checksum of the headers is computed now, because the headers may have
+    changed since the guest was started.
     """
     with open(os.path.join(BUILD, "flags.stamp"), encoding="utf-8") as file:
         return shlex.split(file.readline()) + abi.words()
 
 
 def name_of(path):
-    """As the guest calls it."""
+    """Return the name by which the guest knows the module of @path."""
     return os.path.splitext(os.path.basename(path))[0].replace("-", "_")
 
 
 def compiled(path):
-    """The object of a source: its path. What is an object already stays one."""
+    """Compile a source. Return the path of its object. An object stays as it is."""
     if path.endswith(".o"):
         return path
     folder = os.path.join(BUILD, "modules")
@@ -48,7 +49,7 @@ def must(reply, what):
 
 
 def send(machine, data, path, timeout):
-    """Write a file of the guest."""
+    """Write @data to the file @path of the guest."""
     must(machine.truncate(path, timeout), path)
     for at in range(0, len(data), CHUNK):
         command = f"echo -ne {quote(data[at : at + CHUNK])} >> {path}"
@@ -56,7 +57,7 @@ def send(machine, data, path, timeout):
 
 
 def load(machine, path, timeout):
-    """Compile, send and (re)load the module of @path. Nothing is left in the guest's /tmp."""
+    """Compile, send and (re)load the module of @path. Remove its file from the guest."""
     with open(compiled(path), "rb") as file:
         data = file.read()
     target = f"/tmp/{name_of(path)}.o"

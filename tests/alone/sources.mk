@@ -1,4 +1,5 @@
-# The core of the engine in the kernel, without the rooms above it: what `make core` boots.
+# Sources of the kernel that `make core` boots: only the core of the engine is in it,
+# without the rooms that use the core.
 ALONE := \
     tests/alone/extend_none.c \
     probes/port/port_kernel.c \

@@ -1,6 +1,7 @@
-# bench.mk - what probes cost.
+# bench.mk - builds and runs the measurements of what probes cost.
 
-# The same kernel with a large text that is never called, for probes by the 100,000.
+# A large text that is linked into the kernel and never called: it can
+# have 100,000 probes.
 BENCH_PLACES := 130000
 $(B)/bench/text.asm: $(B)/sonde.elf tests/bench/gen_text.py kernel/debug/elf64.py
 	@mkdir -p $(@D)
@@ -10,7 +11,7 @@ $(B)/bench/text.o: $(B)/bench/text.asm
 	$(call say,NASM,$<)
 	$(Q)$(NASM) -f elf64 -I./ -o $@ $<
 
-# Functions that are called, for 10,000 probes that are hit in turn.
+# Functions that are called, for 10,000 probes that are hit one after the other.
 $(B)/bench/crowd.o: tests/bench/crowd.asm kernel/base/proc.inc
 	$(call say,NASM,$<)
 	@mkdir -p $(@D)

@@ -1,7 +1,10 @@
-"""kprobes.py - teaches gdb sonde: backtraces that lead through probes, text without them, and
-commands that know the kernel. Loaded by `./sonde gdb`; the rooms are in sonde_gdb/.
+"""kprobes.py - adds to gdb what it needs for sonde: backtraces that lead through probes,
+program text without the changes by probes, and commands that know the kernel's
+structures. `./sonde gdb` loads this file; the parts are in sonde_gdb/.
 
-All commands but kbreak only read memory, so they work with QEMU's stub and on a dump alike.
+The commands that show something only read memory, so they work with QEMU's stub and on a
+dump. kbreak and `trace WHERE` also set a breakpoint or a tracepoint, and back-to-probe
+and `who-wrote` run a replay.
 """
 
 import os
@@ -15,7 +18,7 @@ from sonde_gdb import back, commands, frames, kernel, text  # noqa: E402
 
 
 class Greeter:
-    """What there is to say of the guest, once."""
+    """Warns once if the guest runs another build than the image."""
 
     def __init__(self):
         self.has_complained = False

@@ -1,9 +1,11 @@
-"""steps.py - sourced by gdb in tests: `steps COUNT`, single steps, each with its backtrace.
+"""steps.py - gives gdb the command `steps COUNT`, which steps and looks at each
+backtrace. Tests source this file in gdb.
 
-Up to COUNT instructions are executed, until the function of frame 0 has returned. At each one
-its callers must be the outermost frames of the backtrace, as they were. At most five places
-where they are not are printed; and how many instructions lay in code of a site's own, behind
-the length of the pattern that it was made of.
+The command executes up to COUNT instructions, until the function of frame 0 has returned.
+After each instruction, the outermost frames of the backtrace must be the callers that
+this function had at the start. The command prints at most five places where they are not.
+It also prints how many instructions lay in a specialized detour at an offset beyond the
+length of its pattern.
 """
 
 import gdb

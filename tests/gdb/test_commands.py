@@ -1,4 +1,6 @@
-"""test_commands.py - the commands that gdb is given, and text without probes."""
+"""test_commands.py - tests the commands that sonde adds to gdb, and the disassembler that
+shows text without probes.
+"""
 
 import os
 import re
@@ -60,7 +62,7 @@ def text_is_original(u):
 
 
 def generated_code_is_named(u):
-    """Where a jump leads: at once to its cell, or by a pad."""
+    """gdb names the target of a jump: a cell, or a pad that leads to a cell."""
     u.gdb.ask("set sonde show-original off")
     text = u.gdb.ask("x/1i vfs_read", "x/1i vfs_read+5")
     tap.check(re.search(r"<vfs_read>:\s+jmp +0x\w+ <cell of vfs_read\+0x0, \+\d+>", text),
@@ -76,7 +78,7 @@ def generated_code_is_named(u):
 
 
 def a_marker_is_the_programs(u):
-    """Its byte is shown as it is switched, with a probe at it and without."""
+    """gdb shows the byte of a marker as the marker is switched, also under a probe."""
     asked = ["x/30i vfs_read", "disassemble vfs_read"]
     off = u.gdb.ask(*asked)
     place = re.search(r"<\+(\d+)>:\s+mov +\$0x0,%al", off)
@@ -118,7 +120,9 @@ def places_are_explained(u):
 
 
 def stack_of_the_shell(u):
-    """(what `threads` prints, the functions of the thread that answers requests)"""
+    """Return (what `threads` prints, the functions on the stack of the thread
+    that answers requests).
+    """
     text = u.gdb.ask("threads")
     parts = re.split(r"^ +\d+ (?=\S+ +\w+ +CPU)", text, flags=re.M)
     shell = next((part for part in parts if part.startswith("shell/COM3")), "")
@@ -128,7 +132,7 @@ def stack_of_the_shell(u):
 def sleepers_have_stacks(u):
     u.console("probe ret serial_read", "probe ret thread_start")
     text, functions = stack_of_the_shell(u)
-    for _ in range(50):  # it may not have come to its end behind its last answer
+    for _ in range(50):  # after its last answer the thread needs a moment to fall asleep
         if "leave_cpu" in functions[:1] and "serial_read" in functions:
             break
         u.idle()
@@ -161,7 +165,7 @@ TRACING = "/sys/kernel/tracing"
 
 
 def records_are_read(u):
-    """The lines of `trace`, as the guest shows them, from its memory alone."""
+    """gdb's `trace` reads only memory, and prints the lines of the guest's `trace`."""
     read = "p:read vfs_read file=%di count=%dx:u64 four=+0(%di):x8[4] place=%ip:symbol"
     u.console(f"echo '{read}' >> {TRACING}/kprobe_events",
               f"echo 'r:done vfs_open ret=$retval:x8' >> {TRACING}/kprobe_events",
@@ -192,7 +196,7 @@ def tracepoints_are_set(u):
 
 
 def another_build_is_named(u):
-    """The same image with another build id is not believed."""
+    """The image has another build id than the guest: gdb warns, the commands refuse."""
     with tempfile.TemporaryDirectory() as folder:
         other = os.path.join(folder, "other.elf")
         shutil.copy(ELF, other)

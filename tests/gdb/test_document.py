@@ -1,8 +1,9 @@
-"""test_document.py - the gdb sessions of docs/debugging.md show what gdb shows.
+"""test_document.py - checks the gdb sessions in docs/debugging.md against a real gdb.
 
-A block whose language is `gdb` begins with a `$ ./sonde gdb ...`. Its commands are typed one
-after the other; the lines below each one are what it prints, in this order. `...` stands for
-anything within a line, and alone on a line for any lines.
+A session is a block of the language `gdb`. Its first line is `$ ./sonde gdb ...`. The
+test types the commands of the session one after the other. gdb must print the lines below
+each command, in this order. `...` within a line stands for any text, and `...` alone on a
+line stands for any lines.
 """
 
 import os
@@ -22,7 +23,7 @@ def sessions():
 
 
 def pattern_of(lines):
-    """What is shown, as a pattern."""
+    """Make a pattern of the lines that the document shows."""
     out = ""
     for line in lines:
         if line == "...":
@@ -33,7 +34,7 @@ def pattern_of(lines):
 
 
 def parts_of(session):
-    """[(command, lines)]; the first one is the `$ ./sonde gdb`."""
+    """Return [(command, lines)]; the first command is that of the line with `$`."""
     parts = []
     for line in session.splitlines():
         match = re.match(r"(\$|\(gdb\)) (.*)", line)

@@ -1,4 +1,4 @@
-"""test_frames.py - gdb's backtraces lead through probes, by QEMU's stub.
+"""test_frames.py - checks, with QEMU's stub, that gdb's backtraces lead through probes.
 
 The test first asks for the frames without probes. Then they must be the same with probes of
 all kinds: at a breakpoint in a handler, in the probed function, and at each instruction on
@@ -24,21 +24,23 @@ BY_JUMP = "echo pun > /proc/sys/debug/kprobes-jump"
 
 
 def boundaries(gdb, name):
-    """Offsets of the first instructions of a function behind the entry. In the functions here
-    they are executed one after the other."""
+    """Return the offsets of a function's first instructions, without the entry. In the
+    functions of this test a CPU executes these instructions one after the other.
+    """
     text = gdb.ask(f"x/12i {name}")
     return [int(offset) for offset in re.findall(rf"<{name}\+(\d+)>:", text)]
 
 
 def callers_of(text, name):
-    """The functions of a backtrace from @name outwards."""
+    """Return the functions of a backtrace from @name to the outermost one."""
     found = frames(text)
     return found[found.index(name) :] if name in found else found
 
 
 def handlers(u):
-    """A breakpoint in a handler, by int3 and by jump: at the entry, at a push, which int3
-    emulates, and in the middle.
+    """gdb stops in a handler: backtrace and place are right. The probes are breakpoints,
+    jumps and regions, at the function's entry, at a push (which the engine emulates after
+    an int3) and in the middle.
     """
     u.run_to("break vfs_read", READ)
     want = callers_of(u.gdb.ask("bt"), "vfs_read")
@@ -65,7 +67,9 @@ def handlers(u):
 
 
 def check_place(u, text, offset, way):
-    """The frame of the probed function is at the probed instruction, or behind it."""
+    """Check that the frame of the probed function is right behind the probed instruction,
+    because a post-handler is running.
+    """
     number = re.search(r"^#(\d+) .*vfs_read", text, re.M)
     if not tap.check(number, f"{way}: the function is there"):
         return
@@ -81,7 +85,7 @@ def check_place(u, text, offset, way):
 
 
 def returns(u):
-    """A function that a return probe follows: callers, up, finish."""
+    """A return probe has exchanged return addresses: bt, up and finish work."""
     u.run_to("break vfs_node_find", READ)
     want = frames(u.gdb.ask("bt"))
     u.go_on()
@@ -100,7 +104,9 @@ def returns(u):
 
 
 def entries_by_int3(u):
-    """In a pre-handler the program is at the probe, though the image says one byte behind."""
+    """In a pre-handler the program is at the probed instruction, though the ip in the
+    image is one byte behind its start.
+    """
     u.console(BY_INT3, "probe ret vfs_open")
     u.run_to("break kretprobe_entry", READ)
     text = u.gdb.ask("bt", "disassemble vfs_open,+1")
@@ -153,8 +159,8 @@ def single_steps(u):
 
 
 def markers(u):
-    """A breakpoint in the function of a marker, without a probe and with one at the marker's
-    `mov`; and each step from there to the caller.
+    """gdb stops in the function that a marker calls, without a probe and with a probe at
+    the marker's `mov`. Then gdb steps from the marker to the function's caller.
     """
     text = u.gdb.ask("disassemble vfs_read")
     place = "vfs_read+" + re.search(r"<\+(\d+)>:\s+mov +\$0x0,%al", text)[1]
@@ -180,7 +186,9 @@ def markers(u):
 
 
 def stored_registers(u):
-    """The code of an event that stores registers is longer than its pattern."""
+    """The detour of an event that stores registers is longer than its pattern; backtraces
+    in this longer part are right, too.
+    """
     u.console(f"echo 'p:stored vfs_open a=%di b=%si c=%dx' >> {TRACING}/kprobe_events",
               f"echo 1 > {TRACING}/events/kprobes/stored/enable")  # fmt: skip
     deadline = time.monotonic() + LIMIT

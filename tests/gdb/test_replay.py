@@ -1,4 +1,6 @@
-"""test_replay.py - a recorded run again, under gdb: back to a hit, to a store."""
+"""test_replay.py - replays a recorded run under gdb, and goes back to a hit and
+to a store.
+"""
 
 import os
 import re
@@ -12,7 +14,7 @@ from session import sonde
 
 import tap
 
-FAILS = "contain.a_spinlock_that_is_taken_twice_is_named"  # by a panic
+FAILS = "contain.a_spinlock_that_is_taken_twice_is_named"  # this test fails by a panic
 COMMANDS = ("probe add vfs_read", "cat /proc/version", "cat /proc/cmdline")
 
 
@@ -50,7 +52,7 @@ def back_to_hits(path):
 
 
 def others_are_refused(path):
-    """Another build is."""
+    """replay refuses the recording of another build, and a file that is no recording."""
     other = path + ".other"
     with tarfile.open(path) as old, tarfile.open(other, "w") as new:
         for member in old.getmembers():
@@ -77,7 +79,9 @@ def a_recorded_run():
 
 
 def a_test_that_fails():
-    """On one CPU it is run again under record, and the line that replays it is printed."""
+    """The runner runs a failed test with one CPU again under record, and prints the line
+    that replays it.
+    """
     words = [sys.executable, os.path.join(ROOT, "tests/run/kernel_test.py"), FAILS, "1"]
     said = subprocess.run(words, capture_output=True, text=True, check=False).stdout
     tap.check(re.search("^not ok ", said, re.M), "a test fails")

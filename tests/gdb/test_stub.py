@@ -1,5 +1,5 @@
-"""test_stub.py - gdb at the kernel's own stub: the command line of docs/debugging.md; and the
-stub at work, watched by gdb at QEMU's stub.
+"""test_stub.py - tests gdb on the kernel's own stub, with the command line that is in
+docs/debugging.md. One test watches the stub at work: a second gdb uses QEMU's stub.
 """
 
 import os
@@ -8,7 +8,7 @@ import shlex
 import subprocess
 import tempfile
 
-from under import ROOT, Under  # finds the next ones
+from under import ROOT, Under  # this import makes the next ones possible
 
 import rsp
 import tap
@@ -17,7 +17,7 @@ LIMIT = 300
 
 
 def documented():
-    """The words of the line in the document that calls the stub."""
+    """Return the words of the document's line that starts gdb on the stub."""
     with open(os.path.join(ROOT, "docs", "debugging.md"), encoding="utf-8") as file:
         line = next(line for line in file if line.startswith("    ./sonde gdb --stub "))
     return shlex.split(line)
@@ -38,7 +38,8 @@ def a_condition_runs_in_the_kernel():
 
 
 def a_batch_ends_with_its_commands():
-    """Neither condition is ever true."""
+    """The condition is never true, so gdb goes on to `quit 7` when the guest has ended.
+    """
     for stub in ([], ["--stub"]):
         words = [documented()[0], "gdb", *stub, "run vfs", "--", "-batch",
                  "-ex", "break vfs_read if count == 4097", "-ex", "continue", "-ex", "quit 7"]
@@ -54,7 +55,7 @@ STOP = "'kernel/gdb/gdb_stop.c'::"
 
 
 def the_clock_is_moved_before_a_cpu_goes():
-    """A CPU that went first would see its time run backwards."""
+    """If a CPU ran before the clock is moved, this CPU would see time run backwards."""
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, rsp.SOCKET)
         with Under(smp=2, com2=path) as u:

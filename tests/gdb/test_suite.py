@@ -1,13 +1,16 @@
-"""test_suite.py - gdb's own test-suite, on the kernel's stub and on gdbserver: what differs?
+"""test_suite.py - runs gdb's own test-suite on the kernel's stub and on gdbserver, and
+compares the results.
 
     make gdb-suite
-    python3 tests/gdb/test_suite.py [FILE...]       behind it: e.g. gdb.base/break; none: all
+    python3 tests/gdb/test_suite.py [FILE...]       after it: e.g. gdb.base/break; none:
+    all
 
-Debian's gdb-source has the suite, dejagnu runs it. Each FILE runs on the host, where
-gdbserver controls an ordinary process, and in a kernel, behind its stub. A test that has
-another result there than here is a difference. Each of them has to be in
-tests/gdb/expected.tsv, with the reason, and each row there has to meet a difference. The
-output is TAP: a fact for each file, and one for each row in vain.
+Debian's package gdb-source has the suite, and dejagnu runs it. Each FILE runs twice: on
+the host, where gdbserver controls an ordinary process, and in a kernel that its stub
+controls. A test with different results on the two sides is a difference. Each difference
+has to be in tests/gdb/expected.tsv, with the reason, and each row of that file has to
+match a difference. The output is TAP: one fact for each file, and one for each row that
+matches no difference.
 """
 
 import collections
@@ -40,13 +43,13 @@ TESTS = os.path.join(FOLDER, "gdb/gdb/testsuite")
 GDBSERVER = os.path.join(HERE, "gdbserver")
 XSTATE = os.path.join(FOLDER, "whole_xstate.so")
 AGENT_LIBRARY = "/usr/lib/libinproctrace.so"
-NONE = "-"  # a test that one side does not have
-TIMES = 2  # a file that differs without a reason runs again: other work may have made it late
+NONE = "-"  # the result on a side that does not have this test
+TIMES = 2  # runs of a file with unexplained differences: a busy host can cause timeouts
 LIMIT = 300  # seconds for a file on one side
 RESULT = re.compile(r"([A-Z]+): (\S+)\.exp: (.*)")
 RESULTS = ("PASS", "FAIL", "KPASS", "KFAIL", "XPASS", "XFAIL", "UNTESTED", "UNSUPPORTED",
            "UNRESOLVED")  # fmt: skip
-# What gdb or a test adds to a name, and paths that are another one on each side.
+# Words that gdb or the suite adds to the name of a test when the test fails.
 ADDED = re.compile(r" \((timeout|eof|the program is no longer running|"
                    r"the program exited|got interactive prompt|GDB internal error)\)$"
                    )  # fmt: skip
@@ -55,7 +58,7 @@ Row = collections.namedtuple("Row", "file test server stub reason number")
 
 
 def unpack():
-    """The suite, once."""
+    """Unpack the suite, unless a run before has done so."""
     done = os.path.join(FOLDER, ".unpacked")
     if os.path.exists(done) and os.path.getmtime(done) > os.path.getmtime(ARCHIVE):
         return
@@ -110,7 +113,9 @@ class Side:
         return found
 
     def run_one(self, name):
-        """Each file alone: a file that hangs takes no other file with it."""
+        """Run one file in a process of its own, so that a file
+    that hangs stops no other file.
+    """
         words = ["runtest", f"--target_board={self.board}", "GDB=/usr/bin/gdb", *self.words]
         with open(os.path.join(self.folder, "out"), "a", encoding="utf-8") as out:
             process = subprocess.Popen(
@@ -128,9 +133,10 @@ class Side:
             process.wait()
 
     def add_results(self, found):
-        """Of the file that has run last. Its log is kept beside those of the others."""
+        """Add the results of the file that has run last, and append its log to all.log.
+        """
         path = os.path.join(self.folder, "gdb.sum")
-        if not os.path.exists(path):  # killed at once
+        if not os.path.exists(path):  # runtest was killed before it wrote a result
             return
         with open(path, encoding="utf-8", errors="replace") as file:
             for line in file:
@@ -150,7 +156,9 @@ STUB = Side("stub", "sonde", "x86_64-unknown-elf")
 
 
 def run_both(files):
-    """{file: {test: (results on gdbserver, results on the stub)}}"""
+    """Run the files on both sides at once. Return {file: {test: (results on gdbserver,
+    results on the stub)}}.
+    """
     came = {}
 
     def one(side):
@@ -170,7 +178,7 @@ def run_both(files):
 
 
 def word(results):
-    """Of a test that ran several times under one name: each result once."""
+    """Join the results of all tests with the same name to one word, each result once."""
     return "+".join(sorted(set(results))) if results else NONE
 
 
@@ -188,7 +196,8 @@ def read_rows():
 
 
 def matches(pattern, text):
-    """Only * is special: names of tests are full of brackets."""
+    """Does @text match? Only * is special in a pattern: names of tests contain brackets.
+    """
     return fnmatch.fnmatchcase(text, re.sub(r"[\[?]", lambda m: f"[{m[0]}]", pattern))
 
 
@@ -203,7 +212,9 @@ def differences(tests):
 
 
 def unexplained(rows, both):
-    """The differences without a row, by file; a file without any test has none."""
+    """Return {file: its differences without a row}. A file that ran no test at all is in
+    the result, too, with no difference.
+    """
     found = {}
     for file, tests in both.items():
         left = [d for d in differences(tests) if not rows_of(rows, file, *d)]
@@ -262,5 +273,5 @@ def all_of_it():
 FILES = [name for name in sys.argv[1:] if not name.startswith("--")]
 
 if __name__ == "__main__":
-    del sys.argv[1:]  # they are no names of functions here
+    del sys.argv[1:]  # tap.run() would take these words for names of tests
     tap.run(all_of_it)

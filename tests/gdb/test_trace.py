@@ -1,5 +1,5 @@
-"""test_trace.py - gdb's tracepoints at the kernel's own stub: traced, looked at, saved to
-files, and looked at there.
+"""test_trace.py - tests gdb's tracepoints on the kernel's own stub: gdb collects frames,
+shows them, saves them to files, and shows them again from a file.
 """
 
 import os

@@ -1,4 +1,5 @@
-"""under.py - a guest under gdb, for tests: commands go in, what gdb says comes out."""
+"""under.py - runs a guest under gdb for tests, sends gdb commands and reads its answers.
+"""
 
 import os
 import re
@@ -21,7 +22,7 @@ MARK = re.compile(rb"@@(\d+)@@\n")
 
 
 class Gdb:
-    """gdb, or ./sonde gdb, that is given commands; `with` ends it."""
+    """A running gdb, or ./sonde gdb, which takes commands from a test. `with` ends it."""
 
     def __init__(self, words):
         self.process = subprocess.Popen(
@@ -31,14 +32,14 @@ class Gdb:
         self.greeting = self.ask("set pagination off", "set width 0", "set style enabled off")
 
     def tell(self, *commands):
-        """Give it commands and do not wait for their end: wait() does."""
+        """Send commands to gdb without waiting for their end: wait() does that."""
         self.count += 1
         lines = [*commands, f"echo \\n@@{self.count}@@\\n"]
         self.process.stdin.write("".join(line + "\n" for line in lines).encode())
         self.process.stdin.flush()
 
     def wait(self, limit=LIMIT):
-        """What it said for the last tell()."""
+        """Wait for the end of the last tell(). Return what gdb has printed."""
         if not self.has_answered(limit):
             raise TimeoutError("gdb does not answer: " + self.text.decode()[-2000:])
         said, _, self.text = self.text.partition(self.mark)
@@ -49,7 +50,9 @@ class Gdb:
         return b"@@%d@@\n" % self.count
 
     def has_answered(self, limit):
-        """Within so many seconds?"""
+        """Have the commands of the last tell() ended? Wait at most @limit
+        seconds for that.
+        """
         deadline = time.monotonic() + limit
         while self.mark not in self.text:
             left = deadline - time.monotonic()
@@ -74,7 +77,7 @@ class Gdb:
 
 
 class GdbOn(Gdb):
-    """gdb with sonde's helpers, on a target."""
+    """A gdb with sonde's helpers that is connected to a target."""
 
     def __init__(self, target, elf=ELF):
         super().__init__(["gdb", "-nx", "-q", "-x", ".gdbinit", elf])
@@ -98,7 +101,7 @@ class Under:
             raise
 
     def run_to(self, breakpoint, command):
-        """Run a console command until gdb stops. What gdb said."""
+        """Start a console command and wait until gdb stops. Return what gdb printed."""
         self.gdb.ask("delete", breakpoint)
         self.gdb.tell("continue")
         self.asking = threading.Thread(target=self._ask, args=(command,), daemon=True)
@@ -113,13 +116,15 @@ class Under:
         try:
             ask(self.guest, command)
         except (OSError, AssertionError, ValueError, TimeoutError, EOFError):
-            pass  # the guest has ended under it
+            pass  # the guest has ended while the command was running
         except Exception as error:  # pylint: disable=broad-except
             if type(error).__name__ != "Gone":
                 raise
 
     def go_on(self):
-        """Until the console command has ended, without breakpoints."""
+        """Delete all breakpoints and let the guest run until the console
+        command has ended.
+        """
         self.gdb.ask("delete")
         self.gdb.tell("continue")
         self.asking.join(LIMIT)
@@ -127,7 +132,7 @@ class Under:
         return self.gdb.wait()
 
     def console(self, *commands):
-        """Run console commands while gdb lets the guest run. What they print."""
+        """Run console commands while gdb lets the guest run. Return what they print."""
         self.gdb.tell("continue")
         said = [ask(self.guest, command) for command in commands]
         os.kill(self.gdb.process.pid, signal.SIGINT)
@@ -135,7 +140,7 @@ class Under:
         return "".join(said)
 
     def idle(self):
-        """Let the guest run for a moment, in which threads come to where they wait."""
+        """Let the guest run for a moment, so that its threads come to where they wait."""
         self.gdb.tell("continue")
         time.sleep(0.2)
         os.kill(self.gdb.process.pid, signal.SIGINT)
@@ -151,7 +156,7 @@ class Under:
 
 
 def run_on(u, *tests):
-    """tap.run() of tests that share a guest."""
+    """Call tap.run() for tests that share a guest."""
 
     def on(test):
         def run():
@@ -164,7 +169,7 @@ def run_on(u, *tests):
 
 
 def frames(text):
-    """The functions of a backtrace."""
+    """Return the names of the functions in a backtrace."""
     found = []
     for line in re.findall(r"^#\d+ .*", text, re.M):
         match = re.match(r"#\d+ +(?:0x[0-9a-f]+ in )?(<.*>|[\w.]+)", line)
@@ -173,7 +178,7 @@ def frames(text):
 
 
 def build_id_offset(path):
-    """Where in a file the bytes of its build id are."""
+    """Return the offset in an ELF file at which the bytes of its build id begin."""
     sys.path.insert(0, os.path.join(ROOT, "kernel/debug"))
     import elf64  # pylint: disable=import-outside-toplevel
 

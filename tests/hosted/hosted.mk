@@ -1,9 +1,10 @@
-# hosted.mk - the engine in a process: one program per tests/hosted/test_STEM.c and variant.
+# hosted.mk - builds the engine into ordinary processes: one program for each test file
+# tests/hosted/test_STEM.c and each variant.
 
 HOSTED_VARIANTS := gcc clang asan tsan
 HOSTED_STEMS := $(sort $(patsubst tests/hosted/test_%.c,%,$(wildcard tests/hosted/test_*.c)))
 
-# The port and the fixtures are never under sanitizers.
+# The port and the fixtures are always compiled without sanitizers.
 HOSTED_PORT := $(addprefix tests/hosted/,port_posix.c posix_text.c posix_pads.c \
     posix_symbols.c posix_threads.c posix_trap.c posix_shadow.c posix_tsan.c \
     trampoline.asm jump_leave.asm signal_return.asm) tests/unit/symbol_list.c \
@@ -15,15 +16,16 @@ HOSTED_TRACE := probes/trace/ring.c probes/trace/page.c
 HOSTED_REST := $(HOSTED_TRACE) tests/hosted/fixture.c tests/hosted/probe_all.c tests/hosted/poke.c \
     tests/unit/unit.c
 
-# Handlers that a jump has brought find the program's vector registers, and its stack as it
-# is aligned just then.
+# Detours do not save vector registers and do not align the stack. So the C code that
+# they call, such as handlers, must not use vector registers.
 , := ,
 HOSTED_CFLAGS := $(C_COMMON) -O2 -fno-pie -mno-red-zone -fcf-protection=none -pthread \
     -mgeneral-regs-only
-# In the middle of what a jump reaches from there, and pointers to it fit 31 bits.
+# From this address of the text, jumps reach almost 2 GiB of the process in both
+# directions, and pointers into the program fit into 31 bits.
 HOSTED_LDFLAGS := -no-pie -pthread -T tests/hosted/hosted.ld -Wl,-z,noexecstack \
     -Wl,-Ttext-segment=0x7c000000
-# The image of a hit lies on a stack that need not even be aligned to words.
+# The image of a hit lies on the program's stack, which may have any alignment.
 hosted_sanitize_asan := $(SANITIZE) -fno-sanitize=alignment
 hosted_sanitize_tsan := -fsanitize=thread --param tsan-distinguish-volatile=1
 hosted_port_asan := -DPOSIX_ASAN

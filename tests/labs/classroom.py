@@ -1,12 +1,12 @@
-"""classroom.py - ./sonde class: folders with a seed for each student, points for what they
-hand in, and how much memory their guests take.
+"""classroom.py - ./sonde class: makes folders with a seed for each student, gives points
+for the files that students hand in, and measures how much memory their guests take.
 
     hand out    ROSTER -> FOLDER/ID.zip, with a folder for each lab
     collect     FOLDER/ID/LAB/file or FOLDER/ID.zip -> grades.csv
 
-A student's seed is a hash of the student, the lab and a secret that only the teacher has. It
-stands in what is handed out where the task depends on it. The cases of a grading have another
-one, which no student can know.
+A student's seed is a hash of the student's id, the lab and a secret that only the teacher
+has. If the task of a lab depends on the seed, the student's folder has it. The cases of a
+grading use another seed, which no student can know.
 """
 
 import concurrent.futures.process
@@ -32,11 +32,11 @@ from options import UsageError
 AIM_BYTES = 8 * 10**9
 ID = re.compile(r"[A-Za-z0-9][\w.-]{0,60}")
 BOOT_SECONDS = 120
-UNKNOWN = "?"  # in the place of points
+UNKNOWN = "?"  # written instead of points if a grading failed
 
 
 def read_roster(path):
-    """The students' ids: the first column of a CSV file with a head."""
+    """Return the students' ids: the first column of a CSV file, without its first row."""
     try:
         with open(path, encoding="utf-8-sig", newline="") as file:
             rows = [row for row in csv.reader(file) if row]
@@ -59,7 +59,7 @@ def read_roster(path):
 
 
 def secret_of(roster):
-    """The secret beside a roster, made when there is none."""
+    """Return the secret in the file beside a roster. Make one if there is none."""
     path = roster + ".secret"
     if not os.path.exists(path):
         with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w",
@@ -70,7 +70,7 @@ def secret_of(roster):
 
 
 def seed_of(secret, student, lab, what):
-    """@what: task, or cases."""
+    """Return a student's seed for a lab. @what: "task" or "cases"."""
     text = f"{what} {lab} {student}".encode()
     return int.from_bytes(hmac.new(secret, text, hashlib.sha256).digest()[:4], "big") % 2**31
 
@@ -97,11 +97,13 @@ def hand_out(roster, folder):
 
 
 class NotTaken(Exception):
-    """Something was handed in, and it is no file of the student's; the text says what."""
+    """A student's file cannot be taken, for example a link. The text says why."""
 
 
 def bytes_in_folder(folder, *names):
-    """A regular file's bytes; None: there is none. Links are not followed. NotTaken."""
+    """Return the bytes of a regular file; None: there is none. Raises NotTaken for a link
+    and for a file of another kind.
+    """
     path = os.path.join(folder, *names)
     if not os.path.lexists(path):
         return None
@@ -121,7 +123,7 @@ def bytes_in_folder(folder, *names):
 
 
 def bytes_in_zip(path, name):
-    """The same of a file in a zip file."""
+    """Return the bytes of a file in a zip file; None: there is none. Raises NotTaken."""
     if not os.path.lexists(path):
         return None
     try:
@@ -129,12 +131,14 @@ def bytes_in_zip(path, name):
             return opened.read(grade.FILE_MAX + 1)
     except KeyError:
         return None
-    except Exception as error:  # pylint: disable=broad-except  # of a stranger's bytes
+    except Exception as error:  # pylint: disable=broad-except  # the file may be anything
         raise NotTaken(f"{path}: {name}: {error or type(error).__name__}") from None
 
 
 def take(folder, student, lab, target):
-    """Copy what a student has handed in for a lab to @target. False: nothing. NotTaken."""
+    """Copy the files that a student has handed in for a lab to @target. Return False if
+    there is none. Raises NotTaken.
+    """
     packed, found = os.path.join(folder, student + ".zip"), False
     os.makedirs(target)
     for file in labs.handed_in(lab):
@@ -149,15 +153,16 @@ def take(folder, student, lab, target):
 
 
 def points_of(shop, folder, student, target, seed):
-    """Points for what a student has handed in; None: that is nothing. NotTaken, HostError."""
+    """Return a student's points; None: no file was handed in. NotTaken, HostError."""
     if not take(folder, student, shop.lab, target):
         return None
     return sum(v.points for v in grade.grade(shop, target, seed))
 
 
 def grade_some(lab, tree, scratch, folder, seeds):
-    """Points by student, and sentences about those without. Runs in a process of its own.
-    @seeds: by student, for the task and for the cases
+    """Grade a lab for several students. Return ({student: points}, sentences about
+    students without points). Runs in a process of its own.
+    @seeds: {student: (seed of the task, seed of the cases)}
     """
     points, said = {}, []
     built = os.path.join(scratch, "built")
@@ -188,7 +193,7 @@ def collect(roster, folder, jobs, output):
     begun = time.monotonic()
     points = {student: {} for student in students}
     with open(output, "a", encoding="utf-8"):
-        pass  # if that cannot be done, it is not said behind all the gradings
+        pass  # if the file cannot be written, fail now and not after all the gradings
     with tempfile.TemporaryDirectory() as scratch, \
             concurrent.futures.ProcessPoolExecutor(jobs) as pool:  # fmt: skip
         tree = grade.committed(os.path.join(scratch, "tree"))
@@ -220,8 +225,8 @@ def result_of(task, lab):
 
 
 def write_grades(points, output):
-    """A row for each student; an empty field where nothing was taken, and UNKNOWN where the
-    grading failed.
+    """Write a row for each student. A field is empty if no file was taken, and UNKNOWN if
+    the grading failed.
     """
     with open(output, "w", encoding="utf-8", newline="") as file:
         rows = csv.writer(file, lineterminator="\n")
@@ -237,13 +242,16 @@ def write_grades(points, output):
 
 
 def memory_of(guest):
-    """Bytes that a guest takes of the host; what guests share is divided among them."""
+    """Return the bytes of the host's memory that a guest takes. Memory that several
+    guests share is divided among them.
+    """
     with open(f"/proc/{guest.process.pid}/smaps_rollup", encoding="ascii") as file:
         return 1024 * int(re.search(r"^Pss: +(\d+)", file.read(), re.M)[1])
 
 
 def measure(count, memory):
-    """Start @count guests, let each work, and tell the most that all took together."""
+    """Start @count guests, let each one work, and print the most memory that they take.
+    """
     peak, guests = 0, []
     try:
         for _ in range(count):
@@ -261,7 +269,7 @@ def measure(count, memory):
 
 
 def command(options):
-    """./sonde class: returns whether all was done."""
+    """Run ./sonde class. Return whether all work was done."""
     done = True
     if options.guests:
         measure(options.guests, options.memory)

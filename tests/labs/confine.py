@@ -1,10 +1,10 @@
-"""confine.py - run a program that is not trusted: for so long, with so much memory, without a
-way to change any file, and without those files that would tell it the right answers.
+"""confine.py - runs a program that is not trusted. The program gets a limited time and
+memory, cannot change files, and cannot read the files that have the right answers.
 
-Landlock keeps it from files, as far as the running Linux has it; a filter of system
-calls keeps it from sockets and other processes. Limits of resources hold everywhere; but
-that of processes does not hold for root, so where root grades, the program has a user of
-its own.
+Landlock keeps the program away from files, if the running Linux has Landlock. A filter of
+system calls keeps it away from sockets and other processes. Limits of resources work on
+every Linux. But the limit of processes does not hold for root, so if root grades, the
+program runs as a user of its own.
 """
 
 import contextlib
@@ -17,12 +17,12 @@ import signal
 import struct
 import subprocess
 
-OUTPUT_MAX = 2**20  # bytes of each file that it writes
-MEMORY_MAX = 4 * 2**30  # of address space
-GRACE_SECONDS = 0.5  # for last words
+OUTPUT_MAX = 2**20  # bytes of each file that the program writes
+MEMORY_MAX = 4 * 2**30  # bytes of address space
+GRACE_SECONDS = 0.5  # in which a late program may write where it is
 TASKS_MORE = 200  # processes and threads that it may add to those of the user
 
-USERS = 0x40000000  # numbers from here on are no user's
+USERS = 0x40000000  # no user has a number from here on
 
 PR_SET_NO_NEW_PRIVS = 38
 PR_SET_SECCOMP, SECCOMP_MODE_FILTER = 22, 2
@@ -34,22 +34,21 @@ WRITES = 1 << 1 | sum(1 << n for n in range(4, 13))
 BY_ABI = ((2, 1 << 13), (3, 1 << 14))
 WRITE_FILE = 1 << 1 | 1 << 14
 READS = 1 << 0 | 1 << 2  # execute, read
-# What a program of the system needs; what there is of it.
+# Folders that programs of the system need. Not every Linux has all of them.
 SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc", "/dev",
           "/proc", "/nix", "/gnu")  # fmt: skip
 NETWORK = 3  # bind, connect; ABI 4
 SCOPES = 3  # abstract sockets, signals; ABI 6
 
-# System calls, by number. None of these is for a submission:
-# socket ptrace tkill process_vm_readv process_vm_writev pidfd_send_signal io_uring_setup
-# pidfd_open
+# Numbers of the system calls that a submission may not use: socket ptrace tkill
+# process_vm_readv process_vm_writev pidfd_send_signal io_uring_setup pidfd_open
 REFUSED = (41, 101, 200, 310, 311, 424, 425, 434)
-# Their first argument is a process, which has to be the program itself: kill rt_sigqueueinfo
-# tgkill rt_tgsigqueueinfo prlimit64
+# The first argument of these calls is a process, which has to be the program itself: kill
+# rt_sigqueueinfo tgkill rt_tgsigqueueinfo prlimit64
 OWN_ONLY = (62, 129, 234, 297, 302)
 ARCH_X86_64, X32 = 0xC000003E, 0x40000000
 LOAD, EQUAL, AT_LEAST, RETURN = 0x20, 0x15, 0x35, 0x06  # of classic BPF
-AT_NUMBER, AT_ARCH, AT_FIRST = 0, 4, 16  # in what the filter is given
+AT_NUMBER, AT_ARCH, AT_FIRST = 0, 4, 16  # offsets in struct seccomp_data
 ALLOW, REFUSE = 0x7FFF0000, 0x50000 | errno.EPERM
 
 libc = ctypes.CDLL(None, use_errno=True)
@@ -65,13 +64,14 @@ class PathRule(ctypes.Structure):
 
 
 def landlock_abi():
-    """0: this Linux has none."""
+    """Return the version of Landlock; 0: this Linux has no Landlock."""
     return max(libc.syscall(CREATE_RULESET, None, 0, 1), 0)
 
 
 def lock_files(writable, readable):
-    """From here on only @writable can be written, only these and @readable can be read or
-    executed: files, and folders with all that is in them. A program of the system still runs.
+    """Restrict the files that this process can use. It can write only @writable. It can
+    read and execute only @writable, @readable and the folders of the system. Each is a
+    file, or a folder with all files in it.
     """
     abi = landlock_abi()
     if not abi:
@@ -93,7 +93,10 @@ def lock_files(writable, readable):
 
 
 def filter_of(process):
-    """Instructions: what @process may ask of Linux. Each jumps over so many that follow."""
+    """Return the instructions of the filter of system calls for @process. The two numbers
+    in a row say how many of the next instructions a jump skips, if its condition is true
+    and if it is false.
+    """
     calls = [(EQUAL, number) for number in REFUSED] + [(EQUAL, number) for number in OWN_ONLY]
     last = len(REFUSED) + len(OWN_ONLY)
     rows = [(LOAD, 0, 0, AT_ARCH), (EQUAL, 1, 0, ARCH_X86_64), (RETURN, 0, 0, REFUSE),
@@ -107,7 +110,7 @@ def filter_of(process):
 
 
 def filter_calls():
-    """From here on Linux answers EPERM to what REFUSED and OWN_ONLY exclude."""
+    """From now on Linux answers EPERM to calls that REFUSED and OWN_ONLY exclude."""
     program = filter_of(os.getpid())
     text = ctypes.create_string_buffer(program, len(program))
     head = struct.pack("=H6xQ", len(program) // 8, ctypes.addressof(text))
@@ -116,7 +119,9 @@ def filter_calls():
 
 
 def become(user):
-    """Another user, where root may: in a namespace it may not have the number."""
+    """Become another user, if that is possible: only root can do that, and in a namespace
+    the number of the user may not exist.
+    """
     with contextlib.suppress(OSError):
         os.setgroups([])
         os.setgid(user)
@@ -125,14 +130,16 @@ def become(user):
 
 @functools.lru_cache(1)
 def tasks_of_user():
-    """Threads of this user, which a limit counts together, when it is first asked for."""
+    """Return how many threads this user has: RLIMIT_NPROC counts all of them. The result
+    is computed only once.
+    """
     count = 0
     for process in filter(str.isdigit, os.listdir("/proc")):
         try:
             if os.stat("/proc/" + process).st_uid == os.getuid():
                 count += len(os.listdir(f"/proc/{process}/task"))
         except OSError:
-            pass  # it has ended meanwhile
+            pass  # the process has ended meanwhile
     return count
 
 
@@ -151,9 +158,11 @@ def set_limits(rows):
 
 
 def children(of="self"):
-    """Processes that a process has made; of our own, also those whose parent has ended."""
+    """Return the children of a process. Our own children include processes that have lost
+    their parents, because this process is a subreaper.
+    """
     found = []
-    with contextlib.suppress(OSError):  # it has ended
+    with contextlib.suppress(OSError):  # the process has ended
         for task in os.listdir(f"/proc/{of}/task"):
             with open(f"/proc/{of}/task/{task}/children", encoding="ascii") as file:
                 found += [int(word) for word in file.read().split()]
@@ -161,7 +170,7 @@ def children(of="self"):
 
 
 def family(before):
-    """Our processes but @before, and all that these have made."""
+    """Return our children, without those in @before, and all their descendants."""
     found = [child for child in children() if child not in before]
     for process in found:
         found += children(process)
@@ -175,8 +184,8 @@ def signal_to(processes, number):
 
 
 def end_all(before):
-    """Kill what the program has left behind. All are stopped first: a process that is stopped
-    starts no others, and still has its place among TASKS_MORE.
+    """Kill all processes that the program has left. Stop all of them first: a stopped
+    process cannot start others, and it still counts for the limit TASKS_MORE.
     """
     stopped = set()
     while new := set(family(before)) - stopped:
@@ -190,7 +199,7 @@ def end_all(before):
 
 
 class Ended:
-    """How a program ended. why: None, or in words why it is not well."""
+    """How a program ended. why: the reason in words if it ended badly, or None."""
 
     def __init__(self, status, is_late, seconds):
         self.why = None
@@ -207,12 +216,15 @@ class Ended:
 def run(words, seconds, stdin=subprocess.DEVNULL, output=subprocess.DEVNULL, facts=None,
         writable=(), readable=(), output_max=OUTPUT_MAX, cwd="/",
         is_apart=False):  # fmt: skip
-    """Run @words for @seconds at most; all that it has started ends with it.
-    @output:    file for what it prints
-    @facts:     file that it finds open, with its number in LAB_FACTS
-    @writable:  folders in which it may write
-    @readable:  files and folders that it may read, besides these, itself and the system's
-    @is_apart:  as a user of its own, and without system calls that reach others: no compiler
+    """Run the program @words for @seconds at most. At its end kill all that
+    it has started.
+    @output:    file for the text that it prints
+    @facts:     file that is open in the program; the variable LAB_FACTS has its number
+    @writable:  folders in which the program may write
+    @readable:  more files and folders that it may read; it may read @writable, itself and
+                the files of the system anyway
+    @is_apart:  run it as a user of its own, without system calls that affect other
+                processes; a compiler does not run so
     """
     libc.prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     before = children()
@@ -223,7 +235,7 @@ def run(words, seconds, stdin=subprocess.DEVNULL, output=subprocess.DEVNULL, fac
         os.setsid()
         set_limits(rows)
         with open("/proc/self/oom_score_adj", "w", encoding="ascii") as file:
-            file.write("1000")  # where memory runs out, this is what has to end
+            file.write("1000")  # if memory runs out, Linux has to end this program
         lock_files(("/dev/null", *writable), (*readable, *filter(os.path.isabs, words[:1])))
         if is_apart:
             become(USERS + os.getppid())
@@ -232,14 +244,14 @@ def run(words, seconds, stdin=subprocess.DEVNULL, output=subprocess.DEVNULL, fac
     passed = (facts.fileno(),) if facts else ()
     environment = dict(os.environ, LAB_FACTS=" ".join(map(str, passed)))
     opened = program = None
-    if is_apart:  # by its number, for a user that cannot go through all folders above it
+    if is_apart:  # start it by a descriptor: its user may not enter all folders above
         opened = os.open(words[0], os.O_RDONLY)
         os.fchmod(opened, 0o755)
         passed += (opened,)
         program = f"/proc/self/fd/{opened}"
-    if writable:  # a place for compilers' temporary files; ccache would write elsewhere
+    if writable:  # for the temporary files of a compiler; ccache would write elsewhere
         environment.update(TMPDIR=writable[0], CCACHE_DISABLE="1")
-    # A signal that ends the grading while the program is started would leave it behind.
+    # A signal that ended the grading here, while the program is started, would leave it.
     mask = signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGINT, signal.SIGTERM))
     process, is_late = None, False
     try:

@@ -1,5 +1,5 @@
-"""grade.py - points for a lab: build what was handed in, run every case, compare its facts
-with those of a program that is known to be right.
+"""grade.py - gives points for a lab: builds the student's files, runs every case, and
+compares the facts of a case with the facts of a program that is known to be right.
 """
 
 import contextlib
@@ -26,13 +26,13 @@ from guest import BUILD, ROOT
 from options import UsageError
 
 SEED_MAX = 2**31
-TRAPPING = ("int3", "poke")  # labs whose programs have traps of their own
-SHOWN_AROUND = 2  # facts that are right, in front of one that is not and behind it
-CASE_SECONDS = 5  # for one case; the right answers take some milliseconds
+TRAPPING = ("int3", "poke")  # labs with programs that have traps of their own
+SHOWN_AROUND = 2  # right facts that are shown before and after a wrong one
+CASE_SECONDS = 5  # for one case; the right answers take a few milliseconds
 BUILD_SECONDS = 60
-FILE_MAX = 2**20  # bytes of a file that is handed in
-PRINTED_MAX = 20000  # bytes of what a program prints that are shown
-SPARE = 2**22  # bytes that a device has to have left behind a build that failed
+FILE_MAX = 2**20  # bytes of a student's file
+PRINTED_MAX = 20000  # bytes of a program's output that are shown
+SPARE = 2**22  # if a build fails and less is free, the full device is the reason
 ENDED = re.compile(r"ended: (\d+) (-?\d+) ([0-9a-f]+) ([0-9a-f]+)")  # as grader.c has it
 ADDRESSES = {1: "where no memory is", 2: "whose memory is not to be used so"}  # by si_code
 WRONG = "wrong: "  # as tests/labs/grader.h has it
@@ -46,7 +46,7 @@ LINK = ["gcc", "-no-pie", "-pthread", "-Wl,-z,noexecstack"]
 
 
 def scale():
-    """How much more time this host is given: GRADE_SCALE=3."""
+    """Return the factor by which this host gets more time, e.g. 3 by GRADE_SCALE=3."""
     try:
         return max(float(os.environ.get("GRADE_SCALE", "1")), 1)
     except ValueError:
@@ -54,24 +54,27 @@ def scale():
 
 
 def must_have_room(path):
-    """A device that is full is no one's mistake in a program: HostError."""
+    """Raise HostError if a device is full: a failed build is no mistake of
+    a student then.
+    """
     there = os.statvfs(path)
     if there.f_bavail * there.f_frsize < SPARE:
         raise HostError(f"grade: no space is left on the device of {path}")
 
 
 def file_in_memory():
-    """A file that no device has to have room for, and that is gone when it is closed."""
+    """Open a file in memory. It needs no room on a device, and is gone when it is closed.
+    """
     return os.fdopen(os.memfd_create("case"), "w+b")
 
 
 class NotBuilt(Exception):
-    """What was handed in cannot be built; the text is the compiler's."""
+    """The student's files cannot be built; the text is from the compiler."""
 
 
 def committed(path):
-    """Copy what grades from the commit to @path: files that a student has changed in the
-    tree do not count.
+    """Copy the grader's files from the commit to @path, so that changes of a student in
+    the tree have no effect.
     """
     words = ["git", "-C", ROOT, "archive", "HEAD", "--", *SHARED]
     done = subprocess.run(words, capture_output=True, check=False)
@@ -93,9 +96,9 @@ class Workshop:
         self.grader = os.path.join(tree, labs.GRADERS, lab)
         self.scale = scale()
         self.seconds = CASE_SECONDS * self.scale
-        self.right = {}  # facts, by line, seed and case
-        self.printed = ""  # by the last case
-        self.warned = []  # what the compiler has said of the student's files
+        self.right = {}  # (line, seed, case): right facts
+        self.printed = ""  # the output of the last case
+        self.warned = []  # the compiler's warnings about the student's files
         os.makedirs(folder, exist_ok=True)
 
     def path(self, name):
@@ -103,22 +106,22 @@ class Workshop:
 
     @property
     def start(self):
-        """Where the headers of the lab are."""
+        """The folder with the headers of the lab."""
         return labs.starting(self.lab, self.tree)
 
     @property
     def theirs(self):
-        """The folder of files that are the student's, and of what is made of them."""
+        """The folder of the student's files and of the objects made from them."""
         return self.path("theirs")
 
     def compile(self, source, name):
-        """An object of a file of the grader's."""
+        """Compile a file of the grader. Return the path of the object."""
         target = self.path(name + ".o")
         self.run(self.to_compile(source, target), self.folder, ("/",))
         return target
 
     def compile_theirs(self, source):
-        """An object of a student's file, which is made without a look at the grader's."""
+        """Compile a student's file. The compiler cannot read the grader's files."""
         target = source + ".o"
         words = self.to_compile(source, target)
         self.note_warnings(self.run(words, self.theirs, (self.start,)))
@@ -129,13 +132,14 @@ class Workshop:
             self.warned.append(said)
 
     def to_compile(self, source, target):
-        """Words. Headers come from the lab first."""
+        """Return the words of a command. The compiler looks for headers in the lab first.
+        """
         if source.endswith(".asm"):
             return [*NASM, "-o", target, source]
         return [*CC, "-iquote", self.start, "-c", "-o", target, source]
 
     def run(self, words, writable, readable):
-        """What a tool has said of files that it could translate. NotBuilt."""
+        """Run a compiler or linker. Return its messages. Raises NotBuilt if it fails."""
         with open(self.path("messages"), "w+b") as messages:
             ended = confine.run(words, BUILD_SECONDS * self.scale, output=messages,
                                 writable=(writable,), readable=readable, output_max=2**27,
@@ -153,13 +157,15 @@ class Workshop:
         return self.path(name)
 
     def ours(self, pattern):
-        """Objects of the grader's files that match."""
+        """Compile the grader's files that match @pattern. Return the objects."""
         sources = sorted(glob.glob(pattern, root_dir=self.tree))
         return [self.compile(os.path.join(self.tree, source), source.replace("/", "-"))
                 for source in sources]
 
     def build_ours(self):
-        """The right answers; and the program that makes inputs, where there is one."""
+        """Build the program with the right answers, and the one that makes the input, if
+        the lab has one.
+        """
         try:
             self.link_ours(f"{labs.GRADERS}/{self.lab}")
         except NotBuilt as error:
@@ -178,7 +184,9 @@ class Workshop:
             "input", self.frame + self.ours(lab + "/input.c") + shared + library)
 
     def taken(self, handed_in, file):
-        """A copy of a student's file, beside those that are asked for and no others."""
+        """Copy a student's file to the folder `theirs`. Only files that the lab asks for
+        are there. Return the path of the copy.
+        """
         source = os.path.join(handed_in, file)
         if not os.path.isfile(source):
             raise NotBuilt(f"{source}: there is no such file")
@@ -192,13 +200,13 @@ class Workshop:
             raise
 
     def build_answer(self, handed_in):
-        """The program with the student's files in it. NotBuilt."""
+        """Build the program with the student's files. Raises NotBuilt."""
         objects = [self.compile_theirs(self.taken(handed_in, file))
                    for file in labs.handed_in(self.lab, self.tree)]  # fmt: skip
         self.answer = self.link("answer", self.frame + self.driver + objects)
 
     def run_case(self, program, line, seed, case, given=None):
-        """(facts, how it ended) of one case; what it printed is left in @printed."""
+        """Run one case. Return (facts, Ended). self.printed is then the output."""
         with file_in_memory() as facts, file_in_memory() as output:
             ended = confine.run([program, line, str(seed), str(case)], self.seconds,
                                 given or subprocess.DEVNULL, output, facts, is_apart=True)
@@ -212,7 +220,9 @@ class Workshop:
         return [fact for fact in found if fact not in last], ended
 
     def place_of(self, program, last):
-        """Words: where a program was, by its last fact, and which address it has used."""
+        """Return words for the place at which a program was when it ended, and for the
+        address of a bad access. @last: the match of its last fact.
+        """
         number, code = int(last[1]), int(last[2])
         with file_in_memory() as output:
             words = ["addr2line", "-fse", program, last[3]]
@@ -227,7 +237,7 @@ class Workshop:
         return f", {where}"
 
     def compare(self, line, seed, case):
-        """Run a case of both programs. Returns Difference, or None."""
+        """Run a case of both programs. Return a Difference, or None."""
         given = self.make_input(line, seed, case) if self.input else None
         if (line, seed, case) not in self.right:
             self.right[line, seed, case] = self.run_ours(self.truth, line, seed, case, given)
@@ -238,14 +248,14 @@ class Workshop:
         return Difference(got, want, ended)
 
     def make_input(self, line, seed, case):
-        """A file with what the input's program states."""
+        """Return a file with the facts of the program that makes the input."""
         file = file_in_memory()
         made = self.run_ours(self.input, line, seed, case, None)
         file.write("\n".join(made[:-1] + [""]).encode())
         return file
 
     def run_ours(self, program, line, seed, case, given):
-        """Facts of a program that has no file of a student."""
+        """Run a case of a program of the grader. Return the facts. Raises HostError."""
         facts, ended = self.run_case(program, line, seed, case, self.again(given))
         why = ended.why or next((fact for fact in facts if fact.startswith(WRONG)), None)
         if why:
@@ -253,7 +263,7 @@ class Workshop:
         return facts
 
     def how_to_debug(self, line, seed, case):
-        """A command for a shell, or None."""
+        """Return a shell command that debugs a case, or None."""
         words = ["--args", self.answer, line, str(seed), str(case)]
         if self.lab in TRAPPING:
             traps = os.path.join(ROOT, "tests/hosted/pass_traps.py")
@@ -261,7 +271,7 @@ class Workshop:
         return shlex.join(["gdb", *words])
 
     def close(self):
-        """Nothing runs behind a case."""
+        """End what this object has started: nothing here, a guest in subclasses."""
 
     @staticmethod
     def again(given):
@@ -271,7 +281,7 @@ class Workshop:
 
 
 def own_grader(lab, tree):
-    """The grader.py of a lab as a module; None: it has none."""
+    """Load the grader.py of a lab. Return the module; None: the lab has no grader.py."""
     path = os.path.join(tree, labs.GRADERS, lab, "grader.py")
     if not os.path.exists(path):
         return None
@@ -282,30 +292,30 @@ def own_grader(lab, tree):
 
 
 def workshop_of(lab, tree, folder):
-    """A lab's Workshop: its own, where it has a grader.py."""
+    """Return the Workshop of a lab. A lab with a grader.py has its own class."""
     return getattr(own_grader(lab, tree), "Workshop", Workshop)(lab, tree, folder)
 
 
 def begin(lab, path, seed=None):
-    """Make a student's folder, with what the lab makes for each student. Returns the names of
-    new files.
+    """Make a student's folder, with the files that the lab makes for each student. Return
+    the names of new files.
     """
     new = labs.begin(lab, path)
     return new + (own_grader(lab, ROOT).begin(path, seed) if has_seeds(lab) else [])
 
 
 def has_seeds(lab):
-    """Does the task depend on a seed, which stands in the student's folder?"""
+    """Does the task of the lab depend on a seed in the student's folder?"""
     return hasattr(own_grader(lab, ROOT), "begin")
 
 
 def seed_of(lab, path):
-    """The seed that a student's folder was made with; None: the lab has no such."""
+    """Return the seed in a student's folder; None: the task of the lab needs no seed."""
     return own_grader(lab, ROOT).seed_of(path) if has_seeds(lab) else None
 
 
 class Difference:
-    """How the facts of a case differ. why: in one line, of the first that is not right."""
+    """How the facts of a case differ. why: one line about the first wrong fact."""
 
     def __init__(self, got, want, ended):
         self.got, self.want = got, want
@@ -316,14 +326,16 @@ class Difference:
 
 
 def aligned(got, want):
-    """Where facts differ, as difflib has it. Of very many that were found the first count."""
+    """Return (facts that were found, difflib's opcodes). If there are very many facts,
+    only the first ones are compared.
+    """
     got = got[: 2 * len(want) + 100]
     matcher = difflib.SequenceMatcher(None, got, want, autojunk=False)
     return got, matcher.get_opcodes()
 
 
 def in_words(got, want):
-    """A sentence for each difference, in order."""
+    """Yield a sentence for each difference, in order."""
     got, parts = aligned(got, want)
     for kind, i, _, k, _ in parts:
         if kind == "replace":
@@ -337,7 +349,7 @@ def in_words(got, want):
 
 
 class Verdict:
-    """A line of the rubric after its cases. case: the number of the one that failed."""
+    """The result of a line of the rubric. case: the number of the case that failed."""
 
     def __init__(self, line, case=None, why=None):
         self.line, self.case, self.why = line, case, why
@@ -357,8 +369,8 @@ class Verdict:
 
 
 def grade(workshop, handed_in, seed):
-    """The verdicts, one for each line; the cases of a line end with the first that fails.
-    Cases are numbered through the whole rubric.
+    """Return the verdicts, one for each line of the rubric. The cases of a line end with
+    the first case that fails. The numbers of cases count through the whole rubric.
     """
     lines = labs.rubric(workshop.lab, workshop.tree)
     workshop.warned = []
@@ -382,7 +394,7 @@ def grade_line(workshop, line, seed, first):
 
 
 def show(verdicts, number, seed, as_json, warned=""):
-    """@warned: by the compiler"""
+    """Print the verdicts. Return whether the score is full. @warned: compiler warnings"""
     score, of = sum(v.points for v in verdicts), sum(v.line.points for v in verdicts)
     if as_json:
         print(json.dumps({"lab": number, "seed": seed, "score": score, "of": of,
@@ -401,7 +413,9 @@ def show(verdicts, number, seed, as_json, warned=""):
 
 
 def show_case(workshop, handed_in, seed, case, as_json=False):
-    """Run one case and show everything: what it printed, its facts beside the right ones."""
+    """Run one case. Show its output, and its facts beside the right facts. Return
+    whether it passed.
+    """
     workshop.build_answer(handed_in)
     first = 0
     for line in labs.rubric(workshop.lab, workshop.tree):
@@ -436,7 +450,9 @@ def show_case(workshop, handed_in, seed, case, as_json=False):
 
 
 def both(got, want):
-    """Lines: what was found beside what is right; of what agrees only some lines around."""
+    """Yield lines that show wrong facts beside the right ones. Of the facts that are
+    right, only a few around the wrong ones are shown.
+    """
     got, parts = aligned(got, want)
     for kind, i, i_end, k, k_end in parts:
         same = got[i:i_end] if kind == "equal" else []
@@ -461,7 +477,10 @@ def own_folder(name, path):
 
 @contextlib.contextmanager
 def work_folder(name):
-    """Where a lab is built, emptied. It stays, for gdb; another grading of the lab waits."""
+    """Return the folder in which a lab is built, after emptying it. The folder
+    stays after the grading, for gdb. A second grading of the same lab waits for the
+    end of the first.
+    """
     path = os.path.join(BUILD, "labs", name)
     os.makedirs(os.path.dirname(path), exist_ok=True)
     with open(path + ".lock", "w", encoding="ascii") as lock:
@@ -476,7 +495,7 @@ def work_folder(name):
 
 
 def command(options):
-    """./sonde grade: returns whether the score is full."""
+    """Run ./sonde grade. Return whether the score is full."""
     name = labs.name_of(options.lab)
     handed_in = own_folder(name, options.folder)
     seed, own = options.seed, seed_of(name, handed_in)

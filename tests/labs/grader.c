@@ -1,7 +1,7 @@
-/* grader.c - one case of one line of a rubric: PROGRAM LINE SEED CASE.
+/* grader.c - runs one case of one line of a rubric: PROGRAM LINE SEED CASE.
  *
- * LAB_FACTS in the environment is the number of the file for facts. Without it they are
- * shown: under gdb.
+ * The variable LAB_FACTS has the number of the open file for facts. Without this variable
+ * the facts go to standard output, which is useful under gdb.
  */
 #define _GNU_SOURCE
 #include "tests/labs/grader.h"
@@ -68,8 +68,9 @@ uint8_t *lab_text_new(unsigned long size)
     return text;
 }
 
-/* The handler tells at which address a signal ends the program, and grade.py makes a sentence
- * of that. The instruction is then executed again, and its signal ends the program.
+/* A signal will end the program. This handler states the address of the instruction as a
+ * fact, and grade.py makes a sentence of it. SA_RESETHAND has removed the handler: the
+ * instruction is executed again, and now its signal ends the program.
  */
 static void on_end(int sig, siginfo_t *info, void *arg)
 {
@@ -82,7 +83,9 @@ static void on_end(int sig, siginfo_t *info, void *arg)
         raise(sig == SIGXCPU ? SIGKILL : sig);
 }
 
-/* SIGXCPU comes when the time is over. */
+/* Set the handler for all signals that end a program. SIGXCPU comes when the
+ * time is over.
+ */
 static void tell_ends(void)
 {
     static const int signals[] = { SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGXCPU };

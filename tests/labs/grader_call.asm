@@ -1,4 +1,4 @@
-; grader_call.asm - call a piece of code with chosen registers.
+; grader_call.asm - calls a piece of code with chosen registers.
 
     bits 64
     section .text
@@ -13,7 +13,7 @@ lab_call:
     push r14
     push r15
     push rdi                    ; regs
-    push rsi                    ; function, at rsp
+    push rsi                    ; function: the call below reads it at rsp
     push qword [rdi + 15 * 8]
     popfq
     mov  rax, [rdi]
@@ -34,7 +34,7 @@ lab_call:
     call [rsp]
     pushfq
     cld
-    xchg rdi, [rsp + 2 * 8]     ; regs, and rdi in its place
+    xchg rdi, [rsp + 2 * 8]     ; load regs, and store rdi in its place
     mov  [rdi], rax
     mov  [rdi + 1 * 8], rcx
     mov  [rdi + 2 * 8], rdx

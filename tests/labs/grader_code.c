@@ -1,4 +1,4 @@
-/* grader_code.c - random registers and random instructions. */
+/* grader_code.c - makes random registers and random instructions. */
 #include "tests/labs/grader.h"
 
 #include <string.h>
@@ -29,7 +29,7 @@ void lab_regs_fact(const struct lab_regs *regs)
     lab_fact("flags: %#lx", regs->flags & LAB_FLAGS);
 }
 
-/* Not rsp. */
+/* Choose a random register, but not rsp. */
 static unsigned reg_random(void)
 {
     unsigned reg = lab_below(15);
@@ -79,7 +79,7 @@ unsigned lab_insn_random(uint8_t *out)
     case 4: /* lea */
         two_registers(out, 0x8d);
         out[2] = (uint8_t)((out[2] & 0x3f) | 0x40);
-        if ((out[2] & 7) == SP) /* that would be a SIB byte */
+        if ((out[2] & 7) == SP) /* this value would mean that a SIB byte follows */
             out[2] ^= 1;
         out[3] = (uint8_t)imm;
         return 4;

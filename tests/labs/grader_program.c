@@ -1,4 +1,4 @@
-/* grader_program.c - the code of programs that this machine has. */
+/* grader_program.c - finds the code of programs that this machine has. */
 #define _GNU_SOURCE
 #include "tests/labs/grader.h"
 
@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Returns how many bytes; 0: there is no such program. */
+/* Map the code of a program. Return the number of bytes; 0: there is no such program. */
 static size_t text_of(const char *path, const uint8_t **code)
 {
     int file = open(path, O_RDONLY | O_CLOEXEC);

@@ -1,8 +1,9 @@
-"""in_guest.py - labs whose answer is a module: it is loaded into a guest, commands are run,
-and what they say is compared with what a guest with the solution says.
+"""in_guest.py - grades labs in which a student writes a module. The grader loads the
+module into a guest, runs commands, and compares their output with the output in another
+guest, which has the solution.
 
-The right answers are in no guest that has the student's code. A guest that has failed in a
-case is not used for the next one.
+No guest has both the student's code and the right answers. After a case in which a guest
+has failed, the grader starts a new guest.
 """
 
 import os
@@ -24,7 +25,7 @@ OUTPUT_MAX = 2**18  # bytes of the answers to one case
 FILE_MAX = 2**26  # bytes that QEMU may write for the guest
 NO_SYMBOL = "its constructors have refused: No such file or directory"
 RETURNED = "; does a handler return something else than 0? That says that it has set regs->ip"
-SHOWN = 3  # lines of a guest's last words
+SHOWN = 3  # lines of a guest's last output
 
 
 class Failed(Exception):
@@ -32,14 +33,14 @@ class Failed(Exception):
 
 
 class Seen:
-    """As confine.Ended: how a case ended."""
+    """How a case ended: stands in for a confine.Ended."""
 
     def __init__(self, why=None):
         self.why = why
 
 
 class Asker:
-    """Asks one guest, for so many seconds in all."""
+    """Sends commands to one guest, for at most @seconds in all."""
 
     def __init__(self, guest, seconds):
         self.guest, self.seconds = guest, seconds
@@ -47,7 +48,7 @@ class Asker:
         self.left = OUTPUT_MAX
         self.said = []  # for the student: commands and answers
         self.is_loading = False
-        self.name = None  # of the module that was loaded last
+        self.name = None  # the name of the module that was loaded last
 
     def _count(self, piece):
         self.left -= len(piece)
@@ -55,7 +56,9 @@ class Asker:
             raise Failed("it wrote too much")
 
     def __call__(self, command, may_fail=False, is_shown=True):
-        """The Reply to a command, which must succeed. @is_shown: to the student, too"""
+        """Send a command that must succeed. Return the Reply.
+        @is_shown: show it to the student, too.
+        """
         left = max(self.deadline - time.monotonic(), 0.001)
         try:
             reply = self.guest.machine.request(command, left, self._count)
@@ -71,7 +74,7 @@ class Asker:
         return reply
 
     def load(self, path):
-        """Make @path, an object, a module of the guest."""
+        """Load the object @path as a module into the guest."""
         with open(path, "rb") as file:
             data = file.read()
         self.name = send.name_of(path)
@@ -91,7 +94,7 @@ class Asker:
         self(f"rm {target}")
         self.guest.note_modules(max(self.deadline - time.monotonic(), 0.001))
 
-    # As kernel/module/send.py wants a machine to be.
+    # The methods of a machine that kernel/module/send.py calls.
 
     def truncate(self, path, _timeout):
         return self(f"echo -n '' > {path}")
@@ -104,14 +107,14 @@ class Asker:
         panic = next((line for line in error.lines if line.startswith("panic: ")), None)
         self.said += [line + "\n" for line in error.lines]
         if panic and command.startswith("run ") and command.split()[1] != self.name:
-            panic += RETURNED  # what runs is not the student's, but for the handlers
+            panic += RETURNED  # of the student's code, only handlers run in this command
         return f"{error}; {panic}" if panic else str(error)
 
 
 class GuestWorkshop(Workshop):
-    """A lab whose answer is a module. Its grader.py says which, and what is asked.
+    """Grades a lab in which a student writes a module. Its grader.py has a subclass.
 
-    SOURCE: the student's file; MODULES: the grader's, from the root, which every guest has
+    SOURCE: the student's file   MODULES: paths of modules of the grader, for every guest
     """
 
     SETUP = {"smp": 4, "memory": "256M"}
@@ -119,15 +122,19 @@ class GuestWorkshop(Workshop):
     MODULES = ()
 
     def facts(self, ask, line, seed):
-        """What one case has shown: the student's module is loaded. Yields lines."""
+        """Run one case with the student's module loaded. Yield lines: the facts
+        of the case.
+        """
         raise NotImplementedError
 
     def warnings(self, ask):
-        """Lines of the guest's log that say what is wrong, all since it was booted."""
+        """Return all lines of the guest's log that report an error of the module."""
         return []
 
     def kernel_object(self, source, folder, more=()):
-        """The object of a module of ours. Its name is that of the source. NotBuilt."""
+        """Compile a module of the grader. Return its object, which has the name of the
+        source. Raises NotBuilt.
+        """
         os.makedirs(self.path(folder), exist_ok=True)
         target = os.path.join(self.path(folder), send.name_of(source) + ".o")
         self.run([*self.to_compile(source, target), *more], self.folder, ("/",))
@@ -162,7 +169,7 @@ class GuestWorkshop(Workshop):
 
     @staticmethod
     def seed_of(seed, case):
-        """What the guest's workloads are given."""
+        """Return the seed for the guest's workloads in a case."""
         return (seed * 1000003 + case) % 2**31
 
     def new_guest(self):
@@ -184,7 +191,7 @@ class GuestWorkshop(Workshop):
         return self.guests[whose]
 
     def run_in(self, whose, module, line, seed):
-        """(facts, Seen) of one case in a guest; a guest that failed is gone."""
+        """Run one case in a guest. Return (facts, Seen). A guest that fails is ended."""
         ask, found = Asker(self.guest_for(whose), self.seconds), []
         seen = Seen()
         try:

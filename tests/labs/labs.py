@@ -1,4 +1,4 @@
-"""labs.py - which labs there are, what their rubrics say, and a student's folder.
+"""labs.py - knows the labs and their rubrics, and makes a student's folder.
 
     docs/labs/NAME/     README.md (the task), rubric, start/ (what the student begins with)
     tests/labs/NAME/    grader.c, or grader.py with a Workshop of its own; solution/,
@@ -13,18 +13,18 @@ import shutil
 from guest import ROOT
 from options import UsageError
 
-# In the order in which they are best done. A lab keeps its number.
+# In the order in which a student should do the labs. A lab keeps its number.
 NUMBERS = {"bomb": 1, "handler": 2, "int3": 3, "decode": 4, "boost": 5, "reenter": 6,
            "poke": 7, "return": 8, "pun": 9, "bugs": 10}  # fmt: skip
 IN_GUESTS = ("bomb", "handler")  # these need the kernel
 
 TASKS = "docs/labs"
 GRADERS = "tests/labs"
-SOURCES = (".c", ".asm", "keys")  # the student's are taken; headers are the grader's
+SOURCES = (".c", ".asm", "keys")  # files of the student; headers are the grader's own
 
 
 class Line:
-    """A line of a rubric: points, its name, how many cases, what it is about."""
+    """A line of a rubric: points, name, number of cases, description."""
 
     def __init__(self, text):
         points, self.name, cases, self.about = text.strip().split(None, 3)
@@ -32,7 +32,7 @@ class Line:
 
 
 def name_of(word):
-    """The lab that a number or a name means. UsageError."""
+    """Return the name of the lab with a number or a name. Raises UsageError."""
     for name, number in NUMBERS.items():
         if word in (name, str(number)):
             return name
@@ -42,29 +42,29 @@ def name_of(word):
 
 
 def rubric(name, tree=ROOT):
-    """The lines of a lab's rubric."""
+    """Return the lines of a lab's rubric."""
     with open(os.path.join(tree, TASKS, name, "rubric"), encoding="utf-8") as file:
         return [Line(text) for text in file if text.strip() and text[0] != "#"]
 
 
 def starting(name, tree=ROOT):
-    """The folder that a student begins with."""
+    """Return the folder with the files that a student begins with."""
     return os.path.join(tree, TASKS, name, "start")
 
 
 def handed_in(name, tree=ROOT):
-    """Names of the files that are a student's: those of start/ that are no headers."""
+    """Return the names of the files that a student hands in: start/ without headers."""
     return sorted(f for f in os.listdir(starting(name, tree)) if f.endswith(SOURCES))
 
 
 def folder(name):
-    """Where a student's files are, if the command line does not say it."""
+    """Return the folder of a student's files, if the command line names no other one."""
     parent = os.environ.get("SONDE_LABS") or os.path.expanduser("~/sonde-labs")
     return os.path.join(parent, name)
 
 
 def in_shell(path):
-    """The path as words of a shell have it, short where it is the usual one."""
+    """Write a path for a shell, with ~/ if it is in the home directory."""
     home, path = os.path.expanduser("~/"), os.path.abspath(path)
     if path.startswith(home):
         return "~/" + shlex.quote(path.removeprefix(home))
@@ -72,8 +72,8 @@ def in_shell(path):
 
 
 def begin(name, path):
-    """Make the student's folder. Files that are there stay as they are. Returns the names of
-    the new ones.
+    """Make the student's folder. Do not change files that exist. Return the names of
+    the new files.
     """
     os.makedirs(path, exist_ok=True)
     new = [f for f in sorted(os.listdir(starting(name)))
@@ -84,7 +84,7 @@ def begin(name, path):
 
 
 def show_list():
-    """What there is, each with the first line of its task."""
+    """Print all labs, each with the first line of its task."""
     for name, number in NUMBERS.items():
         with open(os.path.join(ROOT, TASKS, name, "README.md"), encoding="utf-8") as file:
             title = file.readline().strip("# \n")
@@ -92,7 +92,7 @@ def show_list():
 
 
 def show(name=None, path=None, begin_in=begin):
-    """./sonde lab: show the task, and make the folder for it by @begin_in(name, path)."""
+    """Run ./sonde lab: show the task, and make its folder by @begin_in(name, path)."""
     if name is None:
         show_list()
         return
@@ -100,7 +100,7 @@ def show(name=None, path=None, begin_in=begin):
     with open(os.path.join(ROOT, TASKS, name, "README.md"), encoding="utf-8") as file:
         task = file.read()
     task = task.replace(f"~/sonde-labs/{name}", in_shell(path))
-    new = begin_in(name, path)  # first: a reader of the task may close the pipe
+    new = begin_in(name, path)  # before the output: its reader may close the pipe
     print(task)
     print(f"Your files are in {path}" + (f" (new: {', '.join(new)})" if new else ""))
     print(f"Points: ./sonde grade {NUMBERS[name]}")

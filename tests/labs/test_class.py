@@ -1,5 +1,5 @@
-"""test_class.py - ./sonde class: what is handed out and collected, and what of both could be
-misused. The class is tests/labs/roster.csv with tests/labs/handed-in.
+"""test_class.py - tests ./sonde class: handing out, collecting, and attempts to misuse
+both. The class is tests/labs/roster.csv with tests/labs/handed-in.
 """
 
 import csv
@@ -37,8 +37,8 @@ def scores(path):
 
 
 def what_is_handed_in_is_graded():
-    """ben counts without nesting, eve hangs, fay hands in the keys of ada's bomb. In a copy,
-    gus hands in a zip file, and links that lead to the work of others.
+    """ben's answer counts without nesting, eve's answer hangs, and fay hands in the keys
+    of ada's bomb. The test adds gus, with a zip file and with a link to the solution.
     """
     with tempfile.TemporaryDirectory() as folder:
         copy, roster = os.path.join(folder, "in"), os.path.join(folder, "roster.csv")
@@ -71,7 +71,9 @@ def what_is_handed_in_is_graded():
 
 
 def what_is_no_file_of_the_student():
-    """Nothing is taken, and it is said; the work of others stays theirs."""
+    """A link or another thing that is no regular file is not taken, and the reason is
+    told. So a student cannot hand in the work of another student.
+    """
     with tempfile.TemporaryDirectory() as folder:
         def path(*names):
             os.makedirs(os.path.join(folder, *names[:-1]), exist_ok=True)
@@ -128,7 +130,9 @@ def the_zip_is_damaged(path, said):
 
 
 def one_that_cannot_be_graded():
-    """Others still have their points, and the file says which are not known."""
+    """If a student cannot be graded, the other students still get their points, and the
+    file of grades shows which points are not known.
+    """
     shop_of = grade.workshop_of
 
     class Shop:

@@ -1,5 +1,5 @@
-"""test_frame.py - submissions that cheat or misbehave lose points and harm nothing, and what
-./sonde lab and ./sonde grade say.
+"""test_frame.py - checks that submissions that cheat or misbehave lose points and do no
+harm, and tests the output of ./sonde lab and ./sonde grade.
 """
 
 import contextlib
@@ -26,7 +26,7 @@ SOLUTION = os.path.join(ROOT, "tests/labs", LAB, "solution/int3.c")
 START = os.path.join(ROOT, "docs/labs", LAB, "start/int3.c")
 VICTIM = os.path.join(ROOT, "tests/labs", LAB, "rubric-victim.tmp")
 
-# What a submission does before the first case begins.
+# The beginning of a bad submission. Its code runs before the first case begins.
 FIRST = """
 #include <fcntl.h>
 #include <signal.h>
@@ -58,7 +58,7 @@ FILES = "char *path = \"" + VICTIM + "\"; FILE *f = fopen(path, \"a\"); " \
     "f = fopen(\"/tmp/lab-was-here.tmp\", \"w\"); if (f) fclose(f); " \
     "unlink(argv[0]); rename(argv[0], \"/tmp/lab-was-here.tmp\");"
 PARENT = "kill(getppid(), SIGKILL); kill(getppid(), SIGSTOP);"
-# Runs the program with the right answers, which lies beside its own, or the solution's text.
+# Runs the program with the right answers, which is in the same folder.
 TRUTH = """
 char path[4096], **words = argv;
 ssize_t length = readlink("/proc/self/exe", path, sizeof(path) - 8);
@@ -73,9 +73,9 @@ for (pid_t child; count < 2000 && (child = fork()) >= 0; count++)
 printf("%d children", count), fflush(stdout);
 _exit(3);
 """
-# Each child is as bad as its parent.
+# Each child starts children, too.
 BOMB = "signal(SIGTERM, SIG_IGN); for (;;) fork();"
-# Prints what it could do to others.
+# Prints whether it can affect other processes.
 OTHERS = """
 struct rlimit none = { 0, 0 };
 printf("kill %d ", kill(getppid(), 0)), printf("all %d ", kill(-1, 0));
@@ -98,7 +98,7 @@ class Bench:
         self.workshop.build_ours()
 
     def lost(self, text, **more):
-        """Names of the lines that are lost."""
+        """Grade a submission. Return the names of the lines that it loses."""
         path = os.path.join(self.folder, "in")
         os.makedirs(path, exist_ok=True)
         for name, content in {"int3.c": text, **more}.items():
@@ -108,7 +108,8 @@ class Bench:
         return [v.line.name for v in self.verdicts if v.why]
 
     def printed(self, text, seconds):
-        """What one case prints, and why it is lost."""
+        """Run one case of a submission. Return (its output, the reason why it is lost).
+        """
         usual, self.workshop.seconds = self.workshop.seconds, seconds
         path = os.path.join(self.folder, "in")
         with open(os.path.join(path, "int3.c"), "w", encoding="utf-8") as file:
@@ -213,7 +214,9 @@ def graders_in_the_folder_do_not_count(bench):
 
 
 def keys_may_be_written_so():
-    """A right answer to the bomb is right in any spelling; a wrong one says what is wrong."""
+    """A right key of the bomb is right in any spelling. For a wrong one, the
+    reason is told.
+    """
     with tempfile.TemporaryDirectory() as folder:
         shop = grade.workshop_of("bomb", ROOT, os.path.join(folder, "built"))
         right = grade.own_grader("bomb", ROOT).Bomb(7).keys
@@ -264,7 +267,7 @@ def a_difference_is_told():
 
 
 def mistakes_in_lab_3_are_named():
-    """One at a time, each of them in the solution."""
+    """Each mistake is put into the solution alone, and grade names it."""
     with tempfile.TemporaryDirectory() as folder:
         bench, solution = Bench(folder), read(SOLUTION)
         unlink = "    *link = bp->next;\n"
@@ -306,7 +309,7 @@ def where_it_ended_is_told():
 
 
 def the_sample_is_what_is_printed():
-    """docs/labs/README.md shows what a solution that forgets pushf is told."""
+    """docs/labs/README.md shows the output for a solution that forgets pushf."""
     with tempfile.TemporaryDirectory() as folder:
         patch = os.path.join(ROOT, "tests/labs", LAB, "wrong/pushf.patch")
         shutil.copy(SOLUTION, folder)
@@ -323,7 +326,9 @@ def the_sample_is_what_is_printed():
 
 
 def a_program_with_traps_runs_under_gdb():
-    """By the command that is shown: the solution has the same facts as without gdb."""
+    """Run the gdb command that grade shows. The solution has the same facts
+    as without gdb.
+    """
     with tempfile.TemporaryDirectory() as folder:
         bench = Bench(folder)
         bench.lost(read(SOLUTION))
@@ -337,7 +342,9 @@ def a_program_with_traps_runs_under_gdb():
 
 
 def a_signal_handler_under_gdb():
-    """With SA_NODEFER gdb can stop in it; without, the program ends and why is said."""
+    """With SA_NODEFER gdb can stop in the handler. Without it, the program ends, and
+    gdb says why.
+    """
     with tempfile.TemporaryDirectory() as folder:
         bench, solution = Bench(folder), read(SOLUTION)
         for text in (solution, solution.replace("SA_SIGINFO", "SA_SIGINFO | SA_NODEFER")):
@@ -356,7 +363,8 @@ def a_signal_handler_under_gdb():
 
 
 def a_device_that_is_full():
-    """What cannot be built then is no mistake of the student's."""
+    """If a build fails because a device is full, the student does not lose points for it.
+    """
     script = f"""
 import sys
 sys.path[:0] = {sys.path!r}
@@ -457,7 +465,9 @@ def grade_in(path):
 
 
 def the_grader_is_of_the_commit():
-    """In a clone whose working tree has an easier rubric."""
+    """Grade in a clone with an easier rubric in its working tree: it counts
+    only by --tree.
+    """
     with tempfile.TemporaryDirectory() as folder:
         clone = os.path.join(folder, "clone")
         words = ["git", "clone", "-q", "--depth", "1", "file://" + ROOT, clone]

@@ -1,7 +1,8 @@
-"""test_labs.py - a lab gives the points that it should: test_labs.py NAME.
+"""test_labs.py - checks that a lab gives the right points: test_labs.py NAME.
 
-The files of start/ lose every line. The solution loses none. Each wrong solution, a patch of
-it, loses the lines that the patch names, and no other. The task agrees with the rubric.
+The files of start/ lose every line of the rubric. The solution loses none. Each wrong
+solution is a patch of the solution, and loses the lines that the patch names, and no
+others. The task agrees with the rubric.
 """
 
 import contextlib
@@ -29,8 +30,8 @@ def lost(verdicts):
 
 
 def solved(lab, folder, seed):
-    """The folder of a student, where what is handed in depends on the seed: there solve.py
-    finds it out.
+    """Return a folder with a student's answer. If the right answer depends on the seed,
+    the solution is a program, solve.py, which finds the answer for this seed.
     """
     solver = os.path.join(folder, "solve.py")
     if not os.path.exists(solver):
@@ -55,7 +56,7 @@ def loses(workshop, handed_in, names, what):
 
 
 def each_failed_case_can_be_shown(workshop, handed_in, verdicts):
-    """What `again: ./sonde grade N --seed S --case K` runs fails as it did in the grading."""
+    """A case that failed in the grading fails again if it is run by --seed and --case."""
     for verdict in verdicts:
         shown = io.StringIO()
         with contextlib.redirect_stdout(shown):
@@ -66,7 +67,9 @@ def each_failed_case_can_be_shown(workshop, handed_in, verdicts):
 
 
 def patched(folder, patch, target):
-    """The solution with a patch, in @target: a wrong one. Returns the lines that it loses."""
+    """Make a wrong solution in @target: the solution with a patch. Return the names of
+    the lines that it loses.
+    """
     shutil.copytree(os.path.join(folder, "solution"), target)
     path = os.path.join(folder, "wrong", patch)
     subprocess.run(["git", "apply", path], cwd=target, check=True)
@@ -105,18 +108,18 @@ def task_agrees(lab):
 
 
 def solution_fits(lab):
-    """What a student begins with and the solution differ where the student works."""
+    """The solution consists of the same files that students hand in."""
     solution = os.path.join(ROOT, labs.GRADERS, lab, "solution")
     theirs = {name for name in os.listdir(solution) if name.endswith(labs.SOURCES)}
-    if lab == "bomb":  # solved by a program
+    if lab == "bomb":  # its solution is a program
         return
     tap.check(theirs and theirs <= set(labs.handed_in(lab)),
               f"the solution is what students hand in: {', '.join(sorted(theirs))}")
 
 
 def start_has_five_bugs():
-    """The solution with the five bugs that the rubric has lines for is the tracer that
-    students begin with, and they differ nowhere else.
+    """The tracer that students begin with is the solution with five bugs, one for each of
+    five lines of the rubric. It has no other difference.
     """
     folder = os.path.join(ROOT, labs.GRADERS, "bugs")
     lines = [line.name for line in labs.rubric("bugs")]

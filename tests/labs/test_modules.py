@@ -1,5 +1,5 @@
-"""test_modules.py - modules that are handed in and cheat or misbehave: they lose points, and
-the grading goes on with a new guest.
+"""test_modules.py - checks that modules of students that cheat or misbehave lose points,
+and that the grading goes on with a new guest.
 """
 
 import contextlib
@@ -19,16 +19,17 @@ import labs  # noqa: E402
 TASK = os.path.join(ROOT, "docs/labs/handler/README.md")
 SOLUTION = os.path.join(ROOT, "tests/labs/handler/solution/handler.c")
 
-# What a module does in the place of handler_run(), or of its handler.
+# Code of bad modules, in the place of handler_run().
 PRINTS = r'seq_printf(w->out, "all: 97 calls, 3304 bytes, 0 missed\n");'
 HANGS = "for (;;) w->calls++;"
 PANICS = '__asm__ volatile("cli; ud2");'
-OFF = '__asm__ volatile("outb %%al, $0xf4" :: "a"(0x31));'  # what ends QEMU for tests
+OFF = '__asm__ volatile("outb %%al, $0xf4" :: "a"(0x31));'  # the port that ends QEMU
 GIGABYTE = r'for (unsigned i = 0; i < 1 << 24; i++) seq_printf(w->out, "%064u\n", i);'
 # Bytes to a device that QEMU writes to a file on the host.
 DEVICE = '__asm__ volatile("mov $0x20000000, %%ecx; 1: outb %%al, $0xe9; dec %%ecx; jnz 1b"' \
     ' ::: "ecx", "cc");'
-# The grader's module is looked at and changed: its seed is read, its function patched.
+# A probe on the grader's module: the handler changes the seed, which makes
+# the task easier.
 PROBES = """
 static int seen_run(struct kprobe *p UNUSED, struct pt_regs *regs)
 {
@@ -47,7 +48,7 @@ def read(path):
 
 
 def in_run(code):
-    """The solution, whose command does @code and nothing more."""
+    """Return the solution with only @code in the function of its command."""
     head, tail = read(SOLUTION).split("static int handler_run(struct work *w)\n{\n")
     return f"{head}static int handler_run(struct work *w)\n{{\n{code}\nreturn 0;\n" \
            "}\n" + tail[tail.index("WORKLOAD("):]  # fmt: skip
@@ -65,7 +66,7 @@ class Bench:
         self.folder, self.workshop = folder, workshop
 
     def why(self, text, name):
-        """Why a line of the rubric is lost, or None."""
+        """Return the reason why a line of the rubric is lost, or None."""
         path = os.path.join(self.folder, "in")
         os.makedirs(path, exist_ok=True)
         with open(os.path.join(path, "handler.c"), "w", encoding="utf-8") as file:
@@ -89,7 +90,7 @@ def modules_that_misbehave():
 
 
 def the_sample_is_what_is_printed(workshop):
-    """The task shows what the solution prints."""
+    """The text of the task shows what the solution prints."""
     ask = in_guest.Asker(workshop.guest_for("truth"), 30)
     ask.load(workshop.truth)
     said = ask("run readers").text + ask("run handler").text

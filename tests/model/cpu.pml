@@ -1,17 +1,18 @@
-/* cpu.pml - what interrupts what.
+/* cpu.pml - models which context of a CPU can interrupt which other context.
  *
- * Each CPU has two contexts: a thread, and an NMI that may come on top of it at any
- * moment. An NMI runs one instruction of the text, and is over when that is over. In a
- * trap the thread has interrupts off. An interrupt is taken only with interrupts on and
- * outside of NMIs; here it is what the patching CPU waits for.
+ * Each CPU has two contexts: a thread, and an NMI that may interrupt the thread at any
+ * moment. An NMI runs one instruction of the text, and ends with this instruction. In a
+ * trap the thread has interrupts off. A CPU takes an interrupt only with interrupts on
+ * and outside of NMIs. The only interrupt in the model is the one that a CPU that changes
+ * text sends to all CPUs and waits for.
  */
 #define ALL_CPUS  ((1 << CPUS) - 1)
 #define THREAD(c) (c)
 #define NMI(c)    (CPUS + (c))
 
-byte busy = 0;     /* bit context: in a trap, a copy, a pad, a detour */
-byte irqs_off = 0; /* bit CPU: its thread is in a trap */
-byte waiting = 0;  /* bit CPU: it has not answered yet */
+byte busy = 0;     /* bit of a context: it is in a trap, a copy, a pad or a detour */
+byte irqs_off = 0; /* bit of a CPU: its thread is in a trap */
+byte waiting = 0;  /* bit of a CPU: it has not answered the interrupt yet */
 
 #define SET(mask, i)   mask = mask | (1 << (i))
 #define CLEAR(mask, i) mask = mask & (255 - (1 << (i)))
@@ -19,9 +20,10 @@ byte waiting = 0;  /* bit CPU: it has not answered yet */
 
 #define TAKES_INTERRUPTS(c) (!HAS(irqs_off, c) && !HAS(busy, NMI(c)))
 
-/* A thread stands still under an NMI; else any context may go on, or wait as long as it
- * likes. Where progress is to be shown, a waiting interrupt is taken before the next
- * instruction, as CPUs do.
+/* MAY_GO_ON - may context @x execute a step? A thread stands still while its CPU is in an
+ * NMI. Otherwise any context may go on, or may wait for any length of time.
+ * MAY_START - may it execute an instruction? If the model shows that the batch ends
+ * (LIVE), a CPU takes a waiting interrupt before the next instruction, as real CPUs do.
  */
 #define MAY_GO_ON(x, c) ((x) >= CPUS || !HAS(busy, NMI(c)))
 #ifdef LIVE
@@ -30,10 +32,10 @@ byte waiting = 0;  /* bit CPU: it has not answered yet */
 #define MAY_START(x, c) MAY_GO_ON(x, c)
 #endif
 
-/* With HALTS a thread may halt its CPU wherever it is in no trap. The next thread or NMI on
- * that CPU is an interrupt: it says that the CPU is awake, and serialises.
+/* With HALTS a thread may halt its CPU, except in a trap. The next step of the thread or
+ * of an NMI wakes the CPU. A CPU that wakes serialises.
  */
-byte halted = 0; /* bit CPU */
+byte halted = 0; /* bit of a CPU: it halts */
 
 inline halt(c)
 {
@@ -61,14 +63,14 @@ inline answer(c)
     }
 }
 
-/* spare - a CPU that is seen halted is not waited for. */
+/* spare - do not wait for CPU @c if it halts. */
 inline spare(c)
 {
     atomic { HAS(waiting, c) && HAS(halted, c) -> CLEAR(waiting, c) }
 }
 
-/* sync - plat_sync_cores(): every CPU has serialised once since the call, or will before it
- * executes anything.
+/* sync - model plat_sync_cores(): on return every CPU has serialised since the call, or
+ * it halts and will serialise before it executes an instruction.
  */
 inline sync()
 {
@@ -96,11 +98,11 @@ inline sync()
 #endif
 #endif
     od;
-    skip /* a loop may not end in front of a d_step */
+    skip /* Spin does not allow a d_step right after a loop */
 }
 
-/* quiesce - plat_quiesce(): each thread has been outside at some moment since the call,
- * and so has each NMI. How it finds out is quiesce.pml.
+/* quiesce - model plat_quiesce(): on return each thread and each NMI has been outside at
+ * some moment since the call. quiesce.pml models how the kernel finds this out.
  */
 #define IS_OUTSIDE(c) (TAKES_INTERRUPTS(c) && !HAS(busy, THREAD(c)))
 

@@ -1,21 +1,23 @@
-/* fetch.pml - memory, and what each CPU may have fetched of it.
+/* fetch.pml - models memory, and the values that each CPU may have fetched from it.
  *
- * A store is seen by loads at once, but not by instruction fetch: a CPU may go on with
- * bytes that it, or something on its way to memory, has kept. For each byte it may have
- * any value that the byte has had since the CPU last serialised, each time another one,
- * and no two bytes need be of the same age. So fetched[] is a set of values for each CPU
- * and byte, and each execution of an instruction picks one value for each of its bytes.
+ * A load sees a store at once, but an instruction fetch may not: a CPU may go on with old
+ * bytes that are kept in the CPU or on its way to memory. For each byte the CPU may fetch
+ * any value that the byte has had since the CPU last serialised. Each fetch may get
+ * another one of these values, and two bytes may have values of different times. So
+ * fetched[] has a set of values for each CPU and byte. An execution of an instruction
+ * picks one value for each of its bytes.
  *
- * Needs CPUS, BYTES and values below 4.
+ * The including file defines CPUS and BYTES. Values must be below 4.
  */
 byte text[BYTES];
-byte fetched[CPUS * BYTES]; /* bit v: it may be v */
+byte fetched[CPUS * BYTES]; /* bit v: the CPU may fetch the value v */
 
 #define FETCHED(c, b) fetched[(c) * BYTES + (b)]
 
-hidden byte i_; /* of loops inside d_steps */
+hidden byte i_; /* the counter of loops inside d_steps */
 
-/* fill - before time begins: @b has been @v for ever. Inside of a d_step. */
+/* fill - set the first value of byte @b to @v, for memory and all CPUs. Inside a d_step.
+ */
 inline fill(b, v)
 {
     text[b] = v;
@@ -41,7 +43,8 @@ inline store(b, v)
     }
 }
 
-/* serialise - CPU @c forgets what it has fetched. */
+/* serialise - let CPU @c forget what it has fetched: from now on it fetches from memory.
+ */
 inline serialise(c)
 {
     d_step {
@@ -55,7 +58,7 @@ inline serialise(c)
     }
 }
 
-/* fetch - one of the values that byte @b may have for CPU @c. */
+/* fetch - set @v to one of the values that CPU @c may fetch for byte @b. */
 #define MAY_BE(c, b, v) (FETCHED(c, b) & (1 << (v)))
 inline fetch(c, b, v)
 {
@@ -67,5 +70,5 @@ inline fetch(c, b, v)
     fi
 }
 
-/* IS_SURELY - whichever value it picks, it is @v. */
+/* IS_SURELY - can CPU @c fetch no other value than @v for byte @b? */
 #define IS_SURELY(c, b, v) (FETCHED(c, b) == 1 << (v))

@@ -1,10 +1,12 @@
-/* link.pml - probes/jump/link.c: the detour of A leads straight into that of B, and one of the two
- * goes, or both, while CPUs are anywhere on the way. Before that B comes.
+/* link.pml - models probes/jump/link.c: a link at the end of A's detour leads straight
+ * into B's detour. First the detour of B is made. Then one of the two goes, or both go,
+ * while CPUs are anywhere on the way.
  *
- * The text is a byte for each; the displacement at the end of A's detour is another, since it
- * is stored at once; and so is all of B's detour, which is written while no CPU is there.
+ * In the model the text of A is one byte, and so is the text of B. The displacement of
+ * the link is one byte, because it is stored at once. B's detour is one byte, because it
+ * is written while no CPU is there.
  */
-#define TEXT_A 0 /* bytes */
+#define TEXT_A 0 /* the bytes of the model */
 #define TEXT_B 1
 #define LINK   2
 #define DETOUR_B 3
@@ -12,30 +14,30 @@
 
 #define ORIGINAL 0 /* values of the text */
 #define JUMP     1
-#define BACK     0 /* values of the link: to the text at B, to the detour of B */
-#define STRAIGHT 1
+#define BACK     0 /* values of the link: it leads to the text at B */
+#define STRAIGHT 1 /* it leads to the detour of B */
 #define UNMADE   0 /* values of B's detour */
 #define WHOLE    1
 
 #include "fetch.pml"
 #include "cpu.pml"
 
-bool b_is_off = false;                   /* the thread that took B out has been told so */
-bool a_freed = false, b_freed = false;   /* the detours */
+bool b_is_off = false;                   /* B is taken out: no CPU may hit B any more */
+bool a_freed = false, b_freed = false;   /* the detour of A, of B, has been freed */
 
 hidden byte what_is_used_is_there, off_is_off, all_go_by_the_text;
 #define HOLDS(fact, what) fact = (what); assert(fact)
 
-/* ---- what a CPU meets ---- */
+/* ---- what a CPU executes ---- */
 
-#define AT_A    0 /* where a context is: before A */
+#define AT_A    0 /* place of a context: in the text, in front of A */
 #define AT_B    1
-#define IN_A    2
+#define IN_A    2 /* in the detour of A */
 #define IN_B    3
-#define ENTERED 4 /* an NMI, and nothing yet */
+#define ENTERED 4 /* an NMI that has begun and has executed nothing of the text yet */
 #define STARTS  (at == AT_A && x < CPUS || at == ENTERED)
 
-/* A thread in the text is outside, wherever it stands; an NMI is not. */
+/* A thread is outside at any place in the text. An NMI is inside until it ends. */
 inline go(x, place)
 {
     at = place;
@@ -103,7 +105,7 @@ end:
     od
 }
 
-/* ---- what comes ---- */
+/* ---- the detour of B is made ---- */
 
 inline b_comes()
 {
@@ -113,14 +115,14 @@ inline b_comes()
 #endif
     sync();
 #ifndef MADE_EARLY
-    store(LINK, STRAIGHT); /* without a synchronisation for it */
+    store(LINK, STRAIGHT); /* needs no synchronisation of its own */
 #endif
     store(TEXT_B, JUMP)
 }
 
-/* ---- what goes ---- */
+/* ---- detours go ---- */
 
-/* wait - until no thread can be inside of what has gone. */
+/* wait - wait until no thread can be inside a detour that has been taken out of use. */
 inline wait()
 {
 #ifndef NO_QUIESCENCE
@@ -156,7 +158,7 @@ inline a_leaves()
     a_freed = true
 }
 
-/* They stay linked. */
+/* Both go; the link stays as it is. */
 inline both_leave()
 {
     if

@@ -1,25 +1,26 @@
-/* module.pml - kernel/module/module.c: a module comes and goes, while threads are in it, hits
- * run its handlers, its symbols are looked up, and a probe on its text is registered and
- * taken out by its name. Numbers are the steps of module.c.
+/* module.pml - models kernel/module/module.c: a module is loaded and unloaded.
+ * Meanwhile a thread is in it, hits run its handlers, its symbols are looked up, and a
+ * probe on its text is registered by name and taken out. The numbers in comments are
+ * the steps of module.c.
  */
 #ifndef LOADS
 #define LOADS 2
 #endif
 
-bool mapped = false;     /* there is memory, and the text is in it */
-bool symbols = false;    /* of it are known */
-bool closed = false;     /* probes keep off its text */
-bool way_in = false;     /* a workload, a file */
-bool handler_on = false; /* a probe elsewhere has a handler in it */
+bool mapped = false;     /* the memory is there, and has the module's text */
+bool symbols = false;    /* the symbols and fix-ups of the module are known */
+bool closed = false;     /* no new probe may be armed on the module's text */
+bool way_in = false;     /* there is a workload or a file of the module */
+bool handler_on = false; /* a probe elsewhere has a handler in the module */
 bool table_freed = true;
 
-bool found = false;                   /* the visitor has taken a way in */
-bool inside = false;                  /* and is in the text, maybe asleep */
-bool called = false, running = false; /* a handler is about to be called; runs */
-bool looking = false;                 /* a look-up reads the table */
+bool found = false;                   /* the visitor has found a way in */
+bool inside = false;                  /* the visitor is in the text, maybe asleep */
+bool called = false, running = false; /* a handler is about to be called; it runs */
+bool looking = false;                 /* a look-up reads the table of symbols */
 
 bool locked = false;                      /* PLAT_PROBES */
-bool registered = false, armed = false;   /* a probe on its text, by name */
+bool registered = false, armed = false;   /* a probe on the module's text, by name */
 
 hidden byte text_is_there, fixup_is_known, table_is_there, probe_has_text, constructor_is_seen;
 #define HOLDS(fact, what) fact = (what); assert(fact)
@@ -27,14 +28,16 @@ hidden byte text_is_there, fixup_is_known, table_is_there, probe_has_text, const
 inline lock() { atomic { !locked -> locked = true } }
 inline unlock() { locked = false }
 
-/* Each context has been outside once: handlers and look-ups have preemption off. */
+/* quiesce - wait until each context has been outside once. Handlers and look-ups run with
+ * preemption off, so none of those that had begun before is running on return.
+ */
 inline quiesce()
 {
     !called && !running;
     !looking
 }
 
-/* ---- what goes on ---- */
+/* ---- what happens meanwhile ---- */
 
 proctype visitor()
 {
@@ -44,7 +47,7 @@ end:
         atomic { inside = true; printf("the thread is in the module's text\n") };
         do
         :: atomic { HOLDS(text_is_there, mapped) }
-        :: atomic { HOLDS(fixup_is_known, symbols) } /* it faults */
+        :: atomic { HOLDS(fixup_is_known, symbols) } /* the thread faults */
         :: break
         od;
         atomic { inside = false; found = false; printf("the thread has left the module\n") }
@@ -81,7 +84,7 @@ end:
         if
         :: registered -> registered = false; armed = false
         :: !registered ->
-            registered = true; /* it may wait for its name */
+            registered = true; /* if the name is not known yet, the probe waits for it */
             if
             :: symbols && !closed ->
                 atomic { HOLDS(probe_has_text, mapped) };
@@ -93,7 +96,7 @@ end:
     od
 }
 
-/* ---- it comes and goes ---- */
+/* ---- the module is loaded and unloaded ---- */
 
 inline comes()
 {
@@ -137,7 +140,7 @@ inline unload()
     atomic { way_in = false; printf("the way in is closed\n") }; /* 1 */
 again:
     if
-    :: found && !inside -> goto again /* in use: EBUSY */
+    :: found && !inside -> goto again /* the way in is in use: EBUSY */
     :: else
     fi;
 #ifdef SYMBOLS_FIRST

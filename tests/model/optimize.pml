@@ -1,63 +1,65 @@
-/* optimize.pml - probes/jump/optimize.c, unoptimize.c and their callers: every order of
- * registering, disabling, switching, text that goes away, and the optimizer's passes,
- * while CPUs run into the two sites, and are preempted wherever they like.
+/* optimize.pml - models probes/jump/optimize.c, unoptimize.c and their callers:
+ * registering, disabling, the switch, text that goes away, and the optimizer's passes, in
+ * every order. Meanwhile CPUs hit the two sites, and threads are preempted anywhere.
  *
- * Site A lies before B. A jump at A reads the first byte of B as a part of its
- * displacement, so it gets another place when that changes, if there is one. How bytes are changed is
- * text_poke.pml's matter: here a site's instruction changes at once, but not two of them.
+ * Site A lies in front of site B. A jump at A reads the first byte of B as a part of its
+ * displacement. When this byte changes, the jump gets another pad, if there is one.
+ * text_poke.pml models how bytes are changed. Here the instruction of a site changes at
+ * once, but the instructions of two sites do not change together.
  */
 #define A 0
 #define B 1
 
-#define NONE      0 /* states of a site, as in state.h; NONE: it is not in the registry */
+#define NONE      0 /* states of a site, as in state.h; NONE: not in the registry */
 #define PREPARED  1
 #define ARMED     2
 #define OPTIMIZED 3
 #define DISARMED  4
 
-#define PLAIN 0 /* what the text has */
+#define PLAIN 0 /* the instruction in the text */
 #define INT3  1
 #define JUMP  2
 
-#define ANY 3 /* what A's jump can read of B: one of the above only, or anything */
+#define ANY 3 /* for a_reads: A's jump can use any first byte of B */
 
 #define SET(mask, i) mask = mask | (1 << (i))
 #define HAS(mask, i) (((mask) >> (i)) & 1)
 
 /* ---- the world ---- */
 
-byte a_reads; /* chosen once: first byte of B that makes a displacement A can use */
-bool b_never; /* no jump is possible at B, for the time being */
+byte a_reads; /* chosen once: with this first byte of B, A can have a jump */
+bool b_never; /* at this time no jump is possible at B */
 
-/* ---- the engine's, under the lock ---- */
+/* ---- the engine's data, under the lock ---- */
 
 bool locked = false;
-bool on = true;    /* the knob */
-bool kick = false; /* the optimizer is to look */
+bool on = true;    /* the switch kprobes-optimization */
+bool kick = false; /* the optimizer has work */
 bool passing = false;
 bool gone = false; /* the module with both sites has been unloaded */
 byte state[2];
-bool probe[2];   /* somebody has registered one */
-bool on_duty[2]; /* and it is not disabled */
-bool registering[2];  /* is being registered, with others: a jump at once, if it can be one */
+bool probe[2];   /* a probe is registered at the site */
+bool on_duty[2]; /* a probe is registered and is not disabled */
+bool registering[2]; /* being registered in a set: becomes a jump at once, if possible */
 bool refused[2]; /* jump_why */
-bool detour[2];  /* pad and detour are there */
+bool detour[2];  /* the site has a pad and a detour */
 
-/* ---- what everybody sees ---- */
+/* ---- the text, which all CPUs execute ---- */
 
 byte text[2];
-byte pinned; /* what A's jump was planned with */
-bool old_pad = false; /* there is one that A's jump does not lead to any more */
+byte pinned; /* the first byte of B with which A's jump was planned */
+bool old_pad = false; /* there is a pad to which A's jump does not lead any more */
 
-/* The contexts inside: a thread, wherever it has been preempted, or an NMI. They are not
- * told from each other: these are numbers of contexts, in all at most two for each CPU.
- * Those that came before quiesce() was called are in before[], the others in after[].
+/* How many contexts are inside, at each place. A context is a thread, which may have
+ * been preempted there, or an NMI. All together there are at most two contexts for
+ * each CPU. Contexts that came before the call of quiesce() count in before[], all
+ * others in after[].
  */
 byte before[5], after[5];
 
-#define COPY         0 /* in the trap, the handlers, or the copy: of A; add B for B */
-#define DETOUR       2 /* on the pad, in the detour, or in the handlers */
-#define OLD_PAD      4 /* the same, of A, since before its jump got another pad */
+#define COPY         0 /* in a trap, in its handlers or in the copy: COPY + A, COPY + B */
+#define DETOUR       2 /* on the pad, in the detour or in its handlers */
+#define OLD_PAD      4 /* the same for A, but entered before A's jump got another pad */
 #define IN(place)    (before[place] + after[place])
 #define IN_DETOUR(s) (IN(DETOUR + s) + (s == A -> IN(OLD_PAD) : 0))
 #define IN_HIT(s)    (before[COPY + s] + after[COPY + s] + IN_DETOUR(s))
@@ -70,9 +72,9 @@ hidden byte displacement_is_as_planned, int3_has_a_site, pad_is_there, detour_is
 #define LOCK   atomic { !locked -> locked = true }
 #define UNLOCK locked = false
 
-/* ---- contexts that run into it ---- */
+/* ---- contexts that hit the sites ---- */
 
-byte busy = 0; /* contexts inside */
+byte busy = 0; /* how many contexts are inside */
 
 inline hit(s)
 {
@@ -117,7 +119,9 @@ end:
     od
 }
 
-/* quiesce - wait for the contexts that are inside now. How it finds out is quiesce.pml. */
+/* quiesce - wait for the contexts that are inside now. quiesce.pml models how the kernel
+ * finds out when they are outside.
+ */
 #define ALL_BEFORE (before[0] + before[1] + before[2] + before[3] + before[4])
 
 inline quiesce()
@@ -135,7 +139,7 @@ inline quiesce()
 
 /* ---- text and states ---- */
 
-/* write - to @what, and the site goes to @to. */
+/* write - change the instruction at site @s to @what, and its state to @to. */
 inline write(s, what, to)
 {
     HOLDS(text_is_there, !gone);
@@ -154,7 +158,7 @@ inline free_detour(s)
     detour[s] = false
 }
 
-/* The pad that A's jump leads to is about to be another one. */
+/* A's jump is about to get another pad: count the contexts there as on the old pad. */
 inline keep_pad()
 {
     d_step {
@@ -195,7 +199,8 @@ inline unoptimize(s)
     }
 }
 
-/* A jump that was refused for what it would have read may be possible now. */
+/* The first byte of B changes. If A was refused a jump because of this byte, ask again.
+ */
 inline ask_before(s)
 {
 #ifndef REFUSED_NOT_ASKED_AGAIN
@@ -214,7 +219,7 @@ inline ask_before(s)
 
 #define CAN_READ(what) (a_reads == ANY || a_reads == what)
 
-/* A jump that stays one is guarded while what it reads changes. */
+/* Guard A's jump, which stays a jump, while the byte of B that it reads changes. */
 inline guard_a()
 {
 #ifndef NO_GUARD
@@ -240,7 +245,7 @@ inline replace_a()
 
 inline refuse_a() { refused[A] = true }
 
-/* change - site @s, which may be a jump, to what is none. */
+/* change - change site @s, which may be a jump, to @what, which is no jump. */
 inline change(s, what, to)
 {
     ask_before(s);
@@ -254,7 +259,7 @@ inline change(s, what, to)
         unoptimize(A);
         refuse_a();
         write(s, what, to)
-    :: s == B && state[A] == OPTIMIZED -> /* without memory for a plan */
+    :: s == B && state[A] == OPTIMIZED -> /* there is no memory for a plan */
         unoptimize(A);
         write(s, what, to)
     :: !(s == B && state[A] == OPTIMIZED) -> write(s, what, to)
@@ -275,7 +280,7 @@ inline arm(s)
     fi
 }
 
-/* A jump goes to the original at once. */
+/* A jump becomes the original instruction at once, without an int3 in between. */
 inline disarm(s)
 {
     if
@@ -297,7 +302,7 @@ inline reclaim(s)
         fi;
 #endif
         free_old_pad();
-        HOLDS(site_is_unused, IN_HIT(s) == 0); /* nor are its probes */
+        HOLDS(site_is_unused, IN_HIT(s) == 0); /* so its probes are unused, too */
         printf("site %d is freed\n", s);
         state[s] = NONE;
         refused[s] = false
@@ -320,7 +325,9 @@ inline retry()
     }
 }
 
-/* 1. A neighbour that no jump reads any more. Only B can be one. */
+/* 1. Give an evicted neighbour that no jump reads any more its original bytes. Only B
+ * can be evicted.
+ */
 inline sweep()
 {
 #ifndef NO_SWEEP
@@ -341,7 +348,7 @@ inline sweep()
 #endif
 }
 
-/* 2. A site also waits if its jump would read a waiting one. */
+/* 2. If B waits, ask for A again, because A's jump would read B. */
 inline ask_with_waiting()
 {
     if
@@ -350,7 +357,7 @@ inline ask_with_waiting()
     fi
 }
 
-/* 3. What they have from an earlier jump. */
+/* 3. Free the pads and detours that waiting sites have from an earlier jump. */
 inline release_retired()
 {
     if
@@ -373,9 +380,9 @@ inline release_retired()
     fi
 }
 
-/* Plan: what will B be, and can A live with it? */
-#define MOVES 2 /* A's jump, to another place */
-#define FALLS 3 /* it has none */
+/* Plan: what will B be, and can A have a jump then? */
+#define MOVES 2 /* A's jump gets another pad */
+#define FALLS 3 /* there is no other pad for A's jump: it becomes an int3 */
 
 inline make_plan()
 {
@@ -391,7 +398,7 @@ inline make_plan()
            CAN_READ((HAS(plan, B) -> JUMP : text[B])) ->
             SET(plan, A)
         :: IS_WAITING(A) && a_reads == JUMP && state[B] == NONE && !b_never ->
-            SET(plan, A); /* B has to go: it becomes a site without probes */
+            SET(plan, A); /* B is evicted: it becomes a site without probes */
             SET(plan, B);
             state[B] = PREPARED
         :: IS_WAITING(A) && !HAS(plan, A) -> refused[A] = true
@@ -402,7 +409,7 @@ inline make_plan()
     }
 }
 
-/* One batch: a byte that is read comes before the jump that reads it. */
+/* The rest of a pass is one batch. A byte is written before the jump that reads it. */
 inline guard_readers()
 {
 #ifndef READERS_IGNORED_IN_PASS
@@ -522,7 +529,8 @@ inline do_unregister(s)
     retry()
 }
 
-/* Both at once: what can be a jump comes as one, the rest as breakpoints. */
+/* Register both sites in one set: each becomes a jump at once if it can, or a breakpoint.
+ */
 inline come(s)
 {
     if
@@ -539,7 +547,7 @@ inline do_register_both()
     printf("register both\n");
     atomic { come(A); come(B) };
     if
-    :: state[B] == OPTIMIZED -> arm(B) /* it was evicted, and has no probe's detour */
+    :: state[B] == OPTIMIZED -> arm(B) /* B was evicted: its detour calls no handlers */
     :: else
     fi;
     pass();
@@ -591,7 +599,7 @@ inline do_switch_on()
     pass()
 }
 
-/* The module is unloaded: the sites go first, the probes stay, without a site. */
+/* Unload the module. First the sites go; the probes stay registered, without a site. */
 inline do_unload()
 {
     printf("the module is unloaded\n");
@@ -635,14 +643,14 @@ inline call()
     :: MAY_ENABLE(B) -> do_enable(B)
     :: on -> do_switch_off()
     :: !on -> do_switch_on()
-    :: !b_never && state[B] != OPTIMIZED -> b_never = true /* a pad for it is taken */
-    :: b_never -> b_never = false; retry()                 /* and given back */
+    :: !b_never && state[B] != OPTIMIZED -> b_never = true /* B's only pad is taken */
+    :: b_never -> b_never = false; retry()                 /* the pad is free again */
     :: !gone -> do_unload()
     fi;
     UNLOCK
 }
 
-/* ---- in the end ---- */
+/* ---- when no thread is at work ---- */
 
 #define WANTS(s) (probe[s] && on_duty[s])
 #define IS_TO_GO_FOR_A (on && !probe[B] && WANTS(A) && a_reads == JUMP && !b_never)

@@ -1,9 +1,9 @@
-/* quiesce.pml - kernel/sync/quiesce.c: when it returns, no thread is in code that had no
- * way in any more when it was called.
+/* quiesce.pml - models kernel/sync/quiesce.c. A caller has closed all ways into a piece
+ * of code, and calls quiesce(). When quiesce() returns, no thread is inside this code.
  *
- * There are more threads than CPUs, and the scheduler moves them as it likes: a thread
- * may be on another CPU, or on none, whenever it is looked at. NMIs and interrupts run on
- * top of a CPU, not of a thread.
+ * There are more threads than CPUs, and the scheduler moves threads at any time: whenever
+ * quiesce() looks at a thread, it may be on another CPU, or on no CPU. An NMI or
+ * interrupt belongs to a CPU, not to a thread.
  */
 #ifndef THREADS
 #define THREADS (CPUS + 1)
@@ -15,35 +15,35 @@
 #define CLEAR(mask, i) mask = mask & (255 - (1 << (i)))
 #define HAS(mask, i)   (((mask) >> (i)) & 1)
 
-/* Where a thread is. */
+/* The place of a thread. */
 #define OUTSIDE 0
-#define INSIDE  1 /* in the copy, the pad or the detour */
-#define HANDLER 2 /* called from there, preemption off: its ip is anywhere */
-#define TRAP    3 /* in the trap of a hit, interrupts off: goes on inside */
-#define CALLEE  4 /* what code inside calls with preemption on; its ip counts as inside */
+#define INSIDE  1 /* in the copy, on the pad or in the detour */
+#define HANDLER 2 /* in a handler, called from inside, preemption off; ip is anywhere */
+#define TRAP    3 /* in the trap of a hit, interrupts off; the thread goes on inside */
+#define CALLEE  4 /* in a function that code inside calls with preemption on */
 
 #ifdef CALLEE_NOT_COVERED
 #define IS_OUTSIDE_AT(t) (at[t] == OUTSIDE || at[t] == CALLEE)
 #else
-#define IS_OUTSIDE_AT(t) (at[t] == OUTSIDE) /* by the ip, with preemption on */
+#define IS_OUTSIDE_AT(t) (at[t] == OUTSIDE) /* judged by the ip, with preemption on */
 #endif
 
 #define VOLUNTARY 0 /* enum thread_switch */
 #define IRQ       1
 #define PREEMPT   2
 
-#define NONE 7 /* no CPU, no thread */
+#define NONE 7 /* no CPU, or no thread */
 
 byte at[THREADS];
-byte cpu[THREADS];     /* NONE: it is off */
-byte left_by[THREADS]; /* as long as it is */
-bool seen[THREADS];    /* quiesce_seen is this call's epoch */
-bool passed[THREADS];  /* quiesce_hit is: it has come to the end of a hit */
-bool ended[THREADS];   /* the hit that it is inside for has ended */
-byte current[CPUS];    /* NONE: idle */
-byte on_top = 0;       /* bit CPU: an interrupt or NMI on it is inside */
-byte waiting = 0;      /* bit CPU: it has not taken the IPI yet */
-bool closed = false;   /* there is no way in */
+byte cpu[THREADS];     /* NONE: the thread is off its CPU */
+byte left_by[THREADS]; /* while it is off its CPU: how it has left it */
+bool seen[THREADS];    /* quiesce_seen has the epoch of this call */
+bool passed[THREADS];  /* quiesce_hit has it: the thread has come to the end of a hit */
+bool ended[THREADS];   /* the hit for which the thread is inside has ended */
+byte current[CPUS];    /* NONE: the CPU is idle */
+byte on_top = 0;       /* bit of a CPU: an interrupt or NMI on it is inside */
+byte waiting = 0;      /* bit of a CPU: it has not taken the IPI yet */
+bool closed = false;   /* all ways in are closed */
 
 hidden byte no_cpu_is_inside;
 #define HOLDS(fact, what) fact = (what); assert(fact)
@@ -106,18 +106,18 @@ proctype thread(byte t)
 {
 end:
     do
-    /* what it executes */
+    /* the thread executes */
     :: atomic { RUNS(t) && at[t] == OUTSIDE && MAY_ENTER -> go(t, INSIDE); ended[t] = false }
     :: atomic { RUNS(t) && at[t] == OUTSIDE && MAY_ENTER -> go(t, TRAP); ended[t] = false }
     :: atomic { RUNS(t) && at[t] == INSIDE && !HAS_ENDED(t) -> go(t, HANDLER) }
     :: atomic { RUNS(t) && at[t] == INSIDE -> go(t, CALLEE) }
     :: atomic { RUNS(t) && at[t] == INSIDE -> go(t, OUTSIDE) }
     :: atomic { RUNS(t) && at[t] > INSIDE -> go(t, INSIDE) }
-    /* the end of its hit, and that of one elsewhere */
+    /* the thread comes to the end of its hit, or of a hit at another site */
     :: atomic { RUNS(t) && at[t] == INSIDE && !HAS_ENDED(t) -> pass(t); ended[t] = true }
     :: atomic { RUNS(t) && at[t] == OUTSIDE && closed -> pass(t) }
 
-    /* how it leaves its CPU, and comes back */
+    /* the thread leaves its CPU, and comes back to a CPU */
     :: atomic {
         RUNS(t) && MAY_SLEEP(t) -> seen[t] = closed;
         leave(t, VOLUNTARY)
@@ -145,7 +145,7 @@ end:
 
 /* ---- a round ---- */
 
-/* look_at_running - in the IPI. */
+/* look - model look_at_running(), which CPU @c executes in the IPI. */
 inline look(c)
 {
     atomic {
@@ -192,7 +192,9 @@ inline look(c)
     (seen[t] || (cpu[t] != NONE && IS_OUTSIDE_RUNNING(t)) || \
      (cpu[t] == NONE && IS_OUTSIDE_OFF_CPU(t)))
 
-/* walk - under the scheduler's lock: no thread leaves or arrives meanwhile. */
+/* walk - look at all threads, under the scheduler's lock: no thread leaves a CPU or comes
+ * to a CPU meanwhile.
+ */
 inline walk()
 {
     d_step {
@@ -262,7 +264,7 @@ init
     :: else ->
         waiting = ALL_CPUS;
         smp_call_all();
-        skip; /* a loop may not end in front of a d_step */
+        skip; /* Spin does not allow a d_step right after a loop */
         walk()
     od;
     HOLDS(no_cpu_is_inside, !ANYBODY_INSIDE && on_top == 0);

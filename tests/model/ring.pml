@@ -1,20 +1,22 @@
-/* ring.pml - probes/trace/ring.h: writers on one CPU, of which each may come in the middle of
- * another and ends before that goes on, and a reader that none of them waits for.
+/* ring.pml - models probes/trace/ring.h: the writers of one CPU, and a reader. A writer
+ * may interrupt another writer, and ends before the interrupted writer goes on. No writer
+ * waits for the reader.
  *
- * A record is one word, its number. Numbers are given in the order in which the tail moves, to
- * those that are dropped as well, so the reader knows which it must find.
+ * A record is one word: its number. Records get their numbers in the order in which
+ * they move the tail. Dropped records get numbers, too, so the reader knows which
+ * number must come next.
  */
 #ifndef SLOTS
 #define SLOTS 2
 #endif
 #ifndef ROOM
-#define ROOM 1 /* records of a page */
+#define ROOM 1 /* records that a page can hold */
 #endif
 #ifndef EVENTS
 #define EVENTS 5
 #endif
-#define LEVELS 2          /* of writers in writers */
-#define PAGES  (SLOTS + 1) /* with the reader's */
+#define LEVELS 2          /* a writer, and a writer that interrupts it */
+#define PAGES  (SLOTS + 1) /* one for each slot, and the reader's spare page */
 
 #define FREE   0 /* enum ring_state */
 #define OPEN   1
@@ -32,16 +34,18 @@ slot_t slots[SLOTS];
 page_t pages[PAGES];
 byte published = 0;
 byte depth = 0;
-byte begun = 0;  /* records that writers have set out to write */
+byte begun = 0;  /* the number of records that writers have begun */
 byte last_id = 0;
 bool busy[LEVELS];
 bool overwrite;
-byte drops = 0; /* of DROPS_APART */
+byte drops = 0; /* only for DROPS_APART */
 
 hidden byte record_is_next, only_the_overwritten_is_gone, all_are_read_or_lost;
 #define HOLDS(fact, what) fact = (what); assert(fact)
 
-/* Each step of a writer waits for the writers that have interrupted it. */
+/* MY_TURN - may writer @l execute a step? It waits for the writer that
+ * has interrupted it.
+ */
 #define MY_TURN(l) (l == LEVELS - 1 || !busy[LEVELS - 1])
 
 #define SLOT(seq_) slots[(seq_) % SLOTS]
@@ -65,7 +69,7 @@ inline copy_word(to, from)
     to.state = from.state
 }
 
-/* next_id - the number of the record whose place was decided just now. */
+/* next_id - give the next number to the record that has just moved the tail. */
 inline next_id(l)
 {
     last_id++;
@@ -73,7 +77,7 @@ inline next_id(l)
     printf("writer %d: record %d\n", l, id)
 }
 
-/* close_page - of what was published last; the next one follows. */
+/* close_page - close the page that was published last, and publish the next page. */
 inline close_page(l)
 {
 #ifndef FIRST_LATE
@@ -238,7 +242,7 @@ publish:
 done:
     atomic {
         busy[l] = false;
-        id = 0; /* so that fewer states differ */
+        id = 0; /* so that there are fewer different states */
         p = 0;
         off = 0;
         t.seq = 0;
@@ -252,7 +256,8 @@ done:
     goto end
 }
 
-/* look - what the reader knows of a page before it takes or uses it. */
+/* look - let the reader read the numbers of slot @s, before it takes or copies its page.
+ */
 inline look(s)
 {
     limit = s.end;
@@ -260,7 +265,7 @@ inline look(s)
     lost = s.lost
 }
 
-/* give - the records [off, limit) of the page @p are the reader's. */
+/* give - give the reader the records [off, limit) of page @p. */
 inline give(p)
 {
     atomic {
@@ -301,7 +306,7 @@ end:
         copy_word(w, SLOT(at).word)
     };
         if
-        :: at == pub && (w.seq != pub || w.state == FREE) /* it went around */
+        :: at == pub && (w.seq != pub || w.state == FREE) /* the ring went around */
         :: at == pub && w.seq == pub && w.state != FREE ->
             look(SLOT(at));
             limit = pages[w.page].commit;
@@ -319,7 +324,7 @@ end:
                 }
             :: else ->
                 i = off;
-                do /* the copy: into the spare page, word by word */
+                do /* copy the page into the spare page, word by word */
                 :: i < limit -> atomic { pages[spare].cell[i] = pages[w.page].cell[i]; i++ }
                 :: else -> break
                 od;

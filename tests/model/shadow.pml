@@ -1,41 +1,43 @@
-/* shadow.pml - probes/returns/shadow.h, kretprobe.c: the shadow of one stack, which has no locks,
- * while interrupts come between any two steps and push and pop entries of their own.
+/* shadow.pml - models probes/returns/shadow.h and kretprobe.c: the shadow of one
+ * stack. It has no lock. An interrupt may come between any two steps, and pushes and
+ * pops entries, too.
  *
- * Places on the stack are depths, 1 is the outermost call. Only calls of functions with a
- * return probe are here; each has one of two return addresses. A function may call,
- * return, jump on to another one (a tail call), or be left for a shallower one. NMIs have
- * a shadow of their own; but they, and other CPUs, look at this one at any moment, for a
- * backtrace.
+ * A place on the stack is a depth; 1 is the outermost call. The model has only calls of
+ * functions with a return probe. Each call has one of two return addresses. A function
+ * may call, return, jump to another function (a tail call), or be left for a shallower
+ * function without returning. NMIs have a shadow of their own, but NMIs and other CPUs
+ * look at this shadow at any moment, for a backtrace.
  */
 #ifndef DEPTH
-#define DEPTH 2 /* of the program's calls */
+#define DEPTH 2 /* the largest depth of the program's calls */
 #endif
-#define MAX     (DEPTH + 2)     /* an interrupt's call lies one or two deeper */
-#define ENTRIES (2 * DEPTH + 2) /* two probes at each, one in the interrupt; not [0] */
+#define MAX     (DEPTH + 2)     /* an interrupt's call is one or two levels deeper */
+#define ENTRIES (2 * DEPTH + 2) /* two for each depth, one for the interrupt; not [0] */
 
-#define TRAMPOLINE 2 /* what may be in a slot, besides the return addresses 0 and 1 */
+#define TRAMPOLINE 2 /* value of a slot; the return addresses are 0 and 1 */
 
-byte slot[MAX + 1]; /* return addresses on the stack, by depth */
-byte real[MAX + 1]; /* what they were */
+byte slot[MAX + 1]; /* the return addresses on the stack, by depth */
+byte real[MAX + 1]; /* the real return addresses */
 
-byte below[ENTRIES]; /* the shadow; 0: claimed only, or not in use */
+byte below[ENTRIES]; /* the shadow; 0: the entry is not in use, or not filled yet */
 byte ret[ENTRIES];
 byte holder[ENTRIES];
-byte last = 0; /* the latest */
+byte last = 0; /* the index of the latest entry */
 
-byte sp = 0;           /* depth of the program, as far as its stack is in use */
+byte sp = 0;           /* the depth of the program's innermost call */
 bool irq = false;      /* an interrupt is being handled */
-bool irqs_off = false; /* and none is taken */
+bool irqs_off = false; /* no interrupt is taken */
 
 hidden byte return_is_found, backtrace_is_right, entry_is_mine, shadow_has_room;
 #define HOLDS(fact, what) fact = (what); assert(fact)
 
-/* Each step of the program waits while an interrupt is handled. */
+/* MY_TURN - may this step be executed? The program waits while an interrupt is handled.
+ */
 #define MY_TURN(in_irq) (in_irq || !irq)
 
 /* ---- shadow.h ---- */
 
-/* pop - shadow_pop(), shadow_drop(). */
+/* pop - give up the latest entry, as shadow_pop() and shadow_drop() do. */
 inline pop(in_irq)
 {
 #ifdef NOT_EMPTIED
@@ -46,14 +48,16 @@ inline pop(in_irq)
     atomic {
         MY_TURN(in_irq) -> last = e - 1;
         printf("%d: entry %d is given up\n", in_irq, e);
-        ret[e] = 0; /* so that fewer states differ */
+        ret[e] = 0; /* so that there are fewer different states */
         holder[e] = 0;
         e = 0
     }
 #endif
 }
 
-/* push - for the call at depth @d, which returns to @to. */
+/* push - add an entry for the call at depth @d, which returns to @to, and for holder
+ * @h.
+ */
 inline push(in_irq, d, to, h)
 {
 #ifdef NOT_CLAIMED
@@ -86,8 +90,9 @@ inline push(in_irq, d, to, h)
 
 /* ---- kretprobe.c ---- */
 
-/* unwind - drop what was left behind by those that never returned. @called: those of this
- * slot, too. No interrupt comes between the look and the drop: it could drop the same.
+/* unwind - drop the entries of calls that were left without returning. @called: drop
+ * entries for depth @d, too. No interrupt may come between the look at an entry and its
+ * drop, because the interrupt could drop the same entry.
  */
 #define IS_LEFT_BEHIND(d, called) (below[last] > d || (called && below[last] == d))
 
@@ -107,7 +112,7 @@ inline unwind(in_irq, d, called)
     irqs_off = false
 }
 
-/* group_find - is @h in the group of @d already? */
+/* group_find - do the entries for depth @d have holder @h already? */
 inline group_find(d, h)
 {
     d_step {
@@ -121,7 +126,7 @@ inline group_find(d, h)
     }
 }
 
-/* entry - the call at depth @d hits the probe of @h. */
+/* entry - handle the hit of the return probe of @h by the call at depth @d. */
 inline entry(in_irq, d, h)
 {
     atomic {
@@ -159,7 +164,8 @@ inline entry(in_irq, d, h)
     to = 0
 }
 
-/* returned - at the trampoline, from the call at depth @d. */
+/* returned - handle the return of the call at depth @d: the program is at the trampoline.
+ */
 inline returned(in_irq, d)
 {
     if
@@ -191,7 +197,7 @@ inline write_return(d)
     real[d] = slot[d]
 }
 
-/* leave - what is above on the stack is free. */
+/* leave - free the stack of the innermost call. */
 inline leave()
 {
     slot[sp] = 0;
@@ -199,7 +205,7 @@ inline leave()
     sp--
 }
 
-/* Frames of the program that are called and not yet left: a backtrace shows them. */
+/* The number of calls that have begun and have not been left. A backtrace shows them. */
 byte live = 0;
 
 active proctype program()
@@ -251,7 +257,7 @@ end:
     od
 }
 
-/* backtrace - shadow_find() for each live frame, at any moment. */
+/* backtrace - look up each live frame at any moment, as shadow_find() does. */
 active proctype backtrace()
 {
     byte n, d;

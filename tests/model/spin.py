@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""spin.py - checks one model, or shows how it fails.
+"""spin.py - checks a model by Spin, or shows how the model fails.
 
     tests/model/spin.py MODEL [-DNAME[=VALUE]...]
 
-prints the shortest way to the error, if there is one: what each process did, and what
-changed. docs/model.md tells how to read it.
+prints the shortest way to an error, if there is an error: what each process did, and what
+changed. docs/model.md tells how to read this output.
 """
 
 import os
@@ -15,13 +15,13 @@ import tempfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 
-DEPTH = 1_000_000  # of the search to begin with
+DEPTH = 1_000_000  # the first limit for the depth of the search
 DEPTH_MAX = 64_000_000
 MEMORY_MB = 6000
 
 TOO_SHALLOW = "max search depth too small"
 
-# Exhaustive means: Spin says none of this.
+# If Spin prints one of these texts, the search was not exhaustive.
 INCOMPLETE = (TOO_SHALLOW, "Search not completed", "memory limit",
               "out of memory", "inherits")
 FAILED = re.compile(r"^pan:1: (?:assertion violated )?(.*?) \(at depth", re.M)
@@ -29,7 +29,9 @@ SHOWN = re.compile(r"text of failed assertion: assert\((\w+)\)")
 
 
 class Verdict:
-    """What Spin says: `states` seen, and the `fact` that does not hold, or None."""
+    """The result of Spin. states: how many it has seen. fact: the fact that does not
+    hold, or None.
+    """
 
     def __init__(self, output):
         self.output = output
@@ -46,7 +48,7 @@ class Verdict:
         return found.group(1) if found else "?"
 
     def holds(self):
-        """True when all states were looked at, and all was well in each."""
+        """Has Spin seen all states, and does every fact hold in each of them?"""
         return (self.states > 0 and not self.failed
                 and not any(words in self.output for words in INCOMPLETE))
 
@@ -58,7 +60,7 @@ def run(command, directory):
 
 
 def build(model, defines, directory, flags):
-    """Make the checker of a model; what the tools said, if they failed."""
+    """Build the checker of a model. Return the messages of the tools."""
     path = os.path.join(HERE, model + ".pml")
     said = run(["spin", "-a", *defines, path], directory)
     if "pan.c" not in os.listdir(directory):
@@ -68,8 +70,9 @@ def build(model, defines, directory, flags):
 
 
 def check(model, defines, thorough=False):
-    """Look at all states of a model. @thorough: many are expected, which are worth the time
-    of an optimizing compiler; it can take ten times that of the search.
+    """Check all states of a model. Return a Verdict. @thorough: there are so many states
+    that an optimized checker saves time. For a small model, optimizing can take ten times
+    as long as the search.
     """
     live = "-DLIVE" in defines
     flags = ["-O2"] if thorough else ["-O0"]
@@ -81,7 +84,8 @@ def check(model, defines, thorough=False):
 
 
 def search(options, directory):
-    """Look at all states, as deep as it takes."""
+    """Run the checker. If the search becomes too deep, run it again with a higher limit.
+    """
     depth = DEPTH
     while True:
         said = run(["./pan", f"-m{depth}", *options], directory)
@@ -91,7 +95,7 @@ def search(options, directory):
 
 
 def explain(model, defines):
-    """The shortest way to an error, as text."""
+    """Return the shortest way to an error, as text."""
     with tempfile.TemporaryDirectory(prefix="sonde-model-") as directory:
         said = build(model, defines, directory, ["-O1", "-DREACH", "-DSAFETY"])
         if not os.path.exists(os.path.join(directory, "pan")):
@@ -102,13 +106,13 @@ def explain(model, defines):
         path = os.path.join(HERE, model + ".pml")
         trail = os.path.join(directory, os.path.basename(path) + ".trail")
         told = run(["spin", "-k", trail, "-t", *defines, path], directory)
-        found = SHOWN.search(told)  # on the shortest way it may be another fact
+        found = SHOWN.search(told)  # the shortest way may lead to another failing fact
         fact = found.group(1) if found else verdict.fact
         return "".join(steps(told)) + f"{fact} does not hold\n"
 
 
 def steps(told):
-    """What the model's processes say when they go that way again."""
+    """Yield the lines that the model's processes print when Spin replays the way."""
     for line in told.splitlines():
         if line.startswith(("spin:", "#processes")):
             return

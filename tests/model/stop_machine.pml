@@ -1,36 +1,36 @@
-/* stop_machine.pml - probes/text/text_stop.c: two instructions become one, by either
- * engine.
+/* stop_machine.pml - models probes/text/text_stop.c: two instructions become one, by the
+ * int3 engine or with the machine stopped.
  *
- * Here is a place in the middle where somebody can stand: behind the first old
- * instruction stands, after the change, the rest of the new one. And what stands still is
- * not dead: a stopped CPU takes NMIs, at any moment, and these execute the text that is
- * being changed. The acting CPU is 0. Its thread is a preempted one, and its saved ip is
- * not looked at.
+ * A thread can be in the middle: behind the first old instruction. After the change
+ * this address is inside the new instruction. And a stopped CPU still executes code: it
+ * takes NMIs at any moment, and they execute the text that is being changed. CPU 0
+ * changes the text. The thread of CPU 0 in the model is a preempted one, and its saved
+ * ip is not looked at.
  */
-#define FIRST  0 /* bytes */
+#define FIRST  0 /* the two bytes of the text */
 #define SECOND 1
 #define BYTES  2
 
-#define OLD  0 /* values: an instruction of one byte, in each place */
+#define OLD  0 /* value of a byte: an old instruction of one byte */
 #define INT3 1
-#define NEW  2 /* one instruction of both bytes */
+#define NEW  2 /* a part of the new instruction, which has both bytes */
 
 #include "fetch.pml"
 #include "cpu.pml"
 
-bool stopping;      /* which engine */
+bool stopping;      /* true: with the machine stopped; false: by the int3 engine */
 bool known = false; /* is there a site for the first instruction? */
-byte parked = 0;    /* bit CPU */
+byte parked = 0;    /* bit of a CPU: it is stopped */
 
 hidden byte second_is_an_instruction, new_is_whole, int3_is_known, all_is_new;
 #define HOLDS(fact, what) fact = (what); assert(fact)
 
-/* ---- what a CPU meets ---- */
+/* ---- what a CPU executes ---- */
 
-#define AT_FIRST  0 /* where a context is */
+#define AT_FIRST  0 /* the place of a context */
 #define AT_SECOND 1
 #define IN_TRAP   2
-#define ENTERED   3 /* an NMI, and nothing yet */
+#define ENTERED   3 /* an NMI that has begun and has executed nothing of the text yet */
 #define STARTS    (at == AT_FIRST && x < CPUS || at == ENTERED)
 
 inline go(x, c, place)
@@ -47,7 +47,7 @@ inline go(x, c, place)
     fi
 }
 
-/* An NMI comes; what it executes, it executes later. */
+/* Begin an NMI. It executes the text in a later step. */
 inline enter(x, c)
 {
     printf("context %d, an NMI, comes to CPU %d\n", x, c);
@@ -74,7 +74,9 @@ inline execute_second(x, c)
     go(x, c, AT_FIRST)
 }
 
-/* A hit runs all that is to be replaced, elsewhere, and goes on behind it. */
+/* Leave the trap. A hit runs copies of all instructions that are replaced, and goes
+ * on behind them.
+ */
 inline trap(x, c)
 {
     printf("context %d on CPU %d leaves its trap\n", x, c);
@@ -113,7 +115,7 @@ inline park(c)
 
 inline stop_machine()
 {
-    SET(parked, 0); /* its thread does not run: this one does */
+    SET(parked, 0); /* CPU 0 runs stop_machine(); its thread of the model stands */
     do
     :: parked == ALL_CPUS -> break
 #if CPUS > 1
@@ -125,7 +127,7 @@ inline stop_machine()
     od
 }
 
-/* The saved ips: the stopped threads in the middle. */
+/* Do the saved ips show a stopped thread in the middle of the text? */
 #define SOMEBODY_IS_INSIDE ((busy & (ALL_CPUS - 1)) != 0)
 
 /* ---- the change ---- */
@@ -186,7 +188,7 @@ init
         stop_machine();
 #ifndef IPS_IGNORED
         if
-        :: SOMEBODY_IS_INSIDE -> parked = 0 /* let go, and try again */
+        :: SOMEBODY_IS_INSIDE -> parked = 0 /* let the CPUs run, and try again */
         :: else -> break
         fi
 #else

@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""test_model.py - the protocols, in all of their orders, by Spin.
+"""test_model.py - checks models of the protocols, in all orders of events, by Spin.
 
     tests/model/test_model.py [--long] [--model=NAME] [FUNCTION...]
 
-Each model holds in every state, and each mutant of it is killed: by the property that it
-was made to violate. Usual are 1 or 2 CPUs and some of the mutants; --long: 3 CPUs, longer
-chains, and all of them. --model: only this one. docs/model.md tells what is what.
+Each model must hold in every state. Each mutant of a model must violate the property that
+it was made to violate. The usual run has small models, and one or two mutants of each
+model. --long: more CPUs, longer chains, and all mutants. --model: only this model.
+docs/model.md explains the models, their properties and their mutants.
 """
 
 import glob
@@ -25,11 +26,11 @@ ONLY = [word.removeprefix("--model=") for word in sys.argv if word.startswith("-
 DOC = os.path.join(ROOT, "docs", "model.md")
 JOBS = 2
 
-ONE = "CPUS=2 SITES=1 LEN=2"  # one instruction of two bytes, to the end of its life
-TWO = "CPUS=2 SITES=2 LEN=2"  # two, the first reading the second
-TINY = "CPUS=2 SITES=2 LEN=1"  # of one byte each
+ONE = "CPUS=2 SITES=1 LEN=2"  # one instruction of two bytes, until its site is freed
+TWO = "CPUS=2 SITES=2 LEN=2"  # two instructions; a jump at the first reads the second
+TINY = "CPUS=2 SITES=2 LEN=1"  # two instructions of one byte each
 
-# Hold in every state.
+# Models that must hold in every state.
 MODELS = [
     ("text_poke", ONE),
     ("text_poke", ONE + " LIVE"),
@@ -65,14 +66,15 @@ MODELS_LONG = [
     ("module", "LOADS=2"),
 ]
 
-# Are changed, and hold all the same: what was left out is there for something else.
+# Models that are changed and must still hold. They show that the property does not depend
+# on the step that was left out.
 HARMLESS = [
     ("text_poke", ONE, "NO_RETRY"),
     ("text_poke", ONE, "REGISTRY_EARLY"),
     ("stop_machine", "CPUS=2", "IPS_IGNORED"),
 ]
 
-# Model, its size, what was changed, the property that does not hold any more.
+# (model, its size, the change, the property that must not hold any more)
 MUTANTS = [
     ("text_poke", ONE, "NO_SYNC_2", "no_instruction_is_torn"),
     ("text_poke", TWO, "LEVELS_IGNORED", "no_instruction_is_torn"),
@@ -156,7 +158,7 @@ MUTANTS_LONG = [
     ("module", "LOADS=1", "NO_QUIESCENCE_AT_END", "table_is_there"),
 ]
 
-# Names that say how large a model is.
+# Defines that set the size of a model, and are no mutants.
 SIZES = {"CPUS", "SITES", "LEN", "THREADS", "DEPTH", "LIVE", "HALTS", "EVENTS", "ROOM",
          "SLOTS", "LOADS"}
 
@@ -173,7 +175,8 @@ def in_words(model, size):
 
 
 def checked(rows, check):
-    """Check @rows, some at a time, in their order."""
+    """Yield (row, verdict) for @rows in their order. JOBS of them are checked at a time.
+    """
     rows = [row for row in rows if not ONLY or row[0] in ONLY]
     with ThreadPoolExecutor(JOBS) as pool:
         yield from zip(rows, pool.map(check, rows))
@@ -219,7 +222,7 @@ def all_rows():
 
 
 def no_mutant_is_forgotten():
-    """What a model can be made to do wrong is in a table above, and in the document."""
+    """Each switch in a model is in a table above, and docs/model.md explains it."""
     known = {word for _, _, mutant in all_rows() for word in mutant.split()} | SIZES
     found = set()
     for path in glob.glob(os.path.join(HERE, "*.pml")):

@@ -1,18 +1,18 @@
-/* text_poke.pml - probes/core/text_poke.c: a batch of neighbouring instructions changes,
- * by the int3 engine, under CPUs that execute them, in threads and in NMIs.
+/* text_poke.pml - models probes/core/text_poke.c: the int3 engine changes a batch of
+ * neighbouring instructions while CPUs execute them, in threads and in NMIs.
  *
- * The text is SITES instructions in a row, of LEN bytes each: 2, or 1. A jump is 3 bytes:
- * its own and, as displacement, those of its successors. All batches are tried: each
- * instruction is, before and after, one of
+ * The text is SITES instructions in a row, each of LEN bytes: 2 or 1. A jump has 3 bytes:
+ * its own bytes and, as the rest of its displacement, bytes of its successors. All
+ * batches are tried: before the batch and after it, each instruction is one of
  *
  *   PLAIN  the original      JUMP  the jump that was there before
- *   INT3   a breakpoint      NEXT  a new one, to another place; or any new instruction
+ *   INT3   a breakpoint      NEXT  a new jump, to another place; or any new instruction
  *
- * JUMP and NEXT differ in all of their bytes. In truth some may be equal, and mixing
- * these would be harmless; here it is an error.
+ * JUMP and NEXT differ in all of their bytes. In reality a byte of both may be equal, and
+ * mixing such bytes would be harmless; in the model any mixture is an error.
  *
- * With one site it goes on to the end of its life, reclaim.c: what it had elsewhere is
- * freed.
+ * With one site, the model also has the end of the site's life (reclaim.c): its copy, pad
+ * and detour are freed.
  */
 #define PLAIN 0
 #define INT3  1
@@ -23,7 +23,7 @@
 #define CODE     (SITES * LEN)
 #define FIRST(s) ((s) * LEN)
 #define TAIL(s)  (FIRST(s) + 1)
-#define OUT(s)   (CODE + (s)) /* its new code elsewhere: the copy, the pad, the detour */
+#define OUT(s)   (CODE + (s)) /* the new code of a site: its copy, its pad, its detour */
 #define BYTES    (CODE + SITES)
 
 #define EMPTY  0 /* values of OUT */
@@ -34,9 +34,9 @@
 
 /* ---- the plan: chosen once ---- */
 
-byte kind[2 * SITES]; /* the old ones, then the new ones */
+byte kind[2 * SITES]; /* the old instructions, then the new ones */
 byte down[SITES], up[SITES]; /* levels of steps 1 and 3 */
-byte lone = 0; /* bit: one byte changes, and it reads nothing that changes: no guard */
+byte lone = 0; /* bit of a site: one byte changes, and none that it reads: no guard */
 
 #define OLD    0
 #define NEW    SITES
@@ -45,11 +45,11 @@ byte lone = 0; /* bit: one byte changes, and it reads nothing that changes: no g
 
 #define CHANGES(s) (old(s) != new(s))
 #define IS_JUMP(k) ((k) >= JUMP)
-#define TAIL_OF(k) ((k) == INT3 -> PLAIN : (k)) /* an int3 leaves the rest as it is */
+#define TAIL_OF(k) ((k) == INT3 -> PLAIN : (k)) /* an int3 does not change the tail */
 #define BYTE_OF(when, b) \
     ((b) % LEN == 0 -> kind[when + (b) / LEN] : TAIL_OF(kind[when + (b) / LEN]))
 
-/* READS - does an instruction of kind @k at @s extend over the first byte of @t? */
+/* READS - does an instruction of kind @k at site @s use the first byte of site @t? */
 #define READS(s, t, k) (IS_JUMP(k) && (t) > (s) && FIRST(t) < FIRST(s) + SPAN)
 
 inline choose_kinds(s)
@@ -67,8 +67,8 @@ inline choose_kinds(s)
     fi
 }
 
-/* Is a jump to stay though what it reads changes? Then the caller of the batch brings it
- * in, probes/jump/unoptimize.c.
+/* IS_FORGOTTEN - would the jump at @s stay although @t changes, which it reads? No caller
+ * asks for such a batch: probes/jump/unoptimize.c adds the jump to the batch.
  */
 #ifdef READER_LEFT_OUT
 #define IS_FORGOTTEN(s, t) false
@@ -76,9 +76,9 @@ inline choose_kinds(s)
 #define IS_FORGOTTEN(s, t) (READS(s, t, old(s)) && !CHANGES(s) && CHANGES(t))
 #endif
 
-/* plan_pair - @s is in front of @t. Rule 4 of docs/text-poke.md: what extends over
- * another first byte is guarded before that changes. Rule 5: it becomes visible after
- * that is final.
+/* plan_pair - set the levels of @s and @t; @s is in front of @t. Rule 4 of
+ * docs/text-poke.md: an instruction that uses another first byte is guarded before this
+ * byte changes. Rule 5: it becomes visible after this byte is final.
  */
 inline plan_pair(s, t)
 {
@@ -113,7 +113,7 @@ inline plan_one(s)
     fi
 }
 
-inline plan() /* pairs in the order in which levels follow from each other */
+inline plan() /* the order of the pairs matters: a level depends on other levels */
 {
     plan_one(0);
 #if SITES > 1
@@ -139,19 +139,20 @@ hidden byte no_instruction_is_torn, what_it_leads_to_is_seen, int3_has_a_site,
     what_is_used_is_there, all_execute_the_new;
 #define HOLDS(fact, what) fact = (what); assert(fact)
 
-/* ---- what a CPU meets ---- */
+/* ---- what a CPU executes ---- */
 
-bool returned = false;   /* text_poke_batch() has */
-bool known[SITES];       /* in the registry */
-bool freed = false;      /* sites that went to PLAIN, and the copies in their cells */
-bool jump_freed = false; /* pad and detour of JUMP */
+bool returned = false;   /* text_poke_batch() has returned */
+bool known[SITES];       /* the site is in the registry */
+bool freed = false;      /* sites that became PLAIN are freed, and their copies */
+bool jump_freed = false; /* pad and detour of JUMP are freed */
 
-#define PROGRAM   0 /* where a context is: the text */
-#define TRAP      1 /* an int3 was executed, its site is still to be found */
-#define ELSEWHERE 2 /* a copy, or a detour */
+#define PROGRAM   0 /* a context is in the text */
+#define TRAP      1 /* a context has executed an int3 and has not found its site yet */
+#define ELSEWHERE 2 /* a context is in a copy or in a detour */
 
-/* check - the CPU takes what begins at @s for the old instruction, or the new one: is it
- * all there?
+/* check - the CPU executes the old or the new instruction at @s: are all bytes
+ * of it there?
+ * @when: OLD or NEW
  */
 inline check(c, s, when)
 {
@@ -167,7 +168,7 @@ inline check(c, s, when)
     }
 }
 
-/* go - @x is at @place now. */
+/* go - move context @x to @place. */
 inline go(x, c, place)
 {
     at = place;
@@ -182,7 +183,7 @@ inline go(x, c, place)
     fi
 }
 
-/* execute - come to some site; any, for any boundary may be jumped to. */
+/* execute - execute the instruction of any site: the program may jump to each of them. */
 inline execute(x, c)
 {
     if
@@ -197,7 +198,7 @@ inline execute(x, c)
     :: v == PLAIN && old(s) != PLAIN -> check(c, s, NEW); s = 0
     :: v == INT3 ->
 #if SITES > 1
-        find(c); /* at once: the registry does not change */
+        find(c); /* no need to wait: with several sites the registry does not change */
         s = 0;
 #endif
         go(x, c, TRAP)
@@ -207,7 +208,7 @@ inline execute(x, c)
 #if SITES == 1
         go(x, c, ELSEWHERE)
 #else
-        s = 0 /* nothing will be freed: no need to stay there */
+        s = 0 /* with several sites nothing is freed: no need to stay in the detour */
 #endif
     :: v == NEXT ->
         check(c, s, NEW);
@@ -216,7 +217,7 @@ inline execute(x, c)
     fi
 }
 
-/* find - the site of an int3; or else try again. */
+/* find - look up the site of an int3. If there is none, the CPU must be able to retry. */
 inline find(c)
 {
     printf("on CPU %d a trap asks for site %d\n", c, s);
@@ -227,7 +228,7 @@ inline find(c)
 #ifdef NO_RETRY
         HOLDS(int3_has_a_site, false)
 #else
-        HOLDS(int3_has_a_site, text[FIRST(s)] != INT3) /* else the kernel ends here */
+        HOLDS(int3_has_a_site, text[FIRST(s)] != INT3) /* otherwise the kernel panics */
 #endif
     fi
 }
@@ -276,7 +277,9 @@ end:
 
 /* ---- the batch ---- */
 
-/* What is still to be written in a step, and in level @l of it: in any order. */
+/* TO_GUARD, TO_FINISH, TO_PUBLISH - does a step, in level @l of it, still have to write
+ * @s? The sites of a level are written in any order.
+ */
 #ifdef LEVELS_IGNORED
 #define IS_LEVEL(of, s) (l == 0)
 #elif defined(LEVELS_SWAPPED)
@@ -315,7 +318,7 @@ inline publish(s)
     }
 }
 
-/* Step 1, guard: int3 over the first bytes. A CPU that arrives traps. */
+/* Step 1, guard: write an int3 over the first bytes. A CPU that comes there traps. */
 inline guard_all()
 {
     do
@@ -330,7 +333,7 @@ inline guard_all()
     od
 }
 
-/* Step 2, tail: the rest, which no CPU reads. */
+/* Step 2, tail: write the other bytes. No CPU reads them, because of the int3. */
 inline finish_all()
 {
     do
@@ -345,7 +348,7 @@ inline finish_all()
     od
 }
 
-/* Step 3, first: the new first bytes. */
+/* Step 3, first: write the new first bytes. */
 inline publish_all()
 {
     do
@@ -430,7 +433,7 @@ inline text_poke_batch()
 #endif
 }
 
-/* On return every CPU executes the new text, and nothing else any more. */
+/* When the batch returns, every CPU executes only the new text. */
 inline check_all_new()
 {
     d_step {
@@ -473,8 +476,8 @@ inline start()
     }
 }
 
-/* What the new instructions lead to: made, and in the registry. Each CPU must have seen
- * it before it can be sent there.
+/* Make the code to which the new instructions lead, and put the sites into the registry.
+ * Each CPU must have seen this code before an instruction can lead the CPU there.
  */
 inline prepare()
 {

@@ -1,4 +1,4 @@
-"""recorded.py - a guest whose tracer a test uses as ./sonde trace does."""
+"""recorded.py - lets a test use the tracer of a guest as ./sonde trace does."""
 
 import dataclasses
 import os
@@ -23,7 +23,7 @@ def without_comments(listing):
 
 
 class Recorded:
-    """A guest with a Capture. Use with `with`."""
+    """A guest that is traced by a Capture. Use with `with`."""
 
     def __init__(self, cpus=CPUS):
         self.cpus = cpus
@@ -46,12 +46,13 @@ class Recorded:
         self.files = self.capture.files
 
     def mark(self, *texts):
-        """Write to trace_marker; what is dropped there has EBADF for an answer."""
+        """Write texts to trace_marker. A text may be dropped: the answer is EBADF then.
+        """
         for one in texts:
             self.guest.machine.request(f"echo -ne {quote(one)} >> {MARKER}", 60)
 
     def of_the_dead(self):
-        """What a host makes of the memory alone."""
+        """Return the lines that a host reads from the guest's memory alone."""
         grave = dead.Dead(self.memory, self.capture.result.symbols)
         rings = list(grave.rings())
         return lines_of(dataclasses.replace(

@@ -1,5 +1,5 @@
-"""rsp.py - a client of gdb's remote protocol, for a guest's COM2: packets one by one, their
-damage, and none at all.
+"""rsp.py - a client of gdb's remote protocol, on a guest's COM2. Tests send single
+packets with it, also damaged packets, and bytes that are no packet.
 """
 
 import os
@@ -23,7 +23,7 @@ def frame(data):
 
 
 class Client:
-    """A debugger. ask() sends a packet and returns the answer's data."""
+    """The debugger's side. ask() sends a packet and returns the data of the answer."""
 
     def __init__(self, path, acks=True):
         self.line = socket.socket(socket.AF_UNIX)
@@ -46,7 +46,7 @@ class Client:
         self.came += piece
 
     def packet(self, timeout=LIMIT):
-        """The next packet; TimeoutError when none comes."""
+        """Return the data of the next packet. Raises TimeoutError if no packet comes."""
         end = time.monotonic() + timeout
         while True:
             start = self.came.find(b"$")
@@ -62,7 +62,7 @@ class Client:
             self._more(end)
 
     def byte(self, timeout=LIMIT):
-        """The next byte outside of packets."""
+        """Return the next byte that arrives, such as an acknowledgement."""
         end = time.monotonic() + timeout
         while not self.came:
             self._more(end)
@@ -75,7 +75,7 @@ class Client:
         return self.packet(timeout)
 
     def stopped(self, timeout=LIMIT):
-        """(text, packet): O packets come before the next other packet."""
+        """Return (text of all O packets, the first packet of another kind)."""
         packet, text = self.packet(timeout), ""
         while is_output(packet):
             text += text_of(packet)
@@ -83,18 +83,18 @@ class Client:
         return text, packet
 
     def told(self, data):
-        """(text, answer) of a packet."""
+        """Send a packet. Return (text of O packets, answer)."""
         self.send(frame(data.encode("latin-1")))
         return self.stopped()
 
     def interrupted(self):
-        """(stop, text): Ctrl-C, and what is printed until the kernel stands."""
+        """Send Ctrl-C. Return (stop packet, text that came before the kernel stopped)."""
         self.send(b"\x03")
         text, stop = self.stopped()
         return stop, text
 
     def greet(self):
-        """What gdb says first. The answer: the features."""
+        """Send gdb's first packet. Return {feature: value} of the answer."""
         features = self.ask("qSupported:swbreak+;hwbreak+;vContSupported+")
         return dict(word.split("=") if "=" in word else (word[:-1], word[-1])
                     for word in features.split(";"))  # fmt: skip
@@ -128,14 +128,14 @@ class Stub:
         return self.guest.machine.request(text, LIMIT)
 
     def in_background(self, text):
-        """A command of the console that may be stopped in its middle."""
+        """Start a console command in a thread, because the debugger may stop it."""
         console = threading.Thread(target=self.ask_console, args=(text,))
         console.start()
         return console
 
     def disturbed(self, client, console):
-        """A command in_background() runs to its end. Packets that come meanwhile are stops
-        for which the debugger has not asked, and it lets the kernel go on.
+        """Wait for the end of a command of in_background(). Let the kernel go on after
+        each stop. Return the packets of these stops, which no test expects.
         """
         came = []
         while console.is_alive():
@@ -147,7 +147,7 @@ class Stub:
         return came
 
     def symbol(self, name):
-        """Where a function begins, by the kernel's own table."""
+        """Return the address of a function from the kernel's own table of symbols."""
         return int(self.ask_console(f"sym {name}").text.split()[0], 16)
 
     def __enter__(self):
@@ -167,7 +167,7 @@ def text_of(packet):
 
 
 def output(client, enough, timeout=LIMIT):
-    """What the kernel prints while it runs, until enough(text)."""
+    """Return what the running kernel prints, as soon as enough(text) is true."""
     text = ""
     while not enough(text):
         text += text_of(client.packet(timeout))
@@ -175,5 +175,5 @@ def output(client, enough, timeout=LIMIT):
 
 
 def fields(stop):
-    """The pairs of a stop reply."""
+    """Return {name: value} of the pairs in a stop reply."""
     return dict(pair.split(":", 1) for pair in stop[3:].split(";") if pair)

@@ -1,4 +1,5 @@
-"""session.py - what the session tests share: a guest at its prompt, typing, a terminal."""
+"""session.py - helpers of the session tests: a guest at its prompt, typing, a terminal.
+"""
 
 import os
 import pty
@@ -11,14 +12,14 @@ import tap
 from guest import PROMPT, ROOT, Guest, Setup
 from machine import Gone
 
-# Seconds for one thing; generous, since the host may be busy.
+# Seconds that one step of a test may take. Much more than needed: the host may be busy.
 LIMIT = int(os.environ.get("LIMIT", "120"))
 
 CSI = re.compile(rb"\x1b\[[0-9;]*[A-Za-z]")
 
 
 def at_prompt(**options):
-    """A guest that has come to its prompt. Use with `with`."""
+    """Start a guest and wait for its prompt. Use with `with`."""
     guest = Guest(Setup(**options))
     try:
         guest.wait_prompt(LIMIT)
@@ -29,7 +30,9 @@ def at_prompt(**options):
 
 
 def run_on(guest, *tests):
-    """tap.run() of tests that share a guest; a test that lost it shows the guest's end."""
+    """Call tap.run() for tests that share a guest. If the guest ends during a test, the
+    error has the last lines that the guest printed.
+    """
 
     def on(test):
         def run():
@@ -46,9 +49,9 @@ def run_on(guest, *tests):
 
 
 def typed(guest, keys, end="\r"):
-    """Type a line; what the guest printed up to its next prompt, as lines.
+    """Type a line. Return what the guest prints up to its next prompt, as lines.
 
-    The first line is the echo of what was typed.
+    The first line is the echo of the keys.
     """
     guest.console.send(keys + end)
     text = guest.console.expect(b"\n" + PROMPT, LIMIT)
@@ -59,7 +62,7 @@ def typed(guest, keys, end="\r"):
 
 
 def ask(guest, command):
-    """A request that has to succeed: its output as text."""
+    """Send a request that has to succeed. Return its output as text."""
     reply = guest.machine.request(command, LIMIT)
     if reply.errno:
         raise AssertionError(f"{command!r}: {reply.errno} {reply.name}: {reply.text}")
@@ -67,13 +70,13 @@ def ask(guest, command):
 
 
 def stat(guest):
-    """`probe stat`: the number or word behind each name."""
+    """Return {name: number or word} of `probe stat`."""
     rows = (line.split()[:2] for line in ask(guest, "probe stat").splitlines())
     return {name: int(word) if word.isdigit() else word for name, word in rows}
 
 
 def sonde(*arguments, stdin=b"", limit=LIMIT):
-    """Run ./sonde: (status, stdout, stderr)."""
+    """Run ./sonde. Return (status, stdout, stderr)."""
     done = subprocess.run(
         [os.path.join(ROOT, "sonde"), *arguments],
         input=stdin,
@@ -95,7 +98,7 @@ class Terminal:
         self.text = b""
 
     def expect(self, what):
-        """Wait for what; what came up to it, None when it does not come."""
+        """Wait for @what. Return the bytes in front of it; None: it did not come."""
         deadline = time.monotonic() + LIMIT
         while what not in self.text:
             if not select.select([self.fd], [], [], max(deadline - time.monotonic(), 0))[0]:
@@ -111,7 +114,7 @@ class Terminal:
         os.write(self.fd, keys)
 
     def end(self):
-        """The exit status."""
+        """Wait for the end of ./sonde. Return its exit status."""
         while True:
             try:
                 if not os.read(self.fd, 65536):

@@ -1,4 +1,6 @@
-"""test_attach.py - a second way in: `./sonde attach`, and the sockets of `./sonde run`."""
+"""test_attach.py - tests `./sonde attach`, and the sockets of `./sonde run`, by which
+other programs reach a running guest.
+"""
 
 import json
 import os
@@ -16,7 +18,7 @@ SONDE = os.path.join(ROOT, "sonde")
 
 
 def wait_for(path):
-    """Until a socket is there."""
+    """Wait until a socket is there."""
     deadline = time.monotonic() + LIMIT
     while not os.path.exists(path) and time.monotonic() < deadline:
         time.sleep(0.05)

@@ -1,5 +1,5 @@
-"""test_bench.py - `bench` measures what it says, and leaves nothing behind. How long
-anything takes is no test.
+"""test_bench.py - checks that `bench` measures what it says it measures, and that no
+probe is left after it. No test here depends on how long something takes.
 """
 
 import os
@@ -16,7 +16,7 @@ TOTAL = re.compile(r"# (\d+) goals, (\d+) missed")
 
 
 def figures(text):
-    """{name: value}; what it says about goals is verified on the way."""
+    """Return {name: value} of the output of `bench`. Check its statements about goals."""
     lines = text.splitlines()
     total = TOTAL.fullmatch(lines[-1]) if lines else None
     if total:
@@ -110,7 +110,9 @@ def goals_stand_beside_figures():
 
 
 def conditions():
-    """In instructions: what is off, and 10,000 places that no CPU comes to."""
+    """Measure markers in instructions: a marker that is off, a marker that is on, and the
+    switching of 10,000 places that no CPU executes.
+    """
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "places.o")
         source = os.path.join("tests", "bench", "marks.asm")
@@ -135,7 +137,7 @@ def conditions():
 
 
 def events():
-    """In instructions: the last of a thousand lines costs what the first does."""
+    """The last of 1000 event definitions costs as many instructions as the first."""
     with at_prompt(smp=1, icount=True, qemu="-icount shift=0,sleep=off") as guest:
         out = figures(ask(guest, "bench events"))
         names = {"define.1000.total", "define.first_100", "define.last_100"}

@@ -1,8 +1,9 @@
-"""test_bochs.py - another machine: Bochs, which is as strict as hardware where TCG forgives.
+"""test_bochs.py - runs the kernel in Bochs, which is as strict as hardware in places
+where QEMU's TCG accepts errors.
 
-Bochs writes the accessed bit of a descriptor with the rights of the page it lies in, keeps
-the entries of a local APIC masked while it is disabled, and so on. Its CPUs are slow, so the
-guest does little: it starts all CPUs, and a few probes are hit.
+For example, Bochs faults when it sets the accessed bit of a descriptor in a read-only
+page, and it keeps the entries of a local APIC masked while the APIC is disabled. The CPUs
+of Bochs are slow, so the guest does little: it starts all CPUs, and a probe is hit.
 """
 
 import os
@@ -19,7 +20,7 @@ from guest import ISO, PROMPT
 from session import CSI
 
 CPUS = 4
-LIMIT = 300  # seconds; the prompt comes after some 20
+LIMIT = 300  # seconds; the prompt comes after about 20 s
 
 CONFIG = """
 display_library: rfb, options="timeout=0"
@@ -38,7 +39,7 @@ info: action=ignore
 
 
 class Bochs:
-    """A running Bochs, and its COM1 by a pseudo-terminal. Use with `with`."""
+    """A running Bochs. A pseudo-terminal is its COM1. Use with `with`."""
 
     def __init__(self):
         self.folder = tempfile.TemporaryDirectory(prefix="sonde-bochs-")
@@ -68,7 +69,7 @@ class Bochs:
         self.folder.cleanup()
 
     def expect(self, what):
-        """What COM1 prints up to and with @what; None when that does not come."""
+        """Wait for @what on COM1. Return the text in front of it; None: none came."""
         end = time.monotonic() + LIMIT
         while what not in self.text:
             if time.monotonic() > end or self.process.poll() is not None:
@@ -81,7 +82,7 @@ class Bochs:
         return found.decode(errors="replace")
 
     def tell_end(self):
-        """The last words of Bochs, such as the exception that reset a CPU."""
+        """Print the end of Bochs's log, which names for example a fatal exception."""
         with open(self.log, errors="replace") as file:
             for line in file.readlines()[-40:]:
                 tap.note(line.rstrip())

@@ -1,4 +1,6 @@
-"""test_boot.py - three ways reach the same prompt, and every way ends as it should."""
+"""test_boot.py - checks that all three ways to boot reach the same prompt, and that the
+guest ends with the right status.
+"""
 
 import os
 
@@ -8,13 +10,13 @@ from guest import BUILD
 from session import LIMIT, ask, at_prompt, sonde
 
 BOOTS = ("pvh", "iso", "uefi")
-# UEFI's firmware takes seconds of CPU; the usual run waits for it once.
+# The firmware of UEFI takes seconds of CPU time, so the usual run boots by it only once.
 BOOTS_AGAIN = BOOTS if tap.LONG else BOOTS[:2]
 CPUS = (1, 2, 8, 32) if tap.LONG else (1, 8)
 
 
-# What a terminal would show with escape sequences: progress, a line wider than the screen,
-# an edited line.
+# Lines that would need escape sequences on a terminal: progress, a line that is wider
+# than the screen, an edited line.
 LINES = b"echo o''ne\nprobe all vfs_*\nprobe del all\necho abd\x1b[Dc\necho " + b"x" * 99
 
 
@@ -29,7 +31,7 @@ def every_way_reaches_the_prompt():
 
 
 def lists_come_with_the_image():
-    os.environ.pop(building.BUILT, None)  # what the test run has built is not all there
+    os.environ.pop(building.BUILT, None)  # with BUILT, ./sonde would not build anything
     for name in ("sonde.lst", "sonde.sym"):
         path = os.path.join(BUILD, name)
         os.unlink(path)

@@ -1,4 +1,4 @@
-"""test_console.py - the console as its users type on it."""
+"""test_console.py - types on the console as a user does."""
 
 import tap
 from guest import PROMPT
@@ -8,7 +8,7 @@ LEFT, RIGHT, UP, DOWN = "\x1b[D", "\x1b[C", "\x1b[A", "\x1b[B"
 HOME, END, DELETE = "\x1b[H", "\x1b[F", "\x1b[3~"
 CTRL = {letter: chr(ord(letter) - 64) for letter in "ACDEKLRUW"}
 
-# keys, and the line that `echo` then prints
+# (keys, the line that `echo` prints then, what is tested)
 EDITED = (
     ("echo abd" + LEFT + "c", "abcd", "left arrow"),
     ("echo ac" + LEFT + LEFT + RIGHT + "b", "abc", "right arrow"),

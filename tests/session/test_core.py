@@ -1,6 +1,7 @@
-"""test_core.py - the core of the engine without the rooms above it, as a kernel of its own.
+"""test_core.py - builds a kernel with only the core of the engine, and runs tests in it.
 
-It is built in build/core; the tests in tests/alone and those of kernel/kprobe run in it.
+This kernel has none of the rooms that use the core. It is built in build/core, and runs
+the tests `alone` (of tests/alone) and `kprobe`.
 """
 
 import os

@@ -1,4 +1,4 @@
-"""test_cpu.py - a CPU that lacks what the kernel needs is refused in words."""
+"""test_cpu.py - checks what the kernel prints on a CPU without a feature it needs."""
 
 import os
 import re
@@ -12,24 +12,24 @@ from hang import Qmp
 from session import LIMIT, ask, at_prompt
 
 ROW = re.compile(r'^    feature \w+, .*, "(\w+): (.*)"$', re.M)
-QEMU_NAMES = {"LAHF": "lahf-lm"}  # where QEMU's name is not ours in small letters
+QEMU_NAMES = {"LAHF": "lahf-lm"}  # other names of QEMU are our names in small letters
 
 
 def features():
-    """(name, what it is) of each row of the kernel's table."""
+    """Return (name, description) of each row of the kernel's table."""
     with open(os.path.join(ROOT, "boot/cpu_check.asm"), encoding="ascii") as file:
         return ROW.findall(file.read())
 
 
 def without(*names):
-    """A CPU of QEMU, as words of its command line."""
+    """Return the words for QEMU's command line that take features from the CPU."""
     words = [f"-{QEMU_NAMES.get(name, name.lower())}" for name in names]
     return "-cpu " + ",".join(["qemu64", *words])
 
 
 def last_words(**options):
-    """The status of a guest that does not come to its prompt, and what COM1 and the debug
-    port printed."""
+    """Run a guest that ends before its prompt. Return (its status, the text on COM1, the
+    text on the debug port)."""
     with Guest(Setup(smp=1, **options)) as guest:
         status = guest.wait_end(LIMIT)
         guest.console.wait_closed(5)
@@ -63,7 +63,7 @@ def all_that_are_missing_are_named():
 
 
 def the_screen_shows_it():
-    """Where there is no serial line, the text is on the screen."""
+    """On a machine without a serial line, the text is on the screen."""
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "qmp")
         memory = os.path.join(folder, "memory")
@@ -80,7 +80,7 @@ def the_screen_shows_it():
 
 
 def screen_until(text, path, memory):
-    """The characters of the text screen, as soon as they contain the text."""
+    """Wait until the text screen contains @text. Return the characters of the screen."""
     control = connected(path)
     qmp = Qmp(control)
     shown = ""
@@ -113,7 +113,9 @@ def what_is_documented_is_asked_for():
 
 
 def a_cpu_with_just_these_is_enough():
-    """No SMEP, SMAP, UMIP, x2APIC, nor anything newer that the table does not ask for."""
+    """The kernel runs on a CPU without SMEP, SMAP, UMIP, x2APIC and all other features
+    that are not in the table.
+    """
     words = "-cpu qemu64,-x2apic,-popcnt,-sse3,-svm,-syscall,-sep,-mtrr,-pat"
     with at_prompt(qemu=words) as guest:
         tap.check("calls 720" in ask(guest, "run vfs"), "work is done")

@@ -1,4 +1,4 @@
-"""test_documents.py - what the documents list is what the guest has."""
+"""test_documents.py - compares the lists in the documents with what the guest has."""
 
 import dataclasses
 import os
@@ -20,7 +20,7 @@ def read(name):
 
 
 def requests(text):
-    """(request, lines of the reply) of each block in which a host asks a guest."""
+    """Yield (request, lines of the reply) of each block with a request of a host."""
     for _, _, block in fenced_blocks(text.split("\n")):
         if block[0].startswith("host "):
             host, *guest = block
@@ -41,7 +41,7 @@ def requests_are_answered():
 
 
 def names_are_explained():
-    """What prints a name for tools has it in its document."""
+    """The documents explain every name that `probe stat`, `help` and `ls /proc` print."""
     with at_prompt() as guest:
         stat, commands, files = (ask(guest, what) for what in
                                  ("probe stat", "help", "ls /proc"))  # fmt: skip
@@ -60,7 +60,7 @@ def names_are_explained():
 
 
 def files_are_listed():
-    """The table of the engine's files has all of them, with their modes, and no others."""
+    """The table in the document has exactly the files of the engine, with their modes."""
     rows = re.findall(r"^\| `(/\S+)` \| (\d{4}) \|", read("docs/probe-command.md"), re.M)
     with at_prompt() as guest:
         there = [f"{folder}/{name}" for folder in FOLDERS

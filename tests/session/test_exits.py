@@ -1,9 +1,10 @@
-"""test_exits.py - the table of exit statuses in `./sonde --help`: a fact for each row.
+"""test_exits.py - checks each row of the table of exit statuses in `./sonde --help`.
 
     tests/run/run_tests.py session/exits [--long]
 
-FACTS names the rows by their text: a row that has none fails, and so does a fact whose row
-is gone. The usual run has the first fact of each row, and one command without a build.
+FACTS has the facts for each row, and names the row by its text. The test fails if a row
+has no facts, or if facts have no row. The usual run checks the first fact of each row,
+and only one of the rows about a failed build.
 """
 
 import contextlib
@@ -28,7 +29,7 @@ RUN = ("run", "--boot", "pvh")
 
 
 def rows_of_help():
-    """(status, command, text) of each row, for each of its commands."""
+    """Yield (status, command, text) for each row and each command that the row names."""
     _, text, _ = sonde("--help")
     for status, commands, text in ROW.findall(text.partition("exit status:\n")[2]):
         named = commands.removeprefix("all but ").split(", ")
@@ -38,7 +39,7 @@ def rows_of_help():
 
 
 def status_of(*words, stdin=b"", **more):
-    """What ./sonde exits with. more: of the environment."""
+    """Return the exit status of ./sonde. @more: variables of its environment."""
     with tempfile.TemporaryFile() as file:
         environment = dict(os.environ, **more)
         done = subprocess.run([SONDE, *words], input=stdin, stdout=file, stderr=file,
@@ -47,7 +48,9 @@ def status_of(*words, stdin=b"", **more):
 
 
 def with_tap_elsewhere(*words, **more):
-    """Those tests may be running beside this one."""
+    """Run ./sonde test with another folder for TAP output, because the same tests may be
+    running at the same time.
+    """
     with tempfile.TemporaryDirectory() as folder:
         return status_of(*words, TAP_FOLDER=folder, **more)
 
@@ -57,8 +60,10 @@ def with_fake(*words, fake, stdin=b""):
 
 
 def after_signal(number, *words, begun=None, **more):
-    """The status when a signal comes while ./sonde, or QEMU for -number, is at work: when the
-    file @begun is there, or else when it says that it is. more: of the environment.
+    """Send a signal to ./sonde, or with -number to the program that it has started.
+    Return the exit status of ./sonde. The signal is sent as soon as the file @begun is
+    there, or without @begun when ./sonde has printed its first prompt or line. @more:
+    variables of its environment.
     """
     process = subprocess.Popen([SONDE, *words], stdin=subprocess.PIPE, text=True,
                                stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
@@ -90,7 +95,7 @@ def check_after_signal(number):
 
 
 def test_after_signal(number):
-    """Prove keeps what it prints until there is much of it."""
+    """Wait for a file, because prove writes its output only when its buffer is full."""
     with tempfile.TemporaryDirectory() as folder:
         return after_signal(number, "test", "run/launcher", TAP_FOLDER=folder,
                             begun=os.path.join(folder, "run-launcher"))  # fmt: skip
@@ -118,8 +123,8 @@ def children(pid):
 
 
 def last_child(pid):
-    """What ./sonde has started last: QEMU, gdb, prove. A grader is between two programs for
-    a moment.
+    """Return the process that ./sonde has started last: QEMU, gdb or prove. Wait for one,
+    because for a moment between two programs a grader has none.
     """
     deadline = time.monotonic() + LIMIT
     while not (found := children(pid)) and time.monotonic() < deadline:
@@ -136,7 +141,7 @@ def key_on_terminal(keys):
 
 @contextlib.contextmanager
 def guest_under_gdb():
-    """A guest of `./sonde gdb` that runs. Use with `with`."""
+    """Start `./sonde gdb`, with a guest that runs. Use with `with`."""
     path = os.path.join(BUILD, "console.log")
     words = [SONDE, "gdb", "--", "-batch", "-ex", "continue"]
     gdb = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
@@ -157,7 +162,9 @@ def guest_under_gdb():
 
 
 def attached(*, keys=b"", number=0, twice=False):
-    """How `./sonde attach` ends."""
+    """Run `./sonde attach` and end it by @keys or by signal @number; with @twice, run a
+    second one beside it. Return the exit status.
+    """
     with guest_under_gdb():
         words = [SONDE, "attach"]
         process = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
@@ -197,14 +204,14 @@ def no_tools(*words):
 
 
 def recording(*words):
-    """What `./sonde record` exits with, and whether there is a recording then."""
+    """Return (the exit status of `./sonde record`, is there a recording?)."""
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "f")
         return status_of("record", path, *words), os.path.exists(path)
 
 
 def with_recording(function):
-    """function(a recording)"""
+    """Make a recording and return function(its path)."""
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "f")
         status_of("record", path, "echo x")
@@ -232,12 +239,12 @@ def recorded_until(number):
 
 
 def ended_by(number, *words):
-    """A signal comes when it has said that it records."""
+    """Send a signal to ./sonde after its message that it records. Return its status."""
     process = subprocess.Popen([SONDE, *words], stdin=subprocess.DEVNULL,
                                stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
                                preexec_fn=heed_interrupts)  # fmt: skip
     with process:
-        process.stderr.readline()  # that it records
+        process.stderr.readline()  # the message that it records
         process.send_signal(number)
         return process.wait(LIMIT)
 
@@ -255,7 +262,7 @@ def in_tracefs(function):
 
 
 def tracefs_after_signal(number):
-    """Where there is no FUSE it ends by itself."""
+    """Without FUSE on the host, ./sonde tracefs ends by itself."""
     if not FUSE:
         return in_tracefs(lambda folder: status_of("tracefs", folder, "--", "true"))
     script = "echo 'sonde> '; exec sleep 100"
@@ -281,7 +288,7 @@ def graded(*words, **more):
 
 
 def grade_after_signal(number):
-    """The student's program hangs, and is gone with the grader."""
+    """A signal ends the grader while the student's program hangs. Both must end."""
     with tempfile.TemporaryDirectory() as folder:
         with open(os.path.join(folder, "int3.c"), "w", encoding="ascii") as file:
             file.write("__attribute__((constructor)) static void hang(void) { for (;;) ; }\n"
@@ -301,7 +308,7 @@ def with_module(text):
 
 
 def no_guest_at_socket(is_there):
-    """@is_there: the socket of a guest that has ended."""
+    """@is_there: the socket exists, but no process listens: its guest has ended."""
     with tempfile.TemporaryDirectory() as folder, socket.socket(socket.AF_UNIX) as line:
         path = os.path.join(folder, "line")
         if is_there:
@@ -323,9 +330,9 @@ LIMIT_REACHED = "the time limit was reached (--timeout)"
 SIGNAL = "signal N: 130 Ctrl-C, 141 the output has no reader, 143 SIGTERM"
 INT, TERM = signal.SIGINT, signal.SIGTERM
 FUSE = can_open("/dev/fuse")
-TESTS = ("--append", "tests=stack.an_overflow_is_named,shell")  # the first one panics
+TESTS = ("--append", "tests=stack.an_overflow_is_named,shell")  # the first test panics
 
-# (status, command, text): what is done, and the status it has; lists are several of them.
+# (status, command, text of the row): facts. A fact returns (status got, status wanted).
 FACTS = {
     ("0", "run", SWITCHED_OFF): [
         lambda: (status_of(*RUN, stdin=b"echo x\n"), 0),
@@ -590,14 +597,16 @@ def every_row_has_a_fact():
 
 
 def chosen(command, text, facts):
-    """A build that fails takes make seconds: all commands ask for it in the same lines."""
+    """Choose the facts for the usual run. A failing build takes seconds, and all commands
+    share the code for it, so only `run` is tested with one.
+    """
     if tap.LONG:
         return facts
     return [] if text == NO_BUILD and command != "run" else facts[:1]
 
 
 def rows_of(command):
-    """A test of the facts of one command."""
+    """Make a test that checks the facts of one command."""
 
     def test():
         for (status, of, text), facts in FACTS.items():

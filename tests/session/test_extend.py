@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""test_extend.py - each example of docs/extend.md: applied to a copy of the tree, built, and
-run as the document says.
+"""test_extend.py - tests each example of docs/extend.md: applies it to a copy of the
+tree, builds it, and runs it as the document says.
 """
 
 import filecmp
@@ -20,7 +20,7 @@ NAMES = ("way", "detour", "fetch", "command")
 
 
 def blocks():
-    """{(language, name): text} of the document."""
+    """Return {(language, name): text} of the blocks in the document."""
     with open(os.path.join(ROOT, "docs", "extend.md"), encoding="utf-8") as file:
         found = re.findall(r"^```(\w+) (\w+)\n(.*?)^```$", file.read(), re.M | re.S)
     return {(kind, name): text for kind, name, text in found}
@@ -32,7 +32,9 @@ def run(words, **more):
 
 
 def copy_tree():
-    """The files of git, as they are here. Objects built there before are used again."""
+    """Copy all files that git knows, if they have changed. Objects that an earlier run
+    has built in the copy are used again.
+    """
     listed = run(["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
                  cwd=ROOT).stdout  # fmt: skip
     os.makedirs(COPY, exist_ok=True)
@@ -45,7 +47,9 @@ def copy_tree():
 
 
 def apply(patch, *options):
-    """Not as a part of the repository around the copy."""
+    """Apply a patch to the copy. GIT_CEILING_DIRECTORIES keeps git from taking the copy
+    for a part of the repository around it.
+    """
     env = dict(os.environ, GIT_CEILING_DIRECTORIES=os.path.dirname(COPY))
     return run(["git", "apply", *options, "-"], input=patch, cwd=COPY, env=env)
 
@@ -56,7 +60,7 @@ def sonde(*words):
 
 
 def shown(text):
-    """(command, lines that it prints) of a block."""
+    """Return [(command, lines that it prints)] of a block."""
     found = []
     for line in text.splitlines():
         if line.startswith("> "):

@@ -1,5 +1,5 @@
-"""test_extra_objs.py - further objects linked into the kernel: the examples of docs/api.md
-and docs/kretprobe.md, built by the words of the page.
+"""test_extra_objs.py - tests the linking of a user's objects into the kernel. The objects
+are the examples of docs/api.md and docs/kretprobe.md, built by the commands of the pages.
 """
 
 import os
@@ -63,12 +63,14 @@ def page(name):
 
 
 def block(name, language):
-    """The first block of that language in a page of docs/."""
+    """Return the first block of a language in a page of docs/."""
     return re.search(rf"```{language}\n(.*?)```", page(name), re.S)[1]
 
 
 def environment():
-    """Without what an outer make or another build directory would say."""
+    """Return the environment without the variables of an outer make and without B, which
+    names a build directory.
+    """
     return {k: v for k, v in os.environ.items()
             if k not in ("B", "MAKEFLAGS", "MAKELEVEL", "MFLAGS")}
 
@@ -81,7 +83,7 @@ def shell(script, limit=BUILD_LIMIT, **variables):
 
 
 def in_folder(words, folder):
-    """The page's commands, with their files in a folder of their own."""
+    """Return the commands of a page, changed so that all their files are in @folder."""
     words = re.sub(r"\b(?:reads|opens)\.[co]\b", lambda m: f"{folder}/{m[0]}", words)
     return re.sub(r"build/(?:reads|opens)", folder + "/b", words)
 
@@ -97,7 +99,7 @@ def the_example_of_the_page_works(folder):
 
 
 def compiled(folder, name, text):
-    """How to make folder/name.o, with few flags."""
+    """Write folder/name.c. Return the command that compiles it, with few flags."""
     with open(f"{folder}/{name}.c", "w", encoding="utf-8") as source:
         source.write(text)
     flags = "-ffreestanding -fno-pic -mcmodel=kernel -mno-red-zone -mgeneral-regs-only -I."
@@ -105,7 +107,7 @@ def compiled(folder, name, text):
 
 
 def h80_probes_set_at_boot_become_jumps(folder):
-    """No command has asked for it, before or after."""
+    """A probe that was registered at boot becomes a jump, without any command."""
     tree = folder + "/b"
     script = compiled(folder, "at_boot", AT_BOOT)
     script += f"make -s -j2 B={tree} EXTRA_OBJS={folder}/at_boot.o {tree}/sonde.elf"
@@ -117,7 +119,7 @@ def h80_probes_set_at_boot_become_jumps(folder):
 
 
 def more_objects(folder):
-    """The tree of the first build is there already."""
+    """Link two more objects. The build uses the objects of the first build again."""
     script = compiled(folder, "order", SECOND)
     script += f"make -s -j2 B={folder}/b EXTRA_OBJS='{folder}/reads.o {folder}/order.o' "
     script += f"{folder}/b/sonde.elf"
@@ -144,15 +146,15 @@ def the_example_of_return_probes_works(folder):
         tap.note(text)
 
 
-# What a build of the kernel has made in front of its links.
+# The files that a build of the kernel makes before it links.
 OBJECTS = ("boot", "drivers", "libc", "kernel", "probes", "tests", "libinsn",
            "host/libinsn.a", "link/gen_branches", "asm_offsets.inc", "probe_offsets.inc",
            "flags.stamp", "platforms.stamp")  # fmt: skip
 
 
 def begin_with_our_objects(tree):
-    """Copied, with their times: make compiles only what is new. It would take a minute to
-    compile all of it again, if it had to.
+    """Copy our objects with their times into @tree, so that make compiles only what is
+    new. To compile everything again would take a minute.
     """
     for name in OBJECTS:
         source, target = os.path.join(BUILD, name), os.path.join(tree, name)
@@ -164,11 +166,11 @@ def begin_with_our_objects(tree):
 
 
 def objects_are_linked_into_the_kernel():
-    """One after the other into one tree."""
+    """Run the examples one after the other in one tree."""
     with tempfile.TemporaryDirectory() as folder:
         begin_with_our_objects(folder + "/b")
         the_example_of_the_page_works(folder)
-        if tap.LONG:  # each is one more link of the kernel, or two
+        if tap.LONG:  # each of these links the kernel once or twice more
             the_example_of_return_probes_works(folder)
             more_objects(folder)
             h80_probes_set_at_boot_become_jumps(folder)

@@ -1,4 +1,4 @@
-"""test_fatal.py - tests of the kernel that end in a panic: what its report says."""
+"""test_fatal.py - runs tests of the kernel that end in a panic, and checks the report."""
 
 import re
 
@@ -9,7 +9,7 @@ from session import LIMIT
 
 
 def report_of(test, smp):
-    """The report that KTEST_FATAL test `test` ends with, or None."""
+    """Run a KTEST_FATAL test. Return the report of its panic; "": it is not complete."""
     with Guest(Setup(append=f"tests={test}", smp=smp)) as guest:
         status = guest.wait_end(LIMIT)
         guest.console.wait_closed(5)
@@ -103,7 +103,9 @@ def modules_are_named():
 
 
 def text_is_restored():
-    """By jumps and breakpoints; that it is as built says a sum which was made at boot."""
+    """With panic=unprobe, a panic restores the text under jumps and breakpoints. The
+    report then compares checksums of the text with those that were computed at boot.
+    """
     commands = ("probe add vfs_read", "probe add --post vfs_write", "probe all vfs_*")
     found = {}
     for word in ("panic=unprobe", ""):

@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
-"""test_film.py - films of a guest show what happened there, in the order of the protocol."""
+"""test_film.py - checks that a film of a guest shows what happened, in the order that the
+protocol for text changes prescribes.
+"""
 
 import re
 import sys
@@ -30,7 +32,7 @@ def filmed(guest, name):
 
 
 def memory(guest, place):
-    """What stands there now, as `probe explain` reads it."""
+    """Return the bytes that `probe explain` shows at a place now."""
     found = []
     for line in ask(guest, f"probe explain {place}").splitlines():
         match = re.match(r"(?:byte)? {6,10} +((?:[0-9a-f]{2} ?)+),", line)
@@ -44,7 +46,7 @@ def stored(one):
 
 
 def steps(one):
-    """The events between one store and the next."""
+    """Return the events of each step: a store, and all events before the next store."""
     found = []
     for event in one.events:
         if event["ev"] == "store":
@@ -142,7 +144,7 @@ def other_text_is_not_slowed_down(guest):
 
 
 def watches_go_on(guest):
-    """A film takes #BP and #DB, and gives them back."""
+    """A film handles #BP and #DB itself, but watches, which need #DB, work on."""
     ask(guest, "probe watch vfs_read x 1 reads")
     ask(guest, f"film start {PLACE} 1000")
     during = calls_and_hits(guest)
@@ -154,7 +156,7 @@ def watches_go_on(guest):
 
 
 def calls_and_hits(guest):
-    """(calls of one run of a workload, hits of the watch so far)"""
+    """Run a workload. Return (its calls, all hits of the watch up to now)."""
     calls = re.search(r"calls (\d+) of vfs_read", ask(guest, "run vfs"))
     hits = re.search(r"^reads +[0-9a-f]{16} w dr\d +(\d+) ", ask(guest, "probe list"), re.M)
     return int(calls[1]), int(hits[1])

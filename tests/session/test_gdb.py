@@ -1,4 +1,6 @@
-"""test_gdb.py - `./sonde gdb`: stopped at the first instruction, helpers that see through."""
+"""test_gdb.py - tests `./sonde gdb`: it stops at the first instruction, its helpers know
+the kernel and its probes, and breakpoints and probes work at the same address.
+"""
 
 import os
 import re
@@ -20,7 +22,7 @@ def gdb(*commands):
 
 
 def gdb_on_running_guest(path, *commands):
-    """The same helpers on a guest that runs already: what gdb prints."""
+    """Attach gdb with the helpers to a running guest. Return what gdb prints."""
     words = ["gdb", "-nx", "-q", "-x", ".gdbinit", ELF]
     words += as_words((f"target remote {path}",) + commands)
     done = subprocess.run(
@@ -40,8 +42,8 @@ def break_at_kmain():
 
 
 def two_at_a_time():
-    """The second one has sockets of its own, and a console. The first one is no batch: its
-    guest goes on behind its command.
+    """Two `./sonde gdb` run at once, and the second has its own sockets and console. The
+    first gdb is no batch, so its guest goes on after the command that it was given.
     """
     words = [os.path.join(ROOT, "sonde"), "gdb", "echo the first", "--"]
     first = subprocess.Popen(
@@ -117,7 +119,9 @@ continue
 
 
 class Stops:
-    """gdb on a running guest, with a breakpoint on vfs_read that goes on at once."""
+    """A gdb on a running guest. At its breakpoint on vfs_read it prints the byte there,
+    and lets the guest go on at once.
+    """
 
     def __init__(self, folder, path, breakpoint):
         ready = os.path.join(folder, "ready")
@@ -136,7 +140,7 @@ class Stops:
         os.unlink(ready)
 
     def bytes(self):
-        """The byte that was found at vfs_read at each stop so far."""
+        """Return the byte that gdb found at vfs_read, for each stop up to now."""
         with open(self.out) as file:
             return re.findall(r"<vfs_read>:\t(0x..)", file.read())
 
@@ -151,7 +155,7 @@ def hits_of(guest):
 
 
 def read(guest, stops):
-    """Read a file: what came, and at how many new stops which bytes were found."""
+    """Read a file. Return (its text, the bytes that gdb found at the stops meanwhile)."""
     before = len(stops.bytes())
     text = ask(guest, "cat /proc/version")
     return text, stops.bytes()[before:]

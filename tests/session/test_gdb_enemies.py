@@ -1,8 +1,8 @@
-"""test_gdb_enemies.py - breakpoints of the kernel's own stub where they hurt.
+"""test_gdb_enemies.py - sets breakpoints of the kernel's own stub in difficult places.
 
-In handlers, in generated code, in interrupts and NMIs, in the driver of a console, in the
-middle of changes of text, where probes of others are, on several CPUs at once; and those of a
-debugger that dies.
+The places are handlers, generated code, interrupts and NMIs, the driver of a console,
+changes of text, places with probes of other kinds, and a function that all CPUs execute
+at once. The last test is about the breakpoints of a debugger that dies.
 """
 
 import re
@@ -18,7 +18,9 @@ SERIAL, TICK = "serial_write", "tick"
 
 
 class Enemy:
-    """A kernel and a debugger that is attached; the kernel stands unless a method says."""
+    """A kernel with an attached debugger. Before and after each method the kernel is
+    stopped, unless the method says that it runs.
+    """
 
     def __init__(self, stub, cpus):
         self.stub, self.cpus = stub, cpus
@@ -35,7 +37,7 @@ class Enemy:
         return tap.check(holds, f"{self.cpus} CPUs: {what}")
 
     def console(self, *commands):
-        """Run commands to their end, without a stop. The output of all of them."""
+        """Run commands to their end, without a stop. Return the output of all of them."""
         self.client.resume()
         said = "".join(self.ask(command) for command in commands)
         self.client.interrupt()
@@ -45,7 +47,7 @@ class Enemy:
         return self.stub.guest.machine.request(command, LIMIT).text
 
     def begin(self, command):
-        """The kernel runs, and a command on the console."""
+        """Let the kernel run, and start a command on the console."""
         self.replies = []
         self.asking = threading.Thread(target=self.reply, args=(command,), daemon=True)
         self.client.resume()
@@ -55,7 +57,7 @@ class Enemy:
         self.replies.append(self.stub.ask_console(command))
 
     def end(self):
-        """Until that command has ended: the kernel stands. Has the command done its work?"""
+        """Run on until the command of begin() has ended. Has the command succeeded?"""
         self.client.resume()
         self.asking.join(LIMIT)
         self.client.interrupt()
@@ -71,14 +73,16 @@ class Enemy:
         return self.client.ask(f"z{kind},{place:x},{length:x}")
 
     def stop(self):
-        """The next stop: its fields, with `ip`."""
+        """Wait for the next stop. Return its fields, and the field `ip`."""
         text = self.client.packet(LIMIT)
         where = fields(text)
         where["ip"] = int.from_bytes(bytes.fromhex(where["10"]), "little")
         return where
 
     def stops_at(self, place, times, command, what, shown=None):
-        """A breakpoint that the command meets; each stop is at it, or is shown elsewhere."""
+        """Set a breakpoint and run a command that comes to it. Each stop must be reported
+        at the breakpoint, or at the address @shown.
+        """
         if not self.tell(self.set(place) == "OK", f"{what}: takes a breakpoint"):
             return
         self.begin(command)
@@ -94,7 +98,9 @@ class Enemy:
 
 
 def in_a_handler(e):
-    """Of a module. The engine's own handlers are part of a hit, where a hit is a miss."""
+    """A handler of a module can have a breakpoint. The engine's own handlers belong to
+    the hit, so a breakpoint there is a miss and does not stop.
+    """
     e.console("module load /boot/reads.o")
     e.stops_at(e.symbol("before_read"), 2, READS, "a probe's handler")
     e.console("module del reads", "probe add --post vfs_read+5")
@@ -106,7 +112,9 @@ def in_a_handler(e):
 
 
 def in_generated_code(e):
-    """By a debug register. Gdb is told the place of the program that the code stands for."""
+    """A breakpoint in generated code uses a debug register. The stub reports the place in
+    the program for which the engine made this code.
+    """
     e.console("probe add --post vfs_read+5", "run vfs", "run sleep")
     text = e.console("probe explain vfs_read+5")
     found = re.search(r"detour, at (0x[0-9a-f]+)", text)
@@ -122,9 +130,9 @@ def in_interrupts(e):
 
 
 def in_nmis(e):
-    """Ctrl-C comes as an NMI, which meets the breakpoint on its way and so is answered. NMIs
-    that stop the other CPUs pass there as well, and are no hits. What the stub runs itself
-    is refused.
+    """Ctrl-C arrives as an NMI. On its way the CPU meets the breakpoint, and this stop is
+    the answer to the Ctrl-C. The NMIs that stop the other CPUs come there, too, but are
+    not hits. The stub refuses breakpoints on code that it runs itself.
     """
     e.tell(e.set(e.symbol("take_nmi")) == "E.the stub itself runs this code",
            "the stub's handler of NMIs: refused with a reason")  # fmt: skip
@@ -152,7 +160,7 @@ def in_the_driver(e):
 
 
 def in_the_middle_of_changes(e):
-    """Ctrl-C while a large batch of probes is armed, optimized and taken out."""
+    """Ctrl-C comes while the engine arms, optimizes and removes many probes."""
     for command in ("probe all *_r*", "probe del all"):
         e.begin(command)
         for n in range(STOPS):
@@ -168,7 +176,9 @@ def in_the_middle_of_changes(e):
 
 
 def beside_others(e):
-    """A probe of each kind, and then a breakpoint, at one place."""
+    """One place has a breakpoint and something else: a probe, a return probe, a marker
+    that is on, a watch.
+    """
     place = e.symbol("vfs_read")
     for command, undo in (("probe add vfs_read", "probe del all"),
                           ("probe ret vfs_read", "probe del all"),
@@ -186,7 +196,9 @@ def beside_others(e):
 
 
 def all_cpus_at_once(e):
-    """Threads on all CPUs come to one place. A probe there counts each of its calls once."""
+    """Threads on all CPUs come to one place with a breakpoint and a probe. The probe
+    counts each call once.
+    """
     e.console("probe add vfs_read")
     place = e.symbol("vfs_read")
     e.tell(e.set(place) == "OK", "a breakpoint that all CPUs meet")

@@ -1,5 +1,5 @@
-"""test_gdb_print.py - what the kernel's stub prints for gdb: commands of the console by
-`monitor`, and dprintf, whose bytecode runs at the hit.
+"""test_gdb_print.py - tests what the kernel's stub prints for gdb: the output of console
+commands (`monitor`), and of dprintf, for which the kernel runs bytecode at each hit.
 """
 
 import time
@@ -14,12 +14,14 @@ FALSE, TRUE = "260003" + "2201" + "13" + "27", "260003" + "231000" + "13" + "27"
 
 
 def monitor(client, command):
-    """(what it prints, the answer)"""
+    """Run a console command by the stub. Return (its output, the answer)."""
     return client.told("qRcmd," + command.encode().hex())
 
 
 def stand_quietly(client):
-    """A CPU may have been stopped with a lock: then the command waits. Stop it elsewhere."""
+    """If a CPU was stopped while it held a lock, the stub postpones a command that needs
+    this lock. Run on and stop again, until `ps` is not postponed.
+    """
     for _ in range(50):
         if "runs when the kernel does" not in monitor(client, "ps")[0]:
             return
@@ -64,8 +66,10 @@ def monitor_later(stub, client):
 
 
 def printing(place, condition="", text=FORMAT):
-    """A dprintf of count, which is rdx, gdb's register 3, and of a text at address 8."""
-    code = "260003" + "2200" + "2200"  # count; channel; function
+    """Return the packet for a dprintf that prints count (rdx, gdb's register 3), and the
+    text at address 8, which cannot be read.
+    """
+    code = "260003" + "2200" + "2200"  # push count, a channel (0), a function (0)
     code = "2208" + code
     code += f"3402{len(text):04x}" + text.hex() + "27"
     return f"Z0,{place:x},1{condition};cmds:1,X{len(code) // 2:x},{code}"
@@ -111,8 +115,8 @@ def accounted(text):
 
 
 def losses(stub, client, place, cpus):
-    """Hits faster than the line: texts find no room in the ring of their CPU, which has 16
-    KiB, and all are accounted for.
+    """The hits come faster than the line sends texts. A CPU's ring for texts has 16 KiB,
+    so texts are lost. The stub must count each lost text.
     """
     answer = client.ask(printing(place, text=LONG))
     tap.equal(answer, "OK", "printing 150 KB while 720 calls come")
@@ -121,14 +125,16 @@ def losses(stub, client, place, cpus):
     text = output(client, lambda text: accounted(text) >= 720)
     console.join()
     tap.equal(accounted(text), 720, "each call is printed, or counted as lost")
-    if cpus == 1:  # with more, the worker beside may be as fast
+    if cpus == 1:  # with more CPUs another CPU sends meanwhile, and may be fast enough
         tap.check("texts are lost]" in text, "and some are lost")
     client.interrupted()
     client.ask(f"z0,{place:x},1")
 
 
 def a_debugger_that_reads_late(stub, client, place):
-    """The line takes a part of a packet now, and the rest seconds later."""
+    """The debugger does not read for seconds, so the line takes only a part of a packet.
+    The kernel must work on, and send the rest later.
+    """
     client.ask(printing(place, text=LONG))
     client.resume()
     stub.ask_console("run vfs")

@@ -1,5 +1,6 @@
-"""test_gdb_trace.py - tracepoints of the kernel's stub, packet by packet: what is collected
-is what the kernel has done, at one-byte instructions too, and what is lost is counted.
+"""test_gdb_trace.py - tests tracepoints of the kernel's stub, packet by packet. The
+collected data must be what the kernel has done, also at instructions of one byte. Lost
+frames must be counted.
 """
 
 import re
@@ -11,7 +12,7 @@ from session import LIMIT, stat
 
 END = "27"
 COUNT = "260003"  # rdx, gdb's register 3
-EACH_HIT = range(1, 9)  # tracepoints at one place
+EACH_HIT = range(1, 9)  # the numbers of several tracepoints at one place
 ADD = "2c0001" + "2201" + "02" + "2d0001" + "2e0001" + END  # $1 = $1 + 1; collect it
 ADD_BOTH = "2e0001" + ADD  # $1 is collected before that, too
 
@@ -25,7 +26,7 @@ def answers(client, packet, pattern):
 
 
 def status(client):
-    """The fields of qTStatus, and whether a trace runs."""
+    """Return (does a trace run?, the fields of qTStatus)."""
     text = client.ask("qTStatus")
     pairs = dict(pair.split(":", 1) for pair in text[3:].split(";") if pair)
     return text[:2] == "T1", pairs
@@ -36,7 +37,7 @@ def number(pairs, name):
 
 
 def run(stub, client, command):
-    """A command of the console, while the trace runs; then all CPUs stand again."""
+    """Let the kernel run, run a console command, and stop the kernel again."""
     client.resume()
     reply = stub.ask_console(command)
     client.interrupted()
@@ -44,7 +45,7 @@ def run(stub, client, command):
 
 
 def define(client, number, place, actions, condition="", rest="E:0:0"):
-    """The answers of all its packets."""
+    """Define a tracepoint. Return the answers to all packets for it."""
     more = "-" if actions else ""
     said = [client.ask(f"QTDP:{number:x}:{place:x}:{rest}{condition}{more}")]
     for n, action in enumerate(actions, 1):
@@ -75,7 +76,7 @@ def offers(client, features):
 
 
 def frames_are_what_happened(stub, client, place):
-    """`run vfs` calls vfs_read 720 times; rdx is count."""
+    """Trace vfs_read, which `run vfs` calls 720 times, and look at the frames."""
     answers(client, "QTinit", "OK")
     answers(client, "QTDV:1:5:0:6869747", "OK")
     said = define(client, 1, place, ["R0", "M7,0,10", program(ADD)])
@@ -131,7 +132,7 @@ def looking_for_frames(client, place):
 
 
 def all_frames_for_a_file(client):
-    """tsave: the frames as bytes."""
+    """Fetch all frames as gdb's tsave does. Return [(tracepoint, blocks)]."""
     data = b""
     while (piece := client.ask(f"qTBuffer:{len(data):x},1000")) != "l":
         data += bytes.fromhex(piece)
@@ -157,7 +158,7 @@ def the_file_has_all(client, cpus):
 
 
 def definitions(client):
-    """What is told of all tracepoints."""
+    """Return the answers that describe all tracepoints."""
     lines, text = [], client.ask("qTfP")
     while text != "l":
         lines.append(text)
@@ -166,7 +167,7 @@ def definitions(client):
 
 
 def conditions_and_sets(stub, client, place):
-    """Two at one place, of which the first has a condition, and a third that is off."""
+    """Two tracepoints are at one place, one with a condition. A third one is off."""
     answers(client, "QTinit", "OK")
     code = COUNT + "2240" + "15" + END  # count < 64
     said = define(client, 1, place, ["R0"], ":" + program(code))
@@ -197,7 +198,7 @@ def conditions_and_sets(stub, client, place):
 
 
 def ends(stub, client, place):
-    """By a pass count, by a full buffer, by a debugger that leaves; and none in a circle."""
+    """A pass count ends a trace, and so does a full buffer, if it is not circular."""
     answers(client, "QTinit", "OK")
     define(client, 1, place, ["R0"], "", "E:0:9")
     answers(client, "QTStart", "OK")
@@ -231,7 +232,9 @@ def ends(stub, client, place):
 
 
 def a_small_circle(stub, client, place):
-    """It keeps as many bytes as were asked for, of the latest frames."""
+    """A circular buffer keeps the latest frames, and as many as fit into the size that
+    was asked for.
+    """
     answers(client, "QTBuffer:size:1000", "OK")
     answers(client, "QTinit", "OK")
     answers(client, "QTDV:1:0:0:6869747", "OK")
@@ -253,7 +256,9 @@ def a_small_circle(stub, client, place):
 
 
 def what_fails(stub, client, place):
-    """Faults in programs, wrong programs, code that collects, and nonsense."""
+    """Test programs that fault, wrong programs, a tracepoint in the code that collects,
+    and wrong packets.
+    """
     answers(client, "QTinit", "OK")
     null = "2200" + "19" + "29" + END  # *(u32 *)0
     define(client, 1, place, ["R0", program(null), "M-1,0,4", f"M-1,{place:x},2000"])
@@ -290,7 +295,9 @@ def stub_symbol(stub, client, name):
 
 
 def with_a_breakpoint(stub, client, place):
-    """Both at one address: each does its part. And a debugger that dies meanwhile."""
+    """A tracepoint and a breakpoint are at one address: both work. Then the debugger
+    dies, and the trace goes on.
+    """
     answers(client, "QTinit", "OK")
     define(client, 1, place, ["R0", "M7,0,40"])
     answers(client, "QTStart", "OK")
@@ -330,8 +337,8 @@ def with_a_breakpoint(stub, client, place):
 
 
 def stops_between_frames(stub, client, place, cpus):
-    """Long frames, several at each hit, and stops among them: a CPU ends all frames of its
-    hit before it stands.
+    """Each hit makes several long frames, and stops come meanwhile. A CPU completes all
+    frames of its hit before it stands.
     """
     answers(client, "QTinit", "OK")
     answers(client, "QTBuffer:circular:1", "OK")
@@ -357,8 +364,9 @@ def stops_between_frames(stub, client, place, cpus):
 
 
 def in_nmis_and_interrupts(stub, client):
-    """Ctrl-C is an NMI, and so is each stop of another CPU: a probe at the same place says
-    how many. In the tick's interrupt the numbers of the ticks say that none is missing.
+    """Trace in NMIs and in the timer's interrupt. Ctrl-C and each stop of another CPU are
+    NMIs, and a probe at the same place counts them. In the interrupt, the values of
+    jiffies show that no tick is missing.
     """
     names = ("nmi_dispatch", "serial_poll_all", "jiffies")
     nmi, polls, jiffies = [stub_symbol(stub, client, name) for name in names]
@@ -371,7 +379,7 @@ def in_nmis_and_interrupts(stub, client):
     for _ in range(10):
         client.resume()
         client.interrupted()
-    for _ in range(3):  # each has some ticks, on a host that is not busy
+    for _ in range(3):  # a few ticks come in each run, if the host is not busy
         run(stub, client, "run sleep")
     hits = hits_of_probe(client, "nmi_dispatch") - before
     answers(client, "QTStop", "OK")
@@ -388,8 +396,8 @@ def in_nmis_and_interrupts(stub, client):
 
 
 def hits_of_probe(client, name):
-    """By `probe list`, while all CPUs stand: where a thread has the lock for it, they stand
-    elsewhere.
+    """Return the hits in `probe list`, while all CPUs stand. The command is postponed if
+    a thread holds the lock that it needs. Then the kernel runs on and is stopped again.
     """
     while True:
         text, _ = client.told("qRcmd," + b"probe list".hex())
@@ -423,7 +431,7 @@ def all_of_it():
             place = stub_symbol(stub, client, "vfs_read")
             offers(client, features)
             frames_are_what_happened(stub, client, place)
-            if cpus == 1 or tap.LONG:  # a line is slow, the more so where other CPUs stand
+            if cpus == 1 or tap.LONG:  # the line is slow, and slower if more CPUs stand
                 the_file_has_all(client, cpus)
                 conditions_and_sets(stub, client, place)
             ends(stub, client, place)

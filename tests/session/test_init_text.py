@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
-"""test_init_text.py - probes on what only boot executes: they are hit, and gone with it."""
+"""test_init_text.py - tests probes on code that only the boot executes. They are hit, and
+become GONE when the kernel frees this code.
+"""
 
 import os
 import re
@@ -18,8 +20,9 @@ from session import LIMIT, ask, at_prompt, sonde  # noqa: E402
 sys.path.insert(0, os.path.join(ROOT, "kernel", "debug"))
 import elf64  # noqa: E402
 
-# Executed in front of the argument; behind it once; side by side, once for each sample; a
-# function that stays; a module's.
+# In this order: a function that has been executed before the argument probes= is read; a
+# function that is executed once after that; three places in a function that is called
+# once for each sample; a function that stays; a function of a module.
 FILES = len(os.listdir(os.path.join(ROOT, "docs", "samples")))
 PLACES = ("smp_start", "module_load_listed", "module_add_boot_file",
           "module_add_boot_file+5", "module_add_boot_file+6", "vfs_read",
@@ -33,7 +36,7 @@ def append(jump=""):
 
 
 def rows(guest):
-    """place: (hits, [STATE]), of `probe list`."""
+    """Return {place: (hits, "[STATE]" or "")} from `probe list`."""
     text = ask(guest, "probe list")
     found = re.findall(r"^p\d+ .* (\d+) +\d+  (\S+) *(\[[A-Z]+\])?", text, re.M)
     return {place.removesuffix("+0x0"): (int(hits), state) for hits, place, state in found}
@@ -64,8 +67,9 @@ def what_is_refused_is_told():
                   "what cannot carry a probe is in the log")  # fmt: skip
 
 
-# A module of the boot loader cannot use what will be gone. Another one has a thread with an
-# address of it on its stack, as if it was called from there; its number is not a name.
+# USES: a module that is loaded at boot cannot use a function that will be freed. HOLDS: a
+# module has a thread with an address of such code on its stack, as if this code had
+# called it. The module can compute the address, because it uses no name there.
 USES = "void smp_start(const void *info); void (*volatile start)(const void *) = smp_start;"
 HOLDS = """
 #include "kernel/memmap.h"
@@ -128,7 +132,9 @@ __attribute__((constructor)) static void come(void)
 
 
 def a_panic_in_boot_restores_all_text():
-    """In what boot needs, in what stays, and in a module; by jumps and by breakpoints."""
+    """panic=unprobe restores text that only the boot needs, text that stays, and the text
+    of a module, under jumps and under breakpoints.
+    """
     places = ("module_load_listed", "module_add_boot_file+5", "vfs_read", "mine:mine_called")
     for jump in ("pun", "off"):
         append = f"panic=unprobe kprobes-jump={jump} probes={','.join(places)} modules=mine"

@@ -1,14 +1,15 @@
 #!/usr/bin/env python3
-"""test_linux_answers.py - what Linux answers to lines written to the files of its tracer, and
-whether sonde answers the same: each row of linux_answers/*.tsv is a fact.
+"""test_linux_answers.py - writes lines to the files of sonde's tracer, and compares the
+answers with those of Linux. Each row of linux_answers/*.tsv is a fact.
 
-`A || B` in a column of answers means that Linux 6.1 answers A, and 6.12 B; then sonde's whole
-answer must be that of one of them. A place in braces stands for one of the image that is
-tested: {sym_off:F:boundary}, {sym_off:F:mid}, {sym_next:F}, {addr:F}, {blacklist},
-{nonuniq}, {dotfn}.
+`A || B` in a column of answers means that Linux 6.1 answers A, and Linux 6.12 answers B.
+sonde's whole answer must be that of one of the two. A word in braces stands for a place
+in the image that is tested: {sym_off:F:boundary}, {sym_off:F:mid}, {sym_next:F},
+{addr:F}, {blacklist}, {nonuniq}, {dotfn}.
 
-The rows of own_*.tsv are the project's. Their answers are those of Debian's Linux 6.1.192 and
-6.12.95 and 6.12.117, to whose files the same lines were written under QEMU.
+The rows of own_*.tsv were written for this project. Their answers are those of
+Debian's Linux 6.1.192, 6.12.95 and 6.12.117: the same lines were written to their
+files under QEMU.
 """
 
 import os
@@ -31,7 +32,7 @@ NO_ENTRY = "error without error_log entry"
 
 
 class Image:
-    """Places in the image that rows speak of."""
+    """Finds the places in the image that stand for the words in braces."""
 
     def __init__(self, machine):
         lines = machine.read("/proc/kallsyms").text.splitlines()
@@ -72,7 +73,7 @@ class Image:
 
 
 def raw(text):
-    """The bytes that a column stands for."""
+    """Return the bytes of a column: %%XX stands for the byte XX."""
     return re.sub(rb"%%([0-9A-Fa-f]{2})", lambda m: bytes([int(m.group(1), 16)]),
                   text.encode())
 
@@ -85,14 +86,14 @@ class Tracer:
         return self.machine.read(ROOT + name, 60).output.decode("utf-8", "replace")
 
     def put(self, name, data, how=">>"):
-        """One write of a line, as a shell's echo makes it. Return: the errno."""
+        """Write @data in one write, as the echo of a shell does. Return the errno."""
         return self.machine.request(f"echo -ne {quote(data)} {how} {ROOT}{name}", 60).errno
 
     def line(self, name, text, how=">>"):
         return self.put(name, raw(text) + b"\n", how)
 
     def reset(self):
-        """As if the guest had just started."""
+        """Bring the files of the tracer into the state that they have at boot."""
         if self.text("kprobe_events"):
             for group, name in re.findall(r":(\S+?)/(\S+) ", self.text("kprobe_events")):
                 self.untrigger(f"events/{group}/{name}/trigger")
@@ -115,7 +116,9 @@ class Tracer:
                 tap.note(f"set up: {step}: {errno}")
 
     def error(self):
-        """(text, caret) of the last entry of the log; ("", "")."""
+        """Return (subsystem, text, column of the caret) of the last entry in error_log;
+        three empty strings: there is no entry.
+        """
         found = re.findall(r"\[ *\d+\.\d+\] (.*?): error: (.*)\n  Command: .*\n( *)\^",
                            self.text("error_log"))
         if not found:
@@ -131,8 +134,9 @@ def rows(name):
 
 
 def answers(row, *columns):
-    """What 6.1 answers, and what 6.12 does, each a list of the columns. In a filter that is
-    shown, || is an operator.
+    """Return the answers of Linux 6.1 and of 6.12, each as a list of @columns; one list:
+    both answer the same. If the text of the row has an ||, it is an operator of a filter,
+    and the row has one answer.
     """
     cells = [[row[c]] if "||" in row.get("text", "") else
              [a.strip(" ") for a in row[c].split("||")] for c in columns]
@@ -181,7 +185,7 @@ def text_of(column):
 
 
 def written(tracer, row):
-    """The errno, the log's entry, and what the file shows, of one write."""
+    """Write the row's text. Return (errno, entry of the log, caret, text of the file)."""
     name = re.fullmatch(r"echo > (\S+)", row["operation"]).group(1)
     errno = tracer.line(name, row["text"], ">")
     subsystem, text, caret = tracer.error()
@@ -208,7 +212,7 @@ def render_row(tracer, row):
     tracer.machine.read("/proc/version", 60)
     found = re.findall(r"(\S+)-\d+ +\[.* ev: \([^)]*\)(.*)", tracer.text("trace"))
     name, shown = found[0] if found else ("", "no line")
-    # The thread that reads has another name here.
+    # The thread that reads the file is called "init" in the answers of Linux.
     shown = shown.replace(f'"{name}"', '"init"')
     check(row, [shown.strip()], answers(row, "result"), lambda answer: [text_of(answer[0])])
 

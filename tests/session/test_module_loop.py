@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""test_module_loop.py - ./sonde module: a handler is edited, and the new one is hit in a
-guest that runs on.
+"""test_module_loop.py - tests ./sonde module: the test edits a handler, and the new
+handler is hit in a guest that has been running all the time.
 
-The time from the edit to the first hit is printed, the median of five: on a machine that has
-other work too it says little.
+The test prints the time from the edit to the first hit, as the median of five. On a busy
+machine this time says little.
 """
 
 import os

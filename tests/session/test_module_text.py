@@ -1,8 +1,9 @@
-"""test_module_text.py - a module of 190,000 instructions: all but one of ten thousand become
-jumps. And how long a small one takes to come and to go, with as many probes beside it.
+"""test_module_text.py - probes all of a module with 190,000 instructions: of 10,000
+instructions at least 9,999 must become jumps. The test also measures how long a small
+module takes to be loaded and unloaded, without these probes and beside them.
 
-The text is that of bench (tests/bench/gen_text.py): each function of the image, under another
-name, which no code calls.
+The text of the module is that of bench (tests/bench/gen_text.py): a copy of each function
+of the image, under another name. No code calls these copies.
 """
 
 import os
@@ -32,12 +33,12 @@ def milliseconds(guest, command):
 
 
 def walks(guest):
-    """How often all sites were walked over: hits of a probe there."""
+    """Return the hits of the probe on registry_for_each, which walks over all sites."""
     return int(re.search(r"(\d+) +\d+ +registry_for_each", ask(guest, "probe list"))[1])
 
 
 def tell_times(guest, name):
-    """What a command costs that does nothing is taken off."""
+    """Print the times to load and to unload, minus the time of an empty command."""
     commands = ("echo", "module load /boot/reads.o", "module del reads")
     probe = ask(guest, "probe add registry_for_each").split()[0]
     rounds = [[milliseconds(guest, command) for command in commands] for _ in range(ROUNDS)]

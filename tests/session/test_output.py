@@ -1,11 +1,12 @@
-"""test_output.py - what the kernel prints while the code that prints it carries probes."""
+"""test_output.py - checks the kernel's output when the code that prints it has probes."""
 
 import re
 
 import tap
 from session import ask, at_prompt, stat, typed
 
-# Everything between a command and the wire, on every instruction.
+# All functions on the way from a command to the serial line. Each instruction
+# gets a probe.
 PATTERNS = (
     "serial_*", "owner_send", "port_receive", "console_*", "log_*", "*v*printf",
     "seq_*", "shell_*", "mutex_*", "wait_*", "irq_*",
@@ -17,7 +18,7 @@ COMMANDS = (
 
 
 def printed(guest):
-    """What the commands print: typed at the console, and over the machine interface."""
+    """Return what the commands print: typed at the console, and sent as requests."""
     lines = [line for command in COMMANDS for line in typed(guest, command)[1:]]
     return lines, [ask(guest, command) for command in COMMANDS]
 

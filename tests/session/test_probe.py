@@ -1,4 +1,4 @@
-"""test_probe.py - the main job: a probe sees every call, on one CPU and on four."""
+"""test_probe.py - the main task: a probe counts every call, on one CPU and on four."""
 
 import os
 import re
@@ -12,7 +12,7 @@ COMMANDS = ("probe add vfs_read", "run vfs", "probe list")
 
 
 def counts(text):
-    """Calls that `run vfs` printed, and hits and misses that `probe list` printed."""
+    """Return (the calls that `run vfs` printed, (hits, misses) of `probe list`)."""
     calls = re.search(r"calls (\d+) of vfs_read", text)
     row = re.search(r"\b(\d+) +(\d+) +vfs_read\+0x0$", text, re.M)
     return calls and int(calls[1]), row and (int(row[1]), int(row[2]))
@@ -57,7 +57,7 @@ def refusals_say_why():
 
 
 def line_of(path, text):
-    """The number of the only line of @path that contains @text."""
+    """Return the number of the only line of @path that contains @text."""
     with open(os.path.join(ROOT, path), encoding="utf-8") as file:
         (number,) = [n for n, line in enumerate(file, 1) if text in line]
     return number

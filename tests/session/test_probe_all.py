@@ -1,5 +1,5 @@
-"""test_probe_all.py - probes on every instruction, seen from outside: all workloads run as if
-they were not there.
+"""test_probe_all.py - puts a probe on every instruction. All workloads must run as they
+do without probes.
 """
 
 import re
@@ -8,7 +8,7 @@ import tap
 from session import ask, at_prompt, sonde, typed
 
 COMMANDS = ("run all", "probe all", "run all", "probe stat")
-# Taking them away costs as much as setting them.
+# To remove the probes takes as long as to set them, so only the long run does that.
 COMMANDS_LONG = (*COMMANDS, "probe del all", "run all")
 LIMIT = 600
 

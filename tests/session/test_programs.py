@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""test_programs.py - C expressions in questions: gdb compiles them on the host, and the guest
-verifies and runs them. Both ways of a question give one table.
+"""test_programs.py - tests C expressions in questions: gdb compiles an expression on the
+host, and the guest verifies the program and runs it. If the guest can answer a question
+itself, the answer with gdb's program must be the same.
 """
 
 import os
@@ -20,15 +21,15 @@ TRACING = "/sys/kernel/tracing/"
 
 
 def line_of(path, text):
-    """The number of the only line of @path that contains @text."""
+    """Return the number of the only line of @path that contains @text."""
     with open(os.path.join(ROOT, path), encoding="utf-8") as file:
         (number,) = [n for n, line in enumerate(file, 1) if text in line]
     return number
 
 
 def one_liners():
-    """(question, command) of each question about a function in docs/trace.md that a command
-    ends.
+    """Yield (question, command) of each question about a function in docs/trace.md, if
+    the question is asked until a command ends.
     """
     with open(os.path.join(ROOT, "docs/trace.md"), encoding="utf-8") as file:
         text = file.read()
@@ -38,7 +39,7 @@ def one_liners():
                 continue
             asked, command = line.removeprefix("sonde> trace ").split(" -- ", 1)
             asked = " ".join(shlex.split(asked))
-            if not asked.startswith("mark "):  # which has fields, and no C
+            if not asked.startswith("mark "):  # a marker has fields, not C expressions
                 yield asked, command
 
 
@@ -52,7 +53,7 @@ def long_form(asked):
 
 
 def rows_of(said):
-    """{keys: values} of a histogram; a time is no fact of it."""
+    """Return {keys: values} of a histogram."""
     rows = {}
     for table in hist.parse(said):
         for row in table.rows:
@@ -62,14 +63,14 @@ def rows_of(said):
 
 
 def forced(recorded, asked):
-    """The question with each parameter compiled by gdb."""
+    """Return the question with each parameter compiled by gdb."""
     capture = recorded.capture
     return question.resolve(asked, lambda text: capture.lines_of([text]),
                             capture.result.symbols, force=True)
 
 
 def values_printed(lines, event):
-    """What each record of @event says behind its place: values, without their names."""
+    """Return the values, without their names, of each record of @event."""
     found = [re.search(rf": {event}: \(.*?\)(.*)", line) for line in lines]
     return [re.findall(r'=("[^"]*"|\S+)', match[1]) for match in found if match]
 
@@ -82,7 +83,7 @@ def forget(recorded):
 
 
 def on_the_console(recorded, text, command):
-    """{key: number} of the console's table."""
+    """Ask the question on the console. Return {key: number} of the table."""
     said = ask(recorded.guest, f"trace '{text}' -- {command}")
     return {key: int(n) for n, key in re.findall(r"^ +(\d+)  (.+)$", said, re.M)}
 
@@ -93,7 +94,7 @@ def same_tables(text, result, rows):
     tap.check(host, f"{text}: something was counted")
     if " count by " in text or " sum(" in text:
         tap.equal(rows, host, f"{text}: the console has the same table")
-    if "(ns)" in text:  # each return probe has a time of its own
+    if "(ns)" in text:  # the two return probes measure different times
         tables = [sum(values[0] for values in table.values()) for table in tables]
     tap.equal(tables[1], tables[0], f"{text}: compiled by gdb it counts the same")
 
@@ -102,12 +103,14 @@ def same_records(text, result):
     lines = lines_of(result)
     first, second = (values_printed(lines, event) for event in ("q1", "q2"))
     tap.check(first, f"{text}: something was recorded")
-    shown = [values[: len(first[0])] for values in second]  # behind: the condition
+    shown = [values[: len(first[0])] for values in second]  # without the condition
     tap.equal(shown, first, f"{text}: compiled by gdb it records the same")
 
 
 def all_ways_give_one_table():
-    """On the console; by the guest's names; and with each name compiled by gdb."""
+    """A question gives the same table in three ways: on the console, with the names of
+    the guest, and with each name compiled by gdb.
+    """
     asked = list(one_liners())
     tap.check(len(asked) >= 7, f"docs/trace.md has {len(asked)} questions with a command")
     compiled = 0
@@ -149,7 +152,9 @@ def locals_and_members():
 
 
 def the_lines_of_the_documents_are_right():
-    """vfs.c:N, where a local has a value; and the line that is named where it has none."""
+    """The documents have the right N in vfs.c:N, the line where a local variable has a
+    value. They also show the right message for a place where this variable has no value.
+    """
     numbers = {}
     for name in ("trace.md", "trace-host.md", "debugging.md"):
         with open(os.path.join(ROOT, "docs", name), encoding="utf-8") as file:
@@ -163,7 +168,7 @@ def the_lines_of_the_documents_are_right():
 
 
 def conditions_keep_their_order():
-    """&& binds before ||, also where the guest could say a part of it."""
+    """&& binds before ||, also if the guest can test a part of the condition itself."""
     conditions = ("*pos > 100 || count > 40 && count > 30",
                   "count > 30 && (*pos > 100 || count > 40)",
                   "count > 30 && *pos > 100 && comm != \"none\"")  # fmt: skip
@@ -206,7 +211,7 @@ def what_is_refused_says_why():
 
 
 def names_for_expressions():
-    """`with` on the console."""
+    """Test the word `with` of questions, on the console."""
     with at_prompt() as guest:
         said = ask(guest, "trace 'vfs_read with n=agent(26000327),m=%dx:u64 if n > 40 "
                           "{ count by n,m }' -- run vfs")  # fmt: skip
@@ -247,7 +252,9 @@ def programs_that_are_wrong_are_refused():
 
 
 def programs_that_fail_are_counted():
-    """NULL, an address that is none, a division by zero: 720 hits each, and all go on."""
+    """Three programs fail: at NULL, at an invalid address, and by a division by zero.
+    Each fails at all 720 hits, and the kernel goes on.
+    """
     with at_prompt(smp=4) as guest:
         ask(guest, f"echo 'p:bad vfs_read a=agent(22001a27) b=agent(257fffffffffffffff1a27"
                    f") c=agent(220122000527) d=agent(26000327):u64' >> {TRACING}"

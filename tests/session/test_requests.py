@@ -1,4 +1,6 @@
-"""test_requests.py - the machine interface: every byte right, whatever else goes on."""
+"""test_requests.py - tests that the machine interface transfers every byte correctly,
+also under load and after garbage.
+"""
 
 import os
 import random
@@ -72,7 +74,7 @@ def com1_takes_requests_too(guest):
 
 
 def answers_are_exact_under_load(guest):
-    """COM1 keeps all CPUs busy while COM3 is asked."""
+    """A command on COM1 keeps all CPUs busy while the test sends requests to COM3."""
     chance = random.Random(SEED)
     symbols = ask(guest, "cat /proc/kallsyms")
     stop = threading.Event()
@@ -98,7 +100,7 @@ def answers_are_exact_under_load(guest):
 
 
 def send_and_drop(sock, data):
-    """Send all of it, and throw away what comes back meanwhile."""
+    """Send all of @data, and throw away the answers that come meanwhile."""
     sock.setblocking(False)
     while data:
         readable, writable, _ = select.select([sock], [sock], [], LIMIT)
@@ -115,7 +117,7 @@ def garbage_does_no_harm(guest):
     garbage = chance.randbytes(GARBAGE)
     send_and_drop(guest.machine.sock, garbage + b"\n")
     tap.equal(ask(guest, "echo -n still"), "still", f"{BYTES} on COM3")
-    # Ctrl-D at the start of a line asks for a poweroff, also by chance.
+    # Ctrl-D at the start of a line would switch the guest off, so it is replaced.
     garbage = garbage.replace(b"\x04", b"\x05")
     guest.console.send(garbage + b"\x03", LIMIT)
     guest.console.send("\r")

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""test_samples.py - docs/samples: each is built, loaded, hit and unloaded."""
+"""test_samples.py - builds, loads, runs and unloads each sample in docs/samples."""
 
 import os
 import re
@@ -17,7 +17,8 @@ SAMPLES = os.path.join(ROOT, "docs", "samples")
 SONDE = [sys.executable, os.path.join(ROOT, "sonde")]
 LIMIT = 60
 
-# What its workload prints behind `run vfs`: numbers that have to be above 0 in brackets.
+# What the workload of each sample prints after `run vfs`. Numbers in brackets must
+# be above 0.
 PRINTS = {
     "reads": r"(\d+) reads of (\d+) bytes, 0 missed",
     "times": r"(\d+) opened, (\d+) failed, (\d+) ns each, (\d+) ns at most",
@@ -65,7 +66,7 @@ def every_sample_works():
 
 
 def an_event_on_a_function_of_a_sample():
-    """A static function, which only a table of the module names."""
+    """An event on a static function: only the module's own table has its name."""
     tracing = "/sys/kernel/tracing"
     with Guest(Setup()) as guest:
         guest.wait_prompt(LIMIT)
@@ -75,7 +76,7 @@ def an_event_on_a_function_of_a_sample():
             tap.equal(reply.errno, 0, f"an event on {what}")
         ask(guest, f"echo 1 > {tracing}/events/k/enable")
         ask(guest, "run reads")
-        ask(guest, f"echo 0 > {tracing}/events/k/enable")  # to read is to call vfs_read
+        ask(guest, f"echo 0 > {tracing}/events/k/enable")  # a read of the trace would hit
         text = ask(guest, f"cat {tracing}/trace").text
         seen = re.findall(r" (read|befo): \((\w+)\+0x0/0x\w+ \[reads\]\)", text)
         wanted = [("read", "reads_run"), *[("befo", "before_read")] * 4]
@@ -90,13 +91,15 @@ def object_of(name):
 
 
 def files_of(*paths):
-    """Words of QEMU, for files below /boot that are called mine0.o, mine1.o, ..."""
+    """Return the words for QEMU that make these files mine0.o, mine1.o, ... in /boot."""
     return " ".join(f"-fw_cfg name=opt/sonde/module/mine{i}.o,file={path}"
                     for i, path in enumerate(paths))  # fmt: skip
 
 
 def at_boot(**given):
-    """Brought along by the loader, and loaded before the prompt."""
+    """Boot with modules that the kernel loads before the prompt. Return (the text of
+    `module list`, the files of /boot).
+    """
     with Guest(Setup(**given)) as guest:
         guest.wait_prompt(LIMIT)
         return ask(guest, "module list").text, ask(guest, "ls /boot").text.split()
@@ -119,7 +122,7 @@ def modules_come_with_the_kernel():
 
 
 def a_module_among_probes():
-    """Typed as a user would: what is armed has nothing to do with what comes and goes."""
+    """Load and unload a module among many armed probes. These probes do not change."""
     what = "all" if tap.LONG else "all vfs_*"
     commands = (f"probe {what}", "module load /boot/reads.o", "run reads", "probe stat",
                 "module del reads", "module list", "bench marker")  # fmt: skip

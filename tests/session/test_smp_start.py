@@ -1,7 +1,9 @@
-"""test_smp_start.py - how CPUs are started: what a loader may leave, what the APICs are told.
+"""test_smp_start.py - tests the start of the CPUs: the commands to the local APICs, and
+registers that a loader may leave in any state.
 
-What hardware demands and QEMU does not is seen in what the kernel writes to the registers of
-the local APICs, which QEMU can record, with the time and with the thread that is that CPU.
+QEMU does not enforce all rules of the hardware. So this test looks at the kernel's writes
+to the registers of the local APICs. QEMU records each write with its time, and with the
+thread of QEMU that is the CPU.
 """
 
 import os
@@ -18,7 +20,7 @@ from session import LIMIT, ask, at_prompt
 sys.path.insert(0, os.path.join(ROOT, "kernel", "debug"))
 from elf64 import Elf
 
-# ---- what the APICs are told -----------------------------------------------------------
+# ---- the commands to the APICs ---------------------------------------------------------
 
 WRITE = re.compile(r"^(\d+)@([\d.]+):apic_mem_writel (0x\w+) = (0x\w+)$", re.M)
 SPURIOUS, ICR, ICR_HIGH, LVT = 0xF0, 0x300, 0x310, range(0x350, 0x371, 0x10)
@@ -28,7 +30,7 @@ MS, US = 1e-3, 1e-6
 
 
 def apic_writes(smp):
-    """[(thread, seconds, register, value)], by all CPUs until the prompt."""
+    """Yield (thread, seconds, register, value) of each write before the prompt."""
     with tempfile.NamedTemporaryFile() as trace:
         words = f"-trace apic_mem_writel -msg timestamp=on -D {trace.name}"
         with at_prompt(smp=smp, qemu=words):
@@ -65,7 +67,9 @@ def cpus_are_started_by_the_manual():
 
 
 def an_ipi_is_sent_behind_a_fence():
-    """By WRMSR it could come before the stores in front of it; QEMU has no such order."""
+    """WRMSR to an APIC is not ordered behind earlier stores, so the kernel needs a fence.
+    QEMU cannot show that it is missing, so the test looks at the code.
+    """
     words = ["objdump", "-d", "--no-show-raw-insn", "-M", "intel", ELF]
     text = subprocess.run(words, capture_output=True, text=True, check=True).stdout
     body = re.search(r"<send>:\n(.*?)\n\n", text, re.S)[1]
@@ -75,11 +79,11 @@ def an_ipi_is_sent_behind_a_fence():
     tap.check(fenced, "MFENCE is in front of it")
 
 
-# ---- what a loader may leave -----------------------------------------------------------
+# ---- the state that a loader may leave -------------------------------------------------
 
 LOADER = 0x1F0000  # free: between the kernel's 32-bit code and its image
 PROGRAM_HEADER = struct.Struct("<IIQQQQQQ")
-NOTE_ENTRY = 16  # in .notes, in bytes: behind three lengths and a name of 4
+NOTE_ENTRY = 16  # offset of the entry in .notes: three lengths and a name are before it
 
 
 def assembled(target, *options):
@@ -91,7 +95,7 @@ def assembled(target, *options):
 
 
 def with_loader(image, *options):
-    """The kernel's file, entered by way of loader.asm: one more segment, another entry."""
+    """Return the kernel's file with loader.asm as one more segment and its entry."""
     elf = Elf(image)
     image = bytearray(image)
     note = elf.section(".notes").offset + NOTE_ENTRY
@@ -125,7 +129,9 @@ def what_a_loader_leaves_makes_no_difference():
 
 
 def with_ghost(apic_id):
-    """Four CPUs, of which the second is called @apic_id: the log, and how many there are."""
+    """Boot four CPUs with a list that gives @apic_id to the second one. Return (the log,
+    the number of CPUs that the kernel has started).
+    """
     with tempfile.NamedTemporaryFile() as file, open(ELF, "rb") as kernel:
         file.write(with_loader(kernel.read(), f"-DGHOST={apic_id}"))
         file.flush()
@@ -142,7 +148,7 @@ def a_cpu_that_does_not_start_is_left_out():
 
 
 def a_wrong_list_of_cpus_resets_none():
-    """A CPU that is listed twice, and the id that INIT would reset all CPUs by."""
+    """A list has an id twice, or has the id 255: an INIT to 255 would reset all CPUs."""
     for apic_id in (3, 255):
         log, cpus = with_ghost(apic_id)
         tap.equal(cpus, 3, f"the second CPU is called {apic_id}: the others are started")

@@ -1,7 +1,8 @@
-"""test_stop.py - Ctrl-C stops what takes long, and what is left then is what is said.
+"""test_stop.py - checks that Ctrl-C stops long commands, and that they say correctly what
+is left after that.
 
-Nothing here measures time. Where a command has to be in a certain stage, its progress on the
-terminal tells; else Ctrl-C is sent behind the command at once.
+No test here measures time. If a command has to be in a certain stage, the test waits for
+the command's progress on the terminal. Otherwise it sends Ctrl-C right after the command.
 """
 
 import re
@@ -17,7 +18,7 @@ LONG = 300  # seconds: all instructions, on a busy host
 
 
 def stopped(guest, command):
-    """A request, and the byte that stops it right behind it: the Reply."""
+    """Send a request and right behind it the byte that stops it. Return the Reply."""
     machine = guest.machine
     machine.tag += 1
     machine.sock.settimeout(LONG)
@@ -28,7 +29,7 @@ def stopped(guest, command):
 
 
 def stopped_at(guest, command, progress):
-    """Type a command, Ctrl-C when its progress matches: what it printed after that."""
+    """Type a command, and Ctrl-C at a certain progress. Return what it prints then."""
     guest.console.send(command + "\r")
     if guest.console.expect(re.compile(progress), LONG) is None:
         raise AssertionError(f"{command}: no {progress!r}")
@@ -66,7 +67,9 @@ def every_long_command_stops(guest):
 
 
 def truth_stops_in_the_middle(guest):
-    """In its last command: the first one's output shows that the probes are there."""
+    """Stop `truth` in its second command. The output of the first one shows that the
+    probes are there.
+    """
     words = "vfs_read,vfs_write echo r''eady -- sleep 10000 -- 'echo x > /tmp/never'"
     guest.console.send(f"truth {words}\r")
     ready = guest.console.expect(re.compile(rb"(?:\n|\x1b\[K)ready"), LIMIT)
@@ -88,7 +91,9 @@ def probe_all_leaves_nothing(guest):
 
 
 def a_set(guest):
-    """Some thousands of probes in one set, and one behind it: how many the set has."""
+    """Make a set of thousands of probes, and one probe behind it in the list. Return the
+    number of probes in the set.
+    """
     ask(guest, "probe del all")
     ask(guest, "probe all [a-c]*")
     ask(guest, "probe add vfs_read last")

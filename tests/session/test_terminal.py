@@ -1,4 +1,6 @@
-"""test_terminal.py - `./sonde run` on a terminal: which keys go where."""
+"""test_terminal.py - tests `./sonde run` on a terminal: which keys the guest gets, and
+how the guest or the user ends it.
+"""
 
 import termios
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""test_trace_events.py - events that are defined by lines: what their hits record, and what
-filters, triggers and histograms make of them.
+"""test_trace_events.py - tests events that a user defines by lines: what their hits
+record, and what filters, triggers and histograms do with the hits.
 """
 
 import os
@@ -45,11 +45,11 @@ class Files:
                       f"{len(lines)} lines are taken")
 
     def act(self):
-        """Something that opens and reads a file once."""
+        """Make the guest open and read a file once."""
         return self.machine.read("/proc/version", 60).text
 
     def records(self):
-        """(name, place, arguments) of each line that is one."""
+        """Return [(name, place, arguments)] of the lines that are records."""
         found = map(LINE.fullmatch, self.text("trace").splitlines())
         return [(m.group(6), m.group(7), m.group(8).strip()) for m in found if m]
 
@@ -96,7 +96,7 @@ def values(files):
 
 
 def parameters(files):
-    """By name, as debug data knows them."""
+    """A line may name a parameter of the function, as it is in the debug data."""
     files.reset("p:open vfs_open file path=+0(path):string", "r:done vfs_open $arg1:x64 file")
     tap.equal(files.text("kprobe_events").splitlines()[1],
               "r10:kprobes/done vfs_open path=path:x64 file=file", "a number gets its name")
@@ -113,7 +113,7 @@ def parameters(files):
 
 
 def probes_listed(files):
-    """The events there are, but for the markers, which are always there."""
+    """Return the lines of available_events, without the markers, which always exist."""
     lines = files.text("available_events").splitlines(True)
     return "".join(line for line in lines if not line.startswith("markers:"))
 
@@ -265,7 +265,7 @@ def histograms(files):
 
 
 def named_histograms(files):
-    """Two events, one table."""
+    """Two events share one histogram, which has a name."""
     files.reset("p:open vfs_open n=\\1", "p:close vfs_close n=\\2")
     for name in ("open", "close"):
         tap.equal(files.put(*trigger(name, "hist:name=both:keys=n")), 0, f"named: {name}")
@@ -290,16 +290,17 @@ def named_histograms(files):
 
 
 def recorded(files):
-    """The events that are recorded when a file is read."""
+    """Read a file. Return the names of the events that this records."""
     files.put("trace", "", ">")
     files.act()
     return set(files.names())
 
 
 def whose_hits(files):
-    """By thread and by CPU, in each way in which a hit is recorded.
+    """The tracer records only hits of chosen threads and CPUs. There is one event for
+    each way in which a hit can be recorded.
 
-    `plain` is alone at its place, so that its own code records it.
+    `plain` is alone at its place, so its specialized detour records its hits.
     """
     files.reset("p:plain vfs_close a=%di", "p:text vfs_open path=+0(%di):string",
                 "p:asked vfs_open a=%di", "r:back vfs_open a=$retval")
@@ -360,7 +361,9 @@ def snapshots(files):
 
 
 def snapshots_in_a_row(files):
-    """One that was not read when the next one is taken is lost, and counted."""
+    """A snapshot that nothing has read is lost when the next one is taken. The events in
+    it are counted as lost.
+    """
     on(files, "kprobes/open")
     files.act()
     files.put("snapshot", "1")
@@ -435,7 +438,7 @@ def asked(files, command):
 
 
 def questions(files):
-    """The console's `trace`; docs/trace.md has more, each with its answer."""
+    """Test the console's `trace`. docs/trace.md has more questions with answers."""
     files.reset("p:mine vfs_open")
     errno, text = asked(files, "trace 'vfs_r* { count by func, cpu }' -- cat /proc/version")
     tap.check(errno == 0 and re.search(r"^ +2  vfs_read +\d+$", text, re.M), "by two keys")
@@ -500,7 +503,7 @@ def questions(files):
     tap.equal(files.text("kprobe_events"), "p:kprobes/mine vfs_open\n", "nothing is left")
 
 
-# What a hit runs, in the tracer and in what it uses.
+# Functions that run during a hit, in the tracer and in the code that the tracer calls.
 OWN = ("record_begin", "record_head_fill", "record_copy", "record_end", "ring_write",
        "ring_write_slow", "ring_commit", "ring_publish", "fetch_args", "fetch_strings_size",
        "filter_match", "hist_add", "trigger_take", "hit_probe", "take", "clock_ns",
@@ -508,7 +511,7 @@ OWN = ("record_begin", "record_head_fill", "record_copy", "record_end", "ring_wr
 
 
 def its_own_functions(files):
-    """Events on what each of their hits runs."""
+    """Define events on functions that each recorded hit runs, also hits of these."""
     files.reset("p:open vfs_open path=+0(%di):string")
     files.put(*trigger("open", 'hist:keys=path if path ~ "/proc/*"'))
     files.put("events/kprobes/open/filter", 'path ~ "/proc/*"')
@@ -531,7 +534,7 @@ def its_own_functions(files):
 
 
 def deleted_meanwhile(guest, files):
-    """An event of the console's `trace` that somebody else deletes while it is asked."""
+    """The console's `trace` records an event, and another user deletes it meanwhile."""
     files.reset()
     for action in ("print", "count by cpu"):
         guest.console.send(f"trace 'vfs_rmdir {{ {action} }}' for 3\r")
@@ -549,7 +552,7 @@ def deleted_meanwhile(guest, files):
 
 
 def many(files):
-    """A thousand lines one by one, and one write that enables them."""
+    """Define 1000 events one by one, and enable all of them with one write."""
     names = re.findall(r"^(\w+)$", files.text("available_filter_functions"), re.M)
     files.reset()
     start, taken = time.monotonic(), 0

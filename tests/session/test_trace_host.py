@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
-"""test_trace_host.py - what the host makes of the tracer's pages is what the guest says."""
+"""test_trace_host.py - checks that the host reads from the tracer's pages what the
+guest's own files show.
+"""
 
 import dataclasses
 import os
@@ -98,7 +100,7 @@ def a_page_that_was_read_in_part():
 
 
 def hits(recorded):
-    """By the tracer's own count."""
+    """Return {event: hits} as the tracer itself has counted them."""
     rows = re.findall(r"^ +(\w+) +(\d+) ", recorded.files.read("kprobe_profile"), re.M)
     return {name: int(count) for name, count in rows}
 
@@ -149,7 +151,9 @@ HISTS = (
 
 
 def tables_are_read_out_of_the_memory():
-    """Each kind of a key and of a value: the same text as the guest's own."""
+    """The host reads histograms with each kind of key and value from memory, and makes
+    the same text as the guest.
+    """
     with Recorded() as recorded:
         recorded.begin("p:k/reads vfs_read count=%dx:u64 left=+0(%cx):s8 right=+0(%cx):s8 "
                        "name=+0(%si):string")  # fmt: skip
@@ -200,8 +204,8 @@ def four_writers_and_a_host():
 
 
 def a_guest_may_stop_anywhere():
-    """Its CPUs are stopped in the middle of what they write; the memory has whole records
-    only, each of them once, and says how many are missing."""
+    """QEMU stops the guest while its CPUs are writing records. The memory then has only
+    complete records, in the right order."""
     with Recorded(cpus=4) as recorded:
         recorded.begin("p:k/next work_next a=%di b=%di", "p:k/hash work_hash a=%si b=%si",
                        buffer_kb=64)  # fmt: skip
@@ -307,7 +311,9 @@ COMMANDS = (
 
 
 def left_in_the_guest():
-    """A snapshot, and the formats of events that commands define; also behind a panic."""
+    """The host reads a snapshot, and the formats of events that commands have defined,
+    also after these events were deleted and after a panic.
+    """
     deleting = (f"echo 0 > {TRACING}events/enable", f"echo '!snapshot' >> {TRIGGER}",
                 f"echo -n '' > {EVENTS}")  # fmt: skip
     for name, last, wanted in (("deleted", deleting, 0), ("panic", ("panic now",), 3)):
@@ -352,7 +358,9 @@ def a_panic_is_read_out():
 
 
 def a_command_without_an_end():
-    """QEMU has stopped the guest then; what was recorded is there all the same."""
+    """A command runs into the time limit. The host stops the guest, and still reads
+    what was recorded.
+    """
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "t.dat")
         status, _, err = sonde("trace", "-o", path, "--timeout", "5", "--",

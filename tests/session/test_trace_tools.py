@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""test_trace_tools.py - programs of others agree with the guest's `trace` on one run:
-trace-cmd, protoc, speedscope in Chromium. And perf's definitions record what they name.
+"""test_trace_tools.py - checks that programs of other projects read the same events from
+our files as the guest's `trace` shows: trace-cmd, protoc, and speedscope in Chromium. The
+last test checks that definitions made by perf record the right values.
 """
 
 import collections
@@ -25,7 +26,8 @@ from probes.trace.host import write_dat, write_html  # noqa: E402
 from probes.trace.host import write_pftrace, write_speedscope  # noqa: E402
 from session import LIMIT, ask  # noqa: E402
 
-# protoc takes a string for a message where it can: "entry" would be one.
+# The event must not be called "entry": protoc --decode_raw would take these bytes for a
+# message, and not for a string.
 LINES = (
     "p:run/reads vfs_read count=%dx:u64",
     "r:run/back vfs_read ret=$retval:s64",
@@ -37,7 +39,7 @@ Seen = collections.namedtuple("Seen", "name cpu thread us said")  # an event in 
 
 
 class Run:
-    """A recorded run, and what the guest's `trace` showed of it."""
+    """A recorded run, and the events that the guest's `trace` has shown of it."""
 
     def __init__(self):
         with Recorded() as recorded:
@@ -54,7 +56,9 @@ class Run:
             self.lost[int(cpu)] += int(count)
 
     def reads(self):
-        """Microseconds of each call of vfs_read that has both its ends, by thread."""
+        """Return {thread: [microseconds]} of the calls of vfs_read of which the recording
+        has the beginning and the end.
+        """
         begun, found = {}, collections.defaultdict(list)
         for seen in self.events:
             if seen.name == "reads":
@@ -102,7 +106,7 @@ def output_of(*words, **more):
 
 
 def reported(text):
-    """The events of `trace-cmd report`, as Seen."""
+    """Return the events of `trace-cmd report`, as Seen."""
     return [seen for seen in (event_of(line, "") for line in text.splitlines()) if seen]
 
 
@@ -121,7 +125,7 @@ def trace_cmd_agrees():
 
 
 def packets(path):
-    """Each packet of a trace, as {path of field numbers: [values]}."""
+    """Yield each packet of a trace, as {path of field numbers: [values]}."""
     with open(path, "rb") as file:
         text = output_of("protoc", "--decode_raw", stdin=file)
     at, packet = [], None
@@ -178,7 +182,7 @@ def protoc_agrees():
 
 
 def install_speedscope():
-    """Its folder of static files. It is a package of npm."""
+    """Install speedscope, a package of npm. Return the folder with its static files."""
     folder = os.path.join(BUILD, "npm")
     os.makedirs(folder, exist_ok=True)
     release = os.path.join(folder, "node_modules/speedscope/dist/release")
@@ -189,7 +193,7 @@ def install_speedscope():
 
 
 class Server:
-    """Files of a folder over HTTP, and one of our own. Use with `with`."""
+    """Serves the files of a folder over HTTP, and a profile. Use with `with`."""
 
     def __init__(self, folder, profile):
         class Handler(http.server.SimpleHTTPRequestHandler):
@@ -218,7 +222,7 @@ class Server:
 
 
 def shown_by_speedscope(profile):
-    """The texts of its page, of the view that lists all frames."""
+    """Return the texts on speedscope's page, in the view that lists all frames."""
     with Server(install_speedscope(), profile) as url, tempfile.TemporaryDirectory() as home:
         page = output_of(
             "chromium", "--headless", "--no-sandbox", "--use-gl=swiftshader",
@@ -265,7 +269,7 @@ def speedscope_agrees():
 
 
 def first_pixel(folder, path, *words):
-    """Of a picture that Chromium makes of a page: red, green, blue."""
+    """Let Chromium draw a page. Return red, green and blue of the first pixel."""
     shot = os.path.join(folder, "shot.png")
     output_of("chromium", "--headless", "--no-sandbox", "--disable-gpu",
               "--force-color-profile=srgb", f"--user-data-dir={folder}/home",
@@ -279,7 +283,7 @@ def first_pixel(folder, path, *words):
         if data[at + 4 : at + 8] == b"IDAT":
             packed += data[at + 8 : at + 8 + length]
         at += 12 + length
-    return tuple(zlib.decompress(packed)[1:4])  # behind the filter of its row
+    return tuple(zlib.decompress(packed)[1:4])  # byte 0 is the filter of the first row
 
 
 def the_page_is_light_and_dark():

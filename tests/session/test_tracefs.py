@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""test_tracefs.py - the files of the tracer that need no definitions, as tools use them."""
+"""test_tracefs.py - tests the files of the tracer that work without event definitions."""
 
 import os
 import re
@@ -22,7 +22,7 @@ LINE = re.compile(r" *shell/COM3-(\d+) +\[(\d{3})\] \.{5} +(\d+\.\d{6}): "
 
 
 class Files:
-    """The tracer's files of a guest."""
+    """Reads and writes the files of a guest's tracer."""
 
     def __init__(self, guest):
         self.machine = guest.machine
@@ -44,7 +44,7 @@ class Files:
             self.write("trace_marker", text)
 
     def marks(self, name="trace"):
-        """The texts of the lines in a listing."""
+        """Return the texts of the markers in a listing."""
         return [LINE.fullmatch(line).group(4) for line in self.text(name).splitlines()
                 if not line.startswith(("#", "CPU:"))]
 
@@ -106,7 +106,9 @@ def switched_off(files):
 
 
 def one_way_only(files):
-    """As on Linux, where root may open any file: what is refused is the write or the read."""
+    """As on Linux, root may open any file. If a file cannot be written or read, the write
+    or the read is refused.
+    """
     for name in ("events/header_page", "per_cpu/cpu0/stats", "README", "trace_pipe",
                  "kprobe_profile", "available_events"):  # fmt: skip
         tap.equal(files.write(name, "x"), EINVAL, f"{name} takes no write")
@@ -194,7 +196,7 @@ def raw_pages(files):
 
 
 def texts(page):
-    """The texts of the records of a page, read as its format says."""
+    """Yield the texts of the records in a page, read as the page's format says."""
     _, commit = struct.unpack_from("<QQ", page)
     at = 16
     while at < 16 + commit:

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""test_tracefs_live.py - ./sonde tracefs: perf probe, trace-cmd and a shell script work on a
-guest's tracing files as on their own kernel's.
+"""test_tracefs_live.py - tests ./sonde tracefs: perf probe, trace-cmd and a shell script
+work on the tracing files of a guest as they do on the files of the host's kernel.
 """
 
 import os
@@ -71,7 +71,7 @@ rm FOLDER.dat
 
 
 def run(script, name="sh"):
-    """What a script printed with the files in their places: (status, its lines, errors)."""
+    """Run a script under ./sonde tracefs. Return (status, its lines, its errors)."""
     with tempfile.TemporaryDirectory() as folder:
         script = script.replace("FOLDER", os.path.join(folder + ".x"))
         status, out, err = sonde("tracefs", folder, "--", name, "-c", script)
@@ -92,7 +92,7 @@ def a_shell_script():
 
 
 def a_pipe_waits():
-    """Until there is something; it ends when tracing is off, or by a signal."""
+    """A read of trace_pipe waits for a record, until tracing is off or a signal comes."""
     status, lines, err = run(PIPE)
     tap.equal((status, lines), (0, ["0", "waits on", "1", "124", "1"]),
               "trace_pipe waits, beside other calls, and ends as on Linux")  # fmt: skip
@@ -119,7 +119,9 @@ def trace_cmd():
 
 
 def a_host_without_tracefs():
-    """trace-cmd would mount the host's own, and then start and stop what the host records."""
+    """If the host has not mounted its tracefs, trace-cmd must not mount and use it: it
+    would start and stop the tracing of the host.
+    """
     if os.getuid():
         tap.skip("programs never see the host's files", "only root can take a mount away")
         return

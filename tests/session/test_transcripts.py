@@ -1,4 +1,6 @@
-"""test_transcripts.py - what the documents show is what happens."""
+"""test_transcripts.py - runs the commands in all documents, and compares their output
+with what the documents show.
+"""
 
 import glob
 import os
@@ -7,7 +9,7 @@ from guest import BUILD, ROOT
 
 PATTERNS = ("*.md", "docs/**/*.md", "probes/*.md", "tests/**/*.md")
 
-# What a transcript shows is the same whatever this run of the tests was asked for.
+# Options of this run of the tests. They must not change what a transcript prints.
 ASKED_FOR = ("LONG", "SEED", "SMP", "TOOLS", "VERBOSE")
 
 
@@ -19,6 +21,6 @@ def documents():
 os.chdir(ROOT)
 for name in ASKED_FOR:
     os.environ.pop(name, None)
-# A test that a transcript runs may be running beside this one.
+# A transcript runs tests that may also be running now as a part of this run of the tests.
 os.environ["TAP_FOLDER"] = os.path.join(BUILD, "tap", "transcripts")
 os.execv("./sonde", ["./sonde", "check", *documents()])

@@ -1,4 +1,4 @@
-"""test_watch.py - `probe watch`: what is typed, and what is said."""
+"""test_watch.py - tests the command `probe watch`, and events that are watches."""
 
 import re
 
@@ -19,7 +19,7 @@ def is_refused(guest, command, name, *texts):
 
 
 def row_of(guest, name):
-    """Hits, misses and the rest of the line of @name in `probe list`."""
+    """Return (hits, misses, rest of the line) of the watch @name in `probe list`."""
     found = re.search(rf"^{name} +[0-9a-f]{{16}} w (dr\d) +(\d+) +(\d+)  (.*)$",
                       ask(guest, "probe list"), re.M)
     return (int(found[2]), int(found[3]), found[4]) if found else None
@@ -93,7 +93,7 @@ def write(guest, text, path):
 
 
 def lines_of(guest, event):
-    """(number, line) of each record of @event, in order."""
+    """Return [(number, line)] of the records of @event, in order."""
     text = ask(guest, f"cat {TRACING}/trace")
     rows = [row for row in text.splitlines() if not row.startswith("#")]
     return [(i, row) for i, row in enumerate(rows) if f": {event}: " in row]
@@ -136,7 +136,9 @@ def four_events_at_a_time():
 
 
 def define_object(guest):
-    """Events for an object's life; how long the node of a file below /tmp is."""
+    """Define events for the beginning and the end of an object's life. Return the size of
+    such an object: the node of a file below /tmp.
+    """
     write(guest, "w:obj rw@-1:8 addr=$addr", "dynamic_events")
     write(guest, "r:born kzalloc p=$retval len=$arg1:u64", "dynamic_events")
     write(guest, "p:gone kfree p=$arg1", "dynamic_events")
@@ -190,7 +192,7 @@ def refusals_of_triggers(guest, born):
 
 
 def lives_of(guest, size):
-    """(address, number of the first line, of the last one) of each object of @size."""
+    """Yield (address, number of first line, of last line) of each object of @size."""
     ends = [(i, re.search(r" p=(0x\w+)$", row)[1]) for i, row in lines_of(guest, "gone")]
     for i, row in lines_of(guest, "born"):
         addr = re.search(r" p=(0x\w+) ", row)[1]

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""test_web.py - ./sonde web in headless Chromium: typing, a paste, two pages, a connection
-that is lost, a browser that goes away, pages of others; a lab from page load to full score.
+"""test_web.py - tests ./sonde web in headless Chromium: typing, a paste, two pages, a
+lost connection, a browser that goes away, pages of other sites, and a lab from the page
+load to the full score.
 
     tests/session/test_web.py [--shots=FOLDER]      also keep pictures of the page
 """
@@ -54,19 +55,19 @@ class Server:
 
     @staticmethod
     def prepare():
-        """A test in the background may have been started with SIGINT ignored."""
+        """Let SIGINT end the server: a background test may have SIGINT ignored."""
         signal.signal(signal.SIGINT, signal.SIG_DFL)
         die_with_parent()
 
     def ask(self, method, path, body=None, **headers):
-        """Status and text of one request."""
+        """Send one request. Return the status and the text of the reply."""
         line = http.client.HTTPConnection("127.0.0.1", self.port, timeout=LIMIT)
         line.request(method, path, body=body, headers=headers)
         reply = line.getresponse()
         return reply.status, reply.read().decode(errors="replace")
 
     def guests(self):
-        """QEMUs that this server has started."""
+        """Return the QEMU processes that this server has started."""
         done = subprocess.run(["ps", "-o", "pid=,comm=", "--ppid", str(self.process.pid)],
                               capture_output=True, text=True, check=False)
         return [line for line in done.stdout.splitlines() if "qemu" in line]
@@ -93,7 +94,7 @@ def command(page, text, want):
 
 
 def run_line(page, text):
-    """Type a line, and wait until the guest has run it: a prompt stands behind its echo."""
+    """Type a line, and wait until the guest has run it: a prompt follows its echo."""
     page.type(text + "\r")
     after = json.dumps(f"sonde> {text}\nsonde>")
     assert page.wait(f"shown().endsWith({after})", LIMIT), page.evaluate("shown()")[-300:]
@@ -215,7 +216,7 @@ def a_lab(browser, server):
     page.press("#load")
     page.wait(RESULT + ".includes('loaded')", LIMIT)
     tap.check(command(page, "run bomb", "inlined"), "the bomb asks, in the guest of the page")
-    # The keys are found as the lab's own solution does it, and typed into the editor.
+    # The lab's own solution finds the keys, and the test types them into the editor.
     copy = tempfile.mkdtemp(dir=server.home)
     shutil.copytree(folder, copy, dirs_exist_ok=True)
     subprocess.run([sys.executable, os.path.join(SOLUTIONS, "bomb/solution/solve.py"), copy],

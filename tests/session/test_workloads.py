@@ -1,4 +1,4 @@
-"""test_workloads.py - the same seed, the same checksums, on any number of CPUs."""
+"""test_workloads.py - a seed must give the same checksums on any number of CPUs."""
 
 import re
 

@@ -1,6 +1,7 @@
-# unit.mk - pure code under ASan and UBSan: one program per tests/unit/test_STEM.c.
+# unit.mk - builds code that needs no kernel under ASan and UBSan: one program for each
+# file tests/unit/test_STEM.c.
 
-# What each host test needs besides itself.
+# unit_STEM: the sources that test_STEM.c needs.
 port_fake := $(addprefix tests/unit/port_fake,.c _text.c _known.c _memory.c _cpu.c _log.c) \
     tests/unit/symbol_list.c
 engine_on_arrays := $(ENGINE) $(port_fake) tests/unit/port_fake_rooms.c \
@@ -64,15 +65,15 @@ unit_vsnprintf := libc/vsnprintf.c libc/snprintf.c libc/strtol.c libc/ctype.c li
 
 UNIT_STEMS := $(sort $(patsubst tests/unit/test_%.c,%,$(wildcard tests/unit/test_*.c)))
 
-# Host objects are under sanitizers. Our C library gets names of its own there: the host's
-# stands beside it.
+# Host objects are compiled with sanitizers. The functions of our C library get other
+# names there, because the host's C library is in the same program.
 $(B)/host/libc/%.o: private HOST_CFLAGS += -include tests/unit/libc_rename.h
 $(B)/host/%.o: %.c $(B)/flags.stamp
 	$(call say,HOSTCC,$<)
 	@mkdir -p $(@D)
 	$(Q)$(HOSTCC) $(HOST_CFLAGS) -MMD -MP -c -o $@ $<
 
-# By make itself: the lists are longer than an argument of a program may be.
+# make itself writes this file: the lists are too long for an argument of a program.
 $(B)/unit.stamp: FORCE
 	@$(shell mkdir -p $(@D))$(file >$@.new,$(foreach stem,$(UNIT_STEMS),$(stem): $(unit_$(stem))))
 	@cmp -s $@.new $@ || cp $@.new $@

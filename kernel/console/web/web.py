@@ -1,11 +1,12 @@
-"""web.py - `./sonde web`: the console, a lab's task and an editor in a browser.
+"""web.py - `./sonde web`: shows the console, a lab's task and an editor in a browser.
 
-Each page load starts a guest; a WebSocket, by Debian's websockify, is its console. A guest
-whose page has gone ends some seconds later, so a page whose connection was lost can have its
-guest back until then.
+Each page load starts a guest. The guest's console goes through a WebSocket, by Debian's
+websockify. When a page is closed, its guest ends some seconds later. Until then, a page
+that has lost its connection can connect to its guest again.
 
-Only this machine is served, and only pages that come from here (Host and Origin): a page of
-another site must not type into a guest. With a token any machine is, if it knows the token.
+Without a token, the server serves only this machine, and only pages that came from this
+server (Host and Origin): a page of another site must not type into a guest. With a token,
+the server serves any machine that knows the token.
 """
 
 import hmac
@@ -35,7 +36,7 @@ PACKAGES = {"@xterm/xterm": "6.0.0", "@xterm/addon-fit": "0.11.0", "codemirror":
             "marked": "16.4.2"}  # fmt: skip
 MODULES = os.path.join(BUILD, "web", "node_modules")
 PAGE = os.path.join(HERE, "page.html")
-STATIC = {  # what the page asks for
+STATIC = {  # the files that the page loads
     "page.js": os.path.join(HERE, "page.js"),
     "document.js": os.path.join(HERE, "document.js"),
     "marked.js": os.path.join(MODULES, "marked/lib/marked.umd.js"),
@@ -47,18 +48,19 @@ STATIC = {  # what the page asks for
     "clike.js": os.path.join(MODULES, "codemirror/mode/clike/clike.js"),
 }
 KINDS = {".js": "text/javascript", ".css": "text/css", ".html": "text/html; charset=utf-8"}
-# What a task may lead to: no grader, no solution, nothing that was built.
+# The folders and kinds of files to which a task may link. text_of_tree() refuses
+# graders and solutions.
 FOLDERS = ("docs", "drivers", "kernel", "libc", "probes", "tests")
 TEXTS = (".asm", ".c", ".h", ".md", ".pml", ".py", ".toml", ".tsv")
 LOCAL = ("127.0.0.1", "localhost", "[::1]")
-# No script but those of STATIC, whatever a document says.
+# The browser runs only the scripts of STATIC, and no script in a document.
 POLICY = "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:"
 BODY_MAX = 1 << 20
 START_S = 120
 
 
 def install():
-    """The page's packages, from npm. An error of npm's is told by its exit status."""
+    """Install the page's packages from npm. Raises CalledProcessError if npm fails."""
     if all(os.path.exists(path) for path in STATIC.values()):
         return
     folder = os.path.dirname(MODULES)
@@ -69,7 +71,7 @@ def install():
 
 
 class Refused(Exception):
-    """An answer that is none: a status of HTTP, and a sentence."""
+    """A request is refused: a status of HTTP, and a sentence for the user."""
 
     def __init__(self, status, text):
         super().__init__(text)
@@ -77,7 +79,7 @@ class Refused(Exception):
 
 
 class Session:
-    """A guest and the lab that its page is about."""
+    """A guest, and the lab on its page."""
 
     def __init__(self, setup_of, lab, folder):
         self.name = secrets.token_urlsafe(12)
@@ -86,7 +88,7 @@ class Session:
         self.console = os.path.join(self.place, "console")
         self.machine = os.path.join(self.place, "machine")
         self.lock = threading.Lock()
-        self.line = None  # of the page that is connected
+        self.line = None  # the socket of the page that is connected
         self.seen = time.monotonic()
         try:
             self.guest = Guest(setup_of(console=self.console, socket=self.machine))
@@ -95,7 +97,9 @@ class Session:
             raise
 
     def connect(self):
-        """The guest's console. QEMU serves one at a time: an earlier page is cut off."""
+        """Return a socket of the guest's console. QEMU serves one connection at a time,
+        so the connection of an earlier page is cut.
+        """
         with self.lock:
             self.cut()
             self.line = socket.socket(socket.AF_UNIX)
@@ -137,28 +141,28 @@ class Session:
         return os.path.join(self.folder, name)
 
     def files(self):
-        """The student's texts."""
+        """Return {name: text} of the files that the student writes."""
         names = labs.handed_in(self.lab) if self.folder else ()
         return {name: text_of(self.path_of(name)) for name in names}
 
     def headers(self):
-        """What the lab brings beside them: the grader has its own copy."""
+        """Return {name: text} of the lab's headers. The grader has its own copies."""
         start = labs.starting(self.lab) if self.folder else HERE
         return {name: text_of(os.path.join(start, name))
                 for name in sorted(os.listdir(start)) if name.endswith(".h")}  # fmt: skip
 
     def modules(self):
-        """What can be loaded into the guest."""
+        """Return the files that can be loaded into the guest as modules."""
         if self.lab not in labs.IN_GUESTS:
             return []
         return sorted(n for n in os.listdir(self.folder) if n.endswith((".c", ".o")))
 
 
 class Desk:
-    """All sessions.
+    """Owns all sessions.
 
-    A guest dies with the thread that has started it (die_with_parent), so one thread, which
-    stays, starts all of them; and it ends those that were left.
+    A guest dies with the thread that has started it (die_with_parent). So a single thread
+    that never ends starts all guests. It also ends the guests that no page uses any more.
     """
 
     def __init__(self, setup_of, guests, grace):
@@ -223,7 +227,7 @@ def text_of(path):
 
 
 def task_of(lab):
-    """The document that a page begins with: its name, and the text."""
+    """Return the name and the text of the document that a page shows first."""
     if not lab:
         return "docs/none.md", "# The console\n\nType `help`, choose a lab above, or begin " \
             "with [a first hour](tour.md)."
@@ -232,7 +236,9 @@ def task_of(lab):
 
 
 def text_of_tree(name):
-    """A file of the tree as its readers may see it; of a folder the names in it. Refused."""
+    """Return the name and the text of a file of the tree, or a list of the names in a
+    folder. Raises Refused for files that a reader of the page may not see.
+    """
     path = os.path.normpath(name)
     full = os.path.join(os.path.realpath(ROOT), path)
     is_ours = path.split("/")[0] in FOLDERS and os.path.realpath(full) == full
@@ -254,7 +260,7 @@ def sonde(*words):
     return {"output": done.stdout, "status": done.returncode}
 
 
-# ---- what a page may ask
+# ---- the requests of a page
 
 
 def ask_start(desk, query, _body):
@@ -309,10 +315,10 @@ ASKED = {"start": ask_start, "read": ask_read, "save": ask_save, "load": ask_loa
 
 def handler_class(desk, token):
     class Handler(websocketproxy.ProxyRequestHandler):
-        """One request, or one console."""
+        """Serves one request, or the WebSocket of one console."""
 
         def check(self):
-            """Refused, where the page is none of ours."""
+            """Raise Refused if the request does not come from one of our pages."""
             host = self.headers.get("Host", "")
             origin = self.headers.get("Origin")
             if origin and urllib.parse.urlsplit(origin).netloc != host:
@@ -349,7 +355,7 @@ def handler_class(desk, token):
 
         def do_GET(self):
             try:
-                if self.name() in STATIC:  # nothing of a guest is in these
+                if self.name() in STATIC:  # these files are not secret: no check
                     path = STATIC[self.name()]
                     with open(path, "rb") as file:
                         self.answer(200, file.read(), KINDS[os.path.splitext(path)[1]])
@@ -415,7 +421,7 @@ def handler_class(desk, token):
 
 
 class Server(websocketproxy.LibProxyServer):
-    """A thread for each request. A page that goes away in the middle is no news."""
+    """Has a thread for each request. A lost connection is normal, and is not reported."""
 
     daemon_threads = True
 
@@ -425,7 +431,7 @@ class Server(websocketproxy.LibProxyServer):
 
 
 def serve(options, setup_of, say):
-    """Until Ctrl-C."""
+    """Serve pages until Ctrl-C."""
     desk = Desk(setup_of, options.guests, options.grace)
     handler = handler_class(desk, options.token)
     server = Server(RequestHandlerClass=handler, heartbeat=30, listen_host=options.bind,

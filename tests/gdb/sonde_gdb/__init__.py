@@ -1,19 +1,19 @@
-"""sonde_gdb - what gdb is taught of sonde. ../kprobes.py loads it.
+"""sonde_gdb - the parts of what sonde adds to gdb. ../kprobes.py loads them.
 
-    fields.py    the names of the kernel's that are used: nothing else knows any
+    fields.py    the kernel's names that are used here: no other file knows any
     kernel.py    memory, structures, symbols, the build
     sites.py     probed addresses, the cells and pads of their code, hits
-    shadow.py    return addresses that were exchanged
+    shadow.py    return addresses that return probes have exchanged
     cfi.py       call frame information, read from the image
-    place.py     where in the program a CPU in generated code is, and with which registers
-    walk.py      from a frame to its caller
-    frames.py    gdb's backtraces: an unwinder and a filter
-    text.py      gdb's disassembler: original text
+    place.py     the place in the program, and the registers, of a CPU in generated code
+    walk.py      the way from a frame to its caller
+    frames.py    an unwinder and a filter for gdb's backtraces
+    text.py      a hook for gdb's disassembler: original text
     threads.py   threads and CPUs
     ring.py      the tracer's records
     commands.py  the commands
-    back.py      those of a replay
+    back.py      the commands for a replay
 
-Only frames.py, text.py, commands.py and back.py are known to gdb. All of it only reads
-memory, but for kbreak.
+Only frames.py, text.py, commands.py and back.py register something with gdb. Only kbreak
+writes memory: it writes a probed byte, and writes it back at once.
 """

@@ -1,9 +1,10 @@
-"""back.py - back in time, in a replay (`./sonde replay`).
+"""back.py - commands that go back in time in a replay (`./sonde replay`).
 
-QEMU can go backwards, but waits for ever when there are watchpoints, or none of the things
-that it looks for. What it does well is to begin anew, and to run forward. So each command
-runs through the whole recording and counts, begins anew with another QEMU, and stops at the
-place that it looks for.
+QEMU can run backwards, but it hangs if there is a watchpoint, and if it meets no
+breakpoint on the way back. QEMU is reliable when it starts from the beginning and runs
+forward. So each command runs through the whole recording and counts how often the wanted
+event happens. Then the command starts another QEMU from the beginning, and stops at the
+event with the right number.
 """
 
 import os
@@ -19,7 +20,7 @@ def run(command):
 
 
 def rewind():
-    """Begin anew, and go on to the kernel's first function."""
+    """Start the recording from its beginning, and run to the kernel's first function."""
     machine = os.environ.get("SONDE_REPLAY")
     if not machine:
         raise gdb.GdbError("only in a replay: ./sonde replay FILE")
@@ -36,7 +37,7 @@ def rewind():
 
 
 def to_the_end():
-    """Where the guest is about to end QEMU."""
+    """Run on, until the guest is about to end QEMU."""
     ends = [gdb.Breakpoint(name, internal=True) for name in fields.ENDS]
     for end in ends:
         end.silent = True
@@ -48,7 +49,7 @@ def to_the_end():
 
 
 class Counting(gdb.Breakpoint):
-    """Counts how often it is met, and stops at the last one that is wanted."""
+    """A breakpoint that counts its hits, and stops gdb at hit number `wanted`."""
 
     def __init__(self, spec, **more):
         super().__init__(spec, internal=True, **more)
@@ -61,7 +62,9 @@ class Counting(gdb.Breakpoint):
 
 
 def stand_at(make, from_the_end, what):
-    """Stand at the N-th meeting with the breakpoint of make(), counted from the end."""
+    """Stop at a hit of the breakpoint that make() sets. Of all its hits in the recording
+    this is number @from_the_end, counted from the last one.
+    """
     rewind()
     counter = make()
     to_the_end()
@@ -82,7 +85,7 @@ def stand_at(make, from_the_end, what):
 
 
 def console_probe(name):
-    """The address of a probe that the console knows by its name, None."""
+    """Return the address of the probe that the console calls @name, or None."""
     head = kernel.address("console_probes")
     offset = kernel.layout("console_probe").fields["link"].bit // 8
     link = kernel.word(head)
@@ -95,10 +98,10 @@ def console_probe(name):
 
 
 class BackToProbe(commands.Command):
-    """back-to-probe NAME [N]: in a replay, stand at the N-th hit of a probe from the end.
+    """back-to-probe NAME [N]: in a replay, go to the N-th hit of a probe, from the end.
 
-    NAME is what `probe list` calls it (p1), or a place. N is 1 if it is left out: the last
-    hit. The guest is in front of the probed instruction, whose handlers have not run yet."""
+    NAME is the name in `probe list` (p1), or a place. Without N, this is the last hit.
+    The guest stops at the probed instruction, before the handlers of the probe run."""
 
     def run(self, argument):
         words = argument.split()
@@ -119,7 +122,7 @@ class BackToProbe(commands.Command):
 
 
 class WhoWrote(commands.Command):
-    """`who-wrote EXPRESSION`: in a replay, stand right behind the last store that changed it.
+    """`who-wrote EXPRESSION`: in a replay, go right behind the last store to it.
 
     EXPRESSION is a variable or another place in memory; it is evaluated at the end."""
 

@@ -1,7 +1,8 @@
-"""cfi.py - call frame information of the image: where a function's caller is.
+"""cfi.py - reads the image's call frame information: how to find a function's caller.
 
-gdb reads the same. But it tells its unwinders nothing of it, and threads that are off their
-CPUs have no frames at all in gdb. Compilers' entries and those of kernel/debug/gen_frames.py.
+gdb reads this information, too. But gdb does not pass it to unwinders in Python, and gdb
+has no frames at all for threads that are off their CPUs. The entries are made by the
+compiler and by kernel/debug/gen_frames.py.
 
 Source: DWARF Debugging Information Format, version 4, "Call Frame Information", "DWARF
 Expressions".
@@ -20,7 +21,7 @@ RETURN = 16
 
 
 class Unsupported(Exception):
-    """An entry that says something that neither our compilers nor our tools say."""
+    """An entry uses an operation that neither our compilers nor our tools use."""
 
 
 class Reader:
@@ -58,7 +59,10 @@ class Reader:
 
 
 class Entry:
-    """start, end: of the code   is_signal: its caller was interrupted, and has not called"""
+    """An entry for a piece of code.
+
+    start, end: the code   is_signal: the caller was interrupted, and did not call it
+    """
 
     def __init__(self, start, length, cie, program):
         self.start, self.end, self.program = start, start + length, program
@@ -73,7 +77,7 @@ _table = []
 
 
 def entries():
-    """All of them but the one of mirrors, by address."""
+    """Return (entries by address, their starts), without the entry of the mirrors."""
     if not _table:
         elf = kernel.image()
         data = elf.content(elf.section(".debug_frame"))
@@ -97,7 +101,9 @@ def _read(data):
 
 
 def _cie(data, at, cies):
-    """(data alignment, is_signal, (start, end) of its program)"""
+    """Read a CIE, the common part of several entries. Return (data alignment, is_signal,
+    (start, end) of the CIE's program).
+    """
     if at not in cies:
         reader = Reader(data, at)
         end = reader.number(4) + at + 4
@@ -112,7 +118,7 @@ def _cie(data, at, cies):
 
 
 def find(pc):
-    """The entry of the code at @pc, None: there is none."""
+    """Return the entry for the code at @pc; None: there is none."""
     table, starts = entries()
     index = bisect.bisect_right(starts, pc) - 1
     return table[index] if index >= 0 and pc < table[index].end else None
@@ -144,7 +150,7 @@ def row_at(entry, pc):
 
 
 def _run(reader, row, first, entry, pc):
-    """Execute a program up to the row of @pc."""
+    """Execute a program of call frame instructions, up to the row for @pc."""
     at, kept, alignment = entry.start, [], entry.cie[0]
     while reader.at < reader.end:
         op = reader.number(1)
@@ -208,7 +214,7 @@ def _restore(row, first, number):
 
 
 def evaluate(block, registers, stack):
-    """A DWARF expression, as far as entries use them."""
+    """Compute a DWARF expression. Only operations that the entries use are known here."""
     reader = Reader(block)
     stack = list(stack)
     while reader.at < reader.end:
@@ -252,9 +258,8 @@ def evaluate(block, registers, stack):
 
 
 def caller(entry, row, registers):
-    """(CFA, where the return address lies or None, the caller's registers).
-
-    A register that cannot be known is left out, rip too.
+    """Return (CFA, address of the word with the return address or None, the caller's
+    registers). A register that cannot be known is left out, also rip.
     """
     if isinstance(row.cfa, bytes):
         cfa = evaluate(row.cfa, registers, [])

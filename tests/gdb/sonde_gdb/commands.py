@@ -1,4 +1,6 @@
-"""commands.py - the commands that gdb is given. Each one's help is the text of its class."""
+"""commands.py - the commands that sonde adds to gdb. gdb's help for a command is the
+docstring of its class.
+"""
 
 import re
 
@@ -9,7 +11,8 @@ from sonde_gdb.kernel import View, constant, enum_name, symbol_at
 
 
 class Command(gdb.Command):
-    """The help of a command is its class's text; subclasses have run(argument)."""
+    """The base of all commands. A subclass has run(argument); its docstring is its help.
+    """
 
     def __init__(self, name, kind=gdb.COMMAND_DATA):
         self.__doc__ = type(self).__doc__
@@ -27,7 +30,7 @@ class Command(gdb.Command):
 
 
 def address_of(argument):
-    """PLACE: whatever gdb takes for a location or an expression."""
+    """Return the address of a PLACE: an expression, or FILE:LINE."""
     try:
         value = gdb.parse_and_eval(argument)
     except gdb.error as error:
@@ -41,7 +44,7 @@ def address_of(argument):
 
 
 def note_change():
-    """Say so if text is just being changed."""
+    """Print a note if a thread is changing text at this moment."""
     name = text.changer()
     if name:
         print(f"text is being changed, by thread {name}: what is shown may be half of it")
@@ -51,9 +54,9 @@ def note_change():
 
 
 class Probes(Command):
-    """Every probed address: state, how it is run, hits, misses.
+    """Show every probed address: its state, how a hit is handled, hits, misses.
 
-    probes [NAME]     of the functions whose names contain NAME"""
+    probes [NAME]     only of functions with NAME in their names"""
 
     def run(self, argument):
         note_change()
@@ -75,11 +78,12 @@ class Probes(Command):
 
 
 class Explain(Command):
-    """explain PLACE: what is at an address: a probe, its handlers, the code made for it.
+    """explain PLACE: show the probe at an address, its handlers, the code made for it.
 
-    PLACE is an expression (vfs_read, vfs_read+4, $pc) or FILE:LINE. An address in a pad, a
-    cell or a detour is explained as the place in the program that it stands for. What may
-    become of a place the guest itself tells: `probe explain PLACE` on its console."""
+    PLACE is an expression (vfs_read, vfs_read+4, $pc) or FILE:LINE. For an address in a
+    pad, a cell or a detour, the command explains the probed place for which this code
+    was made. To see how a probe at a place would be run, type `probe explain PLACE` on
+    the guest's console."""
 
     def run(self, argument):
         if not argument:
@@ -104,7 +108,7 @@ class Explain(Command):
 
     @staticmethod
     def around(addr):
-        """The site whose instruction or jump has a byte at @addr."""
+        """Return the site that has a byte of its instruction or of its jump at @addr."""
         for start in range(addr, addr - text.INSN_MAX_LEN, -1):
             site = sites.at(start)
             if site and addr < start + len(text.original_bytes(site)):
@@ -155,7 +159,7 @@ class Explain(Command):
 
 
 class Slot(Command):
-    """slot ADDR: whose copy of an instruction lies around ADDR."""
+    """slot ADDR: show the probed place for which the slot around ADDR was made."""
 
     def run(self, argument):
         addr = address_of(argument) & kernel.MASK
@@ -167,8 +171,8 @@ class Slot(Command):
 
 
 class Original(Command):
-    """original WHERE: disassemble a function as if no probe were armed, whatever
-    `set sonde show-original` says."""
+    """original WHERE: disassemble a function as if no probe were armed, also after
+    `set sonde show-original off`."""
 
     def run(self, argument):
         was = gdb.parameter("sonde show-original")
@@ -182,8 +186,9 @@ class Original(Command):
 class ProbedBreak(Command):
     """kbreak WHERE: a breakpoint at an address that may carry an armed probe.
 
-    When gdb finds an int3 there it believes that it belongs to the program, and steps over it
-    without executing it. So it finds the original byte while it sets the breakpoint."""
+    If gdb finds an int3 at a breakpoint, gdb takes the int3 for a part of the program,
+    and steps over it without executing it. So this command puts the original byte there
+    while gdb sets the breakpoint."""
 
     def __init__(self, name):
         super().__init__(name, gdb.COMMAND_BREAKPOINTS)
@@ -206,7 +211,7 @@ class ProbedBreak(Command):
 
 
 class Trapframe(Command):
-    """trapframe [EXPR]: the registers in a struct pt_regs, by default `regs`."""
+    """trapframe [EXPR]: show the registers in a struct pt_regs, by default `regs`."""
 
     ROWS = ("ip sp flags", "ax bx cx dx", "si di bp", "r8 r9 r10 r11", "r12 r13 r14 r15")
 
@@ -219,7 +224,7 @@ class Trapframe(Command):
 
 
 class Cpus(Command):
-    """What each CPU is doing: its thread, the depth of its interrupts, its hits of probes."""
+    """Show what each CPU is doing: thread, depth of interrupts, active hits of probes."""
 
     def run(self, argument):
         for area in sites.areas():
@@ -239,14 +244,14 @@ class Cpus(Command):
 
 
 class Threads(Command):
-    """Every thread of the kernel, with the stack of each that is off its CPU.
+    """Show every thread of the kernel, and the stack of each thread that is off its CPU.
 
-    threads           all of them
-    threads TID|NAME  those of that number, or whose names contain NAME
-    threads -short    a line for each, without stacks
+    threads           all threads
+    threads TID|NAME  threads with this number, or with NAME in their names
+    threads -short    one line for each thread, without stacks
 
-    gdb's own `info threads` has the CPUs. Callers are shown as the program's: returns that
-    probes follow lead to where they will return in the end."""
+    gdb's own `info threads` has the CPUs. Where a return probe has exchanged a return
+    address, the real caller is shown."""
 
     def run(self, argument):
         short = argument == "-short"
@@ -277,7 +282,9 @@ class Threads(Command):
 
 
 def set_tracepoint(where):
-    """As gdb's own `trace`, of which only the interface for programs is left."""
+    """Set a tracepoint as gdb's own `trace` does. The class Trace below takes the place
+    of that command, so the tracepoint is set by gdb's interface for programs (MI).
+    """
     place, _, condition = where.partition(" if ")
     words = f"-c {quoted(condition.strip())} " if condition else ""
     words += quoted(place.strip())
@@ -296,11 +303,11 @@ def quoted(text):
 
 
 class Trace(Command):
-    """The records of the tracer, also of a guest that stands still or is dead.
+    """Show the records of the tracer, also of a guest that is stopped or has crashed.
 
-    trace             all of them, by time
-    trace N           the last N
-    trace WHERE       anything else sets a tracepoint, as gdb's own command does"""
+    trace             all records, by time
+    trace N           the last N records
+    trace WHERE       set a tracepoint, as gdb's own command does"""
 
     def run(self, argument):
         if argument and not argument.isdigit():
@@ -317,15 +324,15 @@ COMMANDS = {"probes": Probes, "explain": Explain, "threads": Threads, "trace": T
 
 
 class Sonde(gdb.Command):
-    """What gdb is taught of sonde.
+    """What sonde adds to gdb.
 
     probes            every probed address
     explain PLACE     what is at an address
-    threads           the kernel's threads, with the stacks of those that sleep
+    threads           the kernel's threads, with the stacks of threads that sleep
     trace             the records of the tracer
     cpus              what each CPU is doing
     original WHERE    disassemble without probes
-    slot ADDR         whose copied instruction is there
+    slot ADDR         the probed place for which a slot was made
     trapframe [EXPR]  the registers in a struct pt_regs
     kbreak WHERE      a breakpoint, on a probed address too
     back-to-probe, `who-wrote`        in a replay: back to a hit, to a store
@@ -341,7 +348,7 @@ class Sonde(gdb.Command):
 
 
 class SetSonde(gdb.Command):
-    """Set what gdb shows of sonde."""
+    """Set how gdb shows sonde."""
 
     def __init__(self, verb):
         super().__init__(f"{verb} sonde", gdb.COMMAND_DATA, prefix=True)

@@ -1,7 +1,8 @@
-"""fields.py - every name of the kernel's that gdb's helpers use.
+"""fields.py - lists every name of the kernel that gdb's helpers use.
 
-Where the kernel renames something, this is the place to follow. `make check` asks gdb for
-each of them (tests/lint/check_gdb). No offset is written down: debug data has them.
+When the kernel renames something, change the name here. `make check` asks gdb for each of
+these names (tests/lint/check_gdb). No offset is written down here: the offsets come from
+the debug data.
 """
 
 # struct: its fields
@@ -37,10 +38,11 @@ STRUCTS = {
     "record_return": "func ret_ip",
 }
 
-# Of structures whose names others have too: a variable that points to one.
+# Several structures have the same name. For such a name: a variable that points to the
+# structure which is meant.
 POINTED_AT = {"table": "registry"}
 
-# how it is called here: (file, variable)
+# name in these files: (file of the kernel, variable there)
 VARIABLES = {
     "registry": ("probes/core/registry.c", "table"),
     "grave": ("probes/core/registry.c", "grave"),
@@ -59,7 +61,7 @@ CONSTANTS = ("WAY_EMULATE", "INSN_CALL_REL", "SITE_ARMED", "SITE_OPTIMIZED", "DE
              "DETOUR_RETURN", "PLAT_TEXT", "PLAT_HOLE_HANDLER", "THREAD_RUNNING",
              "THREAD_DEAD", "SWITCH_IRQ", "KPROBE_KIND_RETURN", "HIT_PRE", "HIT_FAULT")
 
-# enum: the beginning of its enumerators' names
+# enum: the prefix of its enumerators' names
 ENUMS = {"site_state": "SITE_", "site_way": "WAY_", "detour_kind": "DETOUR_",
          "probe_reason": "PROBE_", "thread_state": "THREAD_",
          "event_shape": "EVENT_", "fetch_kind": "FETCH_"}  # fmt: skip
@@ -72,7 +74,7 @@ SYMBOLS = ("kretprobe_trampoline", "exc_int3", "_text", "_etext", "notes_start",
 PATTERNS = ("detour_specialized", "detour_specialized_dead", "detour_light",
             "detour_light_dead", "detour_light_keep", "detour_light_keep_dead")
 
-# The functions whose static arrays have a sentence for each value of an enum.
+# The static arrays that have a sentence for each value of an enum: (file, array).
 SENTENCES = {"detour_kind": ("probes/jump/detour.c", "sentences")}
 
 ENDS = ("switch_off", "power_off", "panic_exit")  # functions that end the guest

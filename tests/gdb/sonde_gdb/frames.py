@@ -1,12 +1,14 @@
-"""frames.py - gdb's backtraces lead through probes.
+"""frames.py - makes gdb's backtraces lead through probes.
 
-The unwinder does what call frame information cannot say: code that the engine has made, and
-return addresses that it has exchanged. gdb takes what an unwinder in Python finds for a
-caller, which is looked up in front of its pc. A probed instruction was not called from. So
-there the unwinder gives the mirror of its address, and call frame information leads from that
-to the address, as from a signal (kernel/debug/gen_frames.py).
+The unwinder handles what call frame information cannot describe: code that the engine has
+made, and return addresses that the engine has exchanged. gdb takes each frame that an
+unwinder in Python finds for a frame that has called, so gdb looks up the byte in front of
+its pc. This would be wrong for a program at a probed instruction, which has not called.
+So the unwinder gives gdb the mirror of the instruction's address. Call frame information
+leads from the mirror to the address itself, as from a signal frame
+(kernel/debug/gen_frames.py).
 
-The filter gives frames of the engine names that tell what they are.
+The filter names the frames of the engine, so that a reader of a backtrace knows them.
 """
 
 import gdb
@@ -39,7 +41,7 @@ class ProbeUnwinder(Unwinder):
         registers = {name: int(pending.read_register(name)) & kernel.MASK
                      for name in REGISTERS}  # fmt: skip
         try:
-            # gdb does not tell whether the frame has called, or was interrupted.
+            # gdb does not say whether the frame has called or was interrupted.
             is_exact = pending.level() == 0 or not is_behind_call(pc)
             found = walk.unwound(walk.Frame(dict(registers, rip=pc), is_exact))
         except (kernel.Gone, cfi.Unsupported, KeyError):
@@ -57,14 +59,16 @@ class ProbeUnwinder(Unwinder):
 
 
 def is_behind_call(pc):
-    """Is there a call in front of it: call rel32, or call of a register or a word?"""
+    """Is there a call right in front of @pc: call rel32, or a call through a register or
+    through a word in memory?
+    """
     code = kernel.read(pc - 7, 7)
     return code[2] == 0xE8 or any(code[7 - n] == 0xFF and code[8 - n] >> 3 & 7 == 2
                                   for n in range(2, 8))
 
 
 def value(pending, name, number):
-    """A number as gdb wants a register's value."""
+    """Convert a number to a gdb.Value of the register's type."""
     kind = pending.read_register(name).type
     data = (number & kernel.MASK).to_bytes(8, "little")
     return gdb.Value(data[: kind.sizeof], kind)
@@ -80,13 +84,13 @@ MARKS = {"exc_int3": "int3", "nmi_entry": "NMI", "irq_entry": "interrupt",
 
 
 def place_text(frame):
-    """The program's place in the frame that was interrupted by @frame."""
+    """Return " at PLACE", the place where @frame has interrupted the program."""
     older = frame.older()
     return f" at {kernel.symbol_at(older.pc() & kernel.MASK)}" if older else ""
 
 
 def mark_of(frame):
-    """What a frame is that is not the program's, None for others."""
+    """Return a name for a frame that is no function of the program. None: it is one."""
     pc = frame.pc() & kernel.MASK
     if is_mirror(pc):
         return f"<probe{place_text(frame)}>"
@@ -105,7 +109,7 @@ def mark_of(frame):
 
 
 def is_name(name):
-    """Of a function, and not of a label within one?"""
+    """Is @name the name of a function, and not of a label within a function?"""
     return bool(name) and not set("@[.") & set(name)
 
 

@@ -1,7 +1,7 @@
-"""kernel.py - the kernel as gdb sees it: memory, structures, symbols, the build.
+"""kernel.py - reads the kernel by gdb: memory, structures, symbols, the build.
 
-What was read is remembered until the guest goes on. Nothing here asks gdb for the selected
-frame, so an unwinder may use all of it.
+Bytes that were read are remembered until the guest runs on. No function here asks gdb for
+the selected frame, so an unwinder may call all of them.
 """
 
 import os
@@ -21,7 +21,7 @@ MASK = (1 << 64) - 1
 
 
 class Gone(Exception):
-    """Memory that cannot be read, or that is not what it should be."""
+    """Memory or a symbol cannot be read, or the memory does not hold what is expected."""
 
 
 # ---- what is remembered between two stops ----
@@ -30,7 +30,7 @@ _forgetters = []
 
 
 def until_it_runs(make):
-    """A function without arguments whose result holds until the guest goes on."""
+    """Decorate a function: remember its result until the guest runs on."""
     kept = []
 
     def get():
@@ -66,7 +66,7 @@ def _page(number):
 
 
 def read(addr, length):
-    """Bytes of memory; Gone."""
+    """Return @length bytes of memory. Raises Gone."""
     addr &= MASK
     out = b""
     while len(out) < length:
@@ -81,7 +81,7 @@ def word(addr):
 
 
 def text_at(addr, limit=64):
-    """A string that ends with a NUL."""
+    """Return the string at @addr, which ends with a NUL, or after @limit bytes."""
     out = b""
     while b"\0" not in out and len(out) < limit:
         step = min(limit - len(out), fields.PAGE_LEN - (addr + len(out)) % fields.PAGE_LEN)
@@ -93,7 +93,7 @@ def text_at(addr, limit=64):
 
 
 class Field:
-    """bit: from the start of the structure   bits: its size   type: gdb's"""
+    """A field. bit: its offset in the structure   bits: its size   type: its gdb.Type"""
 
     def __init__(self, bit, bits, type_):
         self.bit, self.bits, self.type = bit, bits, type_
@@ -106,7 +106,7 @@ class Field:
 
 
 def _flattened(type_, base=0):
-    """{name: Field} of a structure, those of its nameless members included."""
+    """Return {name: Field} of a structure, with the fields of its nameless members."""
     found = {}
     for field in type_.fields():
         if not hasattr(field, "bitpos"):
@@ -120,7 +120,7 @@ def _flattened(type_, base=0):
 
 
 def _struct(name):
-    """gdb's type of a structure of fields.STRUCTS."""
+    """Return the gdb.Type of a structure in fields.STRUCTS."""
     if name in fields.POINTED_AT:
         return variable(fields.POINTED_AT[name]).type.strip_typedefs().target()
     return gdb.lookup_type("struct " + name)
@@ -144,7 +144,9 @@ def layout(name):
 
 
 class View:
-    """A structure in memory. Its fields are attributes: numbers, or bytes of all else."""
+    """A structure in memory. Its fields are attributes. A field of a number's type is an
+    int; all other fields are bytes.
+    """
 
     def __init__(self, name, addr):
         self.layout, self.here = layout(name), addr & MASK
@@ -161,11 +163,11 @@ class View:
         return value
 
     def at(self, name):
-        """Where a field lies."""
+        """Return the address of a field."""
         return self.here + self.layout.fields[name].bit // 8
 
     def inside(self, name, struct_name):
-        """A field that is a structure itself."""
+        """Return the View of a field that is a structure itself."""
         return View(struct_name, self.at(name))
 
 
@@ -175,7 +177,7 @@ _addresses = {}
 
 
 def address(name):
-    """Of a variable of fields.VARIABLES, or of a symbol."""
+    """Return the address of a variable in fields.VARIABLES, or of a symbol."""
     if name not in _addresses:
         _addresses[name] = _find(name)
     return _addresses[name]
@@ -192,7 +194,7 @@ def _find(name):
 
 
 def variable(name):
-    """A gdb.Value of one of fields.VARIABLES."""
+    """Return the gdb.Value of a variable in fields.VARIABLES."""
     file, symbol = fields.VARIABLES[name]
     return _static(file, symbol)
 
@@ -222,7 +224,7 @@ _enums = {}
 
 
 def enum_name(enum, value):
-    """SITE_ARMED as "armed"; "?7" of a value that has no name."""
+    """Return the name of an enumerator: "armed" for SITE_ARMED; "?7": 7 has no name."""
     if enum not in _enums:
         names = {}
         for field in gdb.lookup_type("enum " + enum).fields():
@@ -233,7 +235,7 @@ def enum_name(enum, value):
 
 
 def symbol_at(addr, always_offset=True):
-    """ADDR as SYMBOL+0xOFF, or in hex."""
+    """Write @addr as SYMBOL+0xOFF; in hex if there is no symbol."""
     text = gdb.execute(f"info symbol {addr:#x}", to_string=True)
     if text.startswith("No symbol"):
         return f"{addr:#x}"
@@ -243,7 +245,7 @@ def symbol_at(addr, always_offset=True):
 
 
 def prepare():
-    """Look up all names of fields.py. Returns those that are not there."""
+    """Look up all names of fields.py. Return the names that the image does not have."""
     missing = []
 
     def each(what, names, look_up):
@@ -267,7 +269,7 @@ def prepare():
 
 
 def is_text(addr):
-    """Text of the image?"""
+    """Is @addr in the text of the image?"""
     return address("_text") <= addr < address("_etext")
 
 
@@ -281,14 +283,14 @@ def image_path():
 
 
 def image():
-    """The ELF file, as kernel/debug/elf64.py reads it."""
+    """Return the ELF file, as kernel/debug/elf64.py reads it."""
     if not _image:
         _image.append(elf64.load(image_path()))
     return _image[0]
 
 
 def _note_id(notes):
-    """The build id among notes."""
+    """Find the build id in a section of notes; None: there is none."""
     at = 0
     while at + 12 <= len(notes):
         name_len, len_, kind = struct.unpack_from("<III", notes, at)
@@ -301,7 +303,7 @@ def _note_id(notes):
 
 
 def line_at(addr):
-    """ " at FILE:LINE"; "" where no line is known."""
+    """Return " at FILE:LINE"; "": no line is known."""
     line = gdb.find_pc_line(addr)
     return f" at {line.symtab.filename}:{line.line}" if line.symtab and line.line else ""
 
@@ -310,7 +312,7 @@ _routines = {}
 
 
 def routine_at(start):
-    """The name of the function that begins there; None."""
+    """Return the name of the function that begins at @start; None: there is none."""
     if not _routines:
         _routines.update((s.value, s.name) for s in image().symbols()
                          if s.type == elf64.STT_FUNC)  # fmt: skip
@@ -323,7 +325,9 @@ def image_id():
 
 @until_it_runs
 def guest_id():
-    """None: the guest has no kernel yet, or quite a different kernel."""
+    """Return the build id in the guest's memory. None: the guest has not loaded a kernel
+    yet, or it has a kernel that is not sonde.
+    """
     try:
         start, end = address("notes_start"), address("notes_end")
         return _note_id(read(start, end - start))
@@ -333,12 +337,14 @@ def guest_id():
 
 @until_it_runs
 def is_known():
-    """Is the guest's memory that of this image? Before paging is on it is not there."""
+    """Does the guest run this image? No, too, before the guest has switched paging on,
+    because the kernel's addresses cannot be read then.
+    """
     return guest_id() == image_id() is not None
 
 
 def other_build():
-    """What to say of a guest that runs another build."""
+    """Return the message about a guest that runs another build."""
     return (f"the guest is another build than {os.path.basename(image_path())}: build id "
             f"{guest_id() or 'unknown'} there, {image_id()} here. Names and lines would be "
             "wrong. `./sonde gdb` builds what it runs.")  # fmt: skip

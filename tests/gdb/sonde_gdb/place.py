@@ -1,8 +1,9 @@
-"""place.py - where in the program a CPU in generated code is, and with which registers.
+"""place.py - finds the program's place and registers for a CPU in generated code.
 
-What original_address() of probes/port/report.c and copy_original() of probes/core/copy.c say
-of an ip, and the stack and the registers besides. The program is at the probed instruction
-until its copy has been run, and behind it from then on.
+In the kernel, original_address() of probes/port/report.c and copy_original() of
+probes/core/copy.c do the same for an ip; this file does it for the stack and the
+registers, too. Until the copy of the probed instruction has been run, the program is at
+the probed instruction. After that, the program is behind it.
 """
 
 import struct
@@ -16,8 +17,9 @@ HOLE_LEN = 4  # of struct plat_pattern
 
 
 def of(ip, registers):
-    """The registers, with rip, that the program has. @ip: in a cell, or on a pad. None: it is
-    in neither, or the engine has just taken it away."""
+    """Return the registers of the program, with rip, for an @ip in a cell or on a pad.
+    None: the ip is in no cell and on no pad. The engine may have freed it just now.
+    """
     cell = sites.cell_at(ip)
     if not cell:
         cell = sites.pad_at(ip)
@@ -26,7 +28,9 @@ def of(ip, registers):
 
 
 def at_start(site, registers):
-    """On the way to the detour. The jump of a direct call has pushed its return address."""
+    """The CPU is on its way to the detour, and the program is at the probed instruction.
+    At a direct call, the jump is a call itself, and has pushed a return address.
+    """
     above = 8 if sites.is_call(site) else 0
     return dict(registers, rip=site.addr, rsp=registers["rsp"] + above)
 
@@ -52,7 +56,9 @@ def in_cell(cell, ip, registers):
 
 
 def before_copy(site, ip, copy, registers):
-    """A detour that counts may have pushed rax meanwhile."""
+    """The CPU has not executed the copy yet. A detour that only counts hits begins with a
+    push of rax, so the program's rax may be on the stack.
+    """
     registers = dict(registers, rip=site.addr)
     start = sites.detour(site)
     counts = sites.jump_of(site).kind == constant("DETOUR_COUNT")
@@ -63,7 +69,7 @@ def before_copy(site, ip, copy, registers):
 
 
 def copy_start(cell):
-    """Where the copy of the instruction begins."""
+    """Return the address of the copy of the instruction in the cell."""
     site = cell.site
     if site.way != constant("WAY_EMULATE"):
         if cell.start == site.step_slot:
@@ -84,24 +90,26 @@ def is_of_region(cell):
 
 
 def in_region(region, off):
-    """As region_original()."""
+    """Return the address in the program, as region_original() of the kernel does."""
     reached = [i for i in range(region.count + 1) if region.copies[i] <= off]
     last = reached[-1] if reached else 0
     return region.addr + (region.starts[last] if last < region.count else region.len)
 
 
-# ---- code of a site's own ----
+# ---- specialized detours ----
 
 
 def patterns():
-    """Each struct plat_pattern, with its code."""
+    """Yield each struct plat_pattern with its code."""
     for name in fields.PATTERNS:
         pattern = View("plat_pattern", kernel.address(name))
         yield pattern, kernel.read(pattern.code, pattern.len)
 
 
 def pattern_of(cell):
-    """What the code there was made of: the pattern that it is most like. Holes differ."""
+    """Return the pattern that a specialized detour was made of: the pattern with the most
+    equal bytes. (The bytes in the holes differ from the pattern.)
+    """
     code = kernel.read(cell.start, cell.length)
     entry = sites.detour(cell.site) - cell.start
     found = [(sum(a == b for a, b in zip(code, text)), pattern)
@@ -112,8 +120,9 @@ def pattern_of(cell):
 
 
 def place_in(pattern, cell):
-    """Where the pattern has what the cell has there. A body that stands in the place of the
-    call of the handler moves all that is behind it; the stack is the same all through it.
+    """Return the address in the pattern that corresponds to the cell's place. In some
+    cells a piece of code replaces the call of the handler, and moves the code behind it.
+    All of this piece corresponds to the call, because it does not change the stack.
     """
     grown = sites.jump_of(cell.site).copy_off - pattern.len
     call = handler_call(pattern)
@@ -123,7 +132,7 @@ def place_in(pattern, cell):
 
 
 def handler_call(pattern):
-    """Offset of the call of the handler."""
+    """Return the offset of the call of the handler in the pattern."""
     data = kernel.read(pattern.holes, HOLE_LEN * pattern.hole_count)
     for end, what in struct.iter_unpack("<HH", data):
         if what == constant("PLAT_HOLE_HANDLER"):
@@ -132,7 +141,7 @@ def handler_call(pattern):
 
 
 def in_pattern(pattern, cell, registers):
-    """Its stack is known where the pattern lies."""
+    """The stack is as in the pattern, for which there is call frame information."""
     at = place_in(pattern, cell)
     entry = cfi.find(at)
     if not entry:
@@ -142,11 +151,14 @@ def in_pattern(pattern, cell, registers):
     return at_start(cell.site, found)
 
 
-# ---- a function that is called in its caller's place ----
+# ---- a probed function that its detour calls, for a return probe ----
 
 
 def is_return_detour(cell):
-    """call detour_return | call the copy | jmp kretprobe_trampoline | jmp to the copy"""
+    """Is the cell the detour of a return probe? Its code is:
+
+    call detour_return | call the copy | jmp kretprobe_trampoline | jmp to the copy
+    """
     site = cell.site
     point = cell.start + fields.RETURN_POINT_OFF
     return not cell.holds(site.boost_slot) \
@@ -154,7 +166,9 @@ def is_return_detour(cell):
 
 
 def in_return_detour(cell, registers):
-    """Between the second call and the return point no return address is on the stack."""
+    """At the second call and at the return point, no return address is on the stack: the
+    real one is in the shadow.
+    """
     if cell.off not in (fields.RETURN_POINT_OFF - CALL_LEN, fields.RETURN_POINT_OFF):
         return at_start(cell.site, registers)
     ret = shadow.real_return_above(registers["rsp"] - 8)

@@ -1,8 +1,8 @@
-"""ring.py - the tracer's records, out of the memory of a guest that stands still.
+"""ring.py - reads the tracer's records from the memory of a guest that is stopped.
 
-The rings are read by the same code as for `./sonde trace` of a dead guest
-(probes/trace/host). What
-a record means the kernel's struct event says; the lines are those of the file `trace`.
+The code that reads the rings is the code of `./sonde trace` for a crashed guest
+(probes/trace/host). The kernel's struct event describes the fields of a record. The lines
+are the same as in the guest's file `trace`.
 """
 
 import heapq
@@ -21,7 +21,7 @@ HEAD_LEN = 8  # struct record_head
 
 
 class Memory:
-    """The guest's, as probes/trace/host asks for it."""
+    """The guest's memory, with the methods that probes/trace/host calls."""
 
     direct_map = 0
 
@@ -43,7 +43,7 @@ def all_symbols():
 
 
 class Head:
-    """What each record begins with: struct record_head."""
+    """The first bytes of each record: struct record_head."""
 
     def __init__(self, data):
         self.type = int.from_bytes(data[:2], "little")
@@ -52,7 +52,7 @@ class Head:
 
 
 def events():
-    """{id: struct event}"""
+    """Return {id: struct event}."""
     found, start = {}, kernel.address("events")
     for bucket in range(kernel.variable("events").type.range()[1] + 1):
         pointer = kernel.word(start + 8 * bucket)
@@ -74,7 +74,7 @@ def number(data, at, size=8, signed=False):
 
 
 def value_text(kind, size, data, at):
-    """One value of an argument."""
+    """Write one value of an argument as text."""
     plain = number(data, at, size)
     if kind == "signed":
         return str(number(data, at, size, signed=True))
@@ -106,7 +106,7 @@ def arguments(event, data, head):
 
 
 def said(event, data):
-    """What stands behind the time. Older records belong to events that are gone."""
+    """Return the text behind the time in the line of a record."""
     names, shape = all_symbols(), enum_name("event_shape", event.shape)
     if shape == "text":
         words = data[16:].partition(b"\0")[0].decode("utf-8", "replace")
@@ -129,7 +129,7 @@ def said(event, data):
 
 
 def lines():
-    """A line for each record, by time; losses where they happened."""
+    """Yield a line for each record, by time, and a line wherever records were lost."""
     memory = Memory()
     guest = dead.Dead(memory, all_symbols())
     memory.direct_map = guest.layout["direct_map"]

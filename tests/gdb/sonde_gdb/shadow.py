@@ -1,4 +1,4 @@
-"""shadow.py - the return addresses that return probes have exchanged."""
+"""shadow.py - finds the real return addresses where return probes have exchanged them."""
 
 from sonde_gdb import fields, kernel, sites, threads
 from sonde_gdb.kernel import View
@@ -6,14 +6,16 @@ from sonde_gdb.kernel import View
 
 @kernel.until_it_runs
 def all_of_them():
-    """Each struct shadow: those of threads, and of the stacks of NMIs."""
+    """Return each struct shadow: of the threads, and of the stacks of NMIs."""
     found = [thread.probe for thread in threads.each()]
     found += [cpu.inside("plat", "plat_cpu").nmi_shadow for cpu in sites.cpus()]
     return [View("shadow", pointer) for pointer in found if pointer]
 
 
 def is_exchanged(ret):
-    """Is it what a followed function returns to: the trampoline, or a return point?"""
+    """Has a return probe put the return address @ret there? If so, @ret is the trampoline
+    or a return point.
+    """
     trampoline = kernel.address("kretprobe_trampoline")
     if ret == trampoline:
         return True
@@ -23,7 +25,9 @@ def is_exchanged(ret):
 
 
 def _entries(slot):
-    """(bytes below the top of the stack that @slot is on, its entries, the latest first)"""
+    """Return (how many bytes @slot is below the top of its stack, the entries of that
+    stack's shadow, the latest first).
+    """
     size = kernel.layout("shadow_entry").size
     for shadow in all_of_them():
         if 0 < shadow.top - slot <= shadow.len:
@@ -38,12 +42,16 @@ def _real(entry):
 
 
 def real_return(slot):
-    """What belongs in the word at @slot, which holds an exchanged address; None."""
+    """Return the real return address for the word at @slot, which holds an exchanged one;
+    None: no shadow has it.
+    """
     below, entries = _entries(slot)
     return next((_real(entry) for entry in entries if entry.below == below), None)
 
 
 def real_return_above(sp):
-    """The same for the innermost one at or above @sp."""
+    """Return the real return address for the innermost exchanged word at or above @sp;
+    None: no shadow has one.
+    """
     below, entries = _entries(sp)
     return next((_real(e) for e in entries if 0 < e.below <= below), None)

@@ -1,4 +1,4 @@
-"""sites.py - probed addresses: their state, the code that was made for them, their hits."""
+"""sites.py - reads the probed addresses: state, the code that was made for them, hits."""
 
 from sonde_gdb import fields, kernel
 from sonde_gdb.kernel import View, constant
@@ -6,7 +6,7 @@ from sonde_gdb.kernel import View, constant
 
 @kernel.until_it_runs
 def by_address():
-    """{address: struct site}, in order of address."""
+    """Return {address: struct site}, in order of address."""
     table = kernel.word(kernel.address("registry"))
     if not table:
         return {}
@@ -24,7 +24,7 @@ def at(addr):
 
 
 def probes_of(site):
-    """Its struct kprobe, in order of registration."""
+    """Yield each struct kprobe of the site, in order of registration."""
     probe = site.probes
     while probe:
         view = View("kprobe", probe)
@@ -33,7 +33,9 @@ def probes_of(site):
 
 
 def counted(probe):
-    """Its hits: those by traps, and those by jumps, which each CPU counts for itself."""
+    """Return the hits of a probe: the hits by traps, and the hits by jumps, for which
+    each CPU has a counter of its own.
+    """
     hits = probe.hits
     if probe.counter:
         for cpu in cpus():
@@ -50,7 +52,9 @@ def is_armed(site):
 
 
 def is_call(site):
-    """A direct call: its jump is a call with another displacement."""
+    """Is the probed instruction a direct call? Then its jump is a call, too,
+    with another displacement.
+    """
     return site.way == constant("WAY_EMULATE") and \
         site.inside("emul", "emulation").kind == constant("INSN_CALL_REL")  # fmt: skip
 
@@ -60,29 +64,29 @@ def call_target(site):
 
 
 def jump_of(site):
-    """Its struct jump_site."""
+    """Return the struct jump_site of a site; both are at the same address."""
     return View("jump_site", site.here)
 
 
 def sti_pair(site):
-    """Of an STI: it lies in front of the site."""
+    """Return the struct sti_pair of a probed STI. It lies in front of the struct site."""
     return View("sti_pair", site.here - kernel.layout("sti_pair").size)
 
 
 def pad(site):
-    """Where its jump lands; 0: on the detour."""
+    """Return the address of the jump's pad; 0: the jump leads straight to the detour."""
     offset = jump_of(site).pad_off
     return site.addr + offset & kernel.MASK if offset else 0
 
 
 def detour(site):
-    """What a jump there reaches in the end; 0: there is nothing."""
+    """Return the address of the detour to which a jump leads; 0: there is no detour."""
     offset = jump_of(site).detour_off
     return site.addr + offset & kernel.MASK if offset else 0
 
 
 def region(site):
-    """Its struct region, None."""
+    """Return the struct region of a site; None: there is none."""
     pointer = jump_of(site).region
     return View("region", pointer) if pointer else None
 
@@ -92,7 +96,7 @@ def region(site):
 
 @kernel.until_it_runs
 def cpus():
-    """The struct probe_cpu of each CPU."""
+    """Return the struct probe_cpu of each CPU."""
     found = []
     for area in areas():
         if area.probe:
@@ -102,7 +106,7 @@ def cpus():
 
 @kernel.until_it_runs
 def areas():
-    """The struct percpu of each CPU, by its number."""
+    """Return the struct percpu of each CPU, by its number."""
     where = kernel.variable("cpus")
     first, last = where.type.range()
     pointers = [kernel.word(int(where.address) + 8 * i) for i in range(last - first + 1)]
@@ -110,20 +114,23 @@ def areas():
 
 
 def hits_of(cpu):
-    """Its active hits, the first one first."""
+    """Return the active hits of a CPU, the oldest first."""
     size = kernel.layout("probe_hit").size
     return [View("probe_hit", cpu.at("hits") + i * size) for i in range(min(cpu.depth, 16))]
 
 
 def site_of_hit(hit):
-    """As hit_site(); None: it is not filled in yet."""
+    """Return the site of a hit, as hit_site() of the kernel does; None: the kernel has
+    not filled in this hit yet.
+    """
     site = hit.site or (hit.running and View("kprobe", hit.running).site)
     return View("site", site) if site else None
 
 
 def hit_with(image):
-    """The active hit whose struct pt_regs is at @image, None: there is none. A hit that is
-    not filled in yet still has the image of the hit before it, maybe at the same place.
+    """Return the active hit with its struct pt_regs at @image; None: there is none. A hit
+    without a site is left out: the kernel has not filled it in, so its image is that of
+    an older hit, and may be at the same address.
     """
     return next((hit for cpu in cpus() for hit in hits_of(cpu)
                  if hit.regs == image and site_of_hit(hit)), None)  # fmt: skip
@@ -133,7 +140,7 @@ def hit_with(image):
 
 
 class Cell:
-    """A piece of generated code.  start: its first byte   off: how far in it an ip is"""
+    """A cell.  start: its first byte   off: offset of the ip that was looked up"""
 
     def __init__(self, start, length, site, off):
         self.start, self.length, self.site, self.off = start, length, site, off
@@ -149,7 +156,9 @@ def _map():
 
 
 def cell_at(ip):
-    """The Cell around @ip, None when there is none: as insn_slot_owner() of the kernel."""
+    """Return the Cell around @ip, as insn_slot_owner() of the kernel does; None:
+    there is none.
+    """
     start, pages, bits = _map()
     page = (ip - start) // fields.PAGE_LEN
     if not bits or not 0 <= page < pages:
@@ -170,7 +179,7 @@ def cell_at(ip):
 
 
 def jump_target(addr):
-    """Where the jmp32 at @addr leads, None when there is none."""
+    """Return the target of the jmp32 at @addr; None: there is no jmp32."""
     code = kernel.read(addr, 5)
     if code[0] != 0xE9:
         return None
@@ -178,7 +187,9 @@ def jump_target(addr):
 
 
 def is_generated(ip):
-    """Is it code that the engine has made: a cell or a pad, neither image nor module?"""
+    """Is @ip in code that the engine has made, a cell or a pad, and not in the image or
+    in a module?
+    """
     if ip < fields.REACH_START or kernel.address("_text") <= ip < kernel.address("_etext"):
         return False
     try:
@@ -188,6 +199,6 @@ def is_generated(ip):
 
 
 def pad_at(ip):
-    """The cell that the pad at @ip leads to, None: there is no pad."""
+    """Return the cell to which the pad at @ip leads; None: there is no pad."""
     target = jump_target(ip)
     return cell_at(target) if target else None

@@ -1,8 +1,8 @@
-"""text.py - the program's text, without what probes have written into it.
+"""text.py - shows the program's text without what probes have written into it.
 
-The disassembler shows it unless `set sonde show-original off`. It names code that the engine
-has made where an instruction leads there. Memory that is examined as bytes (x/xb) is always
-what the CPUs see.
+gdb's disassembler shows this original text, unless `set sonde show-original off` is
+typed. If an instruction leads to code that the engine has made, the disassembler names
+that code. Memory that is examined as bytes (x/xb) is always shown as the CPUs see it.
 """
 
 import re
@@ -21,8 +21,8 @@ INSN_MAX_LEN = 15
 
 
 def original_bytes(site):
-    """What the program has at @site, as far as the engine may have written there. It does not
-    depend on how far a change has come that is under way."""
+    """Return the original bytes at @site, for all bytes that the engine may have changed.
+    They are right also while a thread is changing the text there."""
     length = sites.jump_of(site).jump_len if sites.is_jump(site) else 0
     text = bytearray(site.bytes[: max(site.len, length)])
     region = sites.region(site)
@@ -33,7 +33,7 @@ def original_bytes(site):
 
 @kernel.until_it_runs
 def originals():
-    """{address: byte} of all that probes have changed, or are about to."""
+    """Return {address: original byte} of all text that probes may have changed."""
     found = {}
     for addr, site in sites.by_address().items():
         for i, byte in enumerate(original_bytes(site)):
@@ -42,13 +42,13 @@ def originals():
 
 
 def recovered(addr, data):
-    """The same bytes as they would be without probes."""
+    """Return the bytes @data of memory at @addr as they would be without probes."""
     changed = originals()
     return bytes(changed.get((addr + i) & kernel.MASK, byte) for i, byte in enumerate(data))
 
 
 def changer():
-    """The name of the thread that is changing text just now, None: no thread is."""
+    """Return the name of the thread that is changing text now; None: no thread is."""
     size = kernel.layout("mutex").size
     lock = kernel.address("locks") + constant("PLAT_TEXT") * size
     owner = View("mutex", lock).owner
@@ -88,7 +88,9 @@ UNNAMED = re.compile(r"(?:call|j[a-z]+) +(0x[0-9a-f]+)$")
 
 
 def name_of_target(text):
-    """Of code that the engine has made, None of others: these have a name already."""
+    """Return a name for the target of a jump or call if the engine has made the code
+    there. None: it has not; gdb itself has named other targets.
+    """
     match = UNNAMED.match(text)
     if not match:
         return None

@@ -1,11 +1,12 @@
-"""threads.py - the kernel's threads, and the registers of those that are off their CPU."""
+"""threads.py - reads the kernel's threads, and the registers that they go on with."""
 
 import gdb
 
 from sonde_gdb import kernel
 from sonde_gdb.kernel import View, constant
 
-# What switch_to() has pushed, from the saved stack pointer up: kernel/thread/switch.asm.
+# The registers that switch_to() has pushed, from the saved stack pointer upwards
+# (kernel/thread/switch.asm).
 SWITCHED = ("eflags", "r15", "r14", "r13", "r12", "rbx", "rbp", "rip")
 IMAGE = {"ax": "rax", "bx": "rbx", "cx": "rcx", "dx": "rdx", "si": "rsi", "di": "rdi",
          "bp": "rbp", "sp": "rsp", "ip": "rip", "flags": "eflags",
@@ -14,7 +15,7 @@ IMAGE = {"ax": "rax", "bx": "rbx", "cx": "rcx", "dx": "rdx", "si": "rsi", "di": 
 
 @kernel.until_it_runs
 def each():
-    """Every struct thread, in order of birth."""
+    """Return every struct thread, in the order in which the threads were created."""
     layout = kernel.layout("thread")
     offset = layout.fields["all_link"].bit // 8
     head = kernel.address("threads")
@@ -34,23 +35,23 @@ def is_running(thread):
 
 
 def image_of(regs):
-    """The registers of a struct pt_regs."""
+    """Return the registers in a struct pt_regs."""
     return {name: getattr(regs, field) for field, name in IMAGE.items()}
 
 
 def registers_of(thread):
-    """Those that it will go on with; of a thread that is off its CPU."""
+    """Return the registers with which a thread that is off its CPU will go on."""
     words = [kernel.word(thread.sp + 8 * i) for i in range(len(SWITCHED))]
     return dict(zip(SWITCHED, words), rsp=thread.sp + 8 * len(SWITCHED))
 
 
 def running_on(cpu):
-    """The struct thread that a struct percpu runs, None early on."""
+    """Return the struct thread that a CPU runs; None: early in the boot it has none."""
     return View("thread", cpu.current) if cpu.current else None
 
 
 def of_cpu(number):
-    """gdb's thread that is CPU @number; None."""
+    """Return the thread by which gdb knows CPU @number; None: there is none."""
     for thread in gdb.selected_inferior().threads():
         if thread.num == number + 1:
             return thread

@@ -1,6 +1,7 @@
-"""walk.py - from a frame to its caller, through traps, handlers, detours and returns.
+"""walk.py - finds a frame's caller, through traps, handlers, detours and returns.
 
-Frames are registers: {"rip": ..., "rsp": ..., ...}. Those that are not known are missing.
+A frame is a dictionary of registers: {"rip": ..., "rsp": ..., ...}. Registers that are
+not known are missing.
 """
 
 from sonde_gdb import cfi, fields, kernel, place, shadow, sites
@@ -10,8 +11,11 @@ FRAMES_MAX = 200
 
 
 class Frame:
-    """registers   is_exact: it was interrupted at rip, and has not called
-    note: why there is no caller, "" if none is to be expected"""
+    """A frame.
+
+    registers   is_exact: the frame was interrupted at rip, and has not called
+    note: why no caller is known; "": the caller is known, or there is none
+    """
 
     def __init__(self, registers, is_exact):
         self.registers, self.is_exact = registers, is_exact
@@ -23,7 +27,7 @@ class Frame:
 
     @property
     def block(self):
-        """An address inside of the instruction that it is about."""
+        """Return an address within the frame's current instruction."""
         return self.pc if self.is_exact else self.pc - 1
 
 
@@ -33,8 +37,9 @@ def in_trampoline(pc):
 
 
 def behind_int3(image, ip):
-    """Where the program is that an int3 has interrupted whose image says @ip: as long as its
-    handlers are to see it, one byte behind the probe."""
+    """Return the program's place after an int3 with the registers at @image. Until the
+    pre-handlers and the fault handler have run, the @ip in the image is one byte behind
+    the probed address, but the program is at that address."""
     hit = sites.hit_with(image)
     if hit is None:
         return ip - 1 if sites.at(ip - 1) else ip
@@ -46,8 +51,9 @@ def behind_int3(image, ip):
 
 
 def unwound(frame):
-    """(CFA, start of the code, the caller's registers, were they interrupted there?, is it
-    what gdb would not find?). KeyError, Gone or Unsupported: it is not known."""
+    """Return (CFA, start of the frame's code, the caller's registers, was the caller
+    interrupted?, would gdb itself fail to find this caller?). Raises KeyError, Gone or
+    Unsupported if the caller is not known."""
     pc = frame.pc
     if sites.is_generated(pc):
         found = place.of(pc, frame.registers)
@@ -60,7 +66,9 @@ def unwound(frame):
     row = cfi.row_at(entry, frame.block)
     cfa, slot, found = cfi.caller(entry, row, frame.registers)
     if "rip" not in found and in_trampoline(pc):
-        # Up to `known`: the return address was right below the image that is being built.
+        # In the trampoline up to its label `known`, call frame information cannot
+        # tell rip. The return address lies right below the image that the
+        # trampoline is building.
         found["rip"] = shadow.real_return_above(cfa - 8) or 0
         return cfa, entry.start, found, False, True
     if "rip" not in found:
@@ -73,14 +81,16 @@ def unwound(frame):
         if real is None:
             raise kernel.Gone("an exchanged return address that no shadow knows")
         return cfa, entry.start, dict(found, rip=real), False, True
-    if not entry.is_signal and sites.is_generated(found["rip"]):  # code of its own has called
+    if not entry.is_signal and sites.is_generated(found["rip"]):  # a detour has called
         found = place.of(found["rip"], found)
         return cfa, entry.start, found, True, True
     return cfa, entry.start, found, entry.is_signal, False
 
 
 def each(registers, is_exact=True):
-    """The frames from the innermost one on; the last one has a note if more were expected."""
+    """Yield the frames, the innermost first. The last one has a note if a caller is
+    expected but not known.
+    """
     frame, seen = Frame(registers, is_exact), 0
     while True:
         seen += 1
@@ -100,7 +110,7 @@ def each(registers, is_exact=True):
 
 
 def line_of(frame):
-    """A frame as text."""
+    """Write a frame as a line of text."""
     name = kernel.symbol_at(frame.block)
     if not frame.is_exact and "+" in name:
         base, _, offset = name.rpartition("+")

@@ -1,11 +1,11 @@
-"""compile.py - a program of gdb's test-suite becomes a module of the kernel.
+"""compile.py - makes a module of the kernel from a program of gdb's test-suite.
 
     compile.py object|executable TARGET WORDS...
 
-WORDS are sources, objects and words for the compiler. An executable is two files:
-TARGET.module, which the kernel loads, and TARGET, which gdb reads: the same sections with
-debug data, at the addresses where a module is that is loaded first of all. suite/guest.py
-compares them.
+WORDS are sources, objects and words for the compiler. An executable is two files. The
+kernel loads TARGET.module. gdb reads TARGET, which has the same sections with debug data,
+at the addresses that the kernel gives to the first module that it loads. suite/guest.py
+checks these addresses.
 """
 
 import os
@@ -23,14 +23,15 @@ from guest import BUILD, ELF  # noqa: E402
 LARGE_PAGE, PAGE = 0x200000, 0x1000
 TEXT_GAP = 16  # ELF_TEXT_GAP
 SOURCES = (".c", ".S", ".s")
-# Of the kernel's words: what its text needs to be where it is. The rest is as on the host,
-# where the compiler knows the types of malloc() and others that a program has not declared.
+# The compiler flags of the kernel without which a program could not run at its address in
+# the kernel. Other flags are as on the host, where the compiler knows the types of
+# malloc() and other functions that a program has not declared.
 NEEDED = ("-std=gnu11", "-ffreestanding", "-fbuiltin", "-fno-builtin-printf",
           "-fno-builtin-fprintf", "-fno-pic", "-fno-pie", "-fno-stack-protector",
           "-mcmodel=kernel", "-mno-red-zone", "-fcf-protection=none",
           "-nostdinc")  # fmt: skip
 
-# One section of each kind, so that where each of them lies is easily said.
+# Merges all sections of a kind into one, so that PLACES has one address for each kind.
 MERGE = """SECTIONS {
 .text : { *(.text .text.*) }
 .rodata : { *(.rodata .rodata.*) }
@@ -64,7 +65,9 @@ def compile_one(source, target, words):
 
 
 def runtime(folder):
-    """program.c, compiled as the kernel is, but without what makes tables of a module."""
+    """Compile program.c as the kernel is compiled, but without
+    -fpatchable-function-entry, which adds a table to a module.
+    """
     target = os.path.join(folder, "program.o")
     words = [*kernel_words(), "-fpatchable-function-entry=0"]
     must([*words, "-g0", "-w", "-I", os.path.join(HERE, "include"), "-c", "-o",
@@ -88,7 +91,7 @@ PLACES = """SECTIONS {
 
 
 def outside_names(path):
-    """The kernel's symbols that an object uses, with their values."""
+    """Return {name: value} of the kernel's symbols that an object uses."""
     done = must(["nm", "-u", path], capture_output=True, text=True)
     wanted = {line.split()[-1] for line in done.stdout.splitlines()}
     return {s.name: s.value for s in elf64.load(ELF).symbols()
@@ -102,7 +105,7 @@ def script(path, text):
 
 
 def link(objects, target):
-    """TARGET.module and TARGET."""
+    """Make TARGET.module and TARGET."""
     folder = os.path.dirname(target)
     merge = script(target + ".merge", MERGE)
     module = target + ".module"

@@ -1,4 +1,4 @@
-"""guest.py - a kernel with a program of gdb's test-suite in it.
+"""guest.py - starts a kernel with a program of gdb's test-suite in it.
 
     guest.py PROGRAM SOCKET [CPUS]
 
@@ -23,7 +23,7 @@ PLACES = re.compile("program: " + " ".join(f"{kind} (0x[0-9a-f]+)" for kind in K
 
 
 def places_in(path):
-    """Where the file says that they are."""
+    """Return the addresses that the program's file has for the symbols of KINDS."""
     done = subprocess.run(["nm", path], capture_output=True, text=True, check=True)
     lines = map(str.split, done.stdout.splitlines())
     found = {name: int(value, 16) for value, _, name in lines}
@@ -37,8 +37,8 @@ def setup(program, path, cpus):
 
 
 def said(guest):
-    """What the program says on QEMU's debug port, and not on a console, whose driver would
-    stop in the middle of it.
+    """Find the line that the program has written to QEMU's debug port. A console is not
+    used for this line: a stop of the kernel could cut the line off there.
     """
     guest.early.seek(0)
     return PLACES.search(guest.early.read().decode("utf-8", "replace"))

@@ -1,7 +1,8 @@
-/* bomb.c - lab 1: a module with six keys, each of which only a probe sees.
+/* bomb.c - lab 1: a module with six keys, which a student can find only by probes.
  *
- * grader.py chooses names and keys by a seed, and gives them with -D: NAME_... are functions,
- * SHUT_... are numbers times SHUT. What is constant here is not a key.
+ * grader.py chooses names and keys by a seed, and passes them by -D: NAME_... are names
+ * of functions, SHUT_... are numbers multiplied by SHUT. So no constant in the object
+ * is a key.
  */
 #include "kernel/work/work.h"
 
@@ -30,7 +31,7 @@ static NOINLINE uint64_t NAME_ARGUMENT(uint64_t which, uint64_t x, uint64_t thir
 
 /* ---- register ---- */
 
-/* What is multiplied is the key, until the bytes are swapped. */
+/* The product in rbx is the key, until bswap swaps its bytes. */
 static NOINLINE uint64_t NAME_REGISTER(uint64_t x)
 {
     uint64_t value = SHUT_REGISTER, by = open_with;
@@ -57,7 +58,8 @@ static NOINLINE uint64_t NAME_CALLER(uint64_t which)
     return work_hash(which);
 }
 
-/* No two functions are alike: a compiler would make one of them. */
+/* Each function has another constant: the compiler would merge functions that are equal.
+ */
 #define CALLS(name, shut)                                                                \
     static NOINLINE uint64_t name(uint64_t which)                                        \
     {                                                                                    \
@@ -84,7 +86,8 @@ static NOINLINE uint64_t NAME_ALSO(uint64_t x)
     return fold((uint32_t)x, 1 + x % 5);
 }
 
-/* The key is how often fold() has multiplied here. Returns that; and is not the function. */
+/* Call NAME_INLINED() until fold() has multiplied @key times in it. Return this number.
+ */
 static uint64_t inlined_until(uint64_t random, uint32_t key, uint64_t *sum)
 {
     uint64_t count = 0;

@@ -1,4 +1,4 @@
-"""grader.py - lab 1: a bomb of its own for each seed, and its six keys."""
+"""grader.py - grades lab 1: makes another bomb for each seed, and knows its six keys."""
 
 import os
 import random
@@ -15,12 +15,14 @@ SHUT, MODULUS = 0x9E3779B1, 2**32
 
 
 def shut(number):
-    """What the bomb opens when it runs."""
+    """Return @number in the form that bomb.c contains, so that the number itself is not
+    in the object. The bomb computes the number from it when it runs.
+    """
     return f"{number * SHUT % MODULUS}u"
 
 
 class Bomb:
-    """What is in the bomb of a seed. keys: by phase, as text."""
+    """The names and numbers in the bomb of a seed. keys: {phase: key as text}."""
 
     def __init__(self, seed):
         dice = random.Random(f"bomb {seed}")
@@ -39,7 +41,7 @@ class Bomb:
         self.fold_by = dice.randrange(2**20, 2**24) | 1
 
     def defines(self):
-        """Words for the compiler."""
+        """Return the options for the compiler."""
         rows = {"OPENS": pow(SHUT, -1, MODULUS), "FOLD_BY": self.fold_by,
                 "NAME_ALSO": self.also}  # fmt: skip
         rows["CALLERS(A)"] = " ".join(f"A({n}, {shut(which)})"
@@ -53,9 +55,9 @@ class Bomb:
 
 
 def begin(path, seed):
-    """Files of the student's that no other student has: bomb.o, and its seed. A bomb that is
-    there is made anew, with the same keys: the kernel may be another one. Returns names of
-    files that were not there.
+    """Make the files that are different for each student: bomb.o and its seed. If there
+    is a bomb, make it again with the same keys, because the kernel may have changed.
+    Return the names of the files that were not there before.
     """
     kept = os.path.join(path, "seed")
     new = [file for file in ("bomb.o", "seed")
@@ -81,7 +83,7 @@ def make(tree, path, seed):
 
 
 def seed_of(path):
-    """The seed of the bomb in a folder; None: it has none."""
+    """Return the seed of the bomb in a folder; None: there is none."""
     try:
         with open(os.path.join(path, "seed"), encoding="ascii") as file:
             return int(file.read())
@@ -90,7 +92,7 @@ def seed_of(path):
 
 
 class Workshop(Hosted):
-    """What is handed in is a file: PHASE KEY."""
+    """Grades the file `keys`, which a student hands in. Its lines are PHASE KEY."""
 
     def build_ours(self):
         pass
@@ -127,7 +129,9 @@ def is_number(text):
 
 
 def is_key(found, key):
-    """Numbers may be written in any base; a function as `trace` prints a place in it."""
+    """Is @found the right key? A number may be written in any base. A function may be
+    written as `trace` prints a place in it.
+    """
     if is_number(found) and key.isdecimal():
         return int(found, 0) == int(key)
     return found.removeprefix("bomb:").partition("+")[0] == key

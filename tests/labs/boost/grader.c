@@ -1,8 +1,9 @@
-/* grader.c - lab 5: one instruction of a function runs in a cell far away.
+/* grader.c - grades lab 5: lets one instruction of a function run in a cell far away.
+ * The function is:
  *
  *      head      random instructions
  *      here      nops, or the jump to the cell
- *      insn      the one in question, padded to 8 bytes with nops
+ *      insn      the instruction of the case, padded to 8 bytes with nops
  *      through   random instructions; ret
  *      there     other random instructions; ret       (the target of branches)
  */
@@ -34,7 +35,7 @@
 static uint8_t *code;
 static struct insn insn;
 
-/* A page that can be executed, anywhere in the first 2 GiB but never over another one. */
+/* Map an executable page at a random free address in the first 2 GiB, full of int3. */
 static uint8_t *page_anywhere(void)
 {
     for (;;) {
@@ -56,7 +57,7 @@ static uint8_t *random_piece(uint8_t *at)
     return at;
 }
 
-/* The function, around an instruction of @len bytes. */
+/* Make the function around an instruction of @len bytes. */
 static void make_function(const void *bytes, unsigned len, enum kind kind)
 {
     uint8_t *end;
@@ -78,7 +79,9 @@ static void make_function(const void *bytes, unsigned len, enum kind kind)
                           .target = (uint64_t)code + THERE };
 }
 
-/* Call the function as it is, then with a jump to the copy; both must do the same. */
+/* Call the function as it is, and then with a jump to the copy. Both calls must have
+ * the same effect.
+ */
 static void run_both(void)
 {
     uint8_t saved[ROOM], bytes[15], *cell = page_anywhere() + lab_below(64);
@@ -127,7 +130,8 @@ static void plain(void)
     run_both();
 }
 
-/* mov from memory, mov to memory, lea, add to memory; rax is the register. */
+/* Make one of: mov from memory, mov to memory, lea, add to memory. The register is rax.
+ */
 static void make_rip_relative(void)
 {
     static const uint8_t opcodes[] = { 0x8b, 0x89, 0x8d, 0x01 };
@@ -145,7 +149,8 @@ static void rip_relative(void)
     run_both();
 }
 
-/* A branch to THERE: @opcode with one byte behind it, or with four. */
+/* Make a branch to THERE: @opcode and a displacement of one byte or, @is_wide, of four.
+ */
 static void make_branch(unsigned opcode_len, unsigned opcode, bool is_wide,
                         enum kind kind)
 {
@@ -175,7 +180,7 @@ static void jcc(void)
     run_both();
 }
 
-/* What is called puts its return address into r11. */
+/* The called function puts its return address into r11. */
 static void call(void)
 {
     static const uint8_t take[] = { 0x4c, 0x8b, 0x1c, 0x24, RET }; /* mov r11, [rsp] */
@@ -186,7 +191,7 @@ static void call(void)
     run_both();
 }
 
-/* Without a random piece in front, which might change rcx. */
+/* Has no random instructions in front of the loop: they could change rcx. */
 static void loop(void)
 {
     make_branch(1, 0xe0u + lab_case % 4, false, LOOP);
@@ -212,7 +217,7 @@ static void far(void)
              boost(cell, insn.addr + reach, &insn) ? "a copy" : "none");
     reach *= 2;
     lab_fact("too far: %s", boost(cell, insn.addr + reach, &insn) ? "a copy" : "none");
-    reach *= 2; /* its low 32 bits look near */
+    reach *= 2; /* the low 32 bits of this distance look like a short one */
     lab_fact("4 GiB further: %s",
              boost(cell, insn.addr + reach, &insn) ? "a copy" : "none");
 }

@@ -1,5 +1,6 @@
-/* grader.c - lab 10: the world that the tracer stands on, and what tests do with it. What a
- * run has shown is a fact for each check; grader.py knows which tracer it was.
+/* grader.c - grades lab 10: has the functions of world.h, which the tracer calls,
+ * and of rig.h, which the tests call. Each check states a fact. grader.py knows
+ * which tracer runs.
  */
 #define _GNU_SOURCE
 #include "tests/labs/grader.h"
@@ -11,14 +12,14 @@
 #include <string.h>
 
 #define PROBES_MAX 64
-#define ZONE 16 /* bytes in front of memory and behind it */
+#define ZONE 16 /* bytes that are checked, in front of a block and behind it */
 #define ZONE_BYTE 0xab
 #define FREED_BYTE 0xdd
 #define BLOCKS_MAX 4096
 
 static struct probe *probes[PROBES_MAX];
 
-/* Hits that have begun: what they have found. */
+/* The probes of hits that have begun and not ended. */
 static struct probe *begun[PROBES_MAX];
 static unsigned begun_count;
 
@@ -68,7 +69,7 @@ void *world_alloc(size_t size)
     return b->memory + ZONE;
 }
 
-/* It stays, so that a use of it is seen. */
+/* The memory is not really freed, so that check_memory() sees a later write to it. */
 void world_free(void *memory)
 {
     struct block *b = block_of(memory);
@@ -129,7 +130,7 @@ void rig_hit_begins(uint64_t addr)
             begun[begun_count++] = probes[i];
 }
 
-/* A handler that is called for freed memory is in no memory at all. */
+/* If a probe has been freed, its handler is not called: the pointer to it is gone. */
 void rig_hit_ends(void)
 {
     unsigned count = begun_count;

@@ -1,5 +1,5 @@
-"""grader.py - lab 10: the student's tests on tracers that are right and on tracers with one
-bug each; and the student's tracer under our tests.
+"""grader.py - grades lab 10: runs the student's tests on correct tracers and on tracers
+with one bug each, and runs our tests on the student's tracer.
 """
 
 import glob
@@ -40,7 +40,7 @@ class Workshop(Hosted):
         self.seen = {}
 
     def run_tests(self, name):
-        """(what failed, how many checks there were)."""
+        """Run a program once. Return (the checks that failed, the number that passed)."""
         if name not in self.seen:
             facts, ended = self.run_case(self.programs[name], "run", 0, 0)
             failed = [fact.removeprefix("failed ") for fact in facts
@@ -51,7 +51,7 @@ class Workshop(Hosted):
         return self.seen[name]
 
     def verdict(self, line, case):
-        """Why a case is lost, or None."""
+        """Return the reason why a case is lost; None or False: it is passed."""
         if line == "fixed":
             failed = self.run_tests("fixed")[0]
             return failed and f"our tests find in your tracer: not {failed[0]}"

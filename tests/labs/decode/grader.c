@@ -1,4 +1,6 @@
-/* grader.c - lab 4: lengths of the instructions that the input has, 15 bytes a line. */
+/* grader.c - grades lab 4: states the lengths of the instructions in the input. Each line
+ * of the input has 15 bytes.
+ */
 #include "tests/labs/grader.h"
 
 #include "decode.h"

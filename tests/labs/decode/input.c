@@ -1,4 +1,6 @@
-/* input.c - instructions for lab 4: random bytes that are one, and those of programs. */
+/* input.c - makes the input of lab 4: random bytes that are an instruction, and
+ * instructions of programs.
+ */
 #define _GNU_SOURCE
 #include "probes/insn/insn.h"
 #include "tests/labs/grader.h"

@@ -1,4 +1,6 @@
-"""grader.py - lab 2: what a handler has seen, against what the solution's has."""
+"""grader.py - grades lab 2: compares what the student's handler has counted with what the
+handler of the solution has counted.
+"""
 
 import re
 
@@ -49,7 +51,9 @@ class Workshop(GuestWorkshop):
         ask("module del handler", may_fail=True)
 
     def warnings(self, ask):
-        """A handler that faults is not called again, which the log tells."""
+        """Return the lines of the log about handlers that the engine has switched off
+        because they faulted.
+        """
         return OFF.findall(ask("dmesg", is_shown=False).text)
 
 
@@ -62,7 +66,9 @@ def after_nmis(done, callers, calls, missed):
 
 
 def what_is_left(ask):
-    """Behind module del. Probes that a module has forgotten are taken out and told of."""
+    """Run `module del`. If the module has left probes, the kernel removes them and writes
+    that to the log.
+    """
     before = len(FORGOTTEN.findall(ask("dmesg").text))
     yield "module del: " + ask("module del handler", may_fail=True).name
     count = len(FORGOTTEN.findall(ask("dmesg").text)) - before

@@ -1,5 +1,6 @@
-/* storm.c - the grader's callers in lab 2: many of them, and NMIs that read and write in the
- * middle of handlers. Is never unloaded, since its NMI handler stays.
+/* storm.c - the grader's callers in lab 2: many functions, and NMIs that read
+ * and write in the middle of handlers. This module is never unloaded, because
+ * its NMI handler stays.
  */
 #include "readers.h"
 
@@ -37,7 +38,7 @@ CALLER(in_thread)
 
 static volatile uint64_t taken;
 static volatile bool is_over;
-static volatile uint64_t moved; /* calls of both functions */
+static volatile uint64_t moved; /* calls of both functions by the thread */
 
 static bool on_nmi(struct pt_regs *regs UNUSED)
 {
@@ -64,7 +65,8 @@ static int target(void *arg UNUSED)
     return 0;
 }
 
-/* run storm SEED nmi: NMIs to the last CPU while it reads and writes. */
+/* `run storm SEED nmi`: send NMIs to the last CPU while a thread there reads and writes.
+ */
 static int nmis_run(struct work *w)
 {
     uint64_t limit = clock_ns() + LIMIT_NS;
@@ -93,9 +95,11 @@ static int nmis_run(struct work *w)
 
 static unsigned long (*const callers[])(struct source *,
                                         unsigned long) = { CALLERS(ENTRY) };
-static unsigned arrived; /* at the rounds, all threads */
+static unsigned arrived; /* how often a thread has arrived at a round, summed up */
 
-/* In each round all CPUs call at once, each from a function that has not called before. */
+/* In each round all CPUs call at once. Each CPU calls from a function that has
+ * not called before.
+ */
 static int call_new(void *arg)
 {
     unsigned me = (unsigned)(uintptr_t)arg, all = cpu_count();
@@ -110,7 +114,9 @@ static int call_new(void *arg)
     return 0;
 }
 
-/* run storm SEED new: places of a table are taken at the same time. */
+/* `run storm SEED new`: handlers on all CPUs take free entries of a table at
+ * the same time.
+ */
 static int new_run(void)
 {
     int tids[ARRAY_LEN(callers)];
@@ -130,7 +136,7 @@ static int new_run(void)
     return 0;
 }
 
-/* run storm SEED: twenty callers. */
+/* `run storm SEED`: twenty functions call the two functions of readers.h. */
 static int storm_run(struct work *w)
 {
     struct source s = { .at = w->seed };

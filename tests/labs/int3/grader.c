@@ -1,4 +1,4 @@
-/* grader.c - lab 3: functions of random instructions with breakpoints in them. */
+/* grader.c - grades lab 3: makes functions of random instructions, with breakpoints. */
 #define _GNU_SOURCE
 #include "tests/labs/grader.h"
 
@@ -20,11 +20,13 @@ static uint8_t *code;
 static pthread_barrier_t ready;
 static struct breakpoint points[INSNS];
 static _Atomic unsigned long hits[INSNS];
-static greg_t seen[SEEN_MAX][NGREG]; /* by note_hit(); rip counts from the instruction */
+static greg_t seen[SEEN_MAX][NGREG]; /* by note_hit(); rip is relative to bp->at */
 static unsigned seen_count;
 static unsigned stale_hits;
 
-/* A function of INSNS instructions; points[] name them, and none is set. */
+/* Make a function of INSNS instructions, and a breakpoint in points[] for each
+ * instruction. No breakpoint is set yet.
+ */
 static void make_function(void)
 {
     uint8_t *at = code = lab_text_new(4096);
@@ -60,7 +62,7 @@ static void change_register(struct breakpoint *bp, ucontext_t *context)
     hits[bp - points]++;
 }
 
-/* Nothing may be left of a breakpoint that was cleared. */
+/* The handler of a breakpoint that was cleared. It must not be called. */
 static void note_stale(struct breakpoint *bp, ucontext_t *context)
 {
     (void)bp;
@@ -142,8 +144,8 @@ static void change(void)
     hits_fact();
 }
 
-/* The memory of @cleared, which is the program's again, gets what @other has but for the link
- * and the handler: a list that still has it calls the wrong handler.
+/* Reuse the memory of @cleared: copy all of @other but the link and the handler. If a
+ * list of the student's code still has @cleared, a hit of @other calls the wrong handler.
  */
 static void reuse(struct breakpoint *cleared, const struct breakpoint *other)
 {
@@ -154,7 +156,9 @@ static void reuse(struct breakpoint *cleared, const struct breakpoint *other)
     cleared->handler = note_stale;
 }
 
-/* @chosen was cleared: with a breakpoint that was set before it, and with a later one. */
+/* Check that @chosen, which was cleared, is in no list. Try it with a breakpoint that was
+ * set before @chosen and with a breakpoint that was set after it.
+ */
 static void reuse_fact(unsigned chosen)
 {
     struct breakpoint kept = points[chosen];

@@ -1,7 +1,9 @@
-/* grader.c - lab 7: the plans of poke.c, done to a function that four threads call.
+/* grader.c - grades lab 7: carries out the plans of poke.c on a function that
+ * four threads call.
  *
- * A thread that changes text asks the others to serialise by a signal, whose handler executes
- * cpuid and says so. The trap is SIGTRAP, in whose handler that signal waits.
+ * A signal stands for the interrupt of POKE_SYNC: the thread that changes text sends it
+ * to the other threads, and its handler executes cpuid and counts an answer. SIGTRAP
+ * stands for the trap; while its handler runs, the other signal is blocked.
  */
 #define _GNU_SOURCE
 #include "tests/labs/grader.h"
@@ -25,16 +27,16 @@
 #define JMP 0xe9
 #define JMP_LEN 5
 
-/* What a call leaves in rax and rdx says which instructions were executed. */
+/* The values of rax and rdx after a call. They show which instructions were executed. */
 struct seen {
     uint64_t ax, dx;
 };
 
-/* A state of the text. insns: 1, or 2, of which the second begins at second */
+/* A version of the text: one or two instructions. second: the offset of the second one */
 struct version {
     uint8_t bytes[INSN_MAX];
     unsigned insns, second;
-    const uint8_t *copy; /* of the first instruction, then where it leads to */
+    const uint8_t *copy; /* of the first instruction; it goes on where that one would */
     struct seen result;
 };
 
@@ -43,7 +45,7 @@ static unsigned len;
 static struct version versions[2];
 static bool is_slow;
 
-static const struct poke_plan *volatile plan; /* that is being done; NULL: none */
+static const struct poke_plan *volatile plan; /* that is being carried out; NULL: none */
 static struct version *from, *to;
 static pthread_t threads[THREADS];
 static volatile uint64_t steps[THREADS]; /* calls and traps of a thread */
@@ -88,7 +90,9 @@ static void *execute(void *arg)
     return NULL;
 }
 
-/* A plan that comes or goes meanwhile is another trap's: retry. */
+/* The handler looks at the plan once, at its beginning. If no plan is being carried out
+ * then, the thread retries.
+ */
 static void on_trap(int sig, siginfo_t *info, void *arg)
 {
     greg_t *regs = ((ucontext_t *)arg)->uc_mcontext.gregs;
@@ -97,7 +101,7 @@ static void on_trap(int sig, siginfo_t *info, void *arg)
     (void)sig;
     (void)info;
     if ((uint8_t *)regs[REG_RIP] != text + 1) {
-        torn++; /* an int3 that is no guard: it comes back from there, or it ends */
+        torn++; /* an int3 at a wrong place; the thread goes on behind it */
         return;
     }
     steps[self]++;
@@ -138,7 +142,7 @@ static void sync_threads(void)
     serialise();
 }
 
-/* Until each thread has executed the text as it is. */
+/* Wait until each thread has executed the text as it is now. */
 static void let_them_run(void)
 {
     for (unsigned i = 0; i < THREADS; i++) {
@@ -215,7 +219,7 @@ static void run_plans(const struct poke_plan *there, const struct poke_plan *bac
 
 /* ---- the text ---- */
 
-/* mov with an immediate of all bytes @byte, in 5, 7 or 10 bytes, to rax or rdx. */
+/* Make a mov to rax or rdx, of 5, 7 or 10 bytes. All bytes of its immediate are @byte. */
 static void one_insn(struct version *v, unsigned length, bool is_dx, uint8_t byte)
 {
     unsigned at = 0;
@@ -229,7 +233,7 @@ static void one_insn(struct version *v, unsigned length, bool is_dx, uint8_t byt
     v->insns = 1;
 }
 
-/* What a call does is found out by a call. */
+/* Put a version into the text, call it to find its result, and make its copy. */
 static void finish(struct version *v)
 {
     uint8_t *copy = lab_text_new(2 * COPY_SIZE);
@@ -245,7 +249,7 @@ static void finish(struct version *v)
                      : "r"(text)
                      : "memory", "cc");
     memcpy(copy, v->bytes, first);
-    if (v->bytes[0] == JMP) { /* its copy goes where it went */
+    if (v->bytes[0] == JMP) { /* the copy must lead to the same target */
         memcpy(&disp, v->bytes + 1, sizeof(disp));
         disp += (int32_t)(text - copy);
         memcpy(copy + 1, &disp, sizeof(disp));
@@ -269,7 +273,8 @@ static void make_one(void)
     finish(&versions[0]);
 }
 
-/* mov $x,%al; add $y,%edx; or a jump to: mov $z,%eax; ret */
+/* The old version is mov $x,%al; add $y,%edx. The new one is a jump to mov $z,%eax; ret.
+ */
 static void make_two(void)
 {
     uint8_t x = (uint8_t)(1 + lab_below(100)), y = (uint8_t)(1 + lab_below(100));
@@ -309,7 +314,7 @@ static void fast(void)
     }
 }
 
-/* For the model. */
+/* State the plans as facts. grader.py makes a model of them. */
 static void table(void)
 {
     static const struct poke_plan *const plans[] = { &poke_one, &poke_two, &poke_back };

@@ -1,4 +1,6 @@
-"""grader.py - lab 7: plans are done to real text, and given to Spin."""
+"""grader.py - grades lab 7: runs the student's plans on real text, and checks
+them by Spin.
+"""
 
 import os
 import re
@@ -15,7 +17,8 @@ PLANS = ("ONE", "TWO", "BACK")
 STEPS_MAX = 24
 TRAPS = 4
 
-# Line of the rubric: the fact, the plans that it is about, and in words the opposite.
+# Line of the rubric: (the fact, the plans that must have it, the words if it
+# does not hold).
 MODELS = {
     "fetch": ("WHOLE", PLANS[:1], "a CPU executes a mixture of old and new bytes"),
     "two": ("WHOLE", PLANS[1:], "a CPU executes a mixture of old and new bytes"),
@@ -23,7 +26,7 @@ MODELS = {
     "ends": ("LIVE", PLANS, "it never ends"),
 }  # fmt: skip
 
-# What Spin's way says, for its reader.
+# (line of the way that Spin prints, the same for a reader who does not know the model)
 WORDS = (
     (r"byte 0 becomes (\d)", "stored: the first byte becomes {0}"),
     (r"byte 1 becomes (\d)", "stored: the bytes behind it become {0}"),
@@ -39,7 +42,9 @@ VALUES = ("old", "int3", "new")
 
 
 def defines(table):
-    """Words for Spin. ValueError: no such table."""
+    """Return the options for Spin that describe the plans. Raises TypeError if a fact is
+    not a row of a table.
+    """
     steps, traps = [[], [], []], [0, 0, 0]
     for fact in table:
         row = re.fullmatch(r"([012]) (step|trap) (\d)", fact)
@@ -48,7 +53,7 @@ def defines(table):
             traps[plan] = number % TRAPS
         elif number in STEPS and len(steps[plan]) < STEPS_MAX:
             steps[plan].append(STEPS[number])
-    # Spin hands them to a shell.
+    # Spin passes the options to a shell, so the steps are in quotes.
     words = [f"-DSTEPS_{name}='{'; '.join(those or ['skip'])}'"
              for name, those in zip(PLANS, steps)]  # fmt: skip
     return words + [f"-DTRAP_{name}={trap}" for name, trap in zip(PLANS, traps)]
@@ -95,7 +100,7 @@ class Workshop(Hosted):
         return Difference([], [], Seen(f"poke_{bad.lower()}: {why}"))
 
     def note_way(self, words):
-        """The shortest one, for --case."""
+        """Keep the shortest way to the error, in words, as the output for --case."""
         way = self.spin().explain(os.path.join(self.grader, "poke"), words)
         self.printed = "".join(text + "\n" for text in in_words(way))
 

@@ -1,5 +1,5 @@
-/* grader.c - lab 9: plans for the sites of the input, which judge.c looks at; and plans for a
- * function that is then executed with its jumps.
+/* grader.c - grades lab 9: asks for plans for the sites in the input, which judge.c
+ * checks later, and for plans for a function, which it then executes with the jumps.
  */
 #define _GNU_SOURCE
 #include "tests/labs/grader.h"
@@ -43,7 +43,7 @@ static void all_at_once(void)
 
 /* ---- on this processor ---- */
 
-/* A page at this address and the next one, unless they are there. */
+/* Map the page of @addr and the next page, if they are not mapped yet. */
 static void pages_at(uint64_t addr)
 {
     for (unsigned i = 0; i < 2; i++)
@@ -78,8 +78,8 @@ static void jump_to(uint8_t *at, uint64_t target)
     memcpy(at + 1, &disp, sizeof(disp));
 }
 
-/* Behind a pad: count in *@hits, the instruction, and back. rax is on the stack meanwhile,
- * and lea changes no flags.
+/* Write the code to which a pad leads: it adds 1 to *@hits, executes the instruction, and
+ * jumps back. The code saves rax on the stack, and adds by lea, which changes no flags.
  */
 static void make_stub(uint8_t *stub, const struct site *s, uint64_t *hits)
 {
@@ -132,7 +132,7 @@ static void run(void)
     lab_regs_fact(&regs);
 
     plan(&text, sites, count);
-    stubs = (void *)text.hole_start; /* near enough for every pad's jump */
+    stubs = (void *)text.hole_start; /* every pad can reach this address by a jump */
     for (size_t i = 0; i < count; i++)
         if (sites[i].jump_len && sites[i].jump_len <= sites[i].len) {
             pages_at(sites[i].pad);

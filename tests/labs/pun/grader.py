@@ -1,5 +1,5 @@
-"""grader.py - lab 9: plans are looked at by a program that has no file of the student's, and
-those for a function that is executed are judged by what it does.
+"""grader.py - grades lab 9. A program without the student's files checks the student's
+plans. In the line `run`, the plans are written and executed, and the effect is compared.
 """
 
 from grade import Difference, file_in_memory

@@ -1,4 +1,6 @@
-/* input.c - for lab 9: a piece of a program, and the instructions that shall become jumps. */
+/* input.c - makes the input of lab 9: a piece of a program, and the instructions in it
+ * that shall become jumps.
+ */
 #include "probes/insn/insn.h"
 #include "tests/labs/grader.h"
 #include "tests/labs/pun/shared.h"

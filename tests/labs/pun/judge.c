@@ -1,6 +1,6 @@
-/* judge.c - looks at plans of lab 9: standard input has the text, the sites and the plans.
- * Each must be a jump to its pad when all are written. How many there are is compared with
- * what the engine's own planner finds.
+/* judge.c - checks plans of lab 9. Standard input has the text, the sites and the plans.
+ * When all plans are written, each must be a jump to its pad. Their number is compared
+ * with the number of plans that the engine's own planner finds.
  */
 #include "probes/insn/insn.h"
 #include "probes/jump/pun.h"
@@ -50,7 +50,9 @@ static void write_plan(const struct site *s)
         memcpy(now + s->offset, s->jump, s->jump_len);
 }
 
-/* States the first mistake, if there is one. @total: of these sites at the same time */
+/* Is the plan of a site right? If not, state its first mistake as a fact.
+ * @total: the number of sites that have their plans at the same time
+ */
 static bool is_right(const struct site *s, size_t total)
 {
     const char *wrong = NULL;
@@ -87,7 +89,8 @@ static bool byte_at(void *arg, uintptr_t addr, uint8_t *byte)
     return true;
 }
 
-/* How many of @total sites from @first on the engine plans, together. */
+/* Let the engine plan @total sites from number @first on. Return how many it could plan.
+ */
 static size_t ours(size_t first, size_t total)
 {
     struct pun_env env = { .pads_start = text.pads_start,

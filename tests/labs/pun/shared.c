@@ -1,4 +1,4 @@
-/* shared.c - a text and its sites, written and read as facts. */
+/* shared.c - writes and reads a text and its sites as facts. */
 #include "tests/labs/pun/shared.h"
 
 #include "tests/labs/grader.h"
@@ -10,7 +10,7 @@
 
 #define BASE UINT64_C(0x700000000)
 #define REACH (UINT64_C(1) << 31)
-#define BELOW (REACH / 8) /* what lies deeper is taken */
+#define BELOW (REACH / 8) /* pads may be this far below the text, and not further */
 #define MARGIN UINT64_C(0x10000)
 
 struct text shared_text(const uint8_t *bytes, size_t len)

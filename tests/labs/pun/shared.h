@@ -1,4 +1,4 @@
-/* shared.h - what the programs of lab 9 tell each other: a text and its sites. */
+/* shared.h - how the programs of lab 9 pass a text, its sites and plans to each other. */
 #pragma once
 
 #include "docs/labs/pun/start/pun.h"
@@ -7,16 +7,21 @@
 #define BEHIND 64 /* bytes behind the last site */
 #define SITES_MAX 2048
 
-/* shared_read - from standard input what shared_tell() has stated.
- * @bytes: TEXT_MAX bytes, @sites: SITES_MAX
- * Return: how many sites.
+/* shared_tell - state a text and its sites as facts.
+ * shared_read - read from standard input what shared_tell() has stated.
+ * @bytes: TEXT_MAX bytes, @sites: SITES_MAX sites
+ * Return: the number of sites.
  */
 size_t shared_read(struct text *text, uint8_t *bytes, struct site *sites);
 void shared_tell(const struct text *text, const struct site *sites, size_t count);
 
-/* shared_text - an address map for @len bytes: 2 GiB for pads above, and some below. */
+/* shared_text - choose addresses for a text of @len bytes and for its pads, which may lie
+ * almost 2 GiB above the text and 256 MiB below it.
+ */
 struct text shared_text(const uint8_t *bytes, size_t len);
 
-/* plan_tell, plan_read - the answer for a site, as a fact; from standard input. */
+/* plan_tell - state the plan of a site as a fact.
+ * plan_read - read it from standard input.
+ */
 void plan_tell(const struct site *s);
 void plan_read(struct site *s);

@@ -1,4 +1,6 @@
-/* grader.c - lab 6: functions with probes, whose handlers call functions with probes. */
+/* grader.c - grades lab 6: calls functions with probes. The handlers of these probes call
+ * functions with probes, too.
+ */
 #define _GNU_SOURCE
 #include "tests/labs/grader.h"
 
@@ -12,7 +14,7 @@
 #define PROBES 8
 #define THREADS 4
 #define CALLS 20000
-#define DEPTH_MAX 10000 /* handlers inside of handlers: behind that the stack would end */
+#define DEPTH_MAX 10000 /* nested handlers; more would overflow the stack */
 
 static struct probe probes[PROBES];
 static uint64_t seen;
@@ -75,7 +77,7 @@ static void nothing(struct probe *p, uint64_t x)
     (void)x;
 }
 
-/* Another thread may run in the middle of a hit, on a machine with one CPU as well. */
+/* Let another thread run in the middle of a hit, also on a machine with one CPU. */
 static void yield_sometimes(struct probe *p, uint64_t x)
 {
     (void)p;

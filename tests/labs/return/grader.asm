@@ -1,4 +1,5 @@
-; grader.asm - functions that are followed: each calls return_enter() at its beginning.
+; grader.asm - the functions that are followed. Each calls return_enter()
+; at its beginning.
 
     bits 64
     section .text
@@ -80,8 +81,9 @@ outer:
     inc  rax
     ret
 
-; void many(uint64_t in, uint64_t out[9]): call full(in), and state what came back in
-; rax, rdx, xmm0, xmm1, and what became of rbx, rbp, r12, r13, r14 (then in ^ 1 to in ^ 5)
+; void many(uint64_t in, uint64_t out[9]): call full(in), and store registers after
+; the call: rax, rdx, xmm0, xmm1, and rbx, rbp, r12, r13, r14. The last five were
+; in ^ 1 to in ^ 5 before the call.
     global many:function
 many:
     push rbx

@@ -1,4 +1,4 @@
-/* grader.c - lab 8: functions of grader.asm are called, and their returns are noted. */
+/* grader.c - grades lab 8: calls the functions of grader.asm, and notes their returns. */
 #define _GNU_SOURCE
 #include "tests/labs/grader.h"
 
@@ -78,7 +78,7 @@ _Noreturn void leap(void)
     longjmp(mine.back, 1);
 }
 
-/* Calls a function that never returns, then one that does. */
+/* Call a function that is left by longjmp() and does not return. Then return. */
 static uint64_t attempt(uint64_t x)
 {
     if (!setjmp(mine.back))

@@ -4,7 +4,7 @@
 #include <stdint.h>
 
 enum kind {
-    PLAIN,        /* means the same everywhere */
+    PLAIN,        /* does the same at any address */
     RIP_RELATIVE, /* has a memory operand relative to rip */
     JMP,          /* eb or e9: jumps to target */
     JCC,          /* 70 to 7f, or 0f 80 to 0f 8f: jumps to target, or goes on */
@@ -15,24 +15,23 @@ enum kind {
 struct insn {
     const uint8_t *bytes;
     unsigned len;
-    uint64_t addr; /* where the instruction lies */
+    uint64_t addr; /* the address of the instruction */
     enum kind kind;
-    unsigned
-        disp_offset; /* RIP_RELATIVE: where in bytes the four of its displacement are */
-    uint64_t target; /* of a branch */
+    unsigned disp_offset; /* RIP_RELATIVE: offset in bytes[] of the 4-byte displacement */
+    uint64_t target;      /* of a branch: where it leads to */
 };
 
 #define CELL_SIZE 64
 
-/* boost - write code that does at @cell what @insn does in its place, and then continues
- * where the program would.
- * @out:   CELL_SIZE bytes to write to
- * @cell:  the address at which they will be executed
+/* boost - write code that does at @cell what @insn does at its own address, and that then
+ * continues where the program would continue.
+ * @out:   write the code here: up to CELL_SIZE bytes
+ * @cell:  the address at which these bytes will be executed
  *
- * All registers and flags are then as behind the instruction itself. A call leaves the
- * return address that the program expects: the one behind @insn.
+ * After your code, all registers and flags must be as after the instruction itself. The
+ * return address of a call must be the address behind @insn, as the program expects.
  *
- * Return: the bytes written; 0 where a displacement of 32 bits does not reach, and then what
- *         is in @out does not matter.
+ * Return: the number of bytes written; 0: a displacement of 32 bits does not reach far
+ *         enough. Then the bytes in @out do not matter.
  */
 unsigned boost(uint8_t *out, uint64_t cell, const struct insn *insn);

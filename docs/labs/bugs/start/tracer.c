@@ -1,4 +1,4 @@
-/* tracer.c - lines become probes, and probes count. */
+/* tracer.c - makes probes from lines of text, and counts the hits of each probe. */
 #include "tracer.h"
 
 #include "world.h"
@@ -11,19 +11,19 @@
 #define WORDS_MAX 3
 
 struct trace_probe {
-    struct probe probe; /* the first: a handler is given this */
+    struct probe probe; /* must be first: a handler gets a pointer to it */
     struct trace_probe *next;
     uint64_t hits;
     char place[TRACER_LINE_MAX + 1];
 };
 
-/* Belongs to its writer. */
+/* Each writer has its own. */
 struct writer {
     size_t used;
     char line[TRACER_LINE_MAX + 1];
 };
 
-static struct trace_probe *probes; /* under the lock; in the order of their lines */
+static struct trace_probe *probes; /* protected by the lock; in the order of the lines */
 
 static void on_hit(struct probe *p)
 {
@@ -32,7 +32,7 @@ static void on_hit(struct probe *p)
     __atomic_add_fetch(&tp->hits, 1, __ATOMIC_RELAXED);
 }
 
-/* Words of @line, which is cut into them. Returns how many there are, at most WORDS_MAX. */
+/* Cut @line into words. Return the number of words, at most WORDS_MAX. */
 static unsigned split(char *line, char **words)
 {
     unsigned count = 0;
@@ -43,7 +43,7 @@ static unsigned split(char *line, char **words)
     return count;
 }
 
-/* The address of alpha, alpha+0x10 or 0x1000. 0: no such place. */
+/* Return the address of a place like alpha, alpha+0x10 or 0x1000; 0: no such place. */
 static uint64_t address_of(const char *place)
 {
     char name[TRACER_LINE_MAX + 1];

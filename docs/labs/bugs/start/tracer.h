@@ -1,4 +1,5 @@
-/* tracer.h - a small event tracer: a control file that is written, and probes that count. */
+/* tracer.h - a small event tracer: lines in a control file make probes that count hits.
+ */
 #pragma once
 
 #include <stdbool.h>
@@ -8,29 +9,32 @@
 
 struct writer;
 
-/* tracer_open - somebody opens the control file to write. Never fails.
- * @clear: all probes go first, those that other writers are just adding as well
+/* tracer_open - open the control file for writing. Never fails.
+ * @clear: first remove all probes, also probes that other writers are just adding
  */
 struct writer *tracer_open(bool clear);
 
-/* tracer_write - some of the text that is written to the file. Each line is
+/* tracer_write - write a piece of text to the file. Each line of the file is
  *
- *     p PLACE     a probe: at a function (alpha), inside (alpha+0x10), at an address (0x1000)
+ *     p PLACE     a probe: at a function (alpha), inside (alpha+0x10) or at an address
+ *                 (0x1000)
  *     r PLACE     a probe at the returns of a function
- *     # ...       nothing; and so is an empty line
+ *     # ...       a comment; like an empty line, it has no effect
  *
- * A line may come in pieces, and several may come at once. Numbers are as in C.
+ * A line may come in pieces, and several lines may come at once. Numbers are as in C.
  *
- * Return: @len; -1: a line is wrong or too long. Lines before it hold, the rest of the text
- *         is not looked at.
+ * Return: @len; -1: a line is wrong or too long. The lines before it have their effect.
+ *         The rest of the text is ignored.
  */
 long tracer_write(struct writer *w, const char *text, size_t len);
 
-/* tracer_close - a last line may have no end. Return: 0; -1: that line is wrong. */
+/* tracer_close - close the file. Its last line may have no line end.
+ * Return: 0; -1: the last line is wrong.
+ */
 int tracer_close(struct writer *w);
 
-/* tracer_list - a line for each probe, in the order in which they were added:
- * "p alpha+0x10 hits=3".
- * Return: how many characters there are; no more than @size - 1 of them are in @out.
+/* tracer_list - write a line for each probe, such as "p alpha+0x10 hits=3", in the order
+ * in which the probes were added.
+ * Return: the number of characters of all lines; at most @size - 1 of them are in @out.
  */
 size_t tracer_list(char *out, size_t size);

@@ -1,5 +1,5 @@
-/* world.h - what the tracer of lab 10 stands on. Its tests make this world do what a kernel
- * does: rig.h.
+/* world.h - the functions that the tracer of lab 10 calls. They stand for a kernel. By
+ * rig.h, the tests make things happen in this world that happen in a kernel.
  */
 #pragma once
 
@@ -10,26 +10,26 @@
 struct probe {
     uint64_t addr;
     bool is_return;
-    void (*handler)(struct probe *p); /* at each hit, on any CPU, without any lock */
+    void (*handler)(struct probe *p); /* called at each hit, on any CPU, without a lock */
 };
 
-/* world_register - from now on each execution of the place is a hit. False: no probe may be
- * there.
- * world_unregister - no hit begins any more. Hits that have begun on other CPUs go on: their
- * handlers may still be called.
- * world_wait - returns when all hits that had begun before the call are over.
+/* world_register - make each execution of the place a hit, from now on. False: no probe
+ * may be there.
+ * world_unregister - let no more hits begin. Hits that have begun on other CPUs go on:
+ * their handlers may still be called.
+ * world_wait - wait until all hits are over that had begun before this call.
  */
 bool world_register(struct probe *p);
 void world_unregister(struct probe *p);
 void world_wait(void);
 
-/* world_lock, world_unlock - a mutex, for all that is no handler. */
+/* world_lock, world_unlock - take and leave a mutex. A handler must not call them. */
 void world_lock(void);
 void world_unlock(void);
 
-/* world_symbol - the address of a function; 0: there is none of that name. */
+/* world_symbol - return the address of a function; 0: no function has this name. */
 uint64_t world_symbol(const char *name);
 
-/* world_alloc - @size bytes of zeros. world_free - give them back. */
+/* world_alloc - allocate @size bytes of zeros. world_free - free them. */
 void *world_alloc(size_t size);
 void world_free(void *memory);

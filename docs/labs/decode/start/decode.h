@@ -1,11 +1,11 @@
-/* decode.h - how long is an instruction? You write decode.c. */
+/* decode.h - finds out how long an instruction is. You write decode.c. */
 #pragma once
 
 #include <stdint.h>
 
-/* insn_length - the bytes of the instruction at @code, 1 to 15.
- * @code:  at least 15 bytes, the beginning of a valid integer instruction in 64-bit mode:
- *         one of the one-byte opcodes or of those behind 0f; no x87, SSE, AVX or XOP, and no
- *         near branch with the prefix 66
+/* insn_length - return the length in bytes of the instruction at @code, 1 to 15.
+ * @code:  at least 15 bytes. They begin with a valid integer instruction of 64-bit mode.
+ *         Its opcode is one byte, or 0f and one byte. It is no x87, SSE, AVX or XOP
+ *         instruction, and no near branch with the prefix 66.
  */
 unsigned insn_length(const uint8_t *code);

@@ -1,9 +1,11 @@
-/* handler.c - your handlers: which function moves how many bytes. */
+/* handler.c - your handlers, which find out which function moves how many bytes. */
 #include "kernel/module/module.h"
 #include "kernel/work/work.h"
 #include "probes/kprobe.h"
 
-/* Is called before the first instruction of read_bytes() and of write_bytes(). */
+/* The engine calls this handler before the first instruction of read_bytes()
+ * and of write_bytes().
+ */
 static int before(struct kprobe *p UNUSED, struct pt_regs *regs UNUSED)
 {
     return 0;
@@ -24,7 +26,7 @@ __attribute__((constructor)) static void handler_init(void)
         module_refuse(err);
 }
 
-/* run handler: what was seen so far. */
+/* Prints what the handlers have seen so far. The console's command is `run handler`. */
 static int handler_run(struct work *w)
 {
     seq_printf(w->out, "all: 0 calls, 0 bytes, 0 missed\n");

@@ -1,4 +1,5 @@
-/* readers.c - what you watch in lab 2: functions that read and write, and their callers.
+/* readers.c - the functions that you watch in lab 2: they read and write,
+ * and have callers.
  *
  *     ./sonde module readers.c handler.c 'run readers' 'run handler'
  *
@@ -70,7 +71,9 @@ static int task(struct work_task *t)
     return 0;
 }
 
-/* run readers SEED [spread]: with the word by threads on all CPUs, else by one. */
+/* `run readers SEED [spread]`: with `spread`, threads on all CPUs call the functions;
+ * without it, one thread does.
+ */
 static int readers_run(struct work *w)
 {
     struct source s = { .at = w->seed };

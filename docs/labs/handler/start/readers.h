@@ -9,10 +9,10 @@ struct source {
     uint64_t at, sum;
 };
 
-/* read_bytes - bring the next @count bytes of @s to @to.
+/* read_bytes - copy the next @count bytes of @s to @to.
  * write_bytes - take @count bytes from @from.
  *
- * Any context, NMIs too.  Return: @count.
+ * Both may be called in any context, also in NMIs.  Return: @count.
  */
 unsigned long read_bytes(struct source *s, uint8_t *to, unsigned long count);
 unsigned long write_bytes(struct source *s, const uint8_t *from, unsigned long count);

@@ -8,30 +8,32 @@ struct breakpoint {
     uint8_t *at;  /* the first byte of an instruction; it can be written */
     unsigned len; /* bytes of that instruction, 1 to 15 */
 
-    /* Is called at each hit, before the instruction is executed. @context has the registers
-     * of the program; REG_RIP is the address of the instruction. It may change any register
-     * but REG_RIP. It uses no vector registers, and hits no breakpoint itself.
+    /* Your code calls this handler at each hit, before the instruction is executed.
+     * @context has the registers of the program; REG_RIP is the address of the
+     * instruction. The handler may change any register but REG_RIP. The handler uses no
+     * vector registers, and executes no instruction with a breakpoint.
      */
     void (*handler)(struct breakpoint *bp, ucontext_t *context);
 
-    /* These are yours. */
+    /* These fields are for your code; the caller does not use them. */
     uint8_t original;
     uint8_t *copy;
     struct breakpoint *next;
 };
 
-/* breakpoint_set - from now on each execution of the instruction at @bp->at calls the handler
- * once and then has the same effect as without the breakpoint.
+/* breakpoint_set - set a breakpoint: from now on each execution of the instruction at
+ * @bp->at calls the handler once, and then has the same effect as without the breakpoint.
  *
  * @bp belongs to you until breakpoint_clear(). The instruction has no operand relative to
  * rip, and it is no jump, no call and no return. Many breakpoints may be set, each at an
- * instruction of its own. All threads of the process may execute them at the same time, but
- * set and clear are called by one thread, while no other thread is near the instruction.
+ * instruction of its own. All threads of the process may execute these instructions at
+ * the same time. But only one thread calls breakpoint_set() and breakpoint_clear(), and
+ * no other thread is near the instruction then.
  */
 void breakpoint_set(struct breakpoint *bp);
 
-/* breakpoint_clear - the instruction is as it was, and the handler is called no more.
+/* breakpoint_clear - restore the instruction, and call the handler no more.
  *
- * @bp belongs to the caller again, and its memory may be used for something else.
+ * After that @bp belongs to the caller again, which may use its memory for other things.
  */
 void breakpoint_clear(struct breakpoint *bp);

@@ -6,7 +6,7 @@
 #define JMP 0xe9
 #define JMP_LEN 5
 
-/* Where there is room for a jump, it leads to the next pad. */
+/* This plan uses only instructions that are as long as a jump. Each gets the next pad. */
 void plan(const struct text *text, struct site *sites, size_t count)
 {
     uint64_t pad = text->hole_end;

@@ -1,4 +1,4 @@
-/* return.h - follow functions until they return. You write return.c and trampoline.asm. */
+/* return.h - follows functions to their return. You write return.c and trampoline.asm. */
 #pragma once
 
 #include <stdint.h>
@@ -6,22 +6,24 @@
 #define RETURN_MAX                                                                       \
     1024 /* calls of one thread that are followed at the same time, at most */
 
-/* return_enter - a function that is followed has been called.
- * @slot:      where its return address lies; rsp pointed there at its first instruction
- * @argument:  its first argument
+/* return_enter - begin to follow a call of a function.
+ * @slot:      the place of the function's return address; rsp pointed there at its first
+ *             instruction
+ * @argument:  the first argument of the function
  *
- * Is called at the first instruction of the function, by any thread, with all registers saved
- * around it. From then on, when the function returns, lab_returned() has to be called once,
- * and then the program goes on as it would have gone. With RETURN_MAX calls on their way in
- * this thread a further one is not followed.
+ * The followed function calls return_enter() at its first instruction, in any thread, and
+ * saves all registers around that. When the function returns, your code has to call
+ * lab_returned() once. After that the program must go on as it would have gone. If
+ * RETURN_MAX calls are followed in this thread already, do not follow this call.
  */
 void return_enter(uint64_t *slot, uint64_t argument);
 
-/* lab_returned - the grader's: a followed function returns.
- * @argument:  the one of return_enter()
- * @value:     what the function returns, its rax
+/* lab_returned - tell the grader that a followed function returns. The grader
+ * has this function.
+ * @argument:  the argument of return_enter()
+ * @value:     the return value of the function, its rax
  *
- * Is an ordinary function: it wants rsp to be a multiple of 16 before it is called, and may
- * change each register that a function may change, xmm0 too.
+ * It is an ordinary function: rsp must be a multiple of 16 before the call, and it may
+ * change each register that a function may change, also xmm0.
  */
 void lab_returned(uint64_t argument, uint64_t value);

@@ -1,5 +1,5 @@
-; trampoline.asm - a followed function "returns" here.
-; In:  rax, rdx, xmm0, xmm1: what it returns; rsp: above where its return address was
+; trampoline.asm - the code to which a followed function returns.
+; In:  rax, rdx, xmm0, xmm1: its return values; rsp: the word above its return address
 
     bits 64
     section .text

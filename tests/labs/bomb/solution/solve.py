@@ -1,4 +1,5 @@
-"""solve.py - lab 1 as a student does it: ask the guest with probes, look at the object.
+"""solve.py - solves lab 1 as a student does: asks the guest with probes, and looks
+at the object.
 
     solve.py FOLDER     reads FOLDER/bomb.o, writes FOLDER/keys
 """
@@ -12,14 +13,14 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 
 
 def sonde(folder, *commands):
-    """What the last of the commands prints in a guest with the bomb."""
+    """Run commands in a guest with the bomb. Return what they print."""
     words = [os.path.join(os.environ["SONDE_ROOT"], "sonde"), "module",
              os.path.join(folder, "bomb.o"), *commands]  # fmt: skip
     return subprocess.run(words, check=True, capture_output=True, text=True).stdout
 
 
 def place_of(folder, function, mnemonic):
-    """FUNCTION+OFFSET of the one instruction that is called so."""
+    """Return FUNCTION+OFFSET of the function's only instruction with this mnemonic."""
     words = ["objdump", "-d", "--no-show-raw-insn", f"--disassemble={function}",
              os.path.join(folder, "bomb.o")]  # fmt: skip
     listed = subprocess.run(words, check=True, capture_output=True, text=True).stdout
@@ -29,8 +30,11 @@ def place_of(folder, function, mnemonic):
 
 
 class Phase:
-    """asked: what the bomb asks for, with a function and a number or none; commands: what
-    answers it, with one run of the bomb; answer: the key in what they print.
+    """How to solve a phase of the bomb. The attributes asked and answer are patterns.
+
+    asked: finds the function in the question of the bomb, and a number if it has one
+    commands: returns the commands that find the key, with one run of the bomb
+    answer: finds the key in the output of these commands
     """
 
     def __init__(self, asked, commands, answer):

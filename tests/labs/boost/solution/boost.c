@@ -8,7 +8,7 @@
 #define PUSH32 0x68
 #define JMP32_LEN 5
 
-/* The cell while it is written. */
+/* A cell that is being written. */
 struct writer {
     uint8_t *out;
     uint64_t cell;
@@ -29,7 +29,7 @@ static void put_byte(struct writer *to, unsigned byte)
     put(to, &one, 1);
 }
 
-/* A displacement of 32 bits to @target, counted from @behind bytes after it. */
+/* Write a 32-bit displacement to @target. The instruction ends @behind bytes after it. */
 static void put_disp(struct writer *to, uint64_t target, unsigned behind)
 {
     int64_t disp = (int64_t)(target - (to->cell + to->len + 4 + behind));

@@ -1,4 +1,4 @@
-/* tests.c - tests of the tracer: what tracer.h promises, and at the edges. */
+/* tests.c - tests that the tracer does what tracer.h promises, also in extreme cases. */
 #include "rig.h"
 #include "tracer.h"
 
@@ -48,7 +48,7 @@ static void refusals(void)
     check(put("p alpha+\n", true) == -1 && put("p\n", true) == -1, "half of a line");
 }
 
-/* A line of so many characters, in pieces of @piece. */
+/* Write a line of @chars characters, in pieces of @piece bytes. */
 static long long_line(size_t chars, size_t piece)
 {
     struct writer *w = tracer_open(true);

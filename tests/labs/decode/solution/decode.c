@@ -3,7 +3,7 @@
 
 #include <stdbool.h>
 
-/* What stands behind an opcode. */
+/* The bytes that follow an opcode. */
 #define NO 0 /* nothing */
 #define B 1  /* an immediate of one byte; W of two, EN of three, D of four */
 #define W 2
@@ -14,7 +14,7 @@
 #define A 7 /* an address: eight, or four with the prefix 67 */
 #define IMM 7
 #define M 8  /* ModRM */
-#define T 16 /* ModRM; an immediate only if its middle bits are 0 or 1 */
+#define T 16 /* ModRM; an immediate follows only if its middle three bits are 0 or 1 */
 
 /* clang-format off */
 #define ALU M, M, M, M, B, Z, NO, NO
@@ -47,7 +47,7 @@ static unsigned behind_0f(unsigned opcode)
     return M;
 }
 
-/* Bytes of ModRM, SIB and displacement. */
+/* Return the number of bytes of ModRM, SIB and displacement together. */
 static unsigned modrm_length(const uint8_t *modrm)
 {
     unsigned mod = *modrm >> 6, rm = *modrm & 7, len = 1;

@@ -1,4 +1,4 @@
-/* decode.c - the lengths that the engine's decoder finds. */
+/* decode.c - the right answers: the lengths that the engine's decoder finds. */
 #include "decode.h"
 
 #include "probes/insn/insn.h"

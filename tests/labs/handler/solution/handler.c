@@ -1,5 +1,5 @@
-/* handler.c - which function moves how many bytes: a table without a lock, since an NMI may
- * come in the middle of a handler.
+/* handler.c - counts in a table how many bytes each function moves. The table has no
+ * lock, because an NMI may come in the middle of a handler.
  */
 #include "kernel/debug/ksyms.h"
 #include "kernel/module/module.h"
@@ -9,7 +9,7 @@
 #define CALLERS_MAX 64
 
 static struct caller {
-    uintptr_t start; /* of the function; 0: this place is free */
+    uintptr_t start; /* address of the function; 0: this entry is free */
     unsigned long calls, bytes;
 } callers[CALLERS_MAX];
 
@@ -18,7 +18,7 @@ static void add(unsigned long *number, unsigned long more)
     __atomic_add_fetch(number, more, __ATOMIC_RELAXED);
 }
 
-/* The place of a function: its own, or the first free one. */
+/* Return the entry of a function, or the first free entry; NULL: the table is full. */
 static struct caller *caller_of(uintptr_t start)
 {
     for (size_t i = 0; i < CALLERS_MAX; i++) {
@@ -32,8 +32,8 @@ static struct caller *caller_of(uintptr_t start)
     return NULL;
 }
 
-/* At the first instruction the return address is on top of the stack, and the third argument
- * in rdx.
+/* At the first instruction of a function, the return address is at the top of the stack,
+ * and the third argument is in rdx.
  */
 static int before(struct kprobe *p UNUSED, struct pt_regs *regs)
 {

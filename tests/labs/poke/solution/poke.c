@@ -1,22 +1,23 @@
-/* poke.c - text that changes under other CPUs, in three steps, each seen by all of them.
+/* poke.c - changes text in three steps. After each step all CPUs synchronise.
  *
- * The int3 guards the first byte while the bytes behind it change: behind the first
- * synchronisation no CPU executes the old instruction, so no CPU reads its tail; behind the
- * second no CPU has an old tail when the new first byte appears; behind the third no CPU has
- * the int3.
+ * The int3 guards the first byte while the bytes behind it change. After the first
+ * synchronisation no CPU executes the old instruction, so no CPU reads its tail. After
+ * the second no CPU has fetched an old tail, and the new first byte may appear. After the
+ * third no CPU has the int3 any more.
  */
 #include "poke.h"
 
-/* A CPU that traps may run either instruction. It must not stay: an NMI that retried would
- * never answer the synchronisation that the plan waits for.
+/* A CPU that traps may run either instruction. But it must not stay: if an NMI retried,
+ * its CPU would never answer the synchronisation, and the plan would wait forever.
  */
 const struct poke_plan poke_one = {
     .steps = { POKE_GUARD, POKE_SYNC, POKE_TAIL, POKE_SYNC, POKE_FIRST, POKE_SYNC },
     .on_trap = POKE_OLD,
 };
 
-/* Behind the old first instruction a CPU comes to the second one, whose bytes change. So no
- * CPU may get there any more, by a trap neither, and those that are there have to leave.
+/* After the old first instruction a CPU comes to the second one, and its bytes
+ * change. So no CPU may get there any more, also not from a trap, and CPUs that are
+ * there have to leave.
  */
 const struct poke_plan poke_two = {
     .steps = { POKE_GUARD, POKE_SYNC, POKE_DRAIN, POKE_TAIL, POKE_SYNC, POKE_FIRST,
@@ -24,8 +25,9 @@ const struct poke_plan poke_two = {
     .on_trap = POKE_NEW,
 };
 
-/* Here the new first instruction would lead to a second one that is not complete. The jump
- * leads away, so no CPU is in the middle.
+/* Here a copy of the new first instruction would lead to a second one that is not
+ * complete, so a CPU that traps runs the old one: the jump. No CPU can be in the middle
+ * of a jump.
  */
 const struct poke_plan poke_back = {
     .steps = { POKE_GUARD, POKE_SYNC, POKE_TAIL, POKE_SYNC, POKE_FIRST, POKE_SYNC },

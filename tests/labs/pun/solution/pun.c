@@ -1,5 +1,5 @@
-/* pun.c - plans for jumps from the last site to the first, since the bytes behind an
- * instruction are a part of its jump and have to be final.
+/* pun.c - plans jumps from the last site to the first. The bytes behind an instruction
+ * may be a part of its jump, so they have to be final before the jump is planned.
  */
 #include "pun.h"
 
@@ -10,12 +10,14 @@
 #define JMP 0xe9
 #define JMP_LEN 5
 #define PREFIXES_MAX 10
-#define TRIES 64 /* pads that are looked at in a range */
+#define TRIES 64 /* the number of pads that are tried in a range of displacements */
 
-/* Prefixes that a jump ignores. A REX prefix must be the last of them, and is not needed. */
+/* A prefix that a jump ignores. REX prefixes are not used here: one would have
+ * to be last.
+ */
 #define PREFIX 0x3e
 
-static uint8_t *now; /* the text with the plans so far */
+static uint8_t *now; /* the text with the plans that were made so far */
 static uint64_t *pads;
 static size_t pad_count;
 
@@ -46,8 +48,9 @@ static void take(const struct text *text, struct site *s, unsigned prefixes, uin
     pads[pad_count++] = pad;
 }
 
-/* plan_with - a jump behind so many prefixes. Its displacement is free in as many bytes as
- * the instruction still has, from the lowest on; the others lie behind the instruction.
+/* plan_with - plan a jump with @prefixes prefixes in front of its opcode. The low
+ * bytes of its displacement that lie in the instruction can be chosen. The others
+ * lie behind it.
  */
 static bool plan_with(const struct text *text, struct site *s, unsigned prefixes)
 {
@@ -57,7 +60,7 @@ static bool plan_with(const struct text *text, struct site *s, unsigned prefixes
     uint32_t step;
 
     if (!pinned) {
-        next = text->hole_end; /* anything: the next one that is free */
+        next = text->hole_end; /* any pad can be reached: take the next free one */
         choices = UINT32_C(1) << 31;
     }
     memcpy((uint8_t *)&disp + (4 - pinned), now + s->offset + s->len, pinned);

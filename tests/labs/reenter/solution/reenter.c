@@ -14,9 +14,10 @@ static bool may_run(const struct probe *p)
     return depth < REENTER_MAX;
 }
 
-/* A signal may come between any two instructions. Its hits come on top, and are gone when
- * it ends. The entry is taken first and filled then; until it is filled it may name a probe
- * of an earlier hit, whose hits in such a signal are misses.
+/* A signal may come between any two instructions. Hits in the signal handler are pushed
+ * on the stack, and are gone when the handler ends. A hit first takes its entry, then
+ * fills it. Between the two the entry may name an older probe, so a hit of that probe
+ * is a miss.
  */
 void hit(struct probe *p, uint64_t argument)
 {

@@ -34,7 +34,8 @@ void return_enter(uint64_t *slot, uint64_t argument)
     *slot = ours;
 }
 
-/* A function has returned; its return address was at @slot. Returns that address. */
+/* Handle the return of a function. Its return address was at @slot: return this address.
+ */
 uint64_t return_leave(uint64_t *slot, uint64_t value)
 {
     struct record *record;

@@ -1,5 +1,5 @@
-; trampoline.asm - a followed function "returns" here.
-; In:  rax, rdx, xmm0, xmm1: what it returns; rsp: above where its return address was
+; trampoline.asm - the code to which a followed function returns.
+; In:  rax, rdx, xmm0, xmm1: its return values; rsp: the word above its return address
 
     bits 64
     section .text
@@ -7,10 +7,10 @@
 
     global return_trampoline
 return_trampoline:
-    sub  rsp, 8                 ; the slot, where the return address was
+    sub  rsp, 8                 ; rsp points to the slot, where the return address was
     push rax
     push rdx
-    sub  rsp, 5 * 8             ; two vector registers; rsp is a multiple of 16 now
+    sub  rsp, 5 * 8             ; room for two vector registers; aligns rsp to 16
     movups [rsp], xmm0
     movups [rsp + 16], xmm1
     lea  rdi, [rsp + 7 * 8]

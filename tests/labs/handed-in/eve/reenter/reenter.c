@@ -1,4 +1,4 @@
-/* reenter.c - handed in by Eve: it never ends. */
+/* reenter.c - Eve's answer: hit() never returns. */
 #include "reenter.h"
 
 void hit(struct probe *p, uint64_t argument)
