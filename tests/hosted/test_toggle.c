@@ -311,7 +311,7 @@ static uint64_t total_hits(void)
  * only.
  */
 #ifdef __clang__
-#define TOGGLES_LONG 200000
+#define TOGGLES_LONG 50000
 #else
 #define TOGGLES_LONG 1000000
 #endif
