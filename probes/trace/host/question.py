@@ -1,7 +1,7 @@
 """question.py - rewrites a question that has C expressions which the guest cannot
 resolve: gdb compiles them to agent bytecode, and the guest gets them behind `with`.
 
-    vfs.c:144 if count > left { hist(left) by file->node->name }
+    vfs.c:152 if count > left { hist(left) by file->node->name }
 
 The guest itself knows only the parameters at the entry of a function. Any other ARG or
 condition is C, with the meaning that it has at that place.
