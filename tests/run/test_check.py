@@ -2,6 +2,7 @@
 
 import os
 import tempfile
+from concurrent.futures import ThreadPoolExecutor
 from xml.etree import ElementTree
 
 import tap
@@ -14,6 +15,21 @@ def check(text, *options):
     """Check a transcript: (status, lines of standard output, standard error)."""
     status, out, err = run_launcher("check", *options, "-", stdin=text.encode())
     return status, out.decode().splitlines(), err
+
+
+LOGGED = "sonde> log hello\n[    9.999999] C0: hello\n"
+# These wait for time limits. All of them begin with the test, and other checks run meanwhile.
+WAITING = {
+    "no end": ("sonde> forever\nsonde> say a\na\n", "--timeout", ENOUGH),
+    "hangs": ("sonde> hang\nsonde> say a\na\n", "--timeout", ENOUGH),
+    "another line": (LOGGED.replace("C0: hello", "C0: bye"),),
+}
+begun = {}
+
+
+def begin_waiting(pool):
+    for name, arguments in WAITING.items():
+        begun[name] = pool.submit(check, *arguments)
 
 
 def verdicts(lines):
@@ -96,7 +112,7 @@ def nothing_to_run_is_no_success():
 
 
 def a_command_without_end():
-    status, lines, _ = check("sonde> forever\nsonde> say a\na\n", "--timeout", ENOUGH)
+    status, lines, _ = begun["no end"].result()
     want = ["not ok 1 - -:1: sonde> forever", "ok 2 - -:2: sonde> say a", "1..2"]
     tap.equal((status, verdicts(lines)), (1, want), "is stopped, and the rest has its guest")
     tap.check(lines[1] == f"# does not end within {ENOUGH} s; stopped by Ctrl-C",
@@ -106,7 +122,7 @@ def a_command_without_end():
 
 
 def a_guest_that_hangs():
-    status, lines, _ = check("sonde> hang\nsonde> say a\na\n", "--timeout", ENOUGH)
+    status, lines, _ = begun["hangs"].result()
     found = [line.split(" - ")[0] for line in verdicts(lines)]
     tap.equal((status, found), (1, ["not ok 1", "not ok 2", "1..2"]), "the rest fails")
     why = f"# not run: no answer within {ENOUGH} s, in 'hang' (-:1)"
@@ -119,9 +135,8 @@ def a_guest_that_hangs():
 
 
 def lines_of_the_log():
-    shown = "sonde> log hello\n[    9.999999] C0: hello\n"
-    tap.equal(check(shown)[0], 0, "one on the console, as a terminal shows it")
-    tap.equal(check(shown.replace("C0: hello", "C0: bye"))[0], 1, "another one")
+    tap.equal(check(LOGGED)[0], 0, "one on the console, as a terminal shows it")
+    tap.equal(begun["another line"].result()[0], 1, "another one")
     tap.equal(check("sonde> log hello\n")[0], 0, "one that is not shown")
     shown = "sonde> say [ 1.5] C0: a\n[ 2.5] C1: a\n"
     tap.equal(check(shown)[0], 0, "one that a command has printed")
@@ -154,7 +169,13 @@ def a_list_runs_nothing():
     tap.equal(check("$ make\n", "--list")[0], 2, "2 when there is nothing to run")
 
 
-with_fake_qemu(lambda: tap.run(
-    output_is_compared, files_are_read, a_failure_is_shown_or_told, a_session_is_a_file,
-    commands_of_the_host, nothing_to_run_is_no_success, a_command_without_end,
-    a_guest_that_hangs, lines_of_the_log, junit_is_written, a_list_runs_nothing))
+def main():
+    with ThreadPoolExecutor(len(WAITING)) as pool:
+        begin_waiting(pool)
+        tap.run(output_is_compared, files_are_read, a_failure_is_shown_or_told,
+                a_session_is_a_file, commands_of_the_host, nothing_to_run_is_no_success,
+                lines_of_the_log, junit_is_written, a_list_runs_nothing,
+                a_command_without_end, a_guest_that_hangs)  # fmt: skip
+
+
+with_fake_qemu(main)

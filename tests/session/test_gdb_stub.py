@@ -535,7 +535,7 @@ def more_threads_than_a_packet_lists():
 
 
 def all_of_it():
-    for cpus in (1, 2, 4):
+    for cpus in (1, 2, 4) if tap.LONG else (1, 4):
         with Stub(smp=cpus) as stub:
             stub.guest.wait_prompt(LIMIT)
             noise_does_not_stop_a_kernel_that_runs(stub)
