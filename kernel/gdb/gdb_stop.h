@@ -26,7 +26,7 @@ enum gdb_why {
     GDB_WHY_EXIT,      /* the machine is about to be switched off */
 };
 
-/* What is known of a CPU. The CPU itself writes it before it stands. The serving CPU
+/* The state of a CPU for the stub. The CPU itself writes it before it stands. The serving CPU
  * reads it, and may change *regs.
  */
 struct gdb_cpu {

@@ -3,8 +3,8 @@
 
     tests/run/run_tests.py [--list] [--long | --tools] [NAME...]
 
-The usual run takes six minutes on two CPUs. It leaves out the tests that need a large
-program of another project: --tools runs these. --long runs all tests, with guests of more
+The usual run takes six to seven minutes on two CPUs. It leaves out the tests that need a
+large program of another project: --tools runs these. --long runs all tests, with guests of more
 CPUs, once with more rounds of everything (kernel/longN), and passes --long to the tests
 in Python. tests/tools/facts.py shows which facts only the long run has.
 
@@ -39,8 +39,8 @@ SMP_LONG = (1, 3, 4, 8, 16, 32)  # on 2 CPUs kernel/long2 has all tests, with mo
 UP_TO_4 = ("conformance", "detour", "detour_return", "everywhere", "jprobe", "jump",
            "kretprobe", "link", "optimize", "pad", "preempt", "pun", "region",
            "return_point", "returns", "text_poke", "xmc")  # fmt: skip
-# Subjects about a single CPU. They run on one CPU and on four, but not on two.
-NOT_ON_2 = ("conformance", "frame", "heap", "pun")
+# Subjects about a single CPU. The usual run has them on one CPU only.
+ONE_CPU = ("conformance", "frame", "heap", "pun")
 # The usual run has other tests for this: in truth/truth each instruction is a breakpoint,
 # and in session/probe_all each instruction is a jump.
 ELSEWHERE = ("everywhere",)
@@ -48,7 +48,7 @@ ELSEWHERE = ("everywhere",)
 NOT_ALONE = (*ELSEWHERE, "returns.every_function_at_once")
 NOT_ON_4 = (
     *ELSEWHERE,
-    *NOT_ON_2,
+    *ONE_CPU,
     "commands",
     "contain",
     "explain",
@@ -241,7 +241,7 @@ def selection(cpus, is_long):
     """The kernel's tests on @cpus CPUs, as the value of its boot argument."""
     if cpus > (8 if is_long else 4):
         return ",".join(MANY)
-    left_out = UP_TO_4 if cpus > 4 else NOT_ON_2 if cpus == 2 else ()
+    left_out = UP_TO_4 if cpus > 4 else ()
     if not is_long:
         left_out += NOT_ALONE if cpus == 1 else NOT_ON_4 if cpus == 4 else ()
     return ",".join(["all", *("-" + name for name in left_out)])
