@@ -3,7 +3,6 @@
  * If the ip is not behind the start of the copy, the instruction has not been executed.
  * In front of the copy, in the same cell, there may be code that a jump runs first.
  */
-#include "kernel/base/bits.h"
 #include "probes/core/extend.h"
 #include "probes/core/insn_slot.h"
 #include "probes/core/life.h"
@@ -14,7 +13,8 @@ uintptr_t copy_start(const struct site *site, uintptr_t cell)
         return cell;
     if (site->is_sti && cell == (uintptr_t)site_pair(site)->slot)
         return cell;
-    if (cell == align_down((uintptr_t)site_boost_slot(site), INSN_SLOT_LEN))
+    /* Every cell has INSN_SLOT_LEN bytes or more, and the copy begins among the first. */
+    if ((uintptr_t)site_boost_slot(site) - cell < INSN_SLOT_LEN)
         return (uintptr_t)site->boost_slot;
     return 0;
 }

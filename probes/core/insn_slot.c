@@ -3,7 +3,7 @@
  *   page:  | header | cell | cell | ... | cell |
  *   cell:  | code, then int3 ...      24 | owner     8 |
  *
- * A page has cells of one size: 32, 64 or 352 bytes. The last cell ends where the page
+ * A page has cells of one size: 32, 40, 64 or 352 bytes. The last cell ends where the page
  * ends. The header lies in front of the first cell, and says which size the cells have,
  * and where the struct slot_page of the page is. A free cell is full of int3, owner
  * included.
@@ -29,7 +29,7 @@ struct slot_page {
     uint64_t used[CELLS / 64]; /* [P] bit i: cell i is handed out */
     unsigned count;            /* [P] cells handed out */
     unsigned max;              /* [I] cells it has */
-    size_t cell_len;           /* [I] bytes */
+    struct slot_size *size;    /* [I] of its cells */
 };
 
 /* The header of a page. It is written once, before any CPU can reach the page. */
@@ -38,11 +38,18 @@ struct slot_header {
     size_t cell_len;
 };
 
-static struct list with_room = LIST_INIT(with_room);
-static struct list with_large_room = LIST_INIT(with_large_room);
-static struct list with_detour_room = LIST_INIT(with_detour_room);
-static struct list full = LIST_INIT(full);
-static size_t page_count, detour_page_count, detour_page_max = INSN_SLOT_DETOUR_PAGES_MAX;
+static struct slot_size {
+    size_t cell_len;         /* bytes, with the owner */
+    size_t pages, pages_max; /* that have such cells, and may have such cells */
+    struct list with_room;   /* those with a free cell */
+} sizes[] = {
+    { INSN_SLOT_LEN, 0, SIZE_MAX, LIST_INIT(sizes[0].with_room) },
+    { INSN_SLOT_COUNTED_LEN, 0, SIZE_MAX, LIST_INIT(sizes[1].with_room) },
+    { INSN_SLOT_LARGE_LEN, 0, SIZE_MAX, LIST_INIT(sizes[2].with_room) },
+    { INSN_SLOT_DETOUR_LEN, 0, INSN_SLOT_DETOUR_PAGES_MAX,
+      LIST_INIT(sizes[3].with_room) },
+};
+static struct list full = LIST_INIT(full); /* pages of any size */
 
 /* The map tells which pages of the executable window hold cells; hits read it without
  * locks. The bit of a page is set before a CPU can run into the page, and cleared when no
@@ -93,25 +100,32 @@ NOKPROBE_INLINE size_t first_cell(size_t cell_len)
     return rest >= sizeof(struct slot_header) ? rest : cell_len;
 }
 
-static struct list *list_with_room(size_t cell_len)
+/* size_for - return the smallest size of cells of at least @len bytes. */
+static struct slot_size *size_for(size_t len)
 {
-    if (cell_len == INSN_SLOT_DETOUR_LEN)
-        return &with_detour_room;
-    return cell_len == INSN_SLOT_LEN ? &with_room : &with_large_room;
+    struct slot_size *size = sizes;
+
+    while (size->cell_len < len)
+        size++;
+    return size;
 }
 
-static void header_write(struct slot_page *page)
+size_t insn_slot_len(size_t code_len)
 {
-    struct slot_header header = { page, page->cell_len };
+    return size_for(code_len + OWNER_LEN)->cell_len;
+}
 
+static void page_write(uint8_t *at, const void *bytes, size_t len)
+{
     plat_lock(PLAT_TEXT);
-    if (plat_text_write((uintptr_t)page->base, &header, sizeof(header)))
-        plat_bug("a fresh executable page is not writable", (uintptr_t)page->base);
+    if (plat_text_write((uintptr_t)at, bytes, len))
+        plat_bug("a page of cells is not writable", (uintptr_t)at);
     plat_unlock(PLAT_TEXT);
 }
 
-static struct slot_page *page_new(size_t cell_len)
+static struct slot_page *page_new(struct slot_size *size)
 {
+    struct slot_header header = { .cell_len = size->cell_len };
     struct slot_page *page = plat_alloc(sizeof(*page));
 
     if (!page)
@@ -121,13 +135,13 @@ static struct slot_page *page_new(size_t cell_len)
         plat_free(page);
         return NULL;
     }
-    page->cell_len = cell_len;
-    page->max = (unsigned)((PAGE_LEN - first_cell(cell_len)) / cell_len);
-    header_write(page);
+    page->size = size;
+    page->max = (unsigned)((PAGE_LEN - first_cell(size->cell_len)) / size->cell_len);
+    header.page = page;
+    page_write(page->base, &header, sizeof(header));
     map_set(page->base, true);
-    list_append(list_with_room(cell_len), &page->link);
-    page_count++;
-    detour_page_count += cell_len == INSN_SLOT_DETOUR_LEN;
+    list_append(&size->with_room, &page->link);
+    size->pages++;
     return page;
 }
 
@@ -148,14 +162,13 @@ static unsigned cell_take(struct slot_page *page)
 
 uint8_t *insn_slot_reserve(size_t cell_len)
 {
-    struct list *room = list_with_room(cell_len);
+    struct slot_size *size = size_for(cell_len);
+    struct list *room = &size->with_room;
     struct slot_page *page;
 
-    if (cell_len == INSN_SLOT_DETOUR_LEN &&
-        detour_page_count + list_empty(room) > detour_page_max)
+    if (size->pages + list_empty(room) > size->pages_max)
         return NULL;
-    page =
-        list_empty(room) ? page_new(cell_len) : list_first(room, struct slot_page, link);
+    page = list_empty(room) ? page_new(size) : list_first(room, struct slot_page, link);
     if (!page)
         return NULL;
     return page->base + first_cell(cell_len) + cell_take(page) * cell_len;
@@ -191,8 +204,7 @@ static void cell_write(uint8_t *slot, const uint8_t *code, size_t len, uint64_t 
         cell[i] = i < len ? code[i] : INSN_INT3;
     for (size_t i = 0; i < OWNER_LEN; i++)
         cell[cell_len - OWNER_LEN + i] = (uint8_t)(owner >> (8 * i));
-    if (plat_text_write((uintptr_t)slot, cell, cell_len))
-        plat_bug("a cell is not writable", (uintptr_t)slot);
+    page_write(slot, cell, cell_len);
 }
 
 void insn_slot_fill(uint8_t *slot, struct site *owner, const uint8_t *code, size_t len)
@@ -203,18 +215,19 @@ void insn_slot_fill(uint8_t *slot, struct site *owner, const uint8_t *code, size
 void insn_slot_put(uint8_t *slot)
 {
     struct slot_page *page;
-    size_t i;
+    size_t len, i;
 
     if (!slot)
         return;
     page = header_of((uintptr_t)slot)->page;
+    len = page->size->cell_len;
     slot = insn_slot_start(slot);
-    i = ((size_t)(slot - page->base) - first_cell(page->cell_len)) / page->cell_len;
+    i = ((size_t)(slot - page->base) - first_cell(len)) / len;
     cell_write(slot, NULL, 0, FREE_OWNER);
     page->used[i / 64] &= ~BIT(i % 64);
     page->count--;
     list_remove(&page->link);
-    list_append(list_with_room(page->cell_len), &page->link);
+    list_append(&page->size->with_room, &page->link);
 }
 
 struct site *insn_slot_owner(uintptr_t ip, size_t *off)
@@ -240,41 +253,44 @@ NOKPROBE(insn_slot_owner);
 
 size_t insn_slot_pages(void)
 {
-    return page_count;
+    size_t pages = 0;
+
+    for (size_t i = 0; i < ARRAY_LEN(sizes); i++)
+        pages += sizes[i].pages;
+    return pages;
 }
 
 size_t insn_slot_detour_bytes(void)
 {
-    return detour_page_count * PAGE_LEN;
+    return size_for(INSN_SLOT_DETOUR_LEN)->pages * PAGE_LEN;
 }
 
 size_t insn_slot_detour_limit(size_t pages)
 {
-    size_t before = detour_page_max;
+    struct slot_size *size = size_for(INSN_SLOT_DETOUR_LEN);
+    size_t before = size->pages_max;
 
-    detour_page_max = pages;
+    size->pages_max = pages;
     return before;
 }
 
-static void pages_free_empty(struct list *pages)
+static void pages_free_empty(struct slot_size *size)
 {
     struct slot_page *page, *tmp;
 
-    list_for_each_safe(page, tmp, pages, link) {
+    list_for_each_safe(page, tmp, &size->with_room, link) {
         if (page->count)
             continue;
         list_remove(&page->link);
         map_set(page->base, false);
         plat_exec_free(page->base, PAGE_LEN);
-        detour_page_count -= page->cell_len == INSN_SLOT_DETOUR_LEN;
         plat_free(page);
-        page_count--;
+        size->pages--;
     }
 }
 
 void insn_slot_exit(void)
 {
-    pages_free_empty(&with_room);
-    pages_free_empty(&with_large_room);
-    pages_free_empty(&with_detour_room);
+    for (size_t i = 0; i < ARRAY_LEN(sizes); i++)
+        pages_free_empty(&sizes[i]);
 }

@@ -12,7 +12,9 @@ struct site;
 
 #define INSN_SLOT_LEN 32                       /* bytes of a cell */
 #define INSN_SLOT_CODE_MAX (INSN_SLOT_LEN - 8) /* the last 8 hold the owner */
-#define INSN_SLOT_LARGE_LEN 64                 /* for the few copies that do not fit */
+#define INSN_SLOT_COUNTED_LEN 40 /* for a copy behind a long front: ext_front_len() */
+#define INSN_SLOT_COUNTED_CODE_MAX (INSN_SLOT_COUNTED_LEN - 8)
+#define INSN_SLOT_LARGE_LEN 64 /* for the few copies that do not fit */
 #define INSN_SLOT_LARGE_CODE_MAX (INSN_SLOT_LARGE_LEN - 8)
 #define INSN_SLOT_DETOUR_LEN 352 /* for a specialized detour: eleven cells in a page */
 #define INSN_SLOT_DETOUR_CODE_MAX (INSN_SLOT_DETOUR_LEN - 8)
@@ -28,21 +30,25 @@ int insn_slot_init(void);
 
 /* insn_slot_reserve - take a free cell. It is full of int3. The caller makes code for the
  * address of the cell, and then calls insn_slot_fill().
- * @cell_len: one of the three lengths above
- * Locks: PLAT_PROBES held.
+ * @cell_len: one of the four lengths above
+ * Locks: PLAT_PROBES held; takes PLAT_TEXT.
  * Return: NULL: there is no executable memory; or @cell_len is INSN_SLOT_DETOUR_LEN, and
  *         the cell would need more pages than insn_slot_detour_limit() allows.
  */
 uint8_t *insn_slot_reserve(size_t cell_len);
+/* insn_slot_len - return the length of the smallest cell that holds @code_len bytes of
+ * code, at most INSN_SLOT_DETOUR_CODE_MAX. Context: any.
+ */
+size_t insn_slot_len(size_t code_len);
 /* insn_slot_fill - write @len bytes of code for @owner into a cell. CPUs may run into the
  * code only after the next plat_sync_cores(). @slot: the cell, as reserved
- * Locks: PLAT_PROBES and PLAT_TEXT held.
+ * Locks: PLAT_PROBES held; takes PLAT_TEXT.
  */
 void insn_slot_fill(uint8_t *slot, struct site *owner, const uint8_t *code, size_t len);
 /* insn_slot_put - give a cell back, whether it was filled or not. The cell is filled with
  * int3. No CPU may be inside the cell, or come back to it.
  * @slot: the address of any byte of the cell; NULL: nothing is done
- * Locks: PLAT_PROBES and PLAT_TEXT held.
+ * Locks: PLAT_PROBES held; takes PLAT_TEXT.
  */
 void insn_slot_put(uint8_t *slot);
 
@@ -70,8 +76,7 @@ struct site *insn_slot_owner(uintptr_t ip, size_t *off);
 size_t insn_slot_detour_bytes(void);
 size_t insn_slot_detour_limit(size_t pages);
 /* insn_slot_pages - return the number of all pages with cells.
- * insn_slot_exit - free the pages without a used cell. Locks: PLAT_PROBES and PLAT_TEXT
- * held.
+ * insn_slot_exit - free the pages without a used cell. Locks: PLAT_PROBES held.
  */
 size_t insn_slot_pages(void);
 void insn_slot_exit(void);

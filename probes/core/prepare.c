@@ -69,13 +69,15 @@ static void site_free(struct site *site)
 
 /* ---- cells ---- */
 
+#define COPIES_MAX INSN_SLOT_COUNTED_CODE_MAX /* bytes of code in a cell of this file */
+
 /* copy_insn - append a copy of @insn to @code, as the copy must look at @slot + *@len. */
 static int copy_insn(uint8_t *code, size_t *len, const uint8_t *slot,
                      const struct insn *insn, struct probe_reject *why)
 {
     size_t copied;
-    int err = insn_relocate(code + *len, INSN_SLOT_CODE_MAX - *len, insn,
-                            (uintptr_t)slot + *len, &copied);
+    int err = insn_relocate(code + *len, COPIES_MAX - *len, insn, (uintptr_t)slot + *len,
+                            &copied);
 
     if (err == -ERANGE)
         return probe_refuse(why, PROBE_OUT_OF_REACH, insn->addr);
@@ -94,13 +96,6 @@ static int append_jmp(uint8_t *code, size_t *len, const uint8_t *slot, uintptr_t
     return 0;
 }
 
-static void slot_write(uint8_t *slot, struct site *site, const uint8_t *code, size_t len)
-{
-    plat_lock(PLAT_TEXT);
-    insn_slot_fill(slot, site, code, len);
-    plat_unlock(PLAT_TEXT);
-}
-
 /* make_copies - fill a new cell with the copies of @count successive instructions, and
  * then the jump back.
  * @slot: receives the address of the first copy: @front bytes of int3 lie in front of it.
@@ -109,19 +104,23 @@ static void slot_write(uint8_t *slot, struct site *site, const uint8_t *code, si
 static int make_copies(struct site *site, uint8_t **slot, size_t front,
                        const struct insn *insns, size_t count, struct probe_reject *why)
 {
-    uint8_t code[INSN_SLOT_CODE_MAX], *cell = insn_slot_reserve(INSN_SLOT_LEN);
-    size_t len = insn_encode_int3s(code, front);
+    uint8_t code[COPIES_MAX], *cell;
+    size_t len = front + INSN_JMP32_LEN;
     int err = 0;
 
+    for (size_t i = 0; i < count; i++)
+        len += insn_relocated_len(&insns[i]);
+    cell = insn_slot_reserve(insn_slot_len(len));
     if (!cell)
         return probe_refuse(why, PROBE_NO_SLOT, site->addr);
     *slot = cell + front;
+    len = insn_encode_int3s(code, front);
     for (size_t i = 0; i < count && !err; i++)
         err = copy_insn(code, &len, cell, &insns[i], why);
     if (!err)
         err = append_jmp(code, &len, cell, insn_next(&insns[count - 1]), why);
     if (!err)
-        slot_write(cell, site, code, len);
+        insn_slot_fill(cell, site, code, len);
     return err;
 }
 
@@ -192,55 +191,35 @@ static bool redirects_traps(const struct insn *insn)
     return insn->kind == INSN_LGDT || insn->kind == INSN_LIDT;
 }
 
-/* fill_step_slot - write the copy into @slot. The rest of the cell is int3: the trap that
- * ends the step.
- */
-static int fill_step_slot(uint8_t *slot, struct site *site, struct probe_reject *why)
-{
-    uint8_t code[INSN_SLOT_CODE_MAX];
-    struct insn insn;
-    size_t len = 0;
-    int err = insn_decode(&insn, site->bytes, site->len, site->addr);
-
-    if (!err && redirects_traps(&insn))
-        err = probe_refuse(why, PROBE_NO_STEP, site->addr);
-    if (!err)
-        err = copy_insn(code, &len, slot, &insn, why);
-    if (!err)
-        slot_write(slot, site, code, len);
-    return err;
-}
-
-static void slot_free(uint8_t *slot)
-{
-    if (!slot)
-        return;
-    plat_lock(PLAT_TEXT);
-    insn_slot_put(slot);
-    plat_unlock(PLAT_TEXT);
-}
-
 static void pair_release(struct sti_pair *pair)
 {
-    slot_free(pair->slot);
+    insn_slot_put(pair->slot);
     site_free(pair->site);
 }
 
+/* The rest of the cell behind the copy is int3: the trap that ends the step. */
 int prepare_step(struct site *site, struct probe_reject *why)
 {
-    uint8_t *slot;
+    uint8_t code[COPIES_MAX], *slot;
+    struct insn insn;
+    size_t len = 0;
     int err;
 
     if (site->way == WAY_EMULATE || site->step_slot)
         return 0;
+    if (insn_decode(&insn, site->bytes, site->len, site->addr))
+        plat_bug("a registered instruction does not decode", site->addr);
+    if (redirects_traps(&insn))
+        return probe_refuse(why, PROBE_NO_STEP, site->addr);
     slot = insn_slot_reserve(INSN_SLOT_LEN);
     if (!slot)
         return probe_refuse(why, PROBE_NO_SLOT, site->addr);
-    err = fill_step_slot(slot, site, why);
+    err = copy_insn(code, &len, slot, &insn, why);
     if (err) {
-        slot_free(slot);
+        insn_slot_put(slot);
         return err;
     }
+    insn_slot_fill(slot, site, code, len);
     if (site_is_armed(site))
         plat_sync_cores(); /* else kprobe_guard() synchronises before it writes int3s */
     site->step_slot = slot;
@@ -281,8 +260,8 @@ struct site *kprobe_prepare(const struct insn *insn, struct probe_reject *why)
 void kprobe_unprepare(struct site *site)
 {
     site_move(site, SITE_DEAD);
-    slot_free(site_boost_slot(site));
-    slot_free(site_step_slot(site));
+    insn_slot_put(site_boost_slot(site));
+    insn_slot_put(site_step_slot(site));
     if (site->is_sti)
         pair_release(site_pair(site));
     site_free(site);

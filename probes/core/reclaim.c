@@ -20,9 +20,7 @@ void reclaim_rest(void)
     registry_exit();
     boundary_forget();
     ext_exit();
-    plat_lock(PLAT_TEXT);
     insn_slot_exit();
-    plat_unlock(PLAT_TEXT);
 }
 
 /* unreach - steps 3 and 4. */

@@ -2,9 +2,9 @@
  *
  *   CALL, COUNT in the cell of the boosted copy, in front of it:
  *       | call detour | copy | jmp back |      or     | inc %gs:counter | copy | jmp back |
+ *       | save flags, inc %gs:counter, restore | copy | jmp back |
  *   code that does not fit there, and that of a site without a boosted copy, in another
  *   cell:
- *       | save flags, inc %gs:counter, restore | copy | jmp back |
  *       | call detour | copy | call post | jmp back |
  *       | call detour | jmp to the target |      a direct call: see below
  *       | call detour |                          IMAGE: leaves by the register image
@@ -16,7 +16,8 @@
  * The routine that a cell calls finds the site by its return address: (address + 1) | 31
  * is the last byte of a cell, and the last eight bytes of the cell hold the address of
  * the site. A large cell has it at the end of its second half. So there the return
- * address must be the last byte of the first half, or lie behind it.
+ * address must be the last byte of the first half, or lie behind it. A cell of
+ * INSN_SLOT_COUNTED_LEN has no such call, because its end is anywhere.
  *
  * A direct call in the text stays a call, with the detour as its target: so the program's
  * own return address is on the stack before the detour begins. In place of a copy, such a
@@ -180,6 +181,9 @@ static void put_jmp(struct code *c, uintptr_t target)
     c->len += INSN_JMP32_LEN;
 }
 
+#define COUNT_SAVED_LEN /* put_count() where flags are live: push and pop, too */        \
+    (1 + INSN_FLAGS_SAVE_LEN + INSN_INC_GS_LEN + INSN_FLAGS_RESTORE_LEN + 1)
+
 static void put_count(struct code *c)
 {
     int32_t disp = plat_counter_disp(c->site->probes->counter);
@@ -290,12 +294,24 @@ static void text_put(uint8_t *at, const uint8_t *bytes, size_t len)
 
 static size_t room_before_boost(const struct site *site)
 {
-    return (uintptr_t)site_boost_slot(site) % INSN_SLOT_LEN;
+    const uint8_t *copy = site_boost_slot(site);
+
+    return copy ? (size_t)(copy - insn_slot_start(copy)) : 0;
 }
 
-static bool is_more_than_front(enum detour_kind kind)
+/* is_counting - does the code of a detour of @kind call nothing? Then any cell will do. */
+static bool is_counting(enum detour_kind kind)
 {
-    return kind == DETOUR_RETURN || kind == DETOUR_POST || kind == DETOUR_IMAGE;
+    return kind == DETOUR_COUNT || kind == DETOUR_NONE;
+}
+
+/* may_be_front - may the code for @kind lie in the cell of the boosted copy at @copy? */
+static bool may_be_front(enum detour_kind kind, const uint8_t *copy)
+{
+    if (kind == DETOUR_RETURN || kind == DETOUR_POST || kind == DETOUR_IMAGE)
+        return false;
+    return is_counting(kind) ||
+           insn_slot_room(insn_slot_start(copy)) == INSN_SLOT_CODE_MAX;
 }
 
 /* prepend - write only the code in front of the copy, into the cell of the boosted copy.
@@ -308,10 +324,11 @@ static bool prepend(struct code *c)
 
     if (!site_boost_slot(site) || region_boosted(site) != site->boost_slot)
         return false; /* no boosted copy, or it jumps back under a region's jump */
-
+    if (!may_be_front(c->kind, site->boost_slot))
+        return false;
     c->at = (uintptr_t)site->boost_slot;
     front_put(c);
-    if (c->len > room || is_more_than_front(c->kind))
+    if (c->len > room)
         return false;
     c->at -= c->len;
     c->len = 0;
@@ -326,18 +343,14 @@ static bool prepend(struct code *c)
 
 static int fill_cell(struct code *c, uint8_t *cell, size_t start)
 {
-    if (!c->err) {
-        plat_lock(PLAT_TEXT);
-        insn_slot_fill(cell, c->site, c->bytes, c->len);
-        plat_unlock(PLAT_TEXT);
-        site_set_detour(c->site, cell + start);
-        jump_site(c->site)->copy_off = (uint16_t)c->copy;
-        return 0;
+    if (c->err) {
+        insn_slot_put(cell);
+        return c->err;
     }
-    plat_lock(PLAT_TEXT);
-    insn_slot_put(cell);
-    plat_unlock(PLAT_TEXT);
-    return c->err;
+    insn_slot_fill(cell, c->site, c->bytes, c->len);
+    site_set_detour(c->site, cell + start);
+    jump_site(c->site)->copy_off = (uint16_t)c->copy;
+    return 0;
 }
 
 /* place - write the detour into a cell of its own, the smallest that holds it. */
@@ -349,12 +362,11 @@ static int place(struct code *c)
     compose(c, c->site->addr, 0); /* for the length, the same at any address */
     if (c->err)
         return c->err;
-    if (c->kind == DETOUR_COUNT || c->kind == DETOUR_NONE)
+    if (is_counting(c->kind))
         start = link_room_before(c->len - INSN_JMP32_LEN);
     else if (c->len > INSN_SLOT_CODE_MAX)
         start = LARGE_CALL_OFF;
-    cell = insn_slot_reserve(start + c->len <= INSN_SLOT_CODE_MAX ? INSN_SLOT_LEN
-                                                                  : INSN_SLOT_LARGE_LEN);
+    cell = insn_slot_reserve(insn_slot_len(start + c->len));
     if (!cell)
         return probe_refuse(c->why, PROBE_NO_SLOT, c->site->addr);
     compose(c, (uintptr_t)cell, start);
@@ -467,6 +479,11 @@ static bool flags_are_live(const struct insn *insn, enum detour_kind kind)
     return !detour_may_change_flags(insn, changed);
 }
 
+size_t detour_count_len(const struct insn *insn)
+{
+    return flags_are_live(insn, DETOUR_COUNT) ? COUNT_SAVED_LEN : INSN_INC_GS_LEN;
+}
+
 _Static_assert(DETOUR_KINDS <= 0x10, "the kind in a struct jump_site has four bits");
 
 /* has_tripped - was a handler of @site given up? That may happen at any moment. */
@@ -537,13 +554,13 @@ bool detour_is_current(const struct site *site)
 
 uint8_t *detour_cell(const struct site *site)
 {
+    uint8_t *cell;
+
     if (!site_detour(site) ||
         (site_is_call(site) && jump_site(site)->kind == DETOUR_NONE))
         return NULL;
-    if (align_down((uintptr_t)site_detour(site), INSN_SLOT_LEN) ==
-        align_down((uintptr_t)site_boost_slot(site), INSN_SLOT_LEN))
-        return NULL;
-    return insn_slot_start(site_detour(site));
+    cell = insn_slot_start(site_detour(site));
+    return copy_start(site, (uintptr_t)cell) ? NULL : cell;
 }
 
 void detour_release(struct site *site)
@@ -555,9 +572,8 @@ void detour_release(struct site *site)
         return;
     plat_lock(PLAT_TEXT);
     link_drop(site);
-    if (cell)
-        insn_slot_put(cell);
     plat_unlock(PLAT_TEXT);
+    insn_slot_put(cell);
     if (!cell && room)
         text_put(site->boost_slot - room, int3s, insn_encode_int3s(int3s, room));
     site_set_detour(site, NULL);

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 struct insn;
@@ -60,6 +61,10 @@ uint8_t *detour_cell(const struct site *site);
  * that a jump may lead to. Context: any.
  */
 uintptr_t detour_start(const struct site *site, uintptr_t cell);
+/* detour_count_len - how many bytes of code count a hit in front of a copy of @insn.
+ * Context: any.
+ */
+size_t detour_count_len(const struct insn *insn);
 /* detour_kind_wanted - the kind of detour that detour_prepare() would make for @site.
  * Locks: PLAT_PROBES held.
  */

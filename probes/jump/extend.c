@@ -28,18 +28,23 @@ size_t ext_site_size(void)
     return sizeof(struct jump_site);
 }
 
-/* A detour may have a counting instruction or a call in front of this copy: see detour.c.
- * The copy is placed so that one store can change the jump behind it: see link.c.
+/* A detour may have counting code or a call in front of this copy: see detour.c. Where
+ * counting code saves flags, it needs a longer cell. It lies in front of the boosted copy
+ * even so: a second cell with a second copy would take twice the memory. The copy is
+ * placed so that one store can change the jump behind it: see link.c.
  */
 size_t ext_front_len(const struct insn *insn)
 {
-    size_t copied = insn_relocated_len(insn);
-    size_t room = INSN_SLOT_CODE_MAX - INSN_JMP32_LEN - copied;
-    size_t moved = link_room_before(INSN_INC_GS_LEN + copied);
+    size_t count = detour_count_len(insn), copied = insn_relocated_len(insn);
+    size_t rest = copied + INSN_JMP32_LEN, moved = link_room_before(count + copied);
+    size_t max =
+        count > INSN_INC_GS_LEN ? INSN_SLOT_COUNTED_CODE_MAX : INSN_SLOT_CODE_MAX;
 
-    if (room >= INSN_INC_GS_LEN)
-        return INSN_INC_GS_LEN + (INSN_INC_GS_LEN + moved <= room ? moved : 0);
-    return room >= INSN_CALL32_LEN ? INSN_CALL32_LEN : 0;
+    if (count + moved + rest <= max)
+        return count + moved;
+    if (count + rest <= max)
+        return count;
+    return INSN_CALL32_LEN + rest <= INSN_SLOT_CODE_MAX ? INSN_CALL32_LEN : 0;
 }
 
 void ext_release(struct site **sites, size_t count)

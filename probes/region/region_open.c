@@ -23,19 +23,6 @@
 #include "probes/jump/jump_site.h"
 #include "probes/region/region.h"
 
-static uint8_t *copies_reserve(size_t len)
-{
-    return insn_slot_reserve(len <= INSN_SLOT_CODE_MAX ? INSN_SLOT_LEN
-                                                       : INSN_SLOT_LARGE_LEN);
-}
-
-static void copies_put(uint8_t *cell)
-{
-    plat_lock(PLAT_TEXT);
-    insn_slot_put(cell);
-    plat_unlock(PLAT_TEXT);
-}
-
 /* copies_fill - reserve a cell for the copies, and fill it. The length of the copies
  * decides the size of the cell, so the copies are made twice. The length does not depend
  * on the address: the first time they are made for r->addr, from where every target is in
@@ -49,15 +36,13 @@ static int copies_fill(struct region *r, struct site *site, struct probe_reject 
 
     if (err)
         return err;
-    WRITE_ONCE(r->cell, copies_reserve(len));
+    WRITE_ONCE(r->cell, insn_slot_reserve(insn_slot_len(len)));
     if (!r->cell)
         return probe_refuse(why, PROBE_NO_SLOT, r->addr);
     err = region_copy(r, (uintptr_t)r->cell, code, &len, why);
     if (err)
         return err;
-    plat_lock(PLAT_TEXT);
     insn_slot_fill(r->cell, site, code, len);
-    plat_unlock(PLAT_TEXT);
     return 0;
 }
 
@@ -119,7 +104,7 @@ void region_release(struct site *site)
         plat_bug("a region is given up that is open", site->addr);
     if (!r)
         return;
-    copies_put(r->cell);
+    insn_slot_put(r->cell);
     WRITE_ONCE(r->cell, NULL);
 }
 

@@ -10,6 +10,7 @@
 #include "probes/insn/encode.h"
 #include "probes/insn/insn.h"
 #include "probes/jump/jump_site.h"
+#include "probes/jump/link.h"
 #include "probes/jump/platform_jump.h"
 #include "probes/kprobe.h"
 #include "probes/returns/platform_returns.h"
@@ -223,8 +224,65 @@ static void a_counter_saves_flags_that_are_live(void)
     CHECK_BYTES(site_detour(p.site) + 14, "04 7f 9e 58 0f 94 c0");
     at = detour() + 21;
     skip_to(at, INSN_JMP_REL, p.addr + 3);
-    CHECK_EQ(*(const uintptr_t *)(detour_cell(p.site) + INSN_SLOT_LARGE_CODE_MAX),
-             (uintptr_t)p.site);
+    end();
+}
+
+/* has_cell - is the cell of the detour one of @len bytes, which has the site at its end? */
+static bool has_cell(size_t len)
+{
+    const uint8_t *cell = insn_slot_start(site_detour(p.site));
+    size_t off;
+
+    return insn_slot_room(cell) + sizeof(uintptr_t) == len &&
+           insn_slot_owner((uintptr_t)cell + len - 1, &off) == p.site && off == len - 1 &&
+           *(struct site *const *)(cell + len - 8) == p.site;
+}
+
+static void it_shares_the_cell_and_the_copy_of_a_boost(void)
+{
+    static const char *const hex[] = { "90 0f 94 c0 c3", "90 41 50 c3",
+                                       "90 48 8b 44 24 08 c3",
+                                       "90 64 48 8b 0c 25 08 00 00 00 c3" };
+
+    for (size_t i = 0; i < ARRAY_LEN(hex); i++) {
+        start_inside(hex[i], false, false);
+        CHECK(jump_site(p.site)->saves_flags && !detour_cell(p.site));
+        CHECK(has_cell(INSN_SLOT_COUNTED_LEN));
+        CHECK_EQ(detour_start(p.site, (uintptr_t)insn_slot_start(site_detour(p.site))),
+                 (uintptr_t)p.site->boost_slot);
+        CHECK_EQ(copy_original(detour() + 9), p.addr);
+        CHECK_EQ(copy_original((uintptr_t)p.site->boost_slot + p.site->len),
+                 p.addr + p.site->len);
+        CHECK(link_jump_fits((uintptr_t)p.site->boost_slot + p.site->len));
+        end();
+    }
+}
+
+static void an_instruction_that_is_too_long_for_that_has_another_cell(void)
+{
+    start_inside("90 48 b8 01 02 03 04 05 06 07 08 c3", false, false); /* movabs */
+    CHECK(jump_site(p.site)->saves_flags && detour_cell(p.site));
+    CHECK(has_cell(INSN_SLOT_LARGE_LEN));
+    end();
+}
+
+static void so_has_one_without_a_boosted_copy(void)
+{
+    start_inside("90 74 01 c3 c3", false, false); /* je */
+    CHECK(jump_site(p.site)->saves_flags && detour_cell(p.site));
+    CHECK(has_cell(INSN_SLOT_COUNTED_LEN));
+    end();
+}
+
+static void handlers_are_not_called_from_such_a_cell(void)
+{
+    uintptr_t at;
+
+    start_inside("90 0f 94 c0 48 01 c8 c3", true, false);
+    CHECK_EQ(kind(), DETOUR_CALL);
+    CHECK(jump_site(p.site)->saves_flags && detour_cell(p.site));
+    at = skip_to(detour(), INSN_CALL_REL, plat_detour(PLAT_DETOUR_CALL));
+    finds_its_site(at);
     end();
 }
 
@@ -501,7 +559,9 @@ UNIT_TESTS(
     flags_that_the_instruction_writes_are_not_restored,
     flags_are_restored_where_a_fixup_may_read_them, only_compilers_keep_to_the_convention,
     a_counter_is_one_instruction_where_flags_are_dead, carry_alone_needs_no_saving,
-    a_counter_saves_flags_that_are_live,
+    a_counter_saves_flags_that_are_live, it_shares_the_cell_and_the_copy_of_a_boost,
+    an_instruction_that_is_too_long_for_that_has_another_cell,
+    so_has_one_without_a_boosted_copy, handlers_are_not_called_from_such_a_cell,
     a_followed_function_is_called_where_it_can_return_to,
     what_has_no_boosted_copy_is_not_called, post_handlers_are_called_behind_the_copy,
     the_longest_instruction_fits_with_both,
