@@ -84,6 +84,7 @@ HOSTED_VARIANTS = ("gcc", "clang", "asan", "tsan")  # as tests/hosted/hosted.mk 
 LONG_ONLY = (
     "hosted/execute-tsan",  # a minute for one thread at a time, mostly
     # These test the processor, so one compiler is enough for the usual run.
+    "hosted/execute-clang",
     "hosted/live-clang",
     "hosted/poke-clang",
     "hosted/toggle-clang",
@@ -102,11 +103,13 @@ LABS = (*(f"labs/{name}" for name in LABS_FRAME),
         *(f"labs/{name}" for name in sorted(os.listdir(LAB_TASKS))
           if os.path.isdir(os.path.join(LAB_TASKS, name))))  # fmt: skip
 # Tests that need a large program of another project, and the labs, which change seldom.
-# gdb/trace sends the data of session/gdb_trace byte by byte through a serial line.
+# gdb/frames and gdb/replay are for gdb alone: a backtrace at each instruction, and a run
+# that is replayed. gdb/trace sends the data of session/gdb_trace byte by byte through a
+# serial line.
 # session/core builds another kernel; unit/extend_none tests the same on the host.
-TOOLS = ("gdb/suite", "gdb/trace", "hosted/gdb", "session/bochs", "session/core",
-         "session/extend", "session/gdb", "session/trace_tools", "session/tracefs_live",
-         "session/web", "tools/decode_page", *LABS)  # fmt: skip
+TOOLS = ("gdb/frames", "gdb/replay", "gdb/suite", "gdb/trace", "hosted/gdb", "session/bochs",
+         "session/core", "session/extend", "session/gdb", "session/trace_tools",
+         "session/tracefs_live", "session/web", "tools/decode_page", *LABS)  # fmt: skip
 
 # Sessions with guests that mostly wait for the test, so that other tests may run as well.
 CALM = ("boot", "console", "cpu", "documents", "extra_objs", "fatal", "terminal",

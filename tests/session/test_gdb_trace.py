@@ -117,7 +117,11 @@ def frames_are_what_happened(stub, client, place):
     answers(client, f"m{place:x},4", "E..*")
     answers(client, f"QTro:{place:x},{place + 16:x}", "OK")
     answers(client, f"m{place:x},4", "0f1f4400")
-    answers(client, "qTV:1", "Vb")
+    # Two threads can hit at the same time. Then the frames may have the sums the other
+    # way round.
+    value = client.ask("qTV:1")
+    tap.check(re.fullmatch("V[0-9a-f]+", value) and 5 < int(value[1:], 16) <= 5 + 720,
+              f"the variable is the frame's: {value}")  # fmt: skip
     answers(client, "qTV:2", "U")
     answers(client, "qXfer:traceframe-info:read::0,fff",
             f'l.*<memory start="0x{rsp:x}" length="0x10"/>.*<tvar id="0x1"/>.*')  # fmt: skip
