@@ -1,5 +1,5 @@
-/* port_held.c - has the engine's locks, and its reserve of memory: blocks, and one page
- * for code.
+/* port_held.c - has the engine's locks, and its reserve of memory: blocks, and some
+ * pages for code.
  *
  * Only one CPU takes blocks, while the machine is held. But any CPU may give blocks back,
  * at any time. So each word of the map of used blocks is changed by atomic instructions.
@@ -22,6 +22,10 @@
 #define BLOCKS 2048u
 #define WORDS (BLOCKS / 64)
 #define LATE_PAGES_MAX 8
+/* A page has cells of one size, and breakpoints need two sizes: 102 and 127 in a page.
+ * With three pages any 200 new breakpoints have their cells.
+ */
+#define PAGES 3
 
 static struct mutex locks[] = { MUTEX_INIT(locks[PLAT_PROBES]),
                                 MUTEX_INIT(locks[PLAT_TEXT]) };
@@ -29,7 +33,7 @@ static struct mutex locks[] = { MUTEX_INIT(locks[PLAT_PROBES]),
 static uint8_t blocks[BLOCKS][BLOCK] ALIGNED(64);
 static uint64_t used[WORDS];     /* bit i: block i is handed out; atomic */
 static uint16_t lengths[BLOCKS]; /* of the memory that begins at each block, in blocks */
-static void *page;               /* the page for code; NULL: it is in use */
+static void *pages[PAGES];       /* the pages for code; NULL: it is in use */
 static struct late {
     struct late *next;
 } * late_blocks; /* memory of the heap that was freed while the machine was held */
@@ -82,8 +86,9 @@ static void free_late(void)
 
 void port_held_refill(void)
 {
-    if (!page)
-        page = exec_alloc(PAGE_SIZE);
+    for (size_t i = 0; i < PAGES; i++)
+        if (!pages[i])
+            pages[i] = exec_alloc(PAGE_SIZE);
     free_late();
     if (!wants_optimizer)
         return;
@@ -176,8 +181,12 @@ bool port_held_free(void *p)
 
 void *port_held_page(void)
 {
-    void *taken = page;
+    for (size_t i = 0; i < PAGES; i++) {
+        void *taken = pages[i];
 
-    page = NULL;
-    return taken;
+        pages[i] = NULL;
+        if (taken)
+            return taken;
+    }
+    return NULL;
 }

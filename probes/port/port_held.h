@@ -7,7 +7,7 @@
  *
  *   locks     are not taken. The machine can be held only if the engine's locks are free,
  *             and no other CPU runs meanwhile.
- *   memory    comes from a reserve, and so does a page for cells.
+ *   memory    comes from a reserve, and so do pages for cells.
  *   text      is written at once: each other CPU serialises before it goes on.
  *   jumps     are not made and not planned again. Jumps that read a changed byte become
  *             breakpoints. Later the optimizer makes jumps of all these sites.
@@ -45,7 +45,7 @@ bool port_held_free(void *p);
 /* port_held_free_late - remember @p, memory of the heap, until port_held_refill() frees it.
  * port_held_free_page - the same for a page for code. Eight pages can be remembered;
  * further pages are never freed.
- * port_held_page - the page for code of the reserve; NULL: it is in use.
+ * port_held_page - a page for code of the reserve; NULL: all are in use.
  */
 void port_held_free_late(void *p);
 void port_held_free_page(void *p);

@@ -5,6 +5,7 @@ while all CPUs are stopped.
 
 import os
 import re
+import subprocess
 import sys
 import tempfile
 import threading
@@ -22,6 +23,7 @@ from kernel.module import send as modules  # noqa: E402
 NOISE = 1 << 18 if tap.LONG else 1 << 12  # bytes
 NOISE_LIMIT = 600  # seconds in which the kernel must have read all of the noise
 TEXT = "ffffffff80200000"
+BREAKPOINTS = 60  # the stub has 64
 IDLE = 1000000
 STACK_AREA = 0xFFFFC00000000000  # kernel/memmap.h
 
@@ -231,6 +233,26 @@ def breakpoints(stub, client):
     tap.check(eventually(lambda: not probes(stub)), "a breakpoint that is taken out is gone")
     client.interrupt()
     return place
+
+
+def many_in_one_stop(stub, client):
+    """Set many breakpoints while all CPUs stand: the kernel has memory in reserve for each
+    of the sizes of cells. Instructions that write all flags have another size than others.
+    """
+    symbols = Symbols(ELF)
+    function = symbols.starts[symbols.names.index("vfs_write")]
+    text = client.read(function, 512)
+    objdump = subprocess.run(
+        ["objdump", "-d", f"--start-address={function}", f"--stop-address={function + 400}",
+         ELF], capture_output=True, text=True, check=True)  # fmt: skip
+    places = re.findall(r"^([0-9a-f]{16}):", objdump.stdout, re.M)[:BREAKPOINTS]
+    said = {client.ask(f"Z0,{place},1") for place in places}
+    tap.equal((said, len(places)), ({"OK"}, BREAKPOINTS), "many breakpoints in one stop")
+    said = {client.ask(f"z0,{place},1") for place in places}
+    tap.equal((said, client.read(function, 512)), ({"OK"}, text), "they are taken out again")
+    client.resume()
+    tap.check(eventually(lambda: not probes(stub)), "and gone")
+    client.interrupt()
 
 
 def probes(stub):
@@ -545,6 +567,7 @@ def all_of_it():
             memory_is_written(stub, client)
             running_and_stopping(stub, client, cpus)
             place = breakpoints(stub, client)
+            many_in_one_stop(stub, client)
             conditions(stub, client, place)
             places_that_are_refused(stub, client, place)
             an_nmi_is_a_stop_once(stub, client)
