@@ -180,14 +180,22 @@ static int worker(void *unused UNUSED)
 
 INIT void gdb_wait(void)
 {
+    unsigned long flags;
+
     if (!available) {
         log_warn("gdbwait: there is no COM2");
         return;
     }
     log_info("gdb: waiting for a debugger on COM2");
-    WRITE_ONCE(waits, true);
-    int3();
+    /* A debugger that comes now interrupts this CPU, and lets it go on: then the wait is
+     * over. With interrupts off it cannot come between the question and the int3.
+     */
+    flags = irq_save();
+    WRITE_ONCE(waits, !gdb_line_attached());
+    if (waits)
+        int3();
     WRITE_ONCE(waits, false);
+    irq_restore(flags);
 }
 
 /* The kernel may stop for another reason before the int3. Then the debugger hears of the
