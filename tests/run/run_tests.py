@@ -260,7 +260,8 @@ def has_several_cpus(label):
         return stem not in CALM and label not in UNDER_GDB
     if tier == "hosted" and "LONG" in os.environ:
         return stem.partition("-")[0] in THREADED
-    several = ("fuzz/console", "fuzz/events", "truth/module", "truth/side_by_side")
+    several = ("fuzz/console", "fuzz/events", "labs/poke", "truth/module",
+               "truth/side_by_side")  # fmt: skip
     return tier == "stress" or label in several
 
 
