@@ -27,7 +27,7 @@ ROOT = "/sys/kernel/tracing/"
 LIMIT = 60  # seconds for one answer, or until the guest is idle; generous
 LINES = 100
 WORK = "run all | tail -n 1\r"  # typed
-SECONDS = 60
+SECONDS = 20
 REFUSED = (errno.EINVAL, errno.ENOENT, errno.EEXIST, errno.EBUSY, errno.EILSEQ, errno.ENODEV,
            errno.E2BIG, errno.ENOSPC, errno.ERANGE, errno.EPERM, errno.EACCES,
            errno.EOPNOTSUPP, errno.ENOMEM, errno.EADDRNOTAVAIL, errno.EBADF,
@@ -194,13 +194,14 @@ def blocks_again(tracer, before):
 
 
 def is_part_of(text, reply, before, after):
-    """Return whether this is `-:NAME` or `-:GROUP/NAME` for several definitions: of events in
-    several groups, or of one event with several probes. As on Linux, such a line deletes
-    definitions up to the first one that is busy.
+    """Return whether this is `-:NAME`, `-:GROUP/NAME` or `-:GROUP/` for several
+    definitions: of events in several groups, of one event with several probes, or of all in
+    a group. As on Linux, such a line deletes definitions up to the first one that is busy.
     """
     if not text.startswith("-:") or reply.errno != errno.EBUSY:
         return False
     name = re.escape(text[2:].split()[0])
+    name += r"\w+" if name.endswith("/") else ""
     gone = [line for line in before.splitlines() if line not in after.splitlines()]
     stays = [line for line in before.splitlines() if line not in gone]
     return after.splitlines() == stays and all(

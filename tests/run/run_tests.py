@@ -114,8 +114,8 @@ TOOLS = ("gdb/frames", "gdb/replay", "gdb/suite", "gdb/trace", "hosted/gdb", "se
 # Sessions with guests that mostly wait for the test, so that other tests may run as well.
 CALM = ("boot", "console", "cpu", "documents", "extra_objs", "fatal", "terminal",
         "trace_host", "workloads")  # fmt: skip
-# Hosted tests with four threads. In a long run they take minutes, and a guest with four CPUs
-# beside them takes seven times as long.
+# Hosted tests with four threads. In a long run one compilation of each has more rounds: it
+# takes minutes, and a guest with four CPUs beside it takes seven times as long.
 THREADED = ("live", "poke", "ring", "toggle")
 # Tests that use `./sonde gdb`. They run one at a time.
 UNDER_GDB = ("session/attach", "session/exits", "session/gdb", "session/transcripts")
@@ -260,7 +260,7 @@ def has_several_cpus(label):
         return stem not in CALM and label not in UNDER_GDB
     if tier == "hosted" and "LONG" in os.environ:
         return stem.partition("-")[0] in THREADED
-    several = ("fuzz/console", "fuzz/events", "labs/poke", "truth/module",
+    several = ("fuzz/console", "fuzz/events", "labs/poke", "labs/reenter", "truth/module",
                "truth/side_by_side")  # fmt: skip
     return tier == "stress" or label in several
 
@@ -307,6 +307,9 @@ def run_one(label):
     os.makedirs(folder, exist_ok=True)
     path = os.path.join(folder, label.replace("/", "-"))
     environment = dict(os.environ, PYTHONPATH=HERE)
+    stem, _, variant = label.removeprefix("hosted/").partition("-")
+    if stem in THREADED and variant != "gcc":
+        environment.pop("LONG", None)
     begun = time.monotonic()
     process = subprocess.Popen(
         words, cwd=ROOT, env=environment, stdout=subprocess.PIPE, text=True, errors="replace",
