@@ -24,7 +24,7 @@ import spin  # noqa: E402
 
 ONLY = [word.removeprefix("--model=") for word in sys.argv if word.startswith("--model=")]
 DOC = os.path.join(ROOT, "docs", "model.md")
-JOBS = 2
+JOBS = 1 if tap.LONG else 2  # models at a time
 
 ONE = "CPUS=2 SITES=1 LEN=2"  # one instruction of two bytes, until its site is freed
 TWO = "CPUS=2 SITES=2 LEN=2"  # two instructions; a jump at the first reads the second

@@ -60,7 +60,7 @@ NOT_ON_4 = (
     "work.checksums_depend_on_the_seed_only",
 )
 # Subjects about many CPUs. The usual run has only these on 8 CPUs, the long run only
-# these on 16 and 32: other subjects would take half an hour there, and find nothing new.
+# these on 3, 16 and 32: others would take half an hour there, and find nothing new.
 MANY = ("clock", "halt", "mutex", "nmi", "quiesce", "smp", "stop_machine")
 # Subjects for one instruction in each translation block. All subjects would take an hour.
 STEPPED = ("preempt", "detour", "jump")
@@ -117,6 +117,11 @@ CALM = ("boot", "console", "cpu", "documents", "extra_objs", "fatal", "terminal"
 # Hosted tests with four threads. In a long run one compilation of each has more rounds: it
 # takes minutes, and a guest with four CPUs beside it takes seven times as long.
 THREADED = ("live", "poke", "ring", "toggle")
+# Tests that keep a CPU busy for minutes in a long run. They run one at a time: beside two
+# of them, guests of several CPUs take three times as long.
+HEAVY = ("gdb/frames", "gdb/suite", "insn/decoder", "lint/tidy", "model/model", "pun/plans",
+         "region/plans", "truth/mass", "truth/truth")  # fmt: skip
+HEAVY_HOSTED = ("execute", "kretprobe")
 # Tests that use `./sonde gdb`. They run one at a time.
 UNDER_GDB = ("session/attach", "session/exits", "session/gdb", "session/transcripts")
 
@@ -242,7 +247,7 @@ def command(label):
 
 def selection(cpus, is_long):
     """The kernel's tests on @cpus CPUs, as the value of its boot argument."""
-    if cpus > (8 if is_long else 4):
+    if cpus == 3 or cpus > (8 if is_long else 4):
         return ",".join(MANY)
     left_out = UP_TO_4 if cpus > 4 else ()
     if not is_long:
@@ -265,14 +270,22 @@ def has_several_cpus(label):
     return tier == "stress" or label in several
 
 
+def is_heavy(label):
+    tier, _, stem = label.partition("/")
+    is_hosted = tier == "hosted" and stem.partition("-")[0] in HEAVY_HOSTED
+    return "LONG" in os.environ and (label in HEAVY or is_hosted)
+
+
 def rules(labels):
-    """Prove's rules: tests with several CPUs run one at a time, from the beginning on,
-    and other tests run beside them. (Prove would prefer a rule par=** to any
-    sequence.)"""
+    """Prove's rules: tests with several CPUs run one at a time, from the beginning on, and
+    so do tests of some other kinds; the rest runs beside them. (Prove would prefer a rule
+    par=** to any sequence.)"""
     busy = [label for label in labels if has_several_cpus(label)]
     under_gdb = [label for label in labels if label in UNDER_GDB]
-    rest = [label for label in labels if label not in busy + under_gdb]
-    sequences = [f"{{{','.join(those)}}}" for those in (busy, under_gdb) if those] + rest
+    heavy = [label for label in labels if is_heavy(label)]
+    rest = [label for label in labels if label not in busy + under_gdb + heavy]
+    sequences = [f"{{{','.join(those)}}}" for those in (busy, heavy, under_gdb) if those]
+    sequences += rest
     return [word for sequence in sequences for word in ("--rules", f"seq={sequence}")]
 
 

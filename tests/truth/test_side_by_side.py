@@ -36,8 +36,8 @@ def nmi_storm():
         storm(machine, "", count, "nmi_dispatch,storm_nmi,where_nmi", work)
         if tap.LONG:
             storm(machine, "", 1000000, "storm_nmi", work)
-            storm(machine, "handlers ", 5000, "all", work)
-            storm(machine, "tf handlers ", 5000, "all", work)
+            storm(machine, "handlers ", 3000, "all", work)
+            storm(machine, "tf handlers ", 3000, "all", work)
 
 
 def one_function_at_a_time():
