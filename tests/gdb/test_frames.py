@@ -130,7 +130,7 @@ def step_through(u, setup, what, place="vfs_open", least=100, count=150):
     if setup:
         u.console(*setup)
     u.run_to(f"break *({place})", READ)
-    text = u.gdb.ask("delete", f"steps {300 if tap.LONG else count}")
+    text = u.gdb.ask("delete", f"steps {max(count, 300) if tap.LONG else count}")
     counted = re.search(r"^steps (\d+) wrong (\d+)", text, re.M)
     tap.check(counted and int(counted[1]) > least and counted[2] == "0",
               f"{what}: the callers are there at each single instruction")
