@@ -29,8 +29,10 @@ static struct {
     _Atomic int ready; /* runners that have run the code at least once */
 } stress;
 
-/* For poke_parked(): a thread that runs the code holds this lock for reading. */
-static pthread_rwlock_t parked = PTHREAD_RWLOCK_INITIALIZER;
+/* For poke_parked(): a thread that runs the code holds this lock for reading. Without the
+ * preference, the thread that changes the code would wait until no reader is left by chance.
+ */
+static pthread_rwlock_t parked = PTHREAD_RWLOCK_WRITER_NONRECURSIVE_INITIALIZER_NP;
 static bool parking;
 
 static uint32_t run_code(void)

@@ -254,7 +254,7 @@ static void run_threads(void)
     pthread_create(&threads[CPUS], NULL, reader, NULL);
     for (unsigned i = 0; i < CPUS; i++)
         pthread_create(&threads[i], NULL, writer, &cpus[i]);
-    usleep((useconds_t)posix_rounds(700000, 20000000));
+    usleep((useconds_t)posix_rounds(700000, 10000000));
     stop = true;
     for (unsigned i = 0; i <= CPUS; i++)
         pthread_join(threads[i], NULL);

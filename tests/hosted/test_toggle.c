@@ -348,7 +348,7 @@ static void toggle_jumps_under_threads(enum optimize_method method)
     sites_make();
     optimize_set_method(method);
     optimize_stats_get(&before);
-    toggle_under_threads(posix_rounds(TOGGLES / 5, TOGGLES_LONG / 20));
+    toggle_under_threads(posix_rounds(TOGGLES / 5, TOGGLES_LONG / 100));
     optimize_stats_get(&after);
     unit_note("%lu jumps", (unsigned long)(after.optimized - before.optimized));
     CHECK(after.optimized - before.optimized > TOGGLES / 50);

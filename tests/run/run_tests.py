@@ -112,8 +112,9 @@ TOOLS = ("gdb/frames", "gdb/replay", "gdb/suite", "gdb/trace", "hosted/gdb", "se
          "session/tracefs_live", "session/web", "tools/decode_page", *LABS)  # fmt: skip
 
 # Sessions with guests that mostly wait for the test, so that other tests may run as well.
-CALM = ("boot", "console", "cpu", "documents", "extra_objs", "fatal", "terminal",
-        "trace_host", "workloads")  # fmt: skip
+CALM = ("bochs", "boot", "console", "core", "cpu", "documents", "extend", "extra_objs",
+        "fatal", "film", "init_text", "module_loop", "module_text", "programs", "samples",
+        "terminal", "trace_host", "trace_tools", "watch", "web", "workloads")  # fmt: skip
 # Hosted tests with four threads. In a long run one compilation of each has more rounds: it
 # takes minutes, and a guest with four CPUs beside it takes seven times as long.
 THREADED = ("live", "poke", "ring", "toggle")

@@ -42,7 +42,7 @@ def nmi_storm():
 
 def one_function_at_a_time():
     if tap.LONG:
-        each_function(4)
+        each_function(2)
 
 
 def some_functions_on_all_cpus():
