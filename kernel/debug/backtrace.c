@@ -90,19 +90,26 @@ static bool is_below_image(uintptr_t ret, const uintptr_t *slot)
            exec_contains(ret);
 }
 
+struct frame {
+    uintptr_t bp, ret;
+};
+
+static bool read_frame(struct frame *frame, uintptr_t bp)
+{
+    return is_aligned(bp, 8) && !copy_nofault(frame, (const void *)bp, sizeof(*frame));
+}
+
 /* step - go one frame outwards. If an image lies right above the frame, go on with the
  * registers in the image.
  * Return: false: the chain ends.
  */
 static bool step(struct walk *w)
 {
-    struct {
-        uintptr_t bp, ret;
-    } frame;
+    struct frame frame;
     struct pt_regs regs;
     uintptr_t slot = w->bp + 8;
 
-    if (!is_aligned(w->bp, 8) || copy_nofault(&frame, (const void *)w->bp, sizeof(frame)))
+    if (!read_frame(&frame, w->bp))
         return false;
     if (is_below_image(frame.ret, (const uintptr_t *)slot)) {
         if (copy_nofault(&regs, (const void *)(w->bp + 16), sizeof(regs)))
@@ -135,6 +142,25 @@ size_t backtrace_collect(const struct pt_regs *regs, uintptr_t *out, size_t max)
 
     walk(&w, regs, (uintptr_t)__builtin_frame_address(0));
     return w.count;
+}
+
+size_t backtrace_calls(uintptr_t bp, uintptr_t *out, size_t max)
+{
+    struct walk w = { .out = out, .max = max };
+    struct frame frame;
+
+    for (; w.count < max && read_frame(&frame, bp); bp = frame.bp) {
+        const uintptr_t *slot = (const uintptr_t *)(bp + 8);
+
+        if (is_below_image(frame.ret, slot))
+            return 0;
+        emit(&w, frame.ret, slot, 0);
+        if (!frame.bp)
+            return w.count;
+        if (frame.bp <= bp)
+            return 0;
+    }
+    return 0;
 }
 
 /* print_frame - print one line. For a caller, @addr is the last byte of its call: the

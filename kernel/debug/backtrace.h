@@ -17,6 +17,20 @@
  */
 size_t backtrace_collect(const struct pt_regs *regs, uintptr_t *out, size_t max);
 
+/* backtrace_calls - collect all return addresses of a thread that has given its CPU up.
+ * @bp:  the frame pointer with which the thread will go on
+ * @out: the return addresses, innermost first
+ * @max: room in @out
+ *
+ * The result is complete: each function that has called another one has a frame. Code that
+ * was interrupted may have none yet, and generated code has none. So if there is an image
+ * on the way, no result is better than one that may lack a caller.
+ *
+ * Context: any.  Return: how many addresses were stored; 0: there is an image on the way,
+ * or not enough room, or the chain does not lead to the function in which a thread begins.
+ */
+size_t backtrace_calls(uintptr_t bp, uintptr_t *out, size_t max);
+
 /* backtrace_set_resolver - set the function that turns a return address that was found at
  * @slot, or the ip of an image with the stack pointer @sp (then @slot is NULL), into the
  * address that the program would have there without probes. Context: boot.

@@ -50,13 +50,6 @@ static const size_t special[REGISTERS - X87_END] = {
     offsetof(struct gdb_cpu, efer),
 };
 
-/* What switch_to() has left on the stack of a thread that is off its CPU: see
- * kernel/thread/switch.asm.
- */
-struct switch_frame {
-    unsigned long flags, r15, r14, r13, r12, bx, bp, ip;
-};
-
 /* gdb writes the description into files of traces, with less than 1000 bytes on each
  * line. So each register ends its line.
  */

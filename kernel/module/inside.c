@@ -1,15 +1,21 @@
 /* inside.c - finds out whether a thread is still in the text of a module. This is asked
  * when there is no new way in, and after quiescence.
  *
- * A thread is inside if its ip is in the text, or if it will return there. In the second
- * case an address of the text, or of a copy of a part of it, is on the stack of the
- * thread; or a return probe has taken the address off the stack, and it is in a shadow.
- * So each word of each stack in use is compared. The registers that an interrupt has
- * saved lie on a stack, too. The machine is stopped meanwhile and nothing changes. So an
- * address cannot move from a word that has not been compared yet to a word that has.
+ * A thread is inside if its ip is in the text, or if it will return there. If a thread has
+ * given its CPU up, the chain of its frames tells all places to which it will return. Its
+ * stack may also hold the address of a function that the thread is about to call; so each
+ * word is compared with the starts of functions.
  *
- * A word that is left over on a stack looks the same as a return address. Then the module
- * stays until the thread has run on.
+ * An interrupt may come at any instruction, also where a function has no frame yet. So if
+ * a thread was interrupted, each word of its stack in use counts that is an address of the
+ * text, or of a copy of a part of it. The registers that the interrupt has saved lie there,
+ * too. A word that is left over on such a stack looks the same as a return address. Then
+ * the module stays until the thread has run on.
+ *
+ * If a return probe has taken a return address off a stack, it is in a shadow.
+ *
+ * The machine is stopped meanwhile and nothing changes. So an address cannot move from a
+ * word that has not been compared yet to a word that has.
  *
  * For the thread that asks, the chain of frames is followed instead: its own stack holds
  * the bounds of the text as words.
@@ -57,7 +63,17 @@ static void look_at(struct search *s, const struct thread *t, uintptr_t addr)
     s->runs = t->state == THREAD_RUNNING;
 }
 
-static void look_at_words(struct search *s, const struct thread *t, uintptr_t sp)
+/* is_function - is @addr the start of a function of the text? */
+static bool is_function(const struct search *s, uintptr_t addr)
+{
+    struct ksym sym;
+
+    addr = text_of(s->m, addr);
+    return addr && !ksyms_at(addr, &sym) && sym.start == addr;
+}
+
+static void look_at_words(struct search *s, const struct thread *t, uintptr_t sp,
+                          bool functions_only)
 {
     uintptr_t top = (uintptr_t)t->stack_top;
 
@@ -65,7 +81,24 @@ static void look_at_words(struct search *s, const struct thread *t, uintptr_t sp
         sp = top - t->stack_len; /* it is on the stack of an NMI or the like: take all */
     for (const uintptr_t *word = (const uintptr_t *)(sp & ~7ul);
          (uintptr_t)word < top && !s->found; word++)
-        look_at(s, t, *word);
+        if (!functions_only || is_function(s, *word))
+            look_at(s, t, *word);
+}
+
+#define CALLS_MAX 64
+
+/* look_at_calls - look at the addresses to which a thread will return that is off its CPU.
+ * Return: false: they are not known.
+ */
+static bool look_at_calls(struct search *s, const struct thread *t)
+{
+    uintptr_t calls[CALLS_MAX];
+    size_t count =
+        backtrace_calls(((const struct switch_frame *)t->sp)->bp, calls, CALLS_MAX);
+
+    for (size_t i = 0; i < count && !s->found; i++)
+        look_at(s, t, calls[i]);
+    return count;
 }
 
 static void look_at_thread(struct thread *t, void *arg)
@@ -80,10 +113,10 @@ static void look_at_thread(struct thread *t, void *arg)
         look_at(s, t, regs->ip);
     if (s->found)
         return;
-    if (t->state != THREAD_RUNNING)
-        look_at_words(s, t, t->sp);
+    if (t->state == THREAD_RUNNING)
+        look_at_words(s, t, regs ? regs->sp : 0, false);
     else
-        look_at_words(s, t, regs ? regs->sp : 0);
+        look_at_words(s, t, t->sp, look_at_calls(s, t));
     if (!s->found && t->state != THREAD_EXITING)
         look_at(s, t, (uintptr_t)t->fn); /* maybe it has not begun yet */
 }
@@ -138,9 +171,10 @@ static int look_once(const struct module *m, char *why)
 #define LOOKS 5
 #define LOOK_AGAIN_NS 1000000
 
-/* inside_look - look several times. A word that is left over looks like a return address:
- * it is in a register that an interrupt has saved, or in a part of a stack that is not in
- * use any more. When the thread has run on for a while, the word is gone.
+/* inside_look - look several times. On the stack of a thread that was interrupted a word
+ * that is left over looks like a return address: it is in a register that the interrupt has
+ * saved, or in a part of a frame that is not in use. When the thread has run on for a
+ * while, the word is gone.
  */
 int inside_look(const struct module *m, char *why)
 {

@@ -23,12 +23,6 @@
 /* switch.asm */
 void thread_entry(void);
 
-/* What switch_to() pops from a stack. */
-struct switch_frame {
-    uint64_t flags, r15, r14, r13, r12, bx, bp;
-    void (*ret)(void);
-};
-
 static struct thread boot_thread;
 static struct wait_queue mourners = WAIT_QUEUE_INIT(mourners);
 static struct list reapable = LIST_INIT(reapable); /* [sched_lock] dead and detached */
@@ -104,7 +98,8 @@ static void stack_prepare(struct thread *t)
     struct switch_frame *frame =
         (struct switch_frame *)((uintptr_t)t->stack_top - 16) - 1;
 
-    *frame = (struct switch_frame){ .flags = FLAGS_AT_START, .ret = thread_entry };
+    *frame =
+        (struct switch_frame){ .flags = FLAGS_AT_START, .ip = (uintptr_t)thread_entry };
     t->sp = (uintptr_t)frame;
 }
 

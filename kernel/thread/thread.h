@@ -36,9 +36,17 @@ enum thread_switch {
     SWITCH_PREEMPT,   /* in a preempt_enable() that the thread called */
 };
 
+/* What lies at the saved sp of a thread that is off its CPU: switch.asm pushes it, and pops
+ * it when the thread goes on.
+ */
+struct switch_frame {
+    uint64_t flags, r15, r14, r13, r12, bx, bp;
+    uintptr_t ip; /* in the function that has called switch_to() */
+};
+
 /* Locks:  S the scheduler's lock   I immutable   c the thread itself */
 struct thread {
-    uintptr_t sp;                   /* [S] saved stack pointer, while switched out */
+    uintptr_t sp;                   /* [S] of a struct switch_frame, while switched out */
     int tid;                        /* [I] 1 is the boot thread; idle threads have 0 */
     char name[THREAD_NAME_LEN];     /* [I] NUL-terminated */
     enum thread_state state;        /* [S] */

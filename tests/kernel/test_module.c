@@ -267,18 +267,37 @@ KTEST(module, a_damaged_file_is_refused_or_loaded)
 
 /* ---- threads inside ---- */
 
+static int unload_guest(void *unused UNUSED)
+{
+    return module_unload("guest", loaded_why);
+}
+
+/* unload_on_cpu_0 - unload guest.c. Meanwhile no other thread runs on CPU 0.
+ * Return: as module_unload().
+ */
+static int unload_on_cpu_0(void)
+{
+    int err;
+
+    thread_join(kernel_clone(&(struct clone_args){ .fn = unload_guest, .cpus = 1 }),
+                &err);
+    return err;
+}
+
 KTEST(module, a_thread_inside_keeps_it_and_is_named)
 {
+    /* not on the stack: a thread that holds the function's address may call it */
+    static struct clone_args args = { .name = "sleeper", .cpus = 1 };
     int tid;
 
     load_guest();
     WRITE_ONCE(guest_holds, true);
-    tid = kernel_clone(&(struct clone_args){ .fn = (int (*)(void *))of("guest_sleeper"),
-                                             .name = "sleeper" });
+    args.fn = (int (*)(void *))of("guest_sleeper");
+    tid = kernel_clone(&args);
     thread_sleep_ns(5000000);
-    ktest_report(module_unload("guest", loaded_why) == -EBUSY &&
-                     strstr(loaded_why, "(sleeper) ") &&
-                     strstr(loaded_why, "guest:guest_sleeper+0x"),
+    ktest_report(unload_on_cpu_0() == -EBUSY &&
+                     strstr(loaded_why, "(sleeper) sleeps in guest:guest_sleeper+0x") &&
+                     !strstr(loaded_why, "guest:guest_sleeper+0x0"),
                  "it is kept: %s", loaded_why);
     ktest_report(say("module info guest") == 0 && strstr(seq_str(&output), "Unloading") &&
                      strstr(seq_str(&output), "(sleeper)"),
@@ -288,44 +307,60 @@ KTEST(module, a_thread_inside_keeps_it_and_is_named)
     ktest_report(unload("guest") == 0, "the second time it goes");
 }
 
-static uintptr_t in_hands[2]; /* an address, and a flag: stop */
+static struct {
+    uintptr_t addr;
+    bool sleeps, stop;
+} in_hands;
 
 static int hold_an_address(void *unused UNUSED)
 {
     volatile uintptr_t words[8];
 
     for (size_t i = 0; i < ARRAY_LEN(words); i++)
-        words[i] = in_hands[0];
-    while (!READ_ONCE(in_hands[1]))
-        thread_sleep_ns(1000000);
+        words[i] = in_hands.addr;
+    while (!READ_ONCE(in_hands.stop))
+        if (in_hands.sleeps)
+            thread_sleep_ns(1000000);
     return (int)(words[0] >> 63);
 }
 
-/* unload_held - unload guest.c while a thread has @addr on its stack.
+/* unload_held - unload guest.c while a thread of CPU 0 has @addr on its stack: it sleeps,
+ * or was interrupted.
  * Return: as module_unload().
  */
-static int unload_held(uintptr_t addr)
+static int unload_held(uintptr_t addr, bool sleeps)
 {
     int tid, err;
 
-    in_hands[0] = addr;
-    in_hands[1] = 0;
-    tid = kernel_clone(&(struct clone_args){ .fn = hold_an_address, .name = "holder" });
+    in_hands.addr = addr;
+    in_hands.sleeps = sleeps;
+    in_hands.stop = false;
+    tid = kernel_clone(
+        &(struct clone_args){ .fn = hold_an_address, .name = "holder", .cpus = 1 });
     thread_sleep_ns(5000000);
-    err = module_unload("guest", loaded_why);
-    WRITE_ONCE(in_hands[1], 1);
+    thread_join(kernel_clone(&(struct clone_args){ .fn = unload_guest, .cpus = 1 }),
+                &err);
+    WRITE_ONCE(in_hands.stop, true);
     thread_join(tid, NULL);
     return err;
 }
 
-KTEST(module, where_its_memory_begins_is_no_code)
+KTEST(module, what_a_thread_holds_may_be_a_function_or_be_left_over)
 {
     load_guest();
     ktest_report(
-        unload_held(of("guest_twice")) == -EBUSY && strstr(loaded_why, "(holder)"),
+        unload_held(of("guest_twice"), true) == -EBUSY && strstr(loaded_why, "(holder)"),
         "a thread that holds the address of a function may call it: %s", loaded_why);
-    ktest_report(unload_held(of("guest_twice") & ~(PAGE_SIZE - 1)) == 0,
+    ktest_report(unload_held(of("guest_twice") + 5, false) == -EBUSY &&
+                     strstr(loaded_why, "(holder)"),
+                 "one that was interrupted may return to any word on its stack: %s",
+                 loaded_why);
+    ktest_report(unload_held(of("guest_twice") & ~(PAGE_SIZE - 1), false) == 0,
                  "the address where its memory begins is that of no function");
+    load_guest();
+    ktest_report(
+        unload_held(of("guest_twice") + 5, true) == 0,
+        "a thread that sleeps returns to its callers only: the word is left over");
 }
 
 /* ---- probes ---- */
