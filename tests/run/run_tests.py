@@ -120,9 +120,7 @@ CALM = ("bochs", "boot", "console", "core", "cpu", "documents", "extend", "extra
 THREADED = ("live", "poke", "ring", "toggle")
 # Tests that keep a CPU busy for minutes in a long run. They run one at a time: beside two
 # of them, guests of several CPUs take three times as long.
-HEAVY = ("gdb/frames", "gdb/suite", "insn/decoder", "lint/tidy", "model/model", "pun/plans",
-         "region/plans", "truth/mass", "truth/truth")  # fmt: skip
-HEAVY_HOSTED = ("execute", "kretprobe")
+HEAVY = ("gdb/suite", "lint/tidy", "model/model", "truth/mass", "truth/truth")
 # Tests that use `./sonde gdb`. They run one at a time.
 UNDER_GDB = ("session/attach", "session/exits", "session/gdb", "session/transcripts")
 
@@ -271,19 +269,13 @@ def has_several_cpus(label):
     return tier == "stress" or label in several
 
 
-def is_heavy(label):
-    tier, _, stem = label.partition("/")
-    is_hosted = tier == "hosted" and stem.partition("-")[0] in HEAVY_HOSTED
-    return "LONG" in os.environ and (label in HEAVY or is_hosted)
-
-
 def rules(labels):
     """Prove's rules: tests with several CPUs run one at a time, from the beginning on, and
     so do tests of some other kinds; the rest runs beside them. (Prove would prefer a rule
     par=** to any sequence.)"""
     busy = [label for label in labels if has_several_cpus(label)]
     under_gdb = [label for label in labels if label in UNDER_GDB]
-    heavy = [label for label in labels if is_heavy(label)]
+    heavy = [label for label in labels if label in HEAVY and "LONG" in os.environ]
     rest = [label for label in labels if label not in busy + under_gdb + heavy]
     sequences = [f"{{{','.join(those)}}}" for those in (busy, heavy, under_gdb) if those]
     sequences += rest
