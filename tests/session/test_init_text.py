@@ -68,15 +68,17 @@ def what_is_refused_is_told():
 
 
 # USES: a module that is loaded at boot cannot use a function that will be freed. HOLDS: a
-# module has a thread with an address of such code on its stack, as if this code had
-# called it. The module can compute the address, because it uses no name there.
+# module has a thread with the address of such a function on its stack, as if the thread
+# were about to call it. The module can find the address, because it uses no name there.
 USES = "void smp_start(const void *info); void (*volatile start)(const void *) = smp_start;"
 HOLDS = """
+#include "kernel/debug/ksyms.h"
 #include "kernel/memmap.h"
 #include "kernel/thread/thread.h"
 static int hold(void *unused)
 {
-    volatile uintptr_t word = (uintptr_t)_etext + 64;
+    struct ksym sym;
+    volatile uintptr_t word = ksyms_at((uintptr_t)_etext + 512, &sym) ? 0 : sym.start;
 
     (void)unused;
     while (word)
