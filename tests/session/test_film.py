@@ -100,7 +100,8 @@ def a_step(guest):
     ways = [event["ev"] for event in one.events
             if event.get("cpu") == 2 and event["ev"] in ("trap", "copy", "back")]
     text = " ".join(ways)
-    tap.check("trap copy trap back" in text, f"two traps for an instruction: {text}")
+    if not tap.check("trap copy trap back" in text, "two traps for an instruction"):
+        tap.note(text)
     tap.equal(list(one.last_bytes()), one.first, "the probe has gone")
 
 

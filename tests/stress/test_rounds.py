@@ -1,4 +1,4 @@
-"""test_rounds.py - runs the stress program for half a minute each on 1, 2, 4 and 8 CPUs,
+"""test_rounds.py - runs the stress program for 15 seconds each on 1, 2, 4 and 8 CPUs,
 and stepped on 2 CPUs (see stress.py).
 
     tests/run/run_tests.py stress/rounds
@@ -18,7 +18,7 @@ GUESTS = ((1, False), (2, False), (4, False), (8, False), (2, True))  # CPUs, st
 
 def all_is_as_it_was():
     tap.note(f"seed {SEED}")
-    options = stress.parse(["--seconds", "30"])
+    options = stress.parse(["--seconds", "15"])
     for number, (cpus, stepped) in enumerate(GUESTS):
         seed = SEED + number
         minute, failure = stress.run_minute(options, cpus, stepped, seed)

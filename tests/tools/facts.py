@@ -4,9 +4,10 @@
     tests/tools/facts.py [--list] FEWER MORE
 
 Both are folders of TAP as run_tests.py leaves them, one file for each test: build/tap
-after a run, or TAP_FOLDER of that run. Numbers in the name of a fact are not compared,
-because they may be counts of one run, except for the number of CPUs. Failed and skipped
-facts are left out. The tool counts the facts of MORE that FEWER does not have; with
+after a run, or TAP_FOLDER of that run; both runs are of the same tree. Numbers, addresses
+and names of temporary files in the name of a fact are not compared, because they may
+differ from run to run; the number of CPUs is compared. Failed and skipped facts are left
+out. The tool counts the facts of MORE that FEWER does not have; with
 --list it prints them.
 
 Exit status: 0 when MORE has all facts of FEWER, 1 when some are missing there, 2 an
@@ -19,11 +20,11 @@ import sys
 
 FACT = re.compile(r"ok \d+ - (.*)")
 CPUS = re.compile(r"\d+ CPUs?,? ")
-NUMBER = re.compile(r"\b(?:0x[0-9a-f]+|\d[\d,.]*)\b")
+NUMBER = re.compile(r"\b(?:0x[0-9a-f]+|[0-9a-f]{16}|\d[\d,.]*)\b|(?<=/tmp)/tmp\w+")
 
 
 def masked(name):
-    """The name with every number replaced by N, except for the CPUs at its start."""
+    """The name with N in place of all that may differ, except for the CPUs at its start."""
     cpus = CPUS.match(name)
     kept = cpus[0] if cpus else ""
     return kept + NUMBER.sub("N", name[len(kept) :])

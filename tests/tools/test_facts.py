@@ -51,6 +51,11 @@ class Facts(scratch.Scratch):
                                  {"a": ["7 of 10.5 at 0xff, in h91_it"]})
         self.assertEqual(status, 0)
 
+    def test_addresses_and_temporary_files_may_differ(self):
+        status, _ = self.compare({"a": ["Z0,ffffffff8026f930,1 in /tmp/tmpl90vmrjw/socket"]},
+                                 {"a": ["Z0,ffffffff8026f940,1 in /tmp/tmp7yjjregk/socket"]})
+        self.assertEqual(status, 0)
+
     def test_but_not_those_of_cpus(self):
         status, lines = self.compare({"a": ["2 CPUs, x: 3 hits"]},
                                      {"a": ["4 CPUs, x: 3 hits"]})

@@ -19,13 +19,12 @@ def every_instruction_at_once():
 
 
 def every_instruction_a_jump():
-    """A usual run only has jumps in the functions that the workloads execute. The plans
-    of the jumps in all other functions take most of a minute, and pun/plans makes them as
-    well.
+    """Only the functions that the workloads execute have jumps here. The plans of the jumps
+    in all other functions take most of a minute, and pun/plans makes them as well.
     """
     for smp in (2, 4) if tap.LONG else (2,):
         with counted(smp, "pun") as machine:
-            places = "all" if smp == 4 else ",".join(functions_run(machine))
+            places = ",".join(functions_run(machine))
             trial(machine, places, ("switch",), f"{cpus(smp)} side by side, jumps")
 
 
@@ -36,8 +35,8 @@ def nmi_storm():
         storm(machine, "", count, "nmi_dispatch,storm_nmi,where_nmi", work)
         if tap.LONG:
             storm(machine, "", 1000000, "storm_nmi", work)
-            storm(machine, "handlers ", 3000, "all", work)
-            storm(machine, "tf handlers ", 3000, "all", work)
+            storm(machine, "handlers ", 1500, "all", work)
+            storm(machine, "tf handlers ", 1500, "all", work)
 
 
 def one_function_at_a_time():
