@@ -149,7 +149,7 @@ static int storm(void *arg)
 
 KTEST(events, they_come_and_go_under_hits)
 {
-    unsigned rounds = (unsigned)ktest_rounds(8, 300);
+    unsigned rounds = (unsigned)ktest_rounds(8, 100);
     uint64_t sum = text_sum();
     size_t heap;
 

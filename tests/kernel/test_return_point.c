@@ -297,7 +297,7 @@ static int call_until_stopped(void *arg)
 /* Ticks switch the threads at any instruction, if there are more threads than CPUs. */
 KTEST(return_point, probes_come_and_go_while_all_cpus_call)
 {
-    uint64_t wrong[CALLERS] = { 0 }, sum = 0, rounds = ktest_rounds(10, 100), hits = 0;
+    uint64_t wrong[CALLERS] = { 0 }, sum = 0, rounds = ktest_rounds(10, 40), hits = 0;
     unsigned jumps = 0, lost = 0;
     int tids[CALLERS];
 

@@ -498,7 +498,7 @@ KTEST(returns, h90_nmis_at_every_instruction_of_a_return)
 {
     static bool taken;
     struct kretprobe rps[3] = { [1] = { .data_size = 40 } };
-    uint64_t wrong = 0, count = ktest_count(3000, 30000), hits = 0;
+    uint64_t wrong = 0, count = ktest_count(3000, 6000), hits = 0;
     int tid;
 
     if (!taken)
