@@ -12,6 +12,7 @@
 #include "kernel/gdb/gdb_regs.h"
 #include "kernel/gdb/gdb_trace.h"
 #include "kernel/gdb/gdb_tracepoint.h"
+#include "kernel/mm/heap.h"
 
 #include <string.h>
 
@@ -29,7 +30,8 @@ struct assembly {
     uint8_t blocks[GDB_FRAME_MAX + 256];
 };
 
-static struct assembly assemblies[MAX_CPUS_TRACED];
+static struct assembly *assemblies; /* one for each ring */
+static size_t assemblies_len;       /* bytes */
 static bool is_looking;
 static uint32_t index; /* of the next frame of the walk */
 static uint64_t older; /* bytes of frames that the walk skips first */
@@ -39,12 +41,19 @@ static uint32_t selected_index;
 static struct frame selected;
 static uint8_t selected_blocks[GDB_FRAME_MAX + 256];
 
+bool gdb_frame_init(unsigned rings)
+{
+    assemblies = kzalloc(rings * sizeof(*assemblies));
+    assemblies_len = assemblies ? rings * sizeof(*assemblies) : 0;
+    return assemblies;
+}
+
 /* ---- the frames, one after the other ---- */
 
 static void rewind(void)
 {
     gdb_rings_begin(&gdb_frames, MERGE_LOOK);
-    memset(assemblies, 0, sizeof(assemblies));
+    memset(assemblies, 0, assemblies_len);
     is_looking = true;
     index = 0;
     older = 0;

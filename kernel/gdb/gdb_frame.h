@@ -9,6 +9,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* gdb_frame_init - allocate memory in which frames of @rings rings are put together.
+ * Context: boot. Return: false: there is no memory.
+ */
+bool gdb_frame_init(unsigned rings);
+
 /* gdb_frame_is_selected - is a frame selected? Context: serving. */
 bool gdb_frame_is_selected(void);
 

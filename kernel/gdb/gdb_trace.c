@@ -33,7 +33,8 @@ static bool is_available;
 bool gdb_trace_init(void)
 {
     is_available = cpu_count() <= MAX_CPUS_TRACED && gdb_collect_init() &&
-                   gdb_rings_init(&gdb_frames, PAGES, false);
+                   gdb_rings_init(&gdb_frames, PAGES, false) &&
+                   gdb_frame_init(cpu_count());
     return is_available;
 }
 
