@@ -11,6 +11,7 @@
 #include "kernel/base/bits.h"
 #include "kernel/base/compiler.h"
 #include "kernel/gdb/gdb_place.h"
+#include "kernel/mm/heap.h"
 #include "probes/agent/agent.h"
 
 #include <ctype.h>
@@ -30,7 +31,7 @@ struct gdb_source {
     char text[]; /* type:start:length:hex */
 };
 
-static uint8_t store[STORE_LEN] ALIGNED(16);
+static uint8_t *store; /* STORE_LEN bytes */
 static size_t store_used;
 
 static struct gdb_tracepoint *points[POINTS_MAX]; /* [0, point_count), in the store */
@@ -44,12 +45,18 @@ static bool for_file; /* it has asked before: the list may be for a file of tsav
 
 /* ---- memory of definitions ---- */
 
+bool gdb_define_init(void)
+{
+    store = kzalloc(STORE_LEN);
+    return store;
+}
+
 static void *store_alloc(size_t len)
 {
     void *p = store + store_used;
 
     len = align_up(len, 16);
-    if (len > STORE_LEN - store_used)
+    if (!store || len > STORE_LEN - store_used)
         return NULL;
     store_used += len;
     return memset(p, 0, len);

@@ -25,6 +25,11 @@ void gdb_define_point(struct gdb_request *r);
 void gdb_define_source(struct gdb_request *r);
 void gdb_define_variable(struct gdb_request *r);
 
+/* gdb_define_init - allocate memory for definitions. Context: boot. Return: false: there
+ * is none.
+ */
+bool gdb_define_init(void);
+
 /* gdb_define_forget - forget all definitions. No tracepoint may be armed.
  * Context: serving.
  * gdb_define_restart - reset counters and variables for a new trace.

@@ -34,7 +34,7 @@ bool gdb_trace_init(void)
 {
     is_available = cpu_count() <= MAX_CPUS_TRACED && gdb_collect_init() &&
                    gdb_rings_init(&gdb_frames, PAGES, false) &&
-                   gdb_frame_init(cpu_count());
+                   gdb_frame_init(cpu_count()) && gdb_define_init();
     return is_available;
 }
 

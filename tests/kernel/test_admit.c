@@ -9,6 +9,7 @@
  */
 #include "kernel/cpu/instr.h"
 #include "kernel/cpu/percpu.h"
+#include "kernel/mm/heap.h"
 #include "kernel/thread/thread.h"
 #include "probes/core/insn_slot.h"
 #include "probes/core/life.h"
@@ -360,7 +361,7 @@ static const struct detour_target *target_named(const char *name)
 static struct expected {
     struct outcome out;
     struct detour_run run;
-} expected[COMBINATIONS];
+} * expected; /* [COMBINATIONS], in each test: too large for the image */
 
 static bool is_as_expected(const struct expected *e, const struct detour_run *run)
 {
@@ -460,10 +461,12 @@ KTEST(admit, a_hit_by_a_jump_is_admitted_entered_and_left_as_one_by_a_trap)
 {
     other = (struct kprobe){ .addr = target_named("detour_lea")->addr,
                              .pre_handler = look_pre };
+    expected = kzalloc(COMBINATIONS * sizeof(*expected));
     ktest_report(register_kprobe(&other) == 0, "there is another site");
     for (size_t i = 0; i < ARRAY_LEN(ways); i++)
         compare_way(&ways[i]);
     unregister_kprobe(&other);
+    kfree(expected);
 }
 
 /* ---- returns ---- */
@@ -560,6 +563,7 @@ KTEST(admit, a_call_and_its_return_are_followed_as_in_c)
 
     other = (struct kprobe){ .addr = target_named("detour_lea")->addr,
                              .pre_handler = look_pre };
+    expected = kzalloc(COMBINATIONS * sizeof(*expected));
     ktest_report(register_kprobe(&other) == 0, "there is another site");
     for (size_t i = 0; i < ARRAY_LEN(return_ways); i++)
         compare_return_way(&return_ways[i]);
@@ -567,4 +571,5 @@ KTEST(admit, a_call_and_its_return_are_followed_as_in_c)
         ran += expected[n].out.returned > 0;
     ktest_report(ran && ran < COMBINATIONS / 2, "the handler runs in %u cases", ran);
     unregister_kprobe(&other);
+    kfree(expected);
 }

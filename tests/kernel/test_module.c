@@ -645,8 +645,10 @@ KTEST(module, a_range_has_its_own_reason)
 
 /* ---- every instruction ---- */
 
+#define ALL_MAX 128 /* more than the instructions of two small functions */
+
 struct all {
-    struct kprobe probes[512], *ps[512];
+    struct kprobe probes[ALL_MAX], *ps[ALL_MAX];
     size_t count, jumps;
 };
 
@@ -654,7 +656,7 @@ static struct all all;
 
 static void take_insn(const struct insn *insn, void *unused UNUSED)
 {
-    if (all.count == 512)
+    if (all.count == ALL_MAX)
         return;
     all.probes[all.count] = (struct kprobe){ .addr = insn->addr };
     all.ps[all.count] = &all.probes[all.count];
