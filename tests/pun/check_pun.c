@@ -363,9 +363,12 @@ static void tally_print(const struct tally *t, const char *title)
     }
 }
 
+/* is_enough - have all but @per_million of a million instructions a plan? One more may have
+ * none: a sample of a few thousand may contain one of the few in the image.
+ */
 static bool is_enough(const struct tally *t, size_t per_million)
 {
-    return t->failed * 1000000 <= t->asked * per_million;
+    return (t->failed - !!t->failed) * 1000000 <= t->asked * per_million;
 }
 
 /* ---- in random order ---- */
