@@ -30,15 +30,16 @@ size_t ext_site_size(void)
 
 /* A detour may have counting code or a call in front of this copy: see detour.c. Where
  * counting code saves flags, it needs a longer cell. It lies in front of the boosted copy
- * even so: a second cell with a second copy would take twice the memory. The copy is
- * placed so that one store can change the jump behind it: see link.c.
+ * even so: a second cell with a second copy would take twice the memory. While no site
+ * becomes a jump, cells are as short as a breakpoint needs. The copy is placed so that one
+ * store can change the jump behind it: see link.c.
  */
 size_t ext_front_len(const struct insn *insn)
 {
     size_t count = detour_count_len(insn), copied = insn_relocated_len(insn);
     size_t rest = copied + INSN_JMP32_LEN, moved = link_room_before(count + copied);
-    size_t max =
-        count > INSN_INC_GS_LEN ? INSN_SLOT_COUNTED_CODE_MAX : INSN_SLOT_CODE_MAX;
+    bool is_long = count > INSN_INC_GS_LEN && optimize_get_method() != OPTIMIZE_OFF;
+    size_t max = is_long ? INSN_SLOT_COUNTED_CODE_MAX : INSN_SLOT_CODE_MAX;
 
     if (count + moved + rest <= max)
         return count + moved;

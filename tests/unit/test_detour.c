@@ -11,6 +11,7 @@
 #include "probes/insn/insn.h"
 #include "probes/jump/jump_site.h"
 #include "probes/jump/link.h"
+#include "probes/jump/optimize.h"
 #include "probes/jump/platform_jump.h"
 #include "probes/kprobe.h"
 #include "probes/returns/platform_returns.h"
@@ -66,14 +67,17 @@ static void start(const char *hex, bool pre, bool post)
     start_probe(pre, post);
 }
 
-/* start_inside - as start(), but put the probe on the second instruction. The first
- * instruction of @hex is a nop of one byte.
+/* start_inside - as start(), but put the probe on the second instruction, while the method
+ * of the optimizer is @method. The first instruction of @hex is a nop of one byte.
  */
+static enum optimize_method method = OPTIMIZE_PUN;
+
 static void start_inside(const char *hex, bool pre, bool post)
 {
     uintptr_t fn;
 
     fake_start();
+    optimize_set_method(method);
     fn = fake_function("fn", hex);
     fake_compiled(fn);
     p = (struct kprobe){ .addr = fn + 1 };
@@ -271,6 +275,18 @@ static void so_has_one_without_a_boosted_copy(void)
     start_inside("90 74 01 c3 c3", false, false); /* je */
     CHECK(jump_site(p.site)->saves_flags && detour_cell(p.site));
     CHECK(has_cell(INSN_SLOT_COUNTED_LEN));
+    end();
+}
+
+static void while_no_site_becomes_a_jump_cells_are_short(void)
+{
+    method = OPTIMIZE_OFF;
+    start_inside("90 0f 94 c0 c3", false, false);
+    method = OPTIMIZE_PUN;
+    CHECK_EQ(insn_slot_room(insn_slot_start(p.site->boost_slot)), INSN_SLOT_CODE_MAX);
+    CHECK(jump_site(p.site)->saves_flags && detour_cell(p.site));
+    CHECK(has_cell(INSN_SLOT_COUNTED_LEN)); /* another cell, made with the detour */
+    CHECK_EQ(copy_original(detour() + 9), p.addr);
     end();
 }
 
@@ -561,7 +577,8 @@ UNIT_TESTS(
     a_counter_is_one_instruction_where_flags_are_dead, carry_alone_needs_no_saving,
     a_counter_saves_flags_that_are_live, it_shares_the_cell_and_the_copy_of_a_boost,
     an_instruction_that_is_too_long_for_that_has_another_cell,
-    so_has_one_without_a_boosted_copy, handlers_are_not_called_from_such_a_cell,
+    so_has_one_without_a_boosted_copy, while_no_site_becomes_a_jump_cells_are_short,
+    handlers_are_not_called_from_such_a_cell,
     a_followed_function_is_called_where_it_can_return_to,
     what_has_no_boosted_copy_is_not_called, post_handlers_are_called_behind_the_copy,
     the_longest_instruction_fits_with_both,

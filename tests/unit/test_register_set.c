@@ -45,7 +45,7 @@ static void a_set_goes_in_with_one_round_and_out_with_one(void)
     set_make();
     fake_log_start(0);
     CHECK_EQ(register_kprobes(ptrs, SET), 0);
-    CHECK_STR(fake_log(), "header cell header cell cell cell cell cell "
+    CHECK_STR(fake_log(), "header cell cell cell cell cell cell "
                           "sync int3 int3 int3 int3 int3 sync");
     fake.quiesces = 0;
     fake_log_start(0);
