@@ -338,27 +338,27 @@ static struct ring_page *give(struct ring *r, struct ring_cursor *at,
     return page;
 }
 
-enum found { FOUND, FOUND_NOTHING, FOUND_GONE };
-
-/* read_open - copy the page at @place, to which writers may add events, into @spare. */
-static enum found read_open(struct ring *r, struct ring_cursor *at, uint64_t place,
-                            struct ring_page *spare)
+/* read_open - copy the page at @place, to which writers may add events, into @spare.
+ * Return: false: the page has no event that @at has not read, or it is not there any more.
+ */
+static bool read_open(struct ring *r, struct ring_cursor *at, uint64_t place,
+                      struct ring_page *spare)
 {
     struct slot_look l;
 
     slot_look_at(r, place, &l);
     if (word_lap(l.word) != place >> RING_LAP_SHIFT || word_state(l.word) == RING_FREE)
-        return FOUND_GONE;
+        return false;
     l.end = (uint32_t)__atomic_load_n(&ring_slot_page(l.word)->commit, __ATOMIC_ACQUIRE);
     l.events = 0;
     if (l.end <= at->off)
-        return FOUND_NOTHING;
+        return false;
     copy(spare, ring_slot_page(l.word), l.end);
     if (!still_there(&l))
-        return FOUND_GONE;
+        return false;
     give(r, at, &l, spare);
     at->off = l.end;
-    return FOUND;
+    return true;
 }
 
 /* slot_take - take the page of @l out of the ring, and put @spare in its place. Return:
@@ -370,33 +370,34 @@ static bool slot_take(const struct slot_look *l, struct ring_page *spare)
 }
 
 /* read_closed - take, or copy, the page at @at, which is closed.
- * @page: the spare page; after FOUND the page that belongs to the caller
+ * @page: the spare page; after success the page that belongs to the caller
+ * Return: false: the page is not there any more, or has no event that @at has not read.
  */
-static enum found read_closed(struct ring *r, struct ring_cursor *at,
-                              struct ring_page **page, unsigned flags)
+static bool read_closed(struct ring *r, struct ring_cursor *at, struct ring_page **page,
+                        unsigned flags)
 {
     uint64_t place = lap_place(r, at->seq);
     struct slot_look l;
 
     slot_look_at(r, place, &l);
     if (word_lap(l.word) != place >> RING_LAP_SHIFT || word_state(l.word) != RING_UNREAD)
-        return FOUND_GONE;
+        return false;
     if (l.end == at->off) {
         if (!(flags & RING_LOOK))
             slot_take(&l, ring_slot_page(l.word));
-        return FOUND_GONE;
+        return false;
     }
     if (flags & RING_LOOK) {
         copy(*page, ring_slot_page(l.word), l.end);
         if (!still_there(&l))
-            return FOUND_GONE;
+            return false;
     } else {
         if (!slot_take(&l, *page))
-            return FOUND_GONE;
+            return false;
         *page = ring_slot_page(l.word);
     }
     give(r, at, &l, *page);
-    return FOUND;
+    return true;
 }
 
 static void cursor_next_page(struct ring_cursor *at, uint64_t seq)
@@ -412,23 +413,26 @@ struct ring_page *ring_read(struct ring *r, struct ring_cursor *at,
     for (;;) {
         uint64_t place = __atomic_load_n(&r->published, __ATOMIC_ACQUIRE);
         uint64_t seq = seq_of(r, place);
-        enum found found;
+        bool is_found;
 
         if (at->seq + r->count <= seq)
             cursor_next_page(at, seq - r->count + 1); /* older pages were overwritten */
         if (at->seq == seq) {
             if (flags & RING_WHOLE)
                 return NULL;
-            found = read_open(r, at, place, spare);
-        } else {
-            found = read_closed(r, at, &spare, flags);
-            cursor_next_page(at, at->seq + 1);
+            if (read_open(r, at, place, spare))
+                return spare;
+            /* If no later page is published, the reader must not wait for one: it may be
+             * an NMI on top of the writer that is just closing this page.
+             */
+            if (place == __atomic_load_n(&r->published, __ATOMIC_ACQUIRE))
+                return NULL;
+            continue;
         }
-        if (found == FOUND)
+        is_found = read_closed(r, at, &spare, flags);
+        cursor_next_page(at, at->seq + 1);
+        if (is_found)
             return spare;
-        if (found == FOUND_NOTHING &&
-            place == __atomic_load_n(&r->published, __ATOMIC_ACQUIRE))
-            return NULL;
     }
 }
 

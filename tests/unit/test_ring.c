@@ -515,6 +515,25 @@ static void nothing_is_read_behind_what_is_not_complete(void)
     end();
 }
 
+/* An NMI reads while the writer that it has interrupted has marked the empty first page as
+ * closed, and has not published the next page.
+ */
+static void a_reader_does_not_wait_for_the_writer_that_it_interrupts(void)
+{
+    uint64_t word;
+
+    start(2, false);
+    read_start();
+    word = ring->slots[0].word;
+    ring->slots[0].word = (word & ~UINT64_C(3)) | RING_FREE;
+    CHECK(ring_read(ring, &ring->read, spare, 0) == NULL);
+    ring->slots[0].word = word;
+    put(8);
+    read_all();
+    CHECK_EQ(seen, 1);
+    end();
+}
+
 /* Writers that interrupt the outermost one fill the whole ring. They do not overwrite the
  * page that the outermost writer still writes to.
  */
@@ -659,6 +678,7 @@ UNIT_TESTS(an_empty_ring_has_nothing_to_read, a_record_is_read_once_and_at_once,
            a_page_that_was_read_in_part_is_given_back, reset_forgets_all,
            one_that_comes_between_is_first, the_clock_may_be_what_is_recorded,
            nothing_is_read_behind_what_is_not_complete,
+           a_reader_does_not_wait_for_the_writer_that_it_interrupts,
            a_page_that_is_held_is_not_overwritten,
            a_page_may_be_opened_by_one_that_comes_between,
            a_page_is_not_older_than_the_one_before, in_any_order_each_is_read_or_lost,
