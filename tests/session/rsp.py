@@ -8,6 +8,7 @@ import tempfile
 import threading
 import time
 
+import tap
 from guest import Guest, Setup
 from session import LIMIT
 
@@ -153,9 +154,12 @@ class Stub:
     def __enter__(self):
         return self
 
-    def __exit__(self, *exc):
+    def __exit__(self, error, *more):
         self.guest.stop()
         self.folder.cleanup()
+        if error:
+            for line in self.guest.console.text.decode("latin-1").splitlines()[-20:]:
+                tap.note(f"console: {line}")
 
 
 def is_output(packet):
@@ -170,7 +174,11 @@ def output(client, enough, timeout=LIMIT):
     """Return what the running kernel prints, as soon as enough(text) is true."""
     text = ""
     while not enough(text):
-        text += text_of(client.packet(timeout))
+        try:
+            text += text_of(client.packet(timeout))
+        except TimeoutError:
+            end = text[-200:]
+            raise TimeoutError(f"no more after {len(text)} characters: {end!r}") from None
     return text
 
 

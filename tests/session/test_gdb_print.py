@@ -50,13 +50,17 @@ def monitor_later(stub, client):
     text, answer = monitor(client, "probe add vfs_read")
     tap.check(answer == "OK" and "runs when the kernel does" in text,
               "a command that changes something waits, and is said to")  # fmt: skip
-    tap.check("vfs_read" not in monitor(client, "probe list")[0], "it has not run yet")
-    for _ in range(7):
+    listed = monitor(client, "probe list")[0]
+    tap.check("vfs_read" not in listed, "it has not run yet")
+    # On a loaded host a CPU may stand late, holding a lock: then the list waits, too.
+    failing = 6 if "runs when the kernel does" in listed else 7
+    for _ in range(failing):
         monitor(client, "run nothing_of_the_kind")
     tap.equal(monitor(client, "run vfs")[1], "E10", "more than eight are refused")
     client.resume()
-    texts = output(client, lambda text: text.count("it has failed: ") == 7)
-    tap.check(texts.count("nothing_of_the_kind") == 7, "then they run, and failures are told")
+    texts = output(client, lambda text: text.count("it has failed: ") == failing)
+    tap.equal(texts.count("nothing_of_the_kind"), failing,
+              "then they run, and failures are told")  # fmt: skip
     client.interrupted()
     stand_quietly(client)
     tap.check("vfs_read" in monitor(client, "probe list")[0], "all of them")
@@ -122,7 +126,11 @@ def losses(stub, client, place, cpus):
     tap.equal(answer, "OK", "printing 150 KB while 720 calls come")
     client.resume()
     console = stub.in_background("run vfs")
-    text = output(client, lambda text: accounted(text) >= 720)
+    try:
+        text = output(client, lambda text: accounted(text) >= 720)
+    except TimeoutError:
+        tap.note("run vfs " + ("does not end" if console.is_alive() else "has ended"))
+        raise
     console.join()
     tap.equal(accounted(text), 720, "each call is printed, or counted as lost")
     if cpus == 1:  # with more CPUs another CPU sends meanwhile, and may be fast enough
