@@ -133,7 +133,10 @@ EXPLAINED_MAX = 100  # lines that are shown of a failing test
 
 # These take minutes, so they start early: the run should not wait for them at its end.
 LONG_ONES = ("model", "truth")
-SHORT_ONES = ("run", "tools", "insn", "pun", "region", "fuzz", "gdb", "session")
+# Many of these wait for timers and guests, so they start before tests that only compute:
+# the run should not end with tests that leave the CPUs idle.
+WAITING_ONES = ("session", "run", "gdb")
+SHORT_ONES = ("tools", "insn", "pun", "region", "fuzz")
 STRESS = ("stress",)
 
 
@@ -157,13 +160,13 @@ def python_labels(tiers):
 
 
 def every_label():
-    """All labels: first quick tests, then tests that take long, then the rest."""
+    """All labels: first quick tests, then tests that take long or wait, then the rest."""
     labels = ["lint/" + stem for stem in stems("tests/lint/check_*", "check_")]
     labels += ["unit/" + stem for stem in stems("tests/unit/test_*.c", "test_")]
     labels += [f"kernel/smp{n}" for n in SMP_LONG]
     labels += ["kernel/stepped2", f"kernel/long{MANY_ROUNDS}", f"kernel/storm{STORMS}",
                "kernel/steppedlong2"]  # fmt: skip
-    labels += python_labels(LONG_ONES + STRESS)
+    labels += python_labels(LONG_ONES + STRESS + WAITING_ONES)
     for stem in stems("tests/hosted/test_*.c", "test_"):
         labels += [f"hosted/{stem}-{variant}" for variant in HOSTED_VARIANTS]
     labels += ["hosted/" + stem for stem in stems("tests/hosted/test_*.py", "test_")]
