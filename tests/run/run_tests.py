@@ -83,14 +83,19 @@ HOSTED_VARIANTS = ("gcc", "clang", "asan", "tsan")  # as tests/hosted/hosted.mk 
 # Tests that only the long run has.
 LONG_ONLY = (
     "hosted/execute-tsan",  # a minute for one thread at a time, mostly
-    # These test the processor, so one compiler is enough for the usual run.
+    # These test the processor, so one compiler is enough for the usual run. The code of
+    # hosted/execute and hosted/toggle is under ASan in hosted/live-asan, too.
+    "hosted/execute-asan",
     "hosted/execute-clang",
+    "hosted/kretprobe-tsan",
     "hosted/live-clang",
     "hosted/poke-clang",
+    "hosted/toggle-asan",
     "hosted/toggle-clang",
     "kernel/steppedlong2",
     "lint/tidy",
     "pun/plans",  # session/transcripts runs it, as docs/optimize.md shows it
+    "session/bench",  # whether each measurement measures; they change seldom
     "session/module_text",  # a large module has the same rules as a small one
     f"kernel/long{MANY_ROUNDS}",
     f"kernel/storm{STORMS}",
