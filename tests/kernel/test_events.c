@@ -9,6 +9,7 @@
 #include "probes/trace/live/live.h"
 #include "tests/kernel/each_cpu.h"
 #include "tests/kernel/ktest.h"
+#include "tests/kernel/overwritten.h"
 #include "tests/kernel/text_sum.h"
 #include "tests/kernel/trace_put.h"
 
@@ -201,21 +202,6 @@ static void read_all(void)
         buffer_merge_end(&m);
     }
     trace_unlock();
-}
-
-static uint64_t overwritten(void)
-{
-    uint64_t sum = 0;
-
-    trace_lock();
-    for (unsigned i = 0; i < cpu_count(); i++) {
-        struct ring_stats stats;
-
-        buffer_stats(i, BUFFER_LIVE, &stats);
-        sum += stats.overwritten;
-    }
-    trace_unlock();
-    return sum;
 }
 
 static int write_or_read(void *arg)

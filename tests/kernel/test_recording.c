@@ -15,6 +15,7 @@
 #include "tests/kernel/each_cpu.h"
 #include "tests/kernel/ktest.h"
 #include "tests/kernel/nmi_send.h"
+#include "tests/kernel/overwritten.h"
 #include "tests/kernel/trace_put.h"
 
 #include <stdio.h>
@@ -402,10 +403,15 @@ KTEST(recording, a_filter_looks_at_what_could_not_be_read)
 
 /* ---- the clock ---- */
 
+/* While a CPU waits for another one that does not answer, as on a loaded host, it reads the
+ * clock thousands of times. The buffer has room for that, and what it overwrites even so is
+ * reported as lost.
+ */
 KTEST(recording, an_event_on_the_clock_leaves_room_for_others)
 {
-    uint64_t calls = 1000;
+    uint64_t calls = 1000, lost;
 
+    trace_put("buffer_size_kb", "1408", 0);
     seen_start(calls);
     define("p:clock clock_ns\n", "clock");
     define("p:each recording_target n=%di:u64\n", "each");
@@ -416,6 +422,7 @@ KTEST(recording, an_event_on_the_clock_leaves_room_for_others)
     ktest_report(hits_of("clock") < 100 * calls, "and does so once: %lu times",
                  hits_of("clock"));
     ktest_report(count_of("each", LIVE_LOST_RING) == 0, "no other event is lost");
-    all_found_but(count_of("clock", LIVE_LOST_RING), hits_of("each"));
+    lost = count_of("clock", LIVE_LOST_RING) + overwritten();
+    all_found_but(lost, hits_of("each"));
     forget_all();
 }
