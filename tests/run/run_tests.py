@@ -123,11 +123,14 @@ CALM = ("bochs", "boot", "console", "core", "cpu", "documents", "extend", "extra
 # Hosted tests with four threads. In a long run that by gcc takes minutes, and a guest with
 # four CPUs beside it takes seven times as long.
 THREADED = ("live", "poke", "ring", "toggle")
-# Tests that keep a CPU busy for minutes in a long run. They run one at a time: beside two
-# of them, guests of several CPUs take three times as long.
-HEAVY = ("gdb/suite", "lint/tidy", "model/model", "truth/mass", "truth/truth")
 # Tests that use `./sonde gdb`. They run one at a time.
 UNDER_GDB = ("session/attach", "session/exits", "session/gdb", "session/transcripts")
+
+# Tests that only compute. They leave the CPUs to guests of several CPUs, which waste time in
+# loops while one of their CPUs does not run.
+COMPUTING = ("lint", "unit", "model", "hosted", "insn", "pun", "region", "tools")
+COMPUTING_GUESTS = ("truth/mass", "truth/truth")  # of one CPU, or of several in turns
+NICE = 10
 
 # Tests at the same time. The usual host has two CPUs, and many tests wait for timers.
 # With four, guests with several CPUs take up to ten times as long: their CPUs wait for each
@@ -277,15 +280,19 @@ def has_several_cpus(label):
     return tier == "stress" or label in several
 
 
+def only_computes(label):
+    tier = label.partition("/")[0]
+    return tier in COMPUTING and not has_several_cpus(label) or label in COMPUTING_GUESTS
+
+
 def rules(labels):
     """Prove's rules: tests with several CPUs run one at a time, from the beginning on, and
     so do tests of some other kinds; the rest runs beside them. (Prove would prefer a rule
     par=** to any sequence.)"""
     busy = [label for label in labels if has_several_cpus(label)]
     under_gdb = [label for label in labels if label in UNDER_GDB]
-    heavy = [label for label in labels if label in HEAVY and "LONG" in os.environ]
-    rest = [label for label in labels if label not in busy + under_gdb + heavy]
-    sequences = [f"{{{','.join(those)}}}" for those in (busy, heavy, under_gdb) if those]
+    rest = [label for label in labels if label not in busy + under_gdb]
+    sequences = [f"{{{','.join(those)}}}" for those in (busy, under_gdb) if those]
     sequences += rest
     return [word for sequence in sequences for word in ("--rules", f"seq={sequence}")]
 
@@ -323,6 +330,8 @@ def run_one(label):
     os.makedirs(folder, exist_ok=True)
     path = os.path.join(folder, label.replace("/", "-"))
     environment = dict(os.environ, PYTHONPATH=HERE)
+    if only_computes(label):
+        os.nice(NICE)
     variant = label.startswith("hosted/") and label.partition("-")[2]
     if variant and variant != "gcc":
         environment.pop("LONG", None)
