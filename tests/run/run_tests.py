@@ -83,8 +83,8 @@ HOSTED_VARIANTS = ("gcc", "clang", "asan", "tsan")  # as tests/hosted/hosted.mk 
 # Tests that only the long run has.
 LONG_ONLY = (
     "hosted/execute-tsan",  # a minute for one thread at a time, mostly
-    # These test the processor, so one compiler is enough for the usual run. The code of
-    # hosted/execute and hosted/toggle is under ASan in hosted/live-asan, too.
+    # These test the processor, so one compiler is enough for the usual run. The engine runs
+    # under ASan in hosted/live, too.
     "hosted/execute-asan",
     "hosted/execute-clang",
     "hosted/kretprobe-tsan",
