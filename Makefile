@@ -55,11 +55,11 @@ include $(addsuffix /sources.mk,boot drivers libc \
 PUN := $(filter probes/jump/pun%,$(JUMP))
 
 # The part of the engine that also runs on the host.
-ENGINE := $(filter %.c,$(INSN) $(CORE) $(JUMP) $(REGION) $(RETURNS) $(LATE_TEXT) $(XMC) \
+ENGINE := $(filter %.c,$(INSN) $(CORE) $(JUMP) $(REGION) $(RETURNS) $(TEXT_ROOM) $(XMC) \
     $(EXPLAIN))
 
 SOURCES := $(KERNEL) $(CPU) $(MM) $(SYNC) $(THREAD) $(TIME) $(FS) $(DEBUG) $(MODULE) $(CONSOLE) \
-    $(WORK) $(CORE) $(JUMP) $(REGION) $(RETURNS) $(LATE_TEXT) $(XMC) $(EXPLAIN) $(INSN) \
+    $(WORK) $(CORE) $(JUMP) $(REGION) $(RETURNS) $(TEXT_ROOM) $(XMC) $(EXPLAIN) $(INSN) \
     $(AGENT) $(WATCH) $(TRACE) $(PORT) $(GDB) \
     $(MANY) $(MARKER) $(PROBE_CONSOLE) $(PROBE_BENCH) $(FILM) $(DRIVERS) $(LIBC) $(BOOT) \
     $(KTESTS) $(CONFORMANCE) $(BENCH) $(STRESS) $(TRUTH)

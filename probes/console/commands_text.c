@@ -4,8 +4,8 @@
 #include "probes/console/commands_explain.h"
 #include "probes/console/place.h"
 #include "probes/core/text_poke.h"
-#include "probes/explain/text_phases.h"
 #include "probes/insn/encode.h"
+#include "probes/text/text_phases.h"
 
 /* ---- owners ---- */
 

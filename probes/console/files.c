@@ -9,12 +9,12 @@
 #include "probes/core/life.h"
 #include "probes/core/registry.h"
 #include "probes/core/text_poke.h"
-#include "probes/explain/text_phases.h"
 #include "probes/jump/optimize.h"
 #include "probes/kprobe.h"
 #include "probes/many/census.h"
 #include "probes/many/walk.h"
 #include "probes/port/port.h"
+#include "probes/text/text_phases.h"
 #include "probes/text/text_stop.h"
 
 #include <string.h>

@@ -7,11 +7,11 @@
 #include "probes/core/insn_slot.h"
 #include "probes/core/life.h"
 #include "probes/core/platform.h"
-#include "probes/explain/text_history.h"
 #include "probes/insn/insn.h"
 #include "probes/jump/detour.h"
 #include "probes/jump/pun.h"
 #include "probes/kprobe.h"
+#include "probes/text/text_history.h"
 
 #define EXPLAIN_AROUND 4 /* instructions before the address, and behind it */
 #define EXPLAIN_MAP (2 * EXPLAIN_AROUND + 1)

@@ -1,7 +1,5 @@
 EXPLAIN := \
     probes/explain/explain.c \
     probes/explain/explain_text.c \
-    probes/explain/text_history.c \
-    probes/explain/text_phases.c \
     probes/explain/totals.c \
     probes/explain/explain_jump.c

@@ -16,9 +16,9 @@
 #include "kernel/time/clock.h"
 #include "probes/console/place.h"
 #include "probes/core/platform.h"
-#include "probes/explain/text_phases.h"
 #include "probes/insn/encode.h"
 #include "probes/insn/insn.h"
+#include "probes/text/text_phases.h"
 
 #include <stdio.h>
 #include <stdlib.h>

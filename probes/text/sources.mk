@@ -1,3 +1,5 @@
-LATE_TEXT := \
+TEXT_ROOM := \
     probes/text/text_part.c \
-    probes/text/text_stop.c
+    probes/text/text_stop.c \
+    probes/text/text_history.c \
+    probes/text/text_phases.c

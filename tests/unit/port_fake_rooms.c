@@ -2,12 +2,12 @@
  * use.
  */
 #include "probes/core/life.h"
-#include "probes/explain/text_phases.h"
 #include "probes/explain/totals.h"
 #include "probes/jump/optimize.h"
 #include "probes/jump/platform_jump.h"
 #include "probes/returns/kretprobe.h"
 #include "probes/returns/return_point.h"
+#include "probes/text/text_phases.h"
 #include "probes/text/text_stop.h"
 #include "tests/unit/port_fake.h"
 #include "tests/unit/port_fake_parts.h"

@@ -7,13 +7,13 @@
 #include "probes/core/life.h"
 #include "probes/core/recover.h"
 #include "probes/core/text_poke.h"
-#include "probes/explain/text_phases.h"
 #include "probes/insn/encode.h"
 #include "probes/jump/detour.h"
 #include "probes/jump/jump_site.h"
 #include "probes/jump/pad.h"
 #include "probes/kprobe.h"
 #include "probes/region/region.h"
+#include "probes/text/text_phases.h"
 #include "tests/unit/port_fake.h"
 
 #include <stdio.h>

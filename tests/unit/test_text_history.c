@@ -1,7 +1,7 @@
 /* test_text_history.c - tests of the history of text: the last changes are found, older
  * ones are forgotten.
  */
-#include "probes/explain/text_history.h"
+#include "probes/text/text_history.h"
 
 #include "probes/core/extend.h"
 #include "probes/core/platform.h"

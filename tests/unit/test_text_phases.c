@@ -1,10 +1,10 @@
 /* test_text_phases.c - tests of the record of phases: which bytes each phase of a change
  * has stored, and when each CPU was synchronised.
  */
-#include "probes/explain/text_phases.h"
+#include "probes/text/text_phases.h"
 
 #include "probes/core/text_poke.h"
-#include "probes/explain/text_history.h"
+#include "probes/text/text_history.h"
 #include "tests/unit/port_fake.h"
 
 static uintptr_t at;

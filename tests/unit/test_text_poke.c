@@ -2,7 +2,7 @@
  * and that a CPU never executes a mixture of old and new bytes.
  */
 #include "probes/core/text_poke.h"
-#include "probes/explain/text_phases.h"
+#include "probes/text/text_phases.h"
 #include "probes/text/text_stop.h"
 
 #include "tests/unit/port_fake.h"

@@ -7,10 +7,10 @@
 #include "probes/core/life.h"
 #include "probes/core/registry.h"
 #include "probes/core/text_poke.h"
-#include "probes/explain/text_phases.h"
 #include "probes/jump/jump_site.h"
 #include "probes/jump/optimize.h"
 #include "probes/region/targets.h"
+#include "probes/text/text_phases.h"
 #include "probes/text/text_stop.h"
 #include "tests/unit/port_fake.h"
 

@@ -1,13 +1,13 @@
 /* text_history.c - the last changes of text, in a ring. They answer the question which
  * change has made the bytes at an address what they are.
  */
-#include "probes/explain/text_history.h"
+#include "probes/text/text_history.h"
 
 #include "probes/core/extend.h"
 #include "probes/core/platform.h"
 #include "probes/core/text_poke.h"
-#include "probes/explain/text_phases.h"
 #include "probes/insn/encode.h"
+#include "probes/text/text_phases.h"
 
 /* Locks: PLAT_TEXT. */
 static struct text_change changes[TEXT_HISTORY_LEN];

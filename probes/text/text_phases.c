@@ -2,7 +2,7 @@
  *
  * Every phase is noted, also if nothing asks for it later: that costs only a few stores.
  */
-#include "probes/explain/text_phases.h"
+#include "probes/text/text_phases.h"
 
 #include "probes/core/extend.h"
 #include "probes/core/text_poke.h"
