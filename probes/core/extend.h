@@ -99,7 +99,7 @@ bool ext_is_current(const struct site *site);
  */
 void ext_settle(void);
 /* ext_poke_steps - take the steps of @batch by a call of text_poke_steps(). Another room
- * may stop the machine around this call. Locks: PLAT_TEXT held.
+ * may stop the machine around this call, and note what changes. Locks: PLAT_TEXT held.
  */
 void ext_poke_steps(struct text_batch *batch);
 /* ext_poke_levels - change the levels of @pokes if instructions extend over each other.
@@ -107,18 +107,12 @@ void ext_poke_steps(struct text_batch *batch);
  * Locks: PLAT_TEXT held.
  */
 void ext_poke_levels(struct text_poke *pokes, size_t count);
-/* ext_poke_begins - called before the text of @pokes is changed.
- * ext_poke_written - called when @step, an enum text_poke_step, has written the bytes of
- * @level, before the CPUs are synchronised. Context: thread; machine stopped.
- * ext_poke_synced - called after that synchronisation. Context: thread; machine stopped.
- * ext_poked - called when all of @pokes have been made.
- * Locks: PLAT_TEXT held.
+/* ext_poke_sync - synchronise the CPUs by a call of text_poke_sync(): @step, an enum
+ * text_poke_step, has written the bytes of @level. Another room may note when each CPU
+ * took part. Context: thread; machine stopped.  Locks: PLAT_TEXT held.
  */
-void ext_poke_begins(const struct text_poke *pokes, size_t count);
-void ext_poke_written(const struct text_poke *pokes, size_t count, unsigned step,
-                      unsigned level);
-void ext_poke_synced(void);
-void ext_poked(const struct text_poke *pokes, size_t count);
+void ext_poke_sync(const struct text_poke *pokes, size_t count, unsigned step,
+                   unsigned level);
 /* ext_recover - undo, in a copy of text, the changes of other rooms. The core itself
  * undoes the breakpoints.
  * @bytes: the copy of the @len bytes at @addr

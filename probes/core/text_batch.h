@@ -25,6 +25,9 @@ void text_batch_begin(struct text_batch *b, struct text_poke *pokes, size_t coun
 bool text_batch_write(struct text_batch *b, enum text_poke_step step, unsigned level);
 
 /* text_poke_steps - take all steps of @b, after text_batch_begin(). (text_poke.c)
+ * text_poke_sync - synchronise all CPUs. A CPU that has not taken part is a bug.
+ *                  (text_poke.c)
  * Context: thread; machine stopped.  Locks: PLAT_TEXT held.
  */
 void text_poke_steps(struct text_batch *b);
+void text_poke_sync(void);

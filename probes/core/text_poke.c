@@ -10,7 +10,8 @@
  * Each step ends with plat_sync_cores(), so that no CPU mixes the bytes of two steps. If
  * a CPU were left out, an emulator would not show the mistake; so the count of each CPU
  * is checked. If instructions extend over each other, a step has several levels: see
- * text_batch.c. Another room may stop the machine around the steps: ext_poke_steps().
+ * text_batch.c. Another room may stop the machine around the steps, and note when each
+ * CPU was synchronised: ext_poke_steps(), ext_poke_sync().
  */
 #include "probes/core/extend.h"
 #include "probes/core/platform.h"
@@ -18,7 +19,7 @@
 
 /* ---- the protocol ---------------------------------------------------------------------- */
 
-static void sync_cores(void)
+void text_poke_sync(void)
 {
     static uint64_t before[PLAT_CPUS_MAX]; /* under PLAT_TEXT */
     unsigned cpus = plat_cpu_count();
@@ -33,13 +34,9 @@ static void sync_cores(void)
 
 static void run_step(struct text_batch *b, enum text_poke_step step)
 {
-    for (unsigned level = 0; level < b->levels[step]; level++) {
-        if (!text_batch_write(b, step, level))
-            continue;
-        ext_poke_written(b->pokes, b->count, step, level);
-        sync_cores();
-        ext_poke_synced();
-    }
+    for (unsigned level = 0; level < b->levels[step]; level++)
+        if (text_batch_write(b, step, level))
+            ext_poke_sync(b->pokes, b->count, step, level);
 }
 
 void text_poke_steps(struct text_batch *b)
@@ -58,7 +55,5 @@ void text_poke_batch(struct text_poke *pokes, size_t count)
     if (!plat_lock_held(PLAT_TEXT))
         plat_bug("text is patched without its lock", count ? pokes->addr : 0);
     text_batch_begin(&b, pokes, count);
-    ext_poke_begins(pokes, count);
     ext_poke_steps(&b);
-    ext_poked(pokes, count);
 }

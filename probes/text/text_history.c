@@ -3,7 +3,6 @@
  */
 #include "probes/text/text_history.h"
 
-#include "probes/core/extend.h"
 #include "probes/core/platform.h"
 #include "probes/core/text_poke.h"
 #include "probes/insn/encode.h"
@@ -37,14 +36,14 @@ static void note_change(const struct text_poke *p)
 /* A batch may be larger than the ring. Its first changes would be overwritten at once, so
  * only its last ones are noted.
  */
-void ext_poke_begins(const struct text_poke *pokes, size_t count)
+void text_history_begin(const struct text_poke *pokes, size_t count)
 {
     noted += count - remembered(count);
     for (size_t i = count - remembered(count); i < count; i++)
         note_change(&pokes[i]);
 }
 
-void ext_poked(const struct text_poke *pokes UNUSED, size_t count)
+void text_history_end(size_t count)
 {
     uint64_t now = plat_clock_ns();
 

@@ -20,6 +20,13 @@ struct text_change {
     uint8_t bytes[INSN_MAX_LEN]; /* the bytes after the change */
 };
 
+/* text_history_begin - note the changes that are about to be made: @count pokes.
+ * text_history_end - all of them have been made.
+ * Context: thread.  Locks: PLAT_TEXT held, from the one call to the other.
+ */
+struct text_poke;
+void text_history_begin(const struct text_poke *pokes, size_t count);
+void text_history_end(size_t count);
 /* text_history_find - the latest changes of bytes in [@start, @end), the latest one first.
  * Context: thread.  Locks: PLAT_TEXT held.  Return: how many, at most @max.
  */

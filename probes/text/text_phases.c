@@ -5,15 +5,15 @@
 #include "probes/text/text_phases.h"
 
 #include "probes/core/extend.h"
-#include "probes/core/text_poke.h"
+#include "probes/core/text_batch.h"
 
 /* Locks: PLAT_TEXT. */
 static struct text_phase phases[TEXT_PHASES_LEN];
 static uint64_t noted;
 static void (*watcher)(const struct text_phase *p);
 
-void ext_poke_written(const struct text_poke *pokes, size_t count, unsigned step,
-                      unsigned level)
+static void note_written(const struct text_poke *pokes, size_t count, unsigned step,
+                         unsigned level)
 {
     struct text_phase *p = &phases[noted++ % TEXT_PHASES_LEN];
 
@@ -37,7 +37,7 @@ static uint32_t answer_of(const struct text_phase *p, unsigned cpu)
                                           : TEXT_PHASE_HALTED - 1;
 }
 
-void ext_poke_synced(void)
+static void note_answers(void)
 {
     struct text_phase *p = &phases[(noted - 1) % TEXT_PHASES_LEN];
     unsigned cpus = plat_cpu_count();
@@ -47,6 +47,14 @@ void ext_poke_synced(void)
     p->cpus = (uint8_t)cpus;
     if (watcher)
         watcher(p);
+}
+
+void ext_poke_sync(const struct text_poke *pokes, size_t count, unsigned step,
+                   unsigned level)
+{
+    note_written(pokes, count, step, level);
+    text_poke_sync();
+    note_answers();
 }
 
 uint64_t text_phases_count(void)

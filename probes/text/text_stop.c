@@ -11,6 +11,7 @@
 #include "probes/core/extend.h"
 #include "probes/core/platform.h"
 #include "probes/core/text_batch.h"
+#include "probes/text/text_history.h"
 
 /* How often the machine is stopped before the log names the CPU that is in the way: first
  * TRIES_MIN times, then twice as often each time, up to TRIES_MAX. A CPU that makes
@@ -99,10 +100,12 @@ static void run_stopping(struct text_batch *b)
 
 void ext_poke_steps(struct text_batch *b)
 {
+    text_history_begin(b->pokes, b->count);
     if (engine == TEXT_POKE_STOP_MACHINE)
         run_stopping(b);
     else
         text_poke_steps(b);
+    text_history_end(b->count);
 }
 
 void text_poke_set_engine(enum text_poke_engine wanted)

@@ -91,21 +91,10 @@ void ext_poke_levels(struct text_poke *pokes UNUSED, size_t count UNUSED)
 {
 }
 
-void ext_poke_begins(const struct text_poke *pokes UNUSED, size_t count UNUSED)
+void ext_poke_sync(const struct text_poke *pokes UNUSED, size_t count UNUSED,
+                   unsigned step UNUSED, unsigned level UNUSED)
 {
-}
-
-void ext_poke_written(const struct text_poke *pokes UNUSED, size_t count UNUSED,
-                      unsigned step UNUSED, unsigned level UNUSED)
-{
-}
-
-void ext_poke_synced(void)
-{
-}
-
-void ext_poked(const struct text_poke *pokes UNUSED, size_t count UNUSED)
-{
+    text_poke_sync();
 }
 
 void ext_recover(uint8_t *bytes UNUSED, uintptr_t addr UNUSED, size_t len UNUSED)

@@ -3,7 +3,6 @@
  */
 #include "probes/text/text_history.h"
 
-#include "probes/core/extend.h"
 #include "probes/core/platform.h"
 #include "probes/core/text_poke.h"
 #include "tests/unit/port_fake.h"
@@ -15,8 +14,8 @@ static void note(uintptr_t addr, uint8_t len, uint8_t first)
     struct text_poke poke = { .addr = addr, .len = len, .bytes = { first } };
 
     plat_lock(PLAT_TEXT);
-    ext_poke_begins(&poke, 1);
-    ext_poked(&poke, 1);
+    text_history_begin(&poke, 1);
+    text_history_end(1);
     plat_unlock(PLAT_TEXT);
 }
 
