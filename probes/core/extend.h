@@ -52,12 +52,10 @@ void ext_release(struct site **sites, size_t count);
  * @p->hits.
  * ext_hits - return how many hits other rooms have counted for @p, which is registered.
  * Context: any.
- * ext_exit - free what all sites have shared: no site is left.
  */
 int ext_join(const struct site *site, struct kprobe *p, struct probe_reject *why);
 void ext_part(struct kprobe *p);
 uint64_t ext_hits(const struct kprobe *p);
-void ext_exit(void);
 
 /* ---- text that is not there yet, or leaves ---- */
 

@@ -19,7 +19,6 @@ void reclaim_rest(void)
         return;
     registry_exit();
     boundary_forget();
-    ext_exit();
     insn_slot_exit();
 }
 

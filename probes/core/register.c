@@ -362,7 +362,6 @@ int register_take_out(struct kprobe **ps, size_t count, struct site **room)
         ps[i]->site = NULL;
         ps[i]->flags &= ~KPROBE_FLAG_GONE;
     }
-    reclaim_rest(); /* for the counters that ext_part() has given back */
     return 0;
 }
 

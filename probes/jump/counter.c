@@ -1,7 +1,8 @@
 /* counter.c - hands out per-CPU counters, and records which of them are in use.
  *
  * A counter has a number from 1 up; 0 means none. The platform owns the memory of the
- * counters. That memory stays mapped for the next probe that needs a counter.
+ * counters. That memory stays mapped for the next probe that needs a counter. The record
+ * of the counters in use is freed with the last of them.
  */
 #include "probes/jump/counter.h"
 
@@ -14,6 +15,7 @@
 
 /* Locks: PLAT_PROBES to write; `limit` and `retired` are read without it. */
 static uint64_t *used;   /* bit i: counter i is in use */
+static size_t in_use;    /* how many counters are */
 static size_t words;     /* of used[] */
 static size_t first;     /* all words before this one are full */
 static uint32_t limit;   /* no counter from here up has ever been used */
@@ -35,6 +37,15 @@ static bool words_grow(void)
     return true;
 }
 
+static void free_if_unused(void)
+{
+    if (in_use)
+        return;
+    plat_free(used);
+    used = NULL;
+    words = first = 0;
+}
+
 uint32_t counter_get(void)
 {
     uint32_t counter;
@@ -44,9 +55,12 @@ uint32_t counter_get(void)
     if (first == words && !words_grow())
         return 0;
     counter = (uint32_t)(first * 64 + bit_lowest(~used[first]));
-    if (plat_counters_map(counter + 1))
+    if (plat_counters_map(counter + 1)) {
+        free_if_unused();
         return 0;
+    }
     used[first] |= BIT(counter % 64);
+    in_use++;
     if (counter >= limit)
         WRITE_ONCE(limit, counter + 1);
     return counter;
@@ -80,6 +94,8 @@ uint64_t counter_put(uint32_t counter)
     used[counter / 64] &= ~BIT(counter % 64);
     if (counter / 64 < first)
         first = counter / 64;
+    in_use--;
+    free_if_unused();
     return sum;
 }
 
@@ -90,14 +106,4 @@ uint64_t counter_total(void)
     for (uint32_t i = 1; i < READ_ONCE(limit); i++)
         sum += counter_sum(i);
     return sum;
-}
-
-void counter_exit(void)
-{
-    for (size_t i = 0; i < words; i++)
-        if (used[i] != (i ? 0 : NONE))
-            return;
-    plat_free(used);
-    used = NULL;
-    words = first = 0;
 }

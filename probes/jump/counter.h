@@ -20,6 +20,3 @@ uint64_t counter_put(uint32_t counter);
  */
 uint64_t counter_sum(uint32_t counter);
 uint64_t counter_total(void);
-/* counter_exit - if no counter is in use, free the bookkeeping. Locks: PLAT_PROBES held.
- */
-void counter_exit(void);

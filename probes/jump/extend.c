@@ -96,11 +96,6 @@ uint64_t ext_hits(const struct kprobe *p)
     return counter_sum(READ_ONCE(p->counter));
 }
 
-void ext_exit(void)
-{
-    counter_exit();
-}
-
 /* ---- the text of a site changes ---- */
 
 /* make_free - the bytes of @sites are about to change: no jump may read them any more.

@@ -36,10 +36,6 @@ uint64_t ext_hits(const struct kprobe *p UNUSED)
     return 0;
 }
 
-void ext_exit(void)
-{
-}
-
 struct site *ext_waiting(void)
 {
     return NULL;

@@ -6,14 +6,6 @@
 #include "probes/core/life.h"
 #include "tests/unit/port_fake.h"
 
-static void end(void)
-{
-    plat_lock(PLAT_PROBES);
-    counter_exit();
-    plat_unlock(PLAT_PROBES);
-    fake_end();
-}
-
 static void start(void)
 {
     fake_start();
@@ -56,7 +48,7 @@ static void it_is_the_sum_over_all_cpus(void)
     CHECK_EQ(put(a), 6);
     CHECK_EQ(put(b), 0);
     CHECK_EQ(put(0), 0);
-    end();
+    fake_end();
 }
 
 static void the_total_keeps_what_was_given_back(void)
@@ -71,7 +63,7 @@ static void the_total_keeps_what_was_given_back(void)
     CHECK_EQ(counter_total(), before + 5);
     put(a);
     CHECK_EQ(counter_total(), before + 5);
-    end();
+    fake_end();
 }
 
 static void the_next_owner_starts_from_nothing(void)
@@ -85,7 +77,7 @@ static void the_next_owner_starts_from_nothing(void)
     CHECK_EQ(get(), a);
     CHECK_EQ(counter_sum(a), 0);
     put(a);
-    end();
+    fake_end();
 }
 
 static void none_is_given_twice(void)
@@ -105,7 +97,7 @@ static void none_is_given_twice(void)
         CHECK_EQ(get(), all[i]);
     for (size_t i = 0; i < count; i++)
         put(all[i]);
-    end();
+    fake_end();
 }
 
 static void without_memory_there_is_none(void)
@@ -115,7 +107,7 @@ static void without_memory_there_is_none(void)
         fake_fail_at(n);
         CHECK_EQ(get(), 0);
         CHECK(fake_failed());
-        end();
+        fake_end();
     }
 }
 
