@@ -61,15 +61,13 @@ uint64_t ext_hits(const struct kprobe *p);
 
 /* ext_waiting - return the site of all registered probes that wait for their text. These
  * probes have no site of their own yet. The shared site has no address, and is never
- * armed.
+ * armed. Its probes are linked by @prev as well as by @next.
  * Return: NULL: no room offers such a site, so no probe can wait for text.
  */
 struct site *ext_waiting(void);
-/* ext_waits - does @p wait for its text?
- * ext_wait - let @p wait, as the last probe of the list; @p is GONE from now on.
+/* ext_wait - let @p wait, as the last probe of the list; @p is GONE from now on.
  * ext_wake - take @p off the list: it waits no longer.
  */
-bool ext_waits(const struct kprobe *p);
 void ext_wait(struct kprobe *p);
 void ext_wake(struct kprobe *p);
 /* ext_text_leaves - is the text at @addr about to go, so that it can carry no probe? */

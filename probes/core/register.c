@@ -38,10 +38,10 @@ int register_resolve(const struct kprobe *p, uintptr_t *addr, struct probe_rejec
  */
 static ALWAYS_INLINE struct site *site_of(const struct kprobe *p)
 {
-    struct site *site;
+    struct site *site = ext_waiting();
 
-    if (ext_waits(p))
-        return p->site;
+    if (site && p->site == site)
+        return (p->prev ? p->prev->next : site->probes) == p ? site : NULL;
     site = registry_find(p->addr);
     if (!site || p->site != site)
         return NULL;
@@ -321,11 +321,16 @@ int register_check_all(struct kprobe **ps, size_t count, struct site_list *engin
 static void take_out(struct kprobe **ps, size_t count, struct site_list *disarm,
                      struct site_list *dead)
 {
-    for (size_t i = 0; i < count; i++)
-        if (ext_waits(ps[i]))
+    for (size_t i = 0; i < count; i++) {
+        struct site *site = site_of(ps[i]);
+
+        if (!site)
+            continue; /* it stands in @ps a second time */
+        if (site == ext_waiting())
             ext_wake(ps[i]);
-        else if (site_of(ps[i])) /* false if it stands in @ps a second time */
-            aggr_remove(ps[i]->site, ps[i]);
+        else
+            aggr_remove(site, ps[i]);
+    }
     for (size_t i = 0; i < count; i++) {
         struct site *site = ps[i]->site;
 

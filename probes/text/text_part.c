@@ -65,13 +65,6 @@ struct site *ext_waiting(void)
     return &waiting.site;
 }
 
-bool ext_waits(const struct kprobe *p)
-{
-    if (p->site != ext_waiting())
-        return false;
-    return p->prev ? p->prev->next == p : p->site->probes == p;
-}
-
 /* wait_behind - let @p wait for text, in the list behind @prev; NULL: as the first probe.
  */
 static void wait_behind(struct kprobe *prev, struct kprobe *p)

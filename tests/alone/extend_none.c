@@ -41,11 +41,6 @@ struct site *ext_waiting(void)
     return NULL;
 }
 
-bool ext_waits(const struct kprobe *p UNUSED)
-{
-    return false;
-}
-
 void ext_wait(struct kprobe *p UNUSED)
 {
 }
