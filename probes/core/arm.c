@@ -66,7 +66,7 @@ void kprobe_arm(struct site **sites, size_t count)
 
 void kprobe_disarm(struct site **sites, size_t count)
 {
-    count = ext_disarm(sites, site_to_front(sites, count, true));
+    count = ext_disarm(sites, site_to_front(sites, count, site_is_armed));
     if (!count)
         return;
     site_list_sort(&(struct site_list){ .sites = sites, .count = count });

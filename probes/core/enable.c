@@ -13,8 +13,7 @@ static bool all_off; /* PLAT_PROBES to write */
 
 bool enable_wants_arming(const struct site *site)
 {
-    return !all_off && site != ext_waiting() && aggr_enabled(site) &&
-           (!site_is_armed(site) || !ext_is_current(site));
+    return !all_off && site != ext_waiting() && aggr_enabled(site);
 }
 
 /* ---- some ---- */

@@ -75,8 +75,9 @@ bool ext_text_leaves(uintptr_t addr);
 
 /* ---- the text of a site changes ---- */
 
-/* ext_arm - called before @count sites are armed. If a site is armed already, its probes
- * have changed. Other rooms may arm sites themselves, at once, by jumps.
+/* ext_arm - called before @count sites are armed. A site that is armed already may stay as
+ * it is, or change because it has other probes now. Other rooms may arm sites themselves,
+ * at once, by jumps.
  * Return: how many sites the caller must make breakpoints; these are at the front of
  * @sites. No jump reads their bytes any more.
  */
@@ -87,9 +88,6 @@ size_t ext_arm(struct site **sites, size_t count);
  * jump reads their bytes any more.
  */
 size_t ext_disarm(struct site **sites, size_t count);
-/* ext_is_current - does the text at @site, which is armed, suit the present probes there?
- */
-bool ext_is_current(const struct site *site);
 /* ext_settle - called when probes have gone: sites that have waited for that may change
  * their text. Locks: waits for quiescence.
  */

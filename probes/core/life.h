@@ -77,10 +77,18 @@ struct site {
     bool queued;                 /* [P] in the site_list that is being filled */
 };
 
-/* site_is_armed - is an int3 or a jump in the text at @site? Locks: PLAT_PROBES held. */
+/* site_is_armed - is an int3 or a jump in the text at @site?
+ * site_is_bare - is neither of them there?
+ * Locks: PLAT_PROBES held.
+ */
 static inline bool site_is_armed(const struct site *site)
 {
     return site->state == SITE_ARMED || site->state == SITE_OPTIMIZED;
+}
+
+static inline bool site_is_bare(const struct site *site)
+{
+    return !site_is_armed(site);
 }
 
 /* site_is_call - is the instruction a direct call? To make it a jump to a detour, the
@@ -247,11 +255,11 @@ void site_list_close(struct site_list *list);
 /* site_list_sort - sort by address, ascending. */
 void site_list_sort(struct site_list *list);
 void site_list_free(struct site_list *list);
-/* site_to_front - move the armed sites to the front of @sites if @armed is true, the
- * sites that are not armed if @armed is false. Return: how many sites are at the front
- * now.
+/* site_to_front - move the sites for which @is_wanted returns true to the front of @sites.
+ * Return: how many they are.
  */
-size_t site_to_front(struct site **sites, size_t count, bool armed);
+size_t site_to_front(struct site **sites, size_t count,
+                     bool (*is_wanted)(const struct site *site));
 
 /* register_some - do the work of register_kprobes_some() with the caller's memory: @list
  * has room for @count sites.
@@ -278,9 +286,8 @@ int register_check_all(struct kprobe **ps, size_t count, struct site_list *engin
  */
 int register_check_caller(struct probe_reject *why);
 
-/* enable_wants_arming - must @site be armed now? It must if a probe there is enabled, and
- * the site is not armed, or is armed in a way that does not suit its probes.
- * Locks: PLAT_PROBES held.
+/* enable_wants_arming - must @site be armed, or stay so? It must if a probe there is
+ * enabled. Locks: PLAT_PROBES held.
  */
 bool enable_wants_arming(const struct site *site);
 

@@ -30,14 +30,15 @@ void site_list_free(struct site_list *list)
         plat_free(list->sites);
 }
 
-size_t site_to_front(struct site **sites, size_t count, bool armed)
+size_t site_to_front(struct site **sites, size_t count,
+                     bool (*is_wanted)(const struct site *site))
 {
     size_t n = 0;
 
     for (size_t i = 0; i < count; i++) {
         struct site *site = sites[i];
 
-        if (site_is_armed(site) != armed)
+        if (!is_wanted(site))
             continue;
         sites[i] = sites[n];
         sites[n++] = site;

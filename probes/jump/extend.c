@@ -120,6 +120,16 @@ static void wait_all(struct site **sites, size_t count)
             jump_wait(sites[i]);
 }
 
+/* must_change - does the text at @site not suit the present probes there? An armed site
+ * of no stage had no probe until now.
+ */
+static bool must_change(const struct site *site)
+{
+    if (site->state == SITE_OPTIMIZED)
+        return !detour_is_current(site);
+    return site_is_bare(site) || jump_is_at(site, STAGE_NONE);
+}
+
 /* If a site is armed already, its jump does not suit the new probes, and is removed. A
  * site whose bytes jumps read becomes a jump at once: as an int3 it would keep its
  * original bytes behind the first one, but the jumps that read these may need other
@@ -127,14 +137,16 @@ static void wait_all(struct site **sites, size_t count)
  */
 size_t ext_arm(struct site **sites, size_t count)
 {
-    bool among_jumps = count == 1 && unoptimize_reader(sites[0]->addr);
+    bool among_jumps;
 
+    count = site_to_front(sites, count, must_change);
+    among_jumps = count == 1 && unoptimize_reader(sites[0]->addr);
     wait_all(sites, count);
-    make_free(sites, site_to_front(sites, count, true));
+    make_free(sites, site_to_front(sites, count, site_is_armed));
     if (count > 1 || among_jumps)
         optimize_at_once();
     optimize_kick();
-    count = site_to_front(sites, count, false);
+    count = site_to_front(sites, count, site_is_bare);
     if (!count || make_free(sites, count))
         return 0;
     plat_lock(PLAT_TEXT);
@@ -156,16 +168,9 @@ size_t ext_disarm(struct site **sites, size_t count)
 
     move_all_to(sites, count, STAGE_TO_ORIGINAL);
     if (!make_free(sites, count))
-        left = site_to_front(sites, count, true);
+        left = site_to_front(sites, count, site_is_armed);
     move_all_to(sites, count, STAGE_NONE);
     return left;
-}
-
-bool ext_is_current(const struct site *site)
-{
-    if (site->state != SITE_OPTIMIZED)
-        return !jump_is_at(site, STAGE_NONE); /* else it had no probe until now */
-    return detour_is_current(site);
 }
 
 void ext_settle(void)

@@ -56,17 +56,12 @@ bool ext_text_leaves(uintptr_t addr UNUSED)
 
 size_t ext_arm(struct site **sites, size_t count)
 {
-    return site_to_front(sites, count, false);
+    return site_to_front(sites, count, site_is_bare);
 }
 
 size_t ext_disarm(struct site **sites UNUSED, size_t count)
 {
     return count;
-}
-
-bool ext_is_current(const struct site *site UNUSED)
-{
-    return true;
 }
 
 void ext_settle(void)
