@@ -54,7 +54,7 @@ static bool available; /* COM2 exists, and gdb_init() has succeeded */
 static bool stop_wanted; /* the debugger has asked for a stop */
 static bool looking;
 static struct wait_queue work = WAIT_QUEUE_INIT(work);
-static bool waits;             /* gdb_wait() is waiting */
+static bool served;            /* a debugger has let the kernel run */
 static struct thread *exiting; /* the thread in gdb_exit(), or NULL */
 
 void gdb_serve(unsigned cpu)
@@ -62,6 +62,7 @@ void gdb_serve(unsigned cpu)
     gdb_wire_listen(false);
     WRITE_ONCE(stop_wanted, false);
     gdb_session(cpu);
+    WRITE_ONCE(served, true);
     gdb_wire_listen(true);
 }
 
@@ -132,9 +133,7 @@ static bool take_int3(struct pt_regs *regs)
 {
     if (READ_ONCE(exiting) == this_cpu()->current)
         return !gdb_line_attached() || gdb_stop(regs, GDB_WHY_EXIT, NULL, NULL);
-    if (!gdb_line_attached() && !READ_ONCE(waits))
-        return false;
-    return gdb_stop(regs, GDB_WHY_TRAP, NULL, NULL);
+    return gdb_line_attached() && gdb_stop(regs, GDB_WHY_TRAP, NULL, NULL);
 }
 
 static bool has_work(void)
@@ -178,24 +177,20 @@ static int worker(void *unused UNUSED)
     return 0;
 }
 
+/* The debugger stops the kernel itself, by its first packet, and this CPU only waits for
+ * that. With an int3 here, the kernel would stop a second time if the debugger came just
+ * before the int3: its packet is an NMI, so it may come at any instruction. Each tick
+ * ends a hlt, so the loop sees `served` even if it misses the debugger's interrupt.
+ */
 INIT void gdb_wait(void)
 {
-    unsigned long flags;
-
     if (!available) {
         log_warn("gdbwait: there is no COM2");
         return;
     }
     log_info("gdb: waiting for a debugger on COM2");
-    /* A debugger that comes now interrupts this CPU, and lets it go on: then the wait is
-     * over. With interrupts off it cannot come between the question and the int3.
-     */
-    flags = irq_save();
-    WRITE_ONCE(waits, !gdb_line_attached());
-    if (waits)
-        int3();
-    WRITE_ONCE(waits, false);
-    irq_restore(flags);
+    while (!READ_ONCE(served))
+        hlt();
 }
 
 /* The kernel may stop for another reason before the int3. Then the debugger hears of the

@@ -18,8 +18,9 @@ void gdb_init(void);
 struct pt_regs;
 void gdb_poll(void);
 
-/* gdb_wait - stop here until a debugger connects and lets the kernel go on. For the boot
- * word gdbwait. Context: thread.
+/* gdb_wait - wait here until a debugger has connected and has let the kernel go on. If
+ * that was before, the wait is over at once. For the boot word gdbwait.
+ * Context: thread, interrupts on.
  */
 void gdb_wait(void);
 

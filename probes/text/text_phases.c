@@ -37,7 +37,7 @@ static uint32_t answer_of(const struct text_phase *p, unsigned cpu)
                                           : TEXT_PHASE_HALTED - 1;
 }
 
-static void note_answers(void)
+static void note_synced(void)
 {
     struct text_phase *p = &phases[(noted - 1) % TEXT_PHASES_LEN];
     unsigned cpus = plat_cpu_count();
@@ -54,7 +54,7 @@ void ext_poke_sync(const struct text_poke *pokes, size_t count, unsigned step,
 {
     note_written(pokes, count, step, level);
     text_poke_sync();
-    note_answers();
+    note_synced();
 }
 
 uint64_t text_phases_count(void)

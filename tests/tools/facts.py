@@ -20,7 +20,7 @@ import sys
 
 FACT = re.compile(r"ok \d+ - (.*)")
 CPUS = re.compile(r"\d+ CPUs?,? ")
-NUMBER = re.compile(r"\b(?:0x[0-9a-f]+|[0-9a-f]{16}|\d[\d,.]*)\b|(?<=/tmp)/tmp\w+")
+NUMBER = re.compile(r"\b(?:0x[0-9a-f]+|\d[\d,.]*)\b|\b[mMX]?[0-9a-f]{16}\b|(?<=/tmp)/tmp\w+")
 
 
 def masked(name):
