@@ -18,7 +18,7 @@ from trial import LIMIT, agrees, cpus, heap_blocks, leaves_nothing, skips_nothin
 
 OBJECT = os.path.join(BUILD, "tests", "kernel", "modules", "guest.o")
 TEXT_GAP = 16  # kernel/module/elf_link.h
-LOADS = 50 if tap.LONG else 4
+LOADS = 20 if tap.LONG else 4
 
 
 def counted(smp, jump):
