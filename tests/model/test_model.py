@@ -183,7 +183,7 @@ def checked(rows, check):
 
 
 def check_model(row):
-    return spin.check(row[0], defines(row[1]), thorough=tap.LONG)
+    return spin.check(row[0], defines(row[1]), thorough=row in MODELS_LONG)
 
 
 def check_mutant(row):

@@ -34,7 +34,7 @@ def nmi_storm():
         count = 10000 if tap.LONG else 3000
         storm(machine, "", count, "nmi_dispatch,storm_nmi,where_nmi", work)
         if tap.LONG:
-            storm(machine, "", 1000000, "storm_nmi", work)
+            storm(machine, "", 250000, "storm_nmi", work)
             storm(machine, "handlers ", 1500, "all", work)
             storm(machine, "tf handlers ", 1500, "all", work)
 
