@@ -56,6 +56,11 @@ class Facts(scratch.Scratch):
                                  {"a": ["Z0,ffffffff8026f940,1 in /tmp/tmp7yjjregk/socket"]})
         self.assertEqual(status, 0)
 
+    def test_addresses_of_memory_packets_may_differ(self):
+        status, _ = self.compare({"a": ["mffffffff8026f930,8", "Mffffffff8026f930,1:cc"]},
+                                 {"a": ["mffffffff8026f940,8", "Mffffffff8026f940,1:cc"]})
+        self.assertEqual(status, 0)
+
     def test_but_not_those_of_cpus(self):
         status, lines = self.compare({"a": ["2 CPUs, x: 3 hits"]},
                                      {"a": ["4 CPUs, x: 3 hits"]})
