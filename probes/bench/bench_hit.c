@@ -117,6 +117,16 @@ int bench_hit_boosted(struct shell *sh, struct bench_cost *cost)
     return measure_lowest(sh, &bench_kinds[0], cost);
 }
 
+static bool has_probe(uintptr_t addr)
+{
+    bool found;
+
+    plat_lock(PLAT_PROBES);
+    found = registry_find(addr);
+    plat_unlock(PLAT_PROBES);
+    return found;
+}
+
 int bench_hit_like(const char *name, struct bench_cost *cost)
 {
     for (size_t i = 0; i < bench_kind_count; i++) {
@@ -124,7 +134,7 @@ int bench_hit_like(const char *name, struct bench_cost *cost)
 
         if (strcmp(name, kind->name) != 0)
             continue;
-        if (registry_find(kind->targets->addr))
+        if (has_probe(kind->targets->addr))
             return -EBUSY;
         return measure_probed(kind, kind->targets, HITS_LIKE, cost);
     }

@@ -96,11 +96,14 @@ static int measure_hit(const struct scale *s, size_t size)
 /* measure_find - measure the registry alone: look all sites up in turn. */
 static void measure_find(const struct scale *s, size_t size)
 {
-    uint64_t start = rdtsc(), cycles;
+    uint64_t start, cycles;
 
+    plat_lock(PLAT_PROBES);
+    start = rdtsc();
     for (size_t i = 0; i < FINDS; i++)
         registry_find(s->crowd.probes[i % size].addr);
     cycles = rdtsc() - start;
+    plat_unlock(PLAT_PROBES);
     bench_print_hundredths(s->sh, (int64_t)(cycles * 100 / FINDS), "cycles/find",
                            "scale.find.%zu.cycles", size);
 }

@@ -322,7 +322,7 @@ int blacklist_next(uintptr_t addr, struct nokprobe_range *out);
  * there is no memory for a new list, these ranges stay in the list, and apply to any code
  * that is loaded there later.
  * Context: thread; blacklist_add() also boot, for the marks of the image.
- * Locks: PLAT_PROBES held.  Return: 0; -ENOMEM.
+ * Locks: PLAT_PROBES held; at boot none.  Return: 0; -ENOMEM.
  */
 int blacklist_add(const struct nokprobe_marks *more);
 void blacklist_remove(uintptr_t start, uintptr_t end);

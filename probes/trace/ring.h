@@ -320,7 +320,8 @@ static ALWAYS_INLINE void ring_commit(struct ring *r)
  * @spare:  a page from ring_ops.page_new(). The ring may keep it and return another page.
  * @flags:  RING_WHOLE, RING_LOOK
  *
- * Context: thread; one reader of @r at a time.
+ * Context: any; one reader of @r at a time. The reader never waits for a writer, because it
+ *          may be an NMI that has interrupted the writer: gdb's stub reads its rings so.
  * Return:  a page that belongs to the caller: @spare itself, or a page for which the ring
  *          keeps @spare. Its events are complete. Its commit says whether events were
  *          lost before it, and at->missed how many.
@@ -339,7 +340,7 @@ struct ring_page *ring_reset(struct ring *r, struct ring_page *spare);
 
 /* ring_lost_behind - return how many events were dropped after the events that @at has
  * read. This includes events that were dropped at the tail, which no page records yet.
- * Context: thread.
+ * Context: as ring_read().
  */
 uint64_t ring_lost_behind(const struct ring *r, const struct ring_cursor *at);
 
