@@ -188,12 +188,6 @@ static void port_receive(struct serial *s)
         wake_all(&s->readers);
 }
 
-void serial_poll_all(void)
-{
-    for (unsigned i = 0; i < port_count; i++)
-        port_receive(ports[i]);
-}
-
 /* One interrupt serves all ports until none of them has a request. Ports share a line, and
  * only its rising edge causes an interrupt. If one port still had a request at the end, the
  * line would stay high, and no further interrupt would come.
@@ -288,16 +282,17 @@ static void owner_send(const struct serial *s, const char *text, size_t len)
     }
 }
 
-/* Send text, LF as CR LF, without sleeping. Return: has the host taken all of it? */
-static bool text_send(const struct serial *s, const char *text, size_t len,
-                      unsigned spins)
+/* Send text, LF as CR LF, without sleeping. Return: how much of it the host has taken. */
+static size_t text_send(const struct serial *s, const char *text, size_t len,
+                        unsigned spins)
 {
     unsigned room = 0;
+    size_t i;
 
-    for (size_t i = 0; i < len; i++) {
+    for (i = 0; i < len; i++) {
         if (room < 2) { /* no room for CR and LF */
             if (!is_ready(s, spins))
-                return false;
+                break;
             room = FIFO_LEN;
         }
         if (text[i] == '\n') {
@@ -307,9 +302,12 @@ static bool text_send(const struct serial *s, const char *text, size_t len,
         reg_write(s, THR, (uint8_t)text[i]);
         room--;
     }
-    return true;
+    return i;
 }
 
+/* Log lines are held while a thread owns the line, and if the host is slow: then the owner,
+ * the next line or the next tick sends them.
+ */
 static void held_add_locked(struct serial *s, char c)
 {
     if (s->held_len < SERIAL_HELD_LEN)
@@ -327,23 +325,66 @@ static void text_hold_locked(struct serial *s, const char *text, size_t len)
     }
 }
 
-/* line_own - make the caller's thread the owner of the line. The caller holds s->writer.
- * Return: true: a log line was cut, and still needs its line end.
- */
-static bool line_own(struct serial *s)
+/* If nothing is held any more, but bytes were lost, hold the number of lost bytes. */
+static void held_tell_lost_locked(struct serial *s)
 {
-    unsigned long flags;
-    bool was_cut;
-
-    spin_lock_irqsave(&s->tx_lock, &flags);
-    s->owned = true;
-    was_cut = s->stuck;
-    s->stuck = false;
-    spin_unlock_irqrestore(&s->tx_lock, flags);
-    return was_cut;
+    if (s->held_len || !s->held_lost)
+        return;
+    s->held_len =
+        (size_t)scnprintf(s->held, sizeof(s->held),
+                          "[%zu bytes of log are only in dmesg]\r\n", s->held_lost);
+    s->held_lost = 0;
 }
 
-/* Take a piece of the log lines that were held back. If there are none, the thread no longer
+static void held_remove_locked(struct serial *s, size_t n)
+{
+    s->held_len -= n;
+    memmove(s->held, s->held + n, s->held_len);
+    held_tell_lost_locked(s);
+}
+
+/* held_send_locked - send what is held, without sleeping.
+ * Return: has the host taken all of it?
+ */
+static bool held_send_locked(struct serial *s, unsigned spins)
+{
+    while (s->held_len && is_ready(s, spins))
+        held_remove_locked(s, burst_send(s, s->held, s->held_len));
+    return !s->held_len;
+}
+
+static void port_send_held(struct serial *s)
+{
+    unsigned long flags;
+
+    if (!READ_ONCE(s->held_len))
+        return;
+    spin_lock_irqsave(&s->tx_lock, &flags);
+    if (!s->owned)
+        held_send_locked(s, 0);
+    spin_unlock_irqrestore(&s->tx_lock, flags);
+}
+
+/* line_own - make the caller's thread the owner of the line, when all is sent that is held.
+ * The caller holds s->writer.
+ */
+static void line_own(struct serial *s)
+{
+    unsigned long flags;
+    bool is_mine;
+
+    for (;;) {
+        spin_lock_irqsave(&s->tx_lock, &flags);
+        is_mine = held_send_locked(s, SPINS_BRIEF);
+        s->owned = is_mine;
+        spin_unlock_irqrestore(&s->tx_lock, flags);
+        if (is_mine)
+            return;
+        thread_sleep_ns(RETRY_NS);
+    }
+}
+
+/* Take a piece of the log lines that are held. If there are none, the thread no longer
  * owns the line.
  * Return: bytes in @piece, at most @len.
  */
@@ -355,13 +396,7 @@ static size_t held_take_or_disown(struct serial *s, char *piece, size_t len)
     spin_lock_irqsave(&s->tx_lock, &flags);
     n = s->held_len < len ? s->held_len : len;
     memcpy(piece, s->held, n);
-    s->held_len -= n;
-    memmove(s->held, s->held + n, s->held_len);
-    if (n == 0 && s->held_lost) {
-        n = (size_t)scnprintf(piece, len, "[%zu bytes of log are only in dmesg]\r\n",
-                              s->held_lost);
-        s->held_lost = 0;
-    }
+    held_remove_locked(s, n);
     s->owned = n > 0;
     spin_unlock_irqrestore(&s->tx_lock, flags);
     return n;
@@ -373,8 +408,7 @@ void serial_write(struct serial *s, const char *text, size_t len)
     size_t n;
 
     mutex_lock(&s->writer);
-    if (line_own(s))
-        owner_send(s, "\r\n", 2);
+    line_own(s);
     owner_send(s, text, len);
     while ((n = held_take_or_disown(s, piece, sizeof(piece))) > 0)
         owner_send(s, piece, n);
@@ -389,12 +423,23 @@ void serial_log(struct serial *s, const char *text, size_t len)
     if (s->owned) {
         text_hold_locked(s, text, len);
     } else {
+        size_t sent = 0;
+
         if (s->mirror)
             s->mirror(text, len);
-        if (!s->stuck || text_send(s, "\n", 1, 1))
-            s->stuck = !text_send(s, text, len, SPINS);
+        if (held_send_locked(s, 0))
+            sent = text_send(s, text, len, SPINS);
+        text_hold_locked(s, text + sent, len - sent);
     }
     spin_unlock_irqrestore(&s->tx_lock, flags);
+}
+
+void serial_poll_all(void)
+{
+    for (unsigned i = 0; i < port_count; i++) {
+        port_receive(ports[i]);
+        port_send_held(ports[i]);
+    }
 }
 
 /* A report of a panic waits long for the host. But if the host has not taken a text, the
@@ -404,7 +449,7 @@ void serial_write_panic(struct serial *s, const char *text, size_t len)
 {
     static bool gone;
 
-    gone = !text_send(s, text, len, gone ? 1 : SPINS_LONG);
+    gone = text_send(s, text, len, gone ? 1 : SPINS_LONG) < len;
 }
 
 void serial_flush(const struct serial *s)

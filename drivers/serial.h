@@ -2,8 +2,8 @@
  *
  * Bytes are received by interrupts, into a large ring. If the ring is full, QEMU makes the
  * sender wait, so no byte is lost. Sending is done by polling. While a thread is in
- * serial_write(), it owns the line, and no other output comes into its text: log lines are
- * held back until its end, up to SERIAL_HELD_LEN bytes.
+ * serial_write(), it owns the line, and no other output comes into its text. Log lines are
+ * held back until its end, and as long as the host is slow, up to SERIAL_HELD_LEN bytes.
  */
 #pragma once
 
@@ -38,10 +38,9 @@ struct serial {
 
     struct spinlock tx_lock;
     bool owned;                 /* [T] a serial_write() is under way */
-    bool stuck;                 /* [T] the host has not taken all of a log line */
     size_t held_len;            /* [T] */
     size_t held_lost;           /* [T] bytes that did not fit in @held */
-    char held[SERIAL_HELD_LEN]; /* [T] log lines that are sent after serial_write() */
+    char held[SERIAL_HELD_LEN]; /* [T] log lines that are sent later */
 
     struct spinlock rx_lock;
     struct wait_queue readers;
@@ -70,10 +69,11 @@ int serial_init(struct serial *s, const char *name, uint16_t port, unsigned irq)
  */
 int serial_start(struct serial *s, uint32_t apic_id);
 
-/* serial_poll_all - receive what has arrived at all ports. The timer tick calls this, because
- * ports share an interrupt line, and a request of one can hide that of another.
+/* serial_poll_all - receive what has arrived at all ports, and send log lines that are held
+ * back, as far as the host takes them at once. The timer tick calls this, because ports
+ * share an interrupt line, and a request of one can hide that of another.
  *
- * Context: irq.  Locks: takes the rx_lock of each port.
+ * Context: irq.  Locks: takes the rx_lock and the tx_lock of each port.
  */
 void serial_poll_all(void);
 
@@ -84,9 +84,9 @@ void serial_poll_all(void);
  */
 void serial_write(struct serial *s, const char *text, size_t len);
 
-/* serial_log - send a line of text, LF as CR LF. During a serial_write() the text is held
- * back until its end. Bytes are dropped if the host does not take them within a short time,
- * or if there is no room to hold them back.
+/* serial_log - send a line of text, LF as CR LF. The text is held back during a
+ * serial_write(), and if the host does not take it within a short time. If there is no room
+ * for that, bytes are dropped, and the console says how many.
  *
  * Context: thread or irq.  Locks: takes s->tx_lock.
  */

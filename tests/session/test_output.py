@@ -1,14 +1,18 @@
 """test_output.py - checks the kernel's output when the code that prints it has probes."""
 
+import os
 import re
+import tempfile
+import time
 
 import tap
-from session import ask, at_prompt, stat, typed
+from guest import Guest, Setup
+from session import LIMIT, ask, at_prompt, stat, typed
 
 # All functions on the way from a command to the serial line. Each instruction
 # gets a probe.
 PATTERNS = (
-    "serial_*", "owner_send", "port_receive", "console_*", "log_*", "*v*printf",
+    "serial_*", "owner_send", "port_receive", "held_*", "console_*", "log_*", "*v*printf",
     "seq_*", "shell_*", "mutex_*", "wait_*", "irq_*",
 )  # fmt: skip
 COMMANDS = (
@@ -57,4 +61,30 @@ def a_log_line_comes_once():
             tap.equal(count, 1, "and is in the log once")
 
 
-tap.run(text_is_the_same_under_probes, a_log_line_comes_once)
+def after_a_pause(**setup):
+    """Start a guest whose console the host does not read for some seconds. Then QEMU takes
+    some hundred bytes only, less than the log of a boot.
+    """
+    guest = Guest(Setup(smp=2, **setup))
+    with guest.console.news:  # the thread that reads takes this lock for each piece
+        time.sleep(4)
+    return guest
+
+
+def a_slow_host_gets_each_line():
+    """The owner of the line, or the tick, sends what the host has not taken at first."""
+    with after_a_pause() as guest:
+        guest.wait_prompt(LIMIT)
+        log = ask(guest, "dmesg").splitlines()
+        text = guest.console.text.decode("utf-8", "replace")
+        tap.check(len(log) > 4, f"the log of a boot has {len(log)} lines")
+        tap.equal([line for line in log if text.count(line + "\r\n") != 1], [],
+                  "a prompt comes behind them: each line came once, whole")
+    with tempfile.TemporaryDirectory() as folder:
+        com2 = os.path.join(folder, "com2")
+        with after_a_pause(append="gdbwait", com2=com2) as guest:
+            tap.check(guest.console.expect(b"gdb: waiting for a debugger on COM2\r\n", 30)
+                      is not None, "no prompt comes: so does the last line")  # fmt: skip
+
+
+tap.run(text_is_the_same_under_probes, a_log_line_comes_once, a_slow_host_gets_each_line)
