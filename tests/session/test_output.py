@@ -1,4 +1,4 @@
-"""test_output.py - checks the kernel's output when the code that prints it has probes."""
+"""test_output.py - checks what the kernel prints: under probes, and to a slow host."""
 
 import os
 import re
