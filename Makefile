@@ -49,8 +49,7 @@ KERNEL := \
 include $(addsuffix /sources.mk,boot drivers libc \
     $(addprefix kernel/,cpu mm sync thread time fs debug module console work gdb) \
     $(addprefix probes/,insn core jump region returns text xmc explain agent watch trace port \
-        many marker console bench film) \
-    $(addprefix tests/,kernel conformance bench stress truth alone))
+        many marker console bench film))
 
 PUN := $(filter probes/jump/pun%,$(JUMP))
 
@@ -61,16 +60,10 @@ ENGINE := $(filter %.c,$(INSN) $(CORE) $(JUMP) $(REGION) $(RETURNS) $(TEXT_ROOM)
 SOURCES := $(KERNEL) $(CPU) $(MM) $(SYNC) $(THREAD) $(TIME) $(FS) $(DEBUG) $(MODULE) $(CONSOLE) \
     $(WORK) $(CORE) $(JUMP) $(REGION) $(RETURNS) $(TEXT_ROOM) $(XMC) $(EXPLAIN) $(INSN) \
     $(AGENT) $(WATCH) $(TRACE) $(PORT) $(GDB) \
-    $(MANY) $(MARKER) $(PROBE_CONSOLE) $(PROBE_BENCH) $(FILM) $(DRIVERS) $(LIBC) $(BOOT) \
-    $(KTESTS) $(CONFORMANCE) $(BENCH) $(STRESS) $(TRUTH)
+    $(MANY) $(MARKER) $(PROBE_CONSOLE) $(PROBE_BENCH) $(FILM) $(DRIVERS) $(LIBC) $(BOOT)
 
-# WITH=core builds another kernel, in another folder: it has only breakpoints
-# of the engine.
-ifeq ($(WITH),core)
-SOURCES := $(KERNEL) $(CPU) $(MM) $(SYNC) $(THREAD) $(TIME) $(FS) $(DEBUG) $(MODULE) $(CONSOLE) \
-    $(WORK) $(CORE) $(INSN) $(ALONE) $(DRIVERS) $(LIBC) $(BOOT)
-endif
-OBJS := $(SOURCES:%=$(B)/%.o)
+OBJS = $(SOURCES:%=$(B)/%.o)
+IMAGE_OBJS = $(OBJS) $(EXTRA_OBJS)
 
 # ---- flags -----------------------------------------------------------------------------
 
@@ -118,8 +111,9 @@ MODULE_ABI := $(shell $(PYTHON) kernel/module/abi.py)
 $(B)/modules.stamp: FORCE
 	@$(call stamp_if_changed,'$(MODULE_ABI)')
 
-$(B)/link.stamp: FORCE
-	@$(call stamp_if_changed,'$(LD) $(LDFLAGS)' '$(OBJS)' '$(EXTRA_OBJS)')
+include kernel/image.mk
+# What only tests build. A tree without tests/ builds the kernel all the same.
+-include tests/tests.mk
 
 # ---- the kernel ------------------------------------------------------------------------
 
@@ -150,16 +144,12 @@ $(B)/%.asm.o: %.asm $(NASM_TOOLS) $(B)/flags.stamp | $(B)/asm_offsets.inc $(B)/p
 
 # Modules are compiled without debug data. The modules that tests load are files inside of
 # the image. The samples are files in /boot of each guest.
-TEST_MODULES := $(patsubst %.c,$(B)/%.o,$(wildcard tests/kernel/modules/*.c))
 SAMPLES := $(patsubst %.c,$(B)/%.o,$(wildcard docs/samples/*.c))
-$(TEST_MODULES) $(SAMPLES): $(B)/%.o: %.c $(B)/flags.stamp $(B)/modules.stamp
+$(SAMPLES) $(TEST_MODULES): $(B)/%.o: %.c $(B)/flags.stamp $(B)/modules.stamp
 	$(call say,CC,$<)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(MODULE_CFLAGS) -MMD -MP -c -o $@ $<
-# This module pretends that it was compiled with other headers.
-$(B)/tests/kernel/modules/old.o: MODULE_ABI := -include kernel/module/abi.h -DSONDE_ABI=1
-$(B)/tests/kernel/module_files.asm.o: $(TEST_MODULES)
--include $(TEST_MODULES:.o=.d) $(SAMPLES:.o=.d)
+-include $(SAMPLES:.o=.d)
 
 .PHONY: samples
 samples: $(SAMPLES)
@@ -178,93 +168,7 @@ $(foreach file,$(OFFSETS),$(eval $(call offsets,$(file))))
 
 -include $(OBJS:.o=.d) $(B)/asm_offsets.d $(B)/probe_offsets.d
 
-# The kernel is linked three times, because the symbol table is a part of the image that
-# it describes; see kernel/debug/gen_ksyms.py. In each image, entry_nops.py makes one NOP
-# of the NOPs at each function's entry, before other programs read the image. The tables
-# of inlined functions, parameters, lines and branch targets are made from the first
-# image: of the first two, only this one needs debug data and relocations. The frames of
-# assembly routines for debuggers are made from it, too; they are never loaded.
-KSYMS_TOOLS := kernel/debug/gen_ksyms.py kernel/debug/nasm_table.py kernel/debug/elf64.py
-INLINES_TOOLS := kernel/debug/gen_inlines.py kernel/debug/nasm_table.py kernel/debug/elf64.py
-PARAMS_TOOLS := kernel/debug/gen_params.py $(INLINES_TOOLS)
-LINES_TOOLS := kernel/debug/gen_lines.py $(INLINES_TOOLS)
-FRAMES_TOOLS := kernel/debug/gen_frames.py kernel/debug/asm_frames.py kernel/debug/elf64.py
-TARGETS_TOOLS := probes/region/gen_targets.py $(KSYMS_TOOLS) $(B)/link/gen_branches
-LINK_TOOLS := kernel/debug/entry_nops.py kernel/debug/elf64.py kernel/module/init_refs.py
-image_link = $(LD) $(LDFLAGS) $(1) -o $@ $(OBJS) $(EXTRA_OBJS) $(2) && \
-    $(PYTHON) kernel/debug/entry_nops.py $@ $(if $(filter 1,$(V)),,>/dev/null)
-LINK_NEEDS := $(OBJS) $(EXTRA_OBJS) linker.ld $(LINK_TOOLS) $(B)/link.stamp
-
-$(B)/link/ksyms0.asm: $(KSYMS_TOOLS)
-	@mkdir -p $(@D)
-	$(Q)$(PYTHON) kernel/debug/gen_ksyms.py --empty -o $@
-
-$(B)/link/ksyms%.asm: $(B)/link/%.elf $(KSYMS_TOOLS)
-	$(Q)$(PYTHON) kernel/debug/gen_ksyms.py -o $@ $<
-
-$(B)/link/inlines0.asm: $(INLINES_TOOLS)
-	@mkdir -p $(@D)
-	$(Q)$(PYTHON) kernel/debug/gen_inlines.py --empty -o $@
-
-$(B)/link/inlines1.asm: $(B)/link/1.elf $(INLINES_TOOLS)
-	$(Q)$(PYTHON) kernel/debug/gen_inlines.py -o $@ $<
-
-$(B)/link/params0.asm: $(PARAMS_TOOLS)
-	@mkdir -p $(@D)
-	$(Q)$(PYTHON) kernel/debug/gen_params.py --empty -o $@
-
-$(B)/link/params1.asm: $(B)/link/1.elf $(PARAMS_TOOLS)
-	$(Q)$(PYTHON) kernel/debug/gen_params.py -o $@ $<
-
-$(B)/link/lines0.asm: $(LINES_TOOLS)
-	@mkdir -p $(@D)
-	$(Q)$(PYTHON) kernel/debug/gen_lines.py --empty -o $@
-
-$(B)/link/lines1.asm: $(B)/link/1.elf $(LINES_TOOLS)
-	$(Q)$(PYTHON) kernel/debug/gen_lines.py -o $@ $<
-
-$(B)/link/frames1.asm: $(B)/link/1.elf $(FRAMES_TOOLS)
-	$(Q)$(PYTHON) kernel/debug/gen_frames.py -o $@ $<
-
-$(B)/link/targets0.asm: $(TARGETS_TOOLS)
-	@mkdir -p $(@D)
-	$(Q)$(PYTHON) probes/region/gen_targets.py --empty -o $@
-
-targets_make = $(PYTHON) probes/region/gen_targets.py --branches $(B)/link/gen_branches $(1)
-$(B)/link/targets1.asm: $(B)/link/1.elf $(TARGETS_TOOLS)
-	$(Q)$(call targets_make,-o $@ $<)
-
-$(B)/link/gen_branches: $(B)/libinsn/probes/region/gen_branches.o $(B)/host/libinsn.a
-	$(call say,HOSTLD,$@)
-	@mkdir -p $(@D)
-	$(Q)$(HOSTCC) -o $@ $^
-
-$(B)/link/abi.asm: kernel/module/abi.py $(B)/modules.stamp
-	@mkdir -p $(@D)
-	$(Q)$(PYTHON) kernel/module/abi.py -o $@
-
-$(B)/link/%.o: $(B)/link/%.asm $(B)/flags.stamp
-	$(Q)$(NASM) -f elf64 -o $@ $<
-
-link_tables = $(1:%=$(B)/link/%.o)
-LINK1_TABLES := $(call link_tables,ksyms0 inlines0 params0 lines0 targets0 abi)
-LINK2_TABLES := $(call link_tables,ksyms1 inlines1 params1 lines1 targets1 abi)
-LINK3_TABLES := $(call link_tables,ksyms2 inlines1 params1 lines1 targets1 frames1 abi)
-
-$(B)/link/1.elf: $(LINK1_TABLES) $(LINK_NEEDS)
-	$(call say,LD,$@)
-	$(Q)$(call image_link,--emit-relocs,$(LINK1_TABLES))
-
-$(B)/link/2.elf: $(LINK2_TABLES) $(LINK_NEEDS)
-	$(call say,LD,$@)
-	$(Q)$(call image_link,--strip-debug,$(LINK2_TABLES))
-
-$(B)/sonde.elf: $(LINK3_TABLES) $(LINK_NEEDS)
-	$(call say,LD,$@)
-	$(Q)$(call image_link,--emit-relocs -Map=$(B)/sonde.map,$(LINK3_TABLES))
-	$(Q)$(PYTHON) kernel/debug/gen_ksyms.py $@ | cmp - $(B)/link/ksyms2.asm
-	$(Q)$(call targets_make,$@) | cmp - $(B)/link/targets1.asm
-	$(Q)$(PYTHON) kernel/module/init_refs.py $@
+$(eval $(call image,$(B),IMAGE_OBJS))
 
 $(B)/sonde.map: $(B)/sonde.elf
 
@@ -392,6 +296,10 @@ format: ## let clang-format have its way
 
 # ---- looking at it ---------------------------------------------------------------------
 
+size: $(B)/sonde.elf ## how large the image is that users boot, beside the aims
+	$(Q)./sonde exec 'probe stat' >$(B)/stat.txt
+	$(Q)$(PYTHON) kernel/debug/image_size.py $< $(B)/stat.txt
+
 FN ?= kmain
 disas: $(B)/sonde.elf ## one function with its source: FN=name
 	$(Q)$(OBJDUMP) -S --disassemble=$(FN) $<
@@ -403,7 +311,7 @@ clean: ## remove all that was built
 	$(Q)rm -rf $(B) compile_commands.json
 
 include probes/insn/page/page.mk
-include tests/unit/unit.mk tests/hosted/hosted.mk tests/checkers.mk tests/bench/bench.mk
+include probes/bench/bench.mk
 
 # make print-NAME prints the value of the variable NAME, for scripts.
 print-%:
@@ -412,5 +320,5 @@ print-%:
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile tests/*.mk tests/*/*.mk | sort | expand -t 14
 
-.PHONY: all run gdb gdb-suite core test test-tools test-long test-fresh labs-fresh ktest fuzz stress mutants check format disas \
+.PHONY: all run gdb gdb-suite core test test-tools test-long test-fresh labs-fresh ktest fuzz stress mutants check format size disas \
     host-insn hooks clean help

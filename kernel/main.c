@@ -34,12 +34,12 @@
 #include "kernel/mm/paging.h"
 #include "kernel/module/init_text.h"
 #include "kernel/module/module.h"
+#include "kernel/runner.h"
 #include "kernel/thread/thread.h"
 #include "kernel/time/clock.h"
 #include "probes/marker/marker.h"
 #include "probes/port/port.h"
 #include "probes/trace/files/files.h"
-#include "tests/kernel/ktest.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -200,9 +200,7 @@ static struct {
     char *words;    /* boot arguments */
     unsigned flags; /* of the console */
     const char *script;
-    char tests[1024];
     bool has_tests;
-    unsigned seed;
 } kept = { .script = "" };
 
 static INIT const char *keep_words(void)
@@ -282,22 +280,26 @@ static INIT void run_constructors(void)
         (*init)();
 }
 
-/* ---- after the stages: tests or shells ---- */
+/* ---- after the stages: a runner or shells ---- */
 
-static void test_sink(const char *text, size_t len)
+static runner_fn runner;
+
+void runner_set(runner_fn fn)
+{
+    runner = fn;
+}
+
+static void runner_print(const char *text, size_t len)
 {
     serial_write(&com1, text, len);
 }
 
 static _Noreturn void run_tests(void)
 {
-    int failed;
+    bool failed = !runner(kept.words, runner_print);
 
-    ktest_set_sink(test_sink);
-    ktest_set_words(kept.words);
-    failed = ktest_run(kept.tests, kept.seed);
     serial_flush(&com1);
-    gdb_exit(failed != 0);
+    gdb_exit(failed);
     qemu_exit(failed ? QEMU_EXIT_TESTS_FAILED : QEMU_EXIT_OK);
     power_off();
 }
@@ -336,8 +338,9 @@ static INIT void keep_wishes(void)
 {
     fw_cfg_for_each(FW_CFG_SCRIPT, take_script);
     kept.flags = console_flags();
-    kept.seed = option_number("seed", 0);
-    kept.has_tests = boot_option(boot.cmdline, "tests", kept.tests, sizeof(kept.tests));
+    kept.has_tests = boot_option(boot.cmdline, "tests", NULL, 0);
+    if (kept.has_tests && !runner)
+        log_warn("tests=: there are no tests in this image");
 }
 
 static void start_shells(void)
@@ -374,7 +377,7 @@ INIT void kmain(uint32_t magic, uint64_t info_phys)
              (unsigned long long)(clock_ns() / 1000000));
 }
 
-/* kernel_run - free the code of boot, then run the tests or start the shells.
+/* kernel_run - free the code of boot, then call the runner or start the shells.
  * boot/start.asm jumps here after kmain() has returned, since the code of kmain() is
  * freed, too.
  */
@@ -382,7 +385,7 @@ _Noreturn void kernel_run(void);
 void kernel_run(void)
 {
     init_text_free();
-    if (kept.has_tests)
+    if (kept.has_tests && runner)
         run_tests();
     start_shells();
     do_exit(0);

@@ -56,7 +56,7 @@ struct bench_verdict bench_goals_end(void);
 /* bench_counts_instructions - is each instruction one cycle (QEMU's -icount shift=0)? */
 bool bench_counts_instructions(void);
 
-/* A function to probe, and a loop that calls it: tests/bench/targets.asm. */
+/* A function to probe, and a loop that calls it: probes/bench/targets.asm. */
 struct bench_target {
     void (*loop)(uint64_t count); /* calls the function @count times */
     uintptr_t addr;               /* its first instruction */
@@ -130,7 +130,7 @@ int bench_set_register(struct bench_set *set, const struct bench_kind *kind,
 void bench_set_unregister(struct bench_set *set);
 uint64_t bench_set_hits(const struct bench_set *set);
 
-/* Very many functions, and a loop that calls them in turn: tests/bench/crowd.asm. Only
+/* Very many functions, and a loop that calls them in turn: probes/bench/crowd.asm. Only
  * `make bench` links that file; otherwise bench_among.c has an empty table.
  */
 struct bench_among {

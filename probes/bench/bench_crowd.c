@@ -13,8 +13,9 @@
 
 #include <string.h>
 
-#define GENERATED "bench_text_*" /* the functions that tests/bench/gen_text.py makes */
-#define OWN "bench_"             /* functions of the benchmark begin with this */
+#define GENERATED                                                                        \
+    "bench_text_*"   /* the functions that probes/bench/host/gen_text.py makes */
+#define OWN "bench_" /* functions of the benchmark begin with this */
 
 /* A walk over text. The first walk has no room, and only counts. */
 struct walk {

@@ -2,7 +2,7 @@
  * is an aim and not a test, because everything takes longer on a busy host.
  *
  * The table here has all goals but two groups. Goals that need figures of another kernel
- * are in tests/bench/compare.py. Goals for a processor without an emulator are in
+ * are in probes/bench/host/compare.py. Goals for a processor without an emulator are in
  * tests/hosted/bench_native.c.
  */
 #include "kernel/base/bits.h"

@@ -161,7 +161,7 @@ static int measure_kind(struct shell *sh, const struct bench_kind *kind)
 /* measure_base - measure how long calls of the targets take while the bench has no probe
  * there. Other parts of the kernel may have probes at the targets: these stay, and count
  * as a part of the call. First they are made jumps, as they usually are.
- * tests/bench/gdb.py measures breakpoints of gdb in this way.
+ * probes/bench/host/gdb.py measures breakpoints of gdb in this way.
  */
 static int measure_base(struct shell *sh)
 {

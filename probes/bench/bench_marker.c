@@ -2,7 +2,7 @@
  * true: a marker (an immediate), a static key, and a variable in memory; and what a call
  * costs. Also measures how long it takes to switch all markers of a name, and a key.
  *
- * tests/bench/marks.asm has very many places, if it is linked or loaded.
+ * probes/bench/marks.asm has very many places, if it is linked or loaded.
  */
 #include "kernel/base/err.h"
 #include "kernel/time/clock.h"

@@ -1,5 +1,6 @@
 PROBE_BENCH := \
     probes/bench/bench.c \
+    probes/bench/targets.asm \
     probes/bench/bench_goal.c \
     probes/bench/bench_print.c \
     probes/bench/bench_hit.c \

@@ -6,7 +6,9 @@ ALONE := \
     probes/port/port_held.c \
     probes/port/port_text.c \
     probes/port/port_symbols.c \
-    tests/alone/alone.c \
-    tests/alone/test_alone.c \
+    tests/alone/alone.c
+
+ALONE_TESTS := \
     tests/kernel/ktest.c \
+    tests/alone/test_alone.c \
     tests/kernel/test_kprobe.c

@@ -125,13 +125,13 @@ samples_copied:
     sample vprotd xmm1, xmm2, 7
     sample vphaddbd xmm1, [rbx]
     sample vpcomb xmm1, xmm2, xmm3, 1
-    sample vpshab xmm1, [rel refusal_site], xmm3
+    sample vpshab xmm1, [rel $], xmm3
     sample db 0x8f, 0xe9, 0x78, 0x01, 0xc8 ; blcfill eax, eax
     sample db 0x8f, 0xea, 0x78, 0x10, 0xc1, 1, 2, 3, 4 ; bextr eax, ecx, imm32
     sample vaddps zmm0, zmm1, zmm2
-    sample vmovdqu64 zmm3, [rel refusal_site + 64]
+    sample vmovdqu64 zmm3, [rel $ + 64]
     sample vmovdqu8 [rbx + 64], zmm4
-    sample vpternlogd zmm1, zmm2, [rel refusal_site], 0x96
+    sample vpternlogd zmm1, zmm2, [rel $], 0x96
     sample vaddpd zmm1 {k1}{z}, zmm2, [rbx] {1to8}
     sample vpcompressd [rsi] {k2}, zmm5
     sample kmovw k1, eax
@@ -159,7 +159,7 @@ samples_copied:
     sample invlpg [rbx]
     sample xsavec [rbx]
     sample xrstors [rbx]
-    sample fxrstor [rel refusal_site]
+    sample fxrstor [rel $]
     sample monitor
     sample rdpmc
     sample db 0x0f, 0xa7, 0xc0 ; xstore

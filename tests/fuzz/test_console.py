@@ -32,7 +32,7 @@ COMMANDS = (
     "cat", "cpus", "dmesg", "echo", "grep", "head", "help", "ls", "mem", "mkdir",
     "probe", "ps", "rm", "rmdir", "run", "sleep", "sort", "stat", "sym", "tail", "wc",
 )  # fmt: skip
-LEFT_OUT = (b"poweroff", b"reboot", b"panic", b"bench", b"truth")
+LEFT_OUT = (b"poweroff", b"reboot", b"panic", b"bench")
 PROBE = ("add", "all", "list", "stat", "del", "on", "off", "explain", "blacklist")
 NAMES = (
     "vfs_read", "memcpy", "schedule", "vfs_*", "kmain", "kprobe_int3_handler",

@@ -378,7 +378,7 @@ static void measure_event(void)
 
 /* ---- among many sites ---- */
 
-/* tests/bench/crowd.asm */
+/* probes/bench/crowd.asm */
 extern const struct {
     void (*loop)(uint64_t calls);
     uintptr_t first;

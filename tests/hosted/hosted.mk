@@ -64,7 +64,7 @@ endef
 $(foreach variant,$(HOSTED_VARIANTS),$(eval $(call hosted_variant,$(variant))))
 
 BENCH_NATIVE := tests/hosted/bench_native.c tests/hosted/bench_targets.asm \
-    tests/bench/crowd.asm probes/bench/bench_condition.c tests/hosted/fixture.c $(HOSTED_TRACE)
+    probes/bench/crowd.asm probes/bench/bench_condition.c tests/hosted/fixture.c $(HOSTED_TRACE)
 $(call hosted_objs,gcc,probes/bench/bench_condition.c): private HOSTED_CFLAGS += -DMARKER_CODE
 $(call hosted_objs,gcc,tests/hosted/bench_native.c): private HOSTED_CFLAGS := \
     $(filter-out -mgeneral-regs-only,$(HOSTED_CFLAGS))

@@ -5,10 +5,12 @@
 #include "kernel/cpu/instr.h"
 #include "kernel/cpu/percpu.h"
 #include "kernel/cpu/smp.h"
+#include "kernel/runner.h"
 #include "kernel/time/clock.h"
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 extern const struct ktest ktests_start[], ktests_end[];
@@ -18,11 +20,6 @@ static uint64_t random_state;
 static void (*sink)(const char *text, size_t len);
 static void (*at_end)(void);   /* of the running test */
 static const char *words = ""; /* the boot arguments */
-
-void ktest_set_sink(void (*fn)(const char *text, size_t len))
-{
-    sink = fn;
-}
 
 static void print_args(const char *prefix, const char *fmt, va_list args)
 {
@@ -94,11 +91,6 @@ uint64_t ktest_random(void)
 void ktest_at_end(void (*fn)(void))
 {
     at_end = fn;
-}
-
-void ktest_set_words(const char *cmdline)
-{
-    words = cmdline;
 }
 
 bool ktest_word(const char *key, char *out, size_t len)
@@ -182,14 +174,13 @@ static bool run_one(const struct ktest *t, unsigned number)
     return passed;
 }
 
-int ktest_run(const char *selection, uint64_t seed)
+static int run_selected(const char *selection)
 {
     unsigned count = 0, number = 0;
     int failed = 0;
 
     for (const struct ktest *t = ktests_start; t < ktests_end; t++)
         count += selects(selection, t);
-    random_state = seed ? seed : clock_ns() | 1;
     print("KTAP version 1");
     print("1..%u", count);
     print("# seed %llu, %u CPUs", (unsigned long long)random_state, cpu_count());
@@ -199,4 +190,24 @@ int ktest_run(const char *selection, uint64_t seed)
     if (!count)
         print("Bail out! no test is called %s", selection);
     return count ? failed : 1;
+}
+
+/* run_tests - run the tests that the boot argument tests= selects, and print KTAP. */
+static bool run_tests(const char *cmdline, void (*fn)(const char *text, size_t len))
+{
+    static char selection[1024];
+    char seed[24];
+
+    words = cmdline;
+    sink = fn;
+    ktest_word("tests", selection, sizeof(selection));
+    random_state = clock_ns() | 1;
+    if (ktest_word("seed", seed, sizeof(seed)))
+        random_state = strtoul(seed, NULL, 0);
+    return run_selected(selection) == 0;
+}
+
+__attribute__((constructor)) static void ktest_init(void)
+{
+    runner_set(run_tests);
 }

@@ -70,19 +70,5 @@ uint64_t ktest_rounds(uint64_t usual, uint64_t when_long);
  * one such function. Context: thread.
  */
 void ktest_at_end(void (*fn)(void));
-/* ktest_set_words - set the boot arguments. @cmdline must stay valid. Context: boot.
- * ktest_word - look up the boot argument @key, as boot_option() does. Context: thread.
- */
-void ktest_set_words(const char *cmdline);
+/* ktest_word - look up the boot argument @key, as boot_option() does. Context: thread. */
 bool ktest_word(const char *key, char *out, size_t len);
-
-/* ktest_set_sink - set the function that gets the KTAP lines. Context: boot. */
-void ktest_set_sink(void (*fn)(const char *text, size_t len));
-
-/* ktest_run - run the tests that @selection names, and print KTAP.
- * @selection: names separated by commas, as in the boot word tests=, see above
- * @seed:      of ktest_random(); 0: choose a seed
- *
- * Return: the number of tests that failed; 1 if @selection names no test.
- */
-int ktest_run(const char *selection, uint64_t seed);

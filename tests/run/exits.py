@@ -8,7 +8,7 @@ DONE, FAILED, USAGE, PANICKED, ENDED, HOST, TIMEOUT = 0, 1, 2, 3, 4, 5, 124
 # (status, of which commands, when)
 ROWS = (
     (DONE, "run", "the guest was switched off, or Ctrl-] x was typed on the terminal"),
-    (DONE, "run", "the tests of --append tests=LIST passed"),
+    (DONE, "run", "the tests of an --image with tests passed"),
     (DONE, "exec", "every command succeeded"),
     (DONE, "module", "the modules were loaded, and every command succeeded"),
     (DONE, "trace", "every command succeeded, or none was given and Ctrl-C came"),
@@ -18,7 +18,7 @@ ROWS = (
     (DONE, "check", "everything is as shown"),
     (DONE, "grade", "full score; with --case: the case passed"),
     (FAILED, "run", "no terminal, but a pipe or a file: a command that was read failed"),
-    (FAILED, "run", "a test of --append tests=LIST failed"),
+    (FAILED, "run", "a test of an --image with tests failed"),
     (FAILED, "exec", "a command failed; those behind it were not run"),
     (FAILED, "trace", "a command failed, and the files are written; or a line was refused"),
     (FAILED, "record", "a command failed; the run is recorded"),

@@ -55,6 +55,8 @@ class Setup:
 
     smp: int = 2
     boot: str = "pvh"  # pvh, iso or uefi
+    elf: str = ELF  # the image, if boot is pvh
+    modules: tuple = ()  # files that appear in /boot, beside the samples
     accel: str = "tcg"
     icount: bool = False
     append: str = ""
@@ -71,7 +73,7 @@ class Setup:
 
     @property
     def image(self):
-        return ELF if self.boot == "pvh" else ISO
+        return self.elf if self.boot == "pvh" else ISO
 
 
 class GuestError(Exception):
@@ -83,9 +85,9 @@ class GuestError(Exception):
         self.lines = lines  # the end of the log
 
 
-def sample_words():
-    """QEMU's words for the samples, which iso/grub.cfg loads by module2."""
-    for path in sorted(glob.glob(SAMPLES)):
+def module_words(paths):
+    """QEMU's words for files that appear in /boot."""
+    for path in paths:
         name = os.path.basename(path)
         yield from ("-fw_cfg", f"name=opt/sonde/module/{comma(name)},file={comma(path)}")
 
@@ -93,8 +95,10 @@ def sample_words():
 def boot_words(setup):
     """The part of QEMU's command line that says what is booted, and how."""
     if setup.boot == "pvh":
-        return ["-kernel", ELF, "-append", setup.append, *sample_words()]
-    words = ["-cdrom", ISO]
+        samples = sorted(glob.glob(SAMPLES))  # in the ISO, iso/grub.cfg loads them
+        return ["-kernel", setup.elf, "-append", setup.append,
+                *module_words([*samples, *setup.modules])]
+    words = ["-cdrom", ISO, *module_words(setup.modules)]
     if setup.append:
         words += ["-fw_cfg", f"name=opt/sonde/append,string={comma(setup.append)}"]
     if setup.boot == "uefi":
@@ -435,7 +439,7 @@ class Guest:
     def places(self):
         """Where the CPUs are, as lines of text."""
         try:
-            return list(cpu_places(self.qmp, ELF, self.modules))
+            return list(cpu_places(self.qmp, self.setup.elf, self.modules))
         except (OSError, ValueError, TypeError) as error:
             return [f"(QEMU does not tell where its CPUs are: {error})"]
 

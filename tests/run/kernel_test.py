@@ -20,6 +20,7 @@ import sys
 import tempfile
 import threading
 
+import image
 from guest import BUILD, EXIT_POWEROFF, EXIT_TESTS_FAILED, Guest, GuestError, Setup
 from ktap import Flat
 from timeline import pack, record
@@ -47,7 +48,7 @@ def record_again(words, name, limit):
     if not shutil.which("qemu-img"):
         return "not run again under record: that takes qemu-img (qemu-utils)"
     with tempfile.TemporaryDirectory() as folder:
-        line, status, said = record(folder, [], words, Setup.memory, limit)
+        line, status, said = record(folder, [], words, Setup.memory, limit, image.TESTS)
         if status == EXIT_POWEROFF:
             return "run again under record it passes"
         if status is None or not os.path.exists(line.path("log")) or said:
@@ -78,7 +79,8 @@ def main():
     flat = Flat(print_line, f"{smp} CPUs, " if smp > 1 else "1 CPU, ")
     name = "stepped" if is_stepped else "all" if "," in selection else selection
     log = os.path.join(BUILD, f"kernel-{name}-{smp}.log")
-    setup = Setup(smp=smp, append=words, log=log, qemu="-singlestep" * is_stepped)
+    setup = Setup(smp=smp, elf=image.TESTS, append=words, log=log,
+                  qemu="-singlestep" * is_stepped)  # fmt: skip
     with Guest(setup, Lines(flat.take)) as guest:
         status = guest.wait_end(limit)
         guest.console.wait_closed(5)

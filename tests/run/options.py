@@ -11,7 +11,7 @@ import shlex
 import socket
 import stat
 
-from guest import refusal
+from guest import BUILD, refusal
 
 UNITS = {"": 2**20, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}  # as QEMU has them
 MEMORY_MIN = 8 * 2**20
@@ -96,6 +96,14 @@ def output_file(path):
         fail(f"{path} is a directory")
     if os.path.exists(path) and not os.access(path, os.W_OK):
         fail(f"{path} cannot be written to")
+    return path
+
+
+def image(path):
+    """The path of a kernel's ELF file. A file in the build folder will be built."""
+    path = os.path.abspath(path)
+    if not path.startswith(BUILD + "/") and not os.path.isfile(path):
+        fail(f"{path}: no such file")
     return path
 
 

@@ -26,6 +26,7 @@ import tempfile
 import time
 
 import building
+import image
 from exits import HOST
 from guest import BUILD, ROOT, die_with_parent
 
@@ -318,6 +319,7 @@ def build(labels):
         programs.append(os.path.join(BUILD, "suite", "whole_xstate.so"))
     if any(label.startswith("truth/") for label in labels):
         programs.append(os.path.join(BUILD, "truth", "exec_count.so"))
+    programs += [image.TESTS, image.TRUTH]
     building.build(["all", *map(building.spelled, programs)], say)
 
 

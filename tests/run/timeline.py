@@ -13,7 +13,7 @@ import sys
 import tarfile
 
 from building import HostError
-from guest import ELF, ROOT, Setup, comma, die_with_parent, qemu_words
+from guest import BUILD, ELF, ROOT, Setup, comma, die_with_parent, qemu_words
 
 sys.path.insert(0, os.path.join(ROOT, "kernel/debug"))
 import elf64  # noqa: E402
@@ -22,8 +22,8 @@ PARTS = ("about.json", "script", "log", "disk.qcow2")
 CONSOLE = "com1.log"
 
 
-def build_id():
-    elf = elf64.load(ELF)
+def build_id(path=ELF):
+    elf = elf64.load(path)
     notes = elf.content(elf.section(".notes"))
     return notes[notes.index(b"GNU\0") + 4 :][:20].hex()
 
@@ -40,6 +40,10 @@ class Timeline:
     def __init__(self, folder, about):
         self.folder, self.about = folder, about
 
+    @property
+    def elf(self):
+        return os.path.join(BUILD, self.about["image"])
+
     def path(self, name):
         return os.path.join(self.folder, name)
 
@@ -47,7 +51,7 @@ class Timeline:
         """QEMU's command line. mode: record, replay"""
         append = "console=plain " + self.about["append"]
         setup = Setup(smp=1, memory=self.about["memory"], append=append.strip(), icount=True,
-                      gdb=gdb)  # fmt: skip
+                      gdb=gdb, elf=self.elf)  # fmt: skip
         words = qemu_words(setup, f"file,path={comma(self.path(CONSOLE))}", "null", "null",
                            "/dev/null", "/dev/null")  # fmt: skip
         at = words.index("-icount") + 1
@@ -60,9 +64,10 @@ class Timeline:
             return file.read()
 
 
-def record(folder, commands, append, memory, limit):
+def record(folder, commands, append, memory, limit, elf=ELF):
     """Record a run. Return (Timeline, QEMU's exit status or None, QEMU's messages)."""
-    about = {"build": build_id(), "qemu": qemu_version(), "append": append, "memory": memory}
+    about = {"build": build_id(elf), "image": os.path.relpath(elf, BUILD),
+             "qemu": qemu_version(), "append": append, "memory": memory}  # fmt: skip
     line = Timeline(folder, about)
     with open(line.path("about.json"), "w", encoding="utf-8") as file:
         json.dump(about, file)
@@ -96,9 +101,10 @@ def unpack(path, folder):
             about = json.load(file)
     except (tarfile.TarError, KeyError, AttributeError, ValueError) as error:
         raise HostError(f"{path} is no recording: {error}") from None
-    here = {"build": build_id(), "qemu": qemu_version()}
+    line = Timeline(folder, about)
+    here = {"build": build_id(line.elf), "qemu": qemu_version()}
     for what, name in (("build", "another build"), ("qemu", "another QEMU")):
         if about[what] != here[what]:
             raise HostError(f"{path} was recorded with {name}: {about[what]}; "
                             f"here it is {here[what]}")  # fmt: skip
-    return Timeline(folder, about)
+    return line

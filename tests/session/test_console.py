@@ -55,8 +55,8 @@ def help_helps(guest):
     for name in ("cat", "echo", "ps", "cpus", "mem", "dmesg", "sym", "run", "probe"):
         tap.check(name in text, f"help names {name}")
     users, _, developers = text.partition("For work on the kernel itself:")
-    apart = "\ntruth " in developers and "\ntruth " not in users
-    tap.check(apart, "truth stands apart, for developers")
+    apart = "\ntrace-pages " in developers and "\ntrace-pages " not in users
+    tap.check(apart, "commands for tools stand apart")
     tap.check(len(typed(guest, "help probe")) > 1, "help probe says more")
 
 

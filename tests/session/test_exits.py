@@ -16,6 +16,7 @@ import subprocess
 import tempfile
 import time
 
+import image
 import tap
 from fake import heed_interrupts, is_gone, run_launcher, with_fake_qemu
 from guest import BUILD, ROOT
@@ -330,7 +331,7 @@ LIMIT_REACHED = "the time limit was reached (--timeout)"
 SIGNAL = "signal N: 130 Ctrl-C, 141 the output has no reader, 143 SIGTERM"
 INT, TERM = signal.SIGINT, signal.SIGTERM
 FUSE = can_open("/dev/fuse")
-TESTS = ("--append", "tests=stack.an_overflow_is_named,shell")  # the first test panics
+TESTS = ("--image", image.TESTS, "--append")
 
 # (status, command, text of the row): facts. A fact returns (status got, status wanted).
 FACTS = {
@@ -341,8 +342,8 @@ FACTS = {
         lambda: (key_on_terminal(b"nonsense\rpoweroff\r"), 0),
         lambda: (key_on_terminal(b"\x1dx"), 0),
     ],
-    ("0", "run", "the tests of --append tests=LIST passed"): [
-        lambda: (status_of(*RUN, "--append", "tests=shell"), 0),
+    ("0", "run", "the tests of an --image with tests passed"): [
+        lambda: (status_of(*RUN, *TESTS, "tests=shell"), 0),
     ],
     ("0", "exec", "every command succeeded"): [
         lambda: (status_of("exec", "echo x", "cat /proc/version"), 0),
@@ -367,8 +368,8 @@ FACTS = {
         lambda: (in_shell("echo nonsense >build/exits.tmp; "
                           "./sonde run --boot pvh <build/exits.tmp >/dev/null"), 1),
     ],
-    ("1", "run", "a test of --append tests=LIST failed"): [
-        lambda: (status_of(*RUN, "--append", "tests=no_such_test"), 1),
+    ("1", "run", "a test of an --image with tests failed"): [
+        lambda: (status_of(*RUN, *TESTS, "tests=no_such_test"), 1),
     ],
     ("1", "exec", "a command failed; those behind it were not run"): [
         lambda: (sonde("exec", "echo x", "cat /nope", "echo y")[:2],
@@ -452,7 +453,7 @@ FACTS = {
     ("3", "run", "the kernel panicked"): [
         lambda: (status_of(*RUN, stdin=b"panic\n"), 3),
         lambda: (key_on_terminal(b"panic\r"), 3),
-        lambda: (status_of(*RUN, *TESTS), 3),
+        lambda: (status_of(*RUN, *TESTS, "tests=stack.an_overflow_is_named"), 3),
     ],
     ("3", "exec", "the kernel panicked"): [lambda: (status_of("exec", "panic"), 3)],
     ("3", "module", "the kernel panicked"): [

@@ -2,6 +2,7 @@
 
 import re
 
+import image
 import tap
 from guest import EXIT_PANIC, Guest, Setup
 from machine import Gone
@@ -10,7 +11,7 @@ from session import LIMIT
 
 def report_of(test, smp):
     """Run a KTEST_FATAL test. Return the report of its panic; "": it is not complete."""
-    with Guest(Setup(append=f"tests={test}", smp=smp)) as guest:
+    with Guest(Setup(elf=image.TESTS, append=f"tests={test}", smp=smp)) as guest:
         status = guest.wait_end(LIMIT)
         guest.console.wait_closed(5)
         text = guest.console.text.decode("utf-8", "replace").replace("\r", "")
@@ -96,7 +97,7 @@ def modules_are_named():
     report = report_of("module_init.a_constructor_that_faults_is_named", 2)
     check_line(r"^ip  0x\w+ acts_fault\+0x\w+/0x\w+ \[acts\]  flags", report,
                "a constructor that faults is named, and its module")  # fmt: skip
-    check_line(r"^  0x\w+ ktest_run\+0x", report, "with its callers")
+    check_line(r"^  0x\w+ run_selected\+0x", report, "with its callers")
     report = report_of("module_init.what_has_gone_is_named", 2)
     check_line(r"^ip  0x\w+ \[guest\]\+0x\w+  flags", report,
                "of a function that has gone it is said whose it was")  # fmt: skip

@@ -12,6 +12,7 @@ import tempfile
 import threading
 import time
 
+import image
 import tap
 from guest import ELF, EXIT_POWEROFF, EXIT_TESTS_FAILED, ROOT
 from hang import Symbols
@@ -511,7 +512,7 @@ def the_tests_of_a_kernel_fail():
     stops the kernel once.
     """
     for when in ("waiting for a debugger", "CPUs online", ""):
-        with Stub("gdbwait tests=no_such_test") as stub:
+        with Stub("gdbwait tests=no_such_test", elf=image.TESTS) as stub:
             tap.check(stub.guest.console.expect(when.encode(), LIMIT) is not None,
                       f"the kernel has printed '{when}'")
             client = stub.connect()

@@ -2,8 +2,8 @@
 instructions at least 9,999 must become jumps. The test also measures how long a small
 module takes to be loaded and unloaded, without these probes and beside them.
 
-The text of the module is that of bench (tests/bench/gen_text.py): a copy of each function
-of the image, under another name. No code calls these copies.
+The text of the module is that of bench (probes/bench/host/gen_text.py): a copy of each
+function of the image, under another name. No code calls these copies.
 """
 
 import os

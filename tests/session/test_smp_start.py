@@ -13,6 +13,7 @@ import subprocess
 import sys
 import tempfile
 
+import image
 import tap
 from guest import ELF, EXIT_POWEROFF, ROOT, Guest, Setup
 from session import LIMIT, ask, at_prompt
@@ -114,7 +115,7 @@ def with_loader(image, *options):
 
 
 def what_a_loader_leaves_makes_no_difference():
-    with tempfile.NamedTemporaryFile() as file, open(ELF, "rb") as kernel:
+    with tempfile.NamedTemporaryFile() as file, open(image.TESTS, "rb") as kernel:
         file.write(with_loader(kernel.read()))
         file.flush()
         setup = Setup(smp=3, append="tests=smp", qemu=f"-kernel {file.name}")

@@ -13,7 +13,6 @@ from machine import Reply
 from session import CSI, LIMIT, ask, at_prompt, run_on, stat
 
 STOP = "\x03"
-TRUTH = "truth: stopped; none of its probes is left"
 LONG = 300  # seconds: all instructions, on a busy host
 
 
@@ -51,10 +50,6 @@ def every_long_command_stops(guest):
         ("bench scale", "bench: stopped in scale; none of its probes is left"),
         ("bench cache", "bench: stopped in cache; none of its probes is left"),
         ("bench counted", "bench: stopped in counted; none of its probes is left"),
-        ("truth all run all", TRUTH),
-        ("truth vfs_read sleep 10000", TRUTH),
-        ("truth each all sleep 1000", TRUTH),
-        ("truth nmis=1000000 vfs_read run vfs", TRUTH),
         ("run all | wc -l", "run: all: Interrupted system call"),
         ("sleep 100000", ""),
     ):
@@ -64,22 +59,6 @@ def every_long_command_stops(guest):
         tap.note(reply.text)
         nothing_is_left(guest, command)
     tap.equal(ask(guest, "cat /proc/sys/debug/kprobes-jump"), "pun\n", "jumps are as before")
-
-
-def truth_stops_in_the_middle(guest):
-    """Stop `truth` in its second command. The output of the first one shows that the
-    probes are there.
-    """
-    words = "vfs_read,vfs_write echo r''eady -- sleep 10000 -- 'echo x > /tmp/never'"
-    guest.console.send(f"truth {words}\r")
-    ready = guest.console.expect(re.compile(rb"(?:\n|\x1b\[K)ready"), LIMIT)
-    tap.check(ready is not None, "its first command runs")
-    tap.check(stat(guest)["armed"] > 50, "with probes")
-    guest.console.send(STOP)
-    text = guest.console.expect(b"\n" + PROMPT, LIMIT) or b""
-    tap.check(b"truth: stopped" in text, "it says what is left")
-    tap.equal(ask(guest, "ls /tmp"), "", "the second command is the last")
-    nothing_is_left(guest, "truth")
 
 
 def probe_all_leaves_nothing(guest):
@@ -133,7 +112,6 @@ def main():
     with at_prompt() as guest:
         tests = (
             every_long_command_stops,
-            truth_stops_in_the_middle,
             probe_all_leaves_nothing,
             switching_off_can_be_stopped,
             taking_away_can_be_stopped,

@@ -20,6 +20,7 @@ import sys
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "run"))
+import image  # noqa: E402
 from guest import BUILD, EXIT_POWEROFF, EXIT_TESTS_FAILED, Guest, Setup  # noqa: E402
 
 SUMS = ("rounds", "calls", "hits", "missed", "returns", "faults", "locks")
@@ -96,7 +97,7 @@ def run_minute(options, cpus, stepped, seed):
     """Run one guest. Return (what it has printed, lines that say why it has failed)."""
     minute = Minute()
     log = os.path.join(BUILD, f"stress-{cpus}.log")
-    setup = Setup(smp=cpus, append=words(options, stepped, seed), log=log,
+    setup = Setup(smp=cpus, elf=image.TESTS, append=words(options, stepped, seed), log=log,
                   qemu="-singlestep" * stepped)  # fmt: skip
     with Guest(setup, minute.take) as guest:
         status = wait_for(guest, minute, options.patience)

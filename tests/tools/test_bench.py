@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""test_bench.py - tests of tests/bench: the generated text, and the table of results."""
+"""test_bench.py - tests of the generated text of bench, and of its table of results."""
 
 import os
 import sys
@@ -10,7 +10,7 @@ import scratch  # noqa: E402
 sys.path.insert(0, os.path.join(scratch.ROOT, "kernel/debug"))
 import elf64  # noqa: E402
 
-BENCH = os.path.join(scratch.ROOT, "tests/bench")
+BENCH = os.path.join(scratch.ROOT, "probes/bench/host")
 SOURCE = """
 int twice(int x) { return 2 * x; }
 int more(int x) { return x > 5 ? x * x : twice(x) + 1; }

@@ -6,6 +6,7 @@ the counts of its probes in memory. Both counts are for the same window of time 
 same addresses, so they can be compared.
 """
 
+import functools
 import os
 import re
 import struct
@@ -14,10 +15,12 @@ import tempfile
 
 from guest import BUILD, ELF, Guest, Setup
 from hang import Symbols
+from image import TRUTH
 from machine import Gone
 from memory import Memory
 
 PLUGIN = os.path.join(BUILD, "truth", "exec_count.so")
+TOLD = ("truth_opened", "truth_unlinked", "truth_closed")  # addresses that are orders
 RECORD = struct.Struct("<6Q")  # struct truth_record
 LIMIT = 120  # seconds to the prompt
 MODULES = 0x200000, 0x100000  # the module window: alignment; how much of it is counted
@@ -28,9 +31,9 @@ THREADS_MAX = 16
 CAUSES = ("recursion", "nested", "stack", "early")  # enum probe_miss
 
 
-def symbol_table():
+def symbol_table(path=ELF):
     """Name -> (address, size) of the image's symbols; the size is 0 if it is unknown."""
-    words = ["nm", "-S", ELF]
+    words = ["nm", "-S", "--defined-only", path]
     done = subprocess.run(words, capture_output=True, text=True, check=True)
     table = {}
     for line in done.stdout.splitlines():
@@ -38,6 +41,18 @@ def symbol_table():
         size = int(columns[1], 16) if len(columns) == 4 else 0
         table[columns[-1]] = (int(columns[0], 16), size)
     return table
+
+
+@functools.lru_cache
+def module_symbols():
+    """Name -> address of the symbols of truth. It is the first module that is loaded, so
+    it gets the same addresses in each guest.
+    """
+    with Guest(Setup(append="modules=truth", modules=(TRUTH,))) as guest:
+        guest.wait_prompt(LIMIT)
+        text = guest.machine.request("cat /proc/kallsyms | grep truth", LIMIT).text
+    lines = (line.split() for line in text.splitlines())
+    return {name: int(address, 16) for address, _, name, _ in lines}
 
 
 INSN = re.compile(r" *([0-9a-f]+):\t(\S+)")
@@ -120,13 +135,14 @@ class Counted:
     only: count in one function only, which takes less time; None: in all of the text
     """
 
-    def __init__(self, only=None, qemu="", **options):
+    def __init__(self, only=None, qemu="", append="", modules=(), **options):
         self.table = table = symbol_table()
         self.text = table["_text"][0], table["_etext"][0]
         self.folder = tempfile.TemporaryDirectory()
         path = os.path.join(self.folder.name, "counts")
         self.symbols = Symbols(ELF)
-        tell, size = table["truth_tell"]
+        known = module_symbols()
+        tell, size = known["truth_tell"], symbol_table(TRUTH)["truth_tell"][1]
         start, length = table.get(only, (self.text[0], self.text[1] - self.text[0]))
         window = -(-table["_end"][0] // MODULES[0]) * MODULES[0]
         words = {
@@ -134,13 +150,14 @@ class Counted:
             "modules": f"{window:x}:{window + MODULES[1]:x}",
             "cells": "%x:%x" % tuple(address + (1 << 64) for address in CELLS),
             "tell": "%x:%x" % (tell, tell + size),
-            **{word: "%x" % table["truth_" + word][0]
-               for word in ("opened", "unlinked", "closed")},
+            **{word.removeprefix("truth_"): "%x" % known[word] for word in TOLD},
             "out": path,
         }
         plugin = ",".join([PLUGIN] + [f"{key}={words[key]}" for key in words])
         qmp = os.path.join(self.folder.name, "qmp")
-        self.guest = Guest(Setup(qemu=f"-plugin {plugin} {qemu}", qmp=qmp, **options))
+        self.guest = Guest(Setup(qemu=f"-plugin {plugin} {qemu}", qmp=qmp,
+                                 append=f"{append} modules=truth",
+                                 modules=(TRUTH, *modules), **options))  # fmt: skip
         self._connect(path, qmp)
 
     def _connect(self, path, qmp):

@@ -161,22 +161,21 @@ static void told(unsigned cpu, uint32_t info, uint64_t addr, void *arg)
     (void)cpu;
     (void)info;
     (void)arg;
-    if (c) {
-        told_last = c;
-        unlink_one(c);
-        c->counted = true;
-    } else if (addr == opened) {
+    if (addr == opened) {
         __atomic_store_n(&is_open, true, __ATOMIC_SEQ_CST);
     } else if (addr == unlinked) {
         for_all(unlink_it);
-    } else if (addr != closed && contains(&cells, addr) && told_last) {
+    } else if (addr == closed) {
+        __atomic_store_n(&is_open, false, __ATOMIC_SEQ_CST);
+        write_down();
+    } else if (c) {
+        told_last = c;
+        unlink_one(c);
+        c->counted = true;
+    } else if (contains(&cells, addr) && told_last) {
         told_last->past = (uint32_t)(addr - cells.start);
         passed[told_last->past] = told_last;
     }
-    if (addr != closed)
-        return;
-    __atomic_store_n(&is_open, false, __ATOMIC_SEQ_CST);
-    write_down();
 }
 
 static bool is_jump(const struct qemu_plugin_insn *insn)

@@ -12,18 +12,18 @@ import os
 import re
 
 import tap
-from counted import MODULES, Counted, straight_pairs
+from counted import Counted, straight_pairs
 from guest import BUILD
 from trial import LIMIT, agrees, cpus, heap_blocks, leaves_nothing, skips_nothing
 
 OBJECT = os.path.join(BUILD, "tests", "kernel", "modules", "guest.o")
-TEXT_GAP = 16  # kernel/module/elf_link.h
+PAGE, TEXT_GAP = 4096, 16  # kernel/module/elf_link.h
 LOADS = 20 if tap.LONG else 4
 
 
 def counted(smp, jump):
     return Counted(smp=smp, append=f"hz=1000 kprobes-jump={jump}",
-                   qemu=f"-fw_cfg name=opt/sonde/module/guest.o,file={OBJECT}")  # fmt: skip
+                   modules=(OBJECT,))
 
 
 def run(machine, words, count):
@@ -36,8 +36,8 @@ def loads(machine, words, name):
     blocks = heap_blocks(machine)
     outcome = run(machine, words, LOADS)
     agrees(machine, outcome, name)
-    # The .text of the module is the first section in the window, behind a gap.
-    base = min(outcome.records) // MODULES[0] * MODULES[0] + TEXT_GAP
+    # The .text of the module begins on a page of its own, behind a gap.
+    base = min(outcome.records) // PAGE * PAGE + TEXT_GAP
     skips_nothing(machine, outcome, name, straight_pairs(OBJECT, base))
     kept = int(re.search(r"kept (\d+)", outcome.output)[1])
     tap.check(outcome.armed > 120 and outcome.reached() > 70,

@@ -32,9 +32,9 @@ def nmi_storm():
     work = ("sort | head -n 0",)
     with counted(2) as machine:
         count = 10000 if tap.LONG else 3000
-        storm(machine, "", count, "nmi_dispatch,storm_nmi,where_nmi", work)
+        storm(machine, "", count, "nmi_dispatch,work_hash,where_nmi", work)
         if tap.LONG:
-            storm(machine, "", 250000, "storm_nmi", work)
+            storm(machine, "", 250000, "work_hash", work)
             storm(machine, "handlers ", 1500, "all", work)
             storm(machine, "tf handlers ", 1500, "all", work)
 
@@ -56,7 +56,7 @@ def misses_too():
     """
     with counted(2) as machine:
         name = "probes in their own handler"
-        outcome = trial(machine, "nested handler_nested,vfs_rmdir", ("tree",), name)
+        outcome = trial(machine, "nested isupper,vfs_rmdir", ("tree",), name)
         misses = outcome.misses()
         tap.check(misses["recursion"] and misses["nested"], f"{name}: some are missed")
 

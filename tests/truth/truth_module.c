@@ -58,6 +58,12 @@ static struct truth_record
     *records; /* the counts of the last run, which the host reads */
 static char why[MODULE_WHY_MAX];
 
+/* What the module guest needs of the kernel that loads it: tests/kernel/loaded.h. */
+extern long guest_total;
+extern bool guest_holds;
+long guest_total;
+bool guest_holds;
+
 /* ---- which instructions ---- */
 
 struct taking {

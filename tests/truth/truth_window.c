@@ -50,18 +50,17 @@ NOINLINE void truth_tell(const volatile uint8_t *what)
 {
     (void)*what;
 }
-NOKPROBE(truth_tell);
 
 /* add - subtract @counter from *@sum when the window opens, and add it when the window
  * closes. So *@sum gets the difference.
  */
-NOKPROBE_INLINE void add(uint64_t *sum, uint64_t counter, bool opens)
+static inline void add(uint64_t *sum, uint64_t counter, bool opens)
 {
     *sum += opens ? -counter : counter;
 }
 
-NOKPROBE_INLINE void read(const struct meeting *m, struct truth_record *r,
-                          const struct kprobe *p)
+static inline void read(const struct meeting *m, struct truth_record *r,
+                        const struct kprobe *p)
 {
     bool opens = m->what == OPENS;
 
@@ -74,7 +73,7 @@ NOKPROBE_INLINE void read(const struct meeting *m, struct truth_record *r,
         add(&r->missed[cause], READ_ONCE(p->missed[cause]), opens);
 }
 
-NOKPROBE_INLINE void act(const struct meeting *m)
+static inline void act(const struct meeting *m)
 {
     if (m->what == CLOSES)
         truth_tell(&truth_closed);
@@ -135,7 +134,6 @@ static void meet(void *arg)
         act(m);                                            /* step 2 */
     __atomic_store_n(&m->is_over, true, __ATOMIC_RELEASE); /* step 3 */
 }
-NOKPROBE(meet);
 
 static void hold(struct meeting m)
 {

@@ -2,7 +2,7 @@
 """compare.py - prints a table of what `bench` has measured, beside the figures of Linux
 and of a lower bound.
 
-    tests/bench/compare.py FILE...
+    probes/bench/host/compare.py FILE...
 
 Reads the lines `WHO.NAME VALUE UNIT` of sonde, linux and floor; other lines are skipped.
 The name of a file says how the machine ran: if it contains `icount`, cycles are

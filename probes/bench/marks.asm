@@ -1,7 +1,7 @@
 ; marks.asm - 10,000 places of one marker, and of one static key. No CPU executes them.
 ; `make bench` links them, and any kernel can load them as a module.
 ;
-;     nasm -f elf64 -I./ -o /tmp/marks.o tests/bench/marks.asm
+;     nasm -f elf64 -I./ -o /tmp/marks.o probes/bench/marks.asm
 
 %include "kernel/base/proc.inc"
 

@@ -15,13 +15,13 @@ import subprocess
 import sys
 
 sys.dont_write_bytecode = True
-ROOT = os.path.join(os.path.dirname(os.path.realpath(__file__)), "../..")
+ROOT = os.path.join(os.path.dirname(os.path.realpath(__file__)), "../../..")
 sys.path.insert(0, os.path.join(ROOT, "kernel/debug"))
 
 import elf64  # noqa: E402
 
 HEAD = """\
-; text.asm - made by tests/bench/gen_text.py: functions that no code calls.
+; text.asm - made by probes/bench/host/gen_text.py: functions that no code calls.
 
 %include "kernel/base/proc.inc"
 

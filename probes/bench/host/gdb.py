@@ -2,7 +2,7 @@
 """gdb.py - measures what the kernel's own stub for gdb costs, and what gdb costs with
 QEMU's stub.
 
-    tests/bench/gdb.py
+    probes/bench/host/gdb.py
 
 Both stubs run on the same host, one after the other, so their ratio is also right on a
 busy host. Instructions are counted in a guest whose clock counts instructions.
@@ -15,7 +15,7 @@ import subprocess
 import sys
 import time
 
-ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "../../.."))
 sys.path[:0] = [os.path.join(ROOT, "tests/run"), os.path.join(ROOT, "tests/session")]
 import icount  # noqa: E402
 from rsp import Stub, fields  # noqa: E402
@@ -119,7 +119,7 @@ def counted(prepare):
 
 
 def figures():
-    """The figures, under their names in tests/bench/icount.tsv."""
+    """The figures, under their names in probes/bench/host/icount.tsv."""
     return {"gdb_condition": counted(ask_falsely), "gdb_frame": counted(trace_registers)}
 
 

@@ -3,22 +3,22 @@
 # A large text that is linked into the kernel and never called: it can
 # have 100,000 probes.
 BENCH_PLACES := 130000
-$(B)/bench/text.asm: $(B)/sonde.elf tests/bench/gen_text.py kernel/debug/elf64.py
+$(B)/bench/text.asm: $(B)/sonde.elf probes/bench/host/gen_text.py kernel/debug/elf64.py
 	@mkdir -p $(@D)
-	$(Q)$(PYTHON) tests/bench/gen_text.py -o $@ --at-least $(BENCH_PLACES) $<
+	$(Q)$(PYTHON) probes/bench/host/gen_text.py -o $@ --at-least $(BENCH_PLACES) $<
 
 $(B)/bench/text.o: $(B)/bench/text.asm
 	$(call say,NASM,$<)
 	$(Q)$(NASM) -f elf64 -I./ -o $@ $<
 
 # Functions that are called, for 10,000 probes that are hit one after the other.
-$(B)/bench/crowd.o: tests/bench/crowd.asm kernel/base/proc.inc
+$(B)/bench/crowd.o: probes/bench/crowd.asm kernel/base/proc.inc
 	$(call say,NASM,$<)
 	@mkdir -p $(@D)
 	$(Q)$(NASM) -f elf64 -I./ -o $@ $<
 
 # A marker with 10,000 places.
-$(B)/bench/marks.o: tests/bench/marks.asm kernel/base/proc.inc
+$(B)/bench/marks.o: probes/bench/marks.asm kernel/base/proc.inc
 	$(call say,NASM,$<)
 	@mkdir -p $(@D)
 	$(Q)$(NASM) -f elf64 -I./ -o $@ $<
@@ -26,14 +26,14 @@ $(B)/bench/marks.o: tests/bench/marks.asm kernel/base/proc.inc
 bench: $(B)/bench/text.o $(B)/bench/crowd.o $(B)/bench/marks.o ## what hits, registering and memory cost; PEER=dir: others beside
 	$(Q)tests/run/need.sh run
 	$(Q)env -u MAKEFLAGS -u MAKEOVERRIDES CC='$(CC)' B=$(B)/bench \
-	    EXTRA_OBJS='$(abspath $^)' PEER='$(PEER)' tests/bench/run.sh
+	    EXTRA_OBJS='$(abspath $^)' PEER='$(PEER)' probes/bench/host/run.sh
 
-bench-icount: ## instructions of a hit of each kind: no more than tests/bench/icount.tsv says
+bench-icount: ## instructions of a hit of each kind: no more than probes/bench/host/icount.tsv says
 	$(Q)tests/run/need.sh run
-	$(Q)tests/bench/icount.py
+	$(Q)probes/bench/host/icount.py
 
 bench-gdb: all ## what the kernel's stub for gdb costs, beside gdb at QEMU's stub
 	$(Q)tests/run/need.sh run gdb
-	$(Q)tests/bench/gdb.py
+	$(Q)probes/bench/host/gdb.py
 
 .PHONY: bench bench-icount bench-gdb

@@ -2,13 +2,13 @@
 """icount.py - measures how many instructions a hit of each kind takes, and compares this
 with the recorded figures.
 
-    tests/bench/icount.py               measure, and compare with tests/bench/icount.tsv
-    tests/bench/icount.py --update      measure, and record, also in docs/bench.md
-    tests/bench/icount.py FILE          compare the output of `bench hit` in FILE
+    icount.py               measure, and compare with icount.tsv
+    icount.py --update      measure, and record, also in docs/bench.md
+    icount.py FILE          compare the output of `bench hit` in FILE
 
 `bench hit` runs on one CPU whose clock counts instructions, so that the same image gives
 the same figures on every machine. The image is that of build/bench, which has 10,000
-functions more (tests/bench/crowd.asm): so a hit at one of many sites is measured, too,
+functions more (probes/bench/crowd.asm): so a hit at one of many sites is measured, too,
 and not only a hit at one of a few. Interrupts of the clock add some hundredths to a
 figure, so whole instructions are compared.
 
@@ -21,10 +21,10 @@ import re
 import subprocess
 import sys
 
-ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "../../.."))
 BUILD = os.path.join(os.environ.get("B", "build"), "bench")
 CROWD = os.path.join(BUILD, "crowd.o")
-RECORD = os.path.join(ROOT, "tests", "bench", "icount.tsv")
+RECORD = os.path.join(os.path.dirname(os.path.abspath(__file__)), "icount.tsv")
 TABLE = os.path.join(ROOT, "docs", "bench.md")  # the same figures, beside those of Linux
 COMMAND = [os.path.join(ROOT, "sonde"), "exec", "--smp", "1", "--timeout", "600", "--icount",
            "--qemu", "-icount shift=0,sleep=off", "bench hit"]  # fmt: skip
@@ -126,7 +126,7 @@ def main(words):
     for line in lines:
         print(line)
     if lines:
-        print("# to record these figures: tests/bench/icount.py --update")
+        print("# to record these figures: probes/bench/host/icount.py --update")
     return 0 if holds else 1
 
 

@@ -1,7 +1,7 @@
 #!/bin/sh
 # run.sh - `make bench`: measure, and compare.
 #
-#   B=DIR EXTRA_OBJS=FILE [PEER=DIR] tests/bench/run.sh
+#   B=DIR EXTRA_OBJS=FILE [PEER=DIR] probes/bench/host/run.sh
 #
 # B and EXTRA_OBJS are for ./sonde, which builds the image that has the large text. With PEER,
 # its floor/run.sh and linux/run.sh are run beside; what they print is called floor.* and
@@ -39,4 +39,4 @@ if [ -n "${PEER-}" ]; then
     peer linux-icount linux/run.sh icount quick
 fi
 echo
-python3 tests/bench/compare.py "$B"/*.txt
+python3 probes/bench/host/compare.py "$B"/*.txt

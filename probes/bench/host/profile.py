@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """profile.py - prints how many instructions of a hit are executed in which function.
 
-    tests/bench/profile.py [KIND...]        names as in `bench hit`
+    probes/bench/host/profile.py [KIND...]        names as in `bench hit`
 
 Runs `bench hit.KIND` on a machine whose clock counts instructions, and lets QEMU log the
 executed instructions for a moment. Then it prints a typical hit: how many instructions
@@ -23,7 +23,8 @@ import sys
 import tempfile
 import time
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), "../run"))
+HERE = os.path.dirname(os.path.realpath(__file__))
+sys.path.insert(0, os.path.join(HERE, "../../../tests/run"))
 
 from guest import ELF, Guest, Setup  # noqa: E402
 from hang import Symbols  # noqa: E402

@@ -1,0 +1,38 @@
+#!/usr/bin/env python3
+"""image_size.py - `make size`: how large the image is that users boot, beside the aims.
+
+    image_size.py IMAGE BOUNDARIES
+
+BOUNDARIES is what `probe stat` prints on the image, in a file: the number of instructions
+that accept a probe stands in it.
+"""
+
+import re
+import sys
+
+sys.dont_write_bytecode = True
+import elf64  # noqa: E402
+
+AIMS = {"KB of text and read-only data": 660, "functions": 2750, "places of `probe all`": 120000}
+
+
+def functions(elf):
+    """The symbols that nm prints as t or T."""
+    return sum(1 for s in elf.symbols()
+               if s.section and s.section.flags & elf64.SHF_EXEC
+               and s.type not in (elf64.STT_SECTION, elf64.STT_FILE))
+
+
+def main():
+    elf = elf64.load(sys.argv[1])
+    with open(sys.argv[2], encoding="utf-8") as file:
+        places = int(re.search(r"^jumps \d+ of (\d+)", file.read(), re.M)[1])
+    size = sum(elf.section(name).size for name in (".text", ".rodata"))
+    figures = (-(-size // 1000), functions(elf), places)
+    for (what, aim), figure in zip(AIMS.items(), figures):
+        print(f"{figure:9,} of {aim:9,} {what}{' - more than the aim' * (figure > aim)}")
+    return any(figure > aim for aim, figure in zip(AIMS.values(), figures))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

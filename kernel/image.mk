@@ -1,0 +1,78 @@
+# image.mk - links an image of the kernel: $(eval $(call image,FOLDER,OBJS)) gives the rules
+# for FOLDER/sonde.elf, which has the objects that the variable OBJS lists.
+#
+# An image is linked three times, because the symbol table is a part of the image that it
+# describes; see kernel/debug/gen_ksyms.py. In each image, entry_nops.py makes one NOP of
+# the NOPs at each function's entry, before other programs read the image. The tables of
+# inlined functions, parameters, lines and branch targets are made from the first image: of
+# the first two, only this one needs debug data and relocations. The frames of assembly
+# routines for debuggers are made from it, too; they are never loaded.
+
+TABLE_TOOLS := kernel/debug/nasm_table.py kernel/debug/elf64.py
+ksyms_maker := kernel/debug/gen_ksyms.py
+inlines_maker := kernel/debug/gen_inlines.py
+params_maker := kernel/debug/gen_params.py
+lines_maker := kernel/debug/gen_lines.py
+frames_maker := kernel/debug/gen_frames.py
+targets_maker := probes/region/gen_targets.py
+ksyms_needs := $(ksyms_maker) $(TABLE_TOOLS)
+inlines_needs := $(inlines_maker) $(TABLE_TOOLS)
+params_needs := $(params_maker) $(inlines_needs)
+lines_needs := $(lines_maker) $(inlines_needs)
+frames_needs := $(frames_maker) kernel/debug/asm_frames.py kernel/debug/elf64.py
+targets_needs := $(targets_maker) $(ksyms_needs) $(B)/link/gen_branches
+targets_options := --branches $(B)/link/gen_branches
+
+LINK_TOOLS := kernel/debug/entry_nops.py kernel/debug/elf64.py kernel/module/init_refs.py
+image_link = $(LD) $(LDFLAGS) $(1) -o $@ $($(2)) $(3) && \
+    $(PYTHON) kernel/debug/entry_nops.py $@ $(if $(filter 1,$(V)),,>/dev/null)
+
+# A table before there is an image, and made from an image: folder, table.
+define image_table
+$(1)/link/$(2)0.asm: $$($(2)_needs)
+	@mkdir -p $$(@D)
+	$$(Q)$$(PYTHON) $$($(2)_maker) --empty -o $$@
+
+$(1)/link/$(2)%.asm: $(1)/link/%.elf $$($(2)_needs)
+	$$(Q)$$(PYTHON) $$($(2)_maker) $$($(2)_options) -o $$@ $$<
+endef
+
+define image
+$(foreach table,ksyms inlines params lines frames targets,$(eval $(call image_table,$(1),$(table))))
+
+$(1)/link.stamp: FORCE
+	@$$(call stamp_if_changed,'$$(LD) $$(LDFLAGS)' '$$($(2))' '$$(EXTRA_OBJS)')
+
+$(1)/link/abi.asm: kernel/module/abi.py $$(B)/modules.stamp
+	@mkdir -p $$(@D)
+	$$(Q)$$(PYTHON) kernel/module/abi.py -o $$@
+
+$(1)/link/%.o: $(1)/link/%.asm $$(B)/flags.stamp
+	$$(Q)$$(NASM) -f elf64 -o $$@ $$<
+
+image_needs_$(2) := $$($(2)) linker.ld $$(LINK_TOOLS) $(1)/link.stamp
+image_tables_$(2)_1 := $$(patsubst %,$(1)/link/%.o,ksyms0 inlines0 params0 lines0 targets0 abi)
+image_tables_$(2)_2 := $$(patsubst %,$(1)/link/%.o,ksyms1 inlines1 params1 lines1 targets1 abi)
+image_tables_$(2)_3 := $$(patsubst %,$(1)/link/%.o,ksyms2 inlines1 params1 lines1 targets1 \
+    frames1 abi)
+
+$(1)/link/1.elf: $$(image_tables_$(2)_1) $$(image_needs_$(2))
+	$$(call say,LD,$$@)
+	$$(Q)$$(call image_link,--emit-relocs,$(2),$$(image_tables_$(2)_1))
+
+$(1)/link/2.elf: $$(image_tables_$(2)_2) $$(image_needs_$(2))
+	$$(call say,LD,$$@)
+	$$(Q)$$(call image_link,--strip-debug,$(2),$$(image_tables_$(2)_2))
+
+$(1)/sonde.elf: $$(image_tables_$(2)_3) $$(image_needs_$(2))
+	$$(call say,LD,$$@)
+	$$(Q)$$(call image_link,--emit-relocs -Map=$(1)/sonde.map,$(2),$$(image_tables_$(2)_3))
+	$$(Q)$$(PYTHON) $$(ksyms_maker) $$@ | cmp - $(1)/link/ksyms2.asm
+	$$(Q)$$(PYTHON) $$(targets_maker) $$(targets_options) $$@ | cmp - $(1)/link/targets1.asm
+	$$(Q)$$(PYTHON) kernel/module/init_refs.py $$@
+endef
+
+$(B)/link/gen_branches: $(B)/libinsn/probes/region/gen_branches.o $(B)/host/libinsn.a
+	$(call say,HOSTLD,$@)
+	@mkdir -p $(@D)
+	$(Q)$(HOSTCC) -o $@ $^

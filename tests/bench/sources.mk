@@ -1,2 +1,0 @@
-BENCH := \
-    tests/bench/targets.asm
