@@ -13,7 +13,11 @@ import sys
 sys.dont_write_bytecode = True
 import elf64  # noqa: E402
 
-AIMS = {"KB of text and read-only data": 660, "functions": 2750, "places of `probe all`": 120000}
+AIMS = {
+    "KB of text and read-only data": 660,
+    "functions": 2750,
+    "places of `probe all`": 120000,
+}
 
 
 def functions(elf):
