@@ -47,8 +47,8 @@ KERNEL := \
 
 # Each folder lists its own sources, in an order that is good for reading them.
 include $(addsuffix /sources.mk,boot drivers libc \
-    $(addprefix kernel/,cpu mm sync thread time fs debug module console work gdb) \
-    $(addprefix probes/,insn core jump region returns text xmc explain agent watch trace port \
+    $(addprefix kernel/,cpu mm sync thread time fs debug module console work) \
+    $(addprefix probes/,insn core jump region returns text xmc explain agent watch trace port gdb \
         many marker console bench film))
 
 PUN := $(filter probes/jump/pun%,$(JUMP))

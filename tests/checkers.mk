@@ -51,7 +51,7 @@ $(B)/fuzz/fuzz_agent: $(FUZZ_AGENT)
 -include $(FUZZ_AGENT:.o=.d)
 
 # What arrives at the kernel's own stub for gdb.
-FUZZ_GDB = $(patsubst %.c,$(B)/fuzz/obj/%.o,tests/fuzz/fuzz_gdb.c kernel/gdb/gdb_packet.c)
+FUZZ_GDB = $(patsubst %.c,$(B)/fuzz/obj/%.o,tests/fuzz/fuzz_gdb.c probes/gdb/gdb_packet.c)
 $(B)/fuzz/fuzz_gdb: $(FUZZ_GDB)
 	$(call say,HOSTLD,$@)
 	$(Q)clang $(SANITIZE) -fsanitize=fuzzer -o $@ $^

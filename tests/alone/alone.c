@@ -2,9 +2,9 @@
  * functions of the other rooms that the kernel calls; most of them do nothing.
  */
 #include "kernel/base/compiler.h"
-#include "kernel/gdb/gdb_stub.h"
 #include "kernel/mm/exec.h"
 #include "probes/core/platform.h"
+#include "probes/gdb/gdb_stub.h"
 #include "probes/jump/optimize.h"
 #include "probes/marker/marker.h"
 #include "probes/port/port.h"

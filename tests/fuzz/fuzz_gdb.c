@@ -15,7 +15,7 @@
  *   marked as
  *     cut.
  */
-#include "kernel/gdb/gdb_packet.h"
+#include "probes/gdb/gdb_packet.h"
 
 #include <ctype.h>
 #include <stdlib.h>

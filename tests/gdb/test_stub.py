@@ -51,7 +51,7 @@ def a_batch_ends_with_its_commands():
     tap.check("exited normally" in done.stdout, "the stub says that the kernel has ended")
 
 
-STOP = "'kernel/gdb/gdb_stop.c'::"
+STOP = "'probes/gdb/gdb_stop.c'::"
 
 
 def the_clock_is_moved_before_a_cpu_goes():

@@ -1,7 +1,7 @@
 /* test_gdb_packet.c - tests of the packets of GDB's protocol: complete, damaged, cut off
  * and too long ones, and bytes between packets.
  */
-#include "kernel/gdb/gdb_packet.h"
+#include "probes/gdb/gdb_packet.h"
 #include "tests/unit/unit.h"
 
 #include <stdio.h>

@@ -7,9 +7,9 @@
  */
 #include "kernel/base/compiler.h"
 #include "kernel/cpu/instr.h"
-#include "kernel/gdb/gdb_line.h"
 #include "kernel/mm/heap.h"
 #include "kernel/thread/thread.h"
+#include "probes/gdb/gdb_line.h"
 
 #include <stdio.h>
 #include <stdlib.h>

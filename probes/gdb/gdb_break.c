@@ -1,0 +1,499 @@
+/* gdb_break.c - owns the debugger's breakpoints and watchpoints: packets Z and z.
+ *
+ * At each stop gdb removes all its breakpoints, and it sets them again before it lets the
+ * kernel run. So `z0` only notes that the breakpoint is not wanted: its probe stays, and
+ * a hit does nothing. The next `Z0` finds that probe: it is armed, and mostly a jump
+ * already.
+ *
+ * A new breakpoint is armed while all CPUs stand (probes/port/port_held.h), as an int3;
+ * the optimizer makes it a jump when the kernel runs. If the engine is in the middle of a
+ * change of text, or refuses the place, the breakpoint gets a debug register, if one is
+ * free. No CPU executes the middle of an instruction, or bytes that are no instruction. A
+ * breakpoint there is refused, since it would never stop a CPU. An address on a stack is
+ * an exception: see may_be_executed(). `Z1` takes any address.
+ *
+ * How a CPU stops at a probed instruction, and goes on:
+ *
+ *   1. The trap, or the detour, builds the image of the program, and calls hit().
+ *   2. If the breakpoint is wanted and its conditions hold, the ip of the image becomes
+ *      the probed address, as gdb expects it, and the CPU stands in the handler.
+ *   3. When gdb changes registers, it changes the image.
+ *   4. gdb lets the CPU go. If ip is still the probed address, the handler returns 0.
+ *      Then the engine runs the other handlers of the site, and executes the instruction
+ *      out of line. If gdb has changed ip, the handler returns 1, and the program goes on
+ *      at the new ip.
+ *   5. For a step TF is set in the image. The engine raises the trap after the
+ *      instruction, at the next instruction of the program, in whichever way the
+ *      instruction was executed.
+ *
+ * So a step never puts the instruction back into the text, no CPU can miss the breakpoint
+ * meanwhile, and hits of other probes at that address are counted once.
+ */
+#include "probes/gdb/gdb_break.h"
+
+#include "kernel/base/bits.h"
+#include "kernel/base/compiler.h"
+#include "kernel/cpu/debug_reg.h"
+#include "kernel/cpu/instr.h"
+#include "kernel/cpu/percpu.h"
+#include "kernel/memmap.h"
+#include "kernel/thread/thread.h"
+#include "probes/core/life.h"
+#include "probes/core/platform.h"
+#include "probes/gdb/gdb_code.h"
+#include "probes/gdb/gdb_collect.h"
+#include "probes/gdb/gdb_stop.h"
+#include "probes/port/port_held.h"
+
+#include <string.h>
+
+#define BREAKS_MAX 64
+#define GRACE_NS UINT64_C(200000000) /* of the clock, which does not count stops */
+
+enum kind { KIND_PROBE, KIND_HARDWARE, KIND_EXECUTE, KIND_WRITE, KIND_READ, KIND_ACCESS };
+
+extern const char gdb_text_start[], gdb_text_end[]; /* linker.ld */
+
+/* Locks:  s written while serving, read by hits   w written by the stub's thread as well
+ */
+static struct gdb_break {
+    enum { FREE, THERE, LEAVING } state; /* [s, w] atomic */
+    bool wanted;                         /* [s] */
+    enum kind kind;
+    uintptr_t addr;
+    size_t len;
+    int reg;               /* its debug register; -1: it is a probe */
+    struct gdb_code *code; /* [s] NULL: none */
+    struct kprobe kp;
+} breaks[BREAKS_MAX];
+
+static bool is_settled; /* the debugger has let all CPUs run */
+
+static const char being_changed[] =
+    "the text is being changed: let the kernel run for a moment";
+
+/* ---- a hit ---- */
+
+static bool is_wanted(void *arg)
+{
+    const struct gdb_break *b = arg;
+
+    return READ_ONCE(b->wanted);
+}
+
+/* is_of_the_stub - is this a hit in code that runs for the stub? That is: a collection
+ * for a tracepoint, an NMI on top of a collection, or the NMI by which the stub stops
+ * this CPU. If that NMI could hit, each stop would cause hits on the other CPUs. These
+ * would stop the kernel again as soon as the debugger lets it go, and it would never get
+ * any further.
+ */
+static bool is_of_the_stub(void)
+{
+    return gdb_collect_is_busy() || (cpu_context() == CTX_NMI && gdb_is_stopping());
+}
+
+/* ask - shall this hit stop the kernel? Return: 1: yes; 0: no; less than 0: a condition
+ * could not be computed.
+ */
+static int ask(const struct gdb_break *b, const struct pt_regs *regs)
+{
+    if (!READ_ONCE(b->wanted) || is_of_the_stub())
+        return 0;
+    return gdb_code_ask(READ_ONCE(b->code), b->addr, regs);
+}
+
+static NOINLINE int stop_at_probe(struct gdb_break *b, struct pt_regs *regs)
+{
+    unsigned long ip = regs->ip, flags;
+    int answer;
+
+    if (gdb_is_serving())
+        return 0;
+    answer = ask(b, regs);
+    if (!answer)
+        return 0;
+    flags = irq_save();
+    regs->ip = b->addr;
+    gdb_stop(regs, answer < 0 ? GDB_WHY_ERROR : GDB_WHY_BREAK, is_wanted, b);
+    irq_restore(flags);
+    if (regs->ip != b->addr)
+        return 1;
+    regs->ip = ip;
+    return 0;
+}
+
+/* hit - handle a hit of a breakpoint's probe. For most hits the condition is false: they
+ * end after the first check and cost no more than that. Conditions have no side effects,
+ * so ask() can compute a condition once more if it is not false.
+ */
+static int hit(struct kprobe *p, struct pt_regs *regs)
+{
+    struct gdb_break *b = CONTAINER_OF(p, struct gdb_break, kp);
+
+    if (gdb_code_is_false(READ_ONCE(b->code), b->addr, regs))
+        return 0;
+    return stop_at_probe(b, regs);
+}
+
+static struct gdb_break *of_reg(unsigned reg)
+{
+    for (size_t i = 0; i < BREAKS_MAX; i++)
+        if (breaks[i].state == THERE && breaks[i].reg == (int)reg)
+            return &breaks[i];
+    return NULL;
+}
+
+/* stop_at_instruction - stop before an instruction. RF lets the CPU execute the
+ * instruction once, without a trap, when it goes on.
+ */
+static void stop_at_instruction(struct gdb_break *b, struct pt_regs *regs)
+{
+    int answer;
+
+    regs->flags |= FLAGS_RF;
+    if (cpu_context() == CTX_NMI)
+        debug_regs_rest(1u << b->reg);
+    answer = ask(b, regs);
+    if (answer < 0)
+        gdb_stop(regs, GDB_WHY_ERROR, is_wanted, b);
+    else if (answer)
+        gdb_stop(regs, b->kind == KIND_PROBE ? GDB_WHY_BREAK : GDB_WHY_HARDWARE,
+                 is_wanted, b);
+}
+
+static void stop_behind_access(struct gdb_break *b, struct pt_regs *regs)
+{
+    static const char *const names[] = {
+        [KIND_WRITE] = "watch", [KIND_READ] = "rwatch", [KIND_ACCESS] = "awatch"
+    };
+    int answer = ask(b, regs);
+
+    if (answer < 0)
+        gdb_stop(regs, GDB_WHY_ERROR, is_wanted, b);
+    else if (answer)
+        gdb_stop_at(regs, GDB_WHY_WATCH, b->addr, names[b->kind]);
+}
+
+bool gdb_break_trap(struct pt_regs *regs)
+{
+    unsigned bits = debug_reg_hits(regs->dr6);
+    bool mine = false;
+
+    for (unsigned reg = 0; reg < DEBUG_REGS; reg++) {
+        struct gdb_break *b = bits & BIT(reg) ? of_reg(reg) : NULL;
+
+        if (!b)
+            continue;
+        mine = true;
+        regs->dr6 &= ~BIT(reg);
+        if (b->kind <= KIND_EXECUTE)
+            stop_at_instruction(b, regs);
+        else
+            stop_behind_access(b, regs);
+    }
+    return mine;
+}
+
+/* ---- what a packet says ---- */
+
+static struct gdb_break *find(enum kind kind, uintptr_t addr)
+{
+    for (size_t i = 0; i < BREAKS_MAX; i++)
+        if (breaks[i].state == THERE && breaks[i].kind == kind && breaks[i].addr == addr)
+            return &breaks[i];
+    return NULL;
+}
+
+static struct gdb_break *find_room(void)
+{
+    for (size_t i = 0; i < BREAKS_MAX; i++)
+        if (breaks[i].state == FREE)
+            return &breaks[i];
+    return NULL;
+}
+
+static void set_code(struct gdb_break *b, struct gdb_code *code)
+{
+    if (gdb_code_equal(b->code, code)) {
+        gdb_code_free(code);
+        return;
+    }
+    gdb_code_retire(b->code);
+    b->code = code;
+}
+
+/* ---- debug registers ---- */
+
+static const char *check_bytes(uintptr_t addr, size_t len)
+{
+    if (len != 1 && len != 2 && len != 4 && len != 8)
+        return "a debug register watches 1, 2, 4 or 8 bytes";
+    if (addr % len)
+        return "the address is not a multiple of the length";
+    if (debug_reg_is_own(addr, len))
+        return "the handling of a hit would hit it again";
+    return NULL;
+}
+
+static const char *put_in_register(struct gdb_break *b)
+{
+    static const enum debug_reg_kind kinds[] = {
+        [KIND_PROBE] = DEBUG_REG_EXECUTE, [KIND_EXECUTE] = DEBUG_REG_EXECUTE,
+        [KIND_WRITE] = DEBUG_REG_WRITE,   [KIND_READ] = DEBUG_REG_ACCESS,
+        [KIND_ACCESS] = DEBUG_REG_ACCESS,
+    };
+
+    b->reg = debug_reg_take("gdb");
+    if (b->reg < 0)
+        return "all four debug registers are taken";
+    debug_reg_put((unsigned)b->reg, b->addr, kinds[b->kind], b->len);
+    return NULL;
+}
+
+static void take_from_register(struct gdb_break *b)
+{
+    debug_reg_move((unsigned)b->reg, 0);
+    debug_reg_give((unsigned)b->reg);
+    b->reg = -1;
+}
+
+/* ---- probes ---- */
+
+static void note_refusal(struct kprobe *p, const struct probe_reject *why, void *arg)
+{
+    (void)p;
+    *(struct probe_reject *)arg = *why;
+}
+
+static bool is_own(uintptr_t addr)
+{
+    return addr >= (uintptr_t)gdb_text_start && addr < (uintptr_t)gdb_text_end;
+}
+
+/* arm - register one probe. Return: false, and @why is filled. */
+static bool arm(struct kprobe *p, struct probe_reject *why)
+{
+    struct site_list list;
+    size_t in;
+
+    site_list_make(&list, 1, NULL);
+    in = register_some(&p, 1, &list, note_refusal, why);
+    site_list_free(&list);
+    return in == 1;
+}
+
+/* rule_of_place - check @addr only by the rule that needs no look at the text, since the
+ * text is being changed.
+ */
+static enum probe_reason rule_of_place(uintptr_t addr)
+{
+    bool is_code = plat_text_contains(addr, 1) || plat_exec_contains(addr);
+
+    return is_code ? PROBE_OK : PROBE_NOT_TEXT;
+}
+
+/* arm_at - do what gdb_break_arm() does. @why: filled if the engine has a reason against
+ * @addr
+ */
+static const char *arm_at(struct kprobe *kp, uintptr_t addr, struct probe_reject *why)
+{
+    bool armed;
+
+    if (is_own(addr))
+        return "the stub itself runs this code";
+    if (!port_hold()) {
+        why->reason = rule_of_place(addr);
+        return why->reason ? probe_reason_text(why->reason) : being_changed;
+    }
+    kp->addr = addr;
+    armed = arm(kp, why);
+    port_unhold();
+    return armed ? NULL : probe_reason_text(why->reason);
+}
+
+const char *gdb_break_arm(struct kprobe *kp, uintptr_t addr)
+{
+    struct probe_reject why = { 0 };
+
+    return arm_at(kp, addr, &why);
+}
+
+/* may_be_executed - can a CPU come to @addr, which the engine refuses by the rule
+ * @reason? On a stack it can: when gdb calls a function, it lets the function return to
+ * an address on the stack and sets a breakpoint there. A debug register then stops the
+ * CPU before it fetches from that page, which would fault.
+ */
+static bool may_be_executed(uintptr_t addr, enum probe_reason reason)
+{
+    if (reason == PROBE_NOT_TEXT)
+        return addr >= STACK_AREA_BASE && addr < VMAP_AREA_BASE;
+    return reason != PROBE_UNDECODABLE && reason != PROBE_NOT_BOUNDARY;
+}
+
+/* put - set the new breakpoint @b: as a probe, or, if that is impossible, in a debug
+ * register.
+ */
+static const char *put(struct gdb_break *b)
+{
+    struct probe_reject rule = { 0 };
+    const char *why;
+
+    b->reg = -1;
+    if (b->kind == KIND_HARDWARE)
+        b->kind = KIND_EXECUTE;
+    if (b->kind != KIND_PROBE) {
+        why = check_bytes(b->addr, b->len);
+        return why ? why : put_in_register(b);
+    }
+    memset(&b->kp, 0, sizeof(b->kp));
+    b->kp.pre_handler = hit;
+    why = arm_at(&b->kp, b->addr, &rule);
+    if (!why || is_own(b->addr) || !may_be_executed(b->addr, rule.reason))
+        return why;
+    b->len = 1;
+    return put_in_register(b) ? why : NULL;
+}
+
+/* ---- Z, z ---- */
+
+static bool take_place(struct gdb_request *r, enum kind *kind, uint64_t *addr,
+                       uint64_t *len)
+{
+    static const enum kind kinds[] = { KIND_PROBE, KIND_EXECUTE, KIND_WRITE, KIND_READ,
+                                       KIND_ACCESS };
+    char digit = *r->at++;
+
+    if (digit < '0' || digit > '4')
+        return false;
+    *kind = kinds[digit - '0'];
+    return gdb_take_char(&r->at, ',') && gdb_take_number(&r->at, addr) &&
+           gdb_take_char(&r->at, ',') && gdb_take_number(&r->at, len);
+}
+
+static const char *insert(enum kind kind, uintptr_t addr, size_t len,
+                          struct gdb_code *code)
+{
+    struct gdb_break *b = find(kind, addr);
+    const char *why;
+
+    if (b) {
+        b->wanted = true;
+        set_code(b, code);
+        return NULL;
+    }
+    b = find_room();
+    if (!b)
+        return "there are 64 breakpoints already";
+    memset(b, 0, sizeof(*b));
+    b->kind = kind;
+    b->addr = addr;
+    b->len = kind <= KIND_EXECUTE ? 1 : len;
+    b->code = code;
+    why = put(b);
+    if (why) {
+        gdb_code_free(code);
+        return why;
+    }
+    b->wanted = true;
+    b->state = THERE;
+    return NULL;
+}
+
+void gdb_break_insert(struct gdb_request *r)
+{
+    struct gdb_code *code = NULL;
+    uint64_t addr, len;
+    enum kind kind;
+    const char *why;
+
+    if (!take_place(r, &kind, &addr, &len)) {
+        gdb_error(r, "Z0 to Z4 want an address and a length");
+        return;
+    }
+    why = gdb_code_take(r, &code);
+    gdb_done(r, why ? why : insert(kind, addr, len, code));
+}
+
+/* drop - note that @b is not wanted. Its debug register is given back at once, so that
+ * another watchpoint may have it.
+ */
+static void drop(struct gdb_break *b)
+{
+    b->wanted = false;
+    if (b->reg < 0)
+        return;
+    take_from_register(b);
+    gdb_code_retire(b->code);
+    b->state = FREE;
+}
+
+void gdb_break_remove(struct gdb_request *r)
+{
+    struct gdb_break *b;
+    uint64_t addr, len;
+    enum kind kind;
+
+    if (!take_place(r, &kind, &addr, &len)) {
+        gdb_error(r, "z0 to z4 want an address and a length");
+        return;
+    }
+    b = find(kind, addr);
+    if (b)
+        drop(b);
+    gdb_ok(r);
+}
+
+void gdb_break_remove_all(void)
+{
+    for (size_t i = 0; i < BREAKS_MAX; i++)
+        if (breaks[i].state == THERE)
+            drop(&breaks[i]);
+}
+
+/* ---- when the kernel runs ---- */
+
+void gdb_break_settle(void)
+{
+    WRITE_ONCE(is_settled, true);
+}
+
+bool gdb_break_has_work(void)
+{
+    return READ_ONCE(is_settled);
+}
+
+/* take_out - take out the probe of @b, if it is not wanted. If the kernel stops in the
+ * middle of this, the breakpoint is LEAVING: then `Z0` does not find it, and arms a new
+ * one.
+ */
+static void take_out(struct gdb_break *b)
+{
+    struct kprobe *p = &b->kp;
+    unsigned long flags = irq_save();
+    bool goes = b->state == THERE && b->reg < 0 && !b->wanted;
+
+    if (goes)
+        b->state = LEAVING;
+    irq_restore(flags);
+    if (!goes)
+        return;
+    unregister_kprobe(p);
+    gdb_code_free(b->code);
+    __atomic_store_n(&b->state, FREE, __ATOMIC_RELEASE);
+}
+
+/* A debugger that goes from breakpoint to breakpoint lets the kernel run for moments
+ * only. In such moments no probe is taken out and no jump is made: this function sleeps
+ * first. Otherwise the next stop would come in the middle of the change, and a new
+ * breakpoint would have to wait for the end of the change.
+ */
+void gdb_break_work(void)
+{
+    thread_sleep_ns(GRACE_NS);
+    port_held_refill();
+    if (!__atomic_exchange_n(&is_settled, false, __ATOMIC_ACQ_REL))
+        return;
+    for (size_t i = 0; i < BREAKS_MAX; i++)
+        take_out(&breaks[i]);
+    gdb_code_free_retired();
+}

@@ -1,0 +1,217 @@
+/* gdb_monitor.c - runs the command of a qRcmd packet, at once or when the kernel runs.
+ *
+ * A command needs locks and memory. But all CPUs stand: a thread may hold a lock, and
+ * will not give it back. So a command is run at once only if
+ *
+ *   1. it is one of the commands that only read, and wait for nothing
+ *   2. no CPU has preemption off: then no CPU holds a spinlock, or is about to take one
+ *   3. no thread holds a mutex; while the command runs no mutex is taken (mutex_alone())
+ *   4. the stack of the serving CPU has room for it
+ *
+ * Otherwise the command is kept, and the debugger gets a sentence that says so. The
+ * stub's thread runs the command when the debugger lets the kernel run, and its output
+ * comes then.
+ */
+#include "probes/gdb/gdb_monitor.h"
+
+#include "kernel/base/compiler.h"
+#include "kernel/base/err.h"
+#include "kernel/console/shell.h"
+#include "kernel/cpu/percpu.h"
+#include "kernel/sync/mutex.h"
+#include "probes/gdb/gdb_output.h"
+#include "probes/gdb/gdb_stop.h"
+#include "probes/gdb/gdb_threads.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define KEPT_MAX 8
+#define LINE_MAX 512
+#define STACK_MIN (10 * KiB)
+#define SENTENCE_MAX 256
+
+/* Line n is in kept[n % KEPT_MAX]. The kernel may stop while the stub's thread takes a
+ * line out. So each side counts for itself.
+ */
+static char kept[KEPT_MAX][LINE_MAX];
+static unsigned put_count;   /* [serving] atomic */
+static unsigned taken_count; /* [the stub's thread] atomic */
+
+/* Commands that only read: one of these entries, and arguments. */
+static const char *const readers[] = { "ps",
+                                       "cpus",
+                                       "mem",
+                                       "dmesg",
+                                       "sym",
+                                       "help",
+                                       "probe list",
+                                       "probe explain",
+                                       "echo",
+                                       "probe stat",
+                                       "probe blacklist" };
+
+/* ---- may it run at once? ---- */
+
+static bool only_reads(const char *line)
+{
+    if (strpbrk(line, "|>"))
+        return false;
+    for (size_t i = 0; i < ARRAY_LEN(readers); i++) {
+        size_t len = strlen(readers[i]);
+
+        if (!strncmp(line, readers[i], len) && (!line[len] || line[len] == ' '))
+            return true;
+    }
+    return false;
+}
+
+static bool has_no_mutex(struct thread *t, void *arg)
+{
+    bool *is_held = arg;
+
+    *is_held |= READ_ONCE(t->mutexes) != NULL;
+    return !*is_held;
+}
+
+static size_t stack_left(void)
+{
+    const struct percpu *cpu = this_cpu();
+    uintptr_t base = cpu->nmi_depth ? cpu->nmi_stack_base : cpu->stack_base;
+
+    return (uintptr_t)__builtin_frame_address(0) - base;
+}
+
+/* why_not_now - return why the command cannot be run at once; NULL: it can. */
+static const char *why_not_now(const char *line)
+{
+    bool is_held = false;
+
+    if (!only_reads(line))
+        return "it does more than read";
+    for (unsigned cpu = 0; cpu < cpu_count(); cpu++)
+        if (percpu_of(cpu)->preempt_count)
+            return "a CPU stands where it may hold a lock";
+    gdb_thread_for_each(has_no_mutex, &is_held);
+    if (is_held)
+        return "a thread that stands holds a mutex";
+    if (stack_left() < STACK_MIN)
+        return "the stack of the thread that stands is too full";
+    return NULL;
+}
+
+/* ---- running ---- */
+
+/* run_now - run a command at once. Commands run in the context of a thread, so the CPU
+ * gets this context meanwhile; no interrupt can come.
+ */
+static int run_now(const char *line)
+{
+    struct percpu *cpu = this_cpu();
+    unsigned nmi = cpu->nmi_depth, irq = cpu->irq_depth;
+    struct seq text;
+    int err;
+
+    seq_init(&text, NULL, NULL);
+    mutex_alone(true);
+    cpu->nmi_depth = cpu->irq_depth = 0;
+    err = shell_execute(line, &text);
+    gdb_output_now(seq_str(&text), text.len);
+    seq_free(&text);
+    cpu->nmi_depth = nmi;
+    cpu->irq_depth = irq;
+    mutex_alone(false);
+    return err;
+}
+
+static void say(const char *text)
+{
+    gdb_output_now(text, strlen(text));
+}
+
+static bool keep(const char *line, const char *why)
+{
+    char sentence[SENTENCE_MAX];
+
+    if (put_count - READ_ONCE(taken_count) == KEPT_MAX) {
+        say("monitor: eight commands wait for the kernel to run: continue first\n");
+        return false;
+    }
+    memcpy(kept[put_count % KEPT_MAX], line, strlen(line) + 1);
+    __atomic_store_n(&put_count, put_count + 1, __ATOMIC_RELEASE);
+    scnprintf(sentence, sizeof(sentence),
+              "monitor: %s; the command runs when the kernel does\n", why);
+    say(sentence);
+    return true;
+}
+
+static void answer(struct gdb_request *r, int err)
+{
+    uint8_t number = (uint8_t)-err;
+
+    if (!err) {
+        gdb_ok(r);
+        return;
+    }
+    gdb_put_text(r->out, "E");
+    gdb_put_hex(r->out, &number, 1);
+}
+
+void gdb_monitor_command(struct gdb_request *r)
+{
+    static char line[LINE_MAX];
+    size_t len = gdb_take_hex(&r->at, line, LINE_MAX - 1);
+    const char *why;
+
+    line[len] = '\0';
+    if (*r->at || strlen(line) != len) {
+        say("monitor: a command has at most 511 characters\n");
+        answer(r, -E2BIG);
+        return;
+    }
+    why = why_not_now(line);
+    if (!why)
+        answer(r, run_now(line));
+    else
+        answer(r, keep(line, why) ? 0 : -EBUSY);
+}
+
+/* ---- when the kernel runs ---- */
+
+bool gdb_monitor_has_work(void)
+{
+    return READ_ONCE(put_count) != READ_ONCE(taken_count);
+}
+
+static void hand_on(struct seq *text)
+{
+    while (text->len) {
+        size_t n = text->len < GDB_OUTPUT_MAX ? text->len : GDB_OUTPUT_MAX;
+
+        gdb_output_put(text->text, n);
+        seq_remove(text, n);
+    }
+}
+
+static void run_kept(const char *line)
+{
+    char sentence[64];
+    struct seq text;
+    int err;
+
+    seq_init(&text, hand_on, NULL);
+    err = shell_execute(line, &text);
+    hand_on(&text);
+    seq_free(&text);
+    if (err)
+        gdb_output_put(sentence, (size_t)scnprintf(sentence, sizeof(sentence),
+                                                   "monitor: it has failed: %d\n", -err));
+}
+
+void gdb_monitor_work(void)
+{
+    while (gdb_monitor_has_work()) {
+        run_kept(kept[taken_count % KEPT_MAX]);
+        __atomic_store_n(&taken_count, taken_count + 1, __ATOMIC_RELEASE);
+    }
+}

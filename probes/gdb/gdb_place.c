@@ -1,0 +1,117 @@
+/* gdb_place.c - owns the probes of tracepoints: one for each address, in a struct place.
+ *
+ * QTStart arms all places while all CPUs stand, so all tracepoints begin at once. QTStop
+ * leaves the probes; the stub's thread takes them out later, as those of breakpoints.
+ * Until then a hit finds no tracepoint, and does nothing.
+ */
+#include "probes/gdb/gdb_place.h"
+
+#include "kernel/base/compiler.h"
+#include "kernel/cpu/instr.h"
+#include "probes/gdb/gdb_break.h"
+#include "probes/gdb/gdb_stop.h"
+#include "probes/kprobe.h"
+
+#include <string.h>
+
+#define PLACES_MAX 128
+
+/* An address at which tracepoints are armed.
+ * Locks:  s written while serving, read by hits   w written by the stub's thread as well
+ */
+static struct place {
+    enum { FREE, THERE, LEAVING } state; /* [s, w] */
+    struct gdb_tracepoint *first;        /* [s] NULL: the place is not wanted */
+    struct kprobe kp;
+} places[PLACES_MAX];
+
+static int hit(struct kprobe *kp, struct pt_regs *regs)
+{
+    struct place *place = CONTAINER_OF(kp, struct place, kp);
+    struct gdb_tracepoint *first = READ_ONCE(place->first);
+
+    if (first && READ_ONCE(gdb_trace_state.runs) && !gdb_is_serving())
+        gdb_collect(first, regs);
+    return 0;
+}
+
+static struct place *place_at(uintptr_t addr)
+{
+    for (size_t i = 0; i < PLACES_MAX; i++)
+        if (places[i].state == THERE && (uintptr_t)places[i].kp.addr == addr)
+            return &places[i];
+    return NULL;
+}
+
+static struct place *free_place(void)
+{
+    for (size_t i = 0; i < PLACES_MAX; i++)
+        if (places[i].state == FREE)
+            return &places[i];
+    return NULL;
+}
+
+const char *gdb_place_arm(struct gdb_tracepoint *tp)
+{
+    struct place *place = place_at(tp->addr);
+    struct gdb_tracepoint **end;
+    const char *why;
+
+    if (!place) {
+        place = free_place();
+        if (!place)
+            return "128 addresses have tracepoints already: let the kernel run first";
+        memset(place, 0, sizeof(*place));
+        place->kp.pre_handler = hit;
+        why = gdb_break_arm(&place->kp, tp->addr);
+        if (why)
+            return why;
+        place->state = THERE;
+    }
+    tp->next = NULL;
+    for (end = &place->first; *end; end = &(*end)->next)
+        continue;
+    WRITE_ONCE(*end, tp);
+    return NULL;
+}
+
+static void leave(struct place *place)
+{
+    struct gdb_tracepoint *tp = place->first, *next;
+
+    WRITE_ONCE(place->first, NULL);
+    for (; tp; tp = next) {
+        next = tp->next;
+        tp->next = NULL;
+    }
+}
+
+void gdb_place_leave_all(void)
+{
+    for (size_t i = 0; i < PLACES_MAX; i++)
+        leave(&places[i]);
+}
+
+/* take_out - take out the probe of @place, if it is not wanted. If the kernel stops in
+ * the middle of this, the place is LEAVING: then place_at() does not find it, and another
+ * place is used.
+ */
+static void take_out(struct place *place)
+{
+    unsigned long flags = irq_save();
+    bool goes = place->state == THERE && !place->first;
+
+    if (goes)
+        place->state = LEAVING;
+    irq_restore(flags);
+    if (!goes)
+        return;
+    unregister_kprobe(&place->kp);
+    __atomic_store_n(&place->state, FREE, __ATOMIC_RELEASE);
+}
+
+void gdb_place_work(void)
+{
+    for (size_t i = 0; i < PLACES_MAX; i++)
+        take_out(&places[i]);
+}

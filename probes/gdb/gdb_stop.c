@@ -1,0 +1,293 @@
+/* gdb_stop.c - brings all CPUs to a stop, and lets them go on.
+ *
+ * A CPU that has a reason to stop becomes the owner, and stops the other CPUs by an NMI.
+ * They may be anywhere, even where interrupts are off, and may hold any lock. So nothing
+ * in this file, and nothing that serves the debugger, takes a lock or allocates memory.
+ *
+ *   1. A CPU stands: it publishes its image (cpus[].regs), and from then on changes
+ *      nothing.
+ *   2. The owner waits until all CPUs stand, and serves the debugger.
+ *   3. The debugger lets all CPUs go, or one CPU. The owner marks these CPUs, and waits
+ *      until each of them has withdrawn its image. If the owner itself goes, it then
+ *      withdraws its own image. It gives up the ownership last of all. So a CPU with an
+ *      image does stand, and the next owner relies on that: a CPU that is leaving would
+ *      not take the NMI of a stop.
+ *   4. If another CPU has a reason of its own meanwhile, it stands and waits until there
+ *      is no owner. Then it becomes the owner, if its reason still holds.
+ *   5. A CPU that takes its NMI later than STAND_NS may come too late to be marked in 3.
+ *      So after the CPU has published its image, it looks whether CPUs shall still stand.
+ *      The owner first clears this flag (stopping), and then looks for images. So either
+ *      the CPU sees that the flag is clear, or the owner sees the image and marks the
+ *      CPU.
+ *
+ * While one CPU runs alone, the CPU that was the last owner listens to the line. The
+ * interrupt of the line goes to one fixed CPU, which may stand in an NMI and then does
+ * not take it.
+ */
+#include "probes/gdb/gdb_stop.h"
+
+#include "kernel/cpu/debug_reg.h"
+#include "kernel/cpu/instr.h"
+#include "kernel/cpu/msr.h"
+#include "kernel/cpu/percpu.h"
+#include "kernel/cpu/smp.h"
+#include "kernel/thread/thread.h"
+#include "kernel/time/clock.h"
+#include "probes/gdb/gdb_collect.h"
+#include "probes/gdb/gdb_line.h"
+
+#define NO_CPU GDB_ALL_CPUS
+#define STAND_NS UINT64_C(1000000000) /* longest wait for a CPU that takes no NMI */
+
+static struct gdb_cpu cpus[MAX_CPUS];
+static int owner = NO_CPU;    /* atomic; NO_CPU: there is no owner */
+static int alone = NO_CPU;    /* written by the owner: the only CPU that runs, */
+static int listener = NO_CPU; /* and the CPU that listens meanwhile */
+static uint64_t kept_since;   /* written by the owner: time stamp when all stood */
+static bool stopping;         /* a CPU that takes an NMI shall stand */
+
+bool gdb_is_serving(void)
+{
+    return __atomic_load_n(&owner, __ATOMIC_RELAXED) == (int)cpu_id();
+}
+
+bool gdb_is_stopping(void)
+{
+    return READ_ONCE(stopping);
+}
+
+struct gdb_cpu *gdb_cpu(unsigned cpu)
+{
+    return &cpus[cpu];
+}
+
+int gdb_cpu_of(const struct thread *t)
+{
+    for (unsigned cpu = 0; cpu < cpu_count(); cpu++)
+        if (percpu_of(cpu)->current == t && cpus[cpu].regs)
+            return (int)cpu;
+    return NO_CPU;
+}
+
+/* ---- 1 ---- */
+
+static void stand(struct gdb_cpu *me, struct pt_regs *regs)
+{
+    me->cr0 = read_cr0();
+    me->cr2 = read_cr2();
+    me->cr3 = read_cr3();
+    me->cr4 = read_cr4();
+    me->efer = rdmsr(MSR_EFER);
+    me->fs_base = rdmsr(MSR_FS_BASE);
+    me->gs_base = rdmsr(MSR_GS_BASE);
+    me->go = false;
+    __atomic_store_n(&me->regs, regs, __ATOMIC_RELEASE);
+}
+
+/* ---- 2 ---- */
+
+static bool stands(unsigned cpu)
+{
+    return __atomic_load_n(&cpus[cpu].regs, __ATOMIC_ACQUIRE) != NULL;
+}
+
+static bool all_stand(void)
+{
+    for (unsigned cpu = 0; cpu < cpu_count(); cpu++)
+        if (!stands(cpu))
+            return false;
+    return true;
+}
+
+/* A CPU that is inside an NMI takes the next NMI when that one ends. */
+static void stop_others(void)
+{
+    uint64_t end = clock_ns() + STAND_NS;
+
+    __atomic_store_n(&stopping, true, __ATOMIC_SEQ_CST);
+    for (unsigned cpu = 0; cpu < cpu_count(); cpu++)
+        if (!stands(cpu))
+            smp_send_nmi(cpu);
+    while (!all_stand() && clock_ns() < end)
+        pause();
+}
+
+/* ---- 3 ---- */
+
+/* The clock skips the time of the stop before any CPU may run. A CPU that reads the clock
+ * before that would see its time run backwards.
+ */
+void gdb_release(int only)
+{
+    bool all = only == GDB_ALL_CPUS;
+
+    clock_skip(rdtsc() - kept_since);
+    kept_since = rdtsc();
+    if (all)
+        __atomic_store_n(&stopping, false, __ATOMIC_SEQ_CST);
+    for (unsigned cpu = 0; cpu < cpu_count(); cpu++)
+        if ((all || (int)cpu == only) && stands(cpu))
+            __atomic_store_n(&cpus[cpu].go, true, __ATOMIC_RELEASE);
+    listener = all ? NO_CPU : (int)cpu_id();
+    alone = only;
+}
+
+/* A marked CPU has gone when it has withdrawn its image. */
+static void wait_for_those_that_go(unsigned self)
+{
+    for (unsigned cpu = 0; cpu < cpu_count(); cpu++)
+        while (cpu != self && cpus[cpu].go && stands(cpu))
+            pause();
+}
+
+static void disown(void)
+{
+    __atomic_store_n(&owner, NO_CPU, __ATOMIC_SEQ_CST);
+}
+
+static void own(unsigned self)
+{
+    alone = listener = NO_CPU;
+    stop_others();
+    kept_since = rdtsc();
+    gdb_serve(self);
+    cpus[self].why = GDB_WHY_NONE;
+    wait_for_those_that_go(self);
+    if (!cpus[self].go)
+        disown();
+}
+
+/* ---- 4 ---- */
+
+static bool become_owner(unsigned self)
+{
+    int nobody = NO_CPU;
+
+    return __atomic_compare_exchange_n(&owner, &nobody, (int)self, false,
+                                       __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+}
+
+static void serialise(void)
+{
+    uint32_t out[4];
+
+    cpuid(0, 0, out);
+}
+
+static void listen(unsigned self)
+{
+    if (READ_ONCE(listener) != (int)self || READ_ONCE(owner) != NO_CPU)
+        return;
+    if (gdb_line_poll())
+        cpus[self].why = GDB_WHY_INTERRUPT;
+}
+
+/* may_report - may this CPU, which waits with a reason of its own, become the owner now?
+ * While the debugger lets another CPU run alone it may not, unless the debugger asks for
+ * a stop.
+ */
+static bool may_report(unsigned self)
+{
+    int runs = READ_ONCE(alone);
+
+    if (!cpus[self].why || READ_ONCE(owner) != NO_CPU)
+        return false;
+    return runs == NO_CPU || runs == (int)self || cpus[self].why == GDB_WHY_INTERRUPT;
+}
+
+static void stay(unsigned self)
+{
+    while (!__atomic_load_n(&cpus[self].go, __ATOMIC_ACQUIRE)) {
+        listen(self);
+        if (may_report(self) && become_owner(self))
+            own(self);
+        pause();
+    }
+}
+
+/* leave - end the stop of this CPU. The image is withdrawn after all else, and the
+ * ownership is given up after the image: see 3.
+ */
+static void leave(struct gdb_cpu *me)
+{
+    debug_regs_load();
+    serialise();
+    __atomic_store_n(&me->regs, NULL, __ATOMIC_RELEASE);
+    if (gdb_is_serving())
+        disown();
+}
+
+/* stay_until_told - stand until this CPU may go and its own reason has been reported. If
+ * the CPU is let go before that, it goes only if the reason no longer holds.
+ */
+static void stay_until_told(unsigned self, bool (*wanted)(void *arg), void *arg)
+{
+    struct gdb_cpu *me = &cpus[self];
+
+    for (;;) {
+        stay(self);
+        if (!me->why)
+            return;
+        if (!gdb_line_attached() || (wanted && !wanted(arg)))
+            me->why = GDB_WHY_NONE;
+        else
+            __atomic_store_n(&me->go, false, __ATOMIC_RELEASE);
+    }
+}
+
+/* An NMI may come before stand(), and make this CPU stand. So the reason is set after
+ * stand(): such an NMI must not report it.
+ */
+bool gdb_stop(struct pt_regs *regs, enum gdb_why why, bool (*wanted)(void *arg),
+              void *arg)
+{
+    unsigned self = cpu_id();
+    struct gdb_cpu *me = &cpus[self];
+
+    if (gdb_is_serving() || me->regs)
+        return false;
+    me->inside_nmi = cpu_context() == CTX_NMI && why != GDB_WHY_INTERRUPT;
+    stand(me, regs);
+    me->why = why;
+    stay_until_told(self, wanted, arg);
+    leave(me);
+    return true;
+}
+
+bool gdb_stop_at(struct pt_regs *regs, enum gdb_why why, uintptr_t address,
+                 const char *watch)
+{
+    struct gdb_cpu *me = &cpus[cpu_id()];
+
+    if (gdb_is_serving() || me->regs)
+        return false;
+    me->address = address;
+    me->watch = watch;
+    return gdb_stop(regs, why, NULL, NULL);
+}
+
+/* may_run - may this CPU run on after this NMI? Either no CPU is to stand, or this CPU
+ * runs alone: then the NMI has another purpose than a stop.
+ */
+static bool may_run(unsigned self)
+{
+    return !READ_ONCE(stopping) ||
+           (READ_ONCE(alone) == (int)self && READ_ONCE(owner) == NO_CPU);
+}
+
+bool gdb_stop_nmi(struct pt_regs *regs)
+{
+    unsigned self = cpu_id();
+
+    if (may_run(self))
+        return false;
+    if (cpus[self].regs || gdb_is_serving() || gdb_collect_defers())
+        return true;
+    cpus[self].inside_nmi = false;
+    stand(&cpus[self], regs);
+    __atomic_thread_fence(__ATOMIC_SEQ_CST);
+    if (READ_ONCE(stopping))
+        stay_until_told(self, NULL, NULL);
+    leave(&cpus[self]);
+    return true;
+}

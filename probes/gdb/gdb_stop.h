@@ -1,0 +1,88 @@
+/* gdb_stop.h - stops all CPUs for the debugger, and lets them go on.
+ *
+ * A stopped CPU `stands`: it executes nothing of the program. One of the CPUs that stand
+ * serves, that is, it talks to the debugger. In probes/gdb `Context: serving` means: on
+ * that CPU, with interrupts off, while all CPUs stand.
+ */
+#pragma once
+
+#include "kernel/base/regs.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct thread;
+
+/* The reason that a CPU itself has to stop. */
+enum gdb_why {
+    GDB_WHY_NONE,      /* none: another CPU has stopped it */
+    GDB_WHY_INTERRUPT, /* the debugger has asked for a stop */
+    GDB_WHY_BREAK,     /* a breakpoint; ip is its address */
+    GDB_WHY_HARDWARE,  /* a hardware breakpoint (Z1); ip is its address */
+    GDB_WHY_WATCH,     /* after an access to gdb_cpu.address */
+    GDB_WHY_TRAP,      /* an int3 of the program; ip is behind it */
+    GDB_WHY_STEP,      /* after a step */
+    GDB_WHY_ERROR,     /* a breakpoint's condition could not be computed */
+    GDB_WHY_EXIT,      /* the machine is about to be switched off */
+};
+
+/* The state of a CPU for the stub. The CPU itself writes it before it stands. The serving CPU
+ * reads it, and may change *regs.
+ */
+struct gdb_cpu {
+    struct pt_regs *regs; /* NULL: the CPU runs */
+    enum gdb_why why;     /* the reason, until it has been reported */
+    uintptr_t address;    /* for GDB_WHY_WATCH */
+    const char *watch;    /* for GDB_WHY_WATCH: "watch", "rwatch", "awatch" */
+    bool inside_nmi;      /* the CPU has stopped in the code of an NMI */
+    bool go;              /* the CPU may run */
+    uint64_t cr0, cr2, cr3, cr4, efer, fs_base, gs_base;
+};
+
+/* gdb_stop - stop all CPUs and serve the debugger, until the debugger lets this CPU go
+ * on. If another CPU serves already, this CPU stands, and its reason is reported after
+ * that CPU.
+ * @regs: the image of this CPU; the debugger may change it
+ * @wanted: asked, with @arg, in that case: is there still a reason? NULL: there is
+ *
+ * Context: any, interrupts off.
+ * Return:  false: this CPU serves the debugger, or is in a stop already; nothing has
+ *          happened.
+ */
+bool gdb_stop(struct pt_regs *regs, enum gdb_why why, bool (*wanted)(void *arg),
+              void *arg);
+
+/* gdb_stop_at - do as gdb_stop(), for a watchpoint: @address and @watch go into struct
+ * gdb_cpu.
+ */
+bool gdb_stop_at(struct pt_regs *regs, enum gdb_why why, uintptr_t address,
+                 const char *watch);
+
+/* gdb_stop_nmi - handle an NMI. If another CPU has sent it to stop this CPU, stand until
+ * this CPU may go. Context: nmi.
+ * Return: false: the NMI has another purpose.
+ */
+bool gdb_stop_nmi(struct pt_regs *regs);
+
+/* gdb_is_serving - does the executing CPU serve the debugger? Context: any. */
+bool gdb_is_serving(void);
+
+/* gdb_is_stopping - are all CPUs stopped, or about to stop? Context: any. */
+bool gdb_is_stopping(void);
+
+/* gdb_cpu - return what is known of CPU @cpu, which stands. Context: serving. */
+struct gdb_cpu *gdb_cpu(unsigned cpu);
+
+/* gdb_cpu_of - return the CPU on which @t is; -1: it is on none. Context: serving. */
+int gdb_cpu_of(const struct thread *t);
+
+/* gdb_release - let CPUs run again: CPU @only, or all CPUs if @only is GDB_ALL_CPUS. The
+ * serving CPU itself goes on when gdb_serve() has returned. Context: serving.
+ */
+#define GDB_ALL_CPUS (-1)
+void gdb_release(int only);
+
+/* gdb_serve - talk to the debugger until gdb_release(). gdb_stop.c calls it; gdb_stub.c
+ * defines it. @cpu: the serving CPU
+ */
+void gdb_serve(unsigned cpu);

@@ -1,0 +1,72 @@
+/* gdb_threads.c - reads the list of all threads while the kernel stands. */
+#include "probes/gdb/gdb_threads.h"
+
+#include "kernel/base/list.h"
+#include "kernel/mm/extable.h"
+#include "kernel/thread/sched.h"
+#include "probes/gdb/gdb_stop.h"
+
+#include <stdio.h>
+
+#define THREADS_MAX 65536 /* a list in the middle of a change may have a cycle */
+
+unsigned gdb_thread_id(const struct thread *t)
+{
+    if (!thread_is_idle(t))
+        return (unsigned)t->tid;
+    for (unsigned cpu = 0; cpu < cpu_count(); cpu++)
+        if (sched_idle_thread(cpu) == t)
+            return GDB_IDLE + cpu;
+    return GDB_IDLE + MAX_CPUS;
+}
+
+void gdb_thread_put(struct gdb_out *to, const struct thread *t)
+{
+    gdb_put_number(to, gdb_thread_id(t));
+}
+
+void gdb_thread_for_each(bool (*fn)(struct thread *t, void *arg), void *arg)
+{
+    struct list *link = sched_all.next;
+    struct thread copy;
+
+    for (size_t n = 0; link && link != &sched_all && n < THREADS_MAX; n++) {
+        struct thread *t = CONTAINER_OF(link, struct thread, all_link);
+
+        if (copy_nofault(&copy, t, sizeof(copy)) || !fn(t, arg))
+            return;
+        link = copy.all_link.next;
+    }
+}
+
+struct wanted {
+    unsigned id;
+    struct thread *found;
+};
+
+static bool is_wanted(struct thread *t, void *arg)
+{
+    struct wanted *wanted = arg;
+
+    if (gdb_thread_id(t) == wanted->id)
+        wanted->found = t;
+    return !wanted->found;
+}
+
+struct thread *gdb_thread_find(unsigned id)
+{
+    struct wanted wanted = { .id = id };
+
+    gdb_thread_for_each(is_wanted, &wanted);
+    return wanted.found;
+}
+
+void gdb_thread_describe(const struct thread *t, char *text, size_t len)
+{
+    int cpu = gdb_cpu_of(t);
+
+    if (cpu >= 0)
+        scnprintf(text, len, "%s, on CPU %d", t->name, cpu);
+    else
+        scnprintf(text, len, "%s, %s", t->name, thread_state_name(t->state));
+}

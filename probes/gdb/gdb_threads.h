@@ -1,0 +1,33 @@
+/* gdb_threads.h - shows kernel threads to the debugger.
+ *
+ * The number of a thread is its tid. The idle thread of CPU n has no tid: its number is
+ * GDB_IDLE + n. The list of threads is read as it is, maybe in the middle of a change. So
+ * each read may fail, and the number of steps through the list has a limit.
+ */
+#pragma once
+
+#include "kernel/thread/thread.h"
+#include "probes/gdb/gdb_packet.h"
+
+#define GDB_IDLE 1000000u
+
+/* gdb_thread_id - return the debugger's number of @t. */
+unsigned gdb_thread_id(const struct thread *t);
+
+/* gdb_thread_put - put the debugger's number of @t into a packet. Context: serving. */
+void gdb_thread_put(struct gdb_out *to, const struct thread *t);
+
+/* gdb_thread_find - return the thread with number @id; NULL: there is none.
+ * Context: serving.
+ */
+struct thread *gdb_thread_find(unsigned id);
+
+/* gdb_thread_for_each - call @fn for each thread, until @fn returns false.
+ * Context: serving.
+ */
+void gdb_thread_for_each(bool (*fn)(struct thread *t, void *arg), void *arg);
+
+/* gdb_thread_describe - write name and state of @t into @text: "optimizer, waiting".
+ * Context: serving.
+ */
+void gdb_thread_describe(const struct thread *t, char *text, size_t len);
