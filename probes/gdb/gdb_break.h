@@ -5,7 +5,7 @@
 #pragma once
 
 #include "kernel/base/regs.h"
-#include "probes/gdb/gdb_session.h"
+#include "probes/gdb/gdb_packet.h"
 
 #include <stdbool.h>
 

@@ -11,12 +11,12 @@
 #include "kernel/mm/heap.h"
 #include "probes/gdb/gdb_memory.h"
 #include "probes/gdb/gdb_regs.h"
-#include "probes/gdb/gdb_trace.h"
 #include "probes/gdb/gdb_tracepoint.h"
 
 #include <string.h>
 
 #define NONE UINT32_MAX
+#define CONSTANTS_MAX 8
 
 struct frame {
     struct gdb_record record;
@@ -35,6 +35,11 @@ static size_t assemblies_len;       /* bytes */
 static bool is_looking;
 static uint32_t index; /* of the next frame of the walk */
 static uint64_t older; /* bytes of frames that the walk skips first */
+
+static struct {
+    uintptr_t start, end;
+} constants[CONSTANTS_MAX]; /* memory that is never written */
+static size_t constant_count;
 
 static bool is_selected;
 static uint32_t selected_index;
@@ -230,6 +235,28 @@ static size_t read_block(uint8_t *out, uintptr_t addr, size_t len)
     return 0;
 }
 
+bool gdb_frame_constant_add(uintptr_t start, uintptr_t end)
+{
+    if (constant_count == CONSTANTS_MAX)
+        return false;
+    constants[constant_count].start = start;
+    constants[constant_count++].end = end;
+    return true;
+}
+
+void gdb_frame_constants_clear(void)
+{
+    constant_count = 0;
+}
+
+static bool is_constant(uintptr_t addr, size_t len)
+{
+    for (size_t i = 0; i < constant_count; i++)
+        if (addr >= constants[i].start && addr + len <= constants[i].end)
+            return true;
+    return false;
+}
+
 size_t gdb_frame_read(void *out, uintptr_t addr, size_t len)
 {
     size_t done = 0;
@@ -241,7 +268,7 @@ size_t gdb_frame_read(void *out, uintptr_t addr, size_t len)
             break;
         done += n;
     }
-    if (!done && gdb_trace_is_constant(addr, len))
+    if (!done && is_constant(addr, len))
         return gdb_memory_read(out, addr, len);
     return done;
 }

@@ -1,7 +1,7 @@
 /* gdb_monitor.h - runs commands of the console for gdb's `monitor COMMAND`. */
 #pragma once
 
-#include "probes/gdb/gdb_session.h"
+#include "probes/gdb/gdb_packet.h"
 
 /* gdb_monitor_command - answer qRcmd. @r begins behind its comma. A command that only
  * reads is run at once, while all CPUs stand, if no lock is in its way. Any other command

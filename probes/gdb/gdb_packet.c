@@ -232,3 +232,31 @@ size_t gdb_take_hex(const char **at, void *out, size_t max)
     }
     return n;
 }
+
+/* ---- a packet and its answer ---- */
+
+void gdb_ok(struct gdb_request *r)
+{
+    gdb_put_text(r->out, "OK");
+}
+
+void gdb_error(struct gdb_request *r, const char *why)
+{
+    gdb_out_start(r->out);
+    gdb_put_text(r->out, "E.");
+    gdb_put_escaped(r->out, why, strlen(why));
+}
+
+void gdb_done(struct gdb_request *r, const char *why)
+{
+    if (why)
+        gdb_error(r, why);
+    else
+        gdb_ok(r);
+}
+
+bool gdb_take_range(struct gdb_request *r, uint64_t *addr, uint64_t *len)
+{
+    return gdb_take_number(&r->at, addr) && gdb_take_char(&r->at, ',') &&
+           gdb_take_number(&r->at, len);
+}

@@ -97,3 +97,25 @@ bool gdb_take_number(const char **at, uint64_t *out);
 bool gdb_take_char(const char **at, char c);
 bool gdb_take_word(const char **at, const char *word);
 size_t gdb_take_hex(const char **at, void *out, size_t max);
+
+/* ---- a packet and its answer ---- */
+
+/* A packet and its answer. */
+struct gdb_request {
+    const char *at; /* [at, end): the part that is not read yet */
+    const char *end;
+    struct gdb_out *out;
+};
+
+/* gdb_ok - answer OK.
+ * gdb_error - answer "E." and @why, a sentence of one line.
+ * gdb_done - answer as gdb_ok() if @why is NULL, else as gdb_error().
+ */
+void gdb_ok(struct gdb_request *r);
+void gdb_error(struct gdb_request *r, const char *why);
+void gdb_done(struct gdb_request *r, const char *why);
+
+/* gdb_take_range - read ADDRESS,LENGTH from the packet.
+ * Return: false: the packet has something else there.
+ */
+bool gdb_take_range(struct gdb_request *r, uint64_t *addr, uint64_t *len);

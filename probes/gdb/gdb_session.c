@@ -38,33 +38,6 @@ static unsigned serving;         /* the serving CPU */
 static bool resumed;             /* the packet has let a CPU go */
 static uint8_t exit_status;      /* of the kernel, for GDB_WHY_EXIT */
 
-/* ---- answers ---- */
-
-void gdb_ok(struct gdb_request *r)
-{
-    gdb_put_text(r->out, "OK");
-}
-
-void gdb_error(struct gdb_request *r, const char *why)
-{
-    gdb_out_start(r->out);
-    gdb_put_text(r->out, "E.");
-    gdb_put_escaped(r->out, why, strlen(why));
-}
-
-void gdb_done(struct gdb_request *r, const char *why)
-{
-    if (why)
-        gdb_error(r, why);
-    else
-        gdb_ok(r);
-}
-
-struct thread *gdb_selected(void)
-{
-    return selected;
-}
-
 static unsigned signal_of(enum gdb_why why)
 {
     return why == GDB_WHY_INTERRUPT || why == GDB_WHY_NONE ? 2 : 5;
@@ -234,12 +207,6 @@ static void take_write_register(struct gdb_request *r)
         gdb_error(r, "no register number");
     else
         gdb_done(r, gdb_regs_set(selected, (unsigned)number, &r->at));
-}
-
-bool gdb_take_range(struct gdb_request *r, uint64_t *addr, uint64_t *len)
-{
-    return gdb_take_number(&r->at, addr) && gdb_take_char(&r->at, ',') &&
-           gdb_take_number(&r->at, len);
 }
 
 static void take_read_memory(struct gdb_request *r)

@@ -40,11 +40,17 @@
 #define STAND_NS UINT64_C(1000000000) /* longest wait for a CPU that takes no NMI */
 
 static struct gdb_cpu cpus[MAX_CPUS];
-static int owner = NO_CPU;    /* atomic; NO_CPU: there is no owner */
-static int alone = NO_CPU;    /* written by the owner: the only CPU that runs, */
-static int listener = NO_CPU; /* and the CPU that listens meanwhile */
-static uint64_t kept_since;   /* written by the owner: time stamp when all stood */
-static bool stopping;         /* a CPU that takes an NMI shall stand */
+static int owner = NO_CPU;          /* atomic; NO_CPU: there is no owner */
+static int alone = NO_CPU;          /* written by the owner: the only CPU that runs, */
+static int listener = NO_CPU;       /* and the CPU that listens meanwhile */
+static uint64_t kept_since;         /* written by the owner: time stamp when all stood */
+static bool stopping;               /* a CPU that takes an NMI shall stand */
+static void (*serve)(unsigned cpu); /* set at boot */
+
+void gdb_stop_init(void (*fn)(unsigned cpu))
+{
+    serve = fn;
+}
 
 bool gdb_is_serving(void)
 {
@@ -150,7 +156,7 @@ static void own(unsigned self)
     alone = listener = NO_CPU;
     stop_others();
     kept_since = rdtsc();
-    gdb_serve(self);
+    serve(self);
     cpus[self].why = GDB_WHY_NONE;
     wait_for_those_that_go(self);
     if (!cpus[self].go)

@@ -77,12 +77,12 @@ struct gdb_cpu *gdb_cpu(unsigned cpu);
 int gdb_cpu_of(const struct thread *t);
 
 /* gdb_release - let CPUs run again: CPU @only, or all CPUs if @only is GDB_ALL_CPUS. The
- * serving CPU itself goes on when gdb_serve() has returned. Context: serving.
+ * serving CPU itself goes on when it has served. Context: serving.
  */
 #define GDB_ALL_CPUS (-1)
 void gdb_release(int only);
 
-/* gdb_serve - talk to the debugger until gdb_release(). gdb_stop.c calls it; gdb_stub.c
- * defines it. @cpu: the serving CPU
+/* gdb_stop_init - set the function that talks to the debugger until gdb_release().
+ * Context: boot.
  */
-void gdb_serve(unsigned cpu);
+void gdb_stop_init(void (*fn)(unsigned cpu));

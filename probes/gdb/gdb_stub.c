@@ -47,7 +47,7 @@ static bool available; /* COM2 exists, and gdb_init() has succeeded */
  *   4. Between 1 and 3 the kernel may stop for another reason: an NMI may hit a
  *      breakpoint on its way to 2, and any CPU may hit one while a change of text delays
  *      3. Then the debugger already has the stop that it wants. The serving CPU takes the
- *      byte itself, or gdb_serve() clears stop_wanted. By 2 no NMI is about to set it at
+ *      byte itself, or serve() clears stop_wanted. By 2 no NMI is about to set it at
  *      that time. Otherwise the kernel would stop a second time, unasked, as soon as the
  *      debugger lets it go.
  */
@@ -57,7 +57,7 @@ static struct wait_queue work = WAIT_QUEUE_INIT(work);
 static bool served;            /* a debugger has let the kernel run */
 static struct thread *exiting; /* the thread in gdb_exit(), or NULL */
 
-void gdb_serve(unsigned cpu)
+static void serve(unsigned cpu)
 {
     gdb_wire_listen(false);
     WRITE_ONCE(stop_wanted, false);
@@ -216,6 +216,7 @@ INIT void gdb_init(void)
     if (!gdb_trace_init())
         log_warn("gdb: no tracepoints: no memory for frames, or more than %u CPUs",
                  MAX_CPUS_TRACED);
+    gdb_stop_init(serve);
     trap_set_handler(TRAP_NMI, take_nmi);
     trap_set_handler(TRAP_DB, take_debug);
     trap_set_handler(TRAP_BP, take_int3);

@@ -15,14 +15,8 @@
 #include <string.h>
 
 #define PAGES 128 /* of each CPU's ring of frames */
-#define CONSTANTS_MAX 8
 #define NOTE_MAX 256
 #define REASON_LEN 192
-
-static struct {
-    uintptr_t start, end;
-} constants[CONSTANTS_MAX];
-static size_t constant_count;
 
 static uint64_t wanted_limit; /* bytes; 0: all that there is room for */
 static bool wanted_circular, stays_when_detached;
@@ -61,7 +55,7 @@ static void init(struct gdb_request *r)
     stop(GDB_TRACE_STOPPED);
     gdb_frame_forget();
     gdb_define_forget();
-    constant_count = 0;
+    gdb_frame_constants_clear();
     memset(&gdb_trace_state, 0, sizeof(gdb_trace_state));
     gdb_rings_reset(&gdb_frames);
     gdb_ok(r);
@@ -137,22 +131,12 @@ static void set_constants(struct gdb_request *r)
 {
     uint64_t start, end;
 
-    constant_count = 0;
-    while (constant_count < CONSTANTS_MAX && gdb_take_char(&r->at, ':') &&
-           gdb_take_number(&r->at, &start) && gdb_take_char(&r->at, ',') &&
-           gdb_take_number(&r->at, &end)) {
-        constants[constant_count].start = start;
-        constants[constant_count++].end = end;
-    }
+    gdb_frame_constants_clear();
+    while (gdb_take_char(&r->at, ':') && gdb_take_number(&r->at, &start) &&
+           gdb_take_char(&r->at, ',') && gdb_take_number(&r->at, &end) &&
+           gdb_frame_constant_add(start, end))
+        ;
     gdb_ok(r);
-}
-
-bool gdb_trace_is_constant(uintptr_t addr, size_t len)
-{
-    for (size_t i = 0; i < constant_count; i++)
-        if (addr >= constants[i].start && addr + len <= constants[i].end)
-            return true;
-    return false;
 }
 
 static void set_circular(struct gdb_request *r)

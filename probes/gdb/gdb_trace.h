@@ -1,7 +1,7 @@
 /* gdb_trace.h - answers the packets of tracepoints: QT and qT. */
 #pragma once
 
-#include "probes/gdb/gdb_session.h"
+#include "probes/gdb/gdb_packet.h"
 
 /* gdb_trace_init - allocate memory for frames. Context: boot. Return: false: there are no
  * tracepoints, for want of memory, or because of more than MAX_CPUS_TRACED CPUs.
@@ -14,11 +14,6 @@ bool gdb_trace_init(void);
  */
 void gdb_trace_packet(struct gdb_request *r);
 void gdb_trace_query(struct gdb_request *r);
-
-/* gdb_trace_is_constant - has the debugger said, by QTro, that this memory is never
- * written? Context: serving.
- */
-bool gdb_trace_is_constant(uintptr_t addr, size_t len);
 
 /* gdb_trace_detach - the debugger detaches: end the trace, unless the debugger has said
  * that the trace goes on then. Context: serving.

@@ -4,8 +4,8 @@
 #pragma once
 
 #include "kernel/base/regs.h"
+#include "probes/gdb/gdb_packet.h"
 #include "probes/gdb/gdb_rings.h"
-#include "probes/gdb/gdb_session.h"
 
 #include <stdint.h>
 

@@ -1,7 +1,7 @@
 /* gdb_transfer.h - sends answers that may be longer than a packet. */
 #pragma once
 
-#include "probes/gdb/gdb_session.h"
+#include "probes/gdb/gdb_packet.h"
 
 /* gdb_query_threads, gdb_query_more_threads - answer qfThreadInfo, qsThreadInfo: list the
  * threads.
