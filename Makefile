@@ -229,32 +229,32 @@ host-insn: $(B)/host/libinsn.a ## the instruction decoder as a host library
 # ---- running and testing ---------------------------------------------------------------
 
 run: ## boot it, console on this terminal; installs what is missing
-	$(Q)tests/run/need.sh run
+	$(Q)kernel/host/need.sh run
 	$(Q)./sonde run
 
 gdb: ## boot it stopped at its first instruction, gdb attached
-	$(Q)tests/run/need.sh run gdb
+	$(Q)kernel/host/need.sh run gdb
 	$(Q)./sonde gdb
 
 test: ## everything that should pass before a commit, or T=NAME; installs what is missing
-	$(Q)tests/run/need.sh run uefi gdb test
+	$(Q)kernel/host/need.sh run uefi gdb test
 	$(Q)./sonde test $(T)
 
 test-tools: ## the tests that need large programs of other projects
-	$(Q)tests/run/need.sh run uefi gdb suite test tools
+	$(Q)kernel/host/need.sh run uefi gdb suite test tools
 	$(Q)./sonde test --tools
 
 test-long: ## all of both, with more seeds, more CPUs and more time
-	$(Q)tests/run/need.sh run uefi gdb suite test tools
+	$(Q)kernel/host/need.sh run uefi gdb suite test tools
 	$(Q)./sonde test --long
 
 gdb-suite: ## gdb's own test-suite, at the kernel's stub and at gdbserver: what differs
-	$(Q)tests/run/need.sh run gdb suite test
+	$(Q)kernel/host/need.sh run gdb suite test
 	$(Q)./sonde test gdb/suite
 
 STRESS_OPTIONS := MINUTES SEED CPUS ROUND CLASSES STEPPED
 stress: $(B)/sonde.elf ## handlers that misbehave at random: MINUTES=60 SEED=1 CPUS=1,2,4,8
-	$(Q)tests/run/need.sh run
+	$(Q)kernel/host/need.sh run
 	$(Q)$(PYTHON) tests/stress/stress.py $(foreach option,$(STRESS_OPTIONS),$(if \
 	    $($(option)),--$(shell echo $(option) | tr A-Z a-z) $($(option))))
 
@@ -269,25 +269,25 @@ T ?=
 
 core: $(B)/unit/test_extend_none ## breakpoints without the rest of the engine: linked, tested, booted, counted
 	$(Q)prove --exec '' $<
-	$(Q)tests/run/need.sh run
-	$(Q)B=$(B) PYTHONPATH=tests/run prove --exec '$(PYTHON)' tests/session/test_core.py
+	$(Q)kernel/host/need.sh run
+	$(Q)B=$(B) PYTHONPATH=kernel/host:tests/run prove --exec '$(PYTHON)' tests/session/test_core.py
 	$(Q)$(PYTHON) tests/lint/check_size --of probes/core/
 
 ktest: ## tests in the guest; T=STEM for one subject, on SMP=N CPUs
-	$(Q)tests/run/need.sh run test
+	$(Q)kernel/host/need.sh run test
 	$(Q)SMP=$(or $(SMP),2) ./sonde test $(if $(T),kernel/$(T),kernel)
 
 fuzz: ## the fuzzers, half a minute each
-	$(Q)tests/run/need.sh run test
+	$(Q)kernel/host/need.sh run test
 	$(Q)./sonde test --long fuzz
 
 M ?=
 mutants: ## undo what the code does, piece by piece: do tests notice? M=NAME for some
-	$(Q)tests/run/need.sh run uefi gdb test tools
+	$(Q)kernel/host/need.sh run uefi gdb test tools
 	$(Q)tests/mutants/run.py --folder $(B)/mutants $(M)
 
 check: $(B)/sonde.elf ## layers, headers, stems, format, lists; what clang and shellcheck say
-	$(Q)tests/run/need.sh gdb
+	$(Q)kernel/host/need.sh gdb
 	$(Q)prove --exec '' --comments -j 2 \
 	    $(filter-out $(if $(LONG),,%/check_tidy),$(wildcard tests/lint/check_*))
 

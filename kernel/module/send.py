@@ -4,9 +4,9 @@ import os
 import shlex
 import subprocess
 
-from guest import BUILD, ROOT
+from sonde.guest import BUILD, ROOT
 from kernel.module import abi
-from machine import quote
+from sonde.machine import quote
 
 CHUNK = 3500  # bytes in one request: a byte takes up to 4 characters, a line has 16 KiB
 ENDINGS = (".c", ".o")

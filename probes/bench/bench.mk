@@ -24,16 +24,16 @@ $(B)/bench/marks.o: probes/bench/marks.asm kernel/base/proc.inc
 	$(Q)$(NASM) -f elf64 -I./ -o $@ $<
 
 bench: $(B)/bench/text.o $(B)/bench/crowd.o $(B)/bench/marks.o ## what hits, registering and memory cost; PEER=dir: others beside
-	$(Q)tests/run/need.sh run
+	$(Q)kernel/host/need.sh run
 	$(Q)env -u MAKEFLAGS -u MAKEOVERRIDES CC='$(CC)' B=$(B)/bench \
 	    EXTRA_OBJS='$(abspath $^)' PEER='$(PEER)' probes/bench/host/run.sh
 
 bench-icount: ## instructions of a hit of each kind: no more than probes/bench/host/icount.tsv says
-	$(Q)tests/run/need.sh run
+	$(Q)kernel/host/need.sh run
 	$(Q)probes/bench/host/icount.py
 
 bench-gdb: all ## what the kernel's stub for gdb costs, beside gdb at QEMU's stub
-	$(Q)tests/run/need.sh run gdb
+	$(Q)kernel/host/need.sh run gdb
 	$(Q)probes/bench/host/gdb.py
 
 .PHONY: bench bench-icount bench-gdb

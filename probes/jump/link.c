@@ -24,7 +24,7 @@
  *      and a thread in A's detour leaves through B's detour, which is kept until
  *      quiescence. The link is cut before A becomes a jump, or a breakpoint, again.
  *
- * tests/model/link.pml is a model of this. A link leads only to the instruction that is
+ * docs/model/link.pml is a model of this. A link leads only to the instruction that is
  * next in the text. So a loop always passes the text, and the engine can see there that
  * the thread is in no detour.
  */

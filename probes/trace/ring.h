@@ -51,7 +51,7 @@
  *      slot changes them.
  *
  * Losses are exact, and their places are known: each slot holds how many events were
- * written and how many were dropped before its page. tests/model/ring.pml checks these
+ * written and how many were dropped before its page. docs/model/ring.pml checks these
  * steps (docs/model.md).
  *
  * Locks:  c owning CPU only, by the steps above   a any CPU, atomically   I immutable

@@ -14,7 +14,7 @@ import sys
 import tempfile
 
 import tap
-from guest import BUILD
+from sonde.guest import BUILD
 
 LONG = "--long" in sys.argv
 RUNS = 200000

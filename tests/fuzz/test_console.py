@@ -16,8 +16,8 @@ import threading
 import time
 
 import tap
-from guest import Guest, Setup
-from machine import Gone, one_line
+from sonde.guest import Guest, Setup
+from sonde.machine import Gone, one_line
 
 LIMIT = 120  # seconds for one answer; generous, since the host may be busy
 PATIENCE = 3  # seconds before Ctrl-C

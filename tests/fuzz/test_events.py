@@ -19,9 +19,9 @@ import tempfile
 import time
 
 import tap
-from guest import Guest, Setup
-from machine import Gone, quote
-from memory import Memory
+from sonde.guest import Guest, Setup
+from sonde.machine import Gone, quote
+from sonde.memory import Memory
 
 ROOT = "/sys/kernel/tracing/"
 LIMIT = 60  # seconds for one answer, or until the guest is idle; generous

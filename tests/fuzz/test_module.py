@@ -12,7 +12,7 @@ import tempfile
 
 import tap
 from fuzzer import Fuzzer
-from guest import BUILD
+from sonde.guest import BUILD
 
 # Small objects. Together they have each kind of section and of relocation.
 OBJECTS = ("kernel/mm/copy_nofault.asm", "kernel/work/work_special.c",

@@ -8,7 +8,7 @@ import subprocess
 import tempfile
 
 import tap
-from guest import ELF, ROOT
+from sonde.guest import ELF, ROOT
 
 LIMIT = 300
 

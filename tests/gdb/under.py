@@ -13,9 +13,10 @@ import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.dont_write_bytecode = True
-sys.path[:0] = [os.path.join(os.path.dirname(HERE), name) for name in ("run", "session")]
+sys.path[:0] = [os.path.join(HERE, "../run"), os.path.join(HERE, "../session"),
+                os.path.join(HERE, "../../kernel/host")]  # fmt: skip
 import tap  # noqa: E402
-from guest import ELF, ROOT  # noqa: E402
+from sonde.guest import ELF, ROOT  # noqa: E402
 from session import LIMIT, ask, at_prompt  # noqa: E402
 
 MARK = re.compile(rb"@@(\d+)@@\n")

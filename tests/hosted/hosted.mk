@@ -84,7 +84,7 @@ $(B)/hosted.stamp: FORCE
 hosted_chosen := $(foreach variant,$(HOSTED_VARIANTS), \
     $(patsubst %,$(B)/hosted/$(variant)/test_%,$(or $(T),$(HOSTED_STEMS))))
 hosted: $(hosted_chosen) ## the engine in a process; T=STEM for one, LONG=1
-	$(Q)$(if $(LONG),LONG=1) PYTHONPATH=tests/run prove --exec '' $^ \
+	$(Q)$(if $(LONG),LONG=1) PYTHONPATH=kernel/host:tests/run prove --exec '' $^ \
 	    $(if $(T),,tests/hosted/test_gdb.py)
 
 .PHONY: hosted bench-native

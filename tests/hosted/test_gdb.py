@@ -6,7 +6,7 @@ import re
 import subprocess
 
 import tap
-from guest import BUILD, ROOT
+from sonde.guest import BUILD, ROOT
 
 PROGRAM = os.path.join(BUILD, "hosted", "gcc", "test_live")
 LIMIT = 300  # seconds; each trap goes through gdb
@@ -16,7 +16,7 @@ TESTS = ("a_handler_sees_the_arguments", "probed_code_may_be_called_from_a_handl
 
 def gdb(*commands):
     """What a session of @commands on some tests of PROGRAM prints."""
-    words = ["gdb", "-nx", "-batch", "-x", "tests/hosted/pass_traps.py"]
+    words = ["gdb", "-nx", "-batch", "-x", "kernel/host/gdb/pass_traps.py"]
     for command in commands:
         words += ["-ex", command]
     done = subprocess.run(words + ["--args", PROGRAM, *TESTS], cwd=ROOT, check=False,

@@ -14,8 +14,8 @@ for program in podman docker; do
         trap 'rm -rf "$clone"' EXIT
         git clone -q --no-local . "$clone/sonde"
         "$program" build -q -t sonde-labs -f docs/labs/Containerfile "$clone/sonde"
-        "$program" run --rm sonde-labs ./sonde grade 3 tests/labs/int3/solution
-        exec "$program" run --rm sonde-labs ./sonde grade 2 tests/labs/handler/solution
+        "$program" run --rm sonde-labs ./sonde grade 3 docs/labs/host/int3/solution
+        exec "$program" run --rm sonde-labs ./sonde grade 2 docs/labs/host/handler/solution
     fi
 done
 echo "labs-fresh: no container runs here"

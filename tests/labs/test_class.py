@@ -12,15 +12,12 @@ import tempfile
 import zipfile
 
 import tap
-from guest import ROOT
-
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-import classroom  # noqa: E402
-import grade  # noqa: E402
-import labs  # noqa: E402
-from building import HostError  # noqa: E402
+from docs.labs.host import classroom, grade, labs
+from sonde.building import HostError
+from sonde.guest import ROOT
 
 HERE = os.path.join(ROOT, "tests", "labs")
+GRADERS = os.path.join(ROOT, labs.GRADERS)
 ROSTER = os.path.join(HERE, "roster.csv")
 
 
@@ -48,11 +45,11 @@ def what_is_handed_in_is_graded():
         with open(roster, "a", encoding="utf-8") as file:
             file.write("gus,Gus Example\n")
         with zipfile.ZipFile(os.path.join(copy, "gus.zip"), "w") as packed:
-            solution = os.path.join(HERE, "reenter/solution/reenter.c")
+            solution = os.path.join(GRADERS, "reenter/solution/reenter.c")
             packed.write(solution, "reenter/reenter.c")
             packed.writestr("bomb/../../keys", "outside")
         os.makedirs(os.path.join(copy, "gus/int3"))
-        os.symlink(os.path.join(HERE, "int3/solution/int3.c"),
+        os.symlink(os.path.join(GRADERS, "int3/solution/int3.c"),
                    os.path.join(copy, "gus/int3/int3.c"))  # fmt: skip
         output = os.path.join(folder, "grades.csv")
         status, said, error = sonde(roster, "--collect", copy, "-o", output)
@@ -155,7 +152,7 @@ def one_that_cannot_be_graded():
         with tempfile.TemporaryDirectory() as folder:
             for student in ("ann", "bob"):
                 os.makedirs(os.path.join(folder, student, "int3"))
-                shutil.copy(os.path.join(HERE, "int3/solution/int3.c"),
+                shutil.copy(os.path.join(GRADERS, "int3/solution/int3.c"),
                             os.path.join(folder, student, "int3"))  # fmt: skip
             seeds = {student: (1, 2) for student in ("bob", "ann", "zoe")}
             points, said = classroom.grade_some("int3", None, folder + "/x", folder, seeds)

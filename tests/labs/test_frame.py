@@ -14,15 +14,11 @@ import tempfile
 import textwrap
 
 import tap
-from guest import ROOT
-
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-import confine  # noqa: E402
-import grade  # noqa: E402
-import labs  # noqa: E402
+from docs.labs.host import confine, grade, labs
+from sonde.guest import ROOT
 
 LAB = "int3"
-SOLUTION = os.path.join(ROOT, "tests/labs", LAB, "solution/int3.c")
+SOLUTION = os.path.join(ROOT, labs.GRADERS, LAB, "solution/int3.c")
 START = os.path.join(ROOT, "docs/labs", LAB, "start/int3.c")
 VICTIM = os.path.join(ROOT, "tests/labs", LAB, "rubric-victim.tmp")
 
@@ -368,8 +364,8 @@ def a_device_that_is_full():
     script = f"""
 import sys
 sys.path[:0] = {sys.path!r}
-import grade
-from building import HostError
+from docs.labs.host import grade
+from sonde.building import HostError
 shop = grade.Workshop({LAB!r}, {ROOT!r}, sys.argv[1] + "/built")
 shop.build_ours()
 with open(sys.argv[1] + "/fill", "wb", buffering=0) as file:

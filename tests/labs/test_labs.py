@@ -16,11 +16,8 @@ import tempfile
 import time
 
 import tap
-
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-import grade  # noqa: E402
-import labs  # noqa: E402
-from guest import ROOT  # noqa: E402
+from docs.labs.host import grade, labs
+from sonde.guest import ROOT
 
 SEEDS = (1, 2) if tap.LONG else (1,)
 
@@ -66,31 +63,34 @@ def each_failed_case_can_be_shown(workshop, handed_in, verdicts):
                   f"case {verdict.case} of {verdict.line.name} fails again")  # fmt: skip
 
 
-def patched(folder, patch, target):
+def wrong_ones(lab):
+    return os.path.join(ROOT, "tests", "labs", lab, "wrong")
+
+
+def patched(lab, patch, target):
     """Make a wrong solution in @target: the solution with a patch. Return the names of
     the lines that it loses.
     """
-    shutil.copytree(os.path.join(folder, "solution"), target)
-    path = os.path.join(folder, "wrong", patch)
+    shutil.copytree(os.path.join(ROOT, labs.GRADERS, lab, "solution"), target)
+    path = os.path.join(wrong_ones(lab), patch)
     subprocess.run(["git", "apply", path], cwd=target, check=True)
     with open(path, encoding="utf-8") as file:
         return file.readline().removeprefix("loses:").split()
 
 
 def grade_all(workshop, scratch):
-    folder = workshop.grader
     every = [line.name for line in labs.rubric(workshop.lab)]
     start = labs.starting(workshop.lab)
     verdicts = loses(workshop, start, every, "start")
     each_failed_case_can_be_shown(workshop, start, verdicts[:1] + verdicts[-1:])
     target = os.path.join(scratch, "solution")
-    shutil.copytree(os.path.join(folder, "solution"), target)
+    shutil.copytree(os.path.join(workshop.grader, "solution"), target)
     loses(workshop, target, [], "the solution")
-    wrong = sorted(os.listdir(os.path.join(folder, "wrong")))
+    wrong = sorted(os.listdir(wrong_ones(workshop.lab)))
     tap.check(len(wrong) >= 2, "there are two wrong solutions")
     for name in wrong:
         target = os.path.join(scratch, name)
-        loses(workshop, target, patched(folder, name, target), f"wrong/{name}")
+        loses(workshop, target, patched(workshop.lab, name, target), f"wrong/{name}")
 
 
 def task_agrees(lab):

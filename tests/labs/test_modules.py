@@ -9,15 +9,11 @@ import tempfile
 import textwrap
 
 import tap
-from guest import ROOT
-
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-import grade  # noqa: E402
-import in_guest  # noqa: E402
-import labs  # noqa: E402
+from docs.labs.host import grade, in_guest, labs
+from sonde.guest import ROOT
 
 TASK = os.path.join(ROOT, "docs/labs/handler/README.md")
-SOLUTION = os.path.join(ROOT, "tests/labs/handler/solution/handler.c")
+SOLUTION = os.path.join(ROOT, "docs/labs/host/handler/solution/handler.c")
 
 # Code of bad modules, in the place of handler_run().
 PRINTS = r'seq_printf(w->out, "all: 97 calls, 3304 bytes, 0 missed\n");'

@@ -16,11 +16,10 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 
 sys.dont_write_bytecode = True
-HERE = os.path.dirname(os.path.abspath(__file__))
-ROOT = os.path.dirname(os.path.dirname(HERE))
-sys.path.insert(0, os.path.join(ROOT, "tests", "run"))
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+sys.path[:0] = [os.path.join(ROOT, "tests/run"), ROOT]
 import tap  # noqa: E402
-import spin  # noqa: E402
+from docs.model import spin  # noqa: E402
 
 ONLY = [word.removeprefix("--model=") for word in sys.argv if word.startswith("--model=")]
 DOC = os.path.join(ROOT, "docs", "model.md")
@@ -225,7 +224,7 @@ def no_mutant_is_forgotten():
     """Each switch in a model is in a table above, and docs/model.md explains it."""
     known = {word for _, _, mutant in all_rows() for word in mutant.split()} | SIZES
     found = set()
-    for path in glob.glob(os.path.join(HERE, "*.pml")):
+    for path in glob.glob(os.path.join(ROOT, "docs/model/*.pml")):
         with open(path, encoding="utf-8") as file:
             for line in file:
                 if line.startswith(("#if", "#elif")):

@@ -24,6 +24,7 @@ GRACE = {"unit": 0, "hosted": 0, "kernel": 60}
 GRACE_OF_SCRIPTS = 60
 # No warnings, since a mutant may leave a variable unused. ./sonde passes it to its make.
 MAKEFLAGS = "s -- WARNINGS=-w"
+PYTHON_FOLDERS = "kernel/host:tests/run:."
 FROM_OUTSIDE = ("B", "MAKEOVERRIDES", "MFLAGS", "EXTRA_OBJS", "CC", "VERBOSE", "LONG")
 
 NOT_OK = re.compile(r"^not ok \d+ (?:- )?(.*)$", re.M)
@@ -158,7 +159,7 @@ def environment(limit=None):
     words.setdefault("SEED", "1")
     if limit:
         words["LIMIT"] = str(int(limit))
-    return dict(words, MAKEFLAGS=MAKEFLAGS, PYTHONPATH="tests/run", VERBOSE="1",
+    return dict(words, MAKEFLAGS=MAKEFLAGS, PYTHONPATH=PYTHON_FOLDERS, VERBOSE="1",
                 PYTHONDONTWRITEBYTECODE="1")
 
 

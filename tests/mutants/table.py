@@ -38,7 +38,7 @@ class Test:
         if self.tier == "lint":
             return f"tests/lint/check_{self.stem}"
         if self.tier == "model":
-            return f"tests/model/{self.stem}.pml"
+            return f"docs/model/{self.stem}.pml"
         ending = "c" if self.tier in ("unit", "hosted", "kernel") else "py"
         return f"tests/{self.tier}/test_{self.stem}.{ending}"
 

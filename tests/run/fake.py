@@ -17,9 +17,10 @@ import sys
 import tempfile
 import time
 
-from guest import ROOT
-
 HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(HERE, "../../kernel/host"))
+from sonde.guest import ROOT  # noqa: E402
+
 PROGRAM = [sys.executable, os.path.abspath(__file__)]
 
 

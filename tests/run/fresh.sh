@@ -21,7 +21,7 @@ if [ "$(id -u)" -ne 0 ]; then
     say "needs root: debootstrap and chroot" >&2
     exit 1
 fi
-"$root/tests/run/need.sh" fresh
+"$root/kernel/host/need.sh" fresh
 
 work=$(mktemp -d "${TMPDIR:-/tmp}/sonde-fresh.XXXXXX")
 
@@ -120,8 +120,8 @@ labs_commands()
 {
     echo "apt-get -qq update && DEBIAN_FRONTEND=noninteractive apt-get -qq install -y" \
         "--no-install-recommends $(labs_packages) >/dev/null &&" \
-        "./sonde grade 3 tests/labs/int3/solution &&" \
-        "./sonde grade 2 tests/labs/handler/solution"
+        "./sonde grade 3 docs/labs/host/int3/solution &&" \
+        "./sonde grade 2 docs/labs/host/handler/solution"
 }
 
 [ $# -gt 0 ] || set -- run test

@@ -6,7 +6,7 @@ own (tests/tests.mk), which has the same objects and those of the tests.
 
 import os
 
-from guest import BUILD
+from sonde.guest import BUILD
 
 TESTS = os.path.join(BUILD, "tests", "sonde.elf")
 TRUTH = os.path.join(BUILD, "tests", "truth.o")

@@ -20,10 +20,13 @@ import sys
 import tempfile
 import threading
 
-import image
-from guest import BUILD, EXIT_POWEROFF, EXIT_TESTS_FAILED, Guest, GuestError, Setup
-from ktap import Flat
-from timeline import pack, record
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(HERE, "../../kernel/host"))
+import image  # noqa: E402
+from ktap import Flat  # noqa: E402
+from sonde.guest import (  # noqa: E402
+    BUILD, EXIT_POWEROFF, EXIT_TESTS_FAILED, Guest, GuestError, Setup)
+from sonde.timeline import pack, record  # noqa: E402
 
 LIMIT = 240  # seconds
 LIMIT_MANY_CPUS = 1200

@@ -25,12 +25,16 @@ import sys
 import tempfile
 import time
 
-import building
-import image
-from exits import HOST
-from guest import BUILD, ROOT, die_with_parent
-
 HERE = os.path.dirname(os.path.abspath(__file__))
+ROOT = os.path.dirname(os.path.dirname(HERE))
+# Where tests find the package sonde, tap.py, and the tree's own folders as packages.
+FOLDERS = (os.path.join(ROOT, "kernel/host"), HERE, ROOT)
+sys.path[:0] = FOLDERS
+import image  # noqa: E402
+from sonde import building  # noqa: E402
+from sonde.exits import HOST  # noqa: E402
+from sonde.guest import BUILD, die_with_parent  # noqa: E402
+
 LAB_TASKS = os.path.join(ROOT, "docs", "labs")
 
 SMP = (1, 4, 8)
@@ -107,7 +111,7 @@ LONG_ONLY = (
 LABS_FRAME = ("class", "frame", "modules")
 LABS = (*(f"labs/{name}" for name in LABS_FRAME),
         *(f"labs/{name}" for name in sorted(os.listdir(LAB_TASKS))
-          if os.path.isdir(os.path.join(LAB_TASKS, name))))  # fmt: skip
+          if os.path.exists(os.path.join(LAB_TASKS, name, "rubric"))))  # fmt: skip
 # Tests that need a large program of another project, and the labs, which change seldom.
 # gdb/frames and gdb/replay are for gdb alone: a backtrace at each instruction, and a run
 # that is replayed. gdb/trace sends the data of session/gdb_trace byte by byte through a
@@ -331,7 +335,7 @@ def run_one(label):
     folder = os.environ.get("TAP_FOLDER", os.path.join(BUILD, "tap"))
     os.makedirs(folder, exist_ok=True)
     path = os.path.join(folder, label.replace("/", "-"))
-    environment = dict(os.environ, PYTHONPATH=HERE)
+    environment = dict(os.environ, PYTHONPATH=":".join(FOLDERS))
     if only_computes(label):
         os.nice(NICE)
     variant = label.startswith("hosted/") and label.partition("-")[2]

@@ -8,7 +8,7 @@ import tempfile
 
 import run_tests
 import tap
-from guest import ROOT
+from sonde.guest import ROOT
 
 
 def labels_of(*options):

@@ -9,9 +9,9 @@ import sys
 import tempfile
 import time
 
-import building
-import guest
-import plain
+from sonde import building
+from sonde import guest
+from sonde import plain
 import tap
 from fake import (PROGRAM, heed_interrupts, is_gone, run_in_shell, run_launcher,
                   with_fake_qemu)  # fmt: skip
@@ -319,7 +319,8 @@ exit $MADE
 
 
 def a_build_that_fails_is_told():
-    script = "import building; building.build(['b'], lambda t: print('say', t, flush=True))"
+    script = ("from sonde import building\n"
+              "building.build(['b'], lambda t: print('say', t, flush=True))")
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "make")
         with open(path, "w", encoding="ascii") as file:
@@ -328,7 +329,7 @@ def a_build_that_fails_is_told():
         for status in (0, 2):
             environment = dict(os.environ, B=folder, MADE=str(status))
             environment["PATH"] = folder + ":" + os.environ["PATH"]
-            environment["PYTHONPATH"] = os.path.dirname(__file__)
+            environment["PYTHONPATH"] = os.path.join(building.ROOT, "kernel/host")
             done = subprocess.run([sys.executable, "-c", script], env=environment, text=True,
                                   capture_output=True, check=False)  # fmt: skip
             told = [line.split()[1] for line in done.stdout.splitlines()]

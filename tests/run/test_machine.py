@@ -2,8 +2,8 @@
 
 import tap
 from fake import with_fake_qemu
-from guest import Guest, Setup
-from machine import Gone, ProtocolError, one_line, quote, unescape
+from sonde.guest import Guest, Setup
+from sonde.machine import Gone, ProtocolError, one_line, quote, unescape
 
 
 def fake_guest():

@@ -4,10 +4,10 @@ import os
 import subprocess
 import tempfile
 
-import guest
+from sonde import guest
 import tap
-from guest import EXIT_POWEROFF, Guest, Setup
-from machine import Gone
+from sonde.guest import EXIT_POWEROFF, Guest, Setup
+from sonde.machine import Gone
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 

@@ -7,7 +7,7 @@ import sys
 
 import tap
 from fake import with_fake_qemu
-from guest import ROOT
+from sonde.guest import ROOT
 
 STRESS = os.path.join(ROOT, "tests", "stress", "stress.py")
 

@@ -9,7 +9,7 @@ import threading
 import time
 
 import tap
-from guest import Guest, Setup
+from sonde.guest import Guest, Setup
 from session import LIMIT
 
 SOCKET = "com2.sock"

@@ -9,8 +9,8 @@ import subprocess
 import time
 
 import tap
-from guest import PROMPT, ROOT, Guest, Setup
-from machine import Gone
+from sonde.guest import PROMPT, ROOT, Guest, Setup
+from sonde.machine import Gone
 
 # Seconds that one step of a test may take. Much more than needed: the host may be busy.
 LIMIT = int(os.environ.get("LIMIT", "120"))

@@ -10,8 +10,8 @@ import tempfile
 import time
 
 import tap
-from guest import BUILD, ROOT
-from machine import Machine
+from sonde.guest import BUILD, ROOT
+from sonde.machine import Machine
 from session import LIMIT
 
 SONDE = os.path.join(ROOT, "sonde")

@@ -8,7 +8,7 @@ import subprocess
 import tempfile
 
 import tap
-from guest import ROOT
+from sonde.guest import ROOT
 from session import ask, at_prompt, stat
 
 FIGURE = re.compile(r"sonde\.(\S+) ([0-9.]+) \S+(?:  goal ([0-9.]+)(  MISSED)?)?")

@@ -16,7 +16,7 @@ import time
 import tty
 
 import tap
-from guest import ISO, PROMPT
+from sonde.guest import ISO, PROMPT
 from session import CSI
 
 CPUS = 4

@@ -4,9 +4,9 @@ guest ends with the right status.
 
 import os
 
-import building
+from sonde import building
 import tap
-from guest import BUILD
+from sonde.guest import BUILD
 from session import LIMIT, ask, at_prompt, sonde
 
 BOOTS = ("pvh", "iso", "uefi")

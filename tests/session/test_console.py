@@ -1,7 +1,7 @@
 """test_console.py - types on the console as a user does."""
 
 import tap
-from guest import PROMPT
+from sonde.guest import PROMPT
 from session import LIMIT, at_prompt, run_on, typed
 
 LEFT, RIGHT, UP, DOWN = "\x1b[D", "\x1b[C", "\x1b[A", "\x1b[B"

@@ -8,8 +8,8 @@ import os
 import subprocess
 import sys
 
-import building
-from guest import BUILD, ROOT
+from sonde import building
+from sonde.guest import BUILD, ROOT
 
 CPUS = "2"
 

@@ -7,8 +7,8 @@ import subprocess
 import tempfile
 
 import tap
-from guest import ELF, EXIT_PANIC, ROOT, Guest, Setup
-from hang import Qmp
+from sonde.guest import ELF, EXIT_PANIC, ROOT, Guest, Setup
+from sonde.hang import Qmp
 from session import LIMIT, ask, at_prompt
 
 ROW = re.compile(r'^    feature \w+, .*, "(\w+): (.*)"$', re.M)

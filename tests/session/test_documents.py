@@ -7,9 +7,9 @@ import subprocess
 import sys
 
 import tap
-from guest import ROOT, Setup
+from sonde.guest import ROOT, Setup
 from session import LIMIT, ask, at_prompt
-from transcript import fenced_blocks, row_agrees
+from sonde.transcript import fenced_blocks, row_agrees
 
 FOLDERS = ("/sys/kernel/debug/kprobes", "/proc/sys/debug")
 

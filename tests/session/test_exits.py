@@ -19,7 +19,7 @@ import time
 import image
 import tap
 from fake import heed_interrupts, is_gone, run_launcher, with_fake_qemu
-from guest import BUILD, ROOT
+from sonde.guest import BUILD, ROOT
 from session import LIMIT, Terminal, sonde
 
 SONDE = os.path.join(ROOT, "sonde")
@@ -318,7 +318,7 @@ def no_guest_at_socket(is_there):
 
 
 SAMPLE = os.path.join(ROOT, "docs/samples/reads.c")
-INT3 = os.path.join(ROOT, "tests/labs/int3/solution")
+INT3 = os.path.join(ROOT, "docs/labs/host/int3/solution")
 INT3_START = os.path.join(ROOT, "docs/labs/int3/start")
 SWITCHED_OFF = "the guest was switched off, or Ctrl-] x was typed on the terminal"
 PIPE_FAILED = "no terminal, but a pipe or a file: a command that was read failed"

@@ -13,7 +13,7 @@ import sys
 
 sys.dont_write_bytecode = True
 import tap  # noqa: E402
-from guest import ROOT  # noqa: E402
+from sonde.guest import ROOT  # noqa: E402
 
 COPY = os.path.join(ROOT, "build", "extend")
 NAMES = ("way", "detour", "fetch", "command")

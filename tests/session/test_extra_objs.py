@@ -9,8 +9,8 @@ import subprocess
 import tempfile
 
 import tap
-from guest import BUILD, ROOT
-from transcript import row_agrees
+from sonde.guest import BUILD, ROOT
+from sonde.transcript import row_agrees
 
 BUILD_LIMIT = 600
 

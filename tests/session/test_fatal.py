@@ -4,8 +4,8 @@ import re
 
 import image
 import tap
-from guest import EXIT_PANIC, Guest, Setup
-from machine import Gone
+from sonde.guest import EXIT_PANIC, Guest, Setup
+from sonde.machine import Gone
 from session import LIMIT
 
 

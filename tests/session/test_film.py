@@ -9,7 +9,7 @@ import sys
 sys.dont_write_bytecode = True
 import tap  # noqa: E402
 from session import LIMIT, at_prompt  # noqa: E402
-from guest import ROOT  # noqa: E402
+from sonde.guest import ROOT  # noqa: E402
 
 sys.path.insert(0, ROOT)
 

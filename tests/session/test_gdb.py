@@ -9,7 +9,7 @@ import tempfile
 import time
 
 import tap
-from guest import ELF, ROOT
+from sonde.guest import ELF, ROOT
 from session import LIMIT, ask, at_prompt, sonde
 
 

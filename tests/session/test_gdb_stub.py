@@ -14,8 +14,8 @@ import time
 
 import image
 import tap
-from guest import ELF, EXIT_POWEROFF, EXIT_TESTS_FAILED, ROOT
-from hang import Symbols
+from sonde.guest import ELF, EXIT_POWEROFF, EXIT_TESTS_FAILED, ROOT
+from sonde.hang import Symbols
 from rsp import Stub, fields, frame, text_of
 from session import LIMIT, stat
 

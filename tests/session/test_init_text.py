@@ -12,7 +12,7 @@ sys.dont_write_bytecode = True
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [os.path.dirname(os.path.dirname(HERE))]
 import tap  # noqa: E402
-from guest import BUILD, ROOT, Guest, Setup  # noqa: E402
+from sonde.guest import BUILD, ROOT, Guest, Setup  # noqa: E402
 from kernel.module import send as modules  # noqa: E402
 from rsp import Stub  # noqa: E402
 from session import LIMIT, ask, at_prompt, sonde  # noqa: E402

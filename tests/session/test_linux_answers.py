@@ -19,10 +19,10 @@ import sys
 
 sys.dont_write_bytecode = True
 HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path.insert(0, os.path.join(os.path.dirname(HERE), "run"))
+sys.path.insert(0, os.path.join(HERE, "../../kernel/host"))
 import tap  # noqa: E402
-from guest import ELF, Guest, Setup  # noqa: E402
-from machine import quote  # noqa: E402
+from sonde.guest import ELF, Guest, Setup  # noqa: E402
+from sonde.machine import quote  # noqa: E402
 
 ROOT = "/sys/kernel/tracing/"
 EVENT = "events/kprobes/ev/"

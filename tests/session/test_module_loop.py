@@ -15,7 +15,7 @@ import time
 
 sys.dont_write_bytecode = True
 import tap  # noqa: E402
-from guest import ROOT, Guest, Setup  # noqa: E402
+from sonde.guest import ROOT, Guest, Setup  # noqa: E402
 
 LIMIT = 60
 EDITS = 5

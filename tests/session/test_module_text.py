@@ -12,7 +12,7 @@ import statistics
 import time
 
 import tap
-from guest import BUILD, Guest, Setup
+from sonde.guest import BUILD, Guest, Setup
 
 LIMIT = 600
 ROUNDS = 9

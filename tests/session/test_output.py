@@ -6,7 +6,7 @@ import tempfile
 import time
 
 import tap
-from guest import Guest, Setup
+from sonde.guest import Guest, Setup
 from session import LIMIT, ask, at_prompt, stat, typed
 
 # All functions on the way from a command to the serial line. Each instruction

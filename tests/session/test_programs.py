@@ -15,7 +15,7 @@ import tap  # noqa: E402
 from probes.trace.host import hist, question  # noqa: E402
 from probes.trace.host.take import TraceError  # noqa: E402
 from session import ask, at_prompt, sonde  # noqa: E402
-from transcript import fenced_blocks  # noqa: E402
+from sonde.transcript import fenced_blocks  # noqa: E402
 
 TRACING = "/sys/kernel/tracing/"
 

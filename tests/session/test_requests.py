@@ -10,7 +10,7 @@ import threading
 import time
 
 import tap
-from machine import Gone, quote
+from sonde.machine import Gone, quote
 from session import LIMIT, ask, at_prompt, run_on, typed
 
 SEED = int(os.environ.get("SEED", time.time()))

@@ -10,7 +10,7 @@ sys.dont_write_bytecode = True
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [os.path.dirname(os.path.dirname(HERE))]
 import tap  # noqa: E402
-from guest import ROOT, Guest, Setup  # noqa: E402
+from sonde.guest import ROOT, Guest, Setup  # noqa: E402
 from kernel.module import send as modules  # noqa: E402
 
 SAMPLES = os.path.join(ROOT, "docs", "samples")

@@ -15,7 +15,7 @@ import tempfile
 
 import image
 import tap
-from guest import ELF, EXIT_POWEROFF, ROOT, Guest, Setup
+from sonde.guest import ELF, EXIT_POWEROFF, ROOT, Guest, Setup
 from session import LIMIT, ask, at_prompt
 
 sys.path.insert(0, os.path.join(ROOT, "kernel", "debug"))

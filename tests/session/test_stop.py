@@ -8,8 +8,8 @@ the command's progress on the terminal. Otherwise it sends Ctrl-C right after th
 import re
 
 import tap
-from guest import PROMPT
-from machine import Reply
+from sonde.guest import PROMPT
+from sonde.machine import Reply
 from session import CSI, LIMIT, ask, at_prompt, run_on, stat
 
 STOP = "\x03"

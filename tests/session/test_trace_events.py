@@ -11,10 +11,10 @@ import time
 
 sys.dont_write_bytecode = True
 HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path.insert(0, os.path.join(os.path.dirname(HERE), "run"))
+sys.path.insert(0, os.path.join(HERE, "../../kernel/host"))
 import tap  # noqa: E402
-from guest import Guest, Setup  # noqa: E402
-from machine import quote  # noqa: E402
+from sonde.guest import Guest, Setup  # noqa: E402
+from sonde.machine import quote  # noqa: E402
 
 ROOT = "/sys/kernel/tracing/"
 EBADF, EBUSY, EEXIST, EILSEQ, EINVAL, ENOENT = 9, 16, 17, 84, 22, 2

@@ -17,7 +17,7 @@ import tap  # noqa: E402
 from kernel.module import send as modules  # noqa: E402
 from probes.trace.host import dead, dead_hist, write_folded  # noqa: E402
 from probes.trace.host.console_line import ConsoleLine  # noqa: E402
-from machine import Machine  # noqa: E402
+from sonde.machine import Machine  # noqa: E402
 from session import sonde  # noqa: E402
 
 

@@ -21,7 +21,7 @@ import zlib
 sys.dont_write_bytecode = True
 from recorded import CPUS, ROOT, Recorded, without_comments  # noqa: E402
 import tap  # noqa: E402
-from guest import BUILD, ELF  # noqa: E402
+from sonde.guest import BUILD, ELF  # noqa: E402
 from probes.trace.host import write_dat, write_html  # noqa: E402
 from probes.trace.host import write_pftrace, write_speedscope  # noqa: E402
 from session import LIMIT, ask  # noqa: E402

@@ -11,7 +11,7 @@ import tempfile
 
 sys.dont_write_bytecode = True
 import tap  # noqa: E402
-from guest import ELF, ROOT  # noqa: E402
+from sonde.guest import ELF, ROOT  # noqa: E402
 from session import LIMIT, sonde  # noqa: E402
 
 SCRIPT = """

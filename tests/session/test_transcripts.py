@@ -5,7 +5,7 @@ with what the documents show.
 import glob
 import os
 
-from guest import BUILD, ROOT
+from sonde.guest import BUILD, ROOT
 
 PATTERNS = ("*.md", "docs/**/*.md", "probes/*.md", "tests/**/*.md")
 

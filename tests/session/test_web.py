@@ -22,7 +22,7 @@ import time
 sys.dont_write_bytecode = True
 import tap  # noqa: E402
 from browser import Browser  # noqa: E402
-from guest import ROOT, die_with_parent  # noqa: E402
+from sonde.guest import ROOT, die_with_parent  # noqa: E402
 
 LIMIT = 120
 SCHEMES = ("light", "dark")
@@ -31,7 +31,7 @@ PROMPT = "window.shown && shown().endsWith('sonde>')"
 TASK = "document.getElementById('task')"
 RESULT = "document.getElementById('result').textContent"
 SONDE = os.path.join(ROOT, "sonde")
-SOLUTIONS = os.path.join(ROOT, "tests", "labs")
+SOLUTIONS = os.path.join(ROOT, "docs", "labs", "host")
 SHOTS = next((word[8:] for word in sys.argv if word.startswith("--shots=")), None)
 
 
@@ -258,7 +258,7 @@ def a_task_is_a_document(browser, server):
     tap.check(page.wait(f"{title} === 'Labs'", LIMIT), "another document")
     follow("#task a[href='#docs/web.md']", "In a browser", "a link in that")
     follow("#home", "A breakpoint in a running process", "and back to the task")
-    page.evaluate("location.hash = '#tests/labs/int3/solution/int3.c'")
+    page.evaluate("location.hash = '#docs/labs/host/int3/solution/int3.c'")
     refused = TASK + ".textContent.includes('cannot be read here')"
     tap.check(page.wait(refused, LIMIT), "no solution is shown")
     evil = "# x\n\n<img src=x onerror=\"window.evil = 1\"><script>window.evil = 1</script>"
@@ -328,10 +328,10 @@ def pages_of_others(server):
     tap.equal(server.ask("GET", "/ws?id=none", **evil)[0], 403, "a console for another site")
     tap.equal(server.ask("GET", "/../../etc/passwd")[0], 404, "no other files")
     tap.equal(server.ask("POST", "/start?lab=99")[0], 404, "no such lab")
-    for name in ("../../etc/passwd", "docs/../tests/labs/int3/solution/int3.c", "build",
-                 "tests/labs/bomb/grader.py", "/etc/passwd", ".git/config", ""):
+    for name in ("../../etc/passwd", "docs/../docs/labs/host/int3/solution/int3.c", "build",
+                 "docs/labs/host/bomb/grader.py", "/etc/passwd", ".git/config", ""):
         tap.equal(server.ask("POST", f"/read?name={name}")[0], 404, f"no text of {name!r}")
-    for name in ("docs/tour.md", "probes/region/", "tests/labs/poke/poke.pml"):
+    for name in ("docs/tour.md", "probes/region/", "docs/labs/host/poke/poke.pml"):
         tap.equal(server.ask("POST", f"/read?name={name}")[0], 200, f"but that of {name}")
     long = {"Content-Length": "2000000"}
     tap.equal(server.ask("POST", "/save", **long)[0], 413, "a body of 2 MB")

@@ -19,9 +19,10 @@ import re
 import sys
 import time
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "run"))
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [os.path.join(HERE, "../../kernel/host"), os.path.join(HERE, "../run")]
 import image  # noqa: E402
-from guest import BUILD, EXIT_POWEROFF, EXIT_TESTS_FAILED, Guest, Setup  # noqa: E402
+from sonde.guest import BUILD, EXIT_POWEROFF, EXIT_TESTS_FAILED, Guest, Setup  # noqa: E402
 
 SUMS = ("rounds", "calls", "hits", "missed", "returns", "faults", "locks")
 HEADER = ("minute", "CPUs", "stepped", "seed") + SUMS

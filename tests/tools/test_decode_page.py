@@ -16,7 +16,7 @@ import tempfile
 sys.dont_write_bytecode = True
 import scratch  # noqa: E402
 import tap  # noqa: E402
-from guest import BUILD  # noqa: E402
+from sonde.guest import BUILD  # noqa: E402
 
 FOLDER = os.path.join(scratch.ROOT, "probes/insn/page")
 PAGE = os.path.join(BUILD, "decode.html")

@@ -13,7 +13,7 @@ sys.dont_write_bytecode = True
 import scratch  # noqa: E402
 
 sys.path.insert(0, scratch.ROOT)
-sys.path.insert(0, os.path.join(scratch.ROOT, "tests/run"))
+sys.path.insert(0, os.path.join(scratch.ROOT, "kernel/host"))
 from probes.trace.host import formats, hist, pages, protobuf  # noqa: E402
 from probes.trace.host import slices, text, write_dat  # noqa: E402
 from probes.trace.host import write_folded, write_html  # noqa: E402
@@ -23,7 +23,7 @@ from probes.trace.host.memory import FRAME, GAP, runs  # noqa: E402
 from probes.trace.host.recording import Recording  # noqa: E402
 from probes.trace.host.session import Live  # noqa: E402
 from probes.trace.host.take import TraceError  # noqa: E402
-from machine import Reply, unescape  # noqa: E402
+from sonde.machine import Reply, unescape  # noqa: E402
 
 COMMON = """name: {name}
 ID: {number}

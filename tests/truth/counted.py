@@ -13,11 +13,11 @@ import struct
 import subprocess
 import tempfile
 
-from guest import BUILD, ELF, Guest, Setup
-from hang import Symbols
 from image import TRUTH
-from machine import Gone
-from memory import Memory
+from sonde.guest import BUILD, ELF, Guest, Setup
+from sonde.hang import Symbols
+from sonde.machine import Gone
+from sonde.memory import Memory
 
 PLUGIN = os.path.join(BUILD, "truth", "exec_count.so")
 TOLD = ("truth_opened", "truth_unlinked", "truth_closed")  # addresses that are orders

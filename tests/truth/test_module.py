@@ -13,7 +13,7 @@ import re
 
 import tap
 from counted import Counted, straight_pairs
-from guest import BUILD
+from sonde.guest import BUILD
 from trial import LIMIT, agrees, cpus, heap_blocks, leaves_nothing, skips_nothing
 
 OBJECT = os.path.join(BUILD, "tests", "kernel", "modules", "guest.o")

@@ -11,7 +11,7 @@ import time
 
 import tap
 from counted import Counted, checksums, straight_pairs
-from memory import text_of_image
+from sonde.memory import text_of_image
 
 LIMIT = 1800 if tap.LONG else 300  # seconds for one command; generous
 SHOWN_MAX = 50

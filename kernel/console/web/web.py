@@ -23,10 +23,10 @@ import threading
 import time
 import urllib.parse
 
-import grade
-import labs
-from guest import BUILD, ROOT, Guest, GuestError
-from options import UsageError
+from docs.labs.host import grade
+from docs.labs.host import labs
+from sonde.guest import BUILD, ROOT, Guest, GuestError
+from sonde.options import UsageError
 
 sys.path.append("/usr/lib/python3/dist-packages")  # where Debian's websockify is
 from websockify import websocketproxy  # noqa: E402
@@ -51,6 +51,7 @@ KINDS = {".js": "text/javascript", ".css": "text/css", ".html": "text/html; char
 # The folders and kinds of files to which a task may link. text_of_tree() refuses
 # graders and solutions.
 FOLDERS = ("docs", "drivers", "kernel", "libc", "probes", "tests")
+HIDDEN = (labs.GRADERS, "tests/labs")
 TEXTS = (".asm", ".c", ".h", ".md", ".pml", ".py", ".toml", ".tsv")
 LOCAL = ("127.0.0.1", "localhost", "[::1]")
 # The browser runs only the scripts of STATIC, and no script in a document.
@@ -242,7 +243,7 @@ def text_of_tree(name):
     path = os.path.normpath(name)
     full = os.path.join(os.path.realpath(ROOT), path)
     is_ours = path.split("/")[0] in FOLDERS and os.path.realpath(full) == full
-    if path.startswith(labs.GRADERS) and not path.endswith(".pml"):
+    if path.startswith(HIDDEN) and not path.endswith(".pml"):
         is_ours = False
     if is_ours and os.path.isdir(full):
         rows = (f"- [{row}]({row})" for row in sorted(os.listdir(full))

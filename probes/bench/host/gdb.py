@@ -16,7 +16,8 @@ import sys
 import time
 
 ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "../../.."))
-sys.path[:0] = [os.path.join(ROOT, "tests/run"), os.path.join(ROOT, "tests/session")]
+sys.path[:0] = [os.path.join(ROOT, "kernel/host"), os.path.join(ROOT, "tests/run"),
+                os.path.join(ROOT, "tests/session")]  # fmt: skip
 import icount  # noqa: E402
 from rsp import Stub, fields  # noqa: E402
 from session import stat  # noqa: E402

@@ -24,10 +24,10 @@ import tempfile
 import time
 
 HERE = os.path.dirname(os.path.realpath(__file__))
-sys.path.insert(0, os.path.join(HERE, "../../../tests/run"))
+sys.path.insert(0, os.path.join(HERE, "../../../kernel/host"))
 
-from guest import ELF, Guest, Setup  # noqa: E402
-from hang import Symbols  # noqa: E402
+from sonde.guest import ELF, Guest, Setup  # noqa: E402
+from sonde.hang import Symbols  # noqa: E402
 
 KINDS = ("int3_boostable", "int3_emulated", "int3_unboostable", "int3_tf",
          "opt", "opt_pad", "opt_count", "opt_light", "kret_opt")  # fmt: skip

@@ -155,7 +155,7 @@ def event_of(line, trail):
 
 
 def from_spin(trail):
-    sys.path.insert(0, os.path.join(ROOT, "tests", "model"))
+    sys.path.insert(0, os.path.join(ROOT, "docs", "model"))
     import spin  # pylint: disable=import-outside-toplevel
 
     told = spin.explain(trail.model, list(trail.defines)).splitlines()

@@ -4,7 +4,7 @@ pages, and reads the files that describe the pages.
 
 import re
 
-from machine import quote
+from sonde.machine import quote
 
 from . import dead, hist, question, recording
 from .take import Taker, TraceError

@@ -13,7 +13,7 @@ import re
 import shutil
 import subprocess
 
-from guest import ELF
+from sonde.guest import ELF
 
 from .take import TraceError
 

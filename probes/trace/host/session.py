@@ -13,8 +13,8 @@ import struct
 import sys
 import threading
 
-from guest import ELF
-from machine import Gone, Machine
+from sonde.guest import ELF
+from sonde.machine import Gone, Machine
 
 from . import dead, dead_hist, hist, pages, text
 from . import write_dat, write_folded, write_html, write_pftrace, write_speedscope

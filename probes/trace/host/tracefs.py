@@ -18,8 +18,8 @@ import tempfile
 import threading
 import time
 
-from guest import ELF, die_with_parent
-from machine import Gone, ProtocolError, quote
+from sonde.guest import ELF, die_with_parent
+from sonde.machine import Gone, ProtocolError, quote
 
 from .capture import ROOT
 from .memory import Memory

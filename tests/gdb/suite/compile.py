@@ -15,10 +15,10 @@ import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(HERE)))
-sys.path[:0] = [ROOT, os.path.join(ROOT, "tests/run"), os.path.join(ROOT, "kernel/debug")]
+sys.path[:0] = [ROOT, os.path.join(ROOT, "kernel/host"), os.path.join(ROOT, "kernel/debug")]
 
 import elf64  # noqa: E402
-from guest import BUILD, ELF  # noqa: E402
+from sonde.guest import BUILD, ELF  # noqa: E402
 
 LARGE_PAGE, PAGE = 0x200000, 0x1000
 TEXT_GAP = 16  # ELF_TEXT_GAP

@@ -13,9 +13,9 @@ import sys
 import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(HERE)), "run"))
+sys.path.insert(0, os.path.join(HERE, "../../../kernel/host"))
 
-from guest import Guest, GuestError, Setup, comma  # noqa: E402
+from sonde.guest import Guest, GuestError, Setup, comma  # noqa: E402
 
 LIMIT = 60  # seconds to the program's start
 KINDS = ("main", "constant", "variable", "zero")

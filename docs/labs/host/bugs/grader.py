@@ -1,0 +1,75 @@
+"""grader.py - grades lab 10: runs the student's tests on correct tracers and on tracers
+with one bug each, and runs our tests on the student's tracer.
+"""
+
+import glob
+import os
+import shutil
+import subprocess
+
+from docs.labs.host.grade import Difference
+from docs.labs.host.grade import Workshop as Hosted
+from docs.labs.host.in_guest import Seen
+
+RIGHT = ("right", "right-batch")
+
+
+class Workshop(Hosted):
+    def link_ours(self, lab):
+        self.frame = self.ours("docs/labs/host/grader*.[ca]*") + self.ours(lab + "/grader.c")
+        tracer = os.path.join(self.grader, "solution", "tracer.c")
+        self.tracers = {"right": self.compile(tracer, "right")}
+        for patch in sorted(glob.glob(os.path.join(self.grader, "bugs", "*.patch"))):
+            name = os.path.basename(patch).removesuffix(".patch")
+            self.tracers[name] = self.compile(self.patched(name, tracer, patch), name)
+        self.tests = self.ours(lab + "/solution/tests.c")
+
+    def patched(self, name, source, patch):
+        folder = self.path("bug-" + name)
+        os.makedirs(folder, exist_ok=True)
+        shutil.copy(source, folder)
+        subprocess.run(["git", "apply", patch], cwd=folder, check=True)
+        return os.path.join(folder, os.path.basename(source))
+
+    def build_answer(self, handed_in):
+        tests = self.compile_theirs(self.taken(handed_in, "tests.c"))
+        tracer = self.compile_theirs(self.taken(handed_in, "tracer.c"))
+        self.programs = {name: self.link("with-" + name, [*self.frame, tests, object])
+                         for name, object in self.tracers.items()}  # fmt: skip
+        self.programs["fixed"] = self.link("fixed", [*self.frame, *self.tests, tracer])
+        self.seen = {}
+
+    def run_tests(self, name):
+        """Run a program once. Return (the checks that failed, the number that passed)."""
+        if name not in self.seen:
+            facts, ended = self.run_case(self.programs[name], "run", 0, 0)
+            failed = [fact.removeprefix("failed ") for fact in facts
+                      if fact.startswith("failed ")]  # fmt: skip
+            if ended.why or facts[-1:] != ["the case has ended"]:
+                failed.append(ended.why or "it ended before it was done")
+            self.seen[name] = failed, sum(fact.startswith("ok ") for fact in facts)
+        return self.seen[name]
+
+    def verdict(self, line, case):
+        """Return the reason why a case is lost; None or False: it is passed."""
+        if line == "fixed":
+            failed = self.run_tests("fixed")[0]
+            return failed and f"our tests find in your tracer: not {failed[0]}"
+        for name in RIGHT:
+            failed, count = self.run_tests(name)
+            if failed:
+                return f"your tests find a mistake in a right tracer: not {failed[0]}"
+            if not count:
+                return "your tests check nothing"
+        if line != "right":
+            name = [name for name in self.tracers if name.startswith(line)][case]
+            return not self.run_tests(name)[0] and "your tests find nothing wrong with it"
+        return None
+
+    def compare(self, line, seed, case):
+        why = self.verdict(line, case)
+        return Difference([], [], Seen(why)) if why else None
+
+    def how_to_debug(self, line, seed, case):
+        name = "fixed" if line == "fixed" else "right"
+        return f"gdb --args {self.programs[name]} run 0 0"

@@ -1,0 +1,37 @@
+/* grader.c - grades lab 4: states the lengths of the instructions in the input. Each line
+ * of the input has 15 bytes.
+ */
+#include "docs/labs/host/grader.h"
+
+#include "decode.h"
+
+#include <stdio.h>
+
+#define BYTES 15
+
+static void lengths(void)
+{
+    unsigned bytes[BYTES];
+    uint8_t code[BYTES];
+
+    for (;;) {
+        for (unsigned i = 0; i < BYTES; i++) {
+            if (scanf("%2x", &bytes[i]) != 1)
+                return;
+            code[i] = (uint8_t)bytes[i];
+        }
+        lab_fact("%02x %02x %02x %02x %02x %02x %02x %02x ...: %u bytes", code[0],
+                 code[1], code[2], code[3], code[4], code[5], code[6], code[7],
+                 insn_length(code));
+    }
+}
+
+const struct lab_line lab_lines[] = {
+    { "one-byte", lengths },
+    { "modrm", lengths },
+    { "immediate", lengths },
+    { "prefixes", lengths },
+    { "two-byte", lengths },
+    { "programs", lengths },
+    { 0 },
+};

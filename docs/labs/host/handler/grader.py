@@ -1,0 +1,75 @@
+"""grader.py - grades lab 2: compares what the student's handler has counted with what the
+handler of the solution has counted.
+"""
+
+import re
+
+from docs.labs.host.in_guest import GuestWorkshop
+
+CALLER = re.compile(r"(\w+): (\d+) calls, (\d+) bytes")
+ALL = re.compile(r"all: (\d+) calls, (\d+) bytes, (\d+) missed")
+FORGOTTEN = re.compile(r"handler: its probe at .* is taken out")
+OFF = re.compile(r"probe at .* is off: its handler faulted.*")
+CALLS = re.compile(r"calls (\d+) of both")
+
+WORK = {
+    "arguments": "readers {seed}",
+    "callers": "readers {seed}",
+    "cpus": "readers {seed} spread",
+    "many": "storm {seed}",
+    "nmi": "storm {seed} nmi",
+    "leave": "readers {seed}",
+}
+
+
+class Workshop(GuestWorkshop):
+    SOURCE = "handler.c"
+    MODULES = ("docs/labs/handler/start/readers.c", "docs/labs/host/handler/storm.c")
+
+    def facts(self, ask, line, seed):
+        done = ask("run " + WORK[line].format(seed=seed))
+        if line == "cpus":
+            ask(f"run storm {seed} new")
+        said = ask("run handler").text
+        callers = sorted((name, int(calls), int(size)) for name, calls, size in
+                         CALLER.findall(said) if name != "all")  # fmt: skip
+        whole = ALL.search(said)
+        if not whole:
+            yield "no line 'all: N calls, N bytes, N missed'"
+            return
+        calls, size, missed = map(int, whole.groups())
+        if line == "arguments":
+            yield f"all: {calls} calls, {size} bytes, {missed} missed"
+        elif line == "nmi":
+            yield from after_nmis(done.text, callers, calls, missed)
+        elif line == "leave":
+            yield from what_is_left(ask)
+        else:
+            for seen in callers:
+                yield "%s: %d calls, %d bytes" % seen
+            yield f"missed: {missed}"
+        ask("module del handler", may_fail=True)
+
+    def warnings(self, ask):
+        """Return the lines of the log about handlers that the engine has switched off
+        because they faulted.
+        """
+        return OFF.findall(ask("dmesg", is_shown=False).text)
+
+
+def after_nmis(done, callers, calls, missed):
+    happened = int(CALLS.search(done).group(1))
+    yield f"calls that are neither counted nor missed: {happened - calls - missed}"
+    yield f"calls that no caller's line has: {calls - sum(seen[1] for seen in callers)}"
+    yield f"callers: {', '.join(sorted({seen[0] for seen in callers}))}"
+    yield f"more are counted than missed: {calls > missed}"
+
+
+def what_is_left(ask):
+    """Run `module del`. If the module has left probes, the kernel removes them and writes
+    that to the log.
+    """
+    before = len(FORGOTTEN.findall(ask("dmesg").text))
+    yield "module del: " + ask("module del handler", may_fail=True).name
+    count = len(FORGOTTEN.findall(ask("dmesg").text)) - before
+    yield f"probes that were forgotten: {count}"

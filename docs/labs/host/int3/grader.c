@@ -1,0 +1,260 @@
+/* grader.c - grades lab 3: makes functions of random instructions, with breakpoints. */
+#define _GNU_SOURCE
+#include "docs/labs/host/grader.h"
+
+#include "int3.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <string.h>
+
+#define INSNS 12
+#define RET 0xc3
+#define PUSHF 0x9c
+#define POP_AX 0x58
+#define THREADS 4
+#define CALLS 1000
+#define SEEN_MAX 16
+
+static uint8_t *code;
+static pthread_barrier_t ready;
+static struct breakpoint points[INSNS];
+static _Atomic unsigned long hits[INSNS];
+static greg_t seen[SEEN_MAX][NGREG]; /* by note_hit(); rip is relative to bp->at */
+static unsigned seen_count;
+static unsigned stale_hits;
+
+/* Make a function of INSNS instructions, and a breakpoint in points[] for each
+ * instruction. No breakpoint is set yet.
+ */
+static void make_function(void)
+{
+    uint8_t *at = code = lab_text_new(4096);
+
+    for (unsigned i = 0; i < INSNS; i++) {
+        points[i].at = at;
+        points[i].len = lab_insn_random(at);
+        at += points[i].len;
+    }
+    *at = RET;
+}
+
+static void note_hit(struct breakpoint *bp, ucontext_t *context)
+{
+    greg_t *row = seen[seen_count % SEEN_MAX];
+
+    hits[bp - points]++;
+    memcpy(row, context->uc_mcontext.gregs, sizeof(seen[0]));
+    row[REG_RIP] -= (greg_t)bp->at;
+    seen_count++;
+}
+
+static void count_hit(struct breakpoint *bp, ucontext_t *context)
+{
+    (void)context;
+    hits[bp - points]++;
+}
+
+static void change_register(struct breakpoint *bp, ucontext_t *context)
+{
+    context->uc_mcontext.gregs[REG_RBX] += bp->len;
+    context->uc_mcontext.gregs[REG_EFL] ^= 1;
+    hits[bp - points]++;
+}
+
+/* The handler of a breakpoint that was cleared. It must not be called. */
+static void note_stale(struct breakpoint *bp, ucontext_t *context)
+{
+    (void)bp;
+    (void)context;
+    stale_hits++;
+}
+
+static void set(unsigned i, void (*handler)(struct breakpoint *, ucontext_t *))
+{
+    points[i].handler = handler;
+    breakpoint_set(&points[i]);
+}
+
+static void call_random(void)
+{
+    struct lab_regs regs;
+
+    lab_regs_random(&regs);
+    lab_call(&regs, code);
+    lab_regs_fact(&regs);
+}
+
+static void hits_fact(void)
+{
+    for (unsigned i = 0; i < INSNS; i++)
+        lab_fact("instruction %u: %lu hits", i, (unsigned long)hits[i]);
+}
+
+static void seen_facts(void)
+{
+    for (unsigned i = 0; i < seen_count && i < SEEN_MAX; i++) {
+        lab_fact("hit %u: the handler saw rip: bp->at + %#llx", i, seen[i][REG_RIP]);
+        lab_fact("hit %u: the handler saw rdi: %#llx", i, seen[i][REG_RDI]);
+        lab_fact("hit %u: the handler saw r15: %#llx", i, seen[i][REG_R15]);
+    }
+}
+
+static void signal_fact(void)
+{
+    struct sigaction action;
+
+    sigaction(SIGTRAP, NULL, &action);
+    lab_fact("the handler of SIGTRAP is %s SA_SIGINFO",
+             action.sa_flags & SA_SIGINFO ? "with" : "without");
+}
+
+static void hit(void)
+{
+    struct lab_regs regs;
+    unsigned calls = 1 + lab_below(9);
+
+    make_function();
+    set(lab_below(INSNS), note_hit);
+    while (calls--) {
+        lab_regs_random(&regs);
+        lab_call(&regs, code);
+    }
+    hits_fact();
+    seen_facts();
+    signal_fact();
+}
+
+static void step(void)
+{
+    make_function();
+    for (unsigned i = 0; i < INSNS; i++)
+        if (lab_below(2) || i == lab_case % INSNS)
+            set(i, note_hit);
+    call_random();
+    call_random();
+    hits_fact();
+}
+
+static void change(void)
+{
+    make_function();
+    set(lab_below(INSNS), change_register);
+    call_random();
+    hits_fact();
+}
+
+/* Reuse the memory of @cleared: copy all of @other but the link and the handler. If a
+ * list of the student's code still has @cleared, a hit of @other calls the wrong handler.
+ */
+static void reuse(struct breakpoint *cleared, const struct breakpoint *other)
+{
+    struct breakpoint *next = cleared->next;
+
+    *cleared = *other;
+    cleared->next = next;
+    cleared->handler = note_stale;
+}
+
+/* Check that @chosen, which was cleared, is in no list. Try it with a breakpoint that was
+ * set before @chosen and with a breakpoint that was set after it.
+ */
+static void reuse_fact(unsigned chosen)
+{
+    struct breakpoint kept = points[chosen];
+    struct lab_regs regs;
+
+    for (unsigned other = 0; other < INSNS; other += INSNS - 1) {
+        reuse(&points[chosen], &points[other]);
+        lab_regs_random(&regs);
+        lab_call(&regs, code);
+    }
+    points[chosen] = kept;
+    lab_fact("breakpoint_clear() has left its bp in a list: %s",
+             stale_hits ? "yes" : "no");
+}
+
+static void clear(void)
+{
+    uint8_t before[INSNS * LAB_INSN_MAX];
+    unsigned chosen = 1 + lab_below(INSNS - 2);
+
+    make_function();
+    memcpy(before, code, sizeof(before));
+    for (unsigned i = 0; i < INSNS; i++)
+        set(i, note_hit);
+    call_random();
+    breakpoint_clear(&points[chosen]);
+    lab_fact("byte %#x, before %#x", *points[chosen].at,
+             before[points[chosen].at - code]);
+    reuse_fact(chosen);
+    call_random();
+    hits_fact();
+    for (unsigned i = 0; i < INSNS; i++)
+        if (i != chosen)
+            breakpoint_clear(&points[i]);
+    lab_fact("the bytes are %s",
+             memcmp(before, code, sizeof(before)) ? "changed" : "back");
+    call_random();
+    hits_fact();
+}
+
+/* pushf; pop rax; ret */
+static void pushf(void)
+{
+    struct lab_regs regs;
+
+    code = lab_text_new(4096);
+    code[0] = PUSHF;
+    code[1] = POP_AX;
+    code[2] = RET;
+    points[0] = (struct breakpoint){ .at = code, .len = 1 };
+    points[1] = (struct breakpoint){ .at = code + 1, .len = 1 };
+    set(0, count_hit);
+    set(1, count_hit);
+    lab_regs_random(&regs);
+    lab_call(&regs, code);
+    lab_fact("pushed: %#lx", regs.ax);
+    hits_fact();
+}
+
+static void *runner(void *arg)
+{
+    struct lab_regs regs = *(struct lab_regs *)arg;
+
+    pthread_barrier_wait(&ready);
+    for (unsigned i = 0; i < CALLS; i++)
+        lab_call(&regs, code);
+    *(struct lab_regs *)arg = regs;
+    return NULL;
+}
+
+static void threads(void)
+{
+    pthread_t ids[THREADS];
+    struct lab_regs regs[THREADS];
+
+    make_function();
+    pthread_barrier_init(&ready, NULL, THREADS);
+    for (unsigned i = 0; i < INSNS; i += 4)
+        set(i, count_hit);
+    for (unsigned i = 0; i < THREADS; i++) {
+        lab_regs_random(&regs[i]);
+        pthread_create(&ids[i], NULL, runner, &regs[i]);
+    }
+    for (unsigned i = 0; i < THREADS; i++) {
+        pthread_join(ids[i], NULL);
+        lab_regs_fact(&regs[i]);
+    }
+    hits_fact();
+}
+
+const struct lab_line lab_lines[] = {
+    { "hit", hit },
+    { "step", step },
+    { "change", change },
+    { "clear", clear },
+    { "pushf", pushf },
+    { "threads", threads },
+    { 0 },
+};

@@ -1,0 +1,106 @@
+"""labs.py - knows the labs and their rubrics, and makes a student's folder.
+
+    docs/labs/NAME/       README.md (the task), rubric, start/ (what the student begins with)
+    docs/labs/host/NAME/  grader.c, or grader.py with a Workshop of its own; solution/, and
+                          where they are needed: truth/ (right answers, if not by the
+                          solution), input.c
+"""
+
+import os
+import shlex
+import shutil
+
+from sonde.guest import ROOT
+from sonde.options import UsageError
+
+# In the order in which a student should do the labs. A lab keeps its number.
+NUMBERS = {"bomb": 1, "handler": 2, "int3": 3, "decode": 4, "boost": 5, "reenter": 6,
+           "poke": 7, "return": 8, "pun": 9, "bugs": 10}  # fmt: skip
+IN_GUESTS = ("bomb", "handler")  # these need the kernel
+
+TASKS = "docs/labs"
+GRADERS = "docs/labs/host"
+SOURCES = (".c", ".asm", "keys")  # files of the student; headers are the grader's own
+
+
+class Line:
+    """A line of a rubric: points, name, number of cases, description."""
+
+    def __init__(self, text):
+        points, self.name, cases, self.about = text.strip().split(None, 3)
+        self.points, self.cases = int(points), int(cases)
+
+
+def name_of(word):
+    """Return the name of the lab with a number or a name. Raises UsageError."""
+    for name, number in NUMBERS.items():
+        if word in (name, str(number)):
+            return name
+    there = ", ".join(f"{number} {name}" for name, number in sorted(
+        NUMBERS.items(), key=lambda row: row[1]))
+    raise UsageError(f"there is no lab {word}; there are {there}")
+
+
+def rubric(name, tree=ROOT):
+    """Return the lines of a lab's rubric."""
+    with open(os.path.join(tree, TASKS, name, "rubric"), encoding="utf-8") as file:
+        return [Line(text) for text in file if text.strip() and text[0] != "#"]
+
+
+def starting(name, tree=ROOT):
+    """Return the folder with the files that a student begins with."""
+    return os.path.join(tree, TASKS, name, "start")
+
+
+def handed_in(name, tree=ROOT):
+    """Return the names of the files that a student hands in: start/ without headers."""
+    return sorted(f for f in os.listdir(starting(name, tree)) if f.endswith(SOURCES))
+
+
+def folder(name):
+    """Return the folder of a student's files, if the command line names no other one."""
+    parent = os.environ.get("SONDE_LABS") or os.path.expanduser("~/sonde-labs")
+    return os.path.join(parent, name)
+
+
+def in_shell(path):
+    """Write a path for a shell, with ~/ if it is in the home directory."""
+    home, path = os.path.expanduser("~/"), os.path.abspath(path)
+    if path.startswith(home):
+        return "~/" + shlex.quote(path.removeprefix(home))
+    return shlex.quote(path)
+
+
+def begin(name, path):
+    """Make the student's folder. Do not change files that exist. Return the names of
+    the new files.
+    """
+    os.makedirs(path, exist_ok=True)
+    new = [f for f in sorted(os.listdir(starting(name)))
+           if not os.path.lexists(os.path.join(path, f))]
+    for file in new:
+        shutil.copyfile(os.path.join(starting(name), file), os.path.join(path, file))
+    return new
+
+
+def show_list():
+    """Print all labs, each with the first line of its task."""
+    for name, number in NUMBERS.items():
+        with open(os.path.join(ROOT, TASKS, name, "README.md"), encoding="utf-8") as file:
+            title = file.readline().strip("# \n")
+        print(f"{number:3}  {name:8} {title}")
+
+
+def show(name=None, path=None, begin_in=begin):
+    """Run ./sonde lab: show the task, and make its folder by @begin_in(name, path)."""
+    if name is None:
+        show_list()
+        return
+    path = path or folder(name)
+    with open(os.path.join(ROOT, TASKS, name, "README.md"), encoding="utf-8") as file:
+        task = file.read()
+    task = task.replace(f"~/sonde-labs/{name}", in_shell(path))
+    new = begin_in(name, path)  # before the output: its reader may close the pipe
+    print(task)
+    print(f"Your files are in {path}" + (f" (new: {', '.join(new)})" if new else ""))
+    print(f"Points: ./sonde grade {NUMBERS[name]}")

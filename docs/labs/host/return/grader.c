@@ -1,0 +1,149 @@
+/* grader.c - grades lab 8: calls the functions of grader.asm, and notes their returns. */
+#define _GNU_SOURCE
+#include "docs/labs/host/grader.h"
+
+#include "return.h"
+
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdlib.h>
+
+#define THREADS 4
+#define ROUNDS 5000
+#define LEAPS (3 * RETURN_MAX)
+
+uint64_t twice(uint64_t x);
+uint64_t down(uint64_t n);
+uint64_t tail(uint64_t x);
+uint64_t leaper(uint64_t x);
+uint64_t outer(uint64_t x, uint64_t (*function)(uint64_t x));
+void many(uint64_t in, uint64_t out[9]);
+_Noreturn void leap(void);
+
+static __thread struct {
+    uint64_t count, digest, misaligned;
+    jmp_buf back;
+} mine;
+
+void lab_returned(uint64_t argument, uint64_t value)
+{
+    mine.misaligned += (uintptr_t)__builtin_frame_address(0) & 15;
+    mine.count++;
+    mine.digest = lab_digest(mine.digest, &argument, sizeof(argument));
+    mine.digest = lab_digest(mine.digest, &value, sizeof(value));
+    __asm__ volatile("pcmpeqd %%xmm0, %%xmm0; movdqa %%xmm0, %%xmm1" ::: "xmm0", "xmm1");
+}
+
+static void returns_fact(void)
+{
+    lab_fact("%lu returns, with %#lx", mine.count, mine.digest);
+    lab_fact("the stack was aligned: %s", mine.misaligned ? "no" : "yes");
+}
+
+static void value(void)
+{
+    for (unsigned i = 0; i < 1 + lab_case; i++)
+        lab_fact("returned %#lx", twice(lab_random()));
+    returns_fact();
+}
+
+static void depth(void)
+{
+    lab_fact("returned %#lx", down(1 + lab_below(RETURN_MAX - 2)));
+    lab_fact("returned %#lx", down(lab_below(50)));
+    returns_fact();
+}
+
+static void registers(void)
+{
+    uint64_t out[9];
+
+    many(lab_random(), out);
+    for (unsigned i = 0; i < 9; i++)
+        lab_fact("word %u: %#lx", i, out[i]);
+    returns_fact();
+}
+
+static void tail_calls(void)
+{
+    for (unsigned i = 0; i < 3; i++) {
+        lab_fact("returned %#lx", tail(lab_random()));
+        lab_fact("returned %#lx", outer(lab_random(), tail));
+    }
+    returns_fact();
+}
+
+_Noreturn void leap(void)
+{
+    longjmp(mine.back, 1);
+}
+
+/* Call a function that is left by longjmp() and does not return. Then return. */
+static uint64_t attempt(uint64_t x)
+{
+    if (!setjmp(mine.back))
+        leaper(x);
+    return x + 1;
+}
+
+static void longjmps(void)
+{
+    uint64_t sum = 0;
+
+    for (unsigned i = 0; i < LEAPS; i++)
+        sum += attempt(i);
+    lab_fact("sum %#lx", sum + twice(lab_random()));
+    returns_fact();
+    for (unsigned i = 0; i < LEAPS; i++)
+        sum += outer(lab_random(), attempt);
+    lab_fact("sum %#lx", sum);
+    returns_fact();
+}
+
+struct run {
+    uint64_t seed, sum, count, digest;
+};
+
+static pthread_barrier_t ready;
+
+static void *runner(void *arg)
+{
+    struct run *run = arg;
+
+    pthread_barrier_wait(&ready);
+    for (unsigned i = 0; i < ROUNDS; i++) {
+        run->sum += down((run->seed + i) % 100);
+        run->sum ^= outer(run->seed ^ i, i % 3 ? tail : twice);
+    }
+    run->count = mine.count;
+    run->digest = mine.digest;
+    return NULL;
+}
+
+static void threads(void)
+{
+    pthread_t ids[THREADS];
+    struct run runs[THREADS] = { 0 };
+
+    pthread_barrier_init(&ready, NULL, THREADS);
+    for (unsigned i = 0; i < THREADS; i++) {
+        runs[i].seed = lab_random();
+        if (pthread_create(&ids[i], NULL, runner, &runs[i]))
+            abort();
+    }
+    for (unsigned i = 0; i < THREADS; i++) {
+        pthread_join(ids[i], NULL);
+        lab_fact("sum %#lx, %lu returns, with %#lx", runs[i].sum, runs[i].count,
+                 runs[i].digest);
+    }
+}
+
+const struct lab_line lab_lines[] = {
+    { "value", value },
+    { "depth", depth },
+    { "tail", tail_calls },
+    { "registers", registers },
+    { "longjmp", longjmps },
+    { "threads", threads },
+    { 0 },
+};

@@ -1,0 +1,126 @@
+"""building.py - runs make, and reports its progress if no terminal shows its lines."""
+
+import fcntl
+import os
+import re
+import subprocess
+import sys
+import time
+
+from sonde.guest import BUILD, ROOT
+
+STEP = re.compile(r"  [A-Z]+ +\S")  # the line of the Makefile for each file that it makes
+FIRST_REPORT = 10  # seconds; each later report comes after twice the time
+
+
+class HostError(Exception):
+    """The host cannot do its part: build, or find a tool."""
+
+
+class Progress:
+    """Turns the lines of make, one for each file, into a few reports.
+
+    say: prints a report    show: prints a line of make as it is
+    """
+
+    def __init__(self, say, show, clock=time.monotonic):
+        self.say = say
+        self.show = show
+        self.clock = clock
+        self.count = 0
+        self.started = clock()
+        self.next = FIRST_REPORT
+
+    def take(self, line):
+        if not STEP.match(line):
+            self.show(line)
+            return
+        if not self.count:
+            self.say("building (a minute or two the first time)")
+        self.count += 1
+        elapsed = self.clock() - self.started
+        if elapsed >= self.next:
+            self.next *= 2
+            now = " ".join(line.split())
+            self.say(f"{elapsed:.0f} s: {self.count} steps done, now {now}")
+
+    def end(self):
+        if self.count:
+            self.say(f"built in {self.clock() - self.started:.0f} s")
+
+
+def make_environment():
+    """Our environment without the job server of an outer make, but with its variables."""
+    flags = os.environ.get("MAKEFLAGS", "").split()
+    flags = [flag for flag in flags if not flag.startswith(("-j", "--jobserver"))]
+    return dict(os.environ, MAKEFLAGS=" ".join(flags))
+
+
+# A build with nothing to do takes less time. Waiting for such a build is not reported.
+SILENT_SECONDS, SILENT_TRIES = 3, 30
+
+
+def lock_build(say):
+    """Wait until no other process builds. Return a file: it is the lock while open."""
+    os.makedirs(BUILD, exist_ok=True)
+    lock = open(os.path.join(BUILD, ".lock"), "w", encoding="ascii")
+    for _ in range(SILENT_TRIES):
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return lock
+        except BlockingIOError:
+            time.sleep(SILENT_SECONDS / SILENT_TRIES)
+    say("waiting for another build in " + BUILD)
+    fcntl.flock(lock, fcntl.LOCK_EX)
+    return lock
+
+
+def run_make(words, take):
+    """Run make, and call take() with each line. Return the exit status of make."""
+    process = subprocess.Popen(
+        words, env=make_environment(), stdout=subprocess.PIPE, text=True, errors="replace"
+    )
+    try:
+        for line in process.stdout:
+            if not re.match(r"make(\[\d+\])?: ", line):  # such as: nothing to be done
+                take(line)
+        return process.wait()
+    except BaseException:
+        process.terminate()
+        process.wait()
+        raise
+
+
+def install(groups):
+    """Install the missing tools of these groups of need.sh, which reports it."""
+    need = os.path.join(ROOT, "kernel", "host", "need.sh")
+    if subprocess.run([need, *groups], check=False).returncode:
+        raise HostError("a tool is missing")
+
+
+def spelled(path):
+    """A path as the Makefile spells it: relative to ROOT if the file is inside ROOT."""
+    path = os.path.abspath(os.path.join(ROOT, path))
+    return path[len(ROOT) + 1 :] if path.startswith(ROOT + "/") else path
+
+
+# The variable with the build folder in which a test run has built everything already.
+BUILT = "SONDE_BUILT"
+
+
+def build(targets, say):
+    """Build @targets. On a terminal, the lines of make are shown.
+
+    A test run builds everything once, before its first test (run_tests.py). So its tests
+    need not run make again, hundreds of times.
+    """
+    if os.environ.get(BUILT) == BUILD:
+        return
+    words = ["make", "--no-print-directory", f"-j{os.cpu_count()}", "-C", ROOT, "KEEP_OBJS=1"]
+    progress = Progress(say, sys.stderr.write)
+    take = sys.stderr.write if sys.stderr.isatty() else progress.take
+    with lock_build(say):
+        status = run_make(words + targets, take)
+    if status:
+        raise HostError(f"the build failed (make ended with status {status})")
+    progress.end()

@@ -1,0 +1,157 @@
+"""options.py - checks the values of ./sonde's options. Impossible values are refused
+before anything is built or started. Each function takes the text and returns the value,
+or raises ArgumentTypeError with the reason.
+"""
+
+import argparse
+import math
+import os
+import re
+import shlex
+import socket
+import stat
+
+from sonde.guest import BUILD, refusal
+
+UNITS = {"": 2**20, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}  # as QEMU has them
+MEMORY_MIN = 8 * 2**20
+SECONDS_MAX = 1e6
+SOCKET_PATH_MAX = 107  # bytes; Linux's sockaddr_un
+APPEND_MAX = {"pvh": 4095, "iso": 1023, "uefi": 1023}  # docs/boot-options.md
+PLAIN_CONSOLE = "console=plain "  # put in front of the words if there is no terminal
+
+
+class UsageError(Exception):
+    """The command line is wrong."""
+
+
+def fail(text):
+    raise argparse.ArgumentTypeError(text)
+
+
+def cpus(text):
+    if not re.fullmatch(r"[0-9]{1,3}", text) or not 1 <= int(text) <= 64:
+        fail(f"{text!r} is not a number from 1 to 64")
+    return int(text)
+
+
+def seed(text):
+    """A seed, or the number of a case."""
+    if not re.fullmatch(r"[0-9]{1,18}", text):
+        fail(f"{text!r} is not a number from 0 on")
+    return int(text)
+
+
+def memory(text):
+    match = re.fullmatch(r"([0-9]{1,15})([KMGT]?)", text, re.IGNORECASE)
+    if not match:
+        fail(f"{text!r} is no size like 512M or 2G")
+    if int(match[1]) * UNITS[match[2].upper()] < MEMORY_MIN:
+        fail(f"{text} is less than {MEMORY_MIN >> 20}M, the least the kernel boots with")
+    return text
+
+
+def seconds(text):
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not 0 < value <= SECONDS_MAX:
+        fail(f"{text!r} is no number of seconds, more than 0 and at most {SECONDS_MAX:.0f}")
+    return value
+
+
+def words(text):
+    """Words for a command line, quoted as a shell has them."""
+    try:
+        shlex.split(text)
+    except ValueError as error:
+        fail(f"{text!r}: {error}")
+    return text
+
+
+def boot_words(text):
+    if not text.isprintable():
+        fail(f"{text!r} has a character that cannot be printed")
+    return text
+
+
+def buffer_size(text):
+    if not re.fullmatch(r"[0-9]{1,6}", text) or not 8 <= int(text) <= 261120:
+        fail(f"{text!r} is not a number of KiB from 8 to 261120")
+    return int(text)
+
+
+def check_folder(path):
+    folder = os.path.dirname(path) or "."
+    if not os.path.isdir(folder):
+        fail(f"{path}: there is no directory {folder}")
+    if not os.path.exists(path) and not os.access(folder, os.W_OK | os.X_OK):
+        fail(f"{path}: {folder} cannot be written to")
+
+
+def output_file(path):
+    check_folder(path)
+    if os.path.isdir(path):
+        fail(f"{path} is a directory")
+    if os.path.exists(path) and not os.access(path, os.W_OK):
+        fail(f"{path} cannot be written to")
+    return path
+
+
+def image(path):
+    """The path of a kernel's ELF file. A file in the build folder will be built."""
+    path = os.path.abspath(path)
+    if not path.startswith(BUILD + "/") and not os.path.isfile(path):
+        fail(f"{path}: no such file")
+    return path
+
+
+def empty_folder(path):
+    if not os.path.isdir(path):
+        fail(f"{path} is no directory")
+    if os.listdir(path):
+        fail(f"{path} is not empty")
+    return path
+
+
+def is_served(path):
+    """Does a process listen on this socket?"""
+    with socket.socket(socket.AF_UNIX) as line:
+        try:
+            line.connect(path)
+        except OSError:
+            return False
+    return True
+
+
+def new_socket(path):
+    """A path for a socket of QEMU. QEMU would remove any file that is there already."""
+    check_folder(path)
+    if len(os.fsencode(path)) > SOCKET_PATH_MAX:
+        fail(f"{path} is longer than {SOCKET_PATH_MAX} bytes, the most a socket may have")
+    if not os.path.lexists(path):
+        return path
+    if not stat.S_ISSOCK(os.lstat(path).st_mode):
+        fail(f"{path} is there and is no socket")
+    if is_served(path):
+        fail(f"{path} is the socket of another guest")
+    return path
+
+
+def check_together(options):
+    """Raise UsageError if options do not fit together, or to the host."""
+    if options.accel == "kvm" and options.icount:
+        raise UsageError("--icount: KVM does not count instructions")
+    if options.accel == "kvm" and not os.access("/dev/kvm", os.R_OK | os.W_OK):
+        raise UsageError("--accel kvm: /dev/kvm is not there, or not for this user")
+    limit = APPEND_MAX[options.boot] - len(PLAIN_CONSOLE)
+    if len(options.append.encode()) > limit:
+        raise UsageError(f"--append: more than {limit} bytes, the most for {options.boot}")
+
+
+def check_with_qemu(setup):
+    """Raise UsageError if QEMU refuses the words that are passed on to it."""
+    said = refusal(setup)
+    if said:
+        raise UsageError("QEMU does not take these options:\n" + said)
