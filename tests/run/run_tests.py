@@ -314,7 +314,7 @@ def build(labels):
         programs.append(os.path.join(BUILD, "pun", "check_pun"))
     if "session/module_text" in labels:
         programs.append(os.path.join(BUILD, "bench", "text.o"))
-    if "region/plans" in labels:
+    if "region/plans" in labels or "session/transcripts" in labels:  # so does it this
         programs.append(os.path.join(BUILD, "region", "check_region"))
     for name in ("agent", "gdb", "insn", "module", "trace"):
         if f"fuzz/{name}" in labels:
