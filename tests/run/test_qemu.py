@@ -1,10 +1,10 @@
 """test_qemu.py - tests on the real QEMU that the end of a guest is recognised."""
 
+import dataclasses
 import os
 import subprocess
 import tempfile
 
-from sonde import guest
 import tap
 from sonde.guest import EXIT_POWEROFF, Guest, Setup
 from sonde.machine import Gone
@@ -13,18 +13,19 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 
 
 def build_mini(folder):
-    """Build mini.asm, and let Setup() boot it."""
-    obj, guest.ELF = os.path.join(folder, "mini.o"), os.path.join(folder, "mini.elf")
+    """Build mini.asm. Return a Setup that boots it."""
+    obj, elf = os.path.join(folder, "mini.o"), os.path.join(folder, "mini.elf")
     subprocess.run(
         ["nasm", "-f", "elf32", "-o", obj, os.path.join(HERE, "mini.asm")], check=True
     )
-    link = ["ld", "-m", "elf_i386", "-Ttext=0x200000", "-o", guest.ELF, obj]
+    link = ["ld", "-m", "elf_i386", "-Ttext=0x200000", "-o", elf, obj]
     subprocess.run(link, check=True, stderr=subprocess.DEVNULL)
+    return Setup(elf=elf)
 
 
 def end_of(letter, limit=10, **setup):
     """Let the guest end in this way. Return (QEMU's status, message of the failure)."""
-    with Guest(Setup(**setup)) as mini:
+    with Guest(dataclasses.replace(MINI, **setup)) as mini:
         mini.wait_prompt(20)
         try:
             mini.machine.request(letter, limit)
@@ -63,14 +64,14 @@ def options_reach_qemu():
     tap.equal(end_of("o", icount=True)[0], EXIT_POWEROFF, "--icount")
     with tempfile.TemporaryDirectory() as folder:
         qmp = os.path.join(folder, "qmp.sock")
-        with Guest(Setup(qmp=qmp)) as mini:
+        with Guest(dataclasses.replace(MINI, qmp=qmp)) as mini:
             mini.wait_prompt(20)
             tap.check(os.path.exists(qmp), "--qmp makes QEMU's control socket")
 
 
 if __name__ == "__main__":
     with tempfile.TemporaryDirectory() as work:
-        build_mini(work)
+        MINI = build_mini(work)
         tap.run(
             a_poweroff_has_its_status,
             a_triple_fault_is_seen,

@@ -97,7 +97,7 @@ def modules_are_named():
     report = report_of("module_init.a_constructor_that_faults_is_named", 2)
     check_line(r"^ip  0x\w+ acts_fault\+0x\w+/0x\w+ \[acts\]  flags", report,
                "a constructor that faults is named, and its module")  # fmt: skip
-    check_line(r"^  0x\w+ run_selected\+0x", report, "with its callers")
+    check_line(r"^  0x\w+ run_tests\+0x", report, "with its callers")
     report = report_of("module_init.what_has_gone_is_named", 2)
     check_line(r"^ip  0x\w+ \[guest\]\+0x\w+  flags", report,
                "of a function that has gone it is said whose it was")  # fmt: skip
