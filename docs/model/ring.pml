@@ -1,4 +1,4 @@
-/* ring.pml - models probes/trace/ring.h: the writers of one CPU, and a reader. A writer
+/* ring.pml - models probes/trace/ring/ring.h: the writers of one CPU, and a reader. A writer
  * may interrupt another writer, and ends before the interrupted writer goes on. No writer
  * waits for the reader.
  *

@@ -5,7 +5,7 @@
 #include "kernel/base/compiler.h"
 #include "kernel/debug/ksyms.h"
 #include "kernel/mm/heap.h"
-#include "probes/trace/hist_parts.h"
+#include "probes/trace/language/hist_parts.h"
 
 #include <ctype.h>
 #include <stdio.h>

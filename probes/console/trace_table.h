@@ -3,7 +3,7 @@
 
 #include "kernel/fs/seq.h"
 #include "probes/console/trace_line.h"
-#include "probes/trace/hist.h"
+#include "probes/trace/language/hist.h"
 
 /* trace_table_print - print @hist to @out as the table that @line asks for.
  * Context: thread.  Locks: the trace lock held.

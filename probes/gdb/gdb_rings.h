@@ -1,10 +1,10 @@
-/* gdb_rings.h - owns, for each CPU, a ring of the tracer (probes/trace/ring.h). What hits
- * have for the debugger waits there.
+/* gdb_rings.h - owns, for each CPU, a ring of the tracer (probes/trace/ring/ring.h). What
+ * hits have for the debugger waits there.
  */
 #pragma once
 
 #include "kernel/cpu/percpu.h"
-#include "probes/trace/page_merge.h"
+#include "probes/trace/ring/page_merge.h"
 
 struct gdb_rings {
     unsigned count; /* number of rings; 0: there are none */

@@ -1,25 +1,25 @@
 TRACE := \
-    probes/trace/error.c \
-    probes/trace/def_words.c \
-    probes/trace/def.c \
-    probes/trace/def_list.c \
-    probes/trace/def_mark.c \
-    probes/trace/fetch_type.c \
-    probes/trace/fetch_parse.c \
-    probes/trace/fetch.c \
-    probes/trace/filter_field.c \
-    probes/trace/filter_parse.c \
-    probes/trace/filter.c \
-    probes/trace/trigger.c \
-    probes/trace/hist_parse.c \
-    probes/trace/hist.c \
-    probes/trace/hist_print.c \
-    probes/trace/ring.c \
-    probes/trace/page.c \
-    probes/trace/page_merge.c \
-    probes/trace/event.c \
-    probes/trace/print.c \
-    probes/trace/format.c \
+    probes/trace/language/error.c \
+    probes/trace/language/def_words.c \
+    probes/trace/language/def.c \
+    probes/trace/language/def_list.c \
+    probes/trace/language/def_mark.c \
+    probes/trace/language/fetch_type.c \
+    probes/trace/language/fetch_parse.c \
+    probes/trace/language/fetch.c \
+    probes/trace/language/filter_field.c \
+    probes/trace/language/filter_parse.c \
+    probes/trace/language/filter.c \
+    probes/trace/language/trigger.c \
+    probes/trace/language/hist_parse.c \
+    probes/trace/language/hist.c \
+    probes/trace/language/hist_print.c \
+    probes/trace/ring/ring.c \
+    probes/trace/ring/page.c \
+    probes/trace/ring/page_merge.c \
+    probes/trace/language/event.c \
+    probes/trace/ring/print.c \
+    probes/trace/ring/format.c \
     probes/trace/live/live_list.c \
     probes/trace/live/live_mark.c \
     probes/trace/live/live_switch.c \

@@ -17,10 +17,10 @@
  */
 #include "kernel/base/compiler.h"
 #include "kernel/base/err.h"
-#include "probes/trace/def.h"
-#include "probes/trace/filter.h"
-#include "probes/trace/hist.h"
-#include "probes/trace/trigger.h"
+#include "probes/trace/language/def.h"
+#include "probes/trace/language/filter.h"
+#include "probes/trace/language/hist.h"
+#include "probes/trace/language/trigger.h"
 #include "tests/unit/trace_host.h"
 
 #include <stdlib.h>

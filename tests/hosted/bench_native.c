@@ -16,8 +16,8 @@
 #include "probes/jump/pad.h"
 #include "probes/jump/platform_jump.h"
 #include "probes/jump/pun.h"
-#include "probes/trace/event.h"
-#include "probes/trace/ring.h"
+#include "probes/trace/language/event.h"
+#include "probes/trace/ring/ring.h"
 #include "tests/hosted/fixture.h"
 #include "tests/hosted/posix.h"
 

@@ -12,7 +12,7 @@ HOSTED_PORT := $(addprefix tests/hosted/,port_posix.c posix_text.c posix_pads.c 
     probes/returns/jprobe_call.asm probes/port/port_detour.c kernel/mm/extable.c kernel/mm/copy_nofault.asm
 HOSTED_FIXTURES := tests/hosted/fixtures.c tests/hosted/fixtures.asm \
     tests/hosted/fixture_call.asm
-HOSTED_TRACE := probes/trace/ring.c probes/trace/page.c
+HOSTED_TRACE := probes/trace/ring/ring.c probes/trace/ring/page.c
 HOSTED_REST := $(HOSTED_TRACE) tests/hosted/fixture.c tests/hosted/probe_all.c tests/hosted/poke.c \
     tests/unit/unit.c
 

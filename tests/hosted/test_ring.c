@@ -3,8 +3,8 @@
  * thread reads all rings.
  */
 #define _GNU_SOURCE
-#include "probes/trace/page.h"
-#include "probes/trace/ring.h"
+#include "probes/trace/ring/page.h"
+#include "probes/trace/ring/ring.h"
 #include "tests/hosted/posix.h"
 #include "tests/unit/ring_memory.h"
 #include "tests/unit/unit.h"

@@ -11,7 +11,7 @@
 #include "kernel/thread/thread.h"
 #include "probes/kprobe.h"
 #include "probes/trace/files/buffer.h"
-#include "probes/trace/page.h"
+#include "probes/trace/ring/page.h"
 #include "tests/kernel/each_cpu.h"
 #include "tests/kernel/ktest.h"
 #include "tests/kernel/nmi_send.h"

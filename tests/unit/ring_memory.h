@@ -1,7 +1,7 @@
 /* ring_memory.h - gives memory of the C library to a ring. */
 #pragma once
 
-#include "probes/trace/ring.h"
+#include "probes/trace/ring/ring.h"
 
 #include <stdlib.h>
 #include <string.h>

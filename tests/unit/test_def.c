@@ -3,7 +3,7 @@
  *
  * As far as the grammar of Linux goes, the lines and their results are those of Linux.
  */
-#include "probes/trace/def.h"
+#include "probes/trace/language/def.h"
 
 #include "kernel/base/err.h"
 #include "tests/unit/trace_host.h"

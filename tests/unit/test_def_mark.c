@@ -1,7 +1,7 @@
 /* test_def_mark.c - tests of probes/trace/def_mark: which fields the format of a marker
  * gives.
  */
-#include "probes/trace/def_mark.h"
+#include "probes/trace/language/def_mark.h"
 
 #include "kernel/base/err.h"
 #include "tests/unit/trace_host.h"

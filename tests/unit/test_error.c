@@ -1,7 +1,7 @@
 /* test_error.c - tests of probes/trace/error: the text of the file that lists refused
  * lines.
  */
-#include "probes/trace/error.h"
+#include "probes/trace/language/error.h"
 
 #include "tests/unit/unit.h"
 

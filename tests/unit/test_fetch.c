@@ -1,7 +1,7 @@
 /* test_fetch.c - tests of probes/trace/fetch: fetch arguments are read from registers and
  * memory of the test, and the record is checked.
  */
-#include "probes/trace/fetch.h"
+#include "probes/trace/language/fetch.h"
 
 #include "kernel/base/compiler.h"
 #include "kernel/base/err.h"

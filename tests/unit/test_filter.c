@@ -2,7 +2,7 @@
  * text is refused, with the column of the error. Refused texts and columns are as on
  * Linux.
  */
-#include "probes/trace/filter.h"
+#include "probes/trace/language/filter.h"
 
 #include "kernel/base/compiler.h"
 #include "kernel/base/err.h"

@@ -1,7 +1,7 @@
 /* test_page.c - tests that read pages of the ring: correct pages, and pages of random
  * bytes.
  */
-#include "probes/trace/page.h"
+#include "probes/trace/ring/page.h"
 #include "tests/unit/unit.h"
 
 #include <stdlib.h>

@@ -3,9 +3,9 @@
  */
 #include "kernel/base/compiler.h"
 #include "kernel/base/err.h"
-#include "probes/trace/format.h"
-#include "probes/trace/page_merge.h"
-#include "probes/trace/print.h"
+#include "probes/trace/ring/format.h"
+#include "probes/trace/ring/page_merge.h"
+#include "probes/trace/ring/print.h"
 #include "tests/unit/ring_memory.h"
 #include "tests/unit/unit.h"
 

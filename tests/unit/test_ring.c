@@ -1,8 +1,8 @@
 /* test_ring.c - tests of the ring with one writer after the other, with writers that
  * interrupt writers, and with a reader between any two of them.
  */
-#include "probes/trace/page.h"
-#include "probes/trace/ring.h"
+#include "probes/trace/ring/page.h"
+#include "probes/trace/ring/ring.h"
 #include "tests/unit/ring_memory.h"
 #include "tests/unit/unit.h"
 

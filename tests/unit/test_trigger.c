@@ -1,7 +1,7 @@
 /* test_trigger.c - tests of probes/trace/trigger: a line becomes a trigger or is refused,
  * and a trigger is shown as a line.
  */
-#include "probes/trace/trigger.h"
+#include "probes/trace/language/trigger.h"
 
 #include "kernel/base/compiler.h"
 #include "kernel/base/err.h"

@@ -3,7 +3,7 @@
  */
 #pragma once
 
-#include "probes/trace/def.h"
+#include "probes/trace/language/def.h"
 
 #define VFS_READ 0xffffffff80001000ul
 #define VFS_WRITE 0xffffffff80002000ul

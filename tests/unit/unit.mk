@@ -22,12 +22,12 @@ unit_agent_verify := $(AGENT)
 unit_agent_format := $(AGENT)
 unit_watch := $(engine_on_arrays) $(WATCH) tests/unit/fake_watch.c
 unit_pun := $(PUN) $(INSN)
-unit_page := probes/trace/page.c
-unit_print := $(addprefix probes/trace/,ring.c page.c page_merge.c event.c print.c format.c \
+unit_page := probes/trace/ring/page.c
+unit_print := $(addprefix probes/trace/ring/,ring.c page.c page_merge.c print.c format.c) \
+    $(addprefix probes/trace/language/,event.c \
     fetch_type.c) libc/strtol.c libc/ctype.c
-unit_ring := probes/trace/ring.c probes/trace/page.c
-trace_language := $(filter $(addprefix probes/trace/,def% error% fetch% filter% hist% trigger%), \
-    $(TRACE)) $(filter-out libc/err.c libc/qsort.c,$(LIBC)) $(AGENT) \
+unit_ring := probes/trace/ring/ring.c probes/trace/ring/page.c
+trace_language := $(filter-out %/event.c,$(filter probes/trace/language/%,$(TRACE))) $(filter-out libc/err.c libc/qsort.c,$(LIBC)) $(AGENT) \
     tests/unit/trace_host.c
 $(foreach stem,def def_mark error fetch filter hist trigger,$(eval unit_$(stem) := $(trace_language)))
 unit_reject := probes/core/reject.c

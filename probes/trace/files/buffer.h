@@ -6,8 +6,8 @@
  */
 #pragma once
 
-#include "probes/trace/event.h"
-#include "probes/trace/page_merge.h"
+#include "probes/trace/language/event.h"
+#include "probes/trace/ring/page_merge.h"
 
 #include <stdbool.h>
 #include <stddef.h>

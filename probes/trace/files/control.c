@@ -10,11 +10,11 @@
 #include "kernel/mm/heap.h"
 #include "kernel/sync/quiesce.h"
 #include "kernel/thread/thread.h"
-#include "probes/trace/fetch_parse.h"
 #include "probes/trace/files/buffer.h"
 #include "probes/trace/files/files.h"
 #include "probes/trace/files/files_parts.h"
 #include "probes/trace/files/tracefs.h"
+#include "probes/trace/language/fetch_parse.h"
 
 #include <ctype.h>
 #include <string.h>

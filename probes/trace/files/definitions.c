@@ -6,10 +6,10 @@
 #include "kernel/mm/heap.h"
 #include "probes/core/life.h"
 #include "probes/many/walk.h"
-#include "probes/trace/error.h"
 #include "probes/trace/files/buffer.h"
 #include "probes/trace/files/events.h"
 #include "probes/trace/files/tracefs.h"
+#include "probes/trace/language/error.h"
 #include "probes/trace/live/live.h"
 
 #include <string.h>

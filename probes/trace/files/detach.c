@@ -22,9 +22,9 @@
 #include "probes/trace/files/files.h"
 #include "probes/trace/files/files_parts.h"
 #include "probes/trace/files/snapshot.h"
-#include "probes/trace/format.h"
-#include "probes/trace/hist.h"
+#include "probes/trace/language/hist.h"
 #include "probes/trace/live/live.h"
+#include "probes/trace/ring/format.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -10,8 +10,8 @@
 #include "probes/trace/files/files.h"
 #include "probes/trace/files/files_parts.h"
 #include "probes/trace/files/tracefs.h"
-#include "probes/trace/format.h"
 #include "probes/trace/live/live.h"
+#include "probes/trace/ring/format.h"
 
 #include <ctype.h>
 #include <string.h>

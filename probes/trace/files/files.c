@@ -10,8 +10,8 @@
 #include "probes/trace/files/files_parts.h"
 #include "probes/trace/files/snapshot.h"
 #include "probes/trace/files/tracefs.h"
-#include "probes/trace/format.h"
 #include "probes/trace/live/live.h"
+#include "probes/trace/ring/format.h"
 
 #include <stdio.h>
 #include <string.h>

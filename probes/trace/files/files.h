@@ -2,7 +2,7 @@
 #pragma once
 
 #include "kernel/fs/seq.h"
-#include "probes/trace/print.h"
+#include "probes/trace/ring/print.h"
 
 /* trace_init - make the buffer and the files of the tracer. Context: boot thread, all
  * CPUs online.

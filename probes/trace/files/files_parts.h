@@ -2,7 +2,7 @@
 #pragma once
 
 #include "kernel/fs/seq.h"
-#include "probes/trace/page_merge.h"
+#include "probes/trace/ring/page_merge.h"
 
 /* trace_show_cpu - print the records of @cpu; -1: of all CPUs. With MERGE_LOOK it prints
  * a header first.  Return: 0; -ENOMEM.

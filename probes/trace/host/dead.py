@@ -1,7 +1,7 @@
 """dead.py - reads the pages of a guest that cannot answer any more, from its memory.
 
 The symbol `trace_layout` of the guest's ELF file leads to the rings. They are read as
-probes/trace/ring.c reads them, but more simply, because no CPU writes to them any more.
+probes/trace/ring/ring.c reads them, but more simply, because no CPU writes to them any more.
 """
 
 import struct

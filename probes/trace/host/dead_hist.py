@@ -2,21 +2,21 @@
 memory.
 
 The symbols `live_layout` and `hist_layout` of the guest's ELF file lead to them. They are
-printed as the text of the file `hist`, as probes/trace/hist_print.c prints it. Each entry
-that the table shows is complete, even if a CPU was in the middle of a hit.
+printed as the text of the file `hist`, as probes/trace/language/hist_print.c prints it. Each
+entry that the table shows is complete, even if a CPU was in the middle of a hit.
 """
 
 import struct
 
 # probes/trace/live/live_list.c: live_layout
 LIVE = """events next link group name name_size attached count trigger hist""".split()
-# probes/trace/hist_print.c: hist_layout
+# probes/trace/language/hist_print.c: hist_layout
 HIST = """hist_size table keys key_count vals val_count sorts sort_count no_hitcount
           part_size part_name part_signed part_show part_bucket part_at part_bytes
           sort_size sort_by_key sort_index sort_descending
           table_size size entry_size slot entries used hits dropped
           comm sum""".split()
-# probes/trace/hist_parts.h: enum hist_show
+# probes/trace/language/hist_parts.h: enum hist_show
 (NUMBER, HEX, SYM, SYM_OFFSET, EXECNAME, LOG2, BUCKETS, STRING, STACK, MIN,
  MAX, SYSCALL, USECS) = range(13)  # fmt: skip
 NAME_MAX = 64

@@ -1,7 +1,7 @@
 """pages.py - reads the records of raw pages of the tracer's rings.
 
 A page has Linux's layout: a time, the number of bytes of data, and the data. See struct
-ring_page in probes/trace/ring.h.
+ring_page in probes/trace/ring/ring.h.
 """
 
 import struct

@@ -18,11 +18,11 @@
 
 #include "kernel/base/list.h"
 #include "probes/kprobe.h"
-#include "probes/trace/def.h"
-#include "probes/trace/event.h"
-#include "probes/trace/filter.h"
-#include "probes/trace/hist.h"
-#include "probes/trace/trigger.h"
+#include "probes/trace/language/def.h"
+#include "probes/trace/language/event.h"
+#include "probes/trace/language/filter.h"
+#include "probes/trace/language/hist.h"
+#include "probes/trace/language/trigger.h"
 #include "probes/watch/watch.h"
 
 #include <stdbool.h>

@@ -8,9 +8,9 @@
 #include "kernel/base/err.h"
 #include "kernel/mm/heap.h"
 #include "kernel/sync/quiesce.h"
-#include "probes/trace/error.h"
 #include "probes/trace/files/files.h"
 #include "probes/trace/files/snapshot.h"
+#include "probes/trace/language/error.h"
 #include "probes/trace/live/live.h"
 
 #include <ctype.h>

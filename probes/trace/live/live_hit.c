@@ -23,10 +23,10 @@
 #include "kernel/thread/thread.h"
 #include "kernel/time/clock.h"
 #include "probes/core/life.h"
-#include "probes/trace/def_mark.h"
 #include "probes/trace/files/buffer.h"
 #include "probes/trace/files/files.h"
 #include "probes/trace/files/snapshot.h"
+#include "probes/trace/language/def_mark.h"
 #include "probes/trace/live/live.h"
 
 #include <stdio.h>

@@ -6,8 +6,8 @@
 #include "kernel/base/err.h"
 #include "kernel/debug/log.h"
 #include "probes/marker/marker.h"
-#include "probes/trace/def_mark.h"
 #include "probes/trace/files/buffer.h"
+#include "probes/trace/language/def_mark.h"
 #include "probes/trace/live/live.h"
 
 struct marker_wish live_mark_wish(struct live_probe *p)

@@ -51,9 +51,9 @@ VARIABLES = {
     "cpus": ("kernel/cpu/percpu.c", "cpus"),
     "threads": ("kernel/thread/sched.c", "sched_all"),
     "console_probes": ("probes/console/console_probe.c", "probes"),
-    "events": ("probes/trace/event.c", "events"),
-    "event_print": ("probes/trace/event.c", "event_print"),
-    "event_stack": ("probes/trace/event.c", "event_stack"),
+    "events": ("probes/trace/language/event.c", "events"),
+    "event_print": ("probes/trace/language/event.c", "event_print"),
+    "event_stack": ("probes/trace/language/event.c", "event_stack"),
 }
 
 # enumerators

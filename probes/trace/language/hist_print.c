@@ -1,0 +1,310 @@
+/* hist_print.c - sorts the entries of a histogram, and prints them in Linux's form. */
+#include "probes/trace/language/hist_parts.h"
+
+#include "kernel/base/compiler.h"
+
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+/* A text that is printed piece by piece. Text that does not fit is only counted. */
+struct out {
+    char *buf;
+    size_t size, len;
+};
+
+#define PRINT(out, ...)                                                                  \
+    ((out)->len += (size_t)snprintf(                                                     \
+         (out)->len < (out)->size ? (out)->buf + (out)->len : NULL,                      \
+         (out)->len < (out)->size ? (out)->size - (out)->len : 0, __VA_ARGS__))
+
+/* ---- the line ---- */
+
+static void print_part(struct out *out, const struct hist_part *part)
+{
+    const char *modifier = hist_modifier(part->show);
+
+    PRINT(out, "%s", part->name);
+    if (part->show == HIST_BUCKETS)
+        PRINT(out, ".buckets=%llu", (unsigned long long)part->bucket);
+    else if (modifier)
+        PRINT(out, ".%s", modifier);
+}
+
+static void print_sort(struct out *out, const struct hist *hist,
+                       const struct hist_sort *sort)
+{
+    if (!sort->by_key && !sort->index)
+        PRINT(out, "hitcount");
+    else
+        print_part(out,
+                   sort->by_key ? &hist->key[sort->index] : &hist->val[sort->index - 1]);
+    if (sort->descending)
+        PRINT(out, ".descending");
+}
+
+size_t hist_print_spec(const struct hist *hist, const char *filter, char *buf,
+                       size_t size)
+{
+    struct out out = { buf, size, 0 };
+
+    PRINT(&out, "hist:");
+    if (hist->name)
+        PRINT(&out, "name=%s:", hist->name);
+    PRINT(&out, "keys=");
+    for (unsigned i = 0; i < hist->key_count; i++) {
+        PRINT(&out, "%s", i ? "," : "");
+        print_part(&out, &hist->key[i]);
+    }
+    PRINT(&out, ":vals=%s", hist->no_hitcount && hist->val_count ? "" : "hitcount");
+    for (unsigned i = 0; i < hist->val_count; i++) {
+        PRINT(&out, "%s", i || !hist->no_hitcount ? "," : "");
+        print_part(&out, &hist->val[i]);
+    }
+    PRINT(&out, ":sort=");
+    for (unsigned i = 0; i < hist->sort_count; i++) {
+        PRINT(&out, "%s", i ? "," : "");
+        print_sort(&out, hist, &hist->sort[i]);
+    }
+    PRINT(&out, ":size=%zu%s%s%s%s%s [%s]", hist->table->size,
+          hist->clock ? ":clock=" : "", hist->clock ? hist->clock : "",
+          hist->no_hitcount ? ":nohitcount" : "", filter ? " if " : "",
+          filter ? filter : "", hist->paused ? "paused" : "active");
+    return out.len;
+}
+
+/* ---- the order ---- */
+
+static int compare_numbers(uint64_t a, uint64_t b, bool is_signed)
+{
+    if (a == b)
+        return 0;
+    return (is_signed ? (int64_t)a < (int64_t)b : a < b) ? -1 : 1;
+}
+
+static int compare_by(const struct hist *hist, const struct hist_sort *sort,
+                      struct hist_entry *a, struct hist_entry *b)
+{
+    const struct hist_part *part;
+    uint64_t x, y;
+
+    if (!sort->by_key)
+        return compare_numbers(a->sum[sort->index], b->sum[sort->index],
+                               sort->index && hist->val[sort->index - 1].field.is_signed);
+    part = &hist->key[sort->index];
+    if (!hist_key_is_number(part))
+        return memcmp(hist_entry_key(hist, a) + part->at,
+                      hist_entry_key(hist, b) + part->at, part->size);
+    memcpy(&x, hist_entry_key(hist, a) + part->at, sizeof(x));
+    memcpy(&y, hist_entry_key(hist, b) + part->at, sizeof(y));
+    return compare_numbers(x, y, part->field.is_signed);
+}
+
+/* comes_first - tell whether entry @a is printed before entry @b. Entries that are equal
+ * keep the order in which they were made.
+ */
+static bool comes_first(const struct hist *hist, uint32_t a, uint32_t b)
+{
+    for (unsigned i = 0; i < hist->sort_count; i++) {
+        int order =
+            compare_by(hist, &hist->sort[i], hist_entry(hist, a), hist_entry(hist, b));
+
+        if (order)
+            return hist->sort[i].descending ? order > 0 : order < 0;
+    }
+    return a < b;
+}
+
+static void swap(uint32_t *a, uint32_t *b)
+{
+    uint32_t was = *a;
+
+    *a = *b;
+    *b = was;
+}
+
+/* numbers_sink - move @numbers[i] down to its place in a heap. The root of the heap is
+ * the entry that is printed last.
+ */
+static void numbers_sink(const struct hist *hist, uint32_t *numbers, size_t i,
+                         size_t count)
+{
+    size_t child;
+
+    while ((child = 2 * i + 1) < count) {
+        if (child + 1 < count && comes_first(hist, numbers[child], numbers[child + 1]))
+            child++;
+        if (!comes_first(hist, numbers[i], numbers[child]))
+            return;
+        swap(&numbers[i], &numbers[child]);
+        i = child;
+    }
+}
+
+size_t hist_sorted(const struct hist *hist, uint32_t *numbers)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < 2 * hist->table->size; i++) {
+        uint32_t seen = __atomic_load_n(&hist->table->slot[i], __ATOMIC_ACQUIRE);
+
+        if (seen && count < hist->table->size)
+            numbers[count++] = seen - 1;
+    }
+    for (size_t i = count / 2; i--;)
+        numbers_sink(hist, numbers, i, count);
+    for (size_t i = count; i-- > 1;) {
+        swap(&numbers[0], &numbers[i]);
+        numbers_sink(hist, numbers, 0, i);
+    }
+    return count;
+}
+
+size_t hist_size(const struct hist *hist)
+{
+    return hist->table->size;
+}
+
+/* ---- an entry ---- */
+
+typedef size_t (*symbol_text_t)(char *buf, size_t size, uintptr_t addr);
+
+/* place_text - write the address @addr as text. Return: @buf. */
+static const char *place_text(char *buf, size_t size, uint64_t addr, symbol_text_t symbol,
+                              bool with_offset)
+{
+    if (!symbol || !symbol(buf, size, addr))
+        snprintf(buf, size, "0x%llx", (unsigned long long)addr);
+    if (!with_offset)
+        buf[strcspn(buf, "+")] = '\0';
+    return buf;
+}
+
+static void print_stack_part(struct out *out, const struct hist_part *part,
+                             const uint8_t *key, symbol_text_t symbol)
+{
+    char text[128];
+    uint64_t addr;
+
+    PRINT(out, "%s:\n", part->name);
+    for (unsigned i = 0; i < HIST_STACK_MAX; i++) {
+        memcpy(&addr, key + part->at + i * sizeof(addr), sizeof(addr));
+        if (!addr)
+            return;
+        PRINT(out, "         %s\n", place_text(text, sizeof(text), addr, symbol, true));
+    }
+}
+
+static void print_key(struct out *out, const struct hist_part *part, const uint8_t *key,
+                      const char *comm, symbol_text_t symbol)
+{
+    unsigned long long value;
+    char text[128];
+
+    if (part->show == HIST_STACK) {
+        print_stack_part(out, part, key, symbol);
+        return;
+    }
+    memcpy(&value, key + part->at, sizeof(value));
+    PRINT(out, "%s: ", part->name);
+    switch (part->show) {
+    case HIST_HEX:
+        PRINT(out, "%llx", value);
+        return;
+    case HIST_SYM:
+        PRINT(out, "[%llx] %-45s", value,
+              place_text(text, sizeof(text), value, symbol, false));
+        return;
+    case HIST_SYM_OFFSET:
+        PRINT(out, "[%llx] %-55s", value,
+              place_text(text, sizeof(text), value, symbol, true));
+        return;
+    case HIST_EXECNAME:
+        PRINT(out, "%-16s[%10llu]", comm, value);
+        return;
+    case HIST_SYSCALL: /* this kernel has no system calls */
+        PRINT(out, "%-30s[%3llu]", "unknown_syscall", value);
+        return;
+    case HIST_LOG2:
+        PRINT(out, "~ 2^%-2llu", value);
+        return;
+    case HIST_BUCKETS:
+        PRINT(out, "~ %llu-%llu", value, value + (unsigned long long)part->bucket - 1);
+        return;
+    default:
+        if (hist_key_is_number(part))
+            PRINT(out, "%10llu", value);
+        else
+            PRINT(out, "%-50s", (const char *)key + part->at);
+    }
+}
+
+size_t hist_print_entry(const struct hist *hist, uint32_t number, symbol_text_t symbol,
+                        char *buf, size_t size)
+{
+    struct out out = { buf, size, 0 };
+    struct hist_entry *entry = hist_entry(hist, number);
+    const uint8_t *key = hist_entry_key(hist, entry);
+    bool many_lines = false;
+
+    PRINT(&out, "{ ");
+    for (unsigned i = 0; i < hist->key_count; i++) {
+        PRINT(&out, "%s", i ? ", " : "");
+        print_key(&out, &hist->key[i], key, entry->comm, symbol);
+        many_lines = hist->key[i].show == HIST_STACK;
+    }
+    PRINT(&out, "%s}", many_lines ? "" : " ");
+    if (!hist->no_hitcount)
+        PRINT(&out, " hitcount: %10llu", (unsigned long long)entry->sum[0]);
+    for (unsigned i = 0; i < hist->val_count; i++)
+        PRINT(&out, hist->val[i].show == HIST_HEX ? "  %s: %10llx" : "  %s: %10llu",
+              hist->val[i].name, (unsigned long long)entry->sum[1 + i]);
+    PRINT(&out, "\n");
+    return out.len;
+}
+
+size_t hist_print_totals(const struct hist *hist, char *buf, size_t size)
+{
+    return (size_t)snprintf(
+        buf, size, "\nTotals:\n    Hits: %llu\n    Entries: %llu\n    Dropped: %llu\n",
+        (unsigned long long)hist->table->hits, (unsigned long long)hist->table->used,
+        (unsigned long long)hist->table->dropped);
+}
+
+/* The layout of these structs, for probes/trace/host/dead_hist.py. That tool reads the
+ * memory of a kernel that has crashed, and prints as the functions above do. Its list of
+ * names has the order of this table.
+ */
+extern const uint64_t hist_layout[];
+USED const uint64_t hist_layout[] = {
+    sizeof(struct hist),
+    offsetof(struct hist, table),
+    offsetof(struct hist, key),
+    offsetof(struct hist, key_count),
+    offsetof(struct hist, val),
+    offsetof(struct hist, val_count),
+    offsetof(struct hist, sort),
+    offsetof(struct hist, sort_count),
+    offsetof(struct hist, no_hitcount),
+    sizeof(struct hist_part),
+    offsetof(struct hist_part, name),
+    offsetof(struct hist_part, field.is_signed),
+    offsetof(struct hist_part, show),
+    offsetof(struct hist_part, bucket),
+    offsetof(struct hist_part, at),
+    offsetof(struct hist_part, size),
+    sizeof(struct hist_sort),
+    offsetof(struct hist_sort, by_key),
+    offsetof(struct hist_sort, index),
+    offsetof(struct hist_sort, descending),
+    sizeof(struct hist_table),
+    offsetof(struct hist_table, size),
+    offsetof(struct hist_table, entry_size),
+    offsetof(struct hist_table, slot),
+    offsetof(struct hist_table, entries),
+    offsetof(struct hist_table, used),
+    offsetof(struct hist_table, hits),
+    offsetof(struct hist_table, dropped),
+    offsetof(struct hist_entry, comm),
+    offsetof(struct hist_entry, sum),
+};
