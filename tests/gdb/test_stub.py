@@ -10,7 +10,7 @@ import tempfile
 
 from under import ROOT, Under  # this import makes the next ones possible
 
-import rsp
+from probes.gdb.host import rsp
 import tap
 
 LIMIT = 300

@@ -9,7 +9,7 @@ import re
 import threading
 
 import tap
-from rsp import Stub, fields
+from probes.gdb.host.rsp import Stub, fields
 from session import LIMIT
 
 READS = "cat /proc/version"  # calls vfs_read twice

@@ -5,7 +5,7 @@ commands (`monitor`), and of dprintf, for which the kernel runs bytecode at each
 import time
 
 import tap
-from rsp import Stub, output
+from probes.gdb.host.rsp import Stub, output
 from session import LIMIT
 
 FORMAT = b"count %lu of %s\n\0"

@@ -16,7 +16,7 @@ import image
 import tap
 from sonde.guest import ELF, EXIT_POWEROFF, EXIT_TESTS_FAILED, ROOT
 from sonde.hang import Symbols
-from rsp import Stub, fields, frame, text_of
+from probes.gdb.host.rsp import Stub, fields, frame, text_of
 from session import LIMIT, stat
 
 sys.path.insert(0, ROOT)

@@ -7,7 +7,7 @@ import re
 import time
 
 import tap
-from rsp import Stub
+from probes.gdb.host.rsp import Stub
 from session import LIMIT, stat
 
 END = "27"

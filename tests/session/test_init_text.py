@@ -14,7 +14,7 @@ sys.path[:0] = [os.path.dirname(os.path.dirname(HERE))]
 import tap  # noqa: E402
 from sonde.guest import BUILD, ROOT, Guest, Setup  # noqa: E402
 from kernel.module import send as modules  # noqa: E402
-from rsp import Stub  # noqa: E402
+from probes.gdb.host.rsp import Stub  # noqa: E402
 from session import LIMIT, ask, at_prompt, sonde  # noqa: E402
 
 sys.path.insert(0, os.path.join(ROOT, "kernel", "debug"))

@@ -16,11 +16,9 @@ import sys
 import time
 
 ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "../../.."))
-sys.path[:0] = [os.path.join(ROOT, "kernel/host"), os.path.join(ROOT, "tests/run"),
-                os.path.join(ROOT, "tests/session")]  # fmt: skip
+sys.path[:0] = [os.path.join(ROOT, "kernel/host"), ROOT]
 import icount  # noqa: E402
-from rsp import Stub, fields  # noqa: E402
-from session import stat  # noqa: E402
+from probes.gdb.host.rsp import Stub, fields  # noqa: E402
 
 LIMIT = 600
 FALSE = "260003" + "240001869f" + "13" + "27"  # rdx == 99999
@@ -47,6 +45,13 @@ def must(client, packet):
     answer = client.ask(packet)
     if answer != "OK":
         raise SystemExit(f"{packet}: {answer}")
+
+
+def stat(guest):
+    """Return {name: number or word} of `probe stat`."""
+    text = guest.machine.request("probe stat", LIMIT).text
+    rows = (line.split()[:2] for line in text.splitlines())
+    return {name: int(word) if word.isdigit() else word for name, word in rows}
 
 
 def wait_for_jumps(stub):
