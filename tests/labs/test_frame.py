@@ -12,9 +12,11 @@ import subprocess
 import sys
 import tempfile
 import textwrap
+from unittest import mock
 
 import tap
 from docs.labs.host import confine, grade, labs
+from sonde.building import HostError
 from sonde.guest import ROOT
 
 LAB = "int3"
@@ -481,7 +483,21 @@ def the_grader_is_of_the_commit():
             tap.equal(done.stdout.split("\n")[-2:-1], [last], f"grade {' '.join(option)}")
 
 
+def a_tree_without_a_commit():
+    """Where there is no repository, the files of the tree are taken, and that is said."""
+    with tempfile.TemporaryDirectory() as folder, \
+            mock.patch.object(grade, "ROOT", folder), \
+            contextlib.redirect_stderr(io.StringIO()) as said:  # fmt: skip
+        try:
+            taken = grade.committed(os.path.join(folder, "tree"))
+        except HostError as error:
+            taken = error
+        tap.equal(taken, folder, "the grader is that of the tree")
+        tap.check("no commit is here" in said.getvalue(), "which is said")
+
+
 tap.run(submissions_that_misbehave, keys_may_be_written_so, a_difference_is_told,
         mistakes_in_lab_3_are_named, where_it_ended_is_told, the_sample_is_what_is_printed,
         a_device_that_is_full, a_program_with_traps_runs_under_gdb,
-        a_signal_handler_under_gdb, what_the_commands_say, the_grader_is_of_the_commit)
+        a_signal_handler_under_gdb, what_the_commands_say, the_grader_is_of_the_commit,
+        a_tree_without_a_commit)
