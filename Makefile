@@ -318,7 +318,7 @@ print-%:
 	@echo '$($*)'
 
 help: ## this list
-	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile tests/*.mk tests/*/*.mk | sort | expand -t 14
+	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(sort $(filter Makefile %.mk,$(MAKEFILE_LIST))) | sort | expand -t 14
 
 .PHONY: all run gdb gdb-suite core test test-tools test-long test-fresh labs-fresh ktest fuzz stress mutants check format size disas \
     host-insn hooks clean help
