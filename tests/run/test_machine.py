@@ -2,8 +2,8 @@
 
 import tap
 from fake import with_fake_qemu
-from sonde.guest import Guest, Setup
-from sonde.machine import Gone, ProtocolError, one_line, quote, unescape
+from sonde.guest import Guest, GuestError, Setup
+from sonde.machine import Gone, Late, ProtocolError, Refused, one_line, quote, unescape
 
 
 def fake_guest():
@@ -40,11 +40,20 @@ def other_text_on_the_line_is_skipped():
 
 def a_refusal_is_a_reply():
     with fake_guest() as guest:
-        reply = guest.machine.request("fail 2 ENOENT", 10)
+        reply = guest.machine.request("fail 2 ENOENT", 10, may_fail=True)
         tap.equal((reply.errno, reply.name), (2, "ENOENT"), "errno and name")
         tap.equal(reply.text, "no such thing\n", "what it said is kept")
         reply = guest.machine.request("say still there", 10)
         tap.equal(reply.text, "still there\n", "the next request is answered")
+        tap.equal((str(reply), repr(reply)), ("still there", "<Reply 0 OK 'still there\\n'>"),
+                  "it prints itself")  # fmt: skip
+        try:
+            guest.machine.request("fail 2 ENOENT", 10)
+            tap.check(False, "a refusal is an error, if it is not expected")
+        except Refused as error:
+            tap.equal((str(error), error.reply.errno),
+                      ("'fail 2 ENOENT' failed: 2 ENOENT: no such thing", 2),
+                      "a refusal is an error, if it is not expected")  # fmt: skip
 
 
 def a_long_reply_is_whole():
@@ -64,7 +73,25 @@ def a_silent_guest_is_a_timeout():
             tap.check(True, "a hung guest is noticed")
 
 
+def a_late_command_can_be_ended():
+    with fake_guest() as guest:
+        tap.equal(guest.machine.interrupt(), None, "no command runs")
+        try:
+            guest.machine.request("forever", 0.3)
+        except Late as error:
+            tap.equal(str(error), "'forever' has not ended within 0.3 s", "it is named")
+        tap.equal(guest.machine.interrupt().name, "EINTR", "it ends")
+        tap.equal(guest.machine.request("say x").text, "x\n", "the next request is answered")
+
+
 def a_guest_that_ends_is_gone():
+    with fake_guest() as guest:
+        try:
+            guest.request("panic")
+            tap.check(False, "a guest tells how it has ended")
+        except GuestError as error:
+            told = "panicked" in str(error) and error.lines
+            tap.check(told, "a guest tells how it has ended")
     with fake_guest() as guest:
         try:
             guest.machine.request("panic", 10)
@@ -96,6 +123,7 @@ if __name__ == "__main__":
             a_refusal_is_a_reply,
             a_long_reply_is_whole,
             a_silent_guest_is_a_timeout,
+            a_late_command_can_be_ended,
             a_guest_that_ends_is_gone,
             what_is_no_line_is_refused,
         )

@@ -24,7 +24,7 @@ from session import LIMIT, Terminal, sonde
 
 SONDE = os.path.join(ROOT, "sonde")
 COMMANDS = ("run", "exec", "module", "trace", "tracefs", "gdb", "record", "replay",
-            "attach", "test", "check", "lab", "grade")  # fmt: skip
+            "attach", "python", "pytest", "test", "check", "lab", "grade")  # fmt: skip
 ROW = re.compile(r"^ +(\S+)  (\w+(?:(?:, | but )\w+)*) {2,}(\S.*)$", re.M)
 RUN = ("run", "--boot", "pvh")
 
@@ -100,6 +100,24 @@ def test_after_signal(number):
     with tempfile.TemporaryDirectory() as folder:
         return after_signal(number, "test", "run/launcher", TAP_FOLDER=folder,
                             begun=os.path.join(folder, "run-launcher"))  # fmt: skip
+
+
+SLEEPS = """
+from sonde import Guest
+def test_sleeps():
+    with Guest() as guest:
+        print(guest.request("echo 'sonde> '"), flush=True)
+        guest.request("sleep 100")
+"""
+
+
+def script_after_signal(number, *words, more=""):
+    """Run a script that sleeps in a guest, by ./sonde python or ./sonde pytest."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "test_sleeps.py")
+        with open(path, "w", encoding="ascii") as file:
+            file.write(SLEEPS + more)
+        return after_signal(number, *words, path)
 
 
 def wait_for_file(path):
@@ -423,6 +441,7 @@ FACTS = {
         lambda: (status_of("grade", "3", INT3_START, "--tree"), 1),
         lambda: (status_of("grade", "3", INT3_START, "--tree", "--case", "20"), 1),
     ],
+    ("2", "python", USAGE): [lambda: (status_of("python", "/no/such.py"), 2)],
     ("2", "lab", USAGE): [lambda: (status_of("lab", "77"), 2)],
     ("2", "grade", USAGE): [
         lambda: (graded("77"), 2),
@@ -514,6 +533,8 @@ FACTS = {
         lambda: (replay_of_nothing(), 5),
     ],
     ("5", "test", NO_BUILD): [lambda: (broken_build("test", "run/ktap"), 5)],
+    ("5", "python", NO_BUILD): [lambda: (broken_build("python", "-c", ""), 5)],
+    ("5", "pytest", NO_BUILD): [lambda: (broken_build("pytest"), 5)],
     ("5", "check", NO_BUILD): [lambda: (broken_build("check", "README.md"), 5)],
     ("5", "grade", NO_BUILD): [lambda: (no_tools("grade", "3", INT3, "--tree"), 5)],
     ("5", "attach", "it is running already"): [lambda: (attached(twice=True), 5)],
@@ -570,6 +591,11 @@ FACTS = {
         lambda: (check_after_signal(TERM), 143),
         lambda: (check_after_signal(INT), 130),
     ],
+    ("128+N", "python", SIGNAL): [
+        lambda: (script_after_signal(TERM, "python", more="test_sleeps()\n"), 143),
+        lambda: (script_after_signal(INT, "python", more="test_sleeps()\n"), 130),
+    ],
+    ("128+N", "pytest", SIGNAL): [lambda: (script_after_signal(TERM, "pytest", "-s"), 143)],
     ("128+N", "lab", SIGNAL): [lambda: (after_sigpipe("lab"), 141)],
     ("128+N", "grade", SIGNAL): [
         lambda: (grade_after_signal(TERM), 143),
@@ -578,6 +604,12 @@ FACTS = {
     ("else", "tracefs", "what the command exited with"): [
         lambda: (in_tracefs(lambda folder: status_of("tracefs", folder, "--", "sh", "-c",
                                                      "exit 7")), 7 if FUSE else 5),
+    ],
+    ("else", "python", "what Python or pytest exited with"): [
+        lambda: (status_of("python", "-c", "raise SystemExit(7)"), 7),
+    ],
+    ("else", "pytest", "what Python or pytest exited with"): [
+        lambda: (status_of("pytest", "/no/such/test"), 4),
     ],
     ("else", "gdb", "what gdb exited with"): [
         lambda: (status_of("gdb", "--", "-batch", "-ex", "quit 7"), 7),

@@ -8,7 +8,7 @@ import sys
 
 sys.dont_write_bytecode = True
 import tap  # noqa: E402
-from session import LIMIT, at_prompt  # noqa: E402
+from session import LIMIT, ask, at_prompt  # noqa: E402
 from sonde.guest import ROOT  # noqa: E402
 
 sys.path.insert(0, ROOT)
@@ -16,13 +16,6 @@ sys.path.insert(0, ROOT)
 from probes.film.host import film, scenes  # noqa: E402
 
 PLACE = "film_fixture"
-
-
-def ask(guest, line):
-    reply = guest.machine.request(line, LIMIT)
-    if reply.errno:
-        raise AssertionError(f"{line}: {reply.errno} {reply.name}: {reply.text}")
-    return reply.text
 
 
 def filmed(guest, name):
@@ -121,7 +114,7 @@ def the_program_has_not_noticed(guest):
 
 def what_is_refused(guest):
     def refused(line, name):
-        reply = guest.machine.request(line, LIMIT)
+        reply = guest.machine.request(line, LIMIT, may_fail=True)
         tap.check(reply.name == name, f"{line}: {reply.text.strip()}")
 
     refused("film stop", "ENOENT")

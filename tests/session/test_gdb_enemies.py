@@ -44,7 +44,7 @@ class Enemy:
         return said
 
     def ask(self, command):
-        return self.stub.guest.machine.request(command, LIMIT).text
+        return self.stub.guest.machine.request(command, LIMIT, may_fail=True).text
 
     def begin(self, command):
         """Let the kernel run, and start a command on the console."""

@@ -35,7 +35,7 @@ class Image:
     """Finds the places in the image that stand for the words in braces."""
 
     def __init__(self, machine):
-        lines = machine.read("/proc/kallsyms").text.splitlines()
+        lines = machine.read("/proc/kallsyms").splitlines()
         self.symbols = [(int(a, 16), t, n) for a, t, n in (line.split() for line in lines)]
         self.text = sorted({a for a, t, _ in self.symbols if t in "Tt"})
         names = [n for _, t, n in self.symbols if t in "Tt"]
@@ -83,11 +83,13 @@ class Tracer:
         self.machine = machine
 
     def text(self, name):
-        return self.machine.read(ROOT + name, 60).output.decode("utf-8", "replace")
+        reply = self.machine.request("cat " + ROOT + name, 60, may_fail=True)
+        return reply.output.decode("utf-8", "replace")
 
     def put(self, name, data, how=">>"):
         """Write @data in one write, as the echo of a shell does. Return the errno."""
-        return self.machine.request(f"echo -ne {quote(data)} {how} {ROOT}{name}", 60).errno
+        command = f"echo -ne {quote(data)} {how} {ROOT}{name}"
+        return self.machine.request(command, may_fail=True).errno
 
     def line(self, name, text, how=">>"):
         return self.put(name, raw(text) + b"\n", how)

@@ -7,7 +7,7 @@ from session import ask, at_prompt
 
 
 def reply_of(guest, command):
-    return guest.machine.request(command, 30)
+    return guest.machine.request(command, 30, may_fail=True)
 
 
 def is_refused(guest, command, name, *texts):

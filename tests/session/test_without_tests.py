@@ -87,6 +87,8 @@ def commands_work(copy):
     with open(copy.path("t.json"), encoding="utf-8") as file:
         tap.check('"endValue": 720' in file.read(), "which writes what it recorded")
     copy.works("reads: ", sonde, "module", "docs/samples/reads.c", "run reads")
+    script = "import sonde\nwith sonde.Guest() as guest: print(guest.request('echo x'))"
+    copy.works("(?m)^x$", sonde, "python", "-c", script)
     copy.works("(?m)^bt, up and finish lead through probes", sonde, "gdb", "--", "-batch",
                "-ex", "help sonde")  # fmt: skip
     copy.works("as shown", sonde, "check", "docs/scripting.md")

@@ -384,7 +384,7 @@ class Console:
         self.said = "".join(f"echo '{text}' >> {ROOT}{name}\n" for name, text in said)
         self.asked, self.written = [], []
 
-    def request(self, command, _limit):
+    def request(self, command, _limit, may_fail=False):
         match = re.fullmatch(r"echo -ne '(.*)' >> (\S+)", command)
         if match:
             text = unescape(match[1].encode()).decode()

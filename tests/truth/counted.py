@@ -50,7 +50,8 @@ def module_symbols():
     """
     with Guest(Setup(append="modules=truth", modules=(TRUTH,))) as guest:
         guest.wait_prompt(LIMIT)
-        text = guest.machine.request("cat /proc/kallsyms | grep truth", LIMIT).text
+        asked = "cat /proc/kallsyms | grep truth"
+        text = guest.request(asked, LIMIT, may_fail=True).text
     lines = (line.split() for line in text.splitlines())
     return {name: int(address, 16) for address, _, name, _ in lines}
 
@@ -188,8 +189,6 @@ class Counted:
             reply = self.guest.machine.request(command, limit)
         except (Gone, OSError):
             raise self.guest.failure(f"in {command}", limit) from None
-        if reply.errno:
-            raise AssertionError(f"{command!r}: {reply.errno} {reply.name}: {reply.text}")
         return reply.text
 
     def run(self, words, limit, command="truth"):

@@ -57,7 +57,7 @@ class Asker:
         """
         left = max(self.deadline - time.monotonic(), 0.001)
         try:
-            reply = self.guest.machine.request(command, left, self._count)
+            reply = self.guest.machine.request(command, left, self._count, True)
         except (Gone, TimeoutError):
             raise Failed(self._what_happened(command)) from None
         except (ProtocolError, ValueError) as error:
@@ -90,12 +90,10 @@ class Asker:
         self(f"rm {target}")
         self.guest.note_modules(max(self.deadline - time.monotonic(), 0.001))
 
-    # The methods of a machine that kernel/module/send.py calls.
-
-    def truncate(self, path, _timeout):
-        return self(f"echo -n '' > {path}")
-
-    def request(self, command, _timeout):
+    def request(self, command, _timeout, may_fail):
+        """As that of a machine, for kernel/module/send.py. A command that fails ends the
+        case.
+        """
         return self(command)
 
     def _what_happened(self, command):

@@ -7,13 +7,14 @@ import subprocess
 import sys
 import time
 
-from sonde.guest import BUILD, ROOT
+from sonde.errors import SondeError
+from sonde.guest import BUILD, ELF, ROOT
 
 STEP = re.compile(r"  [A-Z]+ +\S")  # the line of the Makefile for each file that it makes
 FIRST_REPORT = 10  # seconds; each later report comes after twice the time
 
 
-class HostError(Exception):
+class HostError(SondeError):
     """The host cannot do its part: build, or find a tool."""
 
 
@@ -124,3 +125,12 @@ def build(targets, say):
     if status:
         raise HostError(f"the build failed (make ended with status {status})")
     progress.end()
+
+
+def tell(text):
+    print("sonde: " + text, file=sys.stderr, flush=True)
+
+
+def build_kernel(say=tell):
+    """Build the kernel that a Guest boots, if it is not up to date. Raises HostError."""
+    build([spelled(ELF), "samples"], say)

@@ -23,7 +23,6 @@ from sonde.transcript import (
 
 OK, DIFFERENT, NOT_RUN = "as shown", "different", "not run"
 
-CTRL_C = b"\x03"
 CTRL_C_GRACE = 10  # seconds for a command to end after Ctrl-C
 LOG_GRACE = 5  # seconds for lines of the log to arrive behind the command's output
 NOTES_MAX = 100  # lines that a difference may take
@@ -115,7 +114,7 @@ class Session:
         pieces = []
         try:
             machine = self.guest.machine
-            reply = machine.request(step.command, self.runner.limit, pieces.append)
+            reply = machine.request(step.command, self.runner.limit, pieces.append, True)
             errno, name = reply.errno, reply.name
         except Gone:
             errno, name = 0, "OK"
@@ -150,8 +149,7 @@ class Session:
         """Stop the command, so that later commands still have a guest."""
         problem = f"does not end within {self.runner.limit:g} s"
         try:
-            self.guest.machine.sock.sendall(CTRL_C)
-            self.guest.machine.request("echo", CTRL_C_GRACE)
+            self.guest.machine.interrupt(CTRL_C_GRACE)
         except (TimeoutError, OSError, Gone):
             return [problem, *self.failure(step)]
         return [problem + "; stopped by Ctrl-C"]

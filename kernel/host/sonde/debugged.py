@@ -79,13 +79,16 @@ class Commands(threading.Thread):
             time.sleep(0.05)
         try:
             for command in self.commands:
-                reply = self.guest.machine.request(os.fsencode(command), None, self.show)
+                reply = self.run_one(os.fsencode(command))
                 if reply.errno:
                     self.say(f"'{command}' failed: {reply.errno} {reply.name}")
             if self.ends:
-                self.guest.machine.request(b"poweroff", None, self.show)
+                self.run_one(b"poweroff")
         except (Gone, OSError, ProtocolError):
             pass  # the guest has ended
+
+    def run_one(self, command):
+        return self.guest.machine.request(command, None, self.show, may_fail=True)
 
     def _at_prompt(self):
         try:

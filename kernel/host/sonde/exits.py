@@ -29,7 +29,7 @@ ROWS = (
     (FAILED, "check", "something differs from what is shown"),
     (FAILED, "grade", "points are missing; with --case: the case failed"),
     (USAGE, "check", "the files have no command to run"),
-    (USAGE, "all", "a wrong option, name or file; nothing was built or started"),
+    (USAGE, "all but pytest", "a wrong option, name or file; nothing was built or started"),
     (PANICKED, "run, exec, trace", "the kernel panicked"),
     (PANICKED, "module, record", "the kernel panicked"),
     (ENDED, "run, exec", "a CPU of the guest went down by a triple fault"),
@@ -47,6 +47,7 @@ ROWS = (
     ("128+N", "all", "signal N: 130 Ctrl-C, 141 the output has no reader, 143 SIGTERM"),
     ("else", "gdb, replay", "what gdb exited with"),
     ("else", "tracefs", "what the command exited with"),
+    ("else", "python, pytest", "what Python or pytest exited with"),
 )
 
 

@@ -21,12 +21,12 @@ import tempfile
 import threading
 import time
 
-from sonde import exits
+from sonde import exits, tree
+from sonde.errors import SondeError
 from sonde.hang import Qmp, cpu_places
-from sonde.machine import Gone, Machine, ProtocolError
+from sonde.machine import LIMIT, Gone, Machine, ProtocolError
 
-ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.dirname(
-    os.path.abspath(__file__)))))  # fmt: skip
+ROOT = tree.root()
 BUILD = os.path.join(ROOT, os.environ.get("B", "build"))  # as the Makefile has it
 ELF = os.path.join(BUILD, "sonde.elf")
 ISO = os.path.join(BUILD, "sonde.iso")
@@ -77,7 +77,7 @@ class Setup:
         return self.elf if self.boot == "pvh" else ISO
 
 
-class GuestError(Exception):
+class GuestError(SondeError):
     """The guest panicked, hung or reset. status: what a command exits with."""
 
     def __init__(self, status, message, lines=()):
@@ -236,11 +236,16 @@ class Console:
                 raise TimeoutError("the guest does not read its console")
             data = data[self.sock.send(data[:4096], socket.MSG_DONTWAIT) :]
 
-    def expect(self, what, timeout):
-        """Wait for @what (bytes, or a compiled pattern), behind the last expected text.
+    def expect(self, what, timeout=LIMIT):
+        """Wait for @what, behind the last expected text. Return the text in front of it;
+        None: the time is over, or the line was closed.
 
-        Return the text in front of it; None: the time is over, or the line was closed.
+        what: a string, or bytes or a pattern of bytes; the text in front of it is a string
+              or bytes, too
         """
+        if isinstance(what, str):
+            before = self.expect(what.encode(), timeout)
+            return None if before is None else before.decode("utf-8", "backslashreplace")
         pattern = re.compile(re.escape(what)) if isinstance(what, bytes) else what
         deadline = time.monotonic() + timeout
         with self.news:
@@ -263,12 +268,15 @@ class Console:
 class Guest:
     """A running guest. Use with `with`: QEMU is killed at its end.
 
+    setup: a Setup; or the fields of one, by name
     console: a Console, when the setup says "pair"     machine: a Machine, or None
     output: called with what comes from the console    is_shown: it shows that to the user
     """
 
-    def __init__(self, setup, output=None, is_shown=False):
-        self.setup = setup
+    def __init__(self, setup=None, output=None, is_shown=False, **fields):
+        self.setup = setup = setup or Setup(**fields)
+        if not os.path.exists(setup.image):
+            raise GuestError(exits.HOST, f"{setup.image} is not there; `make` builds it")
         self.console = None
         self.machine = None
         self.panicked = False
@@ -362,7 +370,20 @@ class Guest:
             self.process.kill()
         self.process.wait()
 
-    def wait_prompt(self, timeout):
+    def request(self, command, timeout=LIMIT, may_fail=False):
+        """Run a command as soon as the guest has its prompt. Return the Reply.
+
+        Raises Refused if the command fails (but for @may_fail), Late if it has not ended in
+        time, and GuestError, with the end of the log, if the guest has ended.
+        """
+        if self.console and PROMPT not in self.console.text:
+            self.wait_prompt(timeout)
+        try:
+            return self.machine.request(command, timeout, may_fail=may_fail)
+        except Gone:
+            raise self.failure(f"in '{command}'", timeout) from None
+
+    def wait_prompt(self, timeout=LIMIT):
         """Wait for the prompt. Return the seconds since the start. GuestError: none."""
         if self.console.expect(PROMPT, timeout) is None:
             raise self.failure("before its prompt", timeout)
@@ -404,7 +425,8 @@ class Guest:
     def note_modules(self, timeout):
         """Ask for the symbols of modules now: a guest that hangs could not answer."""
         with contextlib.suppress(Gone, TimeoutError, ProtocolError):
-            reply = self.machine.request("cat /proc/kallsyms | grep [", timeout)
+            asked = "cat /proc/kallsyms | grep ["
+            reply = self.machine.request(asked, timeout, may_fail=True)
             self.modules = reply.text
 
     def was_signalled(self):

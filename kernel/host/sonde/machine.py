@@ -12,26 +12,54 @@ All other text on the line (echo, prompt, log) is skipped.
 
 import collections
 import re
+import socket
 import time
 
+from sonde.errors import SondeError
+
+LIMIT = 60  # seconds for a request, if its caller does not say
+CTRL_C = b"\x03"
+SHOWN_MAX = 200  # characters of a command in the text of an error
 ESCAPE = re.compile(rb"\\(?:\\|x([0-9a-fA-F]{2})|)")
 
 
-class Gone(Exception):
+class Gone(SondeError):
     """The guest has closed the line: it has ended without an answer."""
 
 
-class ProtocolError(Exception):
+class ProtocolError(SondeError):
     """The guest has broken the protocol of the line."""
 
 
+class Late(SondeError, TimeoutError):
+    """The command has not ended in time. It still runs: Machine.interrupt() ends it."""
+
+
+class Refused(SondeError):
+    """The command has failed. reply: the Reply, with its errno."""
+
+    def __init__(self, command, reply):
+        said = str(reply).strip()
+        super().__init__(f"'{command}' failed: {reply.errno} {reply.name}" + (
+            f": {said}" if said else ""))  # fmt: skip
+        self.reply = reply
+
+
 class Reply:
-    """The answer to one request: output (bytes), errno (0 = OK) and its name."""
+    """The answer to one request: output (bytes), errno (0 = OK) and its name. As a string
+    it is the output without the last line feed, so that print() shows it as the console does.
+    """
 
     def __init__(self, output, errno, name):
         self.output = output
         self.errno = errno
         self.name = name
+
+    def __str__(self):
+        return self.text.removesuffix("\n")
+
+    def __repr__(self):
+        return f"<Reply {self.errno} {self.name} {self.text!r}>"
 
     @property
     def text(self):
@@ -62,6 +90,10 @@ def unescape(text):
     return ESCAPE.sub(byte, text)
 
 
+def shortened(command):
+    return command if len(command) <= SHOWN_MAX else command[:SHOWN_MAX] + "..."
+
+
 def one_line(command):
     """The bytes of a command. ValueError: it is more than one line."""
     line = command.encode() if isinstance(command, str) else command
@@ -76,24 +108,67 @@ class Machine:
     def __init__(self, sock):
         self.sock = sock
         self.tag = 0
+        self.command = ""  # of the last request
+        self.is_busy = False  # it has no reply yet
         self.lines = collections.deque()  # complete lines, received and not yet taken
         self.partial = b""
 
-    def request(self, command, timeout=None, output=None):
-        """Send one command and wait for its status.
+    @classmethod
+    def connect(cls, path):
+        """Connect to a guest of `./sonde run --socket PATH`. Use with `with`."""
+        sock = socket.socket(socket.AF_UNIX)
+        try:
+            sock.connect(path)
+        except OSError as error:
+            sock.close()
+            raise SondeError(f"no guest listens at {path}: {error.strerror}") from None
+        return cls(sock)
 
-        timeout: seconds for the request and its reply; then TimeoutError
-        output:  called with each piece of the output as it comes
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *exc):
+        self.sock.close()
+
+    def request(self, command, timeout=LIMIT, output=None, may_fail=False):
+        """Send one command and wait for its status. Return the Reply.
+
+        timeout:  seconds for the request and its reply; then Late. None: no limit
+        output:   called with each piece of the output as it comes
+        may_fail: return the Reply of a command that has failed, too; otherwise Refused
         """
         line = one_line(command)
-        deadline = None if timeout is None else time.monotonic() + timeout
         self.tag += 1
+        self.is_busy = True
+        self.command = shortened(line.decode("utf-8", "backslashreplace"))
+        reply = self._answer(b"@%d %s\n" % (self.tag, line), timeout, output)
+        if reply.errno and not may_fail:
+            raise Refused(self.command, reply)
+        return reply
+
+    def interrupt(self, timeout=10):
+        """End the command that still runs after a Late, as Ctrl-C does. Return its Reply,
+        with the output that came since; None: no command runs.
+        """
+        return self._answer(CTRL_C, timeout) if self.is_busy else None
+
+    def _answer(self, data, timeout, output=None):
+        """Send @data, and return the Reply to the last request."""
+        deadline = None if timeout is None else time.monotonic() + timeout
         self.sock.settimeout(timeout)
         try:
-            self.sock.sendall(b"@%d %s\n" % (self.tag, line))
+            self._send(data)
+            reply = self._receive(b"#%d" % self.tag, deadline, output)
+        except TimeoutError:
+            raise Late(f"'{self.command}' has not ended within {timeout:g} s") from None
+        self.is_busy = False
+        return reply
+
+    def _send(self, data):
+        try:
+            self.sock.sendall(data)
         except (BrokenPipeError, ConnectionResetError):
-            raise Gone() from None
-        return self._receive(b"#%d" % self.tag, deadline, output)
+            raise Gone("the guest has ended") from None
 
     def _receive(self, mark, deadline, output):
         pieces = []
@@ -124,19 +199,20 @@ class Machine:
             except ConnectionResetError:
                 data = b""
             if not data:
-                raise Gone()
+                raise Gone("the guest has ended without an answer")
             *complete, self.partial = (self.partial + data).split(b"\n")
             self.lines.extend(complete)
         return self.lines.popleft().removesuffix(b"\r")
 
-    # The commands that tools use, by name. Each returns the Reply.
+    # The commands that tools use, by name.
 
-    def read(self, path, timeout=None):
-        return self.request(f"cat {path}", timeout)
+    def read(self, path, timeout=LIMIT):
+        """Return what a file has, as text."""
+        return self.request(f"cat {path}", timeout).text
 
-    def write(self, path, text, timeout=None):
+    def write(self, path, text, timeout=LIMIT):
         """Append the bytes of @text to the file, by one write."""
-        return self.request(f"echo -ne {quote(text)} >> {path}", timeout)
+        self.request(f"echo -ne {quote(text)} >> {path}", timeout)
 
-    def truncate(self, path, timeout=None):
-        return self.request(f"echo -n '' > {path}", timeout)
+    def truncate(self, path, timeout=LIMIT):
+        self.request(f"echo -n '' > {path}", timeout)

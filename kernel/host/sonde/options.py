@@ -11,6 +11,7 @@ import shlex
 import socket
 import stat
 
+from sonde.errors import SondeError
 from sonde.guest import BUILD, refusal
 
 UNITS = {"": 2**20, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}  # as QEMU has them
@@ -21,7 +22,7 @@ APPEND_MAX = {"pvh": 4095, "iso": 1023, "uefi": 1023}  # docs/boot-options.md
 PLAIN_CONSOLE = "console=plain "  # put in front of the words if there is no terminal
 
 
-class UsageError(Exception):
+class UsageError(SondeError):
     """The command line is wrong."""
 
 

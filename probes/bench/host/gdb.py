@@ -78,7 +78,8 @@ def running(client, stub, command):
 def targets(stub, client):
     client.resume()
     found, n = [], 0
-    while not (reply := stub.guest.machine.request(f"sym bench_lea_{n}", LIMIT)).errno:
+    while not (reply := stub.guest.machine.request(f"sym bench_lea_{n}", LIMIT,
+                                                    may_fail=True)).errno:
         found.append(int(reply.text.split()[0], 16))
         n += 1
     client.interrupted()

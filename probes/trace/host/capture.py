@@ -4,7 +4,7 @@ pages, and reads the files that describe the pages.
 
 import re
 
-from sonde.machine import quote
+from sonde.machine import Refused, quote
 
 from . import dead, hist, question, recording
 from .take import Taker, TraceError
@@ -25,27 +25,27 @@ class Files:
     def __init__(self, machine):
         self.machine = machine
 
-    def _must(self, reply, what):
-        if reply.errno:
-            raise TraceError(f"{what}: {reply.name}: {reply.text.strip()}")
-        return reply.text
+    def _must(self, command, what):
+        try:
+            return self.machine.request(command, LIMIT).text
+        except Refused as error:
+            reply = error.reply
+            raise TraceError(f"{what}: {reply.name}: {reply.text.strip()}") from None
 
     def read(self, name):
-        return self._must(self.machine.request(f"cat {ROOT}{name}", LIMIT), name)
+        return self._must(f"cat {ROOT}{name}", name)
 
     def list(self, name):
-        reply = self.machine.request(f"ls {ROOT}{name}", LIMIT)
-        return self._must(reply, name).splitlines()
+        return self._must(f"ls {ROOT}{name}", name).splitlines()
 
     def has(self, name):
-        return not self.machine.request(f"stat {ROOT}{name}", LIMIT).errno
+        return not self.machine.request(f"stat {ROOT}{name}", LIMIT, may_fail=True).errno
 
     def write(self, name, text):
-        command = f"echo -ne {quote(text)} >> {ROOT}{name}"
-        self._must(self.machine.request(command, LIMIT), f"{name}: {text!r}")
+        self._must(f"echo -ne {quote(text)} >> {ROOT}{name}", f"{name}: {text!r}")
 
     def truncate(self, name):
-        self._must(self.machine.request(f"echo -n '' > {ROOT}{name}", LIMIT), name)
+        self._must(f"echo -n '' > {ROOT}{name}", name)
 
 
 def folders(names):
@@ -125,7 +125,7 @@ class Capture:
         if any("'" in word and '"' in word for word in words):
             raise TraceError(f"{words[-1]!r} has both kinds of quotes")
         words = [f'"{word}"' if "'" in word else f"'{word}'" for word in words]
-        return self.machine.request(" ".join(["trace", "-n", *words]), LIMIT)
+        return self.machine.request(" ".join(["trace", "-n", *words]), LIMIT, may_fail=True)
 
     def resolved(self, line):
         """Return the question with its C expressions compiled to programs."""
@@ -168,7 +168,7 @@ class Capture:
         for event in self.all_events():
             known[event.split("/")[0], read(f"events/{event}/format")] = None
         self.result.formats = list(known)
-        modules = self.machine.request("cat /proc/kallsyms | grep [", LIMIT)
+        modules = self.machine.request("cat /proc/kallsyms | grep [", LIMIT, may_fail=True)
         self.result.symbols.add_modules(modules.text)
         self.result.forget()
 

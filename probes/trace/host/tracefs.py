@@ -98,7 +98,7 @@ class Tree(fusepy.Operations):
         """Return the output of a command. An error of the guest fails the call."""
         try:
             with self.guard:
-                reply = self.machine.request(command, LIMIT)
+                reply = self.machine.request(command, LIMIT, may_fail=True)
         except (Gone, ProtocolError, TimeoutError):
             fail(errno.EIO)
         if reply.errno:

@@ -1,0 +1,42 @@
+"""pytest_plugin.py - the fixture `guest` for pytest: a guest at its prompt.
+
+    @pytest.mark.guest(smp=4)           fields of Setup, if the usual ones do not fit
+    def test_reads(guest):
+        guest.request("probe add vfs_read")
+
+Each test has a guest of its own. The kernel is built before the first. If a test fails, its
+report has the end of what the guest printed.
+"""
+
+import pytest
+
+from sonde import Guest, build_kernel
+
+SHOWN = 20  # lines of the guest's console
+
+
+def pytest_configure(config):
+    config.addinivalue_line("markers", "guest(**fields): the Setup of the fixture `guest`")
+
+
+@pytest.fixture(scope="session")
+def built_kernel():
+    build_kernel()
+
+
+@pytest.fixture
+def guest(request, built_kernel):  # pylint: disable=redefined-outer-name,unused-argument
+    """A guest at its prompt. It ends with the test."""
+    marker = request.node.get_closest_marker("guest")
+    with Guest(**(marker.kwargs if marker else {})) as started:
+        started.wait_prompt()
+        request.node.sonde_guest = started
+        yield started
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_makereport(item, call):  # pylint: disable=unused-argument
+    report = (yield).get_result()
+    running = getattr(item, "sonde_guest", None)
+    if report.when == "call" and report.failed and running:
+        report.sections.append(("the guest's console", "\n".join(running.last_lines(SHOWN))))

@@ -1,0 +1,160 @@
+"""test_scripting.py - tests docs/scripting.md: its script and its tests for pytest run, also
+where pip has installed the package, and the package has what the document says.
+"""
+
+import dataclasses
+import inspect
+import os
+import re
+import subprocess
+import tempfile
+
+import sonde
+import tap
+from session import LIMIT
+from sonde.guest import ROOT, Guest, Setup
+
+DOCUMENT = "docs/scripting.md"
+# The Python with pip and pytest, which kernel/host/need.sh installs.
+PYTHON = "/usr/bin/python3"
+SONDE = [PYTHON, os.path.join(ROOT, "sonde")]
+FAILS = "def test_fails(guest):\n    assert guest.request('echo x').text == 'y'\n"
+
+
+def read():
+    with open(os.path.join(ROOT, DOCUMENT), encoding="utf-8") as file:
+        return file.read()
+
+
+def fenced(mark):
+    return re.search(rf"```{mark}\n(.*?)```", read(), re.S)[1]
+
+
+def run(*words, folder, path=""):
+    environment = dict(os.environ, PYTHONPATH=path)
+    return subprocess.run(words, cwd=folder, env=environment, capture_output=True, text=True,
+                          timeout=LIMIT, check=False)  # fmt: skip
+
+
+def write(folder, name, text):
+    path = os.path.join(folder, name)
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(text)
+    return path
+
+
+def the_script_prints_what_is_shown():
+    with tempfile.TemporaryDirectory() as folder:
+        script = write(folder, "reads.py", fenced("python"))
+        done = run(*SONDE, "python", script, folder=folder)
+        tap.equal((done.returncode, done.stdout), (0, fenced("text")), "./sonde python")
+        tap.note(done.stderr)
+        done = run(*SONDE, "python", "none.py", folder=folder)
+        tap.equal((done.returncode, done.stderr),
+                  (2, "sonde: python: none.py: no such file\n"),
+                  "a script that is not there")  # fmt: skip
+
+
+def pytest_has_the_fixture():
+    with tempfile.TemporaryDirectory() as folder:
+        write(folder, "test_document.py", fenced("python pytest"))
+        done = run(*SONDE, "pytest", "-q", folder=folder)
+        passed = done.returncode == 0 and "2 passed" in done.stdout
+        if not tap.check(passed, "./sonde pytest"):
+            tap.note(done.stdout + done.stderr)
+        write(folder, "test_fails.py", FAILS)
+        done = run(*SONDE, "pytest", "-q", "test_fails.py", folder=folder)
+        said = done.stdout.partition("- the guest's console -")[2]
+        tap.check(done.returncode == 1 and "\nsonde> " in said,
+                  "a failure shows what the guest has printed")  # fmt: skip
+
+
+def pip_installs_it():
+    """The installed package needs no path, and knows its tree."""
+    with tempfile.TemporaryDirectory() as folder:
+        target = os.path.join(folder, "installed")
+        done = run(PYTHON, "-m", "pip", "install", "--no-index", "--no-build-isolation",
+                   "--no-deps", "--quiet", "--target", target,
+                   os.path.join(ROOT, "kernel/host"), folder=folder)  # fmt: skip
+        if not tap.equal(done.returncode, 0, "pip install ./kernel/host, without a network"):
+            tap.note(done.stderr)
+            return
+        script = write(folder, "reads.py", fenced("python"))
+        done = run(PYTHON, script, folder=folder, path=target)
+        tap.equal((done.returncode, done.stdout), (0, fenced("text")), "python3 reads.py")
+        tap.note(done.stderr)
+        write(folder, "test_document.py", fenced("python pytest"))
+        for words in ([PYTHON, "-m", "pytest"], [*SONDE, "pytest"]):
+            done = run(*words, "-q", folder=folder, path=target)
+            tap.check("2 passed" in done.stdout, f"{' '.join(words[-2:])}, with it installed")
+
+
+def the_document_names_what_is_there():
+    text = read().partition("## What scripts can use")[2]
+    table = text.partition("### `Setup`")[2]
+    told = dict(re.findall(r"^\| `(\w+)` \| `(.*?)` \|", table, re.M))
+    there = {field.name: field.default for field in dataclasses.fields(Setup)}
+    wrong = [name for name, value in told.items()
+             if name not in there or repr(there[name]) != value.replace('"', "'")]
+    tap.equal(wrong, [], f"{len(told)} fields of Setup, with their defaults")
+    lost = [name for name in sonde.__all__ if f"`{name}" not in text]
+    tap.equal(lost, [], "each name of the package is described")
+    wrong = [name for name, kind in vars(sonde).items() if name in sonde.__all__
+             and inspect.isclass(kind) and issubclass(kind, Exception)
+             and not issubclass(kind, sonde.SondeError)]  # fmt: skip
+    tap.equal(wrong, [], "each error is a SondeError")
+
+
+def a_guest_does_what_the_document_says():
+    with Guest(smp=1) as guest:
+        tap.check(str(guest.request("cat /proc/version")).startswith("sonde"), "a reply")
+        refused = guest.request("probe on nothing", may_fail=True)
+        tap.equal(refused.name, "ENOENT", "a reply of a command that has failed")
+        guest.machine.write("/tmp/a", "one ' two\n")
+        tap.equal(guest.machine.read("/tmp/a"), "one ' two\n", "a file is written and read")
+        guest.machine.truncate("/tmp/a")
+        tap.equal(guest.machine.read("/tmp/a"), "", "and made empty")
+        try:
+            guest.request("sleep 100", 0.3)
+            tap.check(False, "a command is late")
+        except sonde.Late as error:
+            told = str(error)
+            tap.equal(told, "'sleep 100' has not ended within 0.3 s", "a command is late")
+        tap.equal(guest.machine.interrupt().name, "EINTR", "it is ended")
+        tap.equal(guest.machine.interrupt(), None, "no other command runs")
+        tap.equal(guest.request("echo x").text, "x\n", "and the next one is answered")
+        guest.console.send("echo a string\n")
+        before = guest.console.expect("sonde> ")
+        tap.equal(before, "echo a string\r\na string\r\n", "expect takes a string")
+        try:
+            guest.request("panic asked")
+            tap.check(False, "a panic is an error")
+        except sonde.SondeError as error:
+            tap.check("panicked" in str(error) and error.lines, "a panic is an error")
+
+
+def a_machine_of_another_guest():
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "machine")
+        try:
+            sonde.Machine.connect(path)
+            tap.check(False, "no guest is there")
+        except sonde.SondeError as error:
+            tap.check("no guest listens" in str(error), "no guest is there")
+        with Guest(Setup(smp=1, socket=path)) as guest:
+            guest.wait_prompt()
+            with sonde.Machine.connect(path) as machine:
+                tap.equal(machine.request("echo x").text, "x\n", "Machine.connect()")
+
+
+def an_image_that_is_missing():
+    try:
+        Guest(elf="/no/such/image")
+        tap.check(False, "no image: an error")
+    except sonde.SondeError as error:
+        tap.check("`make`" in str(error), "no image: an error")
+
+
+tap.run(the_script_prints_what_is_shown, pytest_has_the_fixture, pip_installs_it,
+        the_document_names_what_is_there, a_guest_does_what_the_document_says,
+        a_machine_of_another_guest, an_image_that_is_missing)  # fmt: skip
