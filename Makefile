@@ -48,17 +48,17 @@ KERNEL := \
 # Each folder lists its own sources, in an order that is good for reading them.
 include $(addsuffix /sources.mk,boot drivers libc \
     $(addprefix kernel/,cpu mm sync thread time fs debug module console work) \
-    $(addprefix probes/,insn core jump region returns text xmc explain agent watch trace port gdb \
+    $(addprefix probes/,insn core program jump region returns text xmc explain agent watch trace port gdb \
         many marker console bench film))
 
 PUN := $(filter probes/jump/pun%,$(JUMP))
 
 # The part of the engine that also runs on the host.
-ENGINE := $(filter %.c,$(INSN) $(CORE) $(JUMP) $(REGION) $(RETURNS) $(TEXT_ROOM) $(XMC) \
+ENGINE := $(filter %.c,$(INSN) $(CORE) $(PROGRAM) $(JUMP) $(REGION) $(RETURNS) $(TEXT_ROOM) $(XMC) \
     $(EXPLAIN))
 
 SOURCES := $(KERNEL) $(CPU) $(MM) $(SYNC) $(THREAD) $(TIME) $(FS) $(DEBUG) $(MODULE) $(CONSOLE) \
-    $(WORK) $(CORE) $(JUMP) $(REGION) $(RETURNS) $(TEXT_ROOM) $(XMC) $(EXPLAIN) $(INSN) \
+    $(WORK) $(CORE) $(PROGRAM) $(JUMP) $(REGION) $(RETURNS) $(TEXT_ROOM) $(XMC) $(EXPLAIN) $(INSN) \
     $(AGENT) $(WATCH) $(TRACE) $(PORT) $(GDB) \
     $(MANY) $(MARKER) $(PROBE_CONSOLE) $(PROBE_BENCH) $(FILM) $(DRIVERS) $(LIBC) $(BOOT)
 

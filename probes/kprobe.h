@@ -1,6 +1,7 @@
 /* kprobe.h - the public interface. Each part lies in the room that it is about:
  *
  *   core/kprobe.h          kprobes, and the rules for all handlers
+ *   program/program.h      programs in place of handlers
  *   jump/kprobe_stores.h   registers that a jump stores without a handler
  *   returns/returns.h      return probes and jprobes
  */
@@ -8,4 +9,5 @@
 
 #include "probes/core/kprobe.h"
 #include "probes/jump/kprobe_stores.h"
+#include "probes/program/program.h"
 #include "probes/returns/returns.h"

@@ -34,12 +34,29 @@ int probe_usage(struct shell *sh, const struct probe_command *cmd, int argc, cha
 
 /* ---- add, ret ---- */
 
-/* add_new - add one probe.
- * @how: called before the probe is registered, to choose its kind; NULL: the probe counts
- *       hits
- */
+/* What the words in front of the place say. */
+struct add_options {
+    bool post, pending, follow;
+    struct program_line line;
+};
+
+/* add_prepare - choose the kind of @cp, which is not registered yet. */
+static void add_prepare(struct console_probe *cp, const struct add_options *options)
+{
+    if (options->follow)
+        console_probe_follow(cp);
+    if (options->post)
+        console_probe_count_post(cp);
+    if (options->pending)
+        cp->one_ptr->flags |= KPROBE_FLAG_PENDING;
+    if (program_line_is_empty(&options->line))
+        return;
+    program_line_make(&options->line, &cp->program, cp->ops);
+    cp->one.program = &cp->program;
+}
+
 static int add_new(struct shell *sh, const struct place *place, const char *name,
-                   void (*how)(struct console_probe *cp))
+                   const struct add_options *options)
 {
     struct console_probe *cp;
     struct probe_reject why;
@@ -50,8 +67,7 @@ static int add_new(struct shell *sh, const struct place *place, const char *name
         return shell_error(sh, err, "probe: name %s", name ? name : "");
     cp->place = *place;
     cp->count = 1;
-    if (how)
-        how(cp);
+    add_prepare(cp, options);
     place_fill(cp->one_ptr, &cp->place);
     err = cp->kind == CONSOLE_RETURN ? register_kretprobe_why(&cp->ret, &why)
                                      : register_kprobe_why(&cp->one, &why);
@@ -72,7 +88,7 @@ static int add_new(struct shell *sh, const struct place *place, const char *name
 }
 
 static int add_named(struct shell *sh, const struct probe_command *cmd, int argc,
-                     char **argv, void (*how)(struct console_probe *cp))
+                     char **argv, const struct add_options *options)
 {
     struct place place;
     int err;
@@ -82,53 +98,55 @@ static int add_named(struct shell *sh, const struct probe_command *cmd, int argc
     if (place_parse(&place, argv[0]))
         return place_no_place(sh, argv[0]);
     console_probe_lock();
-    err = add_new(sh, &place, argc > 1 ? argv[1] : NULL, how);
+    err = add_new(sh, &place, argc > 1 ? argv[1] : NULL, options);
     console_probe_unlock();
     return err;
 }
 
-static void wait_for_name(struct console_probe *cp)
+/* take_program - read --if COND or --every N. Return: how many words; 0: it is neither;
+ * -EINVAL, after the function has told the user why.
+ */
+static int take_program(struct shell *sh, int argc, char **argv,
+                        struct program_line *line)
 {
-    cp->one_ptr->flags |= KPROBE_FLAG_PENDING;
-}
+    bool is_if = strcmp(argv[0], "--if") == 0;
+    const char *why;
 
-static void wait_and_follow(struct console_probe *cp)
-{
-    console_probe_follow(cp);
-    wait_for_name(cp);
-}
-
-static void wait_and_count_post(struct console_probe *cp)
-{
-    wait_for_name(cp);
-    console_probe_count_post(cp);
+    if (argc < 2 || (!is_if && strcmp(argv[0], "--every") != 0))
+        return 0;
+    why = is_if ? program_line_if(line, argv[1]) : program_line_every(line, argv[1]);
+    if (why)
+        return shell_refuse(sh, EINVAL, "probe: add: %s '%s': %s", argv[0], argv[1], why);
+    return 2;
 }
 
 static int add_run(struct shell *sh, int argc, char **argv)
 {
-    static void (*const how[2][2])(struct console_probe * cp) = {
-        { NULL, wait_for_name },
-        { console_probe_count_post, wait_and_count_post },
-    };
-    bool post = false, pending = false;
+    struct add_options options = { .post = false };
+    int words = 1;
 
-    for (; argc > 0; argc--, argv++) {
+    for (; argc > 0; argc -= words, argv += words) {
+        words = 1;
         if (strcmp(argv[0], "--post") == 0)
-            post = true;
+            options.post = true;
         else if (strcmp(argv[0], "--pending") == 0)
-            pending = true;
+            options.pending = true;
         else
+            words = take_program(sh, argc, argv, &options.line);
+        if (words < 0)
+            return words;
+        if (!words)
             break;
     }
-    return add_named(sh, &probe_command_add, argc, argv, how[post][pending]);
+    return add_named(sh, &probe_command_add, argc, argv, &options);
 }
 
 static int ret_run(struct shell *sh, int argc, char **argv)
 {
     bool pending = argc > 0 && strcmp(argv[0], "--pending") == 0;
+    struct add_options options = { .follow = true, .pending = pending };
 
-    return add_named(sh, &probe_command_ret, argc - pending, argv + pending,
-                     pending ? wait_and_follow : console_probe_follow);
+    return add_named(sh, &probe_command_ret, argc - pending, argv + pending, &options);
 }
 
 static void ret_complete(struct shell_completion *c, int index)
@@ -147,13 +165,15 @@ const struct probe_command probe_command_ret = {
 
 static void add_complete(struct shell_completion *c, int index)
 {
-    if (index <= 3) /* the place is the third word behind two options */
+    if (index <= 7) /* the place may come behind four options, two of them with a word */
         place_complete(c, index);
 }
 
 const struct probe_command probe_command_add = {
     .name = "add",
-    .usage = "[--post] [--pending] SYM[#N][+OFF]|FILE:LINE|ADDRESS [NAME]",
+    .usage =
+        "[--post] [--pending] [--if COND] [--every N] SYM[#N][+OFF]|FILE:LINE|ADDRESS "
+        "[NAME]",
     .help = "count how often an instruction is executed",
     .run = add_run,
     .complete = add_complete,

@@ -9,7 +9,7 @@
 static const char *jump_kind(const struct explanation *e)
 {
     switch (e->detour) {
-    case DETOUR_COUNT:
+    case DETOUR_PROGRAM:
         return "opt_count";
     case DETOUR_RETURN:
         return "kret_opt";

@@ -224,6 +224,26 @@ static void print_probes_there(const struct report *r)
                      probe_miss_name((enum probe_miss)cause));
 }
 
+/* print_programs - print the programs of the console's probes at the address. */
+static void print_programs(const struct report *r)
+{
+    struct console_probe *cp = NULL;
+    char text[96];
+
+    console_probe_lock();
+    while ((cp = console_probe_next(cp))) {
+        const struct kprobe *p = cp->one_ptr;
+
+        if (cp->kind != CONSOLE_ONE || p->addr != r->e.addr)
+            continue;
+        for (unsigned i = 0; p->program && i < p->program->count; i++) {
+            program_op_text(p->program, i, text, sizeof(text));
+            shell_printf(r->sh, "program    %s: %u. %s\n", cp->name, i, text);
+        }
+    }
+    console_probe_unlock();
+}
+
 static void print_verdict(const struct report *r)
 {
     const struct explanation *e = &r->e;
@@ -236,8 +256,10 @@ static void print_verdict(const struct report *r)
     print_way(r);
     print_detour(r);
     explain_print_cost(r->sh, e);
-    if (e->is_probed)
-        print_probes_there(r);
+    if (!e->is_probed)
+        return;
+    print_probes_there(r);
+    print_programs(r);
 }
 
 /* ---- the command ---- */

@@ -91,6 +91,8 @@ static void print_single(struct shell *sh, const struct console_probe *cp)
                READ_ONCE(cp->ret.nmissed));
     if (p->post_handler)
         shell_printf(sh, " post=%lu", READ_ONCE(cp->posts));
+    if (p->program && !is_gone)
+        shell_printf(sh, " taken=%lu", program_sum(p->program, 0));
     if (cp->kind == CONSOLE_RETURN)
         print_returns(sh, cp->one_ptr->addr, &cp->returns);
     shell_printf(sh, "\n");

@@ -6,6 +6,7 @@
 
 #include "kernel/base/list.h"
 #include "probes/console/place.h"
+#include "probes/console/program_line.h"
 #include "probes/kprobe.h"
 #include "probes/watch/watch.h"
 
@@ -44,7 +45,10 @@ struct console_probe {
     char pattern[PLACE_MAX];       /* [I] sets: the pattern of the functions' names */
     struct kprobe one, *one_ptr;   /* @one: CONSOLE_ONE. @one_ptr: its kprobe, or that of
                                     * @ret */
-    struct kretprobe ret;          /* CONSOLE_RETURN */
+    struct kprobe_program
+        program; /* [I] CONSOLE_ONE: what @one does, if not only count */
+    struct kprobe_op ops[PROGRAM_LINE_OPS];
+    struct kretprobe ret; /* CONSOLE_RETURN */
     struct console_returns returns;
     struct watch watch; /* CONSOLE_WATCH; @count and @room are 0 then */
     struct console_accesses accesses;

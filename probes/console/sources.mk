@@ -2,6 +2,7 @@ PROBE_CONSOLE := \
     probes/console/place.c \
     probes/console/place_line.c \
     probes/console/console_probe.c \
+    probes/console/program_line.c \
     probes/console/commands.c \
     probes/console/boot_probes.c \
     probes/console/commands_watch.c \

@@ -33,6 +33,7 @@
 #include <stdint.h>
 
 struct kprobe;
+struct kprobe_program;
 struct kprobe_stores;
 struct site;
 
@@ -113,6 +114,7 @@ struct kprobe {
     kprobe_pre_handler_t pre_handler;
     kprobe_light_handler_t light_handler; /* instead of pre_handler, or NULL */
     const struct kprobe_stores *stores;   /* for jumps, instead of pre_handler; or NULL */
+    struct kprobe_program *program; /* instead of handlers: probes/program/program.h */
     kprobe_post_handler_t post_handler;
     kprobe_fault_handler_t fault_handler;
     uint32_t flags;

@@ -13,6 +13,7 @@
     X(MALFORMED,     EINVAL,        "give either a symbol or an address")                \
     X(BAD_FLAGS,     EINVAL,        "set DISABLED, IRQS_OFF, PENDING, BY_IMAGE at most") \
     X(TWO_HANDLERS,  EINVAL,        "a pre-handler or a light handler, not both")        \
+    X(BAD_PROGRAM,   EINVAL,        "its program is not one, or it has handlers as well") \
     X(NOT_REGISTERED, EINVAL,       "this probe is not registered")                      \
     X(REGISTERED,    EEXIST,        "this probe is already registered")                  \
     X(NO_SYMBOL,     ENOENT,        "no symbol has this name")                           \

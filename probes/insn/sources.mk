@@ -10,4 +10,5 @@ INSN := \
     probes/insn/operand.c \
     probes/insn/effects.c \
     probes/insn/relocate.c \
-    probes/insn/encode.c
+    probes/insn/encode.c \
+    probes/insn/builder.c

@@ -3,20 +3,40 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-/* counter_get - reserve a counter, whose value is 0. Locks: PLAT_PROBES held.
+/* counter_get - reserve a counter, whose value is 0.
+ * @is_first: of the first probe at its place. Only such counters are in counter_total():
+ *            the other probes there count the same hits
+ * Locks:  PLAT_PROBES held.
  * Return: its number; 0: no memory.
  */
-uint32_t counter_get(void);
+uint32_t counter_get(bool is_first);
+/* counter_pass - the probe with @counter leaves its place, where the probe with @next comes
+ * behind it: if the first was in the total, the other one is from now on. 0: none.
+ * Locks: PLAT_PROBES held.
+ */
+void counter_pass(uint32_t counter, uint32_t next);
 /* counter_put - give @counter back; 0 does nothing. No hit can count there any more.
  * Locks: PLAT_PROBES held.  Return: its last value, summed over all CPUs.
  */
 uint64_t counter_put(uint32_t counter);
-/* counter_sum - the value of @counter, summed over all CPUs. counter_total - the sum of
- * all counters, including those that were given back.
- * Context: any.
+/* counter_words_get - reserve @count counters in a row, for the words of a program. They do
+ * not count hits, so counter_total() leaves them out.
+ * counter_words_put - give them back. No hit can change them any more.
+ * counter_word - word @number, of CPU @cpu.
+ * Locks: PLAT_PROBES held, but for counter_word(), which any context may call.
+ * Return: the number of the first; 0: no memory.
  */
+uint32_t counter_words_get(size_t count);
+void counter_words_put(uint32_t first, size_t count);
+uint64_t *counter_word(unsigned cpu, uint32_t number);
+
+/* counter_sum - the value of @counter, summed over all CPUs. Context: any. */
 uint64_t counter_sum(uint32_t counter);
+/* counter_total - how many hits counters have counted, those that were given back included.
+ * Locks: takes PLAT_PROBES, unless the caller holds it.
+ */
 uint64_t counter_total(void);

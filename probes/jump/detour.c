@@ -1,8 +1,9 @@
 /* detour.c - stage 11: makes detours. The layouts of the cells:
  *
- *   CALL, COUNT in the cell of the boosted copy, in front of it:
+ *   CALL, PROGRAM in the cell of the boosted copy, in front of it:
  *       | call detour | copy | jmp back |      or     | inc %gs:counter | copy | jmp back |
  *       | save flags, inc %gs:counter, restore | copy | jmp back |
+ *       in general what program_code.h shows
  *   code that does not fit there, and that of a site without a boosted copy, in another
  *   cell:
  *       | call detour | copy | call post | jmp back |
@@ -25,6 +26,8 @@
  */
 #include "probes/jump/detour.h"
 #include "probes/jump/platform_jump.h"
+#include "probes/jump/program_join.h"
+#include "probes/program/program_code.h"
 #include "probes/returns/kretprobe.h"
 
 #include "kernel/base/bits.h"
@@ -53,8 +56,8 @@
 
 const char *detour_kind_name(enum detour_kind kind)
 {
-    static const char *const names[DETOUR_KINDS] = { "none", "count", "return", "light",
-                                                     "call", "post",  "image" };
+    static const char *const names[DETOUR_KINDS] = { "none", "program", "return", "light",
+                                                     "call", "post",    "image" };
 
     return kind < DETOUR_KINDS ? names[kind] : "?";
 }
@@ -63,7 +66,7 @@ const char *detour_kind_text(enum detour_kind kind)
 {
     static const char *const sentences[DETOUR_KINDS] = {
         [DETOUR_NONE] = "no probe is enabled, so the copy alone",
-        [DETOUR_COUNT] = "one probe without a handler, so one instruction counts",
+        [DETOUR_PROGRAM] = "only counters and programs, which are instructions here",
         [DETOUR_RETURN] =
             "one return probe, so the function is called, and returns, here",
         [DETOUR_LIGHT] = "one light handler, so only what C may change is saved",
@@ -88,12 +91,56 @@ static bool can_copy(const struct site *site, const struct insn *insn)
     return insn_can_move(insn) && insn->kind != INSN_POPF && insn->kind != INSN_STI;
 }
 
-static bool has_one_silent_probe(const struct site *site)
+/* is_code - is all that a hit of @p does a program, or only counting? */
+static bool is_code(const struct kprobe *p)
 {
-    const struct kprobe *p = site->probes;
+    bool is_silent = !p->pre_handler && !p->light_handler && !p->post_handler;
 
-    return p && !p->next && !p->pre_handler && !p->light_handler && !p->post_handler &&
-           !aggr_is_off(p);
+    return p->kind == KPROBE_KIND_PROBE && (is_silent || program_is_all(p));
+}
+
+/* programs_of - list the programs of the enabled probes of @site. Return: false: C code has
+ * to run: a probe has handlers, or there are too many probes.
+ */
+static bool programs_of(const struct site *site, struct programs *out)
+{
+    *out =
+        (struct programs){ .addr = site->addr, .returned = site_is_call(site) ? 8 : 0 };
+    for (const struct kprobe *p = site->probes; p; p = p->next) {
+        if (aggr_is_off(p))
+            continue;
+        if (!is_code(p) || out->count == PROGRAM_PROBES_MAX)
+            return false;
+        out->of[out->count].program = p->program;
+        out->of[out->count].hits = plat_counter_disp(p->counter);
+        if (p->program)
+            out->of[out->count].words = plat_counter_disp(p->program->first);
+        out->count++;
+    }
+    return true;
+}
+
+#define WAY_ON_MAX (INSN_RELOCATED_MAX_LEN + INSN_JMP32_LEN) /* the copy, the jump back */
+
+/* has_code - can the detour of @site do by code alone what its probes want?
+ *
+ * It cannot at a CMPXCHG8B. For the flags that this instruction leaves alone, QEMU 7.2 takes
+ * the values that they had where the current block of translated code began; and where a
+ * program jumps, a block begins with flags of the program.
+ */
+static bool has_code(const struct site *site, const struct insn *insn)
+{
+    uint8_t bytes[INSN_SLOT_DETOUR_CODE_MAX - WAY_ON_MAX];
+    struct insn_builder b = { .out = bytes, .max = sizeof(bytes) };
+    struct programs programs;
+
+    if (!programs_of(site, &programs) || !programs.count)
+        return false;
+    if (programs.count == 1 && !programs.of[0].program)
+        return true;
+    programs.flags_live = true;
+    programs_build(&b, &programs);
+    return !b.full && insn->op != OP_CMPX8B;
 }
 
 static bool has_one_light_probe(const struct site *site)
@@ -110,8 +157,8 @@ static enum detour_kind kind_for(const struct site *site, const struct insn *ins
         return DETOUR_IMAGE;
     if (!aggr_enabled(site))
         return site->repeats ? DETOUR_CALL : DETOUR_NONE; /* see kprobe_debug_handler() */
-    if (has_one_silent_probe(site))
-        return DETOUR_COUNT;
+    if (has_code(site, insn))
+        return DETOUR_PROGRAM;
     if (has_one_light_probe(site))
         return DETOUR_LIGHT;
     if (kretprobe_without_image(site) && site_boost_slot(site))
@@ -181,22 +228,18 @@ static void put_jmp(struct code *c, uintptr_t target)
     c->len += INSN_JMP32_LEN;
 }
 
-#define COUNT_SAVED_LEN /* put_count() where flags are live: push and pop, too */        \
+#define COUNT_SAVED_LEN /* of one probe, where flags are live: push and pop, too */      \
     (1 + INSN_FLAGS_SAVE_LEN + INSN_INC_GS_LEN + INSN_FLAGS_RESTORE_LEN + 1)
 
-static void put_count(struct code *c)
+static void put_programs(struct code *c)
 {
-    int32_t disp = plat_counter_disp(c->site->probes->counter);
+    struct insn_builder b = { .out = c->bytes, .max = sizeof(c->bytes), .len = c->len };
+    struct programs programs;
 
-    if (c->flags_live) {
-        c->len += insn_encode_push(c->bytes + c->len, INSN_AX);
-        c->len += insn_encode_flags_save(c->bytes + c->len);
-    }
-    c->len += insn_encode_inc_gs(c->bytes + c->len, disp);
-    if (c->flags_live) {
-        c->len += insn_encode_flags_restore(c->bytes + c->len);
-        c->len += insn_encode_pop(c->bytes + c->len, INSN_AX);
-    }
+    programs_of(c->site, &programs);
+    programs.flags_live = c->flags_live;
+    programs_build(&b, &programs);
+    c->len = b.len;
 }
 
 /* front_code - the routine that the cell calls in front of the copy, if it calls one. */
@@ -230,8 +273,8 @@ static void front_put(struct code *c)
 {
     if (c->specialized)
         put_specialized(c);
-    else if (c->kind == DETOUR_COUNT)
-        put_count(c);
+    else if (c->kind == DETOUR_PROGRAM)
+        put_programs(c);
     else if (c->kind != DETOUR_NONE)
         put_call(c, plat_detour(front_code(c)));
 }
@@ -302,7 +345,7 @@ static size_t room_before_boost(const struct site *site)
 /* is_counting - does the code of a detour of @kind call nothing? Then any cell will do. */
 static bool is_counting(enum detour_kind kind)
 {
-    return kind == DETOUR_COUNT || kind == DETOUR_NONE;
+    return kind == DETOUR_PROGRAM || kind == DETOUR_NONE;
 }
 
 /* may_be_front - may the code for @kind lie in the cell of the boosted copy at @copy? */
@@ -439,7 +482,7 @@ static int counters_get(struct site *site, struct probe_reject *why)
     for (struct kprobe *p = site->probes; p; p = p->next) {
         if (p->counter)
             continue;
-        p->counter = counter_get();
+        p->counter = counter_get(p == site->probes);
         if (!p->counter)
             return probe_refuse(why, PROBE_NO_MEMORY, site->addr);
     }
@@ -464,24 +507,26 @@ bool detour_may_change_flags(const struct insn *insn, uint32_t flags)
            !plat_has_fixup(insn->addr);
 }
 
-/* flags_are_live - must the detour save the status flags? The counting instruction
- * changes all of them but CF, and a call of handlers changes all of them. Detours of
- * three kinds do not depend on this: they change no flags, or always restore them.
+#define COUNT_FLAGS (INSN_FLAGS_STATUS & ~(uint32_t)FLAGS_CF) /* that inc changes */
+
+/* flags_changed - the status flags that the code of a detour of @kind changes, and does not
+ * put back itself.
  */
-static bool flags_are_live(const struct insn *insn, enum detour_kind kind)
+static uint32_t flags_changed(const struct site *site, enum detour_kind kind)
 {
-    uint32_t changed = INSN_FLAGS_STATUS;
+    struct programs programs;
 
     if (kind == DETOUR_NONE || kind == DETOUR_RETURN || kind == DETOUR_IMAGE)
-        return false;
-    if (kind == DETOUR_COUNT)
-        changed &= ~(uint32_t)FLAGS_CF;
-    return !detour_may_change_flags(insn, changed);
+        return 0;
+    if (kind != DETOUR_PROGRAM)
+        return INSN_FLAGS_STATUS;
+    programs_of(site, &programs);
+    return programs_flags(&programs);
 }
 
 size_t detour_count_len(const struct insn *insn)
 {
-    return flags_are_live(insn, DETOUR_COUNT) ? COUNT_SAVED_LEN : INSN_INC_GS_LEN;
+    return detour_may_change_flags(insn, COUNT_FLAGS) ? INSN_INC_GS_LEN : COUNT_SAVED_LEN;
 }
 
 _Static_assert(DETOUR_KINDS <= 0x10, "the kind in a struct jump_site has four bits");
@@ -499,6 +544,7 @@ int detour_prepare(struct site *site, struct probe_reject *why)
 {
     struct insn insn;
     struct code code = { .site = site, .insn = &insn, .why = why };
+    uint32_t changed;
     int err;
 
     if (detour_is_current(site))
@@ -511,7 +557,8 @@ int detour_prepare(struct site *site, struct probe_reject *why)
         plat_bug("a detour is made anew and has not been released", site->addr);
     decode(site, &insn);
     code.kind = kind_for(site, &insn);
-    code.flags_live = flags_are_live(&insn, code.kind);
+    changed = flags_changed(site, code.kind);
+    code.flags_live = changed && !detour_may_change_flags(&insn, changed);
     err = counters_get(site, why);
     if (!err)
         err = build(&code);
@@ -526,16 +573,18 @@ int detour_prepare(struct site *site, struct probe_reject *why)
     return 0;
 }
 
-/* counts_for - is the counter in the code of the detour that of @p? */
-static bool counts_for(const struct site *site, const struct kprobe *p)
+/* has_same_code - is the code of the detour what it would be for the present probes? */
+static bool has_same_code(const struct site *site)
 {
-    int32_t disp = plat_counter_disp(p->counter);
-    size_t before = jump_site(site)->saves_flags ? 1 + INSN_FLAGS_SAVE_LEN : 0;
-    const uint8_t *end = site_detour(site) + before + INSN_INC_GS_LEN;
+    struct code now = { .site = (struct site *)(uintptr_t)site,
+                        .kind = DETOUR_PROGRAM,
+                        .flags_live = jump_site(site)->saves_flags };
+    const uint8_t *code = site_detour(site);
     bool same = true;
 
-    for (size_t i = 0; i < sizeof(disp); i++)
-        same = same && end[i - sizeof(disp)] == (uint8_t)(disp >> (8 * i));
+    put_programs(&now);
+    for (size_t i = 0; i < now.len; i++)
+        same = same && code[i] == now.bytes[i];
     return same;
 }
 
@@ -549,7 +598,7 @@ bool detour_is_current(const struct site *site)
         return jump_site(site)->holder == kretprobe_without_image(site);
     if (jump_site(site)->specialized)
         return detour_specialized_is_current(site);
-    return kind != DETOUR_COUNT || counts_for(site, site->probes);
+    return kind != DETOUR_PROGRAM || has_same_code(site);
 }
 
 uint8_t *detour_cell(const struct site *site)

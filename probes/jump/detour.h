@@ -13,18 +13,18 @@ struct probe_reject;
 struct site;
 
 enum detour_kind {
-    DETOUR_NONE,   /* no enabled probe, as at an evicted neighbour: the copy alone */
-    DETOUR_COUNT,  /* one probe without handlers: one instruction counts the hit */
-    DETOUR_RETURN, /* one return probe without a handler at the entry: the detour
+    DETOUR_NONE,    /* no enabled probe, as at an evicted neighbour: the copy alone */
+    DETOUR_PROGRAM, /* only probes that count or have a program: their code counts */
+    DETOUR_RETURN,  /* one return probe without a handler at the entry: the detour
                     * calls the function itself, without an image */
-    DETOUR_LIGHT,  /* one probe with a light handler, which is called without an image */
-    DETOUR_CALL,   /* pre-handlers, then the copy */
-    DETOUR_POST,   /* pre-handlers, the copy, post-handlers */
-    DETOUR_IMAGE,  /* the instruction is applied to the image, between the handlers */
+    DETOUR_LIGHT,   /* one probe with a light handler, which is called without an image */
+    DETOUR_CALL,    /* pre-handlers, then the copy */
+    DETOUR_POST,    /* pre-handlers, the copy, post-handlers */
+    DETOUR_IMAGE,   /* the instruction is applied to the image, between the handlers */
     DETOUR_KINDS,
 };
 
-/* detour_kind_name - the name of @kind: "none", "count", "return", "light", "call",
+/* detour_kind_name - the name of @kind: "none", "program", "return", "light", "call",
  * "post", "image"; "?" if unknown.
  * Context: any.
  */
@@ -61,7 +61,8 @@ uint8_t *detour_cell(const struct site *site);
  * that a jump may lead to. Context: any.
  */
 uintptr_t detour_start(const struct site *site, uintptr_t cell);
-/* detour_count_len - how many bytes of code count a hit in front of a copy of @insn.
+/* detour_count_len - how many bytes of code count a hit of one probe in front of a copy of
+ * @insn.
  * Context: any.
  */
 size_t detour_count_len(const struct insn *insn);

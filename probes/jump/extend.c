@@ -14,7 +14,9 @@
 #include "probes/jump/optimize.h"
 #include "probes/jump/pad.h"
 #include "probes/jump/platform_jump.h"
+#include "probes/jump/program_join.h"
 #include "probes/jump/retired.h"
+#include "probes/program/program_code.h"
 #include "probes/region/region.h"
 #include "probes/returns/kretprobe.h"
 #include "probes/returns/platform_returns.h"
@@ -72,12 +74,18 @@ static bool has_jprobe(const struct site *site)
 int ext_join(const struct site *site, struct kprobe *p, struct probe_reject *why)
 {
     bool counted = site->probes && site->probes->counter;
+    int err;
 
     if (p->kind == KPROBE_KIND_JPROBE && has_jprobe(site))
         return probe_refuse(why, PROBE_HAS_JPROBE, site->addr);
-    p->counter = counted ? counter_get() : 0;
+    p->counter = counted ? counter_get(false) : 0;
     if (counted && !p->counter)
         return probe_refuse(why, PROBE_NO_MEMORY, site->addr);
+    err = program_join(p, site->addr, why);
+    if (err) {
+        counter_put(p->counter);
+        return err;
+    }
     text_own_changes(p, 1);
     return 0;
 }
@@ -87,8 +95,10 @@ void ext_part(struct kprobe *p)
 {
     if (p->site && p->site != ext_waiting())
         text_own_changes(p, -1);
+    counter_pass(p->counter, p->next ? p->next->counter : 0);
     p->hits += counter_put(p->counter);
     p->counter = 0;
+    program_part(p);
 }
 
 uint64_t ext_hits(const struct kprobe *p)
@@ -216,6 +226,25 @@ bool ext_original(uintptr_t *ip)
     else
         *ip = *ip <= detour_start(site, *ip - off) ? site->addr : site->addr + site->len;
     return true;
+}
+
+/* A load of a program has failed: the program ends, and nothing else. */
+bool ext_fault(struct pt_regs *regs)
+{
+    const uint8_t *code = (const uint8_t *)regs->ip;
+    uint8_t bytes[PROGRAM_LOAD_LEN] = { 0 };
+    uintptr_t end;
+    size_t off, room;
+
+    if (!insn_slot_owner(regs->ip, &off))
+        return false;
+    room = insn_slot_room(code);
+    for (size_t i = 0; i < sizeof(bytes) && i < room; i++)
+        bytes[i] = code[i];
+    end = program_load_end(bytes, regs->ip);
+    if (end)
+        regs->ip = end;
+    return end;
 }
 
 void ext_resume(const struct site *site, struct pt_regs *regs)

@@ -69,7 +69,7 @@ static bool ends_with_jump(const struct site *site, const struct insn *insn)
 {
     switch (jump_site(site)->kind) {
     case DETOUR_NONE:
-    case DETOUR_COUNT:
+    case DETOUR_PROGRAM:
     case DETOUR_CALL:
         return !site_is_call(site) && insn_falls_through(insn);
     default:

@@ -2,6 +2,7 @@ JUMP := \
     probes/jump/extend.c \
     probes/jump/jump_stage.c \
     probes/jump/counter.c \
+    probes/jump/program_join.c \
     probes/jump/detour.c \
     probes/jump/detour_specialized.c \
     probes/jump/stores.c \

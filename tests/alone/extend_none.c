@@ -21,10 +21,9 @@ void ext_release(struct site **sites UNUSED, size_t count UNUSED)
 {
 }
 
-int ext_join(const struct site *site UNUSED, struct kprobe *p UNUSED,
-             struct probe_reject *why UNUSED)
+int ext_join(const struct site *site, struct kprobe *p, struct probe_reject *why)
 {
-    return 0;
+    return p->program ? probe_refuse(why, PROBE_BAD_PROGRAM, site->addr) : 0;
 }
 
 void ext_part(struct kprobe *p UNUSED)
@@ -91,6 +90,12 @@ bool ext_original(uintptr_t *ip UNUSED)
 {
     return false;
 }
+
+bool ext_fault(struct pt_regs *regs UNUSED)
+{
+    return false;
+}
+NOKPROBE(ext_fault);
 
 void ext_resume(const struct site *site UNUSED, struct pt_regs *regs UNUSED)
 {

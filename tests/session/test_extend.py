@@ -16,7 +16,7 @@ import tap  # noqa: E402
 from sonde.guest import ROOT  # noqa: E402
 
 COPY = os.path.join(ROOT, "build", "extend")
-NAMES = ("way", "detour", "fetch", "command")
+NAMES = ("way", "operation", "fetch", "command")
 
 
 def blocks():

@@ -17,7 +17,7 @@ static uint32_t get(void)
     uint32_t counter;
 
     plat_lock(PLAT_PROBES);
-    counter = counter_get();
+    counter = counter_get(true);
     plat_unlock(PLAT_PROBES);
     return counter;
 }

@@ -205,7 +205,7 @@ static void a_counter_is_one_instruction_where_flags_are_dead(void)
     uint8_t inc[INSN_INC_GS_LEN];
 
     start("48 89 e5 48 01 c8 c3", false, false);
-    CHECK_EQ(kind(), DETOUR_COUNT);
+    CHECK_EQ(kind(), DETOUR_PROGRAM);
     insn_encode_inc_gs(inc, plat_counter_disp(p.counter));
     CHECK(memcmp(site_detour(p.site), inc, sizeof(inc)) == 0);
     CHECK_EQ(detour() + sizeof(inc), (uintptr_t)p.site->boost_slot);
@@ -565,7 +565,7 @@ static void a_handler_may_be_given_up_at_any_moment(void)
 
 static void kinds_have_names(void)
 {
-    CHECK_STR(detour_kind_name(DETOUR_COUNT), "count");
+    CHECK_STR(detour_kind_name(DETOUR_PROGRAM), "program");
     CHECK_STR(detour_kind_name(DETOUR_KINDS), "?");
 }
 

@@ -170,7 +170,7 @@ static void only_one_simple_handler_has_it(void)
     p = (struct kprobe){ .addr = fake_function("fn", "48 89 e5 c3") };
     CHECK_EQ(register_kprobe(&p), 0);
     CHECK_EQ(prepare(), 0);
-    CHECK(!jump_site(p.site)->specialized && jump_site(p.site)->kind == DETOUR_COUNT);
+    CHECK(!jump_site(p.site)->specialized && jump_site(p.site)->kind == DETOUR_PROGRAM);
     CHECK(!detour_specialized_is_denied(p.site));
     end();
 }

@@ -303,7 +303,7 @@ static void the_detour_is_what_a_jump_would_run(void)
     CHECK(e.flags_live);
     CHECK_EQ(register_kprobe(&p), 0);
     explain(p.addr);
-    CHECK_EQ(e.detour, DETOUR_COUNT);
+    CHECK_EQ(e.detour, DETOUR_PROGRAM);
     CHECK_EQ(e.copy_count, 1);
     plat_lock(PLAT_PROBES);
     CHECK_EQ(detour_prepare(p.site, NULL), 0);

@@ -475,7 +475,7 @@ static void a_second_probe_gets_the_handlers_called(void)
     second = (struct kprobe){ .addr = text, .pre_handler = pre };
     CHECK_EQ(register_kprobe(&probes[0]), 0);
     optimize_run();
-    CHECK_EQ(detour_kind_wanted(probes[0].site), DETOUR_COUNT);
+    CHECK_EQ(detour_kind_wanted(probes[0].site), DETOUR_PROGRAM);
     CHECK_EQ(register_kprobe(&second), 0);
     CHECK_EQ(byte_at(text), 0xcc);
     optimize_run();

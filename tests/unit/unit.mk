@@ -15,13 +15,15 @@ engine_stems := aggr boundary check counter detour detour_specialized emulate en
     text_poke xmc
 $(foreach stem,$(engine_stems),$(eval unit_$(stem) := $(engine_on_arrays)))
 
-$(foreach stem,insn relocate encode effects operand,$(eval unit_$(stem) := $(INSN)))
+$(foreach stem,insn relocate encode builder effects operand,$(eval unit_$(stem) := $(INSN)))
 
 unit_agent := $(AGENT)
 unit_agent_verify := $(AGENT)
 unit_agent_format := $(AGENT)
 unit_watch := $(engine_on_arrays) $(WATCH) tests/unit/fake_watch.c
 unit_pun := $(PUN) $(INSN)
+unit_program_verify := $(engine_on_arrays)
+unit_program_line := probes/console/program_line.c $(engine_on_arrays)
 unit_page := probes/trace/ring/page.c
 unit_print := $(addprefix probes/trace/ring/,ring.c page.c page_merge.c print.c format.c) \
     $(addprefix probes/trace/language/,event.c \

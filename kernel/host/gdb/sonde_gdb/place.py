@@ -11,7 +11,7 @@ import struct
 from sonde_gdb import cfi, fields, kernel, shadow, sites
 from sonde_gdb.kernel import View, constant
 
-PUSH_AX = 0x50
+PUSH_AX, PUSH_CX, PUSH_DX = 0x50, 0x51, 0x52
 CALL_LEN = 5
 HOLE_LEN = 4  # of struct plat_pattern
 
@@ -48,7 +48,7 @@ def in_cell(cell, ip, registers):
     copy = copy_start(cell)
     if sites.is_call(site):
         if ip < copy:
-            return at_start(site, registers)
+            return at_start(site, before_copy(site, ip, copy, registers))
         return dict(registers, rip=sites.call_target(site))
     if ip > copy:
         return dict(registers, rip=site.addr + site.len)
@@ -56,16 +56,52 @@ def in_cell(cell, ip, registers):
 
 
 def before_copy(site, ip, copy, registers):
-    """The CPU has not executed the copy yet. A detour that only counts hits begins with a
-    push of rax, so the program's rax may be on the stack.
+    """The CPU has not executed the copy yet. The code of a program pushes registers, so
+    the program's values may be on the stack.
     """
     registers = dict(registers, rip=site.addr)
     start = sites.detour(site)
-    counts = sites.jump_of(site).kind == constant("DETOUR_COUNT")
-    if counts and start < ip < copy and kernel.read(start, 1)[0] == PUSH_AX:
-        registers["rax"] = kernel.word(registers["rsp"])
-        registers["rsp"] += 8
+    if sites.jump_of(site).kind != constant("DETOUR_PROGRAM") or not start < ip < copy:
+        return registers
+    on_stack = pushed_at(kernel.read(start, copy - start), ip - start)
+    for i, name in enumerate(reversed(on_stack)):
+        registers[name] = kernel.word(registers["rsp"] + 8 * i)
+    registers.pop(FLAGS, None)
+    registers["rsp"] += 8 * len(on_stack)
     return registers
+
+
+FLAGS = "status flags"  # a word on the stack with them
+SAVE, RESTORE = b"\x9f\x0f\x90\xc0", b"\x04\x7f\x9e"  # insn_encode_flags_save, _restore
+
+
+def pushed_at(code, at):
+    """Return what the code of a detour (probes/program/program_code.c) has on the stack at
+    offset @at: names of registers, in the order of their pushes.
+    """
+    names, ends, end = [], [], 0  # ends: where the push of each name ends
+
+    def push(name, opcode):
+        nonlocal end
+        if code[end : end + 1] == bytes([opcode]):
+            end += 1
+            names.append(name)
+            ends.append(end)
+
+    push("rax", PUSH_AX)
+    live = code[end : end + len(SAVE)] == SAVE
+    end += live * len(SAVE)
+    if live:
+        push(FLAGS, PUSH_AX)
+    push("rcx", PUSH_CX)
+    push("rdx", PUSH_DX)
+    place, pops = len(code), []
+    for name in names:
+        place -= 1
+        pops.append(place)
+        if name == "rax":
+            place -= live * len(RESTORE)
+    return [name for name, end, pop in zip(names, ends, pops) if end <= at <= pop]
 
 
 def copy_start(cell):

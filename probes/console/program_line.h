@@ -1,0 +1,39 @@
+/* program_line.h - the program of a probe as users write it: `probe add --if COND --every N`.
+ *
+ *     COND = REGISTER COMPARISON NUMBER [and COND]
+ *
+ * REGISTER is rax ... r15. COMPARISON is <, <=, >, >=, ==, !=; `has` (one of the bits of the
+ * number is set) or `lacks` (none is). A negative number makes the comparison signed. The
+ * words may stand in one word of the console, in quotes: < and > alone would be redirections.
+ */
+#pragma once
+
+#include "probes/program/program.h"
+
+#define PROGRAM_LINE_OPS 8
+
+/* The program: conditions, then `every`, then one operation that counts in word 0. */
+struct program_line {
+    struct kprobe_op ops[PROGRAM_LINE_OPS];
+    unsigned count; /* without the operation that counts */
+    uint64_t every; /* 0: no `every` */
+};
+
+/* program_line_if - append a condition. @text: COND
+ * program_line_every - read the N of `every`.
+ * Context: thread.  Return: NULL; or what is wrong, as a part of a sentence.
+ */
+const char *program_line_if(struct program_line *line, const char *text);
+const char *program_line_every(struct program_line *line, const char *text);
+
+/* program_line_is_empty - has the user given neither? */
+static inline bool program_line_is_empty(const struct program_line *line)
+{
+    return !line->count && !line->every;
+}
+
+/* program_line_make - make the program of @line. @ops: room for PROGRAM_LINE_OPS; they must
+ * stay as long as the program.
+ */
+void program_line_make(const struct program_line *line, struct kprobe_program *out,
+                       struct kprobe_op *ops);

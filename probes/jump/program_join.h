@@ -1,0 +1,21 @@
+/* program_join.h - gives the program of a probe its memory. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct kprobe;
+struct probe_reject;
+
+/* program_join - verify the program of @p, if it has one, and reserve its words, which begin
+ * as its operations say. From now on its pre-handler is program_handler().
+ * Locks: PLAT_PROBES held.
+ * Return: 0; the errno of the refusal, with @why filled.
+ * program_part - undo that, when no hit can run the program any more.
+ * Locks: PLAT_PROBES held.
+ */
+int program_join(struct kprobe *p, uintptr_t addr, struct probe_reject *why);
+void program_part(struct kprobe *p);
+
+/* program_is_all - is a program all that @p does? Context: any. */
+bool program_is_all(const struct kprobe *p);

@@ -1,0 +1,195 @@
+/* op_value.c - operations on the accumulator: get, load, arithmetic. */
+#include "kernel/base/bits.h"
+#include "probes/core/platform.h"
+#include "probes/program/program_parts.h"
+
+#define PAGE_LEN 4096u
+
+/* ---- end, get ---- */
+
+static void end_run(struct program_state *s, const struct kprobe_op *op)
+{
+    (void)op;
+    s->next = KPROBE_OPS_MAX;
+}
+
+static void end_emit(struct program_code *c, const struct kprobe_op *op, unsigned i)
+{
+    (void)op;
+    if (i + 1u < c->program->count)
+        code_jump_to(c, insn_build_jmp(c->b), c->program->count);
+}
+
+const struct program_op program_op_end = {
+    .name = "end",
+    .run = end_run,
+    .emit = end_emit,
+    .sentence = "the program ends",
+};
+
+static void get_run(struct program_state *s, const struct kprobe_op *op)
+{
+    s->value = program_operand(s, op);
+}
+
+static void get_emit(struct program_code *c, const struct kprobe_op *op, unsigned i)
+{
+    (void)i;
+    if (op->source == KPROBE_REG_SP)
+        insn_build_address(c->b, CODE_VALUE, c->frame + c->returned);
+    else if (op->source == KPROBE_ADDRESS)
+        insn_build_imm(c->b, CODE_VALUE, c->addr);
+    else if (op->source == KPROBE_IMM)
+        insn_build_imm(c->b, CODE_VALUE, op->imm);
+    else
+        insn_build_get(c->b, CODE_VALUE, code_source(c, op));
+}
+
+const struct program_op program_op_get = {
+    .name = "get",
+    .sources = 0xffffu | 1u << KPROBE_IMM | 1u << KPROBE_ADDRESS,
+    .run = get_run,
+    .emit = get_emit,
+    .clobbers = CLOBBERS_VALUE,
+    .sentence = "take $",
+};
+
+/* ---- load ---- */
+
+static unsigned size_of_load(const struct kprobe_op *op)
+{
+    return op->sub >> 4;
+}
+
+static const char *load_check(struct program_facts *f, const struct kprobe_op *op)
+{
+    unsigned size = size_of_load(op);
+
+    (void)f;
+    if ((size != 1 && size != 2 && size != 4 && size != 8) || op->sub & 0xd)
+        return "it loads 1, 2, 4 or 8 bytes";
+    return NULL;
+}
+
+static uint64_t load_extend(uint64_t value, unsigned size, bool is_signed)
+{
+    unsigned rest = 64 - 8 * size;
+
+    if (is_signed)
+        return (uint64_t)((int64_t)(value << rest) >> rest);
+    return value << rest >> rest;
+}
+
+/* plat_read() reads eight bytes. It reads no byte of a page on which the field does not
+ * lie: the field comes last in the word, unless it is among the first bytes of its page.
+ */
+static void load_run(struct program_state *s, const struct kprobe_op *op)
+{
+    unsigned size = size_of_load(op), before = 8 - size;
+    uintptr_t at = s->value + (uint64_t)(int64_t)(int32_t)op->at;
+    uint64_t word;
+
+    if (at % PAGE_LEN < before)
+        before = 0;
+    if (plat_read(&word, at - before)) {
+        s->failed = true;
+        return;
+    }
+    s->value = load_extend(word >> 8 * before, size, op->sub & KPROBE_SIGNED);
+}
+
+static void load_emit(struct program_code *c, const struct kprobe_op *op, unsigned i)
+{
+    (void)i;
+    insn_build_load(c->b, CODE_VALUE, insn_at_place(CODE_VALUE, (int32_t)op->at),
+                    size_of_load(op), op->sub & KPROBE_SIGNED);
+    code_may_fail(c);
+}
+
+const struct program_op program_op_load = {
+    .name = "load",
+    .check = load_check,
+    .run = load_run,
+    .emit = load_emit,
+    .clobbers = CLOBBERS_VALUE,
+    .loads = true,
+    .sentence = "load from memory there",
+};
+
+/* ---- arithmetic ---- */
+
+static void alu_emit(struct program_code *c, const struct kprobe_op *op,
+                     enum insn_alu alu)
+{
+    if (op->source == KPROBE_IMM && code_is_short(op))
+        insn_build_alu_imm(c->b, alu, insn_reg_place(CODE_VALUE), (int32_t)op->imm);
+    else
+        insn_build_alu_to(c->b, alu, CODE_VALUE, code_source(c, op));
+}
+
+#define ARITHMETIC(op_name, ALU, operator, text)                                         \
+    static void op_name##_run(struct program_state *s, const struct kprobe_op *op)       \
+    {                                                                                    \
+        s->value = s->value operator program_operand(s, op);                             \
+    }                                                                                    \
+                                                                                         \
+    static void op_name##_emit(struct program_code *c, const struct kprobe_op *op,       \
+                               unsigned i)                                               \
+    {                                                                                    \
+        (void)i;                                                                         \
+        alu_emit(c, op, ALU);                                                            \
+    }                                                                                    \
+                                                                                         \
+    const struct program_op program_op_##op_name = {                                     \
+        .name = #op_name,                                                                \
+        .sources = ANY_SOURCE,                                                           \
+        .run = op_name##_run,                                                            \
+        .emit = op_name##_emit,                                                          \
+        .clobbers = CLOBBERS_VALUE | CLOBBERS_FLAGS,                                     \
+        .sentence = text,                                                                \
+    };
+
+ARITHMETIC(add, INSN_ALU_ADD, +, "add $")
+ARITHMETIC(sub, INSN_ALU_SUB, -, "subtract $")
+ARITHMETIC(and, INSN_ALU_AND, &, "keep the bits of $")
+ARITHMETIC(or, INSN_ALU_OR, |, "set the bits of $")
+ARITHMETIC(xor, INSN_ALU_XOR, ^, "change the bits of $")
+
+static const char *shift_check(struct program_facts *f, const struct kprobe_op *op)
+{
+    (void)f;
+    return op->imm < 64 ? NULL : "it shifts by 0 to 63 bits";
+}
+
+static void shift_emit(struct program_code *c, const struct kprobe_op *op,
+                       enum insn_shift shift)
+{
+    insn_build_shift(c->b, shift, CODE_VALUE, (unsigned)op->imm);
+}
+
+#define SHIFT(op_name, SHIFT_OP, result, text)                                           \
+    static void op_name##_run(struct program_state *s, const struct kprobe_op *op)       \
+    {                                                                                    \
+        s->value = result;                                                               \
+    }                                                                                    \
+                                                                                         \
+    static void op_name##_emit(struct program_code *c, const struct kprobe_op *op,       \
+                               unsigned i)                                               \
+    {                                                                                    \
+        (void)i;                                                                         \
+        shift_emit(c, op, SHIFT_OP);                                                     \
+    }                                                                                    \
+                                                                                         \
+    const struct program_op program_op_##op_name = {                                     \
+        .name = #op_name,                                                                \
+        .check = shift_check,                                                            \
+        .run = op_name##_run,                                                            \
+        .emit = op_name##_emit,                                                          \
+        .clobbers = CLOBBERS_VALUE | CLOBBERS_FLAGS,                                     \
+        .sentence = text,                                                                \
+    };
+
+SHIFT(shl, INSN_SHIFT_LEFT, s->value << op->imm, "shift left by # bits")
+SHIFT(shr, INSN_SHIFT_RIGHT, s->value >> op->imm, "shift right by # bits")
+SHIFT(sar, INSN_SHIFT_ARITHMETIC, (uint64_t)((int64_t)s->value >> op->imm),
+      "shift right by # bits, with the sign")

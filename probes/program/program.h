@@ -1,0 +1,247 @@
+/* program.h - the program of a probe: a short list of operations that says what a hit does.
+ *
+ *     static const struct kprobe_op ops[] = {
+ *         KPROBE_IF(KPROBE_REG_DI, KPROBE_A, 100, 1),      only if rdi is above 100
+ *         KPROBE_COUNT(0),                                  word 0 counts
+ *     };
+ *     static struct kprobe_program program = { .ops = ops, .count = 2, .words = 1 };
+ *     static struct kprobe p = { .symbol_name = "vfs_read", .program = &program };
+ *
+ * A program has words of memory, the same number on each CPU, and works on those of the CPU
+ * that executes it. It has an accumulator and a key, which are 0 at its start. Operations
+ * run in their order; some skip a number of operations behind them, so each operation runs
+ * at most once. A program is verified once, when its probe is registered.
+ *
+ * There are two ways to run it, and both mean the same: in C (program_run.c), where a hit
+ * comes by a trap, at a return or at a watchpoint; and as machine code in the detour
+ * (program_code.c), where a hit comes by a jump. Each operation is one row of
+ * program_ops.h: its check, its C function, its code, its sentence.
+ *
+ * Why no lock is needed. Each change of a word is one instruction on the memory of the CPU,
+ * or a loop around one compare-and-exchange. So an interrupt or NMI between two operations
+ * finds whole words, and a thread that changes its CPU between two operations changes
+ * words of another CPU from then on: the sum over all CPUs is the same.
+ */
+#pragma once
+
+#include "probes/program/program_ops.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct pt_regs;
+
+#define KPROBE_OPS_MAX 32         /* operations of a program */
+#define KPROBE_PROGRAM_WORDS 4096 /* words of a program on each CPU, at most */
+
+/* Where an operand comes from: 0 to 15 are registers, as instructions number them. */
+enum kprobe_source {
+    KPROBE_REG_AX,
+    KPROBE_REG_CX,
+    KPROBE_REG_DX,
+    KPROBE_REG_BX,
+    KPROBE_REG_SP, /* only for KPROBE_GET: as it is before the instruction */
+    KPROBE_REG_BP,
+    KPROBE_REG_SI,
+    KPROBE_REG_DI,
+    KPROBE_REG_R8,
+    KPROBE_REG_R9,
+    KPROBE_REG_R10,
+    KPROBE_REG_R11,
+    KPROBE_REG_R12,
+    KPROBE_REG_R13,
+    KPROBE_REG_R14,
+    KPROBE_REG_R15,
+    KPROBE_VALUE,   /* the accumulator */
+    KPROBE_IMM,     /* the operation's constant */
+    KPROBE_ADDRESS, /* only for KPROBE_GET: the address of the probed instruction */
+    KPROBE_SOURCES,
+};
+
+/* Conditions of KPROBE_IF. The first ones have the numbers of the processor's. */
+enum kprobe_condition {
+    KPROBE_B = 2,  /* unsigned: below */
+    KPROBE_AE = 3, /* above or equal */
+    KPROBE_E = 4,
+    KPROBE_NE = 5,
+    KPROBE_BE = 6,
+    KPROBE_A = 7,
+    KPROBE_L = 12, /* signed: less */
+    KPROBE_GE = 13,
+    KPROBE_LE = 14,
+    KPROBE_G = 15,
+    KPROBE_ANY = 16,  /* any of the bits is set */
+    KPROBE_NONE = 17, /* none of the bits is set */
+};
+
+struct kprobe_op {
+    uint8_t code;   /* enum kprobe_opcode */
+    uint8_t source; /* enum kprobe_source */
+    uint8_t sub;    /* what the operation says: a condition, a size, a flag */
+    uint8_t skip;   /* how many operations are skipped if a condition does not hold */
+    uint32_t at;    /* a word of the program's memory, or a distance in bytes */
+    uint64_t imm;
+};
+
+struct kprobe_program {
+    const struct kprobe_op
+        *ops; /* the caller's, unchanged while the probe is registered */
+    uint16_t count;
+    uint16_t words; /* of memory, on each CPU */
+    uint32_t first; /* the engine's: number of the counter that is word 0; 0: none yet */
+};
+
+#define KPROBE_KEYED 1u  /* in @sub: the word is @at plus the key */
+#define KPROBE_SIGNED 2u /* in @sub: numbers are signed; a load extends the sign */
+
+/* The accumulator. */
+#define KPROBE_GET(source)                                                               \
+    {                                                                                    \
+        KPROBE_OP_GET, source, 0, 0, 0, 0                                                \
+    }
+#define KPROBE_CONST(value)                                                              \
+    {                                                                                    \
+        KPROBE_OP_GET, KPROBE_IMM, 0, 0, 0, value                                        \
+    }
+/* Replace it by the memory at it + @offset: @size bytes. If the memory cannot be read, the
+ * program ends, and the last of its words counts that.
+ */
+#define KPROBE_LOAD(size, offset)                                                        \
+    {                                                                                    \
+        KPROBE_OP_LOAD, 0, (size) << 4, 0, (uint32_t)(offset), 0                         \
+    }
+#define KPROBE_LOAD_SIGNED(size, offset)                                                 \
+    {                                                                                    \
+        KPROBE_OP_LOAD, 0, (size) << 4 | KPROBE_SIGNED, 0, (uint32_t)(offset), 0         \
+    }
+#define KPROBE_ADD(source, imm)                                                          \
+    {                                                                                    \
+        KPROBE_OP_ADD, source, 0, 0, 0, imm                                              \
+    }
+#define KPROBE_SUB(source, imm)                                                          \
+    {                                                                                    \
+        KPROBE_OP_SUB, source, 0, 0, 0, imm                                              \
+    }
+#define KPROBE_AND(source, imm)                                                          \
+    {                                                                                    \
+        KPROBE_OP_AND, source, 0, 0, 0, imm                                              \
+    }
+#define KPROBE_OR(source, imm)                                                           \
+    {                                                                                    \
+        KPROBE_OP_OR, source, 0, 0, 0, imm                                               \
+    }
+#define KPROBE_XOR(source, imm)                                                          \
+    {                                                                                    \
+        KPROBE_OP_XOR, source, 0, 0, 0, imm                                              \
+    }
+#define KPROBE_SHL(bits)                                                                 \
+    {                                                                                    \
+        KPROBE_OP_SHL, 0, 0, 0, 0, bits                                                  \
+    }
+#define KPROBE_SHR(bits)                                                                 \
+    {                                                                                    \
+        KPROBE_OP_SHR, 0, 0, 0, 0, bits                                                  \
+    }
+#define KPROBE_SAR(bits)                                                                 \
+    {                                                                                    \
+        KPROBE_OP_SAR, 0, 0, 0, 0, bits                                                  \
+    }
+
+/* Go on if the condition between @source and the constant holds, else skip @skip. */
+#define KPROBE_IF(source, condition, imm, skip)                                          \
+    {                                                                                    \
+        KPROBE_OP_IF, source, condition, skip, 0, imm                                    \
+    }
+/* Go on at every @n-th hit of the CPU, else skip @skip. Word @at counts. */
+#define KPROBE_EVERY(at, n, skip)                                                        \
+    {                                                                                    \
+        KPROBE_OP_EVERY, 0, 0, skip, at, n                                               \
+    }
+#define KPROBE_END                                                                       \
+    {                                                                                    \
+        KPROBE_OP_END, 0, 0, 0, 0, 0                                                     \
+    }
+
+/* The key. _LOG2: 0 for 0, else the number of the value's bits, up to 64. _LINEAR: 0 below
+ * @low, signed; else 1 + (value - low) / step, up to 1 + @count. _SMALL: the value itself,
+ * up to @count, which stands for all greater ones.
+ */
+#define KPROBE_KEY_LOG2(source)                                                          \
+    {                                                                                    \
+        KPROBE_OP_LOG2, source, 0, 0, 0, 0                                               \
+    }
+#define KPROBE_KEY_LINEAR(source, low, step, count)                                      \
+    {                                                                                    \
+        KPROBE_OP_LINEAR, source, 0, 0, (uint32_t)(low),                                 \
+            (uint64_t)(step) | (uint64_t)(count) << 32                                   \
+    }
+#define KPROBE_KEY_SMALL(source, count)                                                  \
+    {                                                                                    \
+        KPROBE_OP_SMALL, source, 0, 0, 0, count                                          \
+    }
+
+/* The words. @keyed: 0, or KPROBE_KEYED. */
+#define KPROBE_COUNT(at)                                                                 \
+    {                                                                                    \
+        KPROBE_OP_COUNT, 0, 0, 0, at, 0                                                  \
+    }
+#define KPROBE_COUNT_KEYED(at)                                                           \
+    {                                                                                    \
+        KPROBE_OP_COUNT, 0, KPROBE_KEYED, 0, at, 0                                       \
+    }
+#define KPROBE_SUM(at, source, keyed)                                                    \
+    {                                                                                    \
+        KPROBE_OP_SUM, source, keyed, 0, at, 0                                           \
+    }
+/* @how: KPROBE_KEYED and KPROBE_SIGNED, or neither. The words begin as the greatest or
+ * smallest number there is.
+ */
+#define KPROBE_MIN(at, source, how)                                                      \
+    {                                                                                    \
+        KPROBE_OP_MIN, source, how, 0, at, 0                                             \
+    }
+#define KPROBE_MAX(at, source, how)                                                      \
+    {                                                                                    \
+        KPROBE_OP_MAX, source, how, 0, at, 0                                             \
+    }
+
+/* Why a program is refused. */
+struct kprobe_program_problem {
+    const char *why; /* a part of a sentence */
+    unsigned at;     /* the operation; the number of operations: the program as a whole */
+};
+
+/* program_verify - check a program: each operation is known and its operands are, skips
+ * lead forward and not past the end, words and keys stay in the program's memory.
+ * Context: any.  Return: 0; -EINVAL, and @problem filled.
+ */
+int program_verify(const struct kprobe_program *program,
+                   struct kprobe_program_problem *problem);
+
+/* program_words - how many words of memory @program needs on each CPU: its own, and one
+ * behind them that counts loads that have failed.
+ * program_word_begins - the number with which word @i of @program begins.
+ * Context: any.  @program: verified
+ */
+size_t program_words(const struct kprobe_program *program);
+uint64_t program_word_begins(const struct kprobe_program *program, size_t i);
+
+/* program_run - run @program in C.
+ * @words: those of the executing CPU
+ * @addr:  of the probed instruction
+ * Context: any, preemption off.
+ */
+void program_run(const struct kprobe_program *program, uint64_t *words,
+                 const struct pt_regs *regs, uintptr_t addr);
+
+/* program_word_of - word @i of @program on CPU @cpu. The probe is registered.
+ * program_sum - the sum of word @i over all CPUs.
+ * Context: any.
+ */
+uint64_t program_word_of(const struct kprobe_program *program, unsigned cpu, size_t i);
+uint64_t program_sum(const struct kprobe_program *program, size_t i);
+
+/* program_op_text - write operation @i as a sentence. Return: its whole length. */
+size_t program_op_text(const struct kprobe_program *program, unsigned i, char *buf,
+                       size_t size);

@@ -1,0 +1,81 @@
+/* program_parts.c - what operations use: their operands, in C and as code. Pure; any context.
+ */
+#include "probes/program/program_parts.h"
+
+#include "kernel/base/registers.h"
+
+const uint8_t load_mark[LOAD_MARK_LEN] = { 0x0f, 0x1f, 0xac, 0x24 };
+
+/* ---- in C ---- */
+
+uint64_t program_operand(const struct program_state *s, const struct kprobe_op *op)
+{
+#define WORD(name, field, number, gdb, dwarf)                                            \
+    [number] = offsetof(struct pt_regs, field) / sizeof(uint64_t),
+    static const uint8_t words[REGISTERS_COUNT] = { REGISTERS(WORD) };
+
+    if (op->source < REGISTERS_COUNT)
+        return ((const uint64_t *)(const void *)s->regs)[words[op->source]];
+    if (op->source == KPROBE_VALUE)
+        return s->value;
+    return op->source == KPROBE_IMM ? op->imm : s->addr;
+}
+
+uint64_t *program_word(const struct program_state *s, const struct kprobe_op *op)
+{
+    return &s->words[op->at + (op->sub & KPROBE_KEYED ? s->key : 0)];
+}
+
+/* ---- as code ---- */
+
+struct insn_place code_source(struct program_code *c, const struct kprobe_op *op)
+{
+    if (op->source == KPROBE_IMM) {
+        insn_build_imm(c->b, CODE_AX, op->imm);
+        return insn_reg_place(CODE_AX);
+    }
+    if (op->source == KPROBE_VALUE)
+        return insn_reg_place(CODE_VALUE);
+    if (op->source <= KPROBE_REG_DX && c->saved[op->source] >= 0)
+        return insn_sp_place(c->saved[op->source]);
+    return insn_reg_place(op->source);
+}
+
+unsigned code_register(struct program_code *c, const struct kprobe_op *op)
+{
+    struct insn_place from = code_source(c, op);
+
+    if (from.kind == INSN_PLACE_REG)
+        return from.reg;
+    insn_build_get(c->b, CODE_AX, from);
+    return CODE_AX;
+}
+
+struct insn_place code_word(const struct program_code *c, const struct kprobe_op *op)
+{
+    int32_t disp = c->words + 8 * (int32_t)op->at;
+
+    return op->sub & KPROBE_KEYED ? insn_key_place(disp, CODE_KEY) : insn_gs_place(disp);
+}
+
+void code_jump_to(struct program_code *c, size_t jump, unsigned target)
+{
+    c->jumps[c->jump_count].jump = jump;
+    c->jumps[c->jump_count++].target = target;
+}
+
+void code_skip(struct program_code *c, const struct kprobe_op *op, unsigned i,
+               enum insn_cc cond)
+{
+    code_jump_to(c, insn_build_jcc(c->b, cond), i + 1 + op->skip);
+}
+
+void code_may_fail(struct program_code *c)
+{
+    static const uint8_t none[LOAD_DISP_LEN] = { 0 };
+
+    insn_build_bytes(c->b, load_mark, sizeof(load_mark));
+    insn_build_bytes(c->b, none, sizeof(none));
+    c->loads[c->load_count++] = c->b->len;
+}
+

@@ -1,0 +1,121 @@
+/* program_parts.h - what an operation is made of: the files of this room share it. */
+#pragma once
+
+#include "kernel/base/regs.h"
+#include "probes/insn/builder.h"
+#include "probes/program/program.h"
+
+/* ---- in C ---- */
+
+/* A program that runs. */
+struct program_state {
+    const struct pt_regs *regs;
+    uintptr_t addr;  /* of the probed instruction */
+    uint64_t *words; /* of the executing CPU */
+    uint64_t value;  /* the accumulator */
+    uint64_t key;
+    unsigned next; /* the operation that runs next */
+    bool failed;   /* a load has failed: the program ends */
+};
+
+/* program_operand - the operand of @op, as its source says. */
+uint64_t program_operand(const struct program_state *s, const struct kprobe_op *op);
+/* program_word - the word that @op is about. */
+uint64_t *program_word(const struct program_state *s, const struct kprobe_op *op);
+
+/* ---- as code ---- */
+
+/* The registers of the code. It saves those that its operations change. */
+#define CODE_FLAGS INSN_AX /* the status flags, where they are live; else and if an    */
+#define CODE_AX INSN_AX    /* operation changes it, free                               */
+#define CODE_VALUE INSN_CX
+#define CODE_KEY INSN_DX
+
+enum program_clobber {
+    CLOBBERS_VALUE = 1,
+    CLOBBERS_KEY = 2,
+    CLOBBERS_AX = 4,
+    CLOBBERS_FLAGS = 8,
+    CLOBBERS_ALL = 15,
+};
+
+/* nop dword [rsp + displacement], with 5 in the field for a register: what stands behind a load,
+ * see program_code.h.
+ */
+#define LOAD_MARK_LEN 4
+#define LOAD_DISP_LEN 4
+extern const uint8_t load_mark[LOAD_MARK_LEN];
+
+/* What a program's code is made for. */
+struct program_code {
+    struct insn_builder *b;
+    const struct kprobe_program *program;
+    int32_t words;    /* displacement from GS to word 0 */
+    uintptr_t addr;   /* of the probed instruction */
+    int32_t frame;    /* bytes that the code has pushed below the program's stack */
+    int32_t saved[3]; /* where rax, rcx and rdx are saved, from rsp; -1: they are not */
+    int32_t returned; /* bytes above the frame that a probed call has pushed */
+    struct {
+        size_t jump;     /* in the code */
+        unsigned target; /* the operation it leads to */
+    } jumps[KPROBE_OPS_MAX];
+    unsigned jump_count;
+    size_t loads[KPROBE_OPS_MAX]; /* marks behind loads */
+    unsigned load_count;
+};
+
+/* code_source - where the operand of @op is: a register, or the word on the stack where
+ * the code has saved the register. A constant is first loaded to CODE_AX.
+ * code_register - the register with the operand; it is loaded to CODE_AX if it is in none.
+ */
+struct insn_place code_source(struct program_code *c, const struct kprobe_op *op);
+unsigned code_register(struct program_code *c, const struct kprobe_op *op);
+/* code_is_short - can an instruction hold the constant of @op? */
+static inline bool code_is_short(const struct kprobe_op *op)
+{
+    return op->imm == (uint64_t)(int64_t)(int32_t)op->imm;
+}
+/* code_word - the operand for the word that @op is about. */
+struct insn_place code_word(const struct program_code *c, const struct kprobe_op *op);
+/* code_skip - a jump over the operations that @op skips if @cond holds. @i: its number */
+void code_skip(struct program_code *c, const struct kprobe_op *op, unsigned i,
+               enum insn_cc cond);
+/* code_may_fail - mark the load in front of it: if its memory cannot be read, the CPU goes on
+ * at the end of the program.
+ */
+void code_may_fail(struct program_code *c);
+/* code_jump_to - let @jump lead to operation @target; the number of operations: the end. */
+void code_jump_to(struct program_code *c, size_t jump, unsigned target);
+
+/* ---- an operation ---- */
+
+/* What the verifier knows in front of an operation. */
+struct program_facts {
+    const struct kprobe_program *program;
+    uint64_t key_max; /* the key is this at most */
+};
+
+struct program_op {
+    const char *name;
+    unsigned sources; /* bit i: enum kprobe_source i is a possible source */
+    /* Return: NULL; or why @op is refused. */
+    const char *(*check)(struct program_facts *f, const struct kprobe_op *op);
+    void (*run)(struct program_state *s, const struct kprobe_op *op);
+    void (*emit)(struct program_code *c, const struct kprobe_op *op, unsigned i);
+    uint8_t clobbers; /* enum program_clobber of its code */
+    bool wants_reg;   /* its code needs its operand in a register */
+    bool counts_word; /* @at is a word of the program's memory */
+    bool loads;       /* it may fail */
+    uint64_t (*begins)(const struct kprobe_op *op); /* the first number of its words */
+    const char *sentence; /* $: the operand; @: the word; #: the constant */
+};
+
+#define ANY_SOURCE                                                                       \
+    ((1u << KPROBE_IMM | 1u << KPROBE_VALUE | 0xffffu) & ~(1u << KPROBE_REG_SP))
+#define NO_SOURCE 0u
+
+#define PROGRAM_OP_ROW(NAME, name) extern const struct program_op program_op_##name;
+KPROBE_OPS(PROGRAM_OP_ROW)
+
+/* program_op_of - the row of @code; NULL: there is none. */
+const struct program_op *program_op_of(unsigned code);
