@@ -29,7 +29,9 @@ void insn_build_bytes(struct insn_builder *b, const uint8_t *bytes, size_t len)
         builder_byte(b, bytes[i]);
 }
 
-/* builder_modrm - append ModRM, SIB and displacement for register field @field and operand @p. */
+/* builder_modrm - append ModRM, SIB and displacement for register field @field and operand
+ * @p.
+ */
 static void builder_modrm(struct insn_builder *b, unsigned field, struct insn_place p)
 {
     unsigned middle = (field & 7) << 3, reg = p.reg & 7;
@@ -58,8 +60,8 @@ static void builder_modrm(struct insn_builder *b, unsigned field, struct insn_pl
     builder_disp32(b, (uint32_t)p.disp);
 }
 
-/* builder_insn - append an instruction with ModRM. @rex: REX_W or 0; @always: a REX prefix in any
- * case, for the low bytes of rsi and rdi.
+/* builder_insn - append an instruction with ModRM. @rex: REX_W or 0; @always: a REX prefix
+ * in any case, for the low bytes of rsi and rdi.
  */
 static void builder_insn(struct insn_builder *b, unsigned rex, bool always,
                          unsigned opcode, unsigned field, struct insn_place p)

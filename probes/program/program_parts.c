@@ -78,4 +78,3 @@ void code_may_fail(struct program_code *c)
     insn_build_bytes(c->b, none, sizeof(none));
     c->loads[c->load_count++] = c->b->len;
 }
-

@@ -39,8 +39,8 @@ enum program_clobber {
     CLOBBERS_ALL = 15,
 };
 
-/* nop dword [rsp + displacement], with 5 in the field for a register: what stands behind a load,
- * see program_code.h.
+/* nop dword [rsp + displacement], with 5 in the field for a register: it stands behind each
+ * load, see program_code.h.
  */
 #define LOAD_MARK_LEN 4
 #define LOAD_DISP_LEN 4
