@@ -34,18 +34,22 @@ def memory(guest, place):
     return found
 
 
-def stored(one):
-    return [event["bytes"] for event in one.events if event["ev"] == "store"]
-
-
 def steps(one):
-    """Return the events of each step: a store, and all events before the next store."""
-    found = []
+    """Return the events of each step: its stores, and all events before the next step. A
+    step that leaves a byte as it is has several stores, at the same time.
+    """
+    found, when = [], None
     for event in one.events:
-        if event["ev"] == "store":
+        if event["ev"] == "store" and event["t"] != when:
             found.append([])
+            when = event["t"]
         found[-1].append(event)
     return found
+
+
+def stored(one):
+    return [" ".join(event["bytes"] for event in step if event["ev"] == "store")
+            for step in steps(one)]
 
 
 def every_step_is_synchronised(one, what):
