@@ -18,6 +18,12 @@
  *
  * To find the kind of the instruction the original bytes are read: the text may have a
  * probe.
+ *
+ * A step is cancelled if the kernel stops for another reason first. That may be before the
+ * instruction is executed, or after it; see `state`. An NMI, which lets the CPU stand for
+ * another owner, may cancel a step between any two instructions of this file. So the state
+ * changes by one atomic exchange, and only the CPU of the thread uses a step that is
+ * BEHIND.
  */
 #include "probes/gdb/gdb_step.h"
 
@@ -29,23 +35,50 @@
 #include "probes/gdb/gdb_regs.h"
 #include "probes/gdb/gdb_stop.h"
 
-#define STALE_MAX 16
+#define STEPS_MAX 17
 
 enum kind { OTHER, PUSHF, POPF, CLI, STI, IRET, HLT };
 
-/* The one step that is under way. */
-static struct {
-    struct thread *thread; /* NULL: no step is under way */
+enum step_state {
+    FREE,
+    UNDER_WAY, /* one step at most: the debugger waits for it */
+    /* The debugger does not wait any more, but TF is still set in an image below the one
+     * with which the thread has stopped. The trap will come. */
+    LEFT_OVER,
+    BEHIND,    /* the trap has come, and it is not decided yet how the thread goes on */
+    CANCELLED, /* that is decided: the thread goes on without a stop */
+};
+
+static struct gdb_step {
+    enum step_state state; /* atomic */
+    struct thread *thread;
     uintptr_t start, end;
     bool alone;
-    bool had_if; /* with alone: the program's IF before the instruction */
+    uintptr_t ip; /* of the instruction */
+    bool had_if;  /* with alone: the program's IF before the instruction */
     enum kind kind;
-} step;
+} steps[STEPS_MAX];
 
-/* Threads with a TF left over in an image: their step was cancelled while an interrupt
- * was on top of it. Their next trap clears TF. NULL: free.
- */
-static struct thread *stale[STALE_MAX];
+/* move - change the state of @s, if it is @from. */
+static bool move(struct gdb_step *s, enum step_state from, enum step_state to)
+{
+    return __atomic_compare_exchange_n(&s->state, &from, to, false, __ATOMIC_SEQ_CST,
+                                       __ATOMIC_SEQ_CST);
+}
+
+static void release(struct gdb_step *s)
+{
+    __atomic_store_n(&s->state, FREE, __ATOMIC_SEQ_CST);
+}
+
+/* find - find a step of @t in state @state. @t: NULL: of any thread */
+static struct gdb_step *find(enum step_state state, const struct thread *t)
+{
+    for (unsigned i = 0; i < STEPS_MAX; i++)
+        if (READ_ONCE(steps[i].state) == state && (!t || steps[i].thread == t))
+            return &steps[i];
+    return NULL;
+}
 
 /* ---- the instruction ---- */
 
@@ -83,30 +116,31 @@ static enum kind kind_at(uintptr_t ip)
 
 /* ---- before and after the instruction ---- */
 
-static void prepare(struct pt_regs *regs)
+static void prepare(struct gdb_step *s, struct pt_regs *regs)
 {
-    step.kind = kind_at(gdb_regs_ip(regs));
-    step.had_if = regs->flags & FLAGS_IF;
+    s->ip = gdb_regs_ip(regs);
+    s->kind = kind_at(s->ip);
+    s->had_if = regs->flags & FLAGS_IF;
     regs->flags |= FLAGS_TF;
-    if (step.alone)
+    if (s->alone)
         regs->flags &= ~FLAGS_IF;
 }
 
-static void fix_pushed(const struct pt_regs *regs)
+static void fix_pushed(const struct gdb_step *s, const struct pt_regs *regs)
 {
     uint64_t word;
 
     if (copy_nofault(&word, (const void *)regs->sp, sizeof(word)))
         return;
     word &= ~FLAGS_TF;
-    if (step.alone && step.had_if)
+    if (s->alone && s->had_if)
         word |= FLAGS_IF;
     copy_nofault((void *)regs->sp, &word, sizeof(word));
 }
 
-static bool if_behind(const struct pt_regs *regs)
+static bool if_behind(const struct gdb_step *s, const struct pt_regs *regs)
 {
-    switch (step.kind) {
+    switch (s->kind) {
     case CLI:
         return false;
     case STI:
@@ -115,18 +149,21 @@ static bool if_behind(const struct pt_regs *regs)
     case IRET:
         return regs->flags & FLAGS_IF;
     default:
-        return step.had_if;
+        return s->had_if;
     }
 }
 
-static void put_right(struct pt_regs *regs)
+/* put_right - give the program the flags that it would have without the step.
+ * @executed: the instruction has been executed
+ */
+static void put_right(const struct gdb_step *s, struct pt_regs *regs, bool executed)
 {
     regs->flags &= ~FLAGS_TF;
-    if (step.kind == PUSHF)
-        fix_pushed(regs);
-    if (!step.alone)
+    if (executed && s->kind == PUSHF)
+        fix_pushed(s, regs);
+    if (!s->alone)
         return;
-    if (if_behind(regs))
+    if (executed ? if_behind(s, regs) : s->had_if)
         regs->flags |= FLAGS_IF;
     else
         regs->flags &= ~FLAGS_IF;
@@ -134,36 +171,71 @@ static void put_right(struct pt_regs *regs)
 
 /* ---- the trap ---- */
 
-static bool was_stale(const struct thread *t)
+/* put_right_below - a step may lead back into the image of a step that is left over: then
+ * @s has loaded flags with TF. Put these right, too.
+ */
+static void put_right_below(const struct gdb_step *s, struct pt_regs *regs)
 {
-    for (unsigned i = 0; i < STALE_MAX; i++)
-        if (stale[i] == t) {
-            stale[i] = NULL;
-            return true;
-        }
-    return false;
+    struct gdb_step *below = NULL;
+
+    if ((s->kind == POPF || s->kind == IRET) && regs->flags & FLAGS_TF)
+        below = find(LEFT_OVER, s->thread);
+    if (!below)
+        return;
+    put_right(below, regs, gdb_regs_ip(regs) != below->ip);
+    release(below);
+}
+
+struct gdb_step *gdb_step_end(struct pt_regs *regs)
+{
+    const struct thread *t = thread_current();
+    struct gdb_step *s;
+    bool waits;
+
+    if (!(regs->dr6 & DR6_BS))
+        return NULL;
+    s = find(UNDER_WAY, t);
+    waits = s && move(s, UNDER_WAY, BEHIND);
+    if (!waits)
+        s = find(LEFT_OVER, t); /* perhaps an NMI has just made it that */
+    if (!s || !(waits || move(s, LEFT_OVER, BEHIND)))
+        return NULL;
+    regs->dr6 &= ~(unsigned long)DR6_BS;
+    put_right_below(s, regs);
+    put_right(s, regs, true);
+    if (waits)
+        return s;
+    release(s);
+    return NULL;
+}
+
+static bool is_behind(void *arg)
+{
+    const struct gdb_step *s = arg;
+
+    return READ_ONCE(s->state) == BEHIND;
+}
+
+void gdb_step_go_on(struct gdb_step *s, struct pt_regs *regs, bool stopped)
+{
+    if (!s)
+        return;
+    if (!stopped && regs->ip - s->start < s->end - s->start && !gdb_is_stopping() &&
+        move(s, BEHIND, UNDER_WAY)) {
+        prepare(s, regs);
+        return;
+    }
+    if (!stopped && is_behind(s))
+        gdb_stop(regs, GDB_WHY_STEP, is_behind, s);
+    release(s);
 }
 
 bool gdb_step_trap(struct pt_regs *regs)
 {
-    struct thread *t = thread_current();
+    bool was_step = regs->dr6 & DR6_BS;
 
-    if (!(regs->dr6 & DR6_BS))
-        return false;
-    if (step.thread != t) {
-        if (!was_stale(t))
-            return false;
-        regs->flags &= ~FLAGS_TF;
-        return true;
-    }
-    put_right(regs);
-    if (regs->ip - step.start < step.end - step.start && !gdb_is_stopping()) {
-        prepare(regs);
-        return true;
-    }
-    step.thread = NULL;
-    gdb_stop(regs, GDB_WHY_STEP, NULL, NULL);
-    return true;
+    gdb_step_go_on(gdb_step_end(regs), regs, false);
+    return was_step && !(regs->dr6 & DR6_BS);
 }
 
 /* ---- start and cancel ---- */
@@ -171,6 +243,7 @@ bool gdb_step_trap(struct pt_regs *regs)
 const char *gdb_step_start(struct thread *t, uintptr_t start, uintptr_t end, bool alone,
                            bool *done)
 {
+    struct gdb_step *s = find(FREE, NULL);
     int cpu = gdb_cpu_of(t);
     struct pt_regs *regs;
 
@@ -178,36 +251,41 @@ const char *gdb_step_start(struct thread *t, uintptr_t start, uintptr_t end, boo
         return "the thread is not on a CPU: it cannot be stepped";
     if (gdb_cpu((unsigned)cpu)->inside_nmi)
         return "the code of an NMI cannot be stepped: set a breakpoint and continue";
+    if (!s)
+        return "the ends of 17 earlier steps are still to come: continue";
     regs = gdb_cpu((unsigned)cpu)->regs;
     *done = alone && kind_at(gdb_regs_ip(regs)) == HLT && gdb_regs_ip(regs) == regs->ip;
     if (*done) {
         regs->ip++;
         return NULL;
     }
-    step.thread = t;
-    step.start = start;
-    step.end = end;
-    step.alone = alone;
-    prepare(regs);
+    s->thread = t;
+    s->start = start;
+    s->end = end;
+    s->alone = alone;
+    prepare(s, regs);
+    __atomic_store_n(&s->state, UNDER_WAY, __ATOMIC_SEQ_CST);
     return NULL;
 }
 
+/* If TF is set in the image with which the thread has stopped, the trap is not needed. This
+ * is mostly before the instruction; but a stop behind an access may come without the trap
+ * of the step. If TF is not set, the thread has stopped in code on top of the step.
+ */
 void gdb_step_cancel(void)
 {
-    struct thread *t = step.thread;
-    int cpu = t ? gdb_cpu_of(t) : -1;
+    struct gdb_step *s = find(UNDER_WAY, NULL), *behind = find(BEHIND, NULL);
+    int cpu = s ? gdb_cpu_of(s->thread) : -1;
     struct pt_regs *regs = cpu < 0 ? NULL : gdb_cpu((unsigned)cpu)->regs;
 
-    step.thread = NULL;
-    if (!t)
+    if (behind)
+        behind->state = CANCELLED;
+    if (!s)
         return;
-    if (regs && regs->flags & FLAGS_TF) {
-        put_right(regs);
+    if (!regs || !(regs->flags & FLAGS_TF)) {
+        s->state = LEFT_OVER;
         return;
     }
-    for (unsigned i = 0; i < STALE_MAX; i++)
-        if (!stale[i]) {
-            stale[i] = t;
-            return;
-        }
+    put_right(s, regs, gdb_regs_ip(regs) != s->ip);
+    release(s);
 }

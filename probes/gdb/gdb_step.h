@@ -29,3 +29,14 @@ void gdb_step_cancel(void);
  * Return: false: the trap is not of a step of the debugger.
  */
 bool gdb_step_trap(struct pt_regs *regs);
+
+/* The same in two parts, for a #DB that may have another reason to stop.
+ * gdb_step_end - is this #DB the trap of a step of the debugger? If so, give the program its
+ * own flags, and clear DR6_BS in the image.
+ * Return: the step, for gdb_step_go_on(); NULL: none, or a step that was cancelled.
+ * gdb_step_go_on - step once more, or stop. @stopped: the kernel has stopped in between
+ * Context: trap.
+ */
+struct gdb_step;
+struct gdb_step *gdb_step_end(struct pt_regs *regs);
+void gdb_step_go_on(struct gdb_step *step, struct pt_regs *regs, bool stopped);
