@@ -15,7 +15,7 @@ struct pt_regs {
     uint64_t r11, r10, r9, r8, ax, cx, dx, si, di;
     union {           /* saved by entry code, before any code that can be probed */
         uint64_t cr2; /* #PF */
-        uint64_t dr6; /* #DB */
+        uint64_t dr6; /* #DB; the upper half: percpu.debug_changes, see debug_reg.h */
         uint64_t aux;
     };
     union {

@@ -49,5 +49,6 @@ void asm_offsets(void)
     EMIT(PERCPU_NMI_SYNC_COUNT, offsetof(struct percpu, nmi_sync_count));
     EMIT(PERCPU_DEPTHS, offsetof(struct percpu, irq_depth));
     EMIT(PERCPU_DEBUG_RESTS, offsetof(struct percpu, debug_rests));
+    EMIT(PERCPU_DEBUG_CHANGES, offsetof(struct percpu, debug_changes));
     EMIT(PERCPU_STACK_BASE, offsetof(struct percpu, stack_base));
 }

@@ -8,6 +8,19 @@
  *
  * A register is disabled in DR7 while it changes. The other registers stay enabled, and
  * miss no hit.
+ *
+ * An NMI may change a register of a CPU that is on its way through a #DB, even more than
+ * once. Then DR6 is about what the register was before. So:
+ *
+ *   1. A change clears the register's bit of DR6, where the entry code of the #DB has not
+ *      read it yet; and it is counted in percpu.debug_changes.
+ *   2. Entry code stores these counts in the image, before it reads DR6. A bit of DR6 is
+ *      valid as long as the count of its register is the one in the image.
+ *   3. debug_reg_hits() decides whether a hit is one, and debug_regs_tell() calls the owner.
+ *      An NMI between the two makes the hit void. So does an NMI behind that: an owner
+ *      that waits, or stops the machine, asks debug_reg_is_hit() again.
+ *
+ * So a #DB may find out that it has no cause any more. It is over then, and not an error.
  */
 #include "kernel/cpu/debug_reg.h"
 
@@ -41,18 +54,20 @@ static struct {
 } table;
 
 static struct {
-    bool is_taken; /* [a] */
+    bool is_taken;       /* [a] */
+    debug_reg_hit_t hit; /* [o] */
     char name[DEBUG_REG_OWNER_MAX];
 } owners[DEBUG_REGS];
 
 /* ---- owners ---- */
 
-int debug_reg_take(const char *owner)
+int debug_reg_take(const char *owner, debug_reg_hit_t hit)
 {
     for (unsigned i = 0; i < DEBUG_REGS; i++) {
         if (__atomic_exchange_n(&owners[i].is_taken, true, __ATOMIC_ACQ_REL))
             continue;
         strlcpy(owners[i].name, owner, sizeof(owners[i].name));
+        WRITE_ONCE(owners[i].hit, hit);
         return (int)i;
     }
     return -EBUSY;
@@ -145,6 +160,16 @@ NOKPROBE_INLINE void settle(const struct percpu *cpu)
     } while (control != control_of(cpu));
 }
 
+/* void_hits - step 1: hits of register @i that are not handled yet are hits no more. */
+NOKPROBE_INLINE void void_hits(struct percpu *cpu, unsigned i)
+{
+    uint64_t dr6 = read_dr6();
+
+    if (dr6 & BIT(i))
+        write_dr6(dr6 & ~BIT(i));
+    WRITE_ONCE(cpu->debug_changes[i], cpu->debug_changes[i] + 1);
+}
+
 NOKPROBE_INLINE void load_one(struct percpu *cpu, unsigned i)
 {
     uintptr_t addr = __atomic_load_n(&table.addr[i], __ATOMIC_ACQUIRE);
@@ -156,6 +181,7 @@ NOKPROBE_INLINE void load_one(struct percpu *cpu, unsigned i)
         WRITE_ONCE(cpu->debug_addr[i], 0);
         settle(cpu);
     }
+    void_hits(cpu, i);
     if (!addr)
         return;
     write_dr(i, addr);
@@ -213,7 +239,38 @@ INIT void debug_regs_init(void)
     irq_set_handler(VECTOR_DEBUG_REGS, "debug registers", load_irq);
 }
 
-/* ---- for handlers of #DB ---- */
+/* ---- for the handler of #DB ---- */
+
+NOKPROBE_INLINE unsigned kind_of(unsigned setting)
+{
+    return setting & 3;
+}
+
+/* is_loaded - does this CPU watch with register @i what the table says? */
+NOKPROBE_INLINE bool is_loaded(const struct percpu *cpu, unsigned i)
+{
+    uintptr_t addr = READ_ONCE(cpu->debug_addr[i]);
+
+    return addr && addr == READ_ONCE(table.addr[i]) &&
+           READ_ONCE(cpu->debug_setting[i]) == READ_ONCE(table.setting[i]);
+}
+
+/* valid - return @dr6 without the bits of registers that have changed since the #DB. */
+NOKPROBE_INLINE unsigned long valid(const struct percpu *cpu, unsigned long dr6)
+{
+    for (unsigned i = 0; i < DEBUG_REGS; i++)
+        if ((uint8_t)(dr6 >> (32 + 8 * i)) != READ_ONCE(cpu->debug_changes[i]))
+            dr6 &= ~BIT(i);
+    return dr6;
+}
+
+bool debug_reg_is_hit(unsigned long dr6, unsigned i)
+{
+    const struct percpu *cpu = this_cpu();
+
+    return is_loaded(cpu, i) && valid(cpu, dr6 | BIT(i)) & BIT(i);
+}
+NOKPROBE(debug_reg_is_hit);
 
 /* implies - if register @i has been hit, has register @j been hit, too? That is so if @j
  * watches at least the same bytes for at least the same accesses.
@@ -221,7 +278,8 @@ INIT void debug_regs_init(void)
 NOKPROBE_INLINE bool implies(const struct percpu *cpu, unsigned i, unsigned j)
 {
     uintptr_t a = cpu->debug_addr[i], b = cpu->debug_addr[j];
-    unsigned kind = cpu->debug_setting[i] & 3, other = cpu->debug_setting[j] & 3;
+    unsigned kind = kind_of(cpu->debug_setting[i]),
+             other = kind_of(cpu->debug_setting[j]);
 
     return b && b <= a &&
            a + len_of(cpu->debug_setting[i]) <= b + len_of(cpu->debug_setting[j]) &&
@@ -232,11 +290,12 @@ NOKPROBE_INLINE bool implies(const struct percpu *cpu, unsigned i, unsigned j)
  * registers watch the same bytes, an emulator may report only one, as QEMU's TCG does; a
  * processor reports all.
  */
-NOKPROBE_INLINE unsigned add_implied(const struct percpu *cpu, unsigned hits)
+NOKPROBE_INLINE unsigned add_implied(const struct percpu *cpu, unsigned long dr6,
+                                     unsigned hits)
 {
     for (unsigned i = 0; i < DEBUG_REGS; i++)
         for (unsigned j = 0; hits & BIT(i) && j < DEBUG_REGS; j++)
-            if (implies(cpu, i, j) && cpu->debug_addr[j] == READ_ONCE(table.addr[j]))
+            if (implies(cpu, i, j) && debug_reg_is_hit(dr6, j))
                 hits |= 1u << j;
     return hits;
 }
@@ -246,29 +305,74 @@ unsigned debug_reg_hits(unsigned long dr6)
     const struct percpu *cpu = this_cpu();
     unsigned hits = 0, stale = 0;
 
+    dr6 = valid(cpu, dr6);
     for (unsigned i = 0; i < DEBUG_REGS; i++) {
         if (!(dr6 & BIT(i)) || !cpu->debug_addr[i])
             continue;
-        if (cpu->debug_addr[i] == READ_ONCE(table.addr[i]))
+        if (is_loaded(cpu, i))
             hits |= 1u << i;
         else
             stale |= 1u << i;
     }
     if (stale) /* until the CPU has loaded, the instruction would trap again and again */
         debug_regs_load();
-    return add_implied(cpu, hits);
+    return add_implied(cpu, dr6, hits);
 }
 NOKPROBE(debug_reg_hits);
 
-bool debug_regs_in_use(void)
+/* let_pass - let the CPU execute the instruction at regs->ip without another trap by the
+ * registers in @bits. RF does that. But only IRET loads RF, and in an NMI traps return
+ * without IRET, so there the registers rest until the NMI ends.
+ */
+NOKPROBE_INLINE void let_pass(struct pt_regs *regs, unsigned bits)
 {
-    return read_dr7() != DR7_FIXED;
+    regs->flags |= FLAGS_RF;
+    if (cpu_context() == CTX_NMI)
+        debug_regs_rest(bits);
 }
-NOKPROBE(debug_regs_in_use);
+
+/* tell_owner - call the owner of register @i. Return: shall the CPU go past the instruction
+ * at which it was stopped?
+ */
+NOKPROBE_INLINE bool tell_owner(struct pt_regs *regs, unsigned i, bool miss)
+{
+    bool executes = kind_of(this_cpu()->debug_setting[i]) == DEBUG_REG_EXECUTE;
+    debug_reg_hit_t hit = READ_ONCE(owners[i].hit);
+    uintptr_t ip = regs->ip;
+
+    if (!debug_reg_is_hit(regs->dr6, i))
+        return false;
+    if (!miss && hit && !hit(regs, i))
+        return false;
+    return executes && regs->ip == ip;
+}
+
+void debug_regs_tell(struct pt_regs *regs, unsigned bits, bool miss)
+{
+    unsigned passes = 0;
+
+    for (unsigned i = 0; i < DEBUG_REGS; i++)
+        if (bits & BIT(i) && tell_owner(regs, i, miss))
+            passes |= 1u << i;
+    if (passes)
+        let_pass(regs, passes);
+}
+NOKPROBE(debug_regs_tell);
 
 NOKPROBE_INLINE bool is_between(uintptr_t ip, uintptr_t first, uintptr_t last)
 {
     return ip >= first && ip <= last;
+}
+
+/* give_back - store @dr6 in DR6, for the interrupted entry code, which has not read it yet.
+ * An NMI may make a bit void until it is stored.
+ */
+NOKPROBE_INLINE void give_back(const struct percpu *cpu, unsigned long dr6)
+{
+    do {
+        dr6 = valid(cpu, dr6);
+        write_dr6((uint32_t)dr6);
+    } while (dr6 != valid(cpu, dr6));
 }
 
 bool debug_regs_at_entry(const struct pt_regs *regs)
@@ -280,7 +384,7 @@ bool debug_regs_at_entry(const struct pt_regs *regs)
     if (!is_between(regs->ip, (uintptr_t)db_entry, db_entry_read) &&
         !is_between(regs->ip, stub, stub + STUB_LEN - 1))
         return false;
-    write_dr6(regs->dr6); /* for the interrupted entry code, which has not read it yet */
+    give_back(this_cpu(), regs->dr6);
     return true;
 }
 NOKPROBE(debug_regs_at_entry);

@@ -5,7 +5,7 @@
  * registers hold. Each CPU loads its registers from the table when it starts, and when it
  * is asked to. So a CPU that starts later has the same content as the other CPUs.
  *
- *     i = debug_reg_take("gdb");                          -EBUSY: all are taken, see owner
+ *     i = debug_reg_take("gdb", hit);                     -EBUSY: all are taken, see owner
  *     debug_reg_put(i, addr, DEBUG_REG_WRITE, 4);         in the table
  *     debug_regs_load_all();                              thread: now every CPU watches
  *     ...
@@ -14,9 +14,11 @@
  *     debug_reg_give(i);
  *
  * A hit of a register raises #DB, with one of the bits 0 to 3 of DR6 set. Entry code
- * saves DR6 in the image, and clears the register. debug_reg_hits() says which of the
- * bits are valid. The engine removes the bits of its own registers from regs->dr6 before
- * the other handlers of TRAP_DB are called.
+ * saves DR6 in the image, and clears the register. The engine's handler of #DB asks
+ * debug_reg_hits() once which of the bits are hits. It handles those of its own registers,
+ * and debug_regs_tell() calls the owners of the other ones. The handlers of TRAP_DB
+ * (kernel/cpu/trap.h) are called for other causes only. A #DB without a cause is dropped;
+ * so an int1 does nothing.
  *
  * Source: SDM vol. 3B, "Debug Registers".
  */
@@ -41,14 +43,23 @@ enum debug_reg_kind {
 
 #define DEBUG_REG_OWNER_MAX 64 /* bytes of a name, NUL included */
 
+/* debug_reg_hit_t - handle a hit of register @i, which has trapped with @regs. The function
+ * may wait, with interrupts off; then debug_reg_is_hit() tells whether the hit still is one.
+ * Return: true: it was handled, so if the register stops CPUs before an instruction, the CPU
+ * executes this instruction now. False: it was no hit any more.
+ * Context: trap.
+ */
+typedef bool (*debug_reg_hit_t)(struct pt_regs *regs, unsigned i);
+
 /* debug_reg_take - take a free register.
  * @owner: the owner's name; it is copied, and cut if it is too long
+ * @hit:   called by debug_regs_tell(). NULL: no function is called
  * debug_reg_give - give register @i back. The caller has taken it, and no CPU watches
  * anything with it.
  * Context: any, but from one CPU at a time for the same register.
  * Return:  debug_reg_take(): the register, 0..DEBUG_REGS-1; -EBUSY all are taken.
  */
-int debug_reg_take(const char *owner);
+int debug_reg_take(const char *owner, debug_reg_hit_t hit);
 void debug_reg_give(unsigned i);
 /* debug_reg_owner - get the name of the owner of @i; NULL: @i is free. Context: any. */
 const char *debug_reg_owner(unsigned i);
@@ -77,13 +88,23 @@ void debug_regs_load_soon(void);
 void debug_regs_load_all(void);
 
 /* debug_reg_hits - get the registers that have been hit, one bit each: the bits of @dr6
- * for registers that this CPU uses with the address of the table, and the bits of
- * registers that watch the same bytes as these. The processor may set other bits, too.
- * debug_regs_in_use - does this CPU watch anything with its registers?
+ * for registers that this CPU uses as the table says, and that have not changed since the
+ * trap; and the bits of registers that watch the same bytes as these. The processor may
+ * set other bits, too.
+ * debug_reg_is_hit - is the hit of register @i still one: has neither the register nor the
+ * table changed since the trap?
+ * @dr6: of the image; debug_reg_is_hit() does not look at the bit of @i
  * Context: trap.
  */
 unsigned debug_reg_hits(unsigned long dr6);
-bool debug_regs_in_use(void);
+bool debug_reg_is_hit(unsigned long dr6, unsigned i);
+
+/* debug_regs_tell - tell the owners of the registers in @bits, a part of debug_reg_hits(),
+ * that these were hit. Let the CPU go past an instruction before which they have stopped it.
+ * @miss: call no owner: the CPU is handling another hit
+ * Context: trap.
+ */
+void debug_regs_tell(struct pt_regs *regs, unsigned bits, bool miss);
 
 /* debug_regs_at_entry - has this #DB interrupted the entry code of another #DB, before
  * that code had cleared DR6? Then the other #DB reports the hits, and this #DB is over.

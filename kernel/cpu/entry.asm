@@ -141,7 +141,10 @@ endproc pf_entry
     mov dword [rsp + 4], %1
 %endmacro
 
-; #DB: entry code saves DR6 in the frame, as CR2 above, and clears it for the next #DB.
+; #DB: entry code saves DR6 in the frame, as CR2 above, and clears it for the next #DB. The
+; upper half of the word tells how often each debug register has changed before DR6 is
+; read: an NMI that comes behind that may change the registers, and then the bits of DR6
+; are about what is gone.
 ; The gap is needed because a program that steps itself may come to a jump of the engine:
 ; then the engine may emulate the instruction there. The pushes may access bytes that a
 ; debug register watches, and QEMU's TCG may raise the trap a second time at the first
@@ -149,10 +152,14 @@ endproc pf_entry
 proc db_entry, 16
     frame trap
     MAKE_GAP 1
+    push 0                          ; aux
     push rax
+    mov eax, [gs:PERCPU_DEBUG_CHANGES]
+    mov [rsp + 12], eax
 .read:
     mov rax, dr6
-    xchg rax, [rsp]
+    mov [rsp + 8], eax
+    pop rax
     SAVE_REGS
     mov eax, 0xffff0ff0
     mov dr6, rax

@@ -60,6 +60,7 @@ struct percpu {
     uintptr_t debug_addr[DEBUG_REGS];      /* [c] what DR0 to DR3 watch, 0: nothing */
     uint8_t debug_setting[DEBUG_REGS];     /* [c] their bits in DR7 */
     uint8_t debug_rests;                   /* [c] bits of those that rest in an NMI */
+    uint8_t debug_changes[DEBUG_REGS];     /* [c] how often each has changed; wraps */
     struct tss tss;                        /* [I] */
     uint64_t gdt[GDT_ENTRIES] ALIGNED(16); /* [I] */
     /* Counts that tell what kind of code executes. They lie right in front of the room:

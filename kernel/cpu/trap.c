@@ -158,7 +158,7 @@ static _Noreturn void trap_fatal(const struct pt_regs *regs)
                    regs->error_code & 2 ? "write" : "access", regs->cr2,
                    regs->error_code);
     if (regs->vector == TRAP_DB)
-        panic_regs(regs, "%s: DR6 0x%lx", trap_name(regs->vector), regs->dr6);
+        panic_regs(regs, "%s: DR6 0x%x", trap_name(regs->vector), (uint32_t)regs->dr6);
     panic_regs(regs, "%s (error 0x%x)", trap_name(regs->vector), regs->error_code);
 }
 

@@ -16,6 +16,7 @@
 #include "kernel/base/compiler.h"
 #include "kernel/base/err.h"
 #include "kernel/cpu/instr.h"
+#include "kernel/cpu/msr.h"
 #include "kernel/cpu/percpu.h"
 #include "kernel/cpu/smp.h"
 #include "kernel/cpu/trap.h"
@@ -106,20 +107,35 @@ bool film_bp(struct pt_regs *regs, void *probe)
 }
 NOKPROBE(film_bp);
 
+/* ends_step - is this #DB the end of a single step of step_on()? A debug register that was
+ * hit may be another cause of the same #DB, or the only one.
+ */
+NOKPROBE_INLINE bool ends_step(const struct pt_regs *regs, unsigned cpu)
+{
+    return regs->dr6 & DR6_BS && cpus[cpu].stepping && is_fixture(cpu);
+}
+
+/* step_off - end the single steps if the thread has left the copy. */
+NOKPROBE_INLINE void step_off(struct pt_regs *regs, unsigned cpu)
+{
+    if (is_copy(regs->ip))
+        return;
+    regs->flags &= ~FLAGS_TF;
+    cpus[cpu].stepping = false;
+    cpus[cpu].inside = false;
+    film_note(FILM_BACK, cpu, regs->ip);
+}
+
 bool film_db(struct pt_regs *regs, void *probe);
 bool film_db(struct pt_regs *regs, void *probe)
 {
     unsigned cpu = cpu_id();
 
-    if (!cpus[cpu].stepping || !is_fixture(cpu))
-        return watch_debug_handler(regs, probe);
-    if (is_copy(regs->ip))
-        return true;
-    regs->flags &= ~FLAGS_TF;
-    cpus[cpu].stepping = false;
-    cpus[cpu].inside = false;
-    film_note(FILM_BACK, cpu, regs->ip);
-    return true;
+    if (ends_step(regs, cpu)) {
+        step_off(regs, cpu);
+        regs->dr6 &= ~(unsigned long)DR6_BS;
+    }
+    return watch_debug_handler(regs, probe);
 }
 NOKPROBE(film_db);
 

@@ -26,6 +26,11 @@
  *      instruction, at the next instruction of the program, in whichever way the
  *      instruction was executed.
  *
+ * A hit of a debug register comes from debug_regs_tell(). While it is handled, the CPU may
+ * be stopped by another one, and the debugger may use the register for something else. So
+ * the hit counts as long as debug_reg_is_hit() says so, and its breakpoint is then the one
+ * that has the register.
+ *
  * So a step never puts the instruction back into the text, no CPU can miss the breakpoint
  * meanwhile, and hits of other probes at that address are counted once.
  */
@@ -42,15 +47,17 @@
 #include "probes/core/platform.h"
 #include "probes/gdb/gdb_code.h"
 #include "probes/gdb/gdb_collect.h"
+#include "probes/gdb/gdb_step.h"
 #include "probes/gdb/gdb_stop.h"
 #include "probes/port/port_held.h"
+#include "probes/watch/watch.h"
 
 #include <string.h>
 
 #define BREAKS_MAX 64
 #define GRACE_NS UINT64_C(200000000) /* of the clock, which does not count stops */
 
-enum kind { KIND_PROBE, KIND_HARDWARE, KIND_EXECUTE, KIND_WRITE, KIND_READ, KIND_ACCESS };
+enum kind { KIND_PROBE, KIND_EXECUTE, KIND_WRITE, KIND_READ, KIND_ACCESS };
 
 extern const char gdb_text_start[], gdb_text_end[]; /* linker.ld */
 
@@ -69,6 +76,7 @@ static struct gdb_break {
 
 static bool is_settled; /* the debugger has let all CPUs run */
 
+static const char own_code[] = "the stub itself runs this code";
 static const char being_changed[] =
     "the text is being changed: let the kernel run for a moment";
 
@@ -143,55 +151,56 @@ static struct gdb_break *of_reg(unsigned reg)
     return NULL;
 }
 
-/* stop_at_instruction - stop before an instruction. RF lets the CPU execute the
- * instruction once, without a trap, when it goes on.
- */
-static void stop_at_instruction(struct gdb_break *b, struct pt_regs *regs)
-{
-    int answer;
+struct reg_hit {
+    struct pt_regs *regs;
+    unsigned reg;
+};
 
-    regs->flags |= FLAGS_RF;
-    if (cpu_context() == CTX_NMI)
-        debug_regs_rest(1u << b->reg);
-    answer = ask(b, regs);
-    if (answer < 0)
-        gdb_stop(regs, GDB_WHY_ERROR, is_wanted, b);
-    else if (answer)
-        gdb_stop(regs, b->kind == KIND_PROBE ? GDB_WHY_BREAK : GDB_WHY_HARDWARE,
-                 is_wanted, b);
+static bool is_hit(void *arg)
+{
+    const struct reg_hit *h = arg;
+
+    return debug_reg_is_hit(h->regs->dr6, h->reg) && of_reg(h->reg);
 }
 
-static void stop_behind_access(struct gdb_break *b, struct pt_regs *regs)
+static bool stop_for(const struct gdb_break *b, struct reg_hit *h, enum gdb_why why)
 {
     static const char *const names[] = {
         [KIND_WRITE] = "watch", [KIND_READ] = "rwatch", [KIND_ACCESS] = "awatch"
     };
-    int answer = ask(b, regs);
 
-    if (answer < 0)
-        gdb_stop(regs, GDB_WHY_ERROR, is_wanted, b);
-    else if (answer)
-        gdb_stop_at(regs, GDB_WHY_WATCH, b->addr, names[b->kind]);
+    if (why == GDB_WHY_WATCH)
+        return gdb_stop_at(h->regs, why, b->addr, names[b->kind], is_hit, h);
+    return gdb_stop(h->regs, why, is_hit, h);
 }
 
-bool gdb_break_trap(struct pt_regs *regs)
+/* stop_at_register - stop before the instruction, or behind the access, if the conditions
+ * of @b hold. Return: has the kernel been stopped?
+ */
+static bool stop_at_register(const struct gdb_break *b, struct reg_hit *h)
 {
-    unsigned bits = debug_reg_hits(regs->dr6);
-    bool mine = false;
+    static const enum gdb_why whys[] = {
+        [KIND_PROBE] = GDB_WHY_BREAK,  [KIND_EXECUTE] = GDB_WHY_HARDWARE,
+        [KIND_WRITE] = GDB_WHY_WATCH,  [KIND_READ] = GDB_WHY_WATCH,
+        [KIND_ACCESS] = GDB_WHY_WATCH,
+    };
+    int answer = ask(b, h->regs);
 
-    for (unsigned reg = 0; reg < DEBUG_REGS; reg++) {
-        struct gdb_break *b = bits & BIT(reg) ? of_reg(reg) : NULL;
+    return answer && stop_for(b, h, answer < 0 ? GDB_WHY_ERROR : whys[b->kind]);
+}
 
-        if (!b)
-            continue;
-        mine = true;
-        regs->dr6 &= ~BIT(reg);
-        if (b->kind <= KIND_EXECUTE)
-            stop_at_instruction(b, regs);
-        else
-            stop_behind_access(b, regs);
-    }
-    return mine;
+/* reg_hit - a step may end with the same trap. Its end is handled first, so that in the
+ * stop the program has the flags that it would have without the step.
+ */
+static bool reg_hit(struct pt_regs *regs, unsigned reg)
+{
+    struct reg_hit h = { regs, reg };
+    struct gdb_break *b = of_reg(reg);
+    struct gdb_step *step = gdb_step_end(regs);
+    bool is_one = b && is_hit(&h), stopped = is_one && stop_at_register(b, &h);
+
+    gdb_step_go_on(step, regs, stopped);
+    return is_one && is_hit(&h);
 }
 
 /* ---- what a packet says ---- */
@@ -224,15 +233,32 @@ static void set_code(struct gdb_break *b, struct gdb_code *code)
 
 /* ---- debug registers ---- */
 
+static bool is_own(uintptr_t addr)
+{
+    return addr >= (uintptr_t)gdb_text_start && addr < (uintptr_t)gdb_text_end;
+}
+
 static const char *check_bytes(uintptr_t addr, size_t len)
 {
     if (len != 1 && len != 2 && len != 4 && len != 8)
         return "a debug register watches 1, 2, 4 or 8 bytes";
     if (addr % len)
         return "the address is not a multiple of the length";
-    if (debug_reg_is_own(addr, len))
-        return "the handling of a hit would hit it again";
     return NULL;
+}
+
+/* check_place - find out whether a register with this place is possible. Return: NULL; or
+ * why not, in words.
+ */
+static const char *check_place(const struct gdb_break *b)
+{
+    bool executes = b->kind <= KIND_EXECUTE;
+    enum watch_reason reason =
+        watch_check_own(b->addr, b->len, executes ? WATCH_EXECUTE : WATCH_ACCESS);
+
+    if (executes && is_own(b->addr))
+        return own_code;
+    return reason ? watch_reason_text(reason) : check_bytes(b->addr, b->len);
 }
 
 static const char *put_in_register(struct gdb_break *b)
@@ -242,8 +268,11 @@ static const char *put_in_register(struct gdb_break *b)
         [KIND_WRITE] = DEBUG_REG_WRITE,   [KIND_READ] = DEBUG_REG_ACCESS,
         [KIND_ACCESS] = DEBUG_REG_ACCESS,
     };
+    const char *why = check_place(b);
 
-    b->reg = debug_reg_take("gdb");
+    if (why)
+        return why;
+    b->reg = debug_reg_take("gdb", reg_hit);
     if (b->reg < 0)
         return "all four debug registers are taken";
     debug_reg_put((unsigned)b->reg, b->addr, kinds[b->kind], b->len);
@@ -263,11 +292,6 @@ static void note_refusal(struct kprobe *p, const struct probe_reject *why, void 
 {
     (void)p;
     *(struct probe_reject *)arg = *why;
-}
-
-static bool is_own(uintptr_t addr)
-{
-    return addr >= (uintptr_t)gdb_text_start && addr < (uintptr_t)gdb_text_end;
 }
 
 /* arm - register one probe. Return: false, and @why is filled. */
@@ -300,7 +324,7 @@ static const char *arm_at(struct kprobe *kp, uintptr_t addr, struct probe_reject
     bool armed;
 
     if (is_own(addr))
-        return "the stub itself runs this code";
+        return own_code;
     if (!port_hold()) {
         why->reason = rule_of_place(addr);
         return why->reason ? probe_reason_text(why->reason) : being_changed;
@@ -339,16 +363,12 @@ static const char *put(struct gdb_break *b)
     const char *why;
 
     b->reg = -1;
-    if (b->kind == KIND_HARDWARE)
-        b->kind = KIND_EXECUTE;
-    if (b->kind != KIND_PROBE) {
-        why = check_bytes(b->addr, b->len);
-        return why ? why : put_in_register(b);
-    }
+    if (b->kind != KIND_PROBE)
+        return put_in_register(b);
     memset(&b->kp, 0, sizeof(b->kp));
     b->kp.pre_handler = hit;
     why = arm_at(&b->kp, b->addr, &rule);
-    if (!why || is_own(b->addr) || !may_be_executed(b->addr, rule.reason))
+    if (!why || !may_be_executed(b->addr, rule.reason))
         return why;
     b->len = 1;
     return put_in_register(b) ? why : NULL;

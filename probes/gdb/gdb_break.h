@@ -33,11 +33,6 @@ const char *gdb_break_arm(struct kprobe *kp, uintptr_t addr);
  */
 void gdb_break_settle(void);
 
-/* gdb_break_trap - handle #DB. Context: trap.
- * Return: true: a debug register of the debugger was hit.
- */
-bool gdb_break_trap(struct pt_regs *regs);
-
 /* gdb_break_has_work - has gdb_break_work() anything to do? Context: any. */
 bool gdb_break_has_work(void);
 

@@ -20,6 +20,11 @@
  *      the CPU sees that the flag is clear, or the owner sees the image and marks the
  *      CPU.
  *
+ *   6. An NMI may come between the cause of a stop and 1, and let this CPU stand for
+ *      another owner. Meanwhile the debugger may have removed the breakpoint, or taken
+ *      leave. So after the CPU has published its image, it asks whether it still has a
+ *      reason. An NMI that comes later finds that this CPU stands, and changes nothing.
+ *
  * While one CPU runs alone, the CPU that was the last owner listens to the line. The
  * interrupt of the line goes to one fixed CPU, which may stand in an NMI and then does
  * not take it.
@@ -223,6 +228,11 @@ static void leave(struct gdb_cpu *me)
         disown();
 }
 
+static bool still_holds(bool (*wanted)(void *arg), void *arg)
+{
+    return gdb_line_attached() && (!wanted || wanted(arg));
+}
+
 /* stay_until_told - stand until this CPU may go and its own reason has been reported. If
  * the CPU is let go before that, it goes only if the reason no longer holds.
  */
@@ -234,16 +244,39 @@ static void stay_until_told(unsigned self, bool (*wanted)(void *arg), void *arg)
         stay(self);
         if (!me->why)
             return;
-        if (!gdb_line_attached() || (wanted && !wanted(arg)))
+        if (!still_holds(wanted, arg))
             me->why = GDB_WHY_NONE;
         else
             __atomic_store_n(&me->go, false, __ATOMIC_RELEASE);
     }
 }
 
-/* An NMI may come before stand(), and make this CPU stand. So the reason is set after
- * stand(): such an NMI must not report it.
+/* reason_of - do step 6 for a CPU that wants to stop because of @why. In an NMI no other NMI
+ * can have come.
  */
+static enum gdb_why reason_of(enum gdb_why why, bool (*wanted)(void *arg), void *arg)
+{
+    return cpu_context() == CTX_NMI || still_holds(wanted, arg) ? why : GDB_WHY_NONE;
+}
+
+/* may_run - may this CPU run, as far as other CPUs are concerned? Either no CPU is to stand,
+ * or this CPU runs alone.
+ */
+static bool may_run(unsigned self)
+{
+    return !READ_ONCE(stopping) ||
+           (READ_ONCE(alone) == (int)self && READ_ONCE(owner) == NO_CPU);
+}
+
+/* stand_on - stand, as long as there is a reason: this CPU's own, or that of step 5. */
+static void stand_on(unsigned self, bool (*wanted)(void *arg), void *arg)
+{
+    __atomic_thread_fence(__ATOMIC_SEQ_CST);
+    if (cpus[self].why || !may_run(self))
+        stay_until_told(self, wanted, arg);
+    leave(&cpus[self]);
+}
+
 bool gdb_stop(struct pt_regs *regs, enum gdb_why why, bool (*wanted)(void *arg),
               void *arg)
 {
@@ -254,14 +287,13 @@ bool gdb_stop(struct pt_regs *regs, enum gdb_why why, bool (*wanted)(void *arg),
         return false;
     me->inside_nmi = cpu_context() == CTX_NMI && why != GDB_WHY_INTERRUPT;
     stand(me, regs);
-    me->why = why;
-    stay_until_told(self, wanted, arg);
-    leave(me);
+    me->why = reason_of(why, wanted, arg);
+    stand_on(self, wanted, arg);
     return true;
 }
 
 bool gdb_stop_at(struct pt_regs *regs, enum gdb_why why, uintptr_t address,
-                 const char *watch)
+                 const char *watch, bool (*wanted)(void *arg), void *arg)
 {
     struct gdb_cpu *me = &cpus[cpu_id()];
 
@@ -269,31 +301,19 @@ bool gdb_stop_at(struct pt_regs *regs, enum gdb_why why, uintptr_t address,
         return false;
     me->address = address;
     me->watch = watch;
-    return gdb_stop(regs, why, NULL, NULL);
-}
-
-/* may_run - may this CPU run on after this NMI? Either no CPU is to stand, or this CPU
- * runs alone: then the NMI has another purpose than a stop.
- */
-static bool may_run(unsigned self)
-{
-    return !READ_ONCE(stopping) ||
-           (READ_ONCE(alone) == (int)self && READ_ONCE(owner) == NO_CPU);
+    return gdb_stop(regs, why, wanted, arg);
 }
 
 bool gdb_stop_nmi(struct pt_regs *regs)
 {
     unsigned self = cpu_id();
 
-    if (may_run(self))
+    if (may_run(self)) /* the NMI has another purpose than a stop */
         return false;
     if (cpus[self].regs || gdb_is_serving() || gdb_collect_defers())
         return true;
     cpus[self].inside_nmi = false;
     stand(&cpus[self], regs);
-    __atomic_thread_fence(__ATOMIC_SEQ_CST);
-    if (READ_ONCE(stopping))
-        stay_until_told(self, NULL, NULL);
-    leave(&cpus[self]);
+    stand_on(self, NULL, NULL);
     return true;
 }

@@ -43,7 +43,8 @@ struct gdb_cpu {
  * on. If another CPU serves already, this CPU stands, and its reason is reported after
  * that CPU.
  * @regs: the image of this CPU; the debugger may change it
- * @wanted: asked, with @arg, in that case: is there still a reason? NULL: there is
+ * @wanted: asked, with @arg, when this CPU stands, and in that case again: is there still
+ *          a reason? NULL: there is, while a debugger is attached
  *
  * Context: any, interrupts off.
  * Return:  false: this CPU serves the debugger, or is in a stop already; nothing has
@@ -56,7 +57,7 @@ bool gdb_stop(struct pt_regs *regs, enum gdb_why why, bool (*wanted)(void *arg),
  * gdb_cpu.
  */
 bool gdb_stop_at(struct pt_regs *regs, enum gdb_why why, uintptr_t address,
-                 const char *watch);
+                 const char *watch, bool (*wanted)(void *arg), void *arg);
 
 /* gdb_stop_nmi - handle an NMI. If another CPU has sent it to stop this CPU, stand until
  * this CPU may go. Context: nmi.

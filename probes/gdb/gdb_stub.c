@@ -122,13 +122,6 @@ static bool take_nmi(struct pt_regs *regs)
     return false;
 }
 
-static bool take_debug(struct pt_regs *regs)
-{
-    bool mine = gdb_break_trap(regs);
-
-    return gdb_step_trap(regs) || mine;
-}
-
 static bool take_int3(struct pt_regs *regs)
 {
     if (READ_ONCE(exiting) == this_cpu()->current)
@@ -218,7 +211,7 @@ INIT void gdb_init(void)
                  MAX_CPUS_TRACED);
     gdb_stop_init(serve);
     trap_set_handler(TRAP_NMI, take_nmi);
-    trap_set_handler(TRAP_DB, take_debug);
+    trap_set_handler(TRAP_DB, gdb_step_trap);
     trap_set_handler(TRAP_BP, take_int3);
     if (kernel_clone(
             &(struct clone_args){ .fn = worker, .name = "gdb", .detached = true }) < 0) {

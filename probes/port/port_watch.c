@@ -20,7 +20,7 @@ _Static_assert(WATCH_SLOTS == DEBUG_REGS, "a slot for each register");
 
 int plat_watch_take(const char *owner)
 {
-    return debug_reg_take(owner);
+    return debug_reg_take(owner, NULL);
 }
 
 void plat_watch_give(unsigned reg)
@@ -70,11 +70,11 @@ bool plat_watch_is_inner(const struct pt_regs *regs)
 }
 NOKPROBE(plat_watch_is_inner);
 
-bool plat_watch_is_stray(void)
+void plat_watch_tell(struct pt_regs *regs, unsigned bits, bool miss)
 {
-    return debug_regs_in_use();
+    debug_regs_tell(regs, bits, miss);
 }
-NOKPROBE(plat_watch_is_stray);
+NOKPROBE(plat_watch_tell);
 
 void plat_watch_rest(unsigned bits)
 {

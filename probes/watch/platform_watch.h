@@ -39,15 +39,15 @@ uintptr_t plat_watch_addr(unsigned reg);
  * not in use. Return: bit i is set: register i was hit.
  * plat_watch_is_inner - did this #DB come in the entry code of another #DB? Then the
  *                       handling of the other #DB handles all hits.
- * plat_watch_is_stray - may this #DB, for which DR6 shows no cause, have had a cause that
- *                       the handling of a hit in the entry code has dealt with already?
+ * plat_watch_tell - let the other owners of registers handle the hits of their registers,
+ *                   which are in @bits. @miss: not now; only let the CPU go on
  * plat_watch_rest - the CPU is in an NMI: let the registers in @bits watch nothing on
  *                   this CPU until the NMI ends.
  * Context: trap.
  */
 unsigned plat_watch_bits(unsigned long dr6);
 bool plat_watch_is_inner(const struct pt_regs *regs);
-bool plat_watch_is_stray(void);
+void plat_watch_tell(struct pt_regs *regs, unsigned bits, bool miss);
 void plat_watch_rest(unsigned bits);
 
 /* plat_watch_is_own - does each hit touch some of these bytes on its way, while

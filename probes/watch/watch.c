@@ -68,18 +68,27 @@ static bool is_slot(uintptr_t addr, size_t len)
            (uintptr_t)watch_slots < addr + len;
 }
 
-static enum watch_reason check_bytes(uintptr_t addr, size_t len)
+/* Code that runs before a hit is entered cannot be watched: each hit would execute this
+ * code, and trap again.
+ */
+enum watch_reason watch_check_own(uintptr_t addr, size_t len, enum watch_kind kind)
+{
+    if (plat_watch_is_own(addr, len) || is_slot(addr, len))
+        return WATCH_OWN;
+    if (kind == WATCH_EXECUTE && (plat_is_entry(addr) || blacklist_why(addr)))
+        return WATCH_BLACKLISTED;
+    return WATCH_OK;
+}
+
+static enum watch_reason check_bytes(uintptr_t addr, size_t len, enum watch_kind kind)
 {
     if (!is_aligned(addr, len))
         return WATCH_UNALIGNED;
     if (!plat_watch_is_kernel(addr))
         return WATCH_NOT_KERNEL;
-    return plat_watch_is_own(addr, len) || is_slot(addr, len) ? WATCH_OWN : WATCH_OK;
+    return watch_check_own(addr, len, kind);
 }
 
-/* Code that runs before a hit is entered cannot be watched: each hit would execute this
- * code, and trap again.
- */
 static enum watch_reason check_instruction(uintptr_t addr)
 {
     struct plat_symbol function;
@@ -88,8 +97,6 @@ static enum watch_reason check_instruction(uintptr_t addr)
 
     if (!plat_text_contains(addr, 1) || plat_symbol_at(addr, &function))
         return WATCH_NO_CODE;
-    if (plat_is_entry(addr) || blacklist_why(addr))
-        return WATCH_BLACKLISTED;
     return boundary_find(addr, &function, &insn, &why) ? WATCH_NO_CODE : WATCH_OK;
 }
 
@@ -122,7 +129,7 @@ static enum watch_reason check(const struct watch *w)
         return WATCH_EXECUTE_LEN;
     if (!w->addr)
         return w->kind == WATCH_EXECUTE ? WATCH_NO_CODE : WATCH_OK;
-    why = check_bytes(w->addr, w->len);
+    why = check_bytes(w->addr, w->len, w->kind);
     return why || w->kind != WATCH_EXECUTE ? why : check_instruction(w->addr);
 }
 
@@ -325,7 +332,7 @@ int disable_watch(struct watch *w)
 
 int watch_move(struct watch *w, uintptr_t addr)
 {
-    if (w->kind == WATCH_EXECUTE || (addr && check_bytes(addr, w->len)))
+    if (w->kind == WATCH_EXECUTE || (addr && check_bytes(addr, w->len, w->kind)))
         return -EINVAL;
     WRITE_ONCE(w->addr, addr);
     WRITE_ONCE(watch_slots[w->reg].site->addr, addr);

@@ -93,6 +93,12 @@ int watch_reason_errno(enum watch_reason reason);
  */
 enum watch_reason watch_check(const struct watch *w);
 
+/* watch_check_own - would the handling of each hit of a register with this place hit it
+ * again? For all users of debug registers.
+ * Context: any.  Return: WATCH_OK no; WATCH_OWN, WATCH_BLACKLISTED yes.
+ */
+enum watch_reason watch_check_own(uintptr_t addr, size_t len, enum watch_kind kind);
+
 /* register_watch_why - register @w. After the return every access, on any CPU, is a hit.
  * CPUs that are started later watch the bytes, too.
  * @w:   memory of the caller; fields that the caller does not set are 0. The engine uses

@@ -1,16 +1,19 @@
 /* watch_hit.c - handles #DB: a debug register was hit, or a step has ended, or both.
  *
- *   1. find out which registers were hit, and which of them belong to watches:
+ *   1. find out, once, which registers were hit, and which of them belong to watches:
  *      plat_watch_bits()
- *   2. count a miss for each of these registers, because step 4 may not come back here: a
+ *   2. count a miss for each register of a watch, because step 5 may not come back here: a
  *      handler that faults is given up together with the rest of this function
  *   3. handle a step of the engine that has ended with the same instruction: step.c
- *   4. for each register, enter a hit if that is allowed, count a hit in place of the
- *      miss, and call the handler
+ *   4. let the other owners handle the hits of their registers, such as the kernel's stub
+ *      for gdb
+ *   5. for each register of a watch, enter a hit if that is allowed, count a hit in place
+ *      of the miss, and call the handler
  *
- * Between the trap and the handler cpu->watch_busy is true. The code that runs then may
- * touch watched bytes; this makes an inner trap, which only counts a miss. But bytes that
- * the CPU touches before watch_busy is true cannot be watched: plat_watch_is_own().
+ * Between the trap and the handler, and during step 4, cpu->watch_busy is true. The code
+ * that runs then may touch watched bytes; this makes an inner trap, which only counts a
+ * miss. But bytes that the CPU touches before watch_busy is true cannot be watched:
+ * plat_watch_is_own().
  *
  * The handler gets a copy of the image, with an ip in the program's own text. The ip of
  * the image itself may lie in a copy of the instruction. The program must go on there,
@@ -24,7 +27,7 @@
 #define DR6_BS (1ul << 14)
 #define DR6_REGS 15ul
 
-/* ---- 4 ---- */
+/* ---- 5 ---- */
 
 /* call_in_hit - call the handler of @w in @hit, which has been entered; leave @hit. */
 static NOINLINE void call_in_hit(struct probe_cpu *cpu, struct probe_hit *hit,
@@ -45,7 +48,7 @@ static NOINLINE void call_in_hit(struct probe_cpu *cpu, struct probe_hit *hit,
     hit_leave(cpu, hit, false);
 }
 
-/* one_hit - do step 4 for register @reg. Its miss has been counted.
+/* one_hit - do step 5 for register @reg. Its miss has been counted.
  * @ip: the address at which the CPU trapped
  */
 NOKPROBE_INLINE void one_hit(struct probe_cpu *cpu, unsigned reg, struct pt_regs *regs,
@@ -78,7 +81,7 @@ NOKPROBE_INLINE unsigned mine(unsigned bits)
     return bits;
 }
 
-/* let_pass - if a register in @bits watches the next instruction, let the CPU execute
+/* let_pass - if a watch in @bits is on the next instruction, let the CPU execute
  * this instruction without another trap. The flag RF does that. But only IRET loads
  * RF, and in an NMI traps return without IRET, so there the register watches nothing
  * until the NMI ends.
@@ -106,49 +109,64 @@ NOKPROBE_INLINE void end_step(struct pt_regs *regs, struct probe_cpu *cpu)
         regs->dr6 &= ~DR6_BS;
 }
 
+/* others_hit - do step 4. What the handling of a hit touches or executes is a miss, as for
+ * watches: otherwise the handling of each hit could be hit, without end.
+ */
+NOKPROBE_INLINE void others_hit(struct pt_regs *regs, struct probe_cpu *cpu,
+                                unsigned bits)
+{
+    bool busy = cpu->watch_busy;
+
+    cpu->watch_busy = true;
+    barrier();
+    plat_watch_tell(regs, bits, busy);
+    barrier();
+    cpu->watch_busy = busy;
+}
+
+/* registers_hit - do steps 2 to 5.
+ * @bits: the registers that were hit   @watched: those of them that belong to watches
+ */
 NOKPROBE_INLINE void registers_hit(struct pt_regs *regs, struct probe_cpu *cpu,
-                                   unsigned bits)
+                                   unsigned bits, unsigned watched)
 {
     bool in_nmi = probe_in_nmi(cpu);
     uintptr_t ip = regs->ip;
 
     for (unsigned reg = 0; reg < WATCH_SLOTS; reg++)
-        if (bits & BIT(reg))
+        if (watched & BIT(reg))
             probe_count(&cpu->watch_missed[reg]); /* 2 */
-    let_pass(regs, bits, in_nmi);
+    let_pass(regs, watched, in_nmi);
     end_step(regs, cpu); /* 3 */
+    if (bits & ~watched)
+        others_hit(regs, cpu, bits & ~watched); /* 4 */
     if (cpu->watch_busy)
         return;
     cpu->watch_busy = true;
     barrier();
-    for (unsigned reg = 0; reg < WATCH_SLOTS; reg++) /* 4 */
-        if (bits & BIT(reg))
+    for (unsigned reg = 0; reg < WATCH_SLOTS; reg++) /* 5 */
+        if (watched & BIT(reg))
             one_hit(cpu, reg, regs, ip, in_nmi);
     barrier();
     cpu->watch_busy = false;
 }
 
-/* not_only_a_step - handle a #DB for which DR6 has a register's bit, or no bit at all.
+/* not_only_a_step - handle a #DB for which DR6 has a register's bit, or no bit at all. A #DB
+ * that has no cause has had one, which has gone since: see kernel/cpu/debug_reg.c.
  * Return: as watch_debug_handler().
  */
 static NOINLINE bool not_only_a_step(struct pt_regs *regs, struct probe_cpu *cpu)
 {
     unsigned bits;
 
-    if (!(regs->dr6 & DR6_REGS) || !cpu)
-        return kprobe_debug_handler(regs, cpu) ||
-               (!(regs->dr6 & DR6_BS) && plat_watch_is_stray());
+    if (!cpu)
+        return false;
     if (unlikely(plat_watch_is_inner(regs)))
         return true;
-    bits = plat_watch_bits(regs->dr6);
-    regs->dr6 = (regs->dr6 & ~DR6_REGS) | bits;
-    bits = mine(bits);
-    regs->dr6 &= ~(unsigned long)bits;
-    if (bits)
-        registers_hit(regs, cpu, bits);
-    else
-        end_step(regs, cpu);
-    return !(regs->dr6 & (DR6_BS | DR6_REGS));
+    bits = plat_watch_bits(regs->dr6); /* 1 */
+    regs->dr6 &= ~DR6_REGS;
+    registers_hit(regs, cpu, bits, mine(bits));
+    return !(regs->dr6 & DR6_BS);
 }
 NOKPROBE(not_only_a_step);
 

@@ -16,8 +16,8 @@ struct watch_slot {
 extern struct watch_slot watch_slots[WATCH_SLOTS];
 
 /* watch_debug_handler - handle #DB. It passes single steps to kprobe_debug_handler(), and
- * handles the debug registers that watches use. It clears the bits of regs->dr6 that it
- * has handled; the other bits stay.
- * Context: trap.  Return: false: the caller must ask other handlers of #DB.
+ * handles hits of debug registers, for which it clears the bits of regs->dr6.
+ * Context: trap.  Return: false: a single step that is not the engine's: the caller must
+ * ask other handlers of #DB.
  */
 bool watch_debug_handler(struct pt_regs *regs, struct probe_cpu *cpu);

@@ -10,6 +10,7 @@ KTESTS := \
     tests/kernel/test_detour_return.c \
     tests/kernel/test_fault.c \
     tests/kernel/test_nmi.c \
+    tests/kernel/test_debug_reg.c \
     tests/kernel/test_watch.c \
     tests/kernel/test_watch_handlers.c \
     tests/kernel/test_watch_probes.c \

@@ -195,7 +195,7 @@ KTEST(watch, the_fifth_is_refused_and_the_four_are_named)
 
 KTEST(watch, another_part_of_the_kernel_may_have_a_register)
 {
-    int reg = debug_reg_take("somebody");
+    int reg = debug_reg_take("somebody", NULL);
     struct watch w = watch_of(&watched.target, WATCH_WRITE, 8, NULL);
 
     ktest_report(reg == 0 && !strcmp(watch_owner(0), "somebody"), "it is named");

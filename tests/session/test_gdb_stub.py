@@ -304,14 +304,17 @@ def conditions(stub, client, place):
 def places_that_are_refused(stub, client, place):
     client.resume()
     handler, entry = symbol(stub, "gdb_stop"), symbol(stub, "exc_int3")
+    core = symbol(stub, "registry_find")
     variable = symbol(stub, "jiffies")
     client.interrupt()
     answers(client, f"Z0,{handler:x},1", "E.the stub itself runs this code")
+    answers(client, f"Z0,{entry:x},1", "E.entry code, before the registers are saved")
+    answers(client, f"Z0,{core:x},1", "E.this code runs before a hit knows that it is one")
     answers(client, f"Z0,{place + 1:x},1", "E.not an instruction boundary")
     for nowhere in (0x1000, variable, boot_text()):
         answers(client, f"Z0,{nowhere:x},1", "E.the address is not kernel text")
     stack = STACK_AREA + 0x8000  # a function that gdb calls returns to a stack
-    for kind, anywhere in ((1, place + 1), (1, 0x1000), (0, entry), (0, stack)):
+    for kind, anywhere in ((1, place + 1), (1, 0x1000), (0, stack)):
         answers(client, f"Z{kind},{anywhere:x},1", "OK")  # by a debug register
         answers(client, f"z{kind},{anywhere:x},1", "OK")
     answers(client, "Z0", "E.Z0 to Z4 want an address and a length")

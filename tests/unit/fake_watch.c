@@ -65,9 +65,11 @@ bool plat_watch_is_inner(const struct pt_regs *r)
     return fake_watch.inner && r->ip == fake_watch.inner;
 }
 
-bool plat_watch_is_stray(void)
+void plat_watch_tell(struct pt_regs *regs, unsigned bits, bool miss)
 {
-    return fake_watch.stray;
+    *(miss ? &fake_watch.missed : &fake_watch.told) |= bits;
+    if (fake_watch.on_tell && !miss)
+        fake_watch.on_tell(regs);
 }
 
 void plat_watch_rest(unsigned bits)

@@ -15,7 +15,9 @@ struct fake_watch {
     unsigned rests;     /* all bits that plat_watch_rest() has got */
     uintptr_t executes; /* the address of plat_watch_execute(); 0: off */
     uintptr_t inner;    /* a #DB there is inside the entry of another trap; 0: none */
-    bool stray;
+    unsigned told;      /* all bits that plat_watch_tell() has got */
+    unsigned missed;    /* all that it has got as misses */
+    void (*on_tell)(struct pt_regs *regs); /* called by it, if they are not misses */
 };
 
 extern struct fake_watch fake_watch;

@@ -194,26 +194,74 @@ static void a_handler_may_send_the_program_elsewhere(void)
     fake_end();
 }
 
-static void bits_of_others_are_left(void)
+/* begin_beside_another - begin with @w in register 1, and another owner in register 0. */
+static void begin_beside_another(struct watch *w)
 {
-    struct watch w = watch_of(0, note);
-
     begin();
     fake_watch.owner[0] = "gdb";
     fake_watch.addr[0] = 0x1234;
-    CHECK_EQ(register_watch(&w), 0);
-    CHECK_EQ(w.reg, 1);
-    CHECK(!fake_debug(&regs, 3)); /* one of the two bits is for another handler */
-    CHECK_EQ(regs.dr6 & 15, 1);
-    CHECK_EQ(calls, 1);
-    CHECK(fake_debug(&regs, 4)); /* the bit of a register that is not in use */
-    CHECK_EQ(calls, 1);
-    CHECK(!fake_debug(&regs, 0)); /* no bit at all */
-    fake_watch.stray = true;
-    CHECK(fake_debug(&regs, 0));
-    CHECK_EQ(unregister_watch(&w), 0);
+    CHECK_EQ(register_watch(w), 0);
+    CHECK_EQ(w->reg, 1);
+}
+
+static void end_beside_another(struct watch *w)
+{
+    CHECK_EQ(unregister_watch(w), 0);
     fake_watch.addr[0] = 0;
     fake_end();
+}
+
+static void other_owners_are_told(void)
+{
+    struct watch w = watch_of(0, note);
+
+    begin_beside_another(&w);
+    CHECK(fake_debug(&regs, 3)); /* one of the two bits is another owner's */
+    CHECK_EQ(regs.dr6 & 15, 0);
+    CHECK_EQ(calls, 1);
+    CHECK_EQ(fake_watch.told, 1);
+    fake_watch.told = 0;
+    CHECK(fake_debug(&regs, 4)); /* the bit of a register that is not in use */
+    CHECK_EQ(calls, 1);
+    CHECK_EQ(fake_watch.told, 0);
+    CHECK(!fake_debug(&regs, DR6_BS | 1)); /* a step that is not the engine's */
+    CHECK_EQ(fake_watch.told, 1);
+    CHECK_EQ(fake_watch.missed, 0);
+    end_beside_another(&w);
+}
+
+static void a_trap_without_a_cause_is_over(void)
+{
+    begin();
+    CHECK(fake_debug(&regs, 0));
+    CHECK(!fake_debug(&regs, DR6_BS));
+    CHECK_EQ(fake_watch.told, 0);
+    fake_end();
+}
+
+static void hit_both(struct pt_regs *r)
+{
+    struct pt_regs inner = *r;
+
+    CHECK(fake_debug(&inner, 3));
+}
+
+static void what_another_owner_touches_is_a_miss(void)
+{
+    struct watch w = watch_of(0, note);
+
+    begin_beside_another(&w);
+    fake_watch.on_tell = hit_both;
+    CHECK(fake_debug(&regs, 1));
+    CHECK_EQ(fake_watch.told, 1);
+    CHECK_EQ(fake_watch.missed, 1);
+    CHECK_EQ(calls, 0);
+    CHECK_EQ(watch_misses(&w), 1);
+    CHECK(!plat_this_cpu()->watch_busy);
+    fake_watch.on_tell = NULL;
+    CHECK(fake_debug(&regs, 3));
+    CHECK_EQ(calls, 1);
+    end_beside_another(&w);
 }
 
 static void touch_own(struct watch *w, struct pt_regs *r)
@@ -406,7 +454,8 @@ UNIT_TESTS(each_reason_has_its_errno_and_text, what_cannot_be_watched_is_refused
            a_fifth_is_refused, without_memory_nothing_is_taken,
            a_hit_is_counted_and_its_handler_called,
            the_program_is_told_of_by_its_own_text,
-           a_handler_may_send_the_program_elsewhere, bits_of_others_are_left,
+           a_handler_may_send_the_program_elsewhere, other_owners_are_told,
+           a_trap_without_a_cause_is_over, what_another_owner_touches_is_a_miss,
            what_its_own_handler_touches_is_a_miss,
            a_trap_inside_the_entry_of_another_is_left_to_it,
            what_the_way_to_a_handler_touches_is_a_miss, a_stack_that_is_full_is_a_miss,

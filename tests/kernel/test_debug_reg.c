@@ -1,0 +1,385 @@
+/* test_debug_reg.c - debug registers that change while a CPU is on its way through a #DB.
+ *
+ * Most tests make such a moment by hand: they have the image of a #DB, change registers as
+ * an NMI would, and call the handler of #DB. The last test does it with NMIs.
+ */
+#include "kernel/cpu/debug_reg.h"
+
+#include "kernel/base/bits.h"
+#include "kernel/cpu/instr.h"
+#include "kernel/cpu/msr.h"
+#include "kernel/cpu/percpu.h"
+#include "kernel/cpu/trap.h"
+#include "kernel/thread/thread.h"
+#include "probes/core/life.h"
+#include "probes/film/film.h"
+#include "tests/kernel/ktest.h"
+#include "tests/kernel/nmi_send.h"
+#include "tests/kernel/watched.h"
+
+#include <string.h>
+
+#define LAST_CPU (cpu_count() - 1)
+#define DR6_NONE 0xffff0ff0ul
+
+extern trap_direct_t trap_db_handler;
+
+static struct {
+    unsigned calls, reg;
+    bool is_one;                       /* what the handler returns */
+    void (*act)(struct pt_regs *regs); /* what the handler does; or NULL */
+} owner;
+
+static bool owner_hit(struct pt_regs *regs, unsigned reg)
+{
+    owner.calls++;
+    owner.reg = reg;
+    if (owner.act)
+        owner.act(regs);
+    return owner.is_one;
+}
+
+static NOINLINE void passed(void)
+{
+    __asm__ volatile("" ::: "memory");
+}
+
+static NOINLINE void elsewhere(void)
+{
+    __asm__ volatile("" ::: "memory");
+}
+
+static void set(unsigned reg, void *at, enum debug_reg_kind kind)
+{
+    debug_reg_put(reg, (uintptr_t)at, kind, kind == DEBUG_REG_EXECUTE ? 1 : 8);
+    debug_regs_load();
+}
+
+/* take - take a register. The thread stays on CPU 0 until give(): another CPU has other
+ * counts of changes.
+ */
+static unsigned take(void)
+{
+    thread_set_affinity(1);
+    memset(&owner, 0, sizeof(owner));
+    owner.is_one = true;
+    return (unsigned)debug_reg_take("test", owner_hit);
+}
+
+static void give(unsigned reg)
+{
+    debug_reg_move(reg, 0);
+    debug_regs_load_all();
+    debug_reg_give(reg);
+    thread_set_affinity(UINT64_MAX);
+}
+
+/* image - make the image of a #DB in front of passed(), with @bits in DR6, as entry code
+ * would make it now.
+ */
+static struct pt_regs image(unsigned long bits)
+{
+    struct pt_regs regs = { .ip = (uintptr_t)passed, .flags = FLAGS_FIXED };
+    uint32_t changes;
+
+    memcpy(&changes, this_cpu()->debug_changes, sizeof(changes));
+    regs.dr6 = (uint64_t)changes << 32 | DR6_NONE | bits;
+    return regs;
+}
+
+static bool handle(struct pt_regs *regs)
+{
+    unsigned long irqs = irq_save();
+    bool done = trap_db_handler(regs, this_cpu()->probe);
+
+    irq_restore(irqs);
+    return done;
+}
+
+static bool passes(const struct pt_regs *regs)
+{
+    return regs->flags & FLAGS_RF;
+}
+
+KTEST(debug_reg, a_hit_is_its_owners)
+{
+    unsigned reg = take();
+    struct pt_regs regs;
+    bool done;
+
+    set(reg, passed, DEBUG_REG_EXECUTE);
+    regs = image(BIT(reg));
+    done = handle(&regs);
+    ktest_report(done && owner.calls == 1 && owner.reg == reg, "the owner is called");
+    ktest_report(passes(&regs), "and the instruction is executed");
+    owner.is_one = false;
+    regs = image(BIT(reg));
+    done = handle(&regs);
+    ktest_report(done && owner.calls == 2 && !passes(&regs),
+                 "not if the owner has found out that the hit is none");
+    regs = image(BIT(reg) | DR6_BS);
+    done = handle(&regs);
+    ktest_report(!done && owner.calls == 3 && regs.dr6 & DR6_BS,
+                 "a single step beside it is left to others");
+    give(reg);
+    expect_no_watches();
+}
+
+/* late - report that a #DB from before a change is no hit: @regs is its image. */
+static void late(struct pt_regs regs, const char *change)
+{
+    bool done;
+
+    owner.calls = 0;
+    done = handle(&regs);
+    ktest_report(done && !owner.calls && !passes(&regs), "%s: no hit any more", change);
+}
+
+KTEST(debug_reg, a_register_that_has_changed_since_was_not_hit)
+{
+    unsigned reg = take();
+    struct pt_regs regs;
+
+    set(reg, passed, DEBUG_REG_EXECUTE);
+    regs = image(BIT(reg));
+    debug_reg_move(reg, 0);
+    late(regs, "gone, and this CPU has not heard of it");
+    debug_regs_load();
+    late(regs, "gone");
+    set(reg, elsewhere, DEBUG_REG_EXECUTE);
+    late(regs, "at another place");
+    set(reg, (void *)&watched.target, DEBUG_REG_WRITE);
+    late(regs, "of another kind");
+    set(reg, passed, DEBUG_REG_EXECUTE);
+    late(regs, "gone, and there again");
+    regs = image(BIT(reg));
+    handle(&regs);
+    ktest_report(owner.calls == 1, "the next #DB is a hit again");
+    regs = image(BIT(reg));
+    set(reg, passed, DEBUG_REG_EXECUTE);
+    handle(&regs);
+    ktest_report(owner.calls == 2, "if it has not changed at all, the hit stays one");
+    give(reg);
+}
+
+KTEST(debug_reg, its_successor_gets_no_hit)
+{
+    unsigned reg = take(), again;
+    struct pt_regs regs;
+
+    set(reg, passed, DEBUG_REG_EXECUTE);
+    regs = image(BIT(reg));
+    give(reg);
+    again = take();
+    set(again, elsewhere, DEBUG_REG_EXECUTE);
+    ktest_report(again == reg, "the register has another owner");
+    late(regs, "the owner has changed");
+    give(again);
+}
+
+static unsigned moved;
+static bool answers[3];
+
+static void move_it(struct pt_regs *regs)
+{
+    answers[0] = debug_reg_is_hit(regs->dr6, moved);
+    debug_reg_move(moved, (uintptr_t)elsewhere);
+    answers[1] = debug_reg_is_hit(regs->dr6, moved);
+    debug_regs_load();
+    answers[2] = debug_reg_is_hit(regs->dr6, moved);
+}
+
+KTEST(debug_reg, an_owner_can_ask_again)
+{
+    struct pt_regs regs;
+
+    moved = take();
+    owner.act = move_it;
+    set(moved, passed, DEBUG_REG_EXECUTE);
+    regs = image(BIT(moved));
+    handle(&regs);
+    ktest_report(answers[0], "in its handler the hit is one");
+    ktest_report(!answers[1], "moved, it is none");
+    ktest_report(!answers[2], "nor when this CPU has loaded");
+    give(moved);
+}
+
+static void take_away(struct pt_regs *regs UNUSED)
+{
+    debug_reg_move(moved, 0);
+    debug_regs_load();
+}
+
+KTEST(debug_reg, the_owner_of_one_takes_another_away)
+{
+    unsigned reg = take();
+    struct pt_regs regs;
+
+    moved = take();
+    owner.act = take_away;
+    set(reg, passed, DEBUG_REG_EXECUTE);
+    set(moved, passed, DEBUG_REG_EXECUTE);
+    regs = image(BIT(reg) | BIT(moved));
+    handle(&regs);
+    ktest_report(owner.calls == 1 && owner.reg == reg, "the second one has no hit");
+    give(reg);
+    give(moved);
+}
+
+/* The entry code of a #DB may not have read DR6 yet. */
+KTEST(debug_reg, dr6_forgets_what_has_changed)
+{
+    unsigned reg = take(), other = take();
+    unsigned long irqs = irq_save();
+    uint64_t left;
+
+    set(reg, passed, DEBUG_REG_EXECUTE);
+    set(other, (void *)&watched.target, DEBUG_REG_WRITE);
+    write_dr6(DR6_NONE | BIT(reg) | BIT(other) | DR6_BS);
+    debug_reg_move(reg, 0);
+    debug_regs_load();
+    left = read_dr6();
+    write_dr6(DR6_NONE);
+    irq_restore(irqs);
+    ktest_report(left == (DR6_NONE | BIT(other) | DR6_BS),
+                 "the bit of the register goes, all others stay");
+    give(reg);
+    give(other);
+}
+
+KTEST(debug_reg, without_a_cause_it_is_over)
+{
+    struct pt_regs none = image(0), step = image(DR6_BS);
+    bool done = handle(&none), stepped = handle(&step);
+
+    ktest_report(done && !passes(&none), "a #DB without a cause is dropped");
+    ktest_report(!stepped, "a single step is left to others");
+}
+
+static struct pt_regs inner;
+
+static void hit_again(struct pt_regs *regs)
+{
+    (void)regs;
+    inner = image(BIT(owner.reg));
+    handle(&inner);
+}
+
+/* Without this rule a handler that comes to a watched place would be hit without end. */
+KTEST(debug_reg, what_a_hit_comes_to_is_no_hit)
+{
+    unsigned reg = take();
+    struct pt_regs regs;
+
+    owner.act = hit_again;
+    set(reg, passed, DEBUG_REG_EXECUTE);
+    regs = image(BIT(reg));
+    handle(&regs);
+    ktest_report(owner.calls == 1, "the owner is called once");
+    ktest_report(passes(&inner) && passes(&regs), "and the CPU goes on in both places");
+    owner.act = NULL;
+    regs = image(BIT(reg));
+    handle(&regs);
+    ktest_report(owner.calls == 2, "the next hit is one again");
+    give(reg);
+}
+
+/* ---- beside single steps of a film ---- */
+
+static unsigned film_hits;
+
+static bool count_film_hit(struct pt_regs *regs UNUSED, unsigned reg UNUSED)
+{
+    __atomic_add_fetch(&film_hits, 1, __ATOMIC_RELAXED);
+    return true;
+}
+
+/* A film lets its threads single-step through the copy of the probed instruction. A register
+ * stops them in front of that copy.
+ */
+KTEST(debug_reg, a_film_takes_only_its_own_steps)
+{
+    struct kprobe p = { .addr = (uintptr_t)film_fixture, .flags = KPROBE_FLAG_DISABLED };
+    int err = register_kprobe(&p), reg = debug_reg_take("test", count_film_hit);
+
+    film_hits = 0;
+    ktest_report(!err && reg >= 0, "a probe and a register are there");
+    debug_reg_put((unsigned)reg, (uintptr_t)site_boost_slot(p.site), DEBUG_REG_EXECUTE,
+                  1);
+    debug_regs_load_all();
+    ktest_report(!film_start(p.addr, 5), "the film begins");
+    enable_kprobe(&p);
+    debug_reg_move((unsigned)reg, 0);
+    debug_regs_load_all();
+    debug_reg_give((unsigned)reg);
+    ktest_report(!film_stop(), "its threads come to their end");
+    ktest_report(film_hits > 0, "the register was hit");
+    unregister_kprobe(&p);
+    expect_no_watches();
+}
+
+/* ---- with NMIs ---- */
+
+static volatile uint64_t nmis;
+static uint64_t hits;
+static unsigned toggled;
+static volatile bool toggles, stop_passing;
+
+/* An NMI moves the register to and fro: it watches instructions here, then there, then
+ * nothing.
+ */
+static bool toggle(struct pt_regs *regs UNUSED)
+{
+    static const uintptr_t places[] = { (uintptr_t)passed, (uintptr_t)elsewhere, 0 };
+
+    if (!toggles || cpu_id() != LAST_CPU)
+        return false;
+    nmis++;
+    debug_reg_move(toggled, places[nmis % ARRAY_LEN(places)]);
+    debug_regs_load();
+    return false;
+}
+
+static bool count_hit(struct pt_regs *regs UNUSED, unsigned reg UNUSED)
+{
+    hits++;
+    return true;
+}
+
+static int pass(void *arg UNUSED)
+{
+    while (!stop_passing)
+        passed();
+    return 0;
+}
+
+KTEST(debug_reg, nmis_change_it_at_any_moment)
+{
+    static bool set_once;
+    uint64_t count = ktest_rounds(6000, 60000);
+    int tid;
+
+    if (cpu_count() == 1) {
+        ktest_skip("no other CPU to send NMIs");
+        return;
+    }
+    if (!set_once)
+        trap_set_handler(TRAP_NMI, toggle);
+    set_once = true;
+    nmis = hits = 0;
+    stop_passing = false;
+    toggled = (unsigned)debug_reg_take("test", count_hit);
+    debug_reg_put(toggled, (uintptr_t)passed, DEBUG_REG_EXECUTE, 1);
+    debug_regs_load_all();
+    tid = kernel_clone(&(struct clone_args){ .fn = pass, .cpus = BIT(LAST_CPU) });
+    toggles = true;
+    nmi_send_many(LAST_CPU, count, &nmis);
+    toggles = false;
+    stop_passing = true;
+    thread_join(tid, NULL);
+    debug_reg_move(toggled, 0);
+    debug_regs_load_all();
+    debug_reg_give(toggled);
+    ktest_report(nmis == count && hits > 0, "%lu NMIs, %lu hits", nmis, hits);
+    expect_no_watches();
+}

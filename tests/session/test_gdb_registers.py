@@ -1,0 +1,259 @@
+"""test_gdb_registers.py - hardware breakpoints, watchpoints and steps of the kernel's own
+stub that are removed or cancelled while a CPU is on its way to report them; and those that
+would hit themselves.
+"""
+
+import re
+import threading
+import time
+
+import tap
+from rsp import Stub, fields
+from session import LIMIT
+
+ROUNDS = 1000 if tap.LONG else 120
+HOT = "run vfs"  # calls vfs_read and vfs_open often, on all CPUs
+READS = "cat /proc/version"
+IF, TF = 1 << 9, 1 << 8
+EXECUTE, ACCESS = 1, 4
+
+
+class Debugged:
+    """A kernel with an attached debugger; the kernel is stopped after each method."""
+
+    def __init__(self, stub):
+        self.stub = stub
+        self.attach()
+
+    def attach(self):
+        self.client = self.stub.connect()
+        self.client.greet()
+        self.client.ask("QStartNoAckMode")
+        self.client.acks = False
+        self.client.ask("?")
+
+    def symbol(self, name):
+        self.client.resume()
+        addr = self.stub.symbol(name)
+        self.client.interrupt()
+        return addr
+
+    def console(self, command):
+        self.client.resume()
+        reply = self.stub.ask_console(command)
+        self.client.interrupt()
+        return reply
+
+    def set(self, kind, addr):
+        return self.client.ask(f"Z{kind},{addr:x},{8 if kind > EXECUTE else 1}")
+
+    def clear(self, kind, addr):
+        return self.client.ask(f"z{kind},{addr:x},{8 if kind > EXECUTE else 1}")
+
+    def stop(self):
+        """Wait for a stop. Return its fields, the field `ip`, and the packet as `text`."""
+        text = self.client.packet(LIMIT)
+        where = fields(text)
+        where["text"] = text
+        where["ip"] = int.from_bytes(bytes.fromhex(where["10"]), "little")
+        return where
+
+    def flags(self):
+        return int.from_bytes(bytes.fromhex(self.client.ask("p11")), "little")
+
+
+class Hot:
+    """Run the workload again and again, until the end of the block."""
+
+    def __init__(self, debugged):
+        self.debugged = debugged
+        self.ends = False
+
+    def run(self):
+        while not self.ends:
+            self.debugged.stub.ask_console(HOT)
+
+    def __enter__(self):
+        self.thread = threading.Thread(target=self.run, daemon=True)
+        self.thread.start()
+        return self
+
+    def __exit__(self, *error):
+        self.ends = True
+        if not error[0]:
+            self.thread.join(LIMIT)
+
+
+def goes_while_cpus_come_there(d, kind, name, what):
+    """The stop for one CPU finds the others anywhere on their way to their own report. The
+    debugger removes what they are about to report, and lets them go on.
+    """
+    place, other = d.symbol(name), []
+    with Hot(d):
+        for _ in range(ROUNDS):
+            if d.set(kind, place) != "OK":
+                break
+            d.client.resume()
+            d.stop()
+            d.clear(kind, place)
+            d.client.resume()
+            time.sleep(0.001)
+            stop = d.client.interrupt()
+            if not stop.startswith("T02"):
+                other.append(stop)
+                d.client.packet(LIMIT)
+        d.client.resume()
+    tap.equal(other, [], f"{what}: {ROUNDS} times no CPU reports it when it has gone")
+    tap.equal(d.stub.ask_console(READS).errno, 0, f"{what}: the kernel runs")
+    d.client.interrupt()
+
+
+def a_debugger_takes_leave(d):
+    place = d.symbol("vfs_read")
+    with Hot(d):
+        for _ in range(ROUNDS // 10):
+            d.set(EXECUTE, place)
+            d.client.resume()
+            d.stop()
+            d.client.ask("D")
+            d.client.close()
+            time.sleep(0.01)
+            d.attach()
+        d.client.ask("D")
+        d.client.close()
+    tap.equal(d.stub.ask_console(READS).errno, 0, "a debugger takes leave: nothing stops")
+    d.attach()
+
+
+def stand_before(d, place):
+    """Let a thread come to @place, and stop there without a hit. Return the thread."""
+    d.set(EXECUTE, place)
+    d.client.resume()
+    d.asking = threading.Thread(target=d.stub.ask_console, args=(READS,), daemon=True)
+    d.asking.start()
+    thread = d.stop()["thread"]
+    d.clear(EXECUTE, place)
+    d.client.ask("Hg" + thread)
+    return thread
+
+
+def ends(d, what):
+    d.client.resume()
+    d.asking.join(LIMIT)
+    tap.check(not d.asking.is_alive(), f"{what}: the command ends")
+    tap.equal(d.stub.ask_console(READS).errno, 0, f"{what}: the thread can sleep again")
+    d.client.interrupt()
+
+
+def a_step_is_cancelled_below_a_hit(d):
+    """The thread steps alone over an instruction with a probe. In the handler of the probe
+    it comes to a breakpoint, which cancels the step.
+    """
+    d.console("module load /boot/reads.o")
+    place, handler = d.symbol("vfs_read"), d.symbol("before_read")
+    thread = stand_before(d, place)
+    tap.check(d.flags() & IF, "the program has interrupts on")
+    d.client.ask(f"Z0,{handler:x},1")
+    d.client.resume("s:" + thread)
+    tap.equal(d.stop()["ip"], handler, "the step stops in a handler on top of it")
+    d.client.ask(f"z0,{handler:x},1")
+    ends(d, "cancelled below a hit")
+
+
+def steps_back_into_a_cancelled_step(d):
+    """As before, but the debugger makes steps in the handler until the thread is back in the
+    program, and so comes back into the image of the first step.
+    """
+    place, handler = d.symbol("vfs_read"), d.symbol("before_read")
+    thread = stand_before(d, place)
+    d.client.ask(f"Z0,{handler:x},1")
+    d.client.resume("s:" + thread)
+    d.stop()
+    d.client.ask(f"z0,{handler:x},1")
+    steps, ip = 0, handler
+    while steps < 2000 and not (place <= ip < place + 64):
+        d.client.resume("s:" + thread)
+        ip = d.stop()["ip"]
+        steps += 1
+    tap.check(place <= ip < place + 64, f"{steps} steps lead from a handler to the program")
+    tap.check(d.flags() & IF and not d.flags() & TF, "which has its own flags again")
+    ends(d, "stepped out of a hit")
+
+
+def a_cancelled_pushf_has_pushed_nothing(d):
+    """A breakpoint in the same place stops the thread again before it executes anything. The
+    word on its stack is one that the end of a pushf would change.
+    """
+    start = d.symbol("take_or_enqueue")
+    place = start + re.search(rb"\x9c\x41?[\x58-\x5f]", d.client.read(start, 128)).start()
+    thread, word = stand_before(d, place), TF.to_bytes(8, "little")
+    rsp = int.from_bytes(bytes.fromhex(d.client.ask("p7")), "little")
+    before = d.client.read(rsp, 8)
+    d.client.ask(f"M{rsp:x},8:{word.hex()}")
+    d.client.ask(f"Z0,{place:x},1")
+    d.client.resume("s:" + thread)
+    tap.equal(d.stop()["ip"], place, "the step of a pushf is cancelled in front of it")
+    d.client.ask(f"z0,{place:x},1")
+    tap.equal(d.client.read(rsp, 8), word, "the stack is as it was")
+    tap.check(d.flags() & IF and not d.flags() & TF, "and so are the flags")
+    d.client.ask(f"M{rsp:x},8:{before.hex()}")
+    ends(d, "cancelled before the instruction")
+
+
+def what_would_hit_itself(d):
+    for name in ("exc_int3", "db_entry", "trap_exit", "registry_find", "watch_debug_handler",
+                 "debug_reg_hits"):  # fmt: skip
+        answer = d.set(EXECUTE, d.symbol(name))
+        tap.equal(answer, "E.this code runs before a hit is known to be one",
+                  f"hbreak {name}: refused with its reason")  # fmt: skip
+    tap.equal(d.set(EXECUTE, d.symbol("gdb_step_trap")), "E.the stub itself runs this code",
+              "hbreak in the stub's own code: refused with its reason")  # fmt: skip
+    tap.equal(d.set(ACCESS, d.symbol("watch_slots")),
+              "E.each hit would touch these bytes on its own way, and be hit for ever",
+              "awatch of what each hit reads: refused with its reason")  # fmt: skip
+
+
+def what_the_way_to_the_stub_touches(d):
+    """The handling of a hit comes to the place itself. This is no hit."""
+    d.console("probe add trap_dispatch")
+    place = d.symbol("vfs_read")
+    for kind, name in ((ACCESS, "breaks"), (EXECUTE, "trap_dispatch")):
+        own = d.symbol(name)
+        tap.equal(d.set(kind, own), "OK", f"{name}: taken")
+        tap.equal(d.client.ask(f"Z0,{place:x},1"), "OK", "beside a breakpoint")
+        d.client.resume()
+        asking = threading.Thread(target=d.stub.ask_console, args=(READS,), daemon=True)
+        asking.start()
+        stops = 0
+        while d.stop()["ip"] != place and stops < 50:
+            d.client.resume()
+            stops += 1
+        tap.check(stops < 50, f"{name}: the kernel comes to the breakpoint, {stops} stops")
+        d.clear(kind, own)
+        d.client.ask(f"z0,{place:x},1")
+        d.client.resume()
+        asking.join(LIMIT)
+        d.client.interrupt()
+    d.console("probe del all")
+
+
+def on(cpus):
+    with Stub(smp=cpus) as stub:
+        stub.guest.wait_prompt(LIMIT)
+        d = Debugged(stub)
+        goes_while_cpus_come_there(d, EXECUTE, "vfs_read", f"{cpus} CPUs: hbreak")
+        goes_while_cpus_come_there(d, ACCESS, "vfs_mutex", f"{cpus} CPUs: awatch")
+        a_debugger_takes_leave(d)
+        what_would_hit_itself(d)
+        what_the_way_to_the_stub_touches(d)
+        a_cancelled_pushf_has_pushed_nothing(d)
+        a_step_is_cancelled_below_a_hit(d)
+        steps_back_into_a_cancelled_step(d)
+
+
+def on_any_number_of_cpus():
+    for cpus in (1, 2, 4) if tap.LONG else (2,):
+        on(cpus)
+
+
+tap.run(on_any_number_of_cpus)
