@@ -89,11 +89,6 @@ const char *gdb_regs_target(void)
     return target;
 }
 
-uintptr_t gdb_regs_ip(const struct pt_regs *regs)
-{
-    return backtrace_original(regs->ip, NULL, regs->sp);
-}
-
 static struct pt_regs *regs_of(const struct thread *t)
 {
     int cpu = gdb_cpu_of(t);
@@ -105,7 +100,7 @@ static struct pt_regs *regs_of(const struct thread *t)
 
 static void put_running(struct gdb_out *out, const struct pt_regs *regs, unsigned number)
 {
-    uintptr_t ip = gdb_regs_ip(regs);
+    uintptr_t ip = gdb_stop_ip(regs);
     uint32_t none = 0;
 
     if (number == IP)
@@ -248,7 +243,7 @@ size_t gdb_regs_block(uint8_t *to, const struct pt_regs *regs)
  */
 static bool is_fixed(const struct pt_regs *regs, unsigned number)
 {
-    return (number == IP || number == 7) && gdb_regs_ip(regs) != regs->ip;
+    return (number == IP || number == 7) && gdb_stop_ip(regs) != regs->ip;
 }
 
 static const char *store(struct pt_regs *regs, unsigned number, unsigned long value)
@@ -258,7 +253,7 @@ static const char *store(struct pt_regs *regs, unsigned number, unsigned long va
 
     if (general[number].is_absent)
         return value ? "the kernel has no such segment" : NULL;
-    memcpy(&now, number == IP ? (void *)&(uintptr_t){ gdb_regs_ip(regs) } : at,
+    memcpy(&now, number == IP ? (void *)&(uintptr_t){ gdb_stop_ip(regs) } : at,
            general[number].len);
     if (now == value)
         return NULL;

@@ -37,8 +37,3 @@ size_t gdb_regs_block(uint8_t *to, const struct pt_regs *regs);
  */
 const char *gdb_regs_set(const struct thread *t, unsigned number, const char **at);
 const char *gdb_regs_set_all(const struct thread *t, const char **at);
-
-/* gdb_regs_ip - return the ip of the program at @regs. If ip is in code that the engine
- * has made, that is the address of the instruction which this code runs. Context: any.
- */
-uintptr_t gdb_regs_ip(const struct pt_regs *regs);

@@ -118,7 +118,7 @@ static enum kind kind_at(uintptr_t ip)
 
 static void prepare(struct gdb_step *s, struct pt_regs *regs)
 {
-    s->ip = gdb_regs_ip(regs);
+    s->ip = gdb_stop_ip(regs);
     s->kind = kind_at(s->ip);
     s->had_if = regs->flags & FLAGS_IF;
     regs->flags |= FLAGS_TF;
@@ -182,7 +182,7 @@ static void put_right_below(const struct gdb_step *s, struct pt_regs *regs)
         below = find(LEFT_OVER, s->thread);
     if (!below)
         return;
-    put_right(below, regs, gdb_regs_ip(regs) != below->ip);
+    put_right(below, regs, gdb_stop_ip(regs) != below->ip);
     release(below);
 }
 
@@ -254,7 +254,7 @@ const char *gdb_step_start(struct thread *t, uintptr_t start, uintptr_t end, boo
     if (!s)
         return "the ends of 17 earlier steps are still to come: continue";
     regs = gdb_cpu((unsigned)cpu)->regs;
-    *done = alone && kind_at(gdb_regs_ip(regs)) == HLT && gdb_regs_ip(regs) == regs->ip;
+    *done = alone && kind_at(gdb_stop_ip(regs)) == HLT && gdb_stop_ip(regs) == regs->ip;
     if (*done) {
         regs->ip++;
         return NULL;
@@ -286,6 +286,6 @@ void gdb_step_cancel(void)
         s->state = LEFT_OVER;
         return;
     }
-    put_right(s, regs, gdb_regs_ip(regs) != s->ip);
+    put_right(s, regs, gdb_stop_ip(regs) != s->ip);
     release(s);
 }

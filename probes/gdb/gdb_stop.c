@@ -36,6 +36,7 @@
 #include "kernel/cpu/msr.h"
 #include "kernel/cpu/percpu.h"
 #include "kernel/cpu/smp.h"
+#include "kernel/debug/backtrace.h"
 #include "kernel/thread/thread.h"
 #include "kernel/time/clock.h"
 #include "probes/gdb/gdb_collect.h"
@@ -316,4 +317,9 @@ bool gdb_stop_nmi(struct pt_regs *regs)
     stand(&cpus[self], regs);
     stand_on(self, NULL, NULL);
     return true;
+}
+
+uintptr_t gdb_stop_ip(const struct pt_regs *regs)
+{
+    return backtrace_original(regs->ip, NULL, regs->sp);
 }

@@ -87,3 +87,8 @@ void gdb_release(int only);
  * Context: boot.
  */
 void gdb_stop_init(void (*fn)(unsigned cpu));
+
+/* gdb_stop_ip - return the ip of the program at @regs. If ip is in code that the engine
+ * has made, that is the address of the instruction which this code runs. Context: any.
+ */
+uintptr_t gdb_stop_ip(const struct pt_regs *regs);
