@@ -94,8 +94,9 @@ struct bench_kind {
     enum step_engine engine; /* used if there is a post-handler */
     bool returns, jprobe;    /* there is also a return probe, a jprobe */
     bool jump;               /* hits must come by a jump; false: by a trap */
-    bool silent;             /* the only probe has no handler: it counts its hits */
-    bool light;              /* the kprobes have light handlers, no pre-handlers */
+    bool silent;             /* the probes have no handlers: they count their hits */
+    const struct kprobe_program *program; /* of the probes, which are silent; or NULL */
+    bool light; /* the kprobes have light handlers, no pre-handlers */
     kretprobe_handler_t entry;
     const char *event; /* in place of probes: a tracer event with these arguments */
 };
@@ -113,6 +114,7 @@ void bench_count_light(struct kprobe *p, uintptr_t ip);
 struct bench_set {
     const struct bench_kind *kind;
     struct kprobe probes[BENCH_PROBES_MAX], *ps[BENCH_PROBES_MAX];
+    struct kprobe_program program;
     struct kretprobe ret;
     struct jprobe jprobe;
     struct live_event *event; /* or NULL */

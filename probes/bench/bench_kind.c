@@ -43,6 +43,24 @@ static long count_jprobe(long x UNUSED)
     jprobe_return();
 }
 
+/* Programs. The conditions are about rsp's neighbour rbp, of which it is known that it is not
+ * 0: the loops have frames.
+ */
+#define PROGRAM(name, words_count, ...)                                                  \
+    static const struct kprobe_op name##_ops[] = { __VA_ARGS__ };                        \
+    static const struct kprobe_program name = { .ops = name##_ops,                       \
+                                                .count = ARRAY_LEN(name##_ops),          \
+                                                .words = words_count }
+
+PROGRAM(if_true, 1, KPROBE_IF(KPROBE_REG_BP, KPROBE_NE, 0, 1), KPROBE_COUNT(0));
+PROGRAM(if_false, 1, KPROBE_IF(KPROBE_REG_BP, KPROBE_E, 0, 1), KPROBE_COUNT(0));
+PROGRAM(every_10, 2, KPROBE_EVERY(0, 10, 1), KPROBE_COUNT(1));
+PROGRAM(log2_hist, 65, KPROBE_KEY_LOG2(KPROBE_REG_BP), KPROBE_COUNT_KEYED(0));
+PROGRAM(sum, 1, KPROBE_SUM(0, KPROBE_REG_BP, 0));
+PROGRAM(least, 1, KPROBE_MIN(0, KPROBE_REG_BP, 0));
+PROGRAM(memory, 1, KPROBE_GET(KPROBE_REG_SP), KPROBE_LOAD(8, 0),
+        KPROBE_SUM(0, KPROBE_VALUE, 0));
+
 /* An instruction is stepped only if it has a post-handler. The instruction of
  * bench_targets_long has seven bytes and becomes a jump to its detour. That of
  * bench_targets_lea has four bytes and becomes a jump to a pad that leads to the detour.
@@ -71,6 +89,19 @@ const struct bench_kind bench_kinds[] = {
     { "opt", bench_targets_long, .probes = 1, .jump = true },
     { "opt_pad", bench_targets_lea, .probes = 1, .jump = true },
     { "opt_count", bench_targets_long, .probes = 1, .jump = true, .silent = true },
+    { "opt_two_counts", bench_targets_long, .probes = 2, .jump = true, .silent = true },
+    { "program_if", bench_targets_long, .probes = 1, .jump = true, .program = &if_true },
+    { "program_if_false", bench_targets_long, .probes = 1, .jump = true,
+      .program = &if_false },
+    { "program_every", bench_targets_long, .probes = 1, .jump = true,
+      .program = &every_10 },
+    { "program_log2", bench_targets_long, .probes = 1, .jump = true,
+      .program = &log2_hist },
+    { "program_sum", bench_targets_long, .probes = 1, .jump = true, .program = &sum },
+    { "program_min", bench_targets_long, .probes = 1, .jump = true, .program = &least },
+    { "program_memory", bench_targets_long, .probes = 1, .jump = true,
+      .program = &memory },
+    { "program_int3", bench_targets_lea, .probes = 1, .program = &if_true },
     { "opt_light", bench_targets_long, .probes = 1, .jump = true, .light = true },
     { "opt_posthandler", bench_targets_long, .probes = 1, .post = do_nothing_post,
       .jump = true },
@@ -107,10 +138,14 @@ static void set_fill(struct bench_set *set, const struct bench_kind *kind, uintp
     set->jprobe.entry = (void *)count_jprobe;
     for (unsigned i = 0; i < kind->probes; i++) {
         set->probes[i].addr = addr;
-        if (kind->light)
+        if (kind->program) {
+            set->program = *kind->program;
+            set->probes[i].program = &set->program;
+        } else if (kind->light) {
             set->probes[i].light_handler = bench_count_light;
-        else if (!kind->silent)
+        } else if (!kind->silent) {
             set->probes[i].pre_handler = bench_count_pre;
+        }
         set->probes[i].post_handler = kind->post;
         set->ps[i] = &set->probes[i];
     }
@@ -198,7 +233,11 @@ void bench_set_unregister(struct bench_set *set)
 
 uint64_t bench_set_hits(const struct bench_set *set)
 {
-    uint64_t hits = set->kind->silent ? kprobe_hits(&set->probes[0]) : bench_handled;
+    bool silent = set->kind->silent || set->kind->program;
+    uint64_t hits = silent ? 0 : bench_handled;
+
+    for (unsigned i = 0; silent && i < set->kind->probes; i++)
+        hits += kprobe_hits(&set->probes[i]);
 
     if (set->event)
         hits = kprobe_hits(event_probe(set));
