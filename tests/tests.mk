@@ -21,7 +21,7 @@ TEST_SOURCES := $(ALONE_TESTS)
 endif
 
 TEST_OBJS = $(OBJS) $(TEST_SOURCES:%=$(B)/%.o) $(EXTRA_OBJS)
--include $(TEST_SOURCES:%=$(B)/%.d)
+-include $(patsubst %,$(B)/%.d,$(TEST_SOURCES) $(TRUTH))
 $(eval $(call image,$(B)/tests,TEST_OBJS))
 
 # These tests are modules as well, so that they run on the image that users boot, whose text

@@ -52,7 +52,8 @@ $(B)/hosted/$(1)/%.c.o: %.c $(B)/hosted.stamp
 $(B)/hosted/$(1)/%.asm.o: %.asm $(B)/hosted.stamp | $(B)/asm_offsets.inc \
     $(B)/probe_offsets.inc
 	@mkdir -p $$(@D)
-	$$(Q)$$(NASM) $$(NASMFLAGS) -DHOSTED -MD $$(@:.o=.d) -MP -MT $$@ -o $$@ $$<
+	$$(Q)$$(NASM) $$(NASMFLAGS) -DHOSTED -M -MP -MT $$@ $$< >$$(@:.o=.d)
+	$$(Q)$$(NASM) $$(NASMFLAGS) -DHOSTED -o $$@ $$<
 $(B)/hosted/$(1)/test_%: $(call hosted_objs,$(1),tests/hosted/test_%.c $(ENGINE) \
     $(HOSTED_PORT) $(hosted_more_$(1)) $(HOSTED_FIXTURES) $(HOSTED_REST)) tests/hosted/hosted.ld
 	$$(call say,HOSTLD,$$@)

@@ -115,7 +115,7 @@ def conditions():
     """
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "places.o")
-        source = os.path.join("tests", "bench", "marks.asm")
+        source = os.path.join("probes", "bench", "marks.asm")
         words = ["nasm", "-f", "elf64", "-I./", "-o", path, source]
         subprocess.run(words, cwd=ROOT, check=True)
         module = f"-fw_cfg name=opt/sonde/module/places.o,file={path}"
