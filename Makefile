@@ -287,7 +287,7 @@ mutants: ## undo what the code does, piece by piece: do tests notice? M=NAME for
 	$(Q)tests/mutants/run.py --folder $(B)/mutants $(M)
 
 check: $(B)/sonde.elf ## layers, headers, stems, format, lists; what clang and shellcheck say
-	$(Q)kernel/host/need.sh gdb
+	$(Q)kernel/host/need.sh gdb test
 	$(Q)prove --exec '' --comments -j 2 \
 	    $(filter-out $(if $(LONG),,%/check_tidy),$(wildcard tests/lint/check_*))
 

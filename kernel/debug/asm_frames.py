@@ -15,8 +15,9 @@ import dataclasses
 import re
 
 WORD = 8
+# The numbers are those of DWARF.
 REGISTERS = {"rax": 0, "rdx": 1, "rcx": 2, "rbx": 3, "rsi": 4, "rdi": 5, "rbp": 6, "rsp": 7,
-             **{f"r{n}": n for n in range(8, 16)}}  # by their numbers in DWARF
+             **{f"r{n}": n for n in range(8, 16)}}  # fmt: skip
 RETURN, FLAGS = 16, 49  # further numbers
 STACK = REGISTERS["rsp"]
 IMAGE_REGISTERS = {name: number for name, number in REGISTERS.items() if number != STACK}

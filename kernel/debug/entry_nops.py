@@ -16,7 +16,7 @@ import struct
 import sys
 
 sys.dont_write_bytecode = True
-import elf64  # noqa: E402
+import elf64
 
 NOP_LEN = 5
 NOP = bytes.fromhex("0f1f440000")

@@ -29,8 +29,8 @@ import tempfile
 from collections import defaultdict
 
 sys.dont_write_bytecode = True
-import asm_frames  # noqa: E402
-import elf64  # noqa: E402
+import asm_frames
+import elf64
 
 MIRROR = 1 << 40
 MIRRORED = (1 << 64) - (1 << 32)  # from here to the end

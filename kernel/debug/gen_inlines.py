@@ -19,9 +19,9 @@ import sys
 from collections import defaultdict
 
 sys.dont_write_bytecode = True
-import elf64  # noqa: E402
-import nasm_table  # noqa: E402
-from nasm_table import head, low, string, table  # noqa: E402
+import elf64
+import nasm_table
+from nasm_table import head, low, string, table
 
 TAG_INLINED, TAG_FUNCTION = 0x1D, 0x2E
 AT_NAME, AT_LOW_PC, AT_ORIGIN, AT_SPECIFICATION = 0x03, 0x11, 0x31, 0x47
@@ -31,7 +31,8 @@ WANTED = {AT_NAME, AT_LOW_PC, AT_ORIGIN, AT_SPECIFICATION, AT_ENTRY_PC, AT_RANGE
 FORM_STRING, FORM_STRP, FORM_REF_ADDR = 0x08, 0x0E, 0x10
 # Forms of a fixed size, and forms that begin with their size.
 FIXED = {0x01: 8, 0x0B: 1, 0x05: 2, 0x06: 4, 0x07: 8, 0x0C: 1, FORM_STRP: 4,
-         FORM_REF_ADDR: 4, 0x11: 1, 0x12: 2, 0x13: 4, 0x14: 8, 0x17: 4, 0x19: 0, 0x20: 8}
+         FORM_REF_ADDR: 4, 0x11: 1, 0x12: 2, 0x13: 4, 0x14: 8, 0x17: 4, 0x19: 0,
+         0x20: 8}  # fmt: skip
 COUNTED = {0x0A: 1, 0x03: 2, 0x04: 4}
 LEB, LEB_COUNTED = {0x0D, 0x0F, 0x15}, {0x09, 0x18}
 RELATIVE = {0x11, 0x12, 0x13, 0x14, 0x15}  # references within the unit

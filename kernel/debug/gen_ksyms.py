@@ -20,9 +20,9 @@ import sys
 from collections import namedtuple
 
 sys.dont_write_bytecode = True
-import elf64  # noqa: E402
-import nasm_table  # noqa: E402
-from nasm_table import head, table  # noqa: E402
+import elf64
+import nasm_table
+from nasm_table import head, table
 
 NONE = 0xFFFFFFFF
 

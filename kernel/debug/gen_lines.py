@@ -19,11 +19,11 @@ import sys
 from collections import defaultdict
 
 sys.dont_write_bytecode = True
-import elf64  # noqa: E402
-import gen_inlines  # noqa: E402
-import nasm_table  # noqa: E402
-from gen_inlines import Damaged, leb, number, text  # noqa: E402
-from nasm_table import head, low, string, table  # noqa: E402
+import elf64
+import gen_inlines
+import nasm_table
+from gen_inlines import Damaged, leb, number, text
+from nasm_table import head, string, table
 
 TAG_UNIT, TAG_INLINED, TAG_FUNCTION = 0x11, 0x1D, 0x2E
 AT_LINES, AT_LOW_PC, AT_HIGH_PC, AT_FOLDER, AT_RANGES = 0x10, 0x11, 0x12, 0x1B, 0x55

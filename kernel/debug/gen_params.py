@@ -20,11 +20,11 @@ import struct
 import sys
 
 sys.dont_write_bytecode = True
-import elf64  # noqa: E402
-import gen_inlines  # noqa: E402
-import nasm_table  # noqa: E402
-from gen_inlines import number, text  # noqa: E402
-from nasm_table import head, low, string, table  # noqa: E402
+import elf64
+import gen_inlines
+import nasm_table
+from gen_inlines import number
+from nasm_table import head, low, string, table
 
 TAG_PARAMETER, TAG_FUNCTION = 0x05, 0x2E
 TAG_POINTER, TAG_BASE, TAG_ENUM = 0x0F, 0x24, 0x04

@@ -11,7 +11,7 @@ import re
 import sys
 
 sys.dont_write_bytecode = True
-import elf64  # noqa: E402
+import elf64
 
 AIMS = {
     "KB of text and read-only data": 660,

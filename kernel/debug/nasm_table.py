@@ -6,7 +6,7 @@ import argparse
 import sys
 
 sys.dont_write_bytecode = True
-import elf64  # noqa: E402
+import elf64
 
 
 def head(what, program, reader):

@@ -38,6 +38,8 @@ test   clang-format                             clang-format
 test   clang-tidy                               clang-tidy
 test   /usr/include/Zydis/Zydis.h               libzydis-dev
 test   shellcheck                               shellcheck
+test   black                                    black
+test   flake8                                   flake8
 test   /usr/lib/python3/dist-packages/pytest    python3-pytest
 test   /usr/lib/python3/dist-packages/pip       python3-pip
 test   spin                                     spin

@@ -25,7 +25,7 @@ import sys
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../debug"))
-import elf64  # noqa: E402
+import elf64
 
 R_64, R_PC32, R_PLT32, R_32, R_32S, R_PC64 = 1, 2, 4, 10, 11, 24
 ABSOLUTE = {R_64: 8, R_32: 4, R_32S: 4}

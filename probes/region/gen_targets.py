@@ -38,10 +38,10 @@ from collections import namedtuple
 sys.dont_write_bytecode = True
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 sys.path.insert(0, os.path.join(ROOT, "kernel/debug"))
-import elf64  # noqa: E402
-import gen_ksyms  # noqa: E402
-import nasm_table  # noqa: E402
-from nasm_table import head, low, table  # noqa: E402
+import elf64
+import gen_ksyms
+import nasm_table
+from nasm_table import head, low, table
 
 TEXT = ".text"
 FIXUPS = "extable_start", "extable_end"

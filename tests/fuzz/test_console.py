@@ -48,7 +48,8 @@ NUMBERS = (
     "9223372036854775807", "18446744073709551615", "99999999999999999999", "0x",
 )  # fmt: skip
 OPTIONS = ("-n", "-v", "-i", "-c", "-ne", "-e", "-nru", "--post", "--entries", "--", "-")
-WORKLOADS = ("list", "vfs", "format", "numbers", "switch", "fork", "hash", "special", "all")
+WORKLOADS = ("list", "vfs", "format", "numbers", "switch", "fork", "hash", "special",
+             "all")  # fmt: skip
 PUNCTUATION = (
     "|", "||", ">", ">>", "'", '"', "''", "#", "\\", "\\x41", "\\xzz", "@1", "+", "$",
 )  # fmt: skip

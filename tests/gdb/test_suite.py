@@ -30,8 +30,8 @@ HERE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "suite")
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(HERE)))
 sys.path[:0] = [os.path.join(ROOT, "tests/run"), os.path.join(ROOT, "kernel/host")]
 
-import tap  # noqa: E402
-from sonde.guest import BUILD, die_with_parent  # noqa: E402
+import tap
+from sonde.guest import BUILD, die_with_parent
 
 ARCHIVE = "/usr/src/gdb.tar.xz"
 WANTED = ("gdb/gdb/testsuite/", "gdb/include/dwarf2.h", "gdb/include/dwarf2.def")

@@ -15,9 +15,9 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.dont_write_bytecode = True
 sys.path[:0] = [os.path.join(HERE, "../run"), os.path.join(HERE, "../session"),
                 os.path.join(HERE, "../../kernel/host")]  # fmt: skip
-import tap  # noqa: E402
-from sonde.guest import ELF, ROOT  # noqa: E402
-from session import LIMIT, ask, at_prompt  # noqa: E402
+import tap
+from sonde.guest import ELF, ROOT
+from session import LIMIT, ask, at_prompt
 
 MARK = re.compile(rb"@@(\d+)@@\n")
 
@@ -118,7 +118,7 @@ class Under:
             ask(self.guest, command)
         except (OSError, AssertionError, ValueError, TimeoutError, EOFError):
             pass  # the guest has ended while the command was running
-        except Exception as error:  # pylint: disable=broad-except
+        except Exception as error:
             if type(error).__name__ != "Gone":
                 raise
 
@@ -181,7 +181,7 @@ def frames(text):
 def build_id_offset(path):
     """Return the offset in an ELF file at which the bytes of its build id begin."""
     sys.path.insert(0, os.path.join(ROOT, "kernel/debug"))
-    import elf64  # pylint: disable=import-outside-toplevel
+    import elf64
 
     elf = elf64.load(path)
     notes = elf.section(".notes")

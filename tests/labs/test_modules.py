@@ -4,7 +4,6 @@ and that the grading goes on with a new guest.
 
 import contextlib
 import os
-import sys
 import tempfile
 import textwrap
 

@@ -21,8 +21,8 @@ HERE = os.path.dirname(os.path.realpath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
 sys.path[:0] = [os.path.join(ROOT, "kernel/debug"), os.path.join(ROOT, "tests/run")]
 
-import elf64  # noqa: E402
-import tap  # noqa: E402
+import elf64
+import tap
 
 INSN = re.compile(r"^\s*([0-9a-f]+):\s")
 BRANCH = re.compile(r"^\s*([0-9a-f]+):\s+(?:bnd )?(?:call|j\w+)\s+([0-9a-f]+) <")

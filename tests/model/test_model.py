@@ -18,8 +18,8 @@ from concurrent.futures import ThreadPoolExecutor
 sys.dont_write_bytecode = True
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 sys.path[:0] = [os.path.join(ROOT, "tests/run"), ROOT]
-import tap  # noqa: E402
-from docs.model import spin  # noqa: E402
+import tap
+from docs.model import spin
 
 ONLY = [word.removeprefix("--model=") for word in sys.argv if word.startswith("--model=")]
 DOC = os.path.join(ROOT, "docs", "model.md")

@@ -20,9 +20,9 @@ sys.dont_write_bytecode = True
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
 
-import lane as lanes  # noqa: E402
-import table  # noqa: E402
-from source import Problem, Tree  # noqa: E402
+import lane as lanes
+import table
+from source import Problem, Tree
 
 SHOWN = 30  # lines of output that are shown
 FACTS_SHOWN = 5  # failed facts that are shown of a killed mutant

@@ -19,7 +19,7 @@ import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "../../kernel/host"))
-from sonde.guest import ROOT  # noqa: E402
+from sonde.guest import ROOT
 
 PROGRAM = [sys.executable, os.path.abspath(__file__)]
 

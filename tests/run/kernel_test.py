@@ -22,11 +22,11 @@ import threading
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "../../kernel/host"))
-import image  # noqa: E402
-from ktap import Flat  # noqa: E402
-from sonde.guest import (  # noqa: E402
+import image
+from ktap import Flat
+from sonde.guest import (
     BUILD, EXIT_POWEROFF, EXIT_TESTS_FAILED, Guest, GuestError, Setup)
-from sonde.timeline import pack, record  # noqa: E402
+from sonde.timeline import pack, record
 
 LIMIT = 240  # seconds
 LIMIT_MANY_CPUS = 1200

@@ -30,10 +30,10 @@ ROOT = os.path.dirname(os.path.dirname(HERE))
 # Where tests find the package sonde, tap.py, and the tree's own folders as packages.
 FOLDERS = (os.path.join(ROOT, "kernel/host"), HERE, ROOT)
 sys.path[:0] = FOLDERS
-import image  # noqa: E402
-from sonde import building  # noqa: E402
-from sonde.exits import HOST  # noqa: E402
-from sonde.guest import BUILD, die_with_parent  # noqa: E402
+import image
+from sonde import building
+from sonde.exits import HOST
+from sonde.guest import BUILD, die_with_parent
 
 LAB_TASKS = os.path.join(ROOT, "docs", "labs")
 
@@ -213,9 +213,10 @@ def choose(names, whole):
     chosen = []
     for name in names:
         found = [label for label in whole if label.startswith(name + "/")]
-        found = found or [l for l in known if name in (l, *stems_of(l))]
-        found = found or [l for l in every_label()
-                          if name in (l.partition("/")[0], l, *stems_of(l))]  # fmt: skip
+        found = found or [one for one in known if name in (one, *stems_of(one))]
+        found = found or [
+            one for one in every_label()
+            if name in (one.partition("/")[0], one, *stems_of(one))]  # fmt: skip
         if not found:
             raise ValueError(f"no test is called {name} (--list shows them)")
         chosen += [label for label in found if label not in chosen]
@@ -305,8 +306,9 @@ def rules(labels):
 
 def build(labels):
     """The kernel, and the host programs that the chosen tests need."""
-    programs = [command(l)[0] for l in labels
-                if l.startswith("unit/") or l.startswith("hosted/") and "-" in l]
+    programs = [command(label)[0] for label in labels
+                if label.startswith("unit/")
+                or label.startswith("hosted/") and "-" in label]
     if "insn/decoder" in labels:
         programs.append(os.path.join(BUILD, "insn", "check_zydis"))
     if "tools/decode_page" in labels:

@@ -61,7 +61,7 @@ def run(*tests):
             continue
         try:
             test()
-        except Exception as error:  # pylint: disable=broad-except
+        except Exception as error:
             check(False, f"{test.__name__}: {type(error).__name__}: {error}")
             note_traceback()
             for line in getattr(error, "lines", ()):

@@ -7,12 +7,12 @@ import sys
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
 sys.path[:0] = [os.path.join(ROOT, "kernel/host"), ROOT]
-from sonde.guest import ELF, Guest, Setup  # noqa: E402
-from probes.trace.host import dead, text  # noqa: E402
-from probes.trace.host.capture import Capture  # noqa: E402
-from probes.trace.host.memory import Memory  # noqa: E402
-from probes.trace.host.symbols import Symbols  # noqa: E402
-from sonde.machine import quote  # noqa: E402
+from sonde.guest import ELF, Guest, Setup
+from probes.trace.host import dead, text
+from probes.trace.host.capture import Capture
+from probes.trace.host.memory import Memory
+from probes.trace.host.symbols import Symbols
+from sonde.machine import quote
 
 CPUS = 2
 MARKER = "/sys/kernel/tracing/trace_marker"

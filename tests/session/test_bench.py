@@ -22,7 +22,8 @@ def figures(text):
     if total:
         lines.pop()
     found = [FIGURE.fullmatch(line) for line in lines]
-    tap.equal([l for l, f in zip(lines, found) if not f], [], "every line is a figure")
+    wrong = [line for line, figure in zip(lines, found) if not figure]
+    tap.equal(wrong, [], "every line is a figure")
     judged = [match for match in found if match and match[3]]
     missed = [match for match in judged if float(match[2]) > float(match[3])]
     tap.equal([m for m in judged if m[4]], missed, "what is above its goal is marked")

@@ -40,7 +40,7 @@ def lines_come_back(guest):
 
 
 def tab_completes(guest):
-    tap.check(any("sonde" in l for l in typed(guest, "cat /proc/vers\t")), "a path")
+    tap.check(any("sonde" in line for line in typed(guest, "cat /proc/vers\t")), "a path")
     tap.check("kernel_clone" in typed(guest, "sym kernel_cl\t")[-1], "a symbol")
     lines = typed(guest, "hel\t")
     tap.check(any("poweroff" in line for line in lines), "a command")

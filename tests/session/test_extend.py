@@ -12,8 +12,8 @@ import subprocess
 import sys
 
 sys.dont_write_bytecode = True
-import tap  # noqa: E402
-from sonde.guest import ROOT  # noqa: E402
+import tap
+from sonde.guest import ROOT
 
 COPY = os.path.join(ROOT, "build", "extend")
 NAMES = ("way", "operation", "fetch", "command")

@@ -7,13 +7,13 @@ import re
 import sys
 
 sys.dont_write_bytecode = True
-import tap  # noqa: E402
-from session import LIMIT, ask, at_prompt  # noqa: E402
-from sonde.guest import ROOT  # noqa: E402
+import tap
+from session import LIMIT, ask, at_prompt
+from sonde.guest import ROOT
 
 sys.path.insert(0, ROOT)
 
-from probes.film.host import film, scenes  # noqa: E402
+from probes.film.host import film, scenes
 
 PLACE = "film_fixture"
 

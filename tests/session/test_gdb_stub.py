@@ -20,7 +20,7 @@ from probes.gdb.host.rsp import Stub, fields, frame, text_of
 from session import LIMIT, stat
 
 sys.path.insert(0, ROOT)
-from kernel.module import send as modules  # noqa: E402
+from kernel.module import send as modules
 
 NOISE = 1 << 16 if tap.LONG else 1 << 12  # bytes
 NOISE_LIMIT = 600  # seconds in which the kernel must have read all of the noise

@@ -11,14 +11,14 @@ import tempfile
 sys.dont_write_bytecode = True
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [os.path.dirname(os.path.dirname(HERE))]
-import tap  # noqa: E402
-from sonde.guest import BUILD, ROOT, Guest, Setup  # noqa: E402
-from kernel.module import send as modules  # noqa: E402
-from probes.gdb.host.rsp import Stub  # noqa: E402
-from session import LIMIT, ask, at_prompt, sonde  # noqa: E402
+import tap
+from sonde.guest import BUILD, ROOT, Guest, Setup
+from kernel.module import send as modules
+from probes.gdb.host.rsp import Stub
+from session import LIMIT, ask, at_prompt, sonde
 
 sys.path.insert(0, os.path.join(ROOT, "kernel", "debug"))
-import elf64  # noqa: E402
+import elf64
 
 # In this order: a function that has been executed before the argument probes= is read; a
 # function that is executed once after that; three places in a function that is called

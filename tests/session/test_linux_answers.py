@@ -20,14 +20,15 @@ import sys
 sys.dont_write_bytecode = True
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "../../kernel/host"))
-import tap  # noqa: E402
-from sonde.guest import ELF, Guest, Setup  # noqa: E402
-from sonde.machine import quote  # noqa: E402
+import tap
+from sonde.guest import ELF, Guest, Setup
+from sonde.machine import quote
 
 ROOT = "/sys/kernel/tracing/"
 EVENT = "events/kprobes/ev/"
 ERRNO = {"ENOENT": 2, "ENOMEM": 12, "EACCES": 13, "EBUSY": 16, "EEXIST": 17, "EINVAL": 22,
-         "ERANGE": 34, "E2BIG": 7, "EILSEQ": 84, "EADDRNOTAVAIL": 99, "EPERM": 1, "ESRCH": 3}
+         "ERANGE": 34, "E2BIG": 7, "EILSEQ": 84, "EADDRNOTAVAIL": 99, "EPERM": 1,
+         "ESRCH": 3}  # fmt: skip
 NO_ENTRY = "error without error_log entry"
 
 

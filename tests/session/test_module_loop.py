@@ -14,8 +14,8 @@ import tempfile
 import time
 
 sys.dont_write_bytecode = True
-import tap  # noqa: E402
-from sonde.guest import ROOT, Guest, Setup  # noqa: E402
+import tap
+from sonde.guest import ROOT, Guest, Setup
 
 LIMIT = 60
 EDITS = 5

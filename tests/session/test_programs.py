@@ -10,12 +10,12 @@ import shlex
 import sys
 
 sys.dont_write_bytecode = True
-from recorded import ROOT, Recorded, lines_of  # noqa: E402
-import tap  # noqa: E402
-from probes.trace.host import hist, question  # noqa: E402
-from probes.trace.host.take import TraceError  # noqa: E402
-from session import ask, at_prompt, sonde  # noqa: E402
-from sonde.transcript import fenced_blocks  # noqa: E402
+from recorded import ROOT, Recorded, lines_of
+import tap
+from probes.trace.host import hist, question
+from probes.trace.host.take import TraceError
+from session import ask, at_prompt, sonde
+from sonde.transcript import fenced_blocks
 
 TRACING = "/sys/kernel/tracing/"
 

@@ -9,9 +9,9 @@ import sys
 sys.dont_write_bytecode = True
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [os.path.dirname(os.path.dirname(HERE))]
-import tap  # noqa: E402
-from sonde.guest import ROOT, Guest, Setup  # noqa: E402
-from kernel.module import send as modules  # noqa: E402
+import tap
+from sonde.guest import ROOT, Guest, Setup
+from kernel.module import send as modules
 
 SAMPLES = os.path.join(ROOT, "docs", "samples")
 SONDE = [sys.executable, os.path.join(ROOT, "sonde")]

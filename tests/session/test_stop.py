@@ -10,7 +10,7 @@ import re
 import tap
 from sonde.guest import PROMPT
 from sonde.machine import Reply
-from session import CSI, LIMIT, ask, at_prompt, run_on, stat
+from session import CSI, ask, at_prompt, run_on, stat
 
 STOP = "\x03"
 LONG = 300  # seconds: all instructions, on a busy host

@@ -12,9 +12,9 @@ import time
 sys.dont_write_bytecode = True
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "../../kernel/host"))
-import tap  # noqa: E402
-from sonde.guest import Guest, Setup  # noqa: E402
-from sonde.machine import quote  # noqa: E402
+import tap
+from sonde.guest import Guest, Setup
+from sonde.machine import quote
 
 ROOT = "/sys/kernel/tracing/"
 EBADF, EBUSY, EEXIST, EILSEQ, EINVAL, ENOENT = 9, 16, 17, 84, 22, 2

@@ -12,13 +12,13 @@ import threading
 import time
 
 sys.dont_write_bytecode = True
-from recorded import CPUS, MARKER, ROOT, Recorded, lines_of, without_comments  # noqa: E402
-import tap  # noqa: E402
-from kernel.module import send as modules  # noqa: E402
-from probes.trace.host import dead, dead_hist, write_folded  # noqa: E402
-from probes.trace.host.console_line import ConsoleLine  # noqa: E402
-from sonde.machine import Machine  # noqa: E402
-from session import sonde  # noqa: E402
+from recorded import CPUS, MARKER, ROOT, Recorded, lines_of, without_comments
+import tap
+from kernel.module import send as modules
+from probes.trace.host import dead, dead_hist, write_folded
+from probes.trace.host.console_line import ConsoleLine
+from sonde.machine import Machine
+from session import sonde
 
 
 def told_lost(lines):
@@ -126,7 +126,6 @@ def pages_of_a_smaller_ring():
         tap.equal(len(said), 2, "a larger buffer has what was there")
         tap.equal(recorded.of_the_dead(), said, "the memory has both rings")
         tap.equal(lines_of(recorded.capture.finish()), said, "both rings come in order")
-
 
     with Recorded() as recorded:
         recorded.begin()

@@ -19,12 +19,12 @@ import threading
 import zlib
 
 sys.dont_write_bytecode = True
-from recorded import CPUS, ROOT, Recorded, without_comments  # noqa: E402
-import tap  # noqa: E402
-from sonde.guest import BUILD, ELF  # noqa: E402
-from probes.trace.host import write_dat, write_html  # noqa: E402
-from probes.trace.host import write_pftrace, write_speedscope  # noqa: E402
-from session import LIMIT, ask  # noqa: E402
+from recorded import CPUS, ROOT, Recorded, without_comments
+import tap
+from sonde.guest import BUILD, ELF
+from probes.trace.host import write_dat, write_html
+from probes.trace.host import write_pftrace, write_speedscope
+from session import LIMIT, ask
 
 # The event must not be called "entry": protoc --decode_raw would take these bytes for a
 # message, and not for a string.

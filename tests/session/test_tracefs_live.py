@@ -10,9 +10,9 @@ import sys
 import tempfile
 
 sys.dont_write_bytecode = True
-import tap  # noqa: E402
-from sonde.guest import ELF, ROOT  # noqa: E402
-from session import LIMIT, sonde  # noqa: E402
+import tap
+from sonde.guest import ELF, ROOT
+from session import LIMIT, sonde
 
 SCRIPT = """
 cd /sys/kernel/tracing

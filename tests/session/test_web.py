@@ -20,9 +20,9 @@ import threading
 import time
 
 sys.dont_write_bytecode = True
-import tap  # noqa: E402
-from browser import Browser  # noqa: E402
-from sonde.guest import ROOT, die_with_parent  # noqa: E402
+import tap
+from browser import Browser
+from sonde.guest import ROOT, die_with_parent
 
 LIMIT = 120
 SCHEMES = ("light", "dark")

@@ -21,8 +21,8 @@ import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [os.path.join(HERE, "../../kernel/host"), os.path.join(HERE, "../run")]
-import image  # noqa: E402
-from sonde.guest import BUILD, EXIT_POWEROFF, EXIT_TESTS_FAILED, Guest, Setup  # noqa: E402
+import image
+from sonde.guest import BUILD, EXIT_POWEROFF, EXIT_TESTS_FAILED, Guest, Setup
 
 SUMS = ("rounds", "calls", "hits", "missed", "returns", "faults", "locks")
 HEADER = ("minute", "CPUs", "stepped", "seed") + SUMS

@@ -10,7 +10,7 @@ import sys
 import tap
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-import stress  # noqa: E402
+import stress
 
 SEED = int(os.environ.get("SEED", "1"))
 GUESTS = ((1, False), (2, False), (4, False), (8, False), (2, True))  # CPUs, stepped

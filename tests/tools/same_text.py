@@ -18,7 +18,7 @@ from collections import defaultdict
 sys.dont_write_bytecode = True
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 sys.path.insert(0, os.path.join(ROOT, "kernel", "debug"))
-from elf64 import (SHF_ALLOC, SHF_EXEC, STT_FUNC, STT_NOTYPE, STT_OBJECT,  # noqa: E402
+from elf64 import (SHF_ALLOC, SHF_EXEC, STT_FUNC, STT_NOTYPE, STT_OBJECT,
                    Elf, ElfError)
 
 WIDTH = {1: 8, 24: 8, 2: 4, 4: 4, 9: 4, 41: 4, 42: 4, 10: 4, 11: 4, 12: 2, 14: 1, 15: 1}
@@ -87,7 +87,7 @@ class Image:
                     inside.add((symbol.name, distance))
                 elif distance in (0, symbol.size):
                     edges.add((symbol.name, distance))
-        if not inside and all(distance for _, distance in edges): # no symbol starts here
+        if not inside and all(distance for _, distance in edges):  # no symbol starts here
             edges.update((s.name, None) for s in self.loaded
                          if s.addr <= addr <= s.addr + s.size)
         return inside | edges or {(hex(addr), None)}
@@ -124,7 +124,7 @@ class Image:
                 value += r.place + 4 + immediate_behind(code, at)
             target = value & (1 << 64) - 1
             leads_to.append((at, self.readings(target)))
-        if not symbol.size: # the padding up to the next symbol is up to the linker
+        if not symbol.size:  # the padding up to the next symbol is up to the linker
             code = code.rstrip(b"\xcc\x90")
         return bytes(code), leads_to
 

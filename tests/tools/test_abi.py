@@ -7,7 +7,7 @@ import sys
 import scratch
 
 sys.path.insert(0, scratch.ROOT)
-from kernel.module import abi  # noqa: E402
+from kernel.module import abi
 
 
 class Abi(scratch.Scratch):

@@ -9,7 +9,7 @@ import subprocess
 import sys
 
 sys.dont_write_bytecode = True
-import scratch  # noqa: E402
+import scratch
 
 BUILD = os.path.join(scratch.ROOT, os.environ.get("B", "build"))
 FOLDERS = ("kernel", "probes", "drivers", "libc", "boot")

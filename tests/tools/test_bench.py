@@ -5,10 +5,10 @@ import os
 import sys
 
 sys.dont_write_bytecode = True
-import scratch  # noqa: E402
+import scratch
 
 sys.path.insert(0, os.path.join(scratch.ROOT, "kernel/debug"))
-import elf64  # noqa: E402
+import elf64
 
 BENCH = os.path.join(scratch.ROOT, "probes/bench/host")
 SOURCE = """

@@ -14,9 +14,9 @@ import sys
 import tempfile
 
 sys.dont_write_bytecode = True
-import scratch  # noqa: E402
-import tap  # noqa: E402
-from sonde.guest import BUILD  # noqa: E402
+import scratch
+import tap
+from sonde.guest import BUILD
 
 FOLDER = os.path.join(scratch.ROOT, "probes/insn/page")
 PAGE = os.path.join(BUILD, "decode.html")

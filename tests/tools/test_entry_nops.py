@@ -7,10 +7,10 @@ import struct
 import sys
 
 sys.dont_write_bytecode = True
-import scratch  # noqa: E402
+import scratch
 
 sys.path.insert(0, os.path.join(scratch.ROOT, "kernel/debug"))
-import elf64  # noqa: E402
+import elf64
 
 TOOL = os.path.join(scratch.ROOT, "kernel/debug/entry_nops.py")
 NOP = bytes.fromhex("0f1f440000")

@@ -7,10 +7,10 @@ import os
 import sys
 
 sys.dont_write_bytecode = True
-import scratch  # noqa: E402
+import scratch
 
 sys.path.insert(0, scratch.ROOT)
-from probes.film.host import command, film, page, picture, play, scenes  # noqa: E402
+from probes.film.host import command, film, page, picture, play, scenes
 
 # The picture in the README. tests/tools/test_film.py --write draws it again.
 PICTURE = os.path.join(scenes.FOLDER, "poke.svg")

@@ -6,7 +6,7 @@ import re
 import sys
 
 sys.dont_write_bytecode = True
-import scratch  # noqa: E402
+import scratch
 
 TOOL = os.path.join(scratch.ROOT, "kernel/debug/gen_frames.py")
 HEAD = '%include "kernel/base/proc.inc"\nsection .text\n'
@@ -74,7 +74,7 @@ class GenFrames(scratch.Scratch):
 
     def test_each_kind_has_the_same_number_in_both_files(self):
         sys.path.insert(0, os.path.dirname(TOOL))
-        import asm_frames  # pylint: disable=import-outside-toplevel
+        import asm_frames
 
         path = os.path.join(scratch.ROOT, "kernel/base/proc.inc")
         with open(path, encoding="utf-8") as file:

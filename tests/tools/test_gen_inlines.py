@@ -9,11 +9,11 @@ import struct
 import sys
 
 sys.dont_write_bytecode = True
-import scratch  # noqa: E402
+import scratch
 
 sys.path.insert(0, os.path.join(scratch.ROOT, "kernel/debug"))
-import elf64  # noqa: E402
-import gen_inlines  # noqa: E402
+import elf64
+import gen_inlines
 
 TOOL = os.path.join(scratch.ROOT, "kernel/debug/gen_inlines.py")
 KERNEL = os.path.join(scratch.ROOT, os.environ.get("B", "build"), "sonde.elf")

@@ -9,10 +9,10 @@ import sys
 from collections import namedtuple
 
 sys.dont_write_bytecode = True
-import scratch  # noqa: E402
+import scratch
 
 sys.path.insert(0, os.path.join(scratch.ROOT, "kernel/debug"))
-import elf64  # noqa: E402
+import elf64
 
 TOOL = os.path.join(scratch.ROOT, "kernel/debug/gen_ksyms.py")
 NONE = 0xFFFFFFFF

@@ -11,11 +11,11 @@ import sys
 from collections import defaultdict
 
 sys.dont_write_bytecode = True
-import scratch  # noqa: E402
+import scratch
 
 sys.path.insert(0, os.path.join(scratch.ROOT, "kernel/debug"))
-import elf64  # noqa: E402
-import gen_lines  # noqa: E402
+import elf64
+import gen_lines
 
 TOOL = os.path.join(scratch.ROOT, "kernel/debug/gen_lines.py")
 BUILD = os.path.join(scratch.ROOT, os.environ.get("B", "build"))

@@ -5,11 +5,11 @@ import os
 import sys
 
 sys.dont_write_bytecode = True
-import scratch  # noqa: E402
+import scratch
 
 sys.path.insert(0, os.path.join(scratch.ROOT, "kernel/debug"))
-import elf64  # noqa: E402
-import gen_params  # noqa: E402
+import elf64
+import gen_params
 
 TOOL = os.path.join(scratch.ROOT, "kernel/debug/gen_params.py")
 KERNEL = os.path.join(scratch.ROOT, os.environ.get("B", "build"), "link/1.elf")

@@ -10,12 +10,12 @@ import struct
 import sys
 
 sys.dont_write_bytecode = True
-import scratch  # noqa: E402
+import scratch
 
 sys.path.insert(0, os.path.join(scratch.ROOT, "kernel/debug"))
 sys.path.insert(0, os.path.join(scratch.ROOT, "probes/region"))
-import elf64  # noqa: E402
-import gen_targets  # noqa: E402
+import elf64
+import gen_targets
 
 TOOL = os.path.join(scratch.ROOT, "probes/region/gen_targets.py")
 BUILD = os.path.join(scratch.ROOT, os.environ.get("B", "build"))

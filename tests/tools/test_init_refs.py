@@ -7,7 +7,7 @@ import os
 import sys
 
 sys.dont_write_bytecode = True
-import scratch  # noqa: E402
+import scratch
 
 TOOL = os.path.join(scratch.ROOT, "kernel/module/init_refs.py")
 KERNEL = os.path.join(scratch.ROOT, os.environ.get("B", "build"), "sonde.elf")

@@ -10,7 +10,7 @@ import shlex
 import sys
 
 sys.dont_write_bytecode = True
-import scratch  # noqa: E402
+import scratch
 
 ELF = os.path.join(scratch.ROOT, os.environ.get("B", "build"), "sonde.elf")
 LINE = re.compile(r"^\s*([0-9a-f]+):\t((?:[0-9a-f]{2} )+)\s*\t?(\S+)?\s*(.*)$")

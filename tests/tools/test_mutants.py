@@ -7,13 +7,13 @@ import subprocess
 import sys
 
 sys.dont_write_bytecode = True
-import scratch  # noqa: E402
+import scratch
 
 MUTANTS = os.path.join(scratch.ROOT, "tests/mutants")
 sys.path.insert(0, MUTANTS)
-import lane  # noqa: E402
-import source  # noqa: E402
-import table  # noqa: E402
+import lane
+import source
+import table
 
 MAKEFILE = """
 build/unit/test_small: tests/unit/test_small.c small.c

@@ -5,7 +5,7 @@ import os
 import sys
 
 sys.dont_write_bytecode = True
-import scratch  # noqa: E402
+import scratch
 
 TOOL = os.path.join(scratch.ROOT, "kernel/debug/nasm_dwarf.py")
 IMAGE = os.path.join(scratch.ROOT, os.environ.get("B", "build"), "sonde.elf")

@@ -12,10 +12,10 @@ import subprocess
 import sys
 
 sys.dont_write_bytecode = True
-import scratch  # noqa: E402
+import scratch
 
 sys.path.insert(0, os.path.join(scratch.ROOT, "tests/lint"))
-import nokprobe  # noqa: E402
+import nokprobe
 
 ELF = os.path.join(scratch.ROOT, os.environ.get("B", "build"), "sonde.elf")
 TOOL = os.path.join(scratch.ROOT, "tests/lint/nokprobe.py")

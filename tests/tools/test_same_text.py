@@ -5,7 +5,7 @@ import os
 import sys
 
 sys.dont_write_bytecode = True
-import scratch  # noqa: E402
+import scratch
 
 SAME_TEXT = os.path.join(scratch.ROOT, "tests/tools/same_text.py")
 ONE = """

@@ -10,20 +10,20 @@ import struct
 import sys
 
 sys.dont_write_bytecode = True
-import scratch  # noqa: E402
+import scratch
 
 sys.path.insert(0, scratch.ROOT)
 sys.path.insert(0, os.path.join(scratch.ROOT, "kernel/host"))
-from probes.trace.host import formats, hist, pages, protobuf  # noqa: E402
-from probes.trace.host import slices, text, write_dat  # noqa: E402
-from probes.trace.host import write_folded, write_html  # noqa: E402
-from probes.trace.host import write_pftrace, write_speedscope  # noqa: E402
-from probes.trace.host.capture import ROOT, Capture  # noqa: E402
-from probes.trace.host.memory import FRAME, GAP, runs  # noqa: E402
-from probes.trace.host.recording import Recording  # noqa: E402
-from probes.trace.host.session import Live  # noqa: E402
-from probes.trace.host.take import TraceError  # noqa: E402
-from sonde.machine import Reply, unescape  # noqa: E402
+from probes.trace.host import formats, hist, pages, protobuf
+from probes.trace.host import slices, text, write_dat
+from probes.trace.host import write_folded, write_html
+from probes.trace.host import write_pftrace, write_speedscope
+from probes.trace.host.capture import ROOT, Capture
+from probes.trace.host.memory import FRAME, GAP, runs
+from probes.trace.host.recording import Recording
+from probes.trace.host.session import Live
+from probes.trace.host.take import TraceError
+from sonde.machine import Reply, unescape
 
 COMMON = """name: {name}
 ID: {number}

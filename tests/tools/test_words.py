@@ -7,10 +7,10 @@ import os
 import sys
 
 sys.dont_write_bytecode = True
-import scratch  # noqa: E402
+import scratch
 
 sys.path.insert(0, os.path.join(scratch.ROOT, "tests/lint"))
-import words  # noqa: E402
+import words
 
 REFUSED = {
     "Who comes to a jump gets a counter.": "Who",

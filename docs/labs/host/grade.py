@@ -40,7 +40,8 @@ SHARED = ("docs/labs", "docs/model", "probes/insn", "probes/jump", "kernel/base"
           "libc/include")  # fmt: skip
 
 CC = ["gcc", "-std=gnu11", "-D_GNU_SOURCE=", "-g", "-O1", "-Wall", "-I.", "-pthread",
-      "-fno-pie", "-fno-omit-frame-pointer", "-mno-red-zone", "-fcf-protection=none"]
+      "-fno-pie", "-fno-omit-frame-pointer", "-mno-red-zone",
+      "-fcf-protection=none"]  # fmt: skip
 NASM = ["nasm", "-f", "elf64", "-g", "-F", "dwarf", "-w-reloc-abs-dword"]
 LINK = ["gcc", "-no-pie", "-pthread", "-Wl,-z,noexecstack"]
 

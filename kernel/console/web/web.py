@@ -29,7 +29,7 @@ from sonde.guest import BUILD, ROOT, Guest, GuestError
 from sonde.options import UsageError
 
 sys.path.append("/usr/lib/python3/dist-packages")  # where Debian's websockify is
-from websockify import websocketproxy  # noqa: E402
+from websockify import websocketproxy
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 PACKAGES = {"@xterm/xterm": "6.0.0", "@xterm/addon-fit": "0.11.0", "codemirror": "5.65.20",
@@ -415,7 +415,7 @@ def handler_class(desk, token):
                 session.leave(line)
                 line.close()
 
-        def log_message(self, format, *args):  # pylint: disable=redefined-builtin
+        def log_message(self, format, *args):
             pass
 
     return Handler

@@ -14,7 +14,7 @@ import gdb
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from sonde_gdb import back, commands, frames, kernel, text  # noqa: E402
+from sonde_gdb import back, commands, frames, kernel, text
 
 
 class Greeter:

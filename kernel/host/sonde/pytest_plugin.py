@@ -25,7 +25,7 @@ def built_kernel():
 
 
 @pytest.fixture
-def guest(request, built_kernel):  # pylint: disable=redefined-outer-name,unused-argument
+def guest(request, built_kernel):
     """A guest at its prompt. It ends with the test."""
     marker = request.node.get_closest_marker("guest")
     with Guest(**(marker.kwargs if marker else {})) as started:
@@ -35,7 +35,7 @@ def guest(request, built_kernel):  # pylint: disable=redefined-outer-name,unused
 
 
 @pytest.hookimpl(hookwrapper=True)
-def pytest_runtest_makereport(item, call):  # pylint: disable=unused-argument
+def pytest_runtest_makereport(item, call):
     report = (yield).get_result()
     running = getattr(item, "sonde_guest", None)
     if report.when == "call" and report.failed and running:

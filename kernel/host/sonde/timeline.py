@@ -16,7 +16,7 @@ from sonde.building import HostError
 from sonde.guest import BUILD, ELF, ROOT, Setup, comma, die_with_parent, qemu_words
 
 sys.path.insert(0, os.path.join(ROOT, "kernel/debug"))
-import elf64  # noqa: E402
+import elf64
 
 PARTS = ("about.json", "script", "log", "disk.qcow2")
 CONSOLE = "com1.log"

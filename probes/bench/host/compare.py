@@ -59,6 +59,7 @@ ROWS += [
     ("smp", "hit.opt_posthandler.cycles", "sonde.hit.int3_posthandler.cycles", None),
 ]
 
+
 def run_of(path):
     stem = os.path.basename(path)
     return "icount" if "icount" in stem else "smp4" if "smp4" in stem else "smp"

@@ -17,8 +17,8 @@ import time
 
 ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "../../.."))
 sys.path[:0] = [os.path.join(ROOT, "kernel/host"), ROOT]
-import icount  # noqa: E402
-from probes.gdb.host.rsp import Stub, fields  # noqa: E402
+import icount
+from probes.gdb.host.rsp import Stub, fields
 
 LIMIT = 600
 FALSE = "260003" + "240001869f" + "13" + "27"  # rdx == 99999
@@ -78,8 +78,7 @@ def running(client, stub, command):
 def targets(stub, client):
     client.resume()
     found, n = [], 0
-    while not (reply := stub.guest.machine.request(f"sym bench_lea_{n}", LIMIT,
-                                                    may_fail=True)).errno:
+    while not (reply := stub.ask_console(f"sym bench_lea_{n}")).errno:
         found.append(int(reply.text.split()[0], 16))
         n += 1
     client.interrupted()

@@ -18,7 +18,7 @@ sys.dont_write_bytecode = True
 ROOT = os.path.join(os.path.dirname(os.path.realpath(__file__)), "../../..")
 sys.path.insert(0, os.path.join(ROOT, "kernel/debug"))
 
-import elf64  # noqa: E402
+import elf64
 
 HEAD = """\
 ; text.asm - made by probes/bench/host/gen_text.py: functions that no code calls.

@@ -14,7 +14,6 @@ Code that the engine has made lies outside of the image: (pad) is a pad, (cell) 
 with a copy or a detour.
 """
 
-import bisect
 import collections
 import os
 import re
@@ -26,8 +25,8 @@ import time
 HERE = os.path.dirname(os.path.realpath(__file__))
 sys.path.insert(0, os.path.join(HERE, "../../../kernel/host"))
 
-from sonde.guest import ELF, Guest, Setup  # noqa: E402
-from sonde.hang import Symbols  # noqa: E402
+from sonde.guest import ELF, Guest, Setup
+from sonde.hang import Symbols
 
 KINDS = ("int3_boostable", "int3_emulated", "int3_unboostable", "int3_tf",
          "opt", "opt_pad", "opt_count", "opt_light", "kret_opt")  # fmt: skip

@@ -32,8 +32,8 @@ def lines_of(film, frame, count, width=80):
     for i, label in enumerate(film.labels):
         row = [frame.memory[i]] + ["|".join(one[i]) for one in frame.fetched]
         mark = ">" if ("byte", i) in frame.lit else " "
-        yield (f"{mark}{label:6} " + "".join(text[:wide - 1].center(wide)
-                                            for text in row[:shown])).rstrip()
+        values = "".join(text[: wide - 1].center(wide) for text in row[:shown])
+        yield f"{mark}{label:6} {values}".rstrip()
     yield ""
     for cpu, where in enumerate(frame.stands):
         mark = ">" if ("cpu", cpu) in frame.lit else " "

@@ -156,7 +156,7 @@ def event_of(line, trail):
 
 def from_spin(trail):
     sys.path.insert(0, os.path.join(ROOT, "docs", "model"))
-    import spin  # pylint: disable=import-outside-toplevel
+    import spin
 
     told = spin.explain(trail.model, list(trail.defines)).splitlines()
     events = [event_of(line, trail) for line in told if not line.startswith("site 0:")]

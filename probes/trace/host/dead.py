@@ -54,14 +54,14 @@ class Dead:
         """Yield (CPU, its pages, how many events it has lost), the oldest pages first.
         The spare ring has pages if a snapshot was taken right before the end.
         """
-        l = self.layout
-        for cpu in range(l["cpu_count"]):
-            base = l["cpus"] + cpu * l["cpu_size"]
-            if not self._words(base + l["cpu_ring"], 1)[0]:
+        layout = self.layout
+        for cpu in range(layout["cpu_count"]):
+            base = layout["cpus"] + cpu * layout["cpu_size"]
+            if not self._words(base + layout["cpu_ring"], 1)[0]:
                 return
             found, lost = [], 0
             for place in places:
-                (ring,) = self._words(base + l[place], 1)
+                (ring,) = self._words(base + layout[place], 1)
                 if ring:
                     more, count = self.ring(ring)
                     found += more
@@ -85,36 +85,37 @@ class Dead:
 
     def ring(self, address):
         """Return (unread pages, events lost since the ring was reset)."""
-        l = self.layout
-        data = self.memory.virtual(address, l["ring_size"])
+        layout = self.layout
+        data = self.memory.virtual(address, layout["ring_size"])
 
         def word(offset):
             return struct.unpack_from("<Q", data, offset)[0]
 
-        read, count = l["read"], word(l["slot_count"]) & 0xFFFFFFFF
-        published = word(l["published"])
-        last = (published >> l["lap_shift"]) * count + (published & PLACE_LOW)
+        read, count = layout["read"], word(layout["slot_count"]) & 0xFFFFFFFF
+        published = word(layout["published"])
+        last = (published >> layout["lap_shift"]) * count + (published & PLACE_LOW)
         cursor = {
             "seq": word(read),
-            "off": word(read + l["read_off"]) & 0xFFFFFFFF,
-            "events": word(read + l["read_events"]),
-            "lost": word(read + l["read_lost"]),
+            "off": word(read + layout["read_off"]) & 0xFFFFFFFF,
+            "events": word(read + layout["read_events"]),
+            "lost": word(read + layout["read_lost"]),
         }
         cursor["lost"] -= cursor["lost"] >> 63 << 64  # below 0: lost in earlier rings
         before = max(-cursor["lost"], 0)
-        slots = self.memory.virtual(word(l["slots"]), count * l["slot_size"])
+        slots = self.memory.virtual(word(layout["slots"]), count * layout["slot_size"])
         pages, overwritten = self._unread(cursor, slots, count, last)
-        lost = sum(word(l[n]) - word(l[n + "_before"]) for n in ("dropped", "overrun"))
-        return pages, before + lost + overwritten + word(l["overwritten"])
+        kinds = ("dropped", "overrun")
+        lost = sum(word(layout[n]) - word(layout[n + "_before"]) for n in kinds)
+        return pages, before + lost + overwritten + word(layout["overwritten"])
 
     def _unread(self, cursor, slots, count, last):
-        l, pages, overwritten = self.layout, [], 0
+        layout, pages, overwritten = self.layout, [], 0
         if cursor["seq"] + count <= last:
             cursor |= {"seq": last - count + 1, "off": 0}
         for seq in range(cursor["seq"], last + 1):
-            at = seq % count * l["slot_size"]
+            at = seq % count * layout["slot_size"]
             (word,) = struct.unpack_from("<Q", slots, at)
-            first, lost = (struct.unpack_from("<Q", slots, at + l[n])[0]
+            first, lost = (struct.unpack_from("<Q", slots, at + layout[n])[0]
                            for n in ("slot_first", "slot_lost"))
             lap, state = word >> 2 & LAP_MASK, word & 3
             off = cursor["off"] if seq == cursor["seq"] else 0
@@ -126,7 +127,7 @@ class Dead:
                 missed = first - cursor["events"] + lost - cursor["lost"]
                 overwritten += first - cursor["events"]
                 cursor |= {"events": first, "lost": lost}
-            (end,) = struct.unpack_from("<I", slots, at + l["slot_end"])
+            (end,) = struct.unpack_from("<I", slots, at + layout["slot_end"])
             if seq == last:
                 (end,) = struct.unpack_from("<Q", page, 8)
             page = part(page, off, end, missed)
@@ -138,12 +139,12 @@ class Dead:
 
     def cmdlines(self):
         """Yield the names of threads, as saved_cmdlines shows them."""
-        l = self.layout
-        data = self.memory.virtual(l["comms"], l["comm_count"] * l["comm_size"])
-        for i in range(l["comm_count"]):
-            at = i * l["comm_size"]
+        layout = self.layout
+        size = layout["comm_count"] * layout["comm_size"]
+        data = self.memory.virtual(layout["comms"], size)
+        for i in range(layout["comm_count"]):
+            at = i * layout["comm_size"]
             (pid,) = struct.unpack_from("<i", data, at)
-            name = data[at + l["comm_name"] :][:NAME_LEN].split(b"\0")[0]
+            name = data[at + layout["comm_name"] :][:NAME_LEN].split(b"\0")[0]
             if pid > 0:
                 yield f"{pid} {name.decode('utf-8', 'replace')}\n"
-

@@ -15,7 +15,7 @@ import re
 import struct
 import tempfile
 
-import gdb  # pylint: disable=import-error
+import gdb
 
 # name: (opcode, bytes of its operand), as `maint agent-eval` prints them.
 OPS = {name: (number, size) for number, (name, size) in enumerate([

@@ -142,7 +142,7 @@ class Session:
         try:
             machine = Machine(ConsoleLine(self.guest.console))
             self.outcome = self.run_all(self.watched, machine)
-        except BaseException as error:  # pylint: disable=broad-exception-caught
+        except BaseException as error:
             self.outcome = error
 
     def record(self, capture):

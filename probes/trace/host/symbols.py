@@ -9,8 +9,8 @@ import sys
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.abspath(os.path.join(HERE, "../../.."))
 sys.path.insert(0, os.path.join(ROOT, "kernel", "debug"))
-import elf64  # noqa: E402
-import gen_ksyms  # noqa: E402
+import elf64
+import gen_ksyms
 
 
 MODULE_SYMBOL = re.compile(r"^([0-9a-f]{16}) (\w) (\S+)\t\[(\S+)\]$", re.M)

@@ -27,7 +27,7 @@ from .symbols import Symbols
 from .take import Taker, TraceError
 
 sys.path.append("/usr/lib/python3/dist-packages")  # where Debian's python3-fusepy is
-import fusepy  # noqa: E402
+import fusepy
 
 LIMIT = 120  # seconds for one request, or for a command of the console
 COMMAND = "/sonde"
@@ -70,7 +70,7 @@ def fail(number):
 
 def is_interrupted():
     """Has the program that makes this call got a signal?"""
-    return fusepy._libfuse.fuse_interrupted()  # pylint: disable=protected-access
+    return fusepy._libfuse.fuse_interrupted()
 
 
 class Pipe:

@@ -9,7 +9,6 @@ import collections
 from . import slices
 
 
-
 def stacks(recording):
     """Return {(frame, ...): how many events}, the outermost frame first. The events that
     a CPU has lost have a single frame, "(lost on CPU N)".

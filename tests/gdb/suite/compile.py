@@ -17,8 +17,8 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(HERE)))
 sys.path[:0] = [ROOT, os.path.join(ROOT, "kernel/host"), os.path.join(ROOT, "kernel/debug")]
 
-import elf64  # noqa: E402
-from sonde.guest import BUILD, ELF  # noqa: E402
+import elf64
+from sonde.guest import BUILD, ELF
 
 LARGE_PAGE, PAGE = 0x200000, 0x1000
 TEXT_GAP = 16  # ELF_TEXT_GAP

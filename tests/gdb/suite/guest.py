@@ -15,7 +15,7 @@ import time
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "../../../kernel/host"))
 
-from sonde.guest import Guest, GuestError, Setup, comma  # noqa: E402
+from sonde.guest import Guest, GuestError, Setup, comma
 
 LIMIT = 60  # seconds to the program's start
 KINDS = ("main", "constant", "variable", "zero")

@@ -71,7 +71,7 @@ def in_words(way):
 class Workshop(Hosted):
     def spin(self):
         sys.path.insert(0, os.path.join(self.tree, "docs", "model"))
-        import spin  # pylint: disable=import-outside-toplevel,import-error
+        import spin
 
         return spin
 

@@ -12,8 +12,9 @@ import bisect
 
 from sonde_gdb import kernel
 
+# In the order of their numbers in DWARF.
 NAMES = ("rax", "rdx", "rcx", "rbx", "rsi", "rdi", "rbp", "rsp", "r8", "r9", "r10", "r11",
-         "r12", "r13", "r14", "r15", "rip")  # by their numbers in DWARF
+         "r12", "r13", "r14", "r15", "rip")  # fmt: skip
 NUMBER = {name: number for number, name in enumerate(NAMES)}
 NUMBER["eflags"] = 49
 BY_NUMBER = {number: name for name, number in NUMBER.items()}

@@ -59,7 +59,8 @@ VARIABLES = {
 # enumerators
 CONSTANTS = ("WAY_EMULATE", "INSN_CALL_REL", "SITE_ARMED", "SITE_OPTIMIZED", "DETOUR_PROGRAM",
              "DETOUR_RETURN", "PLAT_TEXT", "PLAT_HOLE_HANDLER", "THREAD_RUNNING",
-             "THREAD_DEAD", "SWITCH_IRQ", "KPROBE_KIND_RETURN", "HIT_PRE", "HIT_FAULT")
+             "THREAD_DEAD", "SWITCH_IRQ", "KPROBE_KIND_RETURN", "HIT_PRE",
+             "HIT_FAULT")  # fmt: skip
 
 # enum: the prefix of its enumerators' names
 ENUMS = {"site_state": "SITE_", "site_way": "WAY_", "detour_kind": "DETOUR_",

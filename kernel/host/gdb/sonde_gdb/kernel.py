@@ -14,7 +14,7 @@ from sonde_gdb import fields
 
 ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "../../../.."))
 sys.path.insert(0, os.path.join(ROOT, "kernel/debug"))
-import elf64  # noqa: E402
+import elf64
 
 MASK = (1 << 64) - 1
 
