@@ -40,7 +40,8 @@ class State:
     rsp: int = None  # the CFA is this many bytes above rsp; None: unknown
     rbp: int = None  # the CFA is this many bytes above rbp; None: rbp is no frame pointer
     saved: dict = dataclasses.field(default_factory=dict)  # number: place from the CFA
-    rules: dict = dataclasses.field(default_factory=dict)  # number: Rule, of RETURN and STACK
+    # number: Rule, of RETURN and STACK
+    rules: dict = dataclasses.field(default_factory=dict)
 
     def copy(self):
         return State(self.rsp, self.rbp, dict(self.saved), dict(self.rules))

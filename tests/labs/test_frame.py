@@ -299,8 +299,8 @@ def where_it_ended_is_told():
              "0x7000: address 0x7000, where no memory is"),
             ("*(volatile char *)breakpoint_set = 1;", 5, "it was ended by SIGSEGV, in "
              f"breakpoint_set(), int3.c:{at}: address 0x"),
-            ("__builtin_ia32_pause(); for (;;) ;", 0.5, "it did not end within 0.5 s, in "
-             f"breakpoint_set(), int3.c:{at}"),
+            ("__builtin_ia32_pause(); for (;;) ;", 0.5,
+             f"it did not end within 0.5 s, in breakpoint_set(), int3.c:{at}"),
         ):  # fmt: skip
             _, said = bench.printed(solution.replace(head, head + code + "\n"), seconds)
             tap.check((said or "").startswith(why), f"{code} is told: {said}")
@@ -382,8 +382,8 @@ except HostError as error:
     print(error)
 """
     with tempfile.TemporaryDirectory() as folder:
-        words = ["unshare", "-rm", "sh", "-c", 'mount -t tmpfs -o size=16M none "$1" && exec '
-                 '"$2" -c "$3" "$1"', "sh", folder, sys.executable, script]  # fmt: skip
+        small = 'mount -t tmpfs -o size=16M none "$1" && exec "$2" -c "$3" "$1"'
+        words = ["unshare", "-rm", "sh", "-c", small, "sh", folder, sys.executable, script]
         done = subprocess.run(words, capture_output=True, text=True, check=False)
         if "unshare" in done.stderr or "mount" in done.stderr:
             tap.skip("a device that is full", done.stderr.strip())

@@ -112,10 +112,8 @@ def try_all(bench):
     found = bench.why(text, "arguments")
     tap.check(found and "does a handler return something else than 0?" in found,
               f"a handler that returns 1 is told: {found}")  # fmt: skip
-    text = read(SOLUTION).replace("static int before(struct kprobe *p UNUSED, "
-                                  "struct pt_regs *regs)\n{", "static int before("
-                                  "struct kprobe *p UNUSED, struct pt_regs *regs)\n{\n"
-                                  "*(volatile int *)16 = 1;")  # fmt: skip
+    head = "static int before(struct kprobe *p UNUSED, struct pt_regs *regs)\n{"
+    text = read(SOLUTION).replace(head, head + "\n*(volatile int *)16 = 1;")
     found = bench.why(text, "arguments")
     tap.check(found and "its handler faulted" in found and "handler:before" in found,
               f"a handler that faults is told: {found}")

@@ -79,7 +79,8 @@ def after_signal(number, *words, begun=None, **more):
             else:
                 read_up_to(process, b"sonde> ")
             child = last_child(process.pid)
-            below = children(child) if words[0] == "replay" else []  # gdb has started QEMU
+            # In a replay gdb has started QEMU.
+            below = children(child) if words[0] == "replay" else []
             os.kill(process.pid if number > 0 else child, abs(number))
             status = process.wait(LIMIT)
         finally:

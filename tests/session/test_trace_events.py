@@ -468,8 +468,8 @@ def questions(files):
     found = [tuple(map(int, row)) for row in re.findall(r"^ +(\d+)  (\d+)$", text, re.M)]
     tap.check(len(found) > 9 and found == sorted(found, reverse=True)
               and all(one == other for one, other in found), "not by their sums")
-    errno, text = asked(files, "trace 'vfs_open if path == \"/none\" { count by path }'"
-                               " -- cat /proc/version")
+    question = "vfs_open if path == \"/none\" { count by path }"
+    errno, text = asked(files, f"trace '{question}' -- cat /proc/version")
     tap.check(not errno and "/proc/version" not in text, "a table has a condition")
     asked(files, "probe ret vfs_open r")
     asked(files, "cat /proc/none")
@@ -483,8 +483,8 @@ def questions(files):
                   f"no register in a filter: {condition}")  # fmt: skip
     errno, text = asked(files, "trace 'clock_ns { count by comm }' for 1")
     tap.check(errno == 0 and "COUNT  comm" in text, "for a second")
-    errno, text = asked(files, "trace 'mark vfs_read if count > 0 { print count }'"
-                               " -- cat /proc/version")
+    question = "mark vfs_read if count > 0 { print count }"
+    errno, text = asked(files, f"trace '{question}' -- cat /proc/version")
     tap.check(errno == 0 and len(re.findall(r"vfs_read: .* count=\d+ pos=", text)) == 1,
               "a marker, with a condition")
     tap.equal(files.text("events/markers/vfs_read/filter"), "none\n", "which goes with it")

@@ -17,8 +17,8 @@ ROOT = "/sys/kernel/tracing/"
 CPUS = 2
 EBADF, EINVAL = 9, 22
 
-LINE = re.compile(r" *shell/COM3-(\d+) +\[(\d{3})\] \.{5} +(\d+\.\d{6}): "
-                  r"tracing_mark_write: (.*)")
+LINE = re.compile(
+    r" *shell/COM3-(\d+) +\[(\d{3})\] \.{5} +(\d+\.\d{6}): tracing_mark_write: (.*)")
 
 
 class Files:

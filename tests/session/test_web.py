@@ -149,8 +149,8 @@ def a_connection_that_is_lost(browser, server):
     page.evaluate("window.lost = socket, socket.close(3001), terminal.paste(' and not sent')")
     again = "socket !== lost && document.body.dataset.state === 'connected'"
     tap.check(page.wait(again, LIMIT), "the page connects again by itself")
-    tap.check(page.wait("/connection is lost.*Connected again.*sonde> echo half$/s"
-                        ".test(shown())", LIMIT),
+    lost = "/connection is lost.*Connected again.*sonde> echo half$/s.test(shown())"
+    tap.check(page.wait(lost, LIMIT),
               "it says what is lost, and shows the line that the guest has")  # fmt: skip
     tap.check(command(page, " and whole", "\nhalf and whole\n"), "which nothing has ended")
     tap.check(command(page, "cat /tmp/b", "\nkept"), "to the same guest")

@@ -55,8 +55,8 @@ class GenFrames(scratch.Scratch):
                          ["rsp+8", "rsp+16", "rsp+24", "rsp+16", "rsp+8"])
 
     def test_a_frame_pointer_serves_where_the_stack_pointer_is_unknown(self):
-        found = self.places("push rbp\nmov rbp, rsp\nand rsp, -16\nlea rsp, [rbp]\n"
-                            "pop rbp\nret")  # fmt: skip
+        code = "push rbp\nmov rbp, rsp\nand rsp, -16\nlea rsp, [rbp]\npop rbp\nret"
+        found = self.places(code)
         self.assertEqual([row[0] for row in found.values()],
                          ["rsp+8", "rsp+16", "rbp+16", "rsp+16", "rsp+8"])
 

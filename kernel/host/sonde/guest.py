@@ -67,7 +67,7 @@ class Setup:
     com2: str = None  # COM2 as a listening unix socket: the kernel's own gdb stub
     qmp: str = None  # QMP as a listening unix socket
     qemu: str = ""  # further words of QEMU's command line
-    gdb: str = None  # gdb's unix socket, or stdio; the guest waits for it, not yet started
+    gdb: str = None  # gdb's unix socket, or stdio; the guest waits for it
     console: str = "pair"  # pair, stdio, or a path: COM1 as a listening unix socket
     reboot: bool = False  # a reset starts the guest again instead of ending it
     stays: bool = False  # the guest stays after a panic, so that its memory can be read

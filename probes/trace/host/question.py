@@ -19,8 +19,8 @@ from .take import TraceError
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 
-QUESTION = re.compile(r"\s*(ret\s+)?([^\s{]+)\s*(?:if\s+([^{]*?))?\s*"
-                      r"\{\s*(.*?)\s*\}\s*", re.S)
+QUESTION = re.compile(
+    r"\s*(ret\s+)?([^\s{]+)\s*(?:if\s+([^{]*?))?\s*\{\s*(.*?)\s*\}\s*", re.S)
 ACTION = re.compile(r"(\w+)\s*(.*)", re.S)
 PATTERN = re.compile(r"[*?\[]")
 DEFINED = re.compile(r"echo '[pr]:\S+ (\S+)(.*)' >> \S+/kprobe_events")
@@ -219,8 +219,8 @@ def resolve(line, ask, symbols, force=False):
         raise TraceError(f"{question.place} is compiled to {len(places)} places, and "
                          f"{next(iter(expressions))} differs: choose {question.place}#1")
     if question.is_return:
-        raise TraceError(f"{next(iter(expressions))}: in a ret there are parameters, retval "
-                         "and ns")
+        named = next(iter(expressions))
+        raise TraceError(f"{named}: in a ret there are parameters, retval and ns")
     answers = gdb_compile(address_of(places[0][1], symbols), list(expressions))
     return question.line([definition(name, answer)
                           for name, answer in zip(expressions.values(), answers)])

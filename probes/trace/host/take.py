@@ -11,7 +11,8 @@ import struct
 
 from .pages import PAGE, tell_missed
 
-ENTRY = struct.Struct("<QQ")  # of the list: a page's address and CPU, events lost before it
+# An entry of the list: a page's address and CPU, events lost before it.
+ENTRY = struct.Struct("<QQ")
 ANSWER = re.compile(r"batch (\d+) pages (\d+) list 0x([0-9a-f]+) now (\d+)\n")
 LIMIT = 60  # seconds for one request
 

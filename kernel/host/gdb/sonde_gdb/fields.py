@@ -80,7 +80,8 @@ SENTENCES = {"detour_kind": ("probes/jump/detour.c", "sentences")}
 
 ENDS = ("switch_off", "power_off", "panic_exit")  # functions that end the guest
 
-RETURN_POINT_OFF = 10  # probes/returns/return_point.h; a macro, which debug data leaves out
+# A macro of probes/returns/return_point.h, which debug data leaves out.
+RETURN_POINT_OFF = 10
 REACH_START = 0xFFFFFFFF00000000  # kernel/memmap.h
 PAGE_LEN = 4096
 OWNER_LEN = 8  # probes/core/insn_slot.c: the last bytes of a cell
