@@ -22,8 +22,13 @@ MEMORY_MB = 6000
 TOO_SHALLOW = "max search depth too small"
 
 # If Spin prints one of these texts, the search was not exhaustive.
-INCOMPLETE = (TOO_SHALLOW, "Search not completed", "memory limit",
-              "out of memory", "inherits")
+INCOMPLETE = (
+    TOO_SHALLOW,
+    "Search not completed",
+    "memory limit",
+    "out of memory",
+    "inherits",
+)
 FAILED = re.compile(r"^pan:1: (?:assertion violated )?(.*?) \(at depth", re.M)
 SHOWN = re.compile(r"text of failed assertion: assert\((\w+)\)")
 
@@ -49,13 +54,17 @@ class Verdict:
 
     def holds(self):
         """Has Spin seen all states, and does every fact hold in each of them?"""
-        return (self.states > 0 and not self.failed
-                and not any(words in self.output for words in INCOMPLETE))
+        return (
+            self.states > 0
+            and not self.failed
+            and not any(words in self.output for words in INCOMPLETE)
+        )
 
 
 def run(command, directory):
-    done = subprocess.run(command, cwd=directory, capture_output=True, text=True,
-                          check=False)
+    done = subprocess.run(
+        command, cwd=directory, capture_output=True, text=True, check=False
+    )
     return done.stdout + done.stderr
 
 
@@ -84,8 +93,7 @@ def check(model, defines, thorough=False):
 
 
 def search(options, directory):
-    """Run the checker. If the search becomes too deep, run it again with a higher limit.
-    """
+    """Run the checker. If the search becomes too deep, run it again with a higher limit."""
     depth = DEPTH
     while True:
         said = run(["./pan", f"-m{depth}", *options], directory)

@@ -23,14 +23,18 @@ STACK = REGISTERS["rsp"]
 IMAGE_REGISTERS = {name: number for name, number in REGISTERS.items() if number != STACK}
 
 # The fields of struct pt_regs, and their places. The CFA of a trap is the struct's end.
-IMAGE_WORDS = ("r15 r14 r13 r12 rbp rbx r11 r10 r9 r8 rax rcx rdx rsi rdi aux orig_ax "
-               "ip cs flags sp ss").split()
+IMAGE_WORDS = (
+    "r15 r14 r13 r12 rbp rbx r11 r10 r9 r8 rax rcx rdx rsi rdi aux orig_ax "
+    "ip cs flags sp ss"
+).split()
 IMAGE_LEN = len(IMAGE_WORDS) * WORD
 AT = {name: i * WORD - IMAGE_LEN for i, name in enumerate(IMAGE_WORDS)}
 
 # The kinds of `frame`, in the order of their numbers in proc.inc.
-KINDS = ("call end same trap trap_error int3 image leaving way_back detour detour_called "
-         "detour_post returns returning returned pattern").split()
+KINDS = (
+    "call end same trap trap_error int3 image leaving way_back detour detour_called "
+    "detour_post returns returning returned pattern"
+).split()
 
 
 @dataclasses.dataclass
@@ -72,8 +76,17 @@ INT3 = Rule("value", (("plus", AT["ip"]), "deref", ("lit", 1), "minus"))
 def cell_owner(place):
     """Words that compute the struct site of the cell that the address at @place is in.
     The last word of a cell is the address of its site: insn_slot.h."""
-    return (("plus", place), "deref", ("lit", 1), "plus", ("lit", 31), "or", ("lit", 7),
-            "minus", "deref")
+    return (
+        ("plus", place),
+        "deref",
+        ("lit", 1),
+        "plus",
+        ("lit", 31),
+        "or",
+        ("lit", 7),
+        "minus",
+        "deref",
+    )
 
 
 def starting(kind, args):
@@ -88,7 +101,9 @@ def starting(kind, args):
         return State(WORD, None, {}, {RETURN: UNKNOWN})
     if kind in ("trap", "int3", "trap_error"):
         rules = {**TRAP, RETURN: INT3} if kind == "int3" else dict(TRAP)
-        return State((5 + (kind == "trap_error")) * WORD, None, {FLAGS: AT["flags"]}, rules)
+        return State(
+            (5 + (kind == "trap_error")) * WORD, None, {FLAGS: AT["flags"]}, rules
+        )
     if kind == "image":
         saved = {number: AT[name] for name, number in IMAGE_REGISTERS.items()}
         return State(IMAGE_LEN, None, {**saved, FLAGS: AT["flags"]}, dict(TRAP))
@@ -101,8 +116,15 @@ def starting(kind, args):
         place = Rule("value", (*cell_owner(-2 * WORD), probed))
         return State(2 * WORD, None, {}, {RETURN: place})
     if kind == "detour_post":
-        behind = (*cell_owner(-WORD), "dup", probed, "swap", ("plus", site_len),
-                  ("deref_size", 1), "plus")
+        behind = (
+            *cell_owner(-WORD),
+            "dup",
+            probed,
+            "swap",
+            ("plus", site_len),
+            ("deref_size", 1),
+            "plus",
+        )
         return State(WORD, None, {}, {RETURN: Rule("value", behind)})
     if kind in ("returns", "pattern"):
         return State(0, None, {}, {RETURN: UNKNOWN})
@@ -114,9 +136,11 @@ def changed(kind, state):
     state = state.copy()
     if kind == "leaving":  # the two words of the way back are where orig_ax says
         words = (("plus", AT["orig_ax"]), "deref")
-        state.rules = {RETURN: Rule("at", (*words, ("plus", WORD))),
-                       STACK: Rule("value", (*words, ("plus", 2 * WORD))),
-                       FLAGS: Rule("at", words)}
+        state.rules = {
+            RETURN: Rule("at", (*words, ("plus", WORD))),
+            STACK: Rule("value", (*words, ("plus", 2 * WORD))),
+            FLAGS: Rule("at", words),
+        }
         state.saved.pop(FLAGS, None)
     elif kind == "returning":
         state.rules = {RETURN: at(AT["ip"])}

@@ -70,8 +70,14 @@ class Elf:
             for entry in SYMBOL.iter_unpack(content[: len(content) // 24 * 24]):
                 name, info, _, index, value, size = entry
                 if name:
-                    yield Symbol(_string(names, name), value, size, info >> 4, info & 15,
-                                 self._section_of(index))
+                    yield Symbol(
+                        _string(names, name),
+                        value,
+                        size,
+                        info >> 4,
+                        info & 15,
+                        self._section_of(index),
+                    )
 
     def relocations(self):
         """Every place that the linker has filled in, if it was told to keep a list."""
@@ -79,13 +85,20 @@ class Elf:
             if table.type != SHT_RELA or table.info >= len(self.sections):
                 continue
             content = self.content(table)
-            for place, info, _ in RELOCATION.iter_unpack(content[: len(content) // 24 * 24]):
+            for place, info, _ in RELOCATION.iter_unpack(
+                content[: len(content) // 24 * 24]
+            ):
                 yield Relocation(place, info & 0xFFFFFFFF, self.sections[table.info])
 
     def symbol_at(self, addr):
-        """"name+0x12" for an address; only the address if no symbol is below it."""
-        below = [s for s in self.symbols() if s.section and s.value <= addr
-                 and s.type in (STT_NOTYPE, STT_FUNC, STT_OBJECT)]
+        """ "name+0x12" for an address; only the address if no symbol is below it."""
+        below = [
+            s
+            for s in self.symbols()
+            if s.section
+            and s.value <= addr
+            and s.type in (STT_NOTYPE, STT_FUNC, STT_OBJECT)
+        ]
         if not below:
             return hex(addr)
         best = max(below, key=lambda s: (s.value, s.type == STT_FUNC, s.bind))
@@ -99,13 +112,21 @@ class Elf:
     def _read_sections(self):
         header = FILE_HEADER.unpack_from(self.data)
         ident, machine, table, entry_size, count, names_index = (
-            header[0], header[2], header[6], header[11], header[12], header[13])
+            header[0],
+            header[2],
+            header[6],
+            header[11],
+            header[12],
+            header[13],
+        )
         if ident[:6] != b"\x7fELF\x02\x01" or machine != 62:
             raise ElfError("not an ELF file of x86-64")
         if count and entry_size != SECTION_HEADER.size:
             raise ElfError("section headers of an unknown size")
-        rows = [SECTION_HEADER.unpack_from(self.data, table + i * entry_size)
-                for i in range(count)]
+        rows = [
+            SECTION_HEADER.unpack_from(self.data, table + i * entry_size)
+            for i in range(count)
+        ]
         if names_index >= count:
             raise ElfError("the sections have no names")
         names = self.bytes_at(rows[names_index][4], rows[names_index][5])

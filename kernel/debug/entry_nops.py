@@ -49,7 +49,8 @@ def places_find(elf, entries):
         code = elf.bytes_at(offset, NOP_LEN)
         if not is_reserved(code):
             raise elf64.ElfError(
-                f"{elf.symbol_at(addr)}: {code.hex(' ')} at {addr:#x} are no entry NOPs")
+                f"{elf.symbol_at(addr)}: {code.hex(' ')} at {addr:#x} are no entry NOPs"
+            )
         if code != NOP:
             places.add(offset)
     return places

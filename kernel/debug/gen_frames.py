@@ -38,8 +38,14 @@ MIRRORED = (1 << 64) - (1 << 32)  # from here to the end
 MARK_LEN = 4 * 8  # of a `frame` in .debug_asm_frames
 SECTIONS = (".text", ".rodata")  # routines, and patterns of code
 
-OPS = {"deref": b"\x06", "dup": b"\x12", "swap": b"\x16", "minus": b"\x1c", "plus": b"\x22",
-       "or": b"\x21"}
+OPS = {
+    "deref": b"\x06",
+    "dup": b"\x12",
+    "swap": b"\x16",
+    "minus": b"\x1c",
+    "plus": b"\x22",
+    "or": b"\x21",
+}
 
 
 def uleb(value):
@@ -106,8 +112,10 @@ def offset_bytes(number, place):
 def row_of(state):
     """{what: bytes} of a state; what: "cfa" or the number of a register."""
     if state is None or not state.is_known:
-        return {"cfa": cfa_bytes(asm_frames.STACK, asm_frames.WORD),
-                asm_frames.RETURN: rule_bytes(asm_frames.RETURN, asm_frames.UNKNOWN)}
+        return {
+            "cfa": cfa_bytes(asm_frames.STACK, asm_frames.WORD),
+            asm_frames.RETURN: rule_bytes(asm_frames.RETURN, asm_frames.UNKNOWN),
+        }
     if state.rsp is not None:
         row = {"cfa": cfa_bytes(asm_frames.STACK, state.rsp)}
     else:
@@ -171,15 +179,18 @@ def marks_of(elf):
     section = elf.section(".debug_asm_frames")
     data = elf.content(section) if section else b""
     for at in range(0, len(data), MARK_LEN):
-        addr, kind, *args = (int.from_bytes(data[i : i + 8], "little")
-                             for i in range(at, at + MARK_LEN, 8))
+        addr, kind, *args = (
+            int.from_bytes(data[i : i + 8], "little") for i in range(at, at + MARK_LEN, 8)
+        )
         marks[addr].append((asm_frames.KINDS[kind], tuple(args)))
     return marks
 
 
 def patterns_of(elf, marks):
     """[(start, end)] of each struct plat_pattern with a `frame pattern` at its entry."""
-    entries = {addr for addr in marks if any(kind == "pattern" for kind, _ in marks[addr])}
+    entries = {
+        addr for addr in marks if any(kind == "pattern" for kind, _ in marks[addr])
+    }
     found = []
     for symbol in elf.symbols():
         offset = elf.file_offset(symbol.value, 16) if symbol.size == 32 else None
@@ -194,9 +205,15 @@ def patterns_of(elf, marks):
 def routines(elf, marks):
     """[(start, end)] of routines and patterns that have no call frame information yet."""
     covered = covered_starts(elf)
-    found = {(s.value, s.value + s.size) for s in elf.symbols()
-             if s.type == elf64.STT_FUNC and s.size and s.section
-             and s.section.name == ".text" and s.value not in covered}
+    found = {
+        (s.value, s.value + s.size)
+        for s in elf.symbols()
+        if s.type == elf64.STT_FUNC
+        and s.size
+        and s.section
+        and s.section.name == ".text"
+        and s.value not in covered
+    }
     return sorted(found | set(patterns_of(elf, marks)))
 
 
@@ -206,12 +223,25 @@ def disassemble(elf, ranges):
     starts, raw = [], b""
     for start, end in ranges:
         starts.append(len(raw))
-        raw += elf.bytes_at(elf.file_offset(start, end - start), end - start) + b"\x90" * gap
+        raw += (
+            elf.bytes_at(elf.file_offset(start, end - start), end - start) + b"\x90" * gap
+        )
     with tempfile.NamedTemporaryFile() as file:
         file.write(raw)
         file.flush()
-        words = ["objdump", "-D", "-b", "binary", "-m", "i386:x86-64", "-M", "intel", "-z",
-                 "--insn-width=15", file.name]
+        words = [
+            "objdump",
+            "-D",
+            "-b",
+            "binary",
+            "-m",
+            "i386:x86-64",
+            "-M",
+            "intel",
+            "-z",
+            "--insn-width=15",
+            file.name,
+        ]
         text = subprocess.run(words, capture_output=True, text=True, check=True).stdout
     found = [{} for _ in ranges]
     for line in text.splitlines():
@@ -238,8 +268,13 @@ def insn_of(addr, base, fields):
     target = None
     if len(operands) == 1 and operands[0].startswith("0x") and words[0] != "push":
         target = (base + int(operands[0], 16)) % 2**64
-    return asm_frames.Insn(addr, words[0], [o.strip() for o in operands],
-                           addr + len(fields[1].split()), target)
+    return asm_frames.Insn(
+        addr,
+        words[0],
+        [o.strip() for o in operands],
+        addr + len(fields[1].split()),
+        target,
+    )
 
 
 def analyse(elf):
@@ -274,23 +309,38 @@ def padded(body):
 def mirror_program():
     """The caller is MIRROR bytes above the pc, with the same registers."""
     place = b"\x92" + uleb(asm_frames.RETURN) + sleb(MIRROR)  # DW_OP_bregx
-    return cfa_bytes(asm_frames.STACK, 0) + b"\x16" + uleb(asm_frames.RETURN) \
-        + uleb(len(place)) + place
+    return (
+        cfa_bytes(asm_frames.STACK, 0)
+        + b"\x16"
+        + uleb(asm_frames.RETURN)
+        + uleb(len(place))
+        + place
+    )
 
 
 def write(out, entries):
-    out.write("; made by kernel/debug/gen_frames.py\n"
-              "section .debug_frame progbits noalloc noexec nowrite align=8\n")
+    out.write(
+        "; made by kernel/debug/gen_frames.py\n"
+        "section .debug_frame progbits noalloc noexec nowrite align=8\n"
+    )
     for name, is_signal in (("called", False), ("signal", True)):
         out.write(f"{name}:\n    db {numbers(padded(cie_bytes(is_signal)))}\n")
-    entries = [(start, end - start, is_signal,
-                program([(addr - start, row_of(states[addr])) for addr in sorted(states)]))
-               for start, end, is_signal, states in entries]
+    entries = [
+        (
+            start,
+            end - start,
+            is_signal,
+            program([(addr - start, row_of(states[addr])) for addr in sorted(states)]),
+        )
+        for start, end, is_signal, states in entries
+    ]
     entries.append((MIRRORED - MIRROR, 2**64 - MIRRORED, True, mirror_program()))
     for start, length, is_signal, text in entries:
         text += bytes(-len(text) % 8)
-        out.write(f"    dd {20 + len(text)}, {'signal' if is_signal else 'called'}\n"
-                  f"    dq {start:#x}, {length:#x}\n    db {numbers(text)}\n")
+        out.write(
+            f"    dd {20 + len(text)}, {'signal' if is_signal else 'called'}\n"
+            f"    dq {start:#x}, {length:#x}\n    db {numbers(text)}\n"
+        )
 
 
 def numbers(data):

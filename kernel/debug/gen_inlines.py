@@ -210,15 +210,21 @@ def source_lines(places):
         first += len(addresses)
     yield from table("inlines_table", rows)
     yield from table("inlines_total", [f"dd {len(rows)}"])
-    yield from table("inlines_places", [f"dd {low(address)}"
-                                        for addresses in places.values()
-                                        for address in addresses])
+    yield from table(
+        "inlines_places",
+        [f"dd {low(address)}" for addresses in places.values() for address in addresses],
+    )
     yield from table("inlines_names", [string(name) for name in places])
 
 
 def main():
-    nasm_table.main("gen_inlines", "inlined functions",
-                    lambda image: places_of(elf64.load(image)), source_lines, {})
+    nasm_table.main(
+        "gen_inlines",
+        "inlined functions",
+        lambda image: places_of(elf64.load(image)),
+        source_lines,
+        {},
+    )
 
 
 if __name__ == "__main__":

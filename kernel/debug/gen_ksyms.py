@@ -113,18 +113,29 @@ def name_bytes(name):
 def source_lines(entries):
     offsets, _ = names_pool(entries)
     by_name = sorted(range(len(entries)), key=lambda i: (entries[i].name.encode(), i))
-    yield from head("The symbols of the image", "gen_ksyms.py", "kernel/debug/ksyms_table.h")
-    yield from table("ksyms_table", [
-        f"dq {e.start:#x}\ndd {e.size}, {offsets[e.name]}, {e.outer:#x}, '{e.type}'"
-        for e in entries])
+    yield from head(
+        "The symbols of the image", "gen_ksyms.py", "kernel/debug/ksyms_table.h"
+    )
+    yield from table(
+        "ksyms_table",
+        [
+            f"dq {e.start:#x}\ndd {e.size}, {offsets[e.name]}, {e.outer:#x}, '{e.type}'"
+            for e in entries
+        ],
+    )
     yield from table("ksyms_by_name", [f"dd {i}" for i in by_name])
     yield from table("ksyms_total", [f"dd {len(entries)}"])
     yield from table("ksyms_names", [f"db {name_bytes(name)}" for name in offsets])
 
 
 def main():
-    nasm_table.main("gen_ksyms", "symbol table of an image",
-                    lambda image: entries_make(elf64.load(image).symbols()), source_lines, [])
+    nasm_table.main(
+        "gen_ksyms",
+        "symbol table of an image",
+        lambda image: entries_make(elf64.load(image).symbols()),
+        source_lines,
+        [],
+    )
 
 
 if __name__ == "__main__":

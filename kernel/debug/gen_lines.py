@@ -63,7 +63,10 @@ class Program:
         at += 10
         self.least = data[at]
         at += 2 if self.version == 4 else 1
-        self.is_statement, self.line_base = data[at], struct.unpack_from("b", data, at + 1)[0]
+        self.is_statement, self.line_base = (
+            data[at],
+            struct.unpack_from("b", data, at + 1)[0],
+        )
         self.line_range, self.first_special = data[at + 2], data[at + 3]
         self.lengths = data[at + 4 : at + 3 + self.first_special]
         self.files = self.names(at + 3 + self.first_special)
@@ -141,8 +144,9 @@ class Unit(gen_inlines.Unit):
                 if not code:
                     continue
                 tag, pairs = abbreviations[code]
-                values, at = self.attributes(pairs, at, first or
-                                             tag in (TAG_INLINED, TAG_FUNCTION))
+                values, at = self.attributes(
+                    pairs, at, first or tag in (TAG_INLINED, TAG_FUNCTION)
+                )
                 if first:
                     self.base, first = values.get(AT_LOW_PC, 0), False
                     self.program = values.get(AT_LINES)
@@ -177,8 +181,10 @@ class Unit(gen_inlines.Unit):
         owner = [(0, 0)] * len(rows)  # the function, and which part of it
         for who, ranges in enumerate(self.functions, 1):
             for part, (first, end) in enumerate(ranges):
-                for i in range(bisect.bisect_left(addresses, first),
-                               bisect.bisect_left(addresses, end)):
+                for i in range(
+                    bisect.bisect_left(addresses, first),
+                    bisect.bisect_left(addresses, end),
+                ):
                     owner[i] = who, part
         found = {}
         for (address, path, line), (who, part) in zip(rows, owner):
@@ -249,13 +255,23 @@ def source_lines(files):
     yield from table("lines_files", rows)
     yield from table("lines_total", [f"dd {len(rows)}"])
     yield from table("lines_names", [string(path) for path in files])
-    yield from table("lines_places", ["db " + ", ".join(map(str, content[i : i + 32]))
-                                      for i in range(0, len(content), 32)])
+    yield from table(
+        "lines_places",
+        [
+            "db " + ", ".join(map(str, content[i : i + 32]))
+            for i in range(0, len(content), 32)
+        ],
+    )
 
 
 def main():
-    nasm_table.main("gen_lines", "lines of source files",
-                    lambda image: lines_of(elf64.load(image)), source_lines, {})
+    nasm_table.main(
+        "gen_lines",
+        "lines of source files",
+        lambda image: lines_of(elf64.load(image)),
+        source_lines,
+        {},
+    )
 
 
 if __name__ == "__main__":

@@ -156,15 +156,22 @@ def source_lines(params):
         if line not in offsets:
             offsets[line] = size
             size += len(line.encode()) + 1
-    yield from table("params_table", [f"dd {low(address)}, {offsets[line]}"
-                                      for address, line in params.items()])
+    yield from table(
+        "params_table",
+        [f"dd {low(address)}, {offsets[line]}" for address, line in params.items()],
+    )
     yield from table("params_total", [f"dd {len(params)}"])
     yield from table("params_lines", [string(line) for line in offsets])
 
 
 def main():
-    nasm_table.main("gen_params", "parameters of functions",
-                    lambda image: params_of(elf64.load(image)), source_lines, {})
+    nasm_table.main(
+        "gen_params",
+        "parameters of functions",
+        lambda image: params_of(elf64.load(image)),
+        source_lines,
+        {},
+    )
 
 
 if __name__ == "__main__":

@@ -22,9 +22,13 @@ AIMS = {
 
 def functions(elf):
     """The symbols that nm prints as t or T."""
-    return sum(1 for s in elf.symbols()
-               if s.section and s.section.flags & elf64.SHF_EXEC
-               and s.type not in (elf64.STT_SECTION, elf64.STT_FILE))
+    return sum(
+        1
+        for s in elf.symbols()
+        if s.section
+        and s.section.flags & elf64.SHF_EXEC
+        and s.type not in (elf64.STT_SECTION, elf64.STT_FILE)
+    )
 
 
 def main():

@@ -71,8 +71,10 @@ def changes_of_ranges(elf):
         if place == HIGH_PC_PLACE and at >= 0:
             symbol = section_symbol(elf, ".debug_ranges")
             moved = elf64.RELOCATION.pack(place, symbol << 32 | info & 0xFFFFFFFF, 0)
-            return [(kinds.offset + at, RANGES),
-                    (relocations.offset + row * elf64.RELOCATION.size, moved)]
+            return [
+                (kinds.offset + at, RANGES),
+                (relocations.offset + row * elf64.RELOCATION.size, moved),
+            ]
     raise elf64.ElfError("a unit with .debug_ranges that is not as NASM makes it")
 
 

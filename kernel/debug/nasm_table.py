@@ -10,14 +10,22 @@ import elf64
 
 
 def head(what, program, reader):
-    return [f"; {what}, made by {program}. See {reader}.",
-            "section .ksyms progbits alloc noexec nowrite align=8", ""]
+    return [
+        f"; {what}, made by {program}. See {reader}.",
+        "section .ksyms progbits alloc noexec nowrite align=8",
+        "",
+    ]
 
 
 def table(label, lines):
     """The lines of a global object @label, with its size."""
-    return [f"global {label}:data ({label}.end - {label})", f"{label}:", *lines,
-            f"{label}.end:", ""]
+    return [
+        f"global {label}:data ({label}.end - {label})",
+        f"{label}:",
+        *lines,
+        f"{label}.end:",
+        "",
+    ]
 
 
 def low(addr):

@@ -34,16 +34,24 @@ def modules():
 
 def described(about):
     """Return {name in the wheel: bytes} of what pip reads."""
-    lines = ["Metadata-Version: 2.1", f"Name: {about['name']}",
-             f"Version: {about['version']}", f"Summary: {about['description']}",
-             f"Requires-Python: {about['requires-python']}"]  # fmt: skip
-    points = [f"[{group}]\n" + "".join(f"{name} = {place}\n" for name, place in row.items())
-              for group, row in about["entry-points"].items()]  # fmt: skip
+    lines = [
+        "Metadata-Version: 2.1",
+        f"Name: {about['name']}",
+        f"Version: {about['version']}",
+        f"Summary: {about['description']}",
+        f"Requires-Python: {about['requires-python']}",
+    ]
+    points = [
+        f"[{group}]\n" + "".join(f"{name} = {place}\n" for name, place in row.items())
+        for group, row in about["entry-points"].items()
+    ]
     folder = f"{about['name']}-{about['version']}.dist-info/"
-    return {folder + "METADATA": "\n".join([*lines, ""]).encode(),
-            folder + "WHEEL": WHEEL.encode(),
-            folder + "entry_points.txt": "".join(points).encode(),
-            folder + "RECORD": b""}  # fmt: skip
+    return {
+        folder + "METADATA": "\n".join([*lines, ""]).encode(),
+        folder + "WHEEL": WHEEL.encode(),
+        folder + "entry_points.txt": "".join(points).encode(),
+        folder + "RECORD": b"",
+    }
 
 
 def record(files):
@@ -52,7 +60,9 @@ def record(files):
         if not data:
             yield f"{name},,\n"
             continue
-        digest = base64.urlsafe_b64encode(hashlib.sha256(data).digest()).decode().rstrip("=")
+        digest = (
+            base64.urlsafe_b64encode(hashlib.sha256(data).digest()).decode().rstrip("=")
+        )
         yield f"{name},sha256={digest},{len(data)}\n"
 
 

@@ -27,8 +27,10 @@ module_abi: dq 0x{:016x}
 
 
 def headers(root):
-    found = (glob.glob(os.path.join(folder, "**", "*.h"), root_dir=root, recursive=True)
-             for folder in FOLDERS)  # fmt: skip
+    found = (
+        glob.glob(os.path.join(folder, "**", "*.h"), root_dir=root, recursive=True)
+        for folder in FOLDERS
+    )
     return sorted(path for paths in found for path in paths)
 
 

@@ -34,12 +34,17 @@ SIZES = {**ABSOLUTE, **RELATIVE}
 BEHIND_FIELD = 4  # most bytes of an instruction that follow a relative address
 
 MAY = ".boot", "__patchable_function_entries"
-MAY_BETWEEN = (("init_array_start", "init_array_end"), ("extable_start", "extable_end"),
-               ("nokprobe_start", "nokprobe_end"),
-               ("nokprobe_ranges_start", "nokprobe_ranges_end"),
-               ("noretprobe_start", "noretprobe_end"))
-SWITCHES = (("marker_insns_start", "marker_insns_end"),
-            ("static_keys_start", "static_keys_end"))
+MAY_BETWEEN = (
+    ("init_array_start", "init_array_end"),
+    ("extable_start", "extable_end"),
+    ("nokprobe_start", "nokprobe_end"),
+    ("nokprobe_ranges_start", "nokprobe_ranges_end"),
+    ("noretprobe_start", "noretprobe_end"),
+)
+SWITCHES = (
+    ("marker_insns_start", "marker_insns_end"),
+    ("static_keys_start", "static_keys_end"),
+)
 
 
 def ranges(values, names):
@@ -59,8 +64,11 @@ class Image:
         self.text_end = values["_init_text_end"]
         self.may = ranges(values, MAY_BETWEEN)
         self.switches = ranges(values, SWITCHES)
-        sized = sorted((s.value, s.value + s.size, s.name) for s in symbols
-                       if s.size and s.type in (elf64.STT_FUNC, elf64.STT_OBJECT))
+        sized = sorted(
+            (s.value, s.value + s.size, s.name)
+            for s in symbols
+            if s.size and s.type in (elf64.STT_FUNC, elf64.STT_OBJECT)
+        )
         self.starts = [s[0] for s in sized]
         self.sized = sized
         self.functions = {s.value for s in symbols if s.type == elf64.STT_FUNC}
@@ -91,8 +99,12 @@ class Image:
         if section.name in MAY or contains(self.may, place):
             return True
         is_data = not section.flags & elf64.SHF_EXEC
-        return is_data and self.start < to < self.text_end and to not in self.functions \
+        return (
+            is_data
+            and self.start < to < self.text_end
+            and to not in self.functions
             and not contains(self.switches, place)
+        )
 
     def wrong(self):
         """Yield (place, address) for each place that leads to a forbidden address."""
@@ -100,8 +112,11 @@ class Image:
             if not section.flags & elf64.SHF_ALLOC or self.is_freed(place):
                 continue
             to = self.meant(place, kind, section)
-            if self.start < to < self.end - BEHIND_FIELD and to != self.text_end and \
-                    not self.may_refer(place, to, section):
+            if (
+                self.start < to < self.end - BEHIND_FIELD
+                and to != self.text_end
+                and not self.may_refer(place, to, section)
+            ):
                 yield place, to
 
 
@@ -110,8 +125,11 @@ def main():
         sys.exit("usage: init_refs.py IMAGE")
     try:
         image = Image(elf64.load(sys.argv[1]))
-        lines = [f"{image.name_of(place)} refers to {image.name_of(to)}, which is freed when "
-                 "boot is over (INIT, INIT_DATA)" for place, to in image.wrong()]
+        lines = [
+            f"{image.name_of(place)} refers to {image.name_of(to)}, which is freed when "
+            "boot is over (INIT, INIT_DATA)"
+            for place, to in image.wrong()
+        ]
     except (OSError, KeyError, elf64.ElfError) as error:
         sys.exit(f"init_refs.py: {sys.argv[1]}: {error}")
     for line in lines:

@@ -46,8 +46,10 @@ from nasm_table import head, low, table
 TEXT = ".text"
 FIXUPS = "extable_start", "extable_end"
 # Tables that describe the text. No CPU goes to an address because it is in such a table.
-ABOUT = (("marker_insns_start", "marker_insns_end"),
-         ("nokprobe_ranges_start", "nokprobe_ranges_end"))  # fmt: skip
+ABOUT = (
+    ("marker_insns_start", "marker_insns_end"),
+    ("nokprobe_ranges_start", "nokprobe_ranges_end"),
+)
 R_64, R_PC32, R_PLT32, R_32, R_32S, R_PC64 = 1, 2, 4, 10, 11, 24
 ABSOLUTE = {R_64: 8, R_32: 4, R_32S: 4}
 RELATIVE = {R_PC32: 4, R_PLT32: 4, R_PC64: 8}
@@ -74,8 +76,11 @@ class Text:
         data = {s.value for s in elf.symbols() if s.type == elf64.STT_OBJECT}
         entries = gen_ksyms.entries_make(elf.symbols())
         self.entries = [e for e in entries if self.contains(e.start)]
-        self.parts = [Part(e.start, e.start + e.size, e.name, e.start in data)
-                      for e in self.entries if e.size]
+        self.parts = [
+            Part(e.start, e.start + e.size, e.name, e.start in data)
+            for e in self.entries
+            if e.size
+        ]
         self.starts = [p.start for p in self.parts]
 
     def contains(self, addr):
@@ -175,8 +180,13 @@ def decoded(text, program):
     with tempfile.NamedTemporaryFile() as file:
         file.write(steady_content(text))
         file.flush()
-        done = subprocess.run([program, file.name, f"{text.start:x}"], input=extents,
-                              text=True, capture_output=True, check=False)
+        done = subprocess.run(
+            [program, file.name, f"{text.start:x}"],
+            input=extents,
+            text=True,
+            capture_output=True,
+            check=False,
+        )
     if done.returncode:
         raise elf64.ElfError(done.stderr.strip())
     found = {"branch": [], "refer": [], "jump": [], "stuck": []}
@@ -250,14 +260,22 @@ def source_lines(found):
     yield from head("Where code is entered", "gen_targets.py", "probes/region/targets.c")
     yield from table("targets_table", [f"dd {low(addr)}" for addr in found.targets])
     yield from table("targets_total", [f"dd {len(found.targets)}"])
-    yield from table("targets_opaque_table", [f"dd {low(start)}, {low(end)}"
-                                              for start, end in found.opaque])
+    yield from table(
+        "targets_opaque_table",
+        [f"dd {low(start)}, {low(end)}" for start, end in found.opaque],
+    )
     yield from table("targets_opaque_total", [f"dd {len(found.opaque)}"])
 
 
 def main():
-    nasm_table.main("gen_targets", "where code is entered", targets_of, source_lines,
-                    Found([], []), ("--branches", "gen_branches, built"))
+    nasm_table.main(
+        "gen_targets",
+        "where code is entered",
+        targets_of,
+        source_lines,
+        Found([], []),
+        ("--branches", "gen_branches, built"),
+    )
 
 
 if __name__ == "__main__":

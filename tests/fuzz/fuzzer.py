@@ -42,8 +42,12 @@ class Fuzzer:
     def run(self, directory, *words):
         """Run the program. Return the input that has failed (bytes, or None), and the
         output."""
-        words = [self.program, f"-artifact_prefix={directory}/", f"-max_len={self.longest}",
-                 *words]
+        words = [
+            self.program,
+            f"-artifact_prefix={directory}/",
+            f"-max_len={self.longest}",
+            *words,
+        ]
         done = subprocess.run(words, capture_output=True, text=True, errors="replace")
         for name in os.listdir(directory):
             if name.startswith(("crash-", "timeout-", "oom-", "leak-", "slow-unit-")):
@@ -62,8 +66,9 @@ class Fuzzer:
             store(first, self.samples)
             paths = [os.path.join(first, name) for name in sorted(os.listdir(first))]
             found, said = self.run(directory, *paths)
-        if not tap.check(found is None and self.samples,
-                         f"{len(self.samples)} samples hold the rules"):
+        if not tap.check(
+            found is None and self.samples, f"{len(self.samples)} samples hold the rules"
+        ):
             self.tell(self.samples[said.count("Running:") - 1], said)
 
     def mutants_pass(self):

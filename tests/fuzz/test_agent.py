@@ -19,8 +19,12 @@ ANYTHING = 0x0E  # it may collect, print and use variables, and need not leave a
 def samples():
     with open(os.path.join(HERE, "agent.hex"), encoding="utf-8") as file:
         lines = [line.split("#")[0].strip() for line in file]
-    return [bytes([use]) + bytes.fromhex(line) for line in lines if line
-            for use in (ANYTHING, 1)]
+    return [
+        bytes([use]) + bytes.fromhex(line)
+        for line in lines
+        if line
+        for use in (ANYTHING, 1)
+    ]
 
 
 fuzzer = Fuzzer("agent", samples(), BYTES_MAX)

@@ -64,7 +64,9 @@ KEYS = (
 
 
 def word(rnd):
-    kind = rnd.choice((NAMES, PATHS, NUMBERS, OPTIONS, WORKLOADS, PROBE, PUNCTUATION, None))
+    kind = rnd.choice(
+        (NAMES, PATHS, NUMBERS, OPTIONS, WORKLOADS, PROBE, PUNCTUATION, None)
+    )
     if kind:
         return rnd.choice(kind)
     if rnd.random() < 0.1:
@@ -224,7 +226,9 @@ def nothing_typed_is_fatal():
             tap.note(f"{type(error).__name__} after {last[0][:2000]!r}")
             raise guest.failure("fuzzed", LIMIT) from None
         typist.stop()
-        tap.check(count, f"{count} requests answered, {typist.lines} lines typed meanwhile")
+        tap.check(
+            count, f"{count} requests answered, {typist.lines} lines typed meanwhile"
+        )
         tap.check(still_answers(guest), "COM1 takes the next line")
         tap.check(sync(guest.machine), "COM3 takes the next request")
         after(guest, sums)
@@ -235,7 +239,9 @@ def after(guest, sums):
     guest.machine.request("echo 1 > /sys/kernel/debug/kprobes/enabled", LIMIT)
     guest.machine.request("probe del all", LIMIT, may_fail=True)
     stat = guest.machine.request("probe stat", LIMIT).text
-    tap.check("\nsites 0\n" in stat and "\nhandler_faults 0\n" in stat, "no probe is left")
+    tap.check(
+        "\nsites 0\n" in stat and "\nhandler_faults 0\n" in stat, "no probe is left"
+    )
     again = guest.machine.request("run special", LIMIT).text
     tap.equal(again, sums, "checksums are the same")
 

@@ -76,15 +76,25 @@ def right_definition(rnd):
 def definition(rnd):
     kind = rnd.choice(("p", "p", "p", "r", "r5", "x"))
     name = rnd.choice(NAMES)
-    words = [kind + (":" + name if name else ""), rnd.choice(FUNCTIONS) + rnd.choice(PLACES)]
+    words = [
+        kind + (":" + name if name else ""),
+        rnd.choice(FUNCTIONS) + rnd.choice(PLACES),
+    ]
     for i in range(rnd.choice((0, 1, 2, 2, 3, 9))):
-        words.append(rnd.choice(("", f"{'ab'[i % 2]}=", "x=")) + rnd.choice(VALUES)
-                     + rnd.choice(TYPES))  # fmt: skip
-    return rnd.choice(("kprobe_events", "kprobe_events", "dynamic_events")), " ".join(words)
+        words.append(
+            rnd.choice(("", f"{'ab'[i % 2]}=", "x="))
+            + rnd.choice(VALUES)
+            + rnd.choice(TYPES)
+        )
+    return rnd.choice(("kprobe_events", "kprobe_events", "dynamic_events")), " ".join(
+        words
+    )
 
 
 def deletion(rnd):
-    return "kprobe_events", "-:" + rnd.choice(NAMES) + rnd.choice(("", " " + FUNCTIONS[0]))
+    return "kprobe_events", "-:" + rnd.choice(NAMES) + rnd.choice(
+        ("", " " + FUNCTIONS[0])
+    )
 
 
 def of_event(rnd):
@@ -96,27 +106,32 @@ def setting(rnd):
     trigger = rnd.choice(("", "", "!")) + rnd.choice(TRIGGERS)
     if rnd.random() < 0.3:
         trigger += " if " + rnd.choice(FILTERS)
-    return rnd.choice((
-        (of_event(rnd) + "enable", switch),
-        (f"events/{rnd.choice(('kprobes/', 'g/', ''))}enable", switch),
-        (of_event(rnd) + "filter", rnd.choice(FILTERS)),
-        (f"events/{rnd.choice(('kprobes', 'g'))}/filter", rnd.choice(FILTERS)),
-        (of_event(rnd) + "trigger", trigger),
-        (of_event(rnd) + "trigger", trigger),
-        ("set_event", rnd.choice(("kprobes:a", "!g:a", "*:*", "g:", "no:such", ""))),
-        ("tracing_on", switch),
-        ("snapshot", switch),
-        ("trace_clock", rnd.choice(("local", "global", "mono", "nosuch"))),
-        ("buffer_size_kb", rnd.choice(("8", "64", "1408", "-1", "x"))),
-        ("trace_options", rnd.choice(("overwrite", "nooverwrite", "nosuch"))),
-        ("trace_marker", "a mark"),
-    ))  # fmt: skip
+    return rnd.choice(
+        (
+            (of_event(rnd) + "enable", switch),
+            (f"events/{rnd.choice(('kprobes/', 'g/', ''))}enable", switch),
+            (of_event(rnd) + "filter", rnd.choice(FILTERS)),
+            (f"events/{rnd.choice(('kprobes', 'g'))}/filter", rnd.choice(FILTERS)),
+            (of_event(rnd) + "trigger", trigger),
+            (of_event(rnd) + "trigger", trigger),
+            ("set_event", rnd.choice(("kprobes:a", "!g:a", "*:*", "g:", "no:such", ""))),
+            ("tracing_on", switch),
+            ("snapshot", switch),
+            ("trace_clock", rnd.choice(("local", "global", "mono", "nosuch"))),
+            ("buffer_size_kb", rnd.choice(("8", "64", "1408", "-1", "x"))),
+            ("trace_options", rnd.choice(("overwrite", "nooverwrite", "nosuch"))),
+            ("trace_marker", "a mark"),
+        )
+    )
 
 
 def damaged(rnd):
     file, text = definition(rnd)
     at = rnd.randrange(len(text) + 1)
-    return file, text[:at] + rnd.choice("\t:=()[]+-%$@'#;\\") + text[at + rnd.randrange(3) :]
+    return (
+        file,
+        text[:at] + rnd.choice("\t:=()[]+-%$@'#;\\") + text[at + rnd.randrange(3) :],
+    )
 
 
 def any_line(rnd):
@@ -154,25 +169,36 @@ class Tracer:
     def clear(self):
         """Remove everything, whatever the state of the tracer is."""
         self.put("events/enable", "0", ">")
-        for group, name in re.findall(r"^(kprobes|g):(\w+)$", self.text("available_events"),
-                                      re.M):  # fmt: skip
+        for group, name in re.findall(
+            r"^(kprobes|g):(\w+)$", self.text("available_events"), re.M
+        ):
             trigger = f"events/{group}/{name}/trigger"
             self.put(trigger, "", ">")  # removes the histograms
             for line in self.text(trigger).splitlines():
                 if not line.startswith("#"):
-                    self.put(trigger, "!" + re.sub(":(unlimited|count=-?[0-9]+)", "", line))
+                    self.put(
+                        trigger, "!" + re.sub(":(unlimited|count=-?[0-9]+)", "", line)
+                    )
         self.put("events/enable", "0", ">")
-        for name, text in (("kprobe_events", ""), ("snapshot", "0"), ("error_log", ""),
-                           ("tracing_on", "1"), ("trace_clock", "local"),
-                           ("buffer_size_kb", "1408"), ("trace_options", "overwrite"),
-                           ("trace", "")):  # fmt: skip
+        for name, text in (
+            ("kprobe_events", ""),
+            ("snapshot", "0"),
+            ("error_log", ""),
+            ("tracing_on", "1"),
+            ("trace_clock", "local"),
+            ("buffer_size_kb", "1408"),
+            ("trace_options", "overwrite"),
+            ("trace", ""),
+        ):
             self.put(name, text, ">")
 
 
 def heap_blocks(tracer):
     """The number of blocks on the heap. Bytes would differ: tables that have grown stay
     large."""
-    return int(re.search(r"^HeapBlocks: +(\d+)", tracer.text_at("/proc/meminfo"), re.M)[1])
+    return int(
+        re.search(r"^HeapBlocks: +(\d+)", tracer.text_at("/proc/meminfo"), re.M)[1]
+    )
 
 
 def is_quiet(guest):
@@ -206,7 +232,8 @@ def is_part_of(text, reply, before, after):
     gone = [line for line in before.splitlines() if line not in after.splitlines()]
     stays = [line for line in before.splitlines() if line not in gone]
     return after.splitlines() == stays and all(
-        re.match(rf"\w+:(?:\w+/)?{name} ", line) for line in gone)
+        re.match(rf"\w+:(?:\w+/)?{name} ", line) for line in gone
+    )
 
 
 def write_one(tracer, rnd, last):
@@ -281,7 +308,9 @@ def nothing_is_left(guest, tracer, before, sums, name):
     is_quiet(guest)
     tap.equal(tracer.definitions(), "", f"{name}: all go")
     stat = guest.machine.request("probe stat", LIMIT).text
-    tap.check("\nsites 0\n" in stat and "\nhandler_faults 0\n" in stat, f"{name}: no probe")
+    tap.check(
+        "\nsites 0\n" in stat and "\nhandler_faults 0\n" in stat, f"{name}: no probe"
+    )
     tap.equal(blocks_again(tracer, before), before, f"{name}: the heap is as before")
     tap.equal(guest.machine.request("run special", LIMIT).text, sums, f"{name}: it works")
 

@@ -15,9 +15,14 @@ from fuzzer import Fuzzer
 from sonde.guest import BUILD
 
 # Small objects. Together they have each kind of section and of relocation.
-OBJECTS = ("kernel/mm/copy_nofault.asm", "kernel/work/work_special.c",
-           "kernel/debug/inlines.c", "kernel/mm/vmap.c", "kernel/sync/spinlock.c",
-           "libc/snprintf.c")  # fmt: skip
+OBJECTS = (
+    "kernel/mm/copy_nofault.asm",
+    "kernel/work/work_special.c",
+    "kernel/debug/inlines.c",
+    "kernel/mm/vmap.c",
+    "kernel/sync/spinlock.c",
+    "libc/snprintf.c",
+)
 BYTES_MAX = 8192
 
 

@@ -24,15 +24,19 @@ def it_says_what_there_is(u):
     for name in ("probes", "explain", "threads", "trace", "cpus"):
         tap.check(name in lines[0] and name in names, f"{name} is in it, and in the help")
         help_text = u.gdb.ask(f"help {name}")
-        tap.check("Undefined" not in help_text and len(help_text) > 40, f"{name} has a help")
+        tap.check(
+            "Undefined" not in help_text and len(help_text) > 40, f"{name} has a help"
+        )
 
 
 def hits_are_counted(u):
     calls = re.search(r"calls (\d+) of", u.console("probe add vfs_read", "run vfs"))[1]
     for how in ("jump", "boost"):
         text = u.gdb.ask("probes", "explain vfs_read")
-        tap.check(f" {how} " in text and f"hits {calls} missed 0" in text,
-                  f"{how}: probes has the hits of all CPUs")
+        tap.check(
+            f" {how} " in text and f"hits {calls} missed 0" in text,
+            f"{how}: probes has the hits of all CPUs",
+        )
         tap.check(f"k hits {calls} missed 0" in text, f"{how}: explain has them")
         u.console(BY_INT3, "echo 0 > /proc/sys/debug/kprobes-optimization")
     u.console("probe del all", BY_JUMP, "echo 1 > /proc/sys/debug/kprobes-optimization")
@@ -51,9 +55,13 @@ def text_is_original(u):
         u.gdb.ask("set sonde show-original off")
         raw = u.gdb.ask("show sonde show-original", "x/1i vfs_read", "original vfs_read")
         u.gdb.ask("set sonde show-original on")
-        tap.check("show changed text" in raw and re.search(r"vfs_read>:\s+(jmp|int3)", raw),
-                  f"{way}: and what is there, when asked for")
-        tap.check(re.search(r"<\+0>:\s+nopl", raw), f"{way}: original shows it all the same")
+        tap.check(
+            "show changed text" in raw and re.search(r"vfs_read>:\s+(jmp|int3)", raw),
+            f"{way}: and what is there, when asked for",
+        )
+        tap.check(
+            re.search(r"<\+0>:\s+nopl", raw), f"{way}: original shows it all the same"
+        )
         if how == BY_JUMP:
             generated_code_is_named(u)
         tap.equal(u.gdb.ask(*asked), want, f"{way}: and so does everything again")
@@ -65,13 +73,17 @@ def generated_code_is_named(u):
     """gdb names the target of a jump: a cell, or a pad that leads to a cell."""
     u.gdb.ask("set sonde show-original off")
     text = u.gdb.ask("x/1i vfs_read", "x/1i vfs_read+5")
-    tap.check(re.search(r"<vfs_read>:\s+jmp +0x\w+ <cell of vfs_read\+0x0, \+\d+>", text),
-              "a jump leads to a cell, by name")  # fmt: skip
+    tap.check(
+        re.search(r"<vfs_read>:\s+jmp +0x\w+ <cell of vfs_read\+0x0, \+\d+>", text),
+        "a jump leads to a cell, by name",
+    )
     pad = re.search(r"<vfs_read\+5>:\s+jmp +(0x\w+) <pad of vfs_read\+0x5>", text)
     tap.check(pad, "one byte has a jump to a pad, by name")
     at = u.gdb.ask(f"x/1i {pad[1]}") if pad else ""
-    tap.check(re.search(r"jmp +0x\w+ <cell of vfs_read\+0x5, \+\d+>", at),
-              "which leads to a cell")  # fmt: skip
+    tap.check(
+        re.search(r"jmp +0x\w+ <cell of vfs_read\+0x5, \+\d+>", at),
+        "which leads to a cell",
+    )
     if tap.failed:
         tap.note(text + at)
     u.gdb.ask("set sonde show-original on")
@@ -89,12 +101,17 @@ def a_marker_is_the_programs(u):
     tap.equal(on, off.replace("$0x0,%al", "$0x1,%al"), "on, it has another byte")
     for how in (BY_JUMP, BY_INT3, "echo region > /proc/sys/debug/kprobes-jump"):
         way = how.split()[1]
-        calls = re.search(r"calls (\d+) of",
-                          u.console(how, f"probe add {place}", "run vfs"))[1]  # fmt: skip
-        tap.check(f"hits {calls} missed 0" in u.gdb.ask("probes"), f"{way}: hits at a marker")
+        calls = re.search(
+            r"calls (\d+) of", u.console(how, f"probe add {place}", "run vfs")
+        )[1]
+        tap.check(
+            f"hits {calls} missed 0" in u.gdb.ask("probes"), f"{way}: hits at a marker"
+        )
         tap.equal(u.gdb.ask(*asked), on, f"{way}: a probe at it does not show")
         u.console("marker off vfs_read")
-        tap.equal(u.gdb.ask(*asked), off, f"{way}: nor when it is switched below the probe")
+        tap.equal(
+            u.gdb.ask(*asked), off, f"{way}: nor when it is switched below the probe"
+        )
         u.console("marker on vfs_read", "probe del all")
         tap.equal(u.gdb.ask(*asked), on, f"{way}: nor when the probe has gone")
     u.console("marker off vfs_read", BY_JUMP)
@@ -103,8 +120,11 @@ def a_marker_is_the_programs(u):
 def places_are_explained(u):
     u.console("probe add --post vfs_read+6")
     text = u.gdb.ask("explain vfs_read+7")
-    tap.check(re.search(r"^place +vfs_read\+0x6, 3 bytes", text, re.M)
-              and "original   48 89 f8" in text, "a byte within the instruction")  # fmt: skip
+    tap.check(
+        re.search(r"^place +vfs_read\+0x6, 3 bytes", text, re.M)
+        and "original   48 89 f8" in text,
+        "a byte within the instruction",
+    )
     tap.check("post count_post" in text, "its handlers are named")
     pad = re.search(r"pad (0x\w+)", text)
     detour = re.search(r"detour (0x\w+)", text)
@@ -137,13 +157,21 @@ def sleepers_have_stacks(u):
             break
         u.idle()
         text, functions = stack_of_the_shell(u)
-    tap.check({"serial_read", "next_byte"} < set(functions)
-              and functions[-2:] == ["thread_start", "thread_entry"],
-              "a thread sleeps in a function that a probe follows")  # fmt: skip
-    tap.check("trampoline" not in text and "not known" not in text, "all stacks are whole")
-    tap.check(re.search(r"serial_read\+0x\w+ at drivers/serial.c:\d+", text), "with lines")
+    tap.check(
+        {"serial_read", "next_byte"} < set(functions)
+        and functions[-2:] == ["thread_start", "thread_entry"],
+        "a thread sleeps in a function that a probe follows",
+    )
+    tap.check(
+        "trampoline" not in text and "not known" not in text, "all stacks are whole"
+    )
+    tap.check(
+        re.search(r"serial_read\+0x\w+ at drivers/serial.c:\d+", text), "with lines"
+    )
     names = re.findall(r"^ +\d+ (\S+) +\w+ +CPU", u.gdb.ask("threads -short"), re.M)
-    tap.check({"idle/0", "idle/1", "optimizer", "shell/COM1"} <= set(names), "threads -short")
+    tap.check(
+        {"idle/0", "idle/1", "optimizer", "shell/COM1"} <= set(names), "threads -short"
+    )
     one = u.gdb.ask("threads optimizer")
     tap.check("optimizer" in one and "shell" not in one, "one thread, by its name")
     if tap.failed:
@@ -167,17 +195,25 @@ TRACING = "/sys/kernel/tracing"
 def records_are_read(u):
     """gdb's `trace` reads only memory, and prints the lines of the guest's `trace`."""
     read = "p:read vfs_read file=%di count=%dx:u64 four=+0(%di):x8[4] place=%ip:symbol"
-    u.console(f"echo '{read}' >> {TRACING}/kprobe_events",
-              f"echo 'r:done vfs_open ret=$retval:x8' >> {TRACING}/kprobe_events",
-              f"echo 'p:open vfs_open path=+0(%di):string' >> {TRACING}/kprobe_events",
-              f"echo 1 > {TRACING}/events/kprobes/enable", "cat /proc/version",
-              f"echo hello > {TRACING}/trace_marker",
-              f"echo 0 > {TRACING}/events/kprobes/enable")  # fmt: skip
-    shown = [line for line in u.console(f"cat {TRACING}/trace").splitlines()
-             if line and not line.startswith("#")]  # fmt: skip
+    u.console(
+        f"echo '{read}' >> {TRACING}/kprobe_events",
+        f"echo 'r:done vfs_open ret=$retval:x8' >> {TRACING}/kprobe_events",
+        f"echo 'p:open vfs_open path=+0(%di):string' >> {TRACING}/kprobe_events",
+        f"echo 1 > {TRACING}/events/kprobes/enable",
+        "cat /proc/version",
+        f"echo hello > {TRACING}/trace_marker",
+        f"echo 0 > {TRACING}/events/kprobes/enable",
+    )
+    shown = [
+        line
+        for line in u.console(f"cat {TRACING}/trace").splitlines()
+        if line and not line.startswith("#")
+    ]
     said = u.gdb.ask("trace").splitlines()
     lines = [line for line in said if re.search(r"\[\d\d\d\]", line)]
-    tap.check(len(shown) > 5 and 'path="/proc/version"' in "".join(shown), "there are some")
+    tap.check(
+        len(shown) > 5 and 'path="/proc/version"' in "".join(shown), "there are some"
+    )
     tap.equal(lines, shown, "trace: the same lines as the guest")
     last = [line for line in u.gdb.ask("trace 1").splitlines() if "[" in line]
     tap.equal(last, shown[-1:], "trace 1: the last one")
@@ -222,8 +258,17 @@ def without_an_image_it_says_so(_u):
 
 
 with Under() as guest:
-    under.run_on(guest, it_says_what_there_is, hits_are_counted, text_is_original,
-                 a_marker_is_the_programs, places_are_explained, sleepers_have_stacks,
-                 a_change_that_is_under_way_is_told, records_are_read,
-                 tracepoints_are_set, another_build_is_named,
-                 without_an_image_it_says_so)  # fmt: skip
+    under.run_on(
+        guest,
+        it_says_what_there_is,
+        hits_are_counted,
+        text_is_original,
+        a_marker_is_the_programs,
+        places_are_explained,
+        sleepers_have_stacks,
+        a_change_that_is_under_way_is_told,
+        records_are_read,
+        tracepoints_are_set,
+        another_build_is_named,
+        without_an_image_it_says_so,
+    )

@@ -50,7 +50,9 @@ def run(session):
     with Gdb(shlex.split(start)) as gdb:
         tap.check(re.search(pattern_of(greeting), gdb.greeting), start)
         for command, lines in parts:
-            said = "\n".join(line for line in gdb.ask(command).splitlines() if line) + "\n"
+            said = (
+                "\n".join(line for line in gdb.ask(command).splitlines() if line) + "\n"
+            )
             shown = re.search("(?m)^" + pattern_of(lines), said)
             if not tap.check(shown, f"(gdb) {command}"):
                 tap.note(said)

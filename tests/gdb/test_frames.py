@@ -14,8 +14,13 @@ from under import Under, frames
 
 import tap
 
-HANDLER, TAIL = "count_post", ["run_words", "serve", "shell_thread", "thread_start",
-                               "thread_entry"]  # fmt: skip
+HANDLER, TAIL = "count_post", [
+    "run_words",
+    "serve",
+    "shell_thread",
+    "thread_start",
+    "thread_entry",
+]
 READ = "cat /proc/version"
 BY_INT3 = "echo off > /proc/sys/debug/kprobes-jump"
 BY_REGION = "echo region > /proc/sys/debug/kprobes-jump"
@@ -54,10 +59,15 @@ def handlers(u):
             u.console(f"probe add --post {place}")
             u.run_to(f"break {HANDLER}", READ)
             text = u.gdb.ask("bt")
-            tap.equal(callers_of(text, "vfs_read"), want,
-                      f"{way}, {place}: below the handler are the program's callers")
-            tap.check("symtab" not in text and "?? ()" not in text,
-                      f"{way}, {place}: gdb has nothing to complain of")
+            tap.equal(
+                callers_of(text, "vfs_read"),
+                want,
+                f"{way}, {place}: below the handler are the program's callers",
+            )
+            tap.check(
+                "symtab" not in text and "?? ()" not in text,
+                f"{way}, {place}: gdb has nothing to complain of",
+            )
             if tap.failed:
                 tap.note(text)
             check_place(u, text, offset, f"{way}, {place}")
@@ -79,8 +89,11 @@ def check_place(u, text, offset, way):
     at = u.gdb.ask(f"frame {numbers[0]}", "p (long)$pc - (long)vfs_read", "p *file")
     places = boundaries(u.gdb, "vfs_read")
     behind = places[places.index(offset) + 1] if offset else places[0]
-    tap.equal(re.findall(r"^\$\d+ = (\d+)$", at, re.M)[:1], [str(behind)],
-              f"{way}: it is right behind the instruction that the post-handler saw")
+    tap.equal(
+        re.findall(r"^\$\d+ = (\d+)$", at, re.M)[:1],
+        [str(behind)],
+        f"{way}: it is right behind the instruction that the post-handler saw",
+    )
     tap.check("node = 0x" in at, f"{way}: its arguments are readable")
 
 
@@ -91,12 +104,16 @@ def returns(u):
     u.go_on()
     u.console("probe ret vfs_open", "probe ret vfs_node_find", "probe ret vfs_node_find")
     u.run_to("break vfs_node_find", READ)
-    tap.equal(frames(u.gdb.ask("bt")), want, "return: the callers are those without probes")
+    tap.equal(
+        frames(u.gdb.ask("bt")), want, "return: the callers are those without probes"
+    )
     text = u.gdb.ask("up", "up", "finish")
     caller = want[want.index("vfs_open") + 1]
-    tap.check(re.search(rf"^(0x[0-9a-f]+ in )?{caller} \(", text, re.M)
-              and "Value returned" in text,
-              "return: finish leads to the real caller")
+    tap.check(
+        re.search(rf"^(0x[0-9a-f]+ in )?{caller} \(", text, re.M)
+        and "Value returned" in text,
+        "return: finish leads to the real caller",
+    )
     if tap.failed:
         tap.note(text)
     u.go_on()
@@ -112,14 +129,24 @@ def entries_by_int3(u):
     text = u.gdb.ask("bt", "disassemble vfs_open,+1")
     number = re.search(r"^#(\d+) .*vfs_open \(", text, re.M)
     tap.check(number, "int3: a pre-handler has the probed function below it")
-    at = u.gdb.ask(f"frame {number[1]}", "p (long)$pc - (long)vfs_open", "up", "info frame")
+    at = u.gdb.ask(
+        f"frame {number[1]}", "p (long)$pc - (long)vfs_open", "up", "info frame"
+    )
     tap.check("= 0\n" in at, "int3: it is at its first instruction")
-    tap.check("0x0f" not in text and "nopl" in text, "int3: which is shown as the original")
-    text = u.gdb.ask("frame function kretprobe_entry", "p $there = regs->ip",
-                     "set var regs->ip = (unsigned long)sort_compare", "bt",
-                     "set var regs->ip = $there")  # fmt: skip
-    tap.check(re.search(r"<int3> \(\)\n#\d+ .*sort_compare \(", text),
-              "int3: where a handler sends the program, it is")
+    tap.check(
+        "0x0f" not in text and "nopl" in text, "int3: which is shown as the original"
+    )
+    text = u.gdb.ask(
+        "frame function kretprobe_entry",
+        "p $there = regs->ip",
+        "set var regs->ip = (unsigned long)sort_compare",
+        "bt",
+        "set var regs->ip = $there",
+    )
+    tap.check(
+        re.search(r"<int3> \(\)\n#\d+ .*sort_compare \(", text),
+        "int3: where a handler sends the program, it is",
+    )
     if tap.failed:
         tap.note(text)
     u.go_on()
@@ -132,8 +159,10 @@ def step_through(u, setup, what, place="vfs_open", least=100, count=150):
     u.run_to(f"break *({place})", READ)
     text = u.gdb.ask("delete", f"steps {max(count, 300) if tap.LONG else count}")
     counted = re.search(r"^steps (\d+) wrong (\d+)", text, re.M)
-    tap.check(counted and int(counted[1]) > least and counted[2] == "0",
-              f"{what}: the callers are there at each single instruction")
+    tap.check(
+        counted and int(counted[1]) > least and counted[2] == "0",
+        f"{what}: the callers are there at each single instruction",
+    )
     if not counted or counted[2] != "0":
         tap.note(text)
     u.go_on()
@@ -143,17 +172,23 @@ def step_through(u, setup, what, place="vfs_open", least=100, count=150):
 
 def single_steps(u):
     places = boundaries(u.gdb, "vfs_open")
-    ways = [(["probe ret vfs_open"], "return"),
-            ([f"probe add --post vfs_open+{places[2]}"], "jump with handlers, middle")]
+    ways = [
+        (["probe ret vfs_open"], "return"),
+        ([f"probe add --post vfs_open+{places[2]}"], "jump with handlers, middle"),
+    ]
     if tap.LONG:
         for how, way in ((BY_INT3, "int3"), (BY_JUMP, "jump"), (BY_REGION, "region")):
             for place in ["vfs_open"] + [f"vfs_open+{p}" for p in places[:4]]:
-                ways += [([how, f"probe add {place}"], f"{way}, {place}"),
-                         ([how, f"probe add --post {place}"], f"{way}, post, {place}")]
+                ways += [
+                    ([how, f"probe add {place}"], f"{way}, {place}"),
+                    ([how, f"probe add --post {place}"], f"{way}, post, {place}"),
+                ]
             ways.append(([how, "probe ret vfs_open"], f"{way}, return"))
     else:
-        ways += [([f"probe add vfs_open+{p}" for p in places[:4]], "jumps that count"),
-                 ([BY_INT3, f"probe add --post vfs_open+{places[1]}"], "int3, middle")]
+        ways += [
+            ([f"probe add vfs_open+{p}" for p in places[:4]], "jumps that count"),
+            ([BY_INT3, f"probe add --post vfs_open+{places[1]}"], "int3, middle"),
+        ]
     for setup, what in ways:
         step_through(u, setup, what)
 
@@ -167,16 +202,25 @@ def markers(u):
     u.run_to("break vfs_read", READ)
     want = callers_of(u.gdb.ask("bt"), "vfs_read")
     u.go_on()
-    for setup, way in (((), "no probe"), ((BY_INT3,), "int3"), ((BY_JUMP,), "jump"),
-                       ((BY_REGION,), "region")):  # fmt: skip
+    for setup, way in (
+        ((), "no probe"),
+        ((BY_INT3,), "int3"),
+        ((BY_JUMP,), "jump"),
+        ((BY_REGION,), "region"),
+    ):
         probe = (f"probe add --post {place}",) if setup else ()
         u.console(*setup, *probe, "marker on vfs_read")
         u.run_to("break tally_call", READ)
         text = u.gdb.ask("bt", "frame function vfs_read", "p *file")
-        tap.equal(callers_of(text, "vfs_read")[: len(want)], want,
-                  f"marker, {way}: below its function are the program's callers")
-        tap.check("symtab" not in text and "?? ()" not in text and "node = 0x" in text,
-                  f"marker, {way}: and its arguments")
+        tap.equal(
+            callers_of(text, "vfs_read")[: len(want)],
+            want,
+            f"marker, {way}: below its function are the program's callers",
+        )
+        tap.check(
+            "symtab" not in text and "?? ()" not in text and "node = 0x" in text,
+            f"marker, {way}: and its arguments",
+        )
         if tap.failed:
             tap.note(text)
         u.go_on()
@@ -189,8 +233,10 @@ def stored_registers(u):
     """The detour of an event that stores registers is longer than its pattern; backtraces
     in this longer part are right, too.
     """
-    u.console(f"echo 'p:stored vfs_open a=%di b=%si c=%dx' >> {TRACING}/kprobe_events",
-              f"echo 1 > {TRACING}/events/kprobes/stored/enable")  # fmt: skip
+    u.console(
+        f"echo 'p:stored vfs_open a=%di b=%si c=%dx' >> {TRACING}/kprobe_events",
+        f"echo 1 > {TRACING}/events/kprobes/stored/enable",
+    )
     deadline = time.monotonic() + LIMIT
     while "with code of its own" not in u.gdb.ask("explain vfs_open"):
         if time.monotonic() > deadline:
@@ -198,9 +244,13 @@ def stored_registers(u):
         u.console("sleep 1")
     text = step_through(u, (), "jump that stores registers", count=900)
     behind = re.search(r"^behind (\d+)", text, re.M)
-    tap.check(behind and int(behind[1]) > 5, "of which some are behind its pattern's length")
-    u.console(f"echo 0 > {TRACING}/events/kprobes/stored/enable",
-              f"echo '-:stored' >> {TRACING}/kprobe_events")  # fmt: skip
+    tap.check(
+        behind and int(behind[1]) > 5, "of which some are behind its pattern's length"
+    )
+    u.console(
+        f"echo 0 > {TRACING}/events/kprobes/stored/enable",
+        f"echo '-:stored' >> {TRACING}/kprobe_events",
+    )
 
 
 TESTS = (handlers, entries_by_int3, returns, single_steps, stored_registers, markers)

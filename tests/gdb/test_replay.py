@@ -23,8 +23,10 @@ def with_a_recording(test):
         path = os.path.join(folder, "run")
         status, out, err = sonde("record", path, *COMMANDS)
         tap.equal(status, 0, "a run is recorded")
-        tap.check("sonde version" in out and f"./sonde replay {path}" in err,
-                  "what it printed is shown, and how it is replayed")  # fmt: skip
+        tap.check(
+            "sonde version" in out and f"./sonde replay {path}" in err,
+            "what it printed is shown, and how it is replayed",
+        )
         tap.check("one CPU" in err, "and that it has one CPU")
         test(path)
 
@@ -38,17 +40,23 @@ def replayed(path, *commands):
 def back_to_hits(path):
     text = replayed(path, "back-to-probe p1 2", "bt", "probes", "back-to-probe p1 99")
     place = re.search(r"^vfs_read\+0x0: (\d+) of (\d+)$", text, re.M)
-    if not tap.check(place and int(place[1]) == int(place[2]) - 1, "at the last hit but one"):
+    if not tap.check(
+        place and int(place[1]) == int(place[2]) - 1, "at the last hit but one"
+    ):
         tap.note(text)
         return
-    tap.check(re.search(r"^#0  vfs_read \(", text, re.M) and "thread_entry" in text,
-              "in the probed function, with its callers")  # fmt: skip
+    tap.check(
+        re.search(r"^#0  vfs_read \(", text, re.M) and "thread_entry" in text,
+        "in the probed function, with its callers",
+    )
     tap.check(f"hits {int(place[2]) - 2} missed" in text, "before the hit is counted")
     tap.check(f"p1 has {place[2]} hits" in text, "there are no more hits than there are")
     if tap.LONG:
         text = replayed(path, "who-wrote jiffies", "bt 1")
-        tap.check(re.search(r"^jiffies: (\d+) of \1$", text, re.M) and "tick" in text,
-                  "who-wrote: the last tick")  # fmt: skip
+        tap.check(
+            re.search(r"^jiffies: (\d+) of \1$", text, re.M) and "tick" in text,
+            "who-wrote: the last tick",
+        )
 
 
 def others_are_refused(path):

@@ -24,8 +24,14 @@ def documented():
 
 
 def a_condition_runs_in_the_kernel():
-    done = subprocess.run(documented(), cwd=ROOT, capture_output=True, text=True,
-                          timeout=LIMIT, stdin=subprocess.DEVNULL)  # fmt: skip
+    done = subprocess.run(
+        documented(),
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=LIMIT,
+        stdin=subprocess.DEVNULL,
+    )
     text = done.stdout
     tap.equal(done.returncode, 0, "gdb ends well")
     tap.check("calls 720 of vfs_read" in text, "false conditions stop nothing")
@@ -38,15 +44,34 @@ def a_condition_runs_in_the_kernel():
 
 
 def a_batch_ends_with_its_commands():
-    """The condition is never true, so gdb goes on to `quit 7` when the guest has ended.
-    """
+    """The condition is never true, so gdb goes on to `quit 7` when the guest has ended."""
     for stub in ([], ["--stub"]):
-        words = [documented()[0], "gdb", *stub, "run vfs", "--", "-batch",
-                 "-ex", "break vfs_read if count == 4097", "-ex", "continue", "-ex", "quit 7"]
-        done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True,
-                              timeout=LIMIT, stdin=subprocess.DEVNULL)  # fmt: skip
+        words = [
+            documented()[0],
+            "gdb",
+            *stub,
+            "run vfs",
+            "--",
+            "-batch",
+            "-ex",
+            "break vfs_read if count == 4097",
+            "-ex",
+            "continue",
+            "-ex",
+            "quit 7",
+        ]
+        done = subprocess.run(
+            words,
+            cwd=ROOT,
+            capture_output=True,
+            text=True,
+            timeout=LIMIT,
+            stdin=subprocess.DEVNULL,
+        )
         where = f"./sonde {' '.join(words[1:3])}"
-        tap.equal(done.returncode, 7, f"{where}: gdb goes on when the guest is switched off")
+        tap.equal(
+            done.returncode, 7, f"{where}: gdb goes on when the guest is switched off"
+        )
         tap.check("calls 720 of vfs_read" in done.stdout, f"{where}: behind its command")
     tap.check("exited normally" in done.stdout, "the stub says that the kernel has ended")
 
@@ -65,14 +90,22 @@ def the_clock_is_moved_before_a_cpu_goes():
             client.greet()
             client.resume()
             tap.check("clock_skip" in u.gdb.wait(), "the debugger lets all CPUs go")
-            asked = [f"p {STOP}cpus[{cpu}].{field}" for cpu in (0, 1)
-                     for field in ("regs != 0", "go")]  # fmt: skip
+            asked = [
+                f"p {STOP}cpus[{cpu}].{field}"
+                for cpu in (0, 1)
+                for field in ("regs != 0", "go")
+            ]
             said = u.gdb.ask(*asked, f"p {STOP}stopping")
-            tap.equal(re.findall(r"^\$\d+ = (\w+)", said, re.M),
-                      ["1", "false", "1", "false", "true"],
-                      "when the clock is moved all stand, and none of them may go")
+            tap.equal(
+                re.findall(r"^\$\d+ = (\w+)", said, re.M),
+                ["1", "false", "1", "false", "true"],
+                "when the clock is moved all stand, and none of them may go",
+            )
             client.close()
 
 
-tap.run(a_condition_runs_in_the_kernel, a_batch_ends_with_its_commands,
-        the_clock_is_moved_before_a_cpu_goes)
+tap.run(
+    a_condition_runs_in_the_kernel,
+    a_batch_ends_with_its_commands,
+    the_clock_is_moved_before_a_cpu_goes,
+)

@@ -54,9 +54,10 @@ RESULT = re.compile(r"([A-Z]+): (\S+)\.exp: (.*)")
 RESULTS = ("PASS", "FAIL", "KPASS", "KFAIL", "XPASS", "XFAIL", "UNTESTED", "UNSUPPORTED",
            "UNRESOLVED")  # fmt: skip
 # Words that gdb or the suite adds to the name of a test when the test fails.
-ADDED = re.compile(r" \((timeout|eof|the program is no longer running|"
-                   r"the program exited|got interactive prompt|GDB internal error)\)$"
-                   )  # fmt: skip
+ADDED = re.compile(
+    r" \((timeout|eof|the program is no longer running|"
+    r"the program exited|got interactive prompt|GDB internal error)\)$"
+)
 
 Row = collections.namedtuple("Row", "file test server stub reason number")
 
@@ -75,8 +76,11 @@ def unpack():
 
 
 def all_files():
-    trace = sorted(name for name in os.listdir(os.path.join(TESTS, "gdb.trace"))
-                   if name.endswith(".exp"))  # fmt: skip
+    trace = sorted(
+        name
+        for name in os.listdir(os.path.join(TESTS, "gdb.trace"))
+        if name.endswith(".exp")
+    )
     return [f"gdb.base/{name}" for name in BASE] + ["gdb.trace/" + n[:-4] for n in trace]
 
 
@@ -97,11 +101,18 @@ class Side:
         if not os.path.exists(os.path.join(library, "libinproctrace.so")):
             shutil.copy(AGENT_LIBRARY, library)
         host = "x86_64-pc-linux-gnu"
-        lines = (f"set host_triplet {host}", f"set build_triplet {host}",
-                 f"set target_triplet {self.triplet}", f"set target_alias {self.triplet}",
-                 f"set srcdir {TESTS}", "set tool gdb", "set enable_libctf no",
-                 "set gdb_test_timeout 30", "source ${srcdir}/lib/append_gdb_boards_dir.exp",
-                 f"lappend boards_dir {HERE}/boards")  # fmt: skip
+        lines = (
+            f"set host_triplet {host}",
+            f"set build_triplet {host}",
+            f"set target_triplet {self.triplet}",
+            f"set target_alias {self.triplet}",
+            f"set srcdir {TESTS}",
+            "set tool gdb",
+            "set enable_libctf no",
+            "set gdb_test_timeout 30",
+            "source ${srcdir}/lib/append_gdb_boards_dir.exp",
+            f"lappend boards_dir {HERE}/boards",
+        )
         with open(os.path.join(self.folder, "site.exp"), "w", encoding="utf-8") as file:
             file.write("\n".join(lines) + "\n")
 
@@ -118,16 +129,31 @@ class Side:
 
     def run_one(self, name):
         """Run one file in a process of its own, so that a file
-    that hangs stops no other file.
-    """
-        words = ["runtest", f"--target_board={self.board}", "GDB=/usr/bin/gdb", *self.words]
+        that hangs stops no other file.
+        """
+        words = [
+            "runtest",
+            f"--target_board={self.board}",
+            "GDB=/usr/bin/gdb",
+            *self.words,
+        ]
         with open(os.path.join(self.folder, "out"), "a", encoding="utf-8") as out:
             process = subprocess.Popen(
-                words + [name + ".exp"], cwd=self.folder, stdout=out,
-                stdin=subprocess.DEVNULL, stderr=subprocess.STDOUT, start_new_session=True,
-                env=dict(os.environ, SONDE_SUITE=HERE, SONDE_SUITE_XSTATE=XSTATE,
-                         LC_ALL="C", TERM="dumb"),
-                preexec_fn=die_with_parent)  # fmt: skip
+                words + [name + ".exp"],
+                cwd=self.folder,
+                stdout=out,
+                stdin=subprocess.DEVNULL,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+                env=dict(
+                    os.environ,
+                    SONDE_SUITE=HERE,
+                    SONDE_SUITE_XSTATE=XSTATE,
+                    LC_ALL="C",
+                    TERM="dumb",
+                ),
+                preexec_fn=die_with_parent,
+            )
             try:
                 process.wait(LIMIT)
             except subprocess.TimeoutExpired:
@@ -137,8 +163,7 @@ class Side:
             process.wait()
 
     def add_results(self, found):
-        """Add the results of the file that has run last, and append its log to all.log.
-        """
+        """Add the results of the file that has run last, and append its log to all.log."""
         path = os.path.join(self.folder, "gdb.sum")
         if not os.path.exists(path):  # runtest was killed before it wrote a result
             return
@@ -154,8 +179,9 @@ class Side:
                 shutil.copyfileobj(log, logs)
 
 
-SERVER = Side("server", "native-gdbserver", "x86_64-pc-linux-gnu",
-              f"GDBSERVER={GDBSERVER}")  # fmt: skip
+SERVER = Side(
+    "server", "native-gdbserver", "x86_64-pc-linux-gnu", f"GDBSERVER={GDBSERVER}"
+)
 STUB = Side("stub", "sonde", "x86_64-unknown-elf")
 
 
@@ -177,7 +203,9 @@ def run_both(files):
     for file in files:
         server, stub = came[SERVER][file], came[STUB][file]
         names = list(dict.fromkeys([*server, *stub]))
-        both[file] = {name: (word(server.get(name)), word(stub.get(name))) for name in names}
+        both[file] = {
+            name: (word(server.get(name)), word(stub.get(name))) for name in names
+        }
     return both
 
 
@@ -194,21 +222,27 @@ def read_rows():
             if line.startswith("#") or not line.strip():
                 continue
             if len(fields) != 5 or not fields[4]:
-                raise SystemExit(f"{EXPECTED}:{number}: five columns, the last is a reason")
+                raise SystemExit(
+                    f"{EXPECTED}:{number}: five columns, the last is a reason"
+                )
             rows.append(Row(*fields, number))
     return rows
 
 
 def matches(pattern, text):
-    """Does @text match? Only * is special in a pattern: names of tests contain brackets.
-    """
+    """Does @text match? Only * is special in a pattern: names of tests contain brackets."""
     return fnmatch.fnmatchcase(text, re.sub(r"[\[?]", lambda m: f"[{m[0]}]", pattern))
 
 
 def rows_of(rows, file, test, server, stub):
-    return [row for row in rows
-            if matches(row.file, file) and matches(row.test, test)
-            and matches(row.server, server) and matches(row.stub, stub)]  # fmt: skip
+    return [
+        row
+        for row in rows
+        if matches(row.file, file)
+        and matches(row.test, test)
+        and matches(row.server, server)
+        and matches(row.stub, stub)
+    ]
 
 
 def differences(tests):
@@ -235,9 +269,11 @@ def tell(rows, both):
         for one in found:
             used.update(row.number for row in rows_of(rows, file, *one)[:1])
         passed = sum(pair[1].startswith("PASS") for pair in tests.values())
-        tap.check(tests and file not in left,
-                  f"{file}: {passed} pass on the stub, {len(found)} of {len(tests)} differ "
-                  "from gdbserver")  # fmt: skip
+        tap.check(
+            tests and file not in left,
+            f"{file}: {passed} pass on the stub, {len(found)} of {len(tests)} differ "
+            "from gdbserver",
+        )
         for test, server, stub in left.get(file, ()):
             tap.note(f"{file}\t{test}\t{server}\t{stub}\t")
     for row in rows:
@@ -248,11 +284,13 @@ def tell(rows, both):
 
 def total(both, rows):
     tests = [pair for those in both.values() for pair in those.values()]
-    tap.note(f"{len(tests)} tests in {len(both)} files; pass on gdbserver "
-             f"{sum(p[0].startswith('PASS') for p in tests)}, on the stub "
-             f"{sum(p[1].startswith('PASS') for p in tests)}; "
-             f"{sum(p[0] != p[1] for p in tests)} differences, {len(rows)} rows; "
-             f"{SERVER.seconds:.0f} s, {STUB.seconds:.0f} s")  # fmt: skip
+    tap.note(
+        f"{len(tests)} tests in {len(both)} files; pass on gdbserver "
+        f"{sum(p[0].startswith('PASS') for p in tests)}, on the stub "
+        f"{sum(p[1].startswith('PASS') for p in tests)}; "
+        f"{sum(p[0] != p[1] for p in tests)} differences, {len(rows)} rows; "
+        f"{SERVER.seconds:.0f} s, {STUB.seconds:.0f} s"
+    )
 
 
 def compare(files):

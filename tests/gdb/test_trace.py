@@ -65,8 +65,14 @@ print (long) $pc - (long) vfs_read
 
 
 def gdb(*words):
-    done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, timeout=LIMIT,
-                          stdin=subprocess.DEVNULL)  # fmt: skip
+    done = subprocess.run(
+        words,
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=LIMIT,
+        stdin=subprocess.DEVNULL,
+    )
     tap.equal(done.returncode, 0, "gdb ends well")
     if done.returncode:
         tap.note((done.stdout + done.stderr)[-3000:])
@@ -86,8 +92,11 @@ def finds(text, pattern, fact):
 
 def shows_the_frames(text):
     finds(text, r"Found trace frame 0, tracepoint [13]", "tfind finds a frame")
-    finds(text, r"Data collected at tracepoint 1, trace frame \d+:\n(.*\n)*?count = \d+",
-          "tdump shows what was collected")  # fmt: skip
+    finds(
+        text,
+        r"Data collected at tracepoint 1, trace frame \d+:\n(.*\n)*?count = \d+",
+        "tdump shows what was collected",
+    )
     finds(text, r"\nrip +0x[0-9a-f]+ +0x[0-9a-f]+ <vfs_read>", "registers, too")
 
 
@@ -100,18 +109,40 @@ def traced_and_saved():
     with tempfile.TemporaryDirectory(prefix="sonde-") as folder:
         file, ctf = os.path.join(folder, "t.tf"), os.path.join(folder, "ctf")
         first = written(folder, "trace.gdb", TRACE.format(file=file, folder=ctf))
-        text = gdb("./sonde", "gdb", "--stub", "run vfs", "cat /proc/version",
-                   "cat /proc/cmdline", "--", "-batch", "-x", first)  # fmt: skip
+        text = gdb(
+            "./sonde",
+            "gdb",
+            "--stub",
+            "run vfs",
+            "cat /proc/version",
+            "cat /proc/cmdline",
+            "--",
+            "-batch",
+            "-x",
+            first,
+        )
         finds(text, r"Fast tracepoint 2 at ", "ftrace takes an instruction of one byte")
-        finds(text, r"Collected \d+ trace frames|collected \d+ trace frames",
-              "tstatus counts the frames")  # fmt: skip
+        finds(
+            text,
+            r"Collected \d+ trace frames|collected \d+ trace frames",
+            "tstatus counts the frames",
+        )
         shows_the_frames(text)
         shows_the_fast_ones(text)
         tap.check(os.path.getsize(file) > 100000, "tsave writes them to a file")
         tap.check(os.path.exists(os.path.join(ctf, "metadata")), "and as CTF")
-        finds(text, r"\npath = 0x[0-9a-f]+ \"/proc/version\"", "collect/s collects a text")
-        look = gdb("gdb", "-nx", "-q", "-batch", ELF, "-x",
-                   written(folder, "look.gdb", LOOK.format(file=file)))  # fmt: skip
+        finds(
+            text, r"\npath = 0x[0-9a-f]+ \"/proc/version\"", "collect/s collects a text"
+        )
+        look = gdb(
+            "gdb",
+            "-nx",
+            "-q",
+            "-batch",
+            ELF,
+            "-x",
+            written(folder, "look.gdb", LOOK.format(file=file)),
+        )
         shows_the_frames(look)
         shows_the_fast_ones(look)
         if tap.failed:

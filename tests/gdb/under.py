@@ -13,8 +13,11 @@ import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.dont_write_bytecode = True
-sys.path[:0] = [os.path.join(HERE, "../run"), os.path.join(HERE, "../session"),
-                os.path.join(HERE, "../../kernel/host")]  # fmt: skip
+sys.path[:0] = [
+    os.path.join(HERE, "../run"),
+    os.path.join(HERE, "../session"),
+    os.path.join(HERE, "../../kernel/host"),
+]
 import tap
 from sonde.guest import ELF, ROOT
 from session import LIMIT, ask, at_prompt
@@ -27,10 +30,16 @@ class Gdb:
 
     def __init__(self, words):
         self.process = subprocess.Popen(
-            words, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT)  # fmt: skip
+            words,
+            cwd=ROOT,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+        )
         self.text, self.count = b"", 0
-        self.greeting = self.ask("set pagination off", "set width 0", "set style enabled off")
+        self.greeting = self.ask(
+            "set pagination off", "set width 0", "set style enabled off"
+        )
 
     def tell(self, *commands):
         """Send commands to gdb without waiting for their end: wait() does that."""

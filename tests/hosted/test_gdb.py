@@ -10,8 +10,11 @@ from sonde.guest import BUILD, ROOT
 
 PROGRAM = os.path.join(BUILD, "hosted", "gcc", "test_live")
 LIMIT = 300  # seconds; each trap goes through gdb
-TESTS = ("a_handler_sees_the_arguments", "probed_code_may_be_called_from_a_handler",
-         "a_handler_that_faults_is_switched_off_and_the_program_goes_on")
+TESTS = (
+    "a_handler_sees_the_arguments",
+    "probed_code_may_be_called_from_a_handler",
+    "a_handler_that_faults_is_switched_off_and_the_program_goes_on",
+)
 
 
 def gdb(*commands):
@@ -19,8 +22,13 @@ def gdb(*commands):
     words = ["gdb", "-nx", "-batch", "-x", "kernel/host/gdb/pass_traps.py"]
     for command in commands:
         words += ["-ex", command]
-    done = subprocess.run(words + ["--args", PROGRAM, *TESTS], cwd=ROOT, check=False,
-                          capture_output=True, timeout=LIMIT)
+    done = subprocess.run(
+        words + ["--args", PROGRAM, *TESTS],
+        cwd=ROOT,
+        check=False,
+        capture_output=True,
+        timeout=LIMIT,
+    )
     return done.stdout.decode(errors="replace")
 
 
@@ -37,8 +45,10 @@ def a_breakpoint_in_a_handler():
     tap.check("Breakpoint 1, see_arguments" in out, "stops in the handler")
     tap.check(any("kprobe_int3_handler" in f for f in frames), "which the engine called")
     tap.check(any("<signal handler called>" in f for f in frames), "on a trap")
-    tap.check(any(" in target (a=5" in f or "target (a=a@entry=5" in f for f in frames),
-              "of the probed function, whose arguments are shown")
+    tap.check(
+        any(" in target (a=5" in f or "target (a=a@entry=5" in f for f in frames),
+        "of the probed function, whose arguments are shown",
+    )
     tap.check("exited normally" in out, "and the program goes on")
 
 

@@ -21,8 +21,13 @@ CHECKER = os.path.join(BUILD, "insn", "check_zydis")
 
 LIBRARIES = "/usr/lib/x86_64-linux-gnu"
 FILES = [os.path.join(BUILD, "sonde.elf"), os.path.realpath("/usr/bin/python3")]
-FILES_LONG = ["/usr/bin/git", "/usr/bin/gdb", f"{LIBRARIES}/libc.so.6",
-              f"{LIBRARIES}/libcrypto.so.3", f"{LIBRARIES}/libclang-*.so.*.*"]
+FILES_LONG = [
+    "/usr/bin/git",
+    "/usr/bin/gdb",
+    f"{LIBRARIES}/libc.so.6",
+    f"{LIBRARIES}/libcrypto.so.3",
+    f"{LIBRARIES}/libclang-*.so.*.*",
+]
 
 
 def vmlinux(directory):

@@ -28,8 +28,10 @@ def sonde(*words):
 
 def scores(path):
     with open(path, encoding="utf-8", newline="") as file:
-        return {row["id"]: {lab: n for lab, n in row.items() if n and lab != "id"}
-                for row in csv.DictReader(file)}  # fmt: skip
+        return {
+            row["id"]: {lab: n for lab, n in row.items() if n and lab != "id"}
+            for row in csv.DictReader(file)
+        }
 
 
 def what_is_handed_in_is_graded():
@@ -48,21 +50,29 @@ def what_is_handed_in_is_graded():
             packed.write(solution, "reenter/reenter.c")
             packed.writestr("bomb/../../keys", "outside")
         os.makedirs(os.path.join(copy, "gus/int3"))
-        os.symlink(os.path.join(GRADERS, "int3/solution/int3.c"),
-                   os.path.join(copy, "gus/int3/int3.c"))  # fmt: skip
+        os.symlink(
+            os.path.join(GRADERS, "int3/solution/int3.c"),
+            os.path.join(copy, "gus/int3/int3.c"),
+        )
         output = os.path.join(folder, "grades.csv")
         status, said, error = sonde(roster, "--collect", copy, "-o", output)
         link = os.path.join(copy, "gus/int3/int3.c")
         told = f"sonde: class: gus, int3: not taken: {link} is a link, or stands behind one\n"
         tap.equal((status, error), (0, told), "collect")
-        tap.check(re.fullmatch(r"5 students in \d+ s: .*grades.csv\n", said), said.strip())
-        tap.equal(scores(output), {
-            "ada": {"bomb": "20", "sum": "20"},
-            "ben": {"reenter": "11", "sum": "11"},
-            "eve": {"reenter": "0", "sum": "0"},
-            "fay": {"bomb": "0", "sum": "0"},
-            "gus": {"reenter": "20", "sum": "20"},
-        }, "the points of each")  # fmt: skip
+        tap.check(
+            re.fullmatch(r"5 students in \d+ s: .*grades.csv\n", said), said.strip()
+        )
+        tap.equal(
+            scores(output),
+            {
+                "ada": {"bomb": "20", "sum": "20"},
+                "ben": {"reenter": "11", "sum": "11"},
+                "eve": {"reenter": "0", "sum": "0"},
+                "fay": {"bomb": "0", "sum": "0"},
+                "gus": {"reenter": "20", "sum": "20"},
+            },
+            "the points of each",
+        )
         tap.check(not os.path.exists(os.path.join(folder, "keys")), "nothing is unpacked")
 
 
@@ -71,6 +81,7 @@ def what_is_no_file_of_the_student():
     told. So a student cannot hand in the work of another student.
     """
     with tempfile.TemporaryDirectory() as folder:
+
         def path(*names):
             os.makedirs(os.path.join(folder, *names[:-1]), exist_ok=True)
             return os.path.join(folder, *names)
@@ -78,7 +89,9 @@ def what_is_no_file_of_the_student():
         def said(student, lab="int3"):
             with tempfile.TemporaryDirectory() as scratch:
                 try:
-                    return classroom.take(folder, student, lab, os.path.join(scratch, "x"))
+                    return classroom.take(
+                        folder, student, lab, os.path.join(scratch, "x")
+                    )
                 except classroom.NotTaken as error:
                     return str(error)
 
@@ -98,7 +111,9 @@ def what_is_no_file_of_the_student():
             tap.equal(said(student), wanted, f"{student}: no file")
         if os.getuid():
             os.chmod(path("ann", "int3", "int3.c"), 0)
-            tap.check(said("ann").endswith("int3.c: Permission denied"), "an unreadable file")
+            tap.check(
+                said("ann").endswith("int3.c: Permission denied"), "an unreadable file"
+            )
         the_zip_is_damaged(path("gus.zip"), lambda: said("gus"))
 
 
@@ -116,10 +131,14 @@ def the_zip_is_damaged(path, said):
     for what, data in (
         ("of other bytes", whole[:at] + b"\xff" * 8 + whole[at + 8 :]),
         ("cut short", whole[: len(whole) // 2]),
-        ("locked with a password", whole[:6] + b"\x01" + whole[7:].replace(
-            b"PK\1\2\x14\3\x14\0\0", b"PK\1\2\x14\3\x14\0\1")),
+        (
+            "locked with a password",
+            whole[:6]
+            + b"\x01"
+            + whole[7:].replace(b"PK\1\2\x14\3\x14\0\0", b"PK\1\2\x14\3\x14\0\1"),
+        ),
         ("empty", b""),
-    ):  # fmt: skip
+    ):
         with open(path, "wb") as file:
             file.write(data)
         tap.check(str(said()).startswith(path + ": int3/int3.c: "), f"{what}: {said()}")
@@ -151,10 +170,14 @@ def one_that_cannot_be_graded():
         with tempfile.TemporaryDirectory() as folder:
             for student in ("ann", "bob"):
                 os.makedirs(os.path.join(folder, student, "int3"))
-                shutil.copy(os.path.join(GRADERS, "int3/solution/int3.c"),
-                            os.path.join(folder, student, "int3"))  # fmt: skip
+                shutil.copy(
+                    os.path.join(GRADERS, "int3/solution/int3.c"),
+                    os.path.join(folder, student, "int3"),
+                )
             seeds = {student: (1, 2) for student in ("bob", "ann", "zoe")}
-            points, said = classroom.grade_some("int3", None, folder + "/x", folder, seeds)
+            points, said = classroom.grade_some(
+                "int3", None, folder + "/x", folder, seeds
+            )
             tap.equal(points, {"bob": "?", "ann": 0, "zoe": None}, "points")
             tap.equal(said, ["bob, int3: not graded: no guest"], "and why")
             rows = {student: {"int3": points[student]} for student in points}
@@ -184,10 +207,15 @@ def each_student_has_a_seed():
                 names = packed.namelist()
                 seeds[student] = int(packed.read("bomb/seed"))
                 bomb = packed.read("bomb/bomb.o")
-            tap.check({"int3/int3.c", "int3/int3.h", "bomb/keys"} <= set(names), "has files")
+            tap.check(
+                {"int3/int3.c", "int3/int3.h", "bomb/keys"} <= set(names), "has files"
+            )
             tap.check(bomb[:4] == b"\x7fELF", "and a bomb")
-            tap.equal(seeds[student], classroom.seed_of(secret, student, "bomb", "task"),
-                      "whose seed the secret gives")  # fmt: skip
+            tap.equal(
+                seeds[student],
+                classroom.seed_of(secret, student, "bomb", "task"),
+                "whose seed the secret gives",
+            )
         tap.check(seeds["ann"] != seeds["bob"], "each has another one")
         cases = classroom.seed_of(secret, "ann", "bomb", "cases")
         tap.check(cases != seeds["ann"], "the cases have another one still")
@@ -196,23 +224,40 @@ def each_student_has_a_seed():
 def what_is_no_class():
     with tempfile.TemporaryDirectory() as folder:
         roster = os.path.join(folder, "class.csv")
-        for text in (b"id\n", b"id\n../up\n", b"id\nann\nann\n", b"id\n=1+1\n", b"id\n@x\n",
-                     b"id\n-2\n", b"id\n+3\n", b'id\n"a b"\n', b'id\n"a""b"\n', b"id\n'a'\n",
-                     b'id\n"a\nb"\n', b"id\nann,M\xfcller\n", b"id\na\0b\n", b""):
+        for text in (
+            b"id\n",
+            b"id\n../up\n",
+            b"id\nann\nann\n",
+            b"id\n=1+1\n",
+            b"id\n@x\n",
+            b"id\n-2\n",
+            b"id\n+3\n",
+            b'id\n"a b"\n',
+            b'id\n"a""b"\n',
+            b"id\n'a'\n",
+            b'id\n"a\nb"\n',
+            b"id\nann,M\xfcller\n",
+            b"id\na\0b\n",
+            b"",
+        ):
             with open(roster, "wb") as file:
                 file.write(text)
             status, out, error = sonde(roster)
             is_told = error.startswith(f"sonde: {roster}: ") and error.count("\n") == 1
-            tap.check((status, out) == (2, "") and is_told, f"a roster of {text!r}: {error}")
+            tap.check(
+                (status, out) == (2, "") and is_told, f"a roster of {text!r}: {error}"
+            )
         with open(roster, "wb") as file:
-            file.write("\ufeffid,name\nann,\"O'Hara, =1+1\"\n".encode())
+            file.write('\ufeffid,name\nann,"O\'Hara, =1+1"\n'.encode())
         tap.equal(classroom.read_roster(roster), ["ann"], "names may be anything")
         status, _, error = sonde(roster, "--collect", HERE, "-o", "/no/such/grades.csv")
         wanted = "sonde: /no/such/grades.csv: No such file or directory\n"
         tap.equal((status, error), (5, wanted), "grades that cannot be written")
         tap.equal(sonde(os.path.join(folder, "none"))[0], 2, "no roster")
         tap.equal(sonde()[0], 2, "nothing at all")
-        tap.equal(sonde(ROSTER, "--collect", os.path.join(folder, "none"))[0], 2, "no folder")
+        tap.equal(
+            sonde(ROSTER, "--collect", os.path.join(folder, "none"))[0], 2, "no folder"
+        )
 
 
 def guests_take_memory():
@@ -222,6 +267,11 @@ def guests_take_memory():
     tap.check(status == 0 and found and 20 < int(found[1]) < 600, said.strip())
 
 
-tap.run(what_is_handed_in_is_graded, what_is_no_file_of_the_student,
-        one_that_cannot_be_graded, each_student_has_a_seed, what_is_no_class,
-        guests_take_memory)
+tap.run(
+    what_is_handed_in_is_graded,
+    what_is_no_file_of_the_student,
+    one_that_cannot_be_graded,
+    each_student_has_a_seed,
+    what_is_no_class,
+    guests_take_memory,
+)

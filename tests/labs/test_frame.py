@@ -51,10 +51,12 @@ int to = atoi(getenv("LAB_FACTS"));
 if (write(to, all, strlen(all)) < 0) abort();
 _exit(0);
 """
-FILES = "char *path = \"" + VICTIM + "\"; FILE *f = fopen(path, \"a\"); " \
-    "if (f) { fputs(\"x\", f); fclose(f); } unlink(path); " \
-    "f = fopen(\"/tmp/lab-was-here.tmp\", \"w\"); if (f) fclose(f); " \
-    "unlink(argv[0]); rename(argv[0], \"/tmp/lab-was-here.tmp\");"
+FILES = (
+    'char *path = "' + VICTIM + '"; FILE *f = fopen(path, "a"); '
+    'if (f) { fputs("x", f); fclose(f); } unlink(path); '
+    'f = fopen("/tmp/lab-was-here.tmp", "w"); if (f) fclose(f); '
+    'unlink(argv[0]); rename(argv[0], "/tmp/lab-was-here.tmp");'
+)
 PARENT = "kill(getppid(), SIGKILL); kill(getppid(), SIGSTOP);"
 # Runs the program with the right answers, which is in the same folder.
 TRUTH = """
@@ -106,8 +108,7 @@ class Bench:
         return [v.line.name for v in self.verdicts if v.why]
 
     def printed(self, text, seconds):
-        """Run one case of a submission. Return (its output, the reason why it is lost).
-        """
+        """Run one case of a submission. Return (its output, the reason why it is lost)."""
         usual, self.workshop.seconds = self.workshop.seconds, seconds
         path = os.path.join(self.folder, "in")
         with open(os.path.join(path, "int3.c"), "w", encoding="utf-8") as file:
@@ -140,10 +141,15 @@ def submissions_that_misbehave():
         ):
             usual = bench.workshop.seconds
             bench.workshop.seconds = 1 if code == HANGS else usual
-            tap.equal(bench.lost(FIRST % code + solution), everything(),
-                      f"a submission that {what}")  # fmt: skip
+            tap.equal(
+                bench.lost(FIRST % code + solution),
+                everything(),
+                f"a submission that {what}",
+            )
             bench.workshop.seconds = usual
-            tap.check(why in bench.verdicts[0].why, f"it is told: {bench.verdicts[0].why}")
+            tap.check(
+                why in bench.verdicts[0].why, f"it is told: {bench.verdicts[0].why}"
+            )
         tap.equal(bench.lost("int broken"), everything(), "a submission that is no C")
         tap.check("error:" in bench.verdicts[0].why, "the compiler's words are shown")
         files_stay(bench, solution)
@@ -161,8 +167,9 @@ def files_stay(bench, solution):
         file.write("as it was")
     try:
         bench.lost(FIRST % FILES + solution)
-        tap.equal(os.path.exists(VICTIM) and read(VICTIM), "as it was",
-                  "a file of the grader")  # fmt: skip
+        tap.equal(
+            os.path.exists(VICTIM) and read(VICTIM), "as it was", "a file of the grader"
+        )
         tap.check(not os.path.exists("/tmp/lab-was-here.tmp"), "and no new file")
         tap.check(os.path.exists(bench.workshop.answer), "its own stays, too")
     finally:
@@ -173,31 +180,45 @@ def answers_are_out_of_reach(bench):
     if not confine.landlock_abi():
         tap.skip("answers cannot be read", "this Linux has no Landlock")
         return
-    tap.equal(bench.lost(FIRST % TRUTH + read(START)), everything(),
-              "a submission that runs the program with the right answers")  # fmt: skip
+    tap.equal(
+        bench.lost(FIRST % TRUTH + read(START)),
+        everything(),
+        "a submission that runs the program with the right answers",
+    )
     tap.check("SIGTRAP" in bench.verdicts[0].why, "it has gone on without these")
     for name in (SOLUTION, os.path.relpath(SOLUTION, ROOT)):
-        tap.equal(bench.lost(f'#include "{name}"\n'), everything(),
-                  f"a submission that includes {os.path.relpath(name, ROOT)}")  # fmt: skip
+        tap.equal(
+            bench.lost(f'#include "{name}"\n'),
+            everything(),
+            f"a submission that includes {os.path.relpath(name, ROOT)}",
+        )
         tap.check("Permission denied" in bench.verdicts[0].why, "it is not built")
 
 
 def nothing_stays_behind(bench, solution):
     lost = bench.lost(FIRST % PARENT + solution)
     tap.equal(lost, [], "signals to the grader do nothing")
-    tap.equal(bench.lost(FIRST % DAEMON + solution), [],
-              "a submission that leaves processes behind")  # fmt: skip
+    tap.equal(
+        bench.lost(FIRST % DAEMON + solution),
+        [],
+        "a submission that leaves processes behind",
+    )
     tap.equal(confine.children(), [], "they have been ended")
 
 
 def others_are_out_of_reach(bench, solution):
     printed, _ = bench.printed(HEADERS + FIRST % OTHERS + solution, 5)
-    tap.equal(printed, "kill -1 all -1 limit -1 trace -1 socket -1 itself 0 0",
-              "signals, limits, a debugger, sockets")  # fmt: skip
+    tap.equal(
+        printed,
+        "kill -1 all -1 limit -1 trace -1 socket -1 itself 0 0",
+        "signals, limits, a debugger, sockets",
+    )
     printed, why = bench.printed(FIRST % CHILDREN + solution, 20)
     limit = confine.tasks_of_user() + confine.TASKS_MORE
-    tap.check(why == "it ended with status 3" and int(printed.split()[0]) < limit,
-              f"a submission gets {printed}, and no more")  # fmt: skip
+    tap.check(
+        why == "it ended with status 3" and int(printed.split()[0]) < limit,
+        f"a submission gets {printed}, and no more",
+    )
     _, why = bench.printed(FIRST % BOMB + solution, 1)
     tap.check(why, f"one whose children fork, too: {why}")
     tap.equal(confine.children(), [], "all of them have been ended")
@@ -205,10 +226,14 @@ def others_are_out_of_reach(bench, solution):
 
 def graders_in_the_folder_do_not_count(bench):
     easy = "int main(void) { return 0; }"
-    lost = bench.lost(read(START), **{"grader.c": easy, "rubric": "0 none 0 nothing",
-                                      "int3.h": "#error mine"})
+    lost = bench.lost(
+        read(START),
+        **{"grader.c": easy, "rubric": "0 none 0 nothing", "int3.h": "#error mine"},
+    )
     tap.equal(lost, everything(), "a grader, a rubric and a header in the folder")
-    tap.check("SIGTRAP" in bench.verdicts[0].why, "the student's program was built and run")
+    tap.check(
+        "SIGTRAP" in bench.verdicts[0].why, "the student's program was built and run"
+    )
 
 
 def keys_may_be_written_so():
@@ -227,14 +252,21 @@ def keys_may_be_written_so():
             return found and found.why
 
         caller, count = right["caller"], int(right["count"])
-        for text in (f"caller {caller}", f"caller: bomb:{caller}", f"caller {caller}+0xe",
-                     f"caller : {caller} # found"):
+        for text in (
+            f"caller {caller}",
+            f"caller: bomb:{caller}",
+            f"caller {caller}+0xe",
+            f"caller : {caller} # found",
+        ):
             tap.equal(why(text, "caller"), None, text)
         for text in (f"count {count}", f"count {count:#x}", f"count: {count}"):
             tap.equal(why(text, "count"), None, text)
-        for text, says in (("count 5af", "'5af' is no number; write 417 or 0x1a1"),
-                           ("count 7", "'7' is not the key"), ("", "there is no key yet"),
-                           ("cuont 7", "there is no key yet; there is no phase 'cuont'")):
+        for text, says in (
+            ("count 5af", "'5af' is no number; write 417 or 0x1a1"),
+            ("count 7", "'7' is not the key"),
+            ("", "there is no key yet"),
+            ("cuont 7", "there is no key yet; there is no phase 'cuont'"),
+        ):
             tap.equal(why(text, "count"), says, says)
 
 
@@ -242,26 +274,54 @@ def a_difference_is_told():
     ended = confine.Ended(0, False, 1)
     facts = [f"fact {n}" for n in range(20)]
     without = facts[:9] + facts[10:]
-    tap.equal(grade.Difference(without, facts, ended).why, "missing: fact 9", "a lost fact")
+    tap.equal(
+        grade.Difference(without, facts, ended).why, "missing: fact 9", "a lost fact"
+    )
     more = facts[:9] + ["mine"] + facts[9:]
-    tap.equal(grade.Difference(more, facts, ended).why, "got: mine; right: nothing of that",
-              "one too many")  # fmt: skip
-    tap.equal(grade.Difference(facts[:9], facts, ended).why,
-              "it ended before it was done; right: fact 9", "an early end")  # fmt: skip
-    tap.equal(list(grade.both(facts[:1], facts)),
-              ["  fact 0", "! it ended; right would be  fact 1"], "is shown once")
+    tap.equal(
+        grade.Difference(more, facts, ended).why,
+        "got: mine; right: nothing of that",
+        "one too many",
+    )
+    tap.equal(
+        grade.Difference(facts[:9], facts, ended).why,
+        "it ended before it was done; right: fact 9",
+        "an early end",
+    )
+    tap.equal(
+        list(grade.both(facts[:1], facts)),
+        ["  fact 0", "! it ended; right would be  fact 1"],
+        "is shown once",
+    )
     wrong = facts[:9] + ["mine"] + facts[10:]
-    tap.equal(grade.Difference(wrong, facts, ended).why, "got: mine; right: fact 9",
-              "a wrong one")  # fmt: skip
-    tap.equal(list(grade.both(wrong, facts)),
-              ["  ...", "  fact 7", "  fact 8", "! got    mine", "! right  fact 9",
-               "  fact 10", "  fact 11", "  ..."], "is shown with its neighbours")
+    tap.equal(
+        grade.Difference(wrong, facts, ended).why,
+        "got: mine; right: fact 9",
+        "a wrong one",
+    )
+    tap.equal(
+        list(grade.both(wrong, facts)),
+        [
+            "  ...",
+            "  fact 7",
+            "  fact 8",
+            "! got    mine",
+            "! right  fact 9",
+            "  fact 10",
+            "  fact 11",
+            "  ...",
+        ],
+        "is shown with its neighbours",
+    )
     with tempfile.TemporaryDirectory() as folder:
         bench = Bench(folder)
         bench.lost("int broken")
         where = "not built: int3.c:1:"
-        tap.equal(bench.verdicts[0].why[: len(where)], where,
-                  "the words of a compiler name the file")  # fmt: skip
+        tap.equal(
+            bench.verdicts[0].why[: len(where)],
+            where,
+            "the words of a compiler name the file",
+        )
 
 
 def mistakes_in_lab_3_are_named():
@@ -270,17 +330,28 @@ def mistakes_in_lab_3_are_named():
         bench, solution = Bench(folder), read(SOLUTION)
         unlink = "    *link = bp->next;\n"
         for what, text, line, why in (
-            ("rip is left behind the int3",
-             solution.replace("    regs[REG_RIP] = (greg_t)bp->at;\n", ""), "hit",
-             "got: hit 0: the handler saw rip: bp->at + 0x1; "
-             "right: hit 0: the handler saw rip: bp->at + 0"),
-            ("SA_SIGINFO is not asked for", solution.replace(" = SA_SIGINFO", " = 0"), "hit",
-             "got: the handler of SIGTRAP is without SA_SIGINFO; "
-             "right: the handler of SIGTRAP is with SA_SIGINFO"),
-            ("bp stays in the list", solution.replace(unlink, ""), "clear",
-             "got: breakpoint_clear() has left its bp in a list: yes; "
-             "right: breakpoint_clear() has left its bp in a list: no"),
-        ):  # fmt: skip
+            (
+                "rip is left behind the int3",
+                solution.replace("    regs[REG_RIP] = (greg_t)bp->at;\n", ""),
+                "hit",
+                "got: hit 0: the handler saw rip: bp->at + 0x1; "
+                "right: hit 0: the handler saw rip: bp->at + 0",
+            ),
+            (
+                "SA_SIGINFO is not asked for",
+                solution.replace(" = SA_SIGINFO", " = 0"),
+                "hit",
+                "got: the handler of SIGTRAP is without SA_SIGINFO; "
+                "right: the handler of SIGTRAP is with SA_SIGINFO",
+            ),
+            (
+                "bp stays in the list",
+                solution.replace(unlink, ""),
+                "clear",
+                "got: breakpoint_clear() has left its bp in a list: yes; "
+                "right: breakpoint_clear() has left its bp in a list: no",
+            ),
+        ):
             tap.equal(bench.lost(text), [line], what)
             said = [v.why for v in bench.verdicts if v.why]
             tap.equal(said, [why], f"{what}: that is said")
@@ -293,15 +364,30 @@ def where_it_ended_is_told():
         head = "void breakpoint_set(struct breakpoint *bp)\n{\n"
         at = solution[: solution.index(head)].count("\n") + 3
         for code, seconds, why in (
-            ("*(volatile int *)16 = 1;", 5, f"it was ended by SIGSEGV, in breakpoint_set(), "
-             f"int3.c:{at}: address 0x10, where no memory is"),
-            ("((void (*)(void))0x7000)();", 5, "it was ended by SIGSEGV, in no function, at "
-             "0x7000: address 0x7000, where no memory is"),
-            ("*(volatile char *)breakpoint_set = 1;", 5, "it was ended by SIGSEGV, in "
-             f"breakpoint_set(), int3.c:{at}: address 0x"),
-            ("__builtin_ia32_pause(); for (;;) ;", 0.5,
-             f"it did not end within 0.5 s, in breakpoint_set(), int3.c:{at}"),
-        ):  # fmt: skip
+            (
+                "*(volatile int *)16 = 1;",
+                5,
+                f"it was ended by SIGSEGV, in breakpoint_set(), "
+                f"int3.c:{at}: address 0x10, where no memory is",
+            ),
+            (
+                "((void (*)(void))0x7000)();",
+                5,
+                "it was ended by SIGSEGV, in no function, at "
+                "0x7000: address 0x7000, where no memory is",
+            ),
+            (
+                "*(volatile char *)breakpoint_set = 1;",
+                5,
+                "it was ended by SIGSEGV, in "
+                f"breakpoint_set(), int3.c:{at}: address 0x",
+            ),
+            (
+                "__builtin_ia32_pause(); for (;;) ;",
+                0.5,
+                f"it did not end within 0.5 s, in breakpoint_set(), int3.c:{at}",
+            ),
+        ):
             _, said = bench.printed(solution.replace(head, head + code + "\n"), seconds)
             tap.check((said or "").startswith(why), f"{code} is told: {said}")
 
@@ -319,8 +405,10 @@ def the_sample_is_what_is_printed():
             verdicts = grade.grade(bench.workshop, folder, 2020)
             next(v for v in verdicts if v.why).show(3, 2020)
         sample = textwrap.indent(shown.getvalue(), "    ")
-        tap.check(sample in read(os.path.join(ROOT, "docs/labs/README.md")),
-                  f"the sample of docs/labs/README.md:\n{sample}")  # fmt: skip
+        tap.check(
+            sample in read(os.path.join(ROOT, "docs/labs/README.md")),
+            f"the sample of docs/labs/README.md:\n{sample}",
+        )
 
 
 def a_program_with_traps_runs_under_gdb():
@@ -331,10 +419,16 @@ def a_program_with_traps_runs_under_gdb():
         bench = Bench(folder)
         bench.lost(read(SOLUTION))
         words = shlex.split(bench.workshop.how_to_debug("hit", 7, 0))
-        done = subprocess.run([words[0], "-batch", *words[1:3], "-ex", "through run",
-                               *words[3:]], capture_output=True, text=True, check=False)
+        done = subprocess.run(
+            [words[0], "-batch", *words[1:3], "-ex", "through run", *words[3:]],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
         facts = bench.workshop.run_case(bench.workshop.truth, "hit", 7, 0)[0]
-        tap.check(facts and set(facts) <= set(done.stdout.splitlines()), "gdb lets it run")
+        tap.check(
+            facts and set(facts) <= set(done.stdout.splitlines()), "gdb lets it run"
+        )
         if not set(facts) <= set(done.stdout.splitlines()):
             tap.note(done.stdout + done.stderr)
 
@@ -350,19 +444,25 @@ def a_signal_handler_under_gdb():
             words = shlex.split(bench.workshop.how_to_debug("hit", 7, 0))
             more = ["-ex", "break on_trap", "-ex", "through run"]
             more += ["-ex", "through continue"] * 3
-            done = subprocess.run([words[0], "-batch", *words[1:3], *more, *words[3:]],
-                                  capture_output=True, text=True, check=False)
+            done = subprocess.run(
+                [words[0], "-batch", *words[1:3], *more, *words[3:]],
+                capture_output=True,
+                text=True,
+                check=False,
+            )
             said = done.stdout + done.stderr
             stops = said.count("\nBreakpoint 1, on_trap")
             ends = said.count("With SA_NODEFER in its sa_flags")
-            tap.equal((stops > 1, ends), (text != solution, text == solution),
-                      f"{stops} stops in a handler of SIGTRAP")
+            tap.equal(
+                (stops > 1, ends),
+                (text != solution, text == solution),
+                f"{stops} stops in a handler of SIGTRAP",
+            )
             tap.check("Python Exception" not in said, "gdb tells of no error of its own")
 
 
 def a_device_that_is_full():
-    """If a build fails because a device is full, the student does not lose points for it.
-    """
+    """If a build fails because a device is full, the student does not lose points for it."""
     script = f"""
 import sys
 sys.path[:0] = {sys.path!r}
@@ -383,13 +483,26 @@ except HostError as error:
 """
     with tempfile.TemporaryDirectory() as folder:
         small = 'mount -t tmpfs -o size=16M none "$1" && exec "$2" -c "$3" "$1"'
-        words = ["unshare", "-rm", "sh", "-c", small, "sh", folder, sys.executable, script]
+        words = [
+            "unshare",
+            "-rm",
+            "sh",
+            "-c",
+            small,
+            "sh",
+            folder,
+            sys.executable,
+            script,
+        ]
         done = subprocess.run(words, capture_output=True, text=True, check=False)
         if "unshare" in done.stderr or "mount" in done.stderr:
             tap.skip("a device that is full", done.stderr.strip())
             return
-        tap.equal(done.stdout + done.stderr,
-                  f"grade: no space is left on the device of {folder}/built\n", "is told")
+        tap.equal(
+            done.stdout + done.stderr,
+            f"grade: no space is left on the device of {folder}/built\n",
+            "is told",
+        )
 
 
 def sonde(*words):
@@ -414,17 +527,27 @@ def what_the_commands_say():
             file.write("/* mine */\n")
         status, shown, _ = sonde("lab", "1")
         bomb = os.path.join(home, "bomb")
-        tap.check(f" {bomb}/bomb.o " in shown and "~/sonde-labs" not in shown,
-                  "a task names the folder that is used")  # fmt: skip
+        tap.check(
+            f" {bomb}/bomb.o " in shown and "~/sonde-labs" not in shown,
+            "a task names the folder that is used",
+        )
         program, early = os.path.join(ROOT, "sonde"), os.path.join(home, "early")
-        subprocess.run(f"{program} lab 3 {early} | true", shell=True, check=False,
-                       stderr=subprocess.DEVNULL)  # fmt: skip
-        tap.check(os.path.exists(os.path.join(early, "int3.c")),
-                  "the folder is made, although no one reads the task")  # fmt: skip
+        subprocess.run(
+            f"{program} lab 3 {early} | true",
+            shell=True,
+            check=False,
+            stderr=subprocess.DEVNULL,
+        )
+        tap.check(
+            os.path.exists(os.path.join(early, "int3.c")),
+            "the folder is made, although no one reads the task",
+        )
         with open(os.path.join(bomb, "seed"), "w", encoding="ascii") as file:
             file.write("5\n")
         status, _, said = sonde("grade", "1", "--seed", "6")
-        tap.check(status == 2 and "is of seed 5: leave --seed 6 away" in said, said.strip())
+        tap.check(
+            status == 2 and "is of seed 5: leave --seed 6 away" in said, said.strip()
+        )
         sonde("lab", LAB)
         kept = read(os.path.join(path, "int3.c")).endswith("mine */\n")
         tap.check(kept, "the student's file stays")
@@ -433,14 +556,20 @@ def what_the_commands_say():
 
 def grade_in(path):
     status, shown, _ = sonde("grade", "--tree", "3", "--seed", "5", path)
-    tap.equal((status, shown.split("\n")[-2]), (1, "Score: 0/20"), "the start has no points")
+    tap.equal(
+        (status, shown.split("\n")[-2]), (1, "Score: 0/20"), "the start has no points"
+    )
     tap.check("\nnot ok pushf: 0 of 3 points\n" in shown, "each line is shown")
-    tap.check("again: ./sonde grade 3 --seed 5 --case 10\n" in shown, "and what to do next")
+    tap.check(
+        "again: ./sonde grade 3 --seed 5 --case 10\n" in shown, "and what to do next"
+    )
     status, shown, _ = sonde("grade", "3", "--tree", "--seed", "5", "--case", "10")
     tap.equal(status, 1, "a case that fails")
     named = shown.startswith("# seed 5, case 10: step: ")
     tap.check(named and "under gdb: gdb -x " in shown, "is shown")
-    status, shown, _ = sonde("grade", "3", "--tree", "--seed", "5", "--case", "10", "--json")
+    status, shown, _ = sonde(
+        "grade", "3", "--tree", "--seed", "5", "--case", "10", "--json"
+    )
     found = json.loads(shown)
     tap.equal((status, found["name"], found["case"]), (1, "step", 10), "the same as JSON")
     tap.check(found["why"] and len(found["right"]) > len(found["got"]), "with its facts")
@@ -452,14 +581,18 @@ def grade_in(path):
     with open(os.path.join(path, "int3.c"), "a", encoding="ascii") as file:
         file.write("static int unused;\n")
     words = [os.path.join(ROOT, "sonde"), "grade", "3", "--tree"]
-    two = [subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-           for _ in range(2)]  # fmt: skip
+    two = [
+        subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        for _ in range(2)
+    ]
     said = [process.communicate() for process in two]
     tap.check(all(out.endswith("\nScore: 20/20\n") for out, _ in said), "two at a time")
     waits = "sonde: waiting for the end of another grading of int3\n"
     tap.equal(sorted(err for _, err in said), ["", waits], "one waits for the other")
-    tap.check(all("[-Wunused-variable]" in out for out, _ in said),
-              "the compiler's warning is shown")  # fmt: skip
+    tap.check(
+        all("[-Wunused-variable]" in out for out, _ in said),
+        "the compiler's warning is shown",
+    )
 
 
 def the_grader_is_of_the_commit():
@@ -485,9 +618,9 @@ def the_grader_is_of_the_commit():
 
 def a_tree_without_a_commit():
     """Where there is no repository, the files of the tree are taken, and that is said."""
-    with tempfile.TemporaryDirectory() as folder, \
-            mock.patch.object(grade, "ROOT", folder), \
-            contextlib.redirect_stderr(io.StringIO()) as said:  # fmt: skip
+    with tempfile.TemporaryDirectory() as folder, mock.patch.object(
+        grade, "ROOT", folder
+    ), contextlib.redirect_stderr(io.StringIO()) as said:
         try:
             taken = grade.committed(os.path.join(folder, "tree"))
         except HostError as error:
@@ -496,8 +629,17 @@ def a_tree_without_a_commit():
         tap.check("no commit is here" in said.getvalue(), "which is said")
 
 
-tap.run(submissions_that_misbehave, keys_may_be_written_so, a_difference_is_told,
-        mistakes_in_lab_3_are_named, where_it_ended_is_told, the_sample_is_what_is_printed,
-        a_device_that_is_full, a_program_with_traps_runs_under_gdb,
-        a_signal_handler_under_gdb, what_the_commands_say, the_grader_is_of_the_commit,
-        a_tree_without_a_commit)
+tap.run(
+    submissions_that_misbehave,
+    keys_may_be_written_so,
+    a_difference_is_told,
+    mistakes_in_lab_3_are_named,
+    where_it_ended_is_told,
+    the_sample_is_what_is_printed,
+    a_device_that_is_full,
+    a_program_with_traps_runs_under_gdb,
+    a_signal_handler_under_gdb,
+    what_the_commands_say,
+    the_grader_is_of_the_commit,
+    a_tree_without_a_commit,
+)

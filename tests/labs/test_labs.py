@@ -35,8 +35,9 @@ def solved(lab, folder, seed):
         return folder
     path = tempfile.mkdtemp(dir=folder)
     grade.begin(lab, path, seed)
-    subprocess.run([sys.executable, solver, path], check=True,
-                   env=dict(os.environ, SONDE_ROOT=ROOT))  # fmt: skip
+    subprocess.run(
+        [sys.executable, solver, path], check=True, env=dict(os.environ, SONDE_ROOT=ROOT)
+    )
     return path
 
 
@@ -59,8 +60,10 @@ def each_failed_case_can_be_shown(workshop, handed_in, verdicts):
         with contextlib.redirect_stdout(shown):
             is_ok = grade.show_case(workshop, handed_in, SEEDS[-1], verdict.case)
         head = f"# seed {SEEDS[-1]}, case {verdict.case}: {verdict.line.name}: "
-        tap.check(not is_ok and shown.getvalue().startswith(head),
-                  f"case {verdict.case} of {verdict.line.name} fails again")  # fmt: skip
+        tap.check(
+            not is_ok and shown.getvalue().startswith(head),
+            f"case {verdict.case} of {verdict.line.name} fails again",
+        )
 
 
 def wrong_ones(lab):
@@ -113,8 +116,10 @@ def solution_fits(lab):
     theirs = {name for name in os.listdir(solution) if name.endswith(labs.SOURCES)}
     if lab == "bomb":  # its solution is a program
         return
-    tap.check(theirs and theirs <= set(labs.handed_in(lab)),
-              f"the solution is what students hand in: {', '.join(sorted(theirs))}")
+    tap.check(
+        theirs and theirs <= set(labs.handed_in(lab)),
+        f"the solution is what students hand in: {', '.join(sorted(theirs))}",
+    )
 
 
 def start_has_five_bugs():
@@ -126,8 +131,11 @@ def start_has_five_bugs():
     with tempfile.TemporaryDirectory() as scratch:
         shutil.copy(os.path.join(folder, "solution/tracer.c"), scratch)
         for name in lines[1:-1]:
-            subprocess.run(["git", "apply", os.path.join(folder, "bugs", name + ".patch")],
-                           cwd=scratch, check=True)  # fmt: skip
+            subprocess.run(
+                ["git", "apply", os.path.join(folder, "bugs", name + ".patch")],
+                cwd=scratch,
+                check=True,
+            )
         with open(os.path.join(scratch, "tracer.c"), encoding="utf-8") as file:
             planted = file.read()
     with open(os.path.join(labs.starting("bugs"), "tracer.c"), encoding="utf-8") as file:

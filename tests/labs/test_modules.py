@@ -21,8 +21,10 @@ PANICS = '__asm__ volatile("cli; ud2");'
 OFF = '__asm__ volatile("outb %%al, $0xf4" :: "a"(0x31));'  # the port that ends QEMU
 GIGABYTE = r'for (unsigned i = 0; i < 1 << 24; i++) seq_printf(w->out, "%064u\n", i);'
 # Bytes to a device that QEMU writes to a file on the host.
-DEVICE = '__asm__ volatile("mov $0x20000000, %%ecx; 1: outb %%al, $0xe9; dec %%ecx; jnz 1b"' \
+DEVICE = (
+    '__asm__ volatile("mov $0x20000000, %%ecx; 1: outb %%al, $0xe9; dec %%ecx; jnz 1b"'
     ' ::: "ecx", "cc");'
+)
 # A probe on the grader's module: the handler changes the seed, which makes
 # the task easier.
 PROBES = """
@@ -45,15 +47,19 @@ def read(path):
 def in_run(code):
     """Return the solution with only @code in the function of its command."""
     head, tail = read(SOLUTION).split("static int handler_run(struct work *w)\n{\n")
-    return f"{head}static int handler_run(struct work *w)\n{{\n{code}\nreturn 0;\n" \
-           "}\n" + tail[tail.index("WORKLOAD("):]  # fmt: skip
+    return (
+        f"{head}static int handler_run(struct work *w)\n{{\n{code}\nreturn 0;\n"
+        "}\n" + tail[tail.index("WORKLOAD(") :]
+    )
 
 
 def spying():
     text = read(SOLUTION).replace("static int before(", PROBES + "static int before(", 1)
-    return text.replace("int err = register_kprobe(&reads);",
-                        "int err = register_kprobe(&spy);\n\n    if (!err)\n"
-                        "        err = register_kprobe(&reads);")  # fmt: skip
+    return text.replace(
+        "int err = register_kprobe(&reads);",
+        "int err = register_kprobe(&spy);\n\n    if (!err)\n"
+        "        err = register_kprobe(&reads);",
+    )
 
 
 class Bench:
@@ -110,17 +116,24 @@ def try_all(bench):
     head, tail = read(SOLUTION).split("static int before(")
     text = head + "static int before(" + tail.replace("return 0;", "return 1;", 1)
     found = bench.why(text, "arguments")
-    tap.check(found and "does a handler return something else than 0?" in found,
-              f"a handler that returns 1 is told: {found}")  # fmt: skip
+    tap.check(
+        found and "does a handler return something else than 0?" in found,
+        f"a handler that returns 1 is told: {found}",
+    )
     head = "static int before(struct kprobe *p UNUSED, struct pt_regs *regs)\n{"
     text = read(SOLUTION).replace(head, head + "\n*(volatile int *)16 = 1;")
     found = bench.why(text, "arguments")
-    tap.check(found and "its handler faulted" in found and "handler:before" in found,
-              f"a handler that faults is told: {found}")
-    found = bench.why(read(SOLUTION).replace("readers:read_bytes", "readers:write_byte"),
-                      "arguments")
-    tap.check(found and "no function has the symbol_name" in found,
-              f"a probe at no function is told: {found}")
+    tap.check(
+        found and "its handler faulted" in found and "handler:before" in found,
+        f"a handler that faults is told: {found}",
+    )
+    found = bench.why(
+        read(SOLUTION).replace("readers:read_bytes", "readers:write_byte"), "arguments"
+    )
+    tap.check(
+        found and "no function has the symbol_name" in found,
+        f"a probe at no function is told: {found}",
+    )
     found = bench.why("int broken", "arguments")
     tap.check("error:" in found, "a module that is no C: the compiler's words")
     found = bench.why(spying(), "many")

@@ -15,8 +15,11 @@ def files(*endings, under=("",)):
     command = ["git", "ls-files", "--cached", "--others", "--exclude-standard"]
     listed = subprocess.run(command, capture_output=True, text=True, check=True)
     paths = sorted(set(listed.stdout.split("\n")))
-    return [p for p in paths
-            if p.endswith(endings) and p.startswith(under) and os.path.isfile(p)]
+    return [
+        p
+        for p in paths
+        if p.endswith(endings) and p.startswith(under) and os.path.isfile(p)
+    ]
 
 
 def read(path):

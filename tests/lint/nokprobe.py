@@ -33,8 +33,11 @@ class Image:
 
     def __init__(self, path):
         self.elf = elf64.load(path)
-        functions = {s.value: s for s in self.elf.symbols()
-                     if s.type == elf64.STT_FUNC and s.section and s.size}
+        functions = {
+            s.value: s
+            for s in self.elf.symbols()
+            if s.type == elf64.STT_FUNC and s.section and s.size
+        }
         self.functions = [functions[addr] for addr in sorted(functions)]
         self.starts = [f.value for f in self.functions]
         self.values = {s.name: s.value for s in self.elf.symbols()}
@@ -60,8 +63,12 @@ class Image:
         return {self.at(addr) for (addr,) in words}
 
     def _calls(self, path):
-        text = subprocess.run(["objdump", "-d", "--no-show-raw-insn", path], check=True,
-                              capture_output=True, text=True).stdout
+        text = subprocess.run(
+            ["objdump", "-d", "--no-show-raw-insn", path],
+            check=True,
+            capture_output=True,
+            text=True,
+        ).stdout
         calls = collections.defaultdict(set)
         for line in text.splitlines():
             insn = INSN.match(line)
@@ -129,7 +136,9 @@ def range_complaints(image):
             yield f"{where} is not inside of one function"
         elif function in image.marked:
             yield f"{where}: all of this function is marked"
-        if start not in image.insns or (end not in image.insns and image.at(end) == function):
+        if start not in image.insns or (
+            end not in image.insns and image.at(end) == function
+        ):
             yield f"{where} is not made of whole instructions"
         if not behind <= start < end:
             yield f"{where} overlaps another one, or is empty"
@@ -145,11 +154,15 @@ def share(image):
 
 
 def main():
-    image = Image(sys.argv[1] if len(sys.argv) > 1 else os.path.join(ROOT, "build/sonde.elf"))
+    image = Image(
+        sys.argv[1] if len(sys.argv) > 1 else os.path.join(ROOT, "build/sonde.elf")
+    )
     lines = list(complaints(image, read_table(os.path.join(HERE, "nokprobe.tsv"))))
     for line in lines:
         tap.note(line)
-    tap.note(f"{len(image.marked)} functions are marked, {share(image):.2f} % of the text")
+    tap.note(
+        f"{len(image.marked)} functions are marked, {share(image):.2f} % of the text"
+    )
     tap.check(not lines, "the blacklist is closed and minimal")
     tap.finish()
 

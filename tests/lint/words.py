@@ -14,14 +14,21 @@ import tokenize
 PERSON = ("reader", "readers", "student", "students", "user", "users", "author", "authors",
           "person", "people", "developer", "developers")  # fmt: skip
 WHO = r"who|whoever|nobody"
-CLAUSE = r"(?:\A|\n\s*\n|[.:;,(]\s+|\b(?:and|but|or|that|if|so|because|while|when|where)\s+)"
-REFUSED = re.compile(rf"\b(?:(?P<last>\w+)\s+)?(?P<who>{WHO})\b|"
-                     rf"{CLAUSE}(?P<subject>(?:one\s+that|what\s+(?:has|have)))\b", re.I)
+CLAUSE = (
+    r"(?:\A|\n\s*\n|[.:;,(]\s+|\b(?:and|but|or|that|if|so|because|while|when|where)\s+)"
+)
+REFUSED = re.compile(
+    rf"\b(?:(?P<last>\w+)\s+)?(?P<who>{WHO})\b|"
+    rf"{CLAUSE}(?P<subject>(?:one\s+that|what\s+(?:has|have)))\b",
+    re.I,
+)
 
 C = (".c", ".h", ".pml", ".ld")
 ASM = (".asm", ".inc")
 HASH = (".sh", ".mk", ".cfg", ".toml", ".tsv", ".yml", "Makefile", ".clang-format")
-C_TOKEN = re.compile(r'"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'|//[^\n]*|/\*.*?\*/', re.S)
+C_TOKEN = re.compile(
+    r'"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'|//[^\n]*|/\*.*?\*/', re.S
+)
 ASM_TOKEN = re.compile(r'"[^"\n]*"|\'[^\'\n]*\'|`(?:\\.|[^`\\\n])*`|;[^\n]*')
 HASH_TOKEN = re.compile(r"""(?:^|(?<=\s))#[^\n]*""", re.M)
 WHY = re.compile(r'^why = (".*")$', re.M)  # of a mutant
@@ -47,11 +54,15 @@ def python_spans(text):
     for line in text.split("\n"):
         starts.append(starts[-1] + len(line) + 1)
     tokens = tokenize.generate_tokens(io.StringIO(text).readline)
-    found = [(starts[t.start[0] - 1] + t.start[1], t.string) for t in tokens
-             if t.type == tokenize.COMMENT]
+    found = [
+        (starts[t.start[0] - 1] + t.start[1], t.string)
+        for t in tokens
+        if t.type == tokenize.COMMENT
+    ]
     for node in ast.walk(ast.parse(text)):
-        if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef)) and \
-                ast.get_docstring(node):
+        if isinstance(
+            node, (ast.Module, ast.ClassDef, ast.FunctionDef)
+        ) and ast.get_docstring(node):
             string = node.body[0]
             lines = text.split("\n")[string.lineno - 1 : string.end_lineno]
             found.append((starts[string.lineno - 1], "\n".join(lines)))
@@ -60,8 +71,9 @@ def python_spans(text):
 
 def document_spans(text):
     """The text of a document without the blocks that show code or output."""
-    fenced = re.sub(r"^```.*?^```", lambda m: re.sub(r"[^\n]", "", m[0]), text,
-                    flags=re.M | re.S)
+    fenced = re.sub(
+        r"^```.*?^```", lambda m: re.sub(r"[^\n]", "", m[0]), text, flags=re.M | re.S
+    )
     lines = ["" if line.startswith("    ") else line for line in fenced.split("\n")]
     return [(0, "\n".join(lines))]
 
@@ -91,7 +103,9 @@ def comments(path, text):
 
 
 def bare(comment):
-    return "\n".join(SIGN.sub("", CODE.sub("`code`", line)) for line in comment.split("\n"))
+    return "\n".join(
+        SIGN.sub("", CODE.sub("`code`", line)) for line in comment.split("\n")
+    )
 
 
 def joined(found):

@@ -159,7 +159,7 @@ MUTANTS_LONG = [
 
 # Defines that set the size of a model, and are no mutants.
 SIZES = {"CPUS", "SITES", "LEN", "THREADS", "DEPTH", "LIVE", "HALTS", "EVENTS", "ROOM",
-         "SLOTS", "LOADS"}
+         "SLOTS", "LOADS"}  # fmt: skip
 
 
 def defines(size, mutant=""):
@@ -168,14 +168,16 @@ def defines(size, mutant=""):
 
 def in_words(model, size):
     live = " ends" * ("LIVE" in size) + " with CPUs that halt" * ("HALTS" in size)
-    numbers = [f"{name}={value}" for name, _, value in
-               (word.partition("=") for word in size.split()) if value]
+    numbers = [
+        f"{name}={value}"
+        for name, _, value in (word.partition("=") for word in size.split())
+        if value
+    ]
     return f"{model}{live}, {' '.join(numbers)}"
 
 
 def checked(rows, check):
-    """Yield (row, verdict) for @rows in their order. JOBS of them are checked at a time.
-    """
+    """Yield (row, verdict) for @rows in their order. JOBS of them are checked at a time."""
     rows = [row for row in rows if not ONLY or row[0] in ONLY]
     with ThreadPoolExecutor(JOBS) as pool:
         yield from zip(rows, pool.map(check, rows))

@@ -90,8 +90,14 @@ class Lane:
         if not targets:
             return None
         command = ["make", f"-j{jobs}", "-C", self.folder, *sorted(targets)]
-        run = subprocess.run(command, env=environment(), text=True, errors="replace",
-                             stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        run = subprocess.run(
+            command,
+            env=environment(),
+            text=True,
+            errors="replace",
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+        )
         return run.stdout if run.returncode else None
 
     def run(self, tests, limit):
@@ -112,9 +118,16 @@ class Lane:
 
     def output(self, tests, limit):
         process = subprocess.Popen(
-            self.command(tests), cwd=self.folder, env=environment(limit),
-            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-            start_new_session=True, text=True, errors="replace")
+            self.command(tests),
+            cwd=self.folder,
+            env=environment(limit),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+            text=True,
+            errors="replace",
+        )
         watch = Watch(process, limit + GRACE.get(tests[0].tier, GRACE_OF_SCRIPTS))
         lines = []
         for line in process.stdout:
@@ -135,11 +148,20 @@ class Lane:
         if test.tier == "kernel":
             chosen = ",".join(".".join(filter(None, (t.stem, t.name))) for t in tests)
             stepped = ["stepped"] if test.stepped else []
-            return [sys.executable, self.path("tests/run/kernel_test.py"), chosen,
-                    str(test.cpus), *stepped]
+            return [
+                sys.executable,
+                self.path("tests/run/kernel_test.py"),
+                chosen,
+                str(test.cpus),
+                *stepped,
+            ]
         if test.tier == "model":
-            return [sys.executable, self.path("tests/model/test_model.py"),
-                    "--model=" + test.stem, "models_hold"]
+            return [
+                sys.executable,
+                self.path("tests/model/test_model.py"),
+                "--model=" + test.stem,
+                "models_hold",
+            ]
         return [sys.executable, self.path(test.source), *names]
 
 
@@ -159,8 +181,13 @@ def environment(limit=None):
     words.setdefault("SEED", "1")
     if limit:
         words["LIMIT"] = str(int(limit))
-    return dict(words, MAKEFLAGS=MAKEFLAGS, PYTHONPATH=PYTHON_FOLDERS, VERBOSE="1",
-                PYTHONDONTWRITEBYTECODE="1")
+    return dict(
+        words,
+        MAKEFLAGS=MAKEFLAGS,
+        PYTHONPATH=PYTHON_FOLDERS,
+        VERBOSE="1",
+        PYTHONDONTWRITEBYTECODE="1",
+    )
 
 
 def target_of(test):
@@ -233,7 +260,9 @@ def outcome_in_guest(test, output, ended):
 
 def lanes(root, folder, count):
     """@count lanes. clone() later makes copies of the first one, with its built files."""
-    return [Lane(root, os.path.join(folder, f"lane{number + 1}")) for number in range(count)]
+    return [
+        Lane(root, os.path.join(folder, f"lane{number + 1}")) for number in range(count)
+    ]
 
 
 def clone(first, other):

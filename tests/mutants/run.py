@@ -83,8 +83,9 @@ class Run:
                     return
                 function(lane, job)
 
-        threads = [threading.Thread(target=work, args=[lane], daemon=True)
-                   for lane in self.lanes]
+        threads = [
+            threading.Thread(target=work, args=[lane], daemon=True) for lane in self.lanes
+        ]
         for thread in threads:
             thread.start()
         for thread in threads:
@@ -92,8 +93,9 @@ class Run:
 
     def run_unchanged(self):
         """Run every group of tests on the unchanged tree."""
-        groups = {group: None for mutant in self.mutants
-                  for group in lanes.group(mutant.tests)}
+        groups = {
+            group: None for mutant in self.mutants for group in lanes.group(mutant.tests)
+        }
         self.share(groups, self.see_it_pass)
 
     def see_it_pass(self, lane, group):
@@ -114,11 +116,16 @@ class Run:
 
     def try_one(self, lane, job):
         (path, start, end), mutant = job
-        broken = [test.label for group in lanes.group(mutant.tests)
-                  if group not in self.seconds for test in group]
+        broken = [
+            test.label
+            for group in lanes.group(mutant.tests)
+            if group not in self.seconds
+            for test in group
+        ]
         if broken:
-            self.report.fact(False, f"{mutant.label}: a test fails without it, "
-                             + ", ".join(broken))
+            self.report.fact(
+                False, f"{mutant.label}: a test fails without it, " + ", ".join(broken)
+            )
             return
         begun = time.monotonic()
         text = self.tree.files[path]
@@ -148,8 +155,11 @@ class Run:
         kills = [test.label for test, outcome in seen.items() if is_kill(mutant, outcome)]
         if kills and (mutant.any or len(kills) == len(tests)):
             return True, "killed by " + ", ".join(kills), *said_no[:FACTS_SHOWN]
-        others = [f"{test.label} {outcome}" for test, outcome in seen.items()
-                  if not is_kill(mutant, outcome)]
+        others = [
+            f"{test.label} {outcome}"
+            for test, outcome in seen.items()
+            if not is_kill(mutant, outcome)
+        ]
         return False, "; ".join(others), mutant.why, *notes
 
 
@@ -206,8 +216,10 @@ def main():
         run.run_unchanged()
         report.note(f"every test seen to pass after {time.monotonic() - begun:.0f} s")
         run.try_mutants()
-    report.note(f"{report.count} mutants, {report.count - report.failed} killed, "
-                f"{time.monotonic() - begun:.0f} s")
+    report.note(
+        f"{report.count} mutants, {report.count - report.failed} killed, "
+        f"{time.monotonic() - begun:.0f} s"
+    )
     print(f"1..{report.count}")
     held.close()
     return 1 if report.failed or not report.count else 0

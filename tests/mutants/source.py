@@ -30,7 +30,14 @@ FORMS = {
         (r"^@\b\s*\{", r"^\}"),
     ),
 }
-LANGUAGES = {".c": "c", ".h": "c", ".asm": "asm", ".inc": "asm", ".pml": "pml", ".py": "py"}
+LANGUAGES = {
+    ".c": "c",
+    ".h": "c",
+    ".asm": "asm",
+    ".inc": "asm",
+    ".pml": "pml",
+    ".py": "py",
+}
 LAUNCHER = "sonde"  # Python, by its first line
 
 
@@ -56,22 +63,33 @@ class Tree:
     @functools.cache
     def definitions(self, name):
         """(path, start, end) of each definition with the name @name."""
-        return [(path, start, end) for path, text in self.files.items() if name in text
-                for start, end in spans(path, text, name)]
+        return [
+            (path, start, end)
+            for path, text in self.files.items()
+            if name in text
+            for start, end in spans(path, text, name)
+        ]
 
     def find(self, function, old, path=None):
         """(path, start, end) of the text @old in @function. It must be there exactly
         once, in all functions of that name together. @path: search this file only."""
-        found = [place for place in self.definitions(function) if path in (None, place[0])]
+        found = [
+            place for place in self.definitions(function) if path in (None, place[0])
+        ]
         if not found:
             raise Problem(f"there is no {function}" + (f" in {path}" if path else ""))
-        places = [(file, match.start(), match.end()) for file, start, end in found
-                  for match in pattern(old).finditer(self.files[file], start, end)]
+        places = [
+            (file, match.start(), match.end())
+            for file, start, end in found
+            for match in pattern(old).finditer(self.files[file], start, end)
+        ]
         if not places:
             where = ", ".join(sorted({file for file, _, _ in found}))
             raise Problem(f"{function} ({where}) has no such text: {shortened(old)}")
         if len(places) > 1:
-            where = ", ".join(f"{file}:{self.line(file, start)}" for file, start, _ in places)
+            where = ", ".join(
+                f"{file}:{self.line(file, start)}" for file, start, _ in places
+            )
             raise Problem(f"{function} has that text {len(places)} times: {where}")
         return places[0]
 
@@ -83,8 +101,11 @@ def listed(root):
     """Paths of all files of the tree: all files that git has, or does not ignore."""
     command = ["git", "ls-files", "--cached", "--others", "--exclude-standard"]
     run = subprocess.run(command, cwd=root, capture_output=True, text=True, check=True)
-    return sorted(path for path in set(run.stdout.split("\n"))
-                  if os.path.isfile(os.path.join(root, path)))
+    return sorted(
+        path
+        for path in set(run.stdout.split("\n"))
+        if os.path.isfile(os.path.join(root, path))
+    )
 
 
 def language_of(path):
@@ -95,7 +116,9 @@ def language_of(path):
 def spans(path, text, name):
     language = language_of(path)
     if language == "py":
-        yield from (span for function, *span in python_functions(text) if function == name)
+        yield from (
+            span for function, *span in python_functions(text) if function == name
+        )
         return
     for begin, end in FORMS[language]:
         for match in re.finditer(begin.replace("@", re.escape(name)), text, re.M):
@@ -111,9 +134,11 @@ def python_functions(text):
     starts = [0]
     for line in text.splitlines(keepends=True):
         starts.append(starts[-1] + len(line))
-    return [(node.name, starts[node.lineno - 1], starts[node.end_lineno])
-            for node in ast.walk(ast.parse(text))
-            if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))]
+    return [
+        (node.name, starts[node.lineno - 1], starts[node.end_lineno])
+        for node in ast.walk(ast.parse(text))
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
+    ]
 
 
 def pattern(old):

@@ -14,7 +14,9 @@ import tomllib
 from source import Problem, read, shortened
 
 HOW = ("fails", "panics", "hangs")
-TEST = re.compile(r"(\w+)/(\w+?)(?:-(gcc|clang|asan|tsan))?(?:\.(\w+))?(?:@(\d+|stepped))?")
+TEST = re.compile(
+    r"(\w+)/(\w+?)(?:-(gcc|clang|asan|tsan))?(?:\.(\w+))?(?:@(\d+|stepped))?"
+)
 CPUS = 2  # of a guest, if a test names no number
 
 
@@ -73,8 +75,9 @@ def test_of(label):
     if tier == "hosted":
         variant = variant or "gcc"
     stepped = cpus == "stepped"
-    return Test(label, tier, stem, variant, name, CPUS if stepped else int(cpus or CPUS),
-                stepped)
+    return Test(
+        label, tier, stem, variant, name, CPUS if stepped else int(cpus or CPUS), stepped
+    )
 
 
 def mutant_of(topic, row):
@@ -107,8 +110,11 @@ def load(folder):
             except Problem as error:
                 problems.append(str(error))
     labels = [mutant.label for mutant in mutants]
-    problems += [f"{label}: two rows have this name"
-                 for label in sorted(set(labels)) if labels.count(label) > 1]
+    problems += [
+        f"{label}: two rows have this name"
+        for label in sorted(set(labels))
+        if labels.count(label) > 1
+    ]
     return mutants, problems
 
 
@@ -138,8 +144,11 @@ def is_there(test, root):
 @functools.cache
 def functions_of(path):
     """Names of the functions of a test in Python, without "test_", as in scratch.py."""
-    return {node.name.removeprefix("test_") for node in ast.walk(ast.parse(read(path)))
-            if isinstance(node, ast.FunctionDef)}
+    return {
+        node.name.removeprefix("test_")
+        for node in ast.walk(ast.parse(read(path)))
+        if isinstance(node, ast.FunctionDef)
+    }
 
 
 @functools.cache

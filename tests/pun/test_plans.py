@@ -21,8 +21,13 @@ CHECKER = os.path.join(BUILD, "pun", "check_pun")
 EXTRACT = os.path.join(ROOT, "tests", "insn", "extract_vmlinux.py")
 
 LIBRARIES = "/usr/lib/x86_64-linux-gnu"
-PROGRAMS = ["/bin/bash", os.path.realpath("/usr/bin/python3"), "/usr/bin/git",
-            f"{LIBRARIES}/libc.so.6", f"{LIBRARIES}/libcrypto.so.3"]
+PROGRAMS = [
+    "/bin/bash",
+    os.path.realpath("/usr/bin/python3"),
+    "/usr/bin/git",
+    f"{LIBRARIES}/libc.so.6",
+    f"{LIBRARIES}/libcrypto.so.3",
+]
 
 
 def vmlinux(directory):

@@ -9,5 +9,8 @@ import sys
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 BUILD = os.environ.get("BUILD", os.path.join(ROOT, "build"))
 
-sys.exit(subprocess.run([os.path.join(BUILD, "region", "check_region"),
-                         os.path.join(BUILD, "sonde.elf")]).returncode)
+sys.exit(
+    subprocess.run(
+        [os.path.join(BUILD, "region", "check_region"), os.path.join(BUILD, "sonde.elf")]
+    ).returncode
+)

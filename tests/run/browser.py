@@ -33,9 +33,16 @@ class Line:
         host, port, path = re.fullmatch(r"ws://([^:/]+):(\d+)(/.*)", url).groups()
         self.sock = socket.create_connection((host, int(port)), timeout=30)
         key = base64.b64encode(os.urandom(16)).decode()
-        lines = (f"GET {path} HTTP/1.1", f"Host: {host}:{port}", "Upgrade: websocket",
-                 "Connection: Upgrade", "Sec-WebSocket-Version: 13",
-                 f"Sec-WebSocket-Key: {key}", "", "")  # fmt: skip
+        lines = (
+            f"GET {path} HTTP/1.1",
+            f"Host: {host}:{port}",
+            "Upgrade: websocket",
+            "Connection: Upgrade",
+            "Sec-WebSocket-Version: 13",
+            f"Sec-WebSocket-Key: {key}",
+            "",
+            "",
+        )
         self.sock.sendall("\r\n".join(lines).encode())
         self.rest = b""
         while b"\r\n\r\n" not in self.rest:
@@ -46,9 +53,13 @@ class Line:
         data = text.encode()
         mask = os.urandom(4)
         size = len(data)
-        head = struct.pack(">BB", 0x81, 0x80 | size) if size < 126 else \
-            struct.pack(">BBH", 0x81, 0x80 | 126, size) if size < 65536 else \
-            struct.pack(">BBQ", 0x81, 0x80 | 127, size)  # fmt: skip
+        head = (
+            struct.pack(">BB", 0x81, 0x80 | size)
+            if size < 126
+            else struct.pack(">BBH", 0x81, 0x80 | 126, size)
+            if size < 65536
+            else struct.pack(">BBQ", 0x81, 0x80 | 127, size)
+        )
         masked = bytes(byte ^ mask[i % 4] for i, byte in enumerate(data))
         self.sock.sendall(head + mask + masked)
 
@@ -96,8 +107,13 @@ class Page:
 
     def evaluate(self, script, limit=60):
         """The value of a JavaScript expression. If it is a promise, the value it gets."""
-        reply = self.call("Runtime.evaluate", limit, expression=script, returnByValue=True,
-                          awaitPromise=True)  # fmt: skip
+        reply = self.call(
+            "Runtime.evaluate",
+            limit,
+            expression=script,
+            returnByValue=True,
+            awaitPromise=True,
+        )
         if "exceptionDetails" in reply:
             raise AssertionError(f"{script}: {reply['exceptionDetails']}")
         return reply["result"].get("value")
@@ -114,8 +130,11 @@ class Page:
     def type(self, text):
         """Press the keys of @text, one after the other."""
         for key in text:
-            more = {"key": "Enter", "code": "Enter", "windowsVirtualKeyCode": 13} \
-                if key == "\r" else {"key": key}  # fmt: skip
+            more = (
+                {"key": "Enter", "code": "Enter", "windowsVirtualKeyCode": 13}
+                if key == "\r"
+                else {"key": key}
+            )
             self.call("Input.dispatchKeyEvent", type="keyDown", text=key, **more)
             self.call("Input.dispatchKeyEvent", type="keyUp", **more)
 
@@ -135,7 +154,10 @@ class Browser:
         self.home = tempfile.TemporaryDirectory(prefix="sonde-browser-")
         self.process = subprocess.Popen(
             ["chromium", f"--user-data-dir={self.home.name}", *OPTIONS],
-            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
         self.port = self.find_port()
 
     def find_port(self):
@@ -153,7 +175,8 @@ class Browser:
     def open(self, url):
         quoted = urllib.request.quote(url, safe=":/?=&")  # "#" would end the request
         request = urllib.request.Request(
-            f"http://127.0.0.1:{self.port}/json/new?{quoted}", method="PUT")
+            f"http://127.0.0.1:{self.port}/json/new?{quoted}", method="PUT"
+        )
         with urllib.request.urlopen(request, timeout=30) as reply:
             return Page(json.load(reply))
 

@@ -28,7 +28,9 @@ def with_fake_qemu(run):
     """Call run() with the fake in front of the real QEMU on PATH."""
     folder = tempfile.mkdtemp()
     path = os.environ["PATH"]
-    os.symlink(os.path.join(HERE, "fake_qemu.py"), os.path.join(folder, "qemu-system-x86_64"))
+    os.symlink(
+        os.path.join(HERE, "fake_qemu.py"), os.path.join(folder, "qemu-system-x86_64")
+    )
     os.environ["PATH"] = folder + ":" + path
     try:
         return run()
@@ -59,16 +61,26 @@ def load_launcher():
 def run_launcher(*arguments, stdin=b"", fake=None):
     """Run ./sonde's main() in a process of its own: (status, stdout, stderr)."""
     environment = dict(os.environ, FAKE=fake) if fake else os.environ
-    done = subprocess.run([*PROGRAM, *arguments], input=stdin, capture_output=True,
-                          env=environment, check=False)  # fmt: skip
+    done = subprocess.run(
+        [*PROGRAM, *arguments],
+        input=stdin,
+        capture_output=True,
+        env=environment,
+        check=False,
+    )
     return done.returncode, done.stdout, done.stderr.decode()
 
 
 def run_in_shell(words, fake=""):
     """As run_launcher(), in a shell. "sonde" in @words stands for the program."""
     command = words.replace("sonde", shlex.join(PROGRAM))
-    done = subprocess.run(["bash", "-c", command], capture_output=True, timeout=60,
-                          env=dict(os.environ, FAKE=fake), check=False)  # fmt: skip
+    done = subprocess.run(
+        ["bash", "-c", command],
+        capture_output=True,
+        timeout=60,
+        env=dict(os.environ, FAKE=fake),
+        check=False,
+    )
     return done.returncode, done.stdout, done.stderr.decode()
 
 

@@ -74,12 +74,23 @@ def answer(command, tag):
         return mark + b"~" + escape(rest) + b"\n" + ok
     if word == b"bytes":
         lines = bytes(range(256)).split(b"\n")
-        return mark + b"|" + escape(lines[0]) + b"\n" + mark + b"~" + escape(lines[1]) + (
-            b"\n" + ok
+        return (
+            mark
+            + b"|"
+            + escape(lines[0])
+            + b"\n"
+            + mark
+            + b"~"
+            + escape(lines[1])
+            + (b"\n" + ok)
         )
     if word == b"noise":
         return b"[    0.1] C0: log\n%s|a\n#%d|not ours\nsonde> \n%s|b\n%s" % (
-            mark, tag * 10, mark, ok)  # fmt: skip
+            mark,
+            tag * 10,
+            mark,
+            ok,
+        )
     if word == b"lines":
         return b"".join(b"%s|%d\n" % (mark, n) for n in range(int(rest))) + ok
     if word == b"fail":
@@ -117,7 +128,9 @@ def serve_stress(com1, then, cpus):
     """Print two rounds, numbered from the word round= of the command line on."""
     first = int(re.search(r"round=(\d+)", " ".join(sys.argv))[1])
     fails = sys.argv[sys.argv.index("-smp") + 1] == cpus
-    line = b"    # round %d: pun, calls 10 hits 20 missed 3 returns 4 faults 5 locks 6: %s\n"
+    line = (
+        b"    # round %d: pun, calls 10 hits 20 missed 3 returns 4 faults 5 locks 6: %s\n"
+    )
     com1.sendall(b"    ok 1 - the classes are known\n" + line % (first, b"same"))
     if fails and then != "differs":
         end(com1, then)

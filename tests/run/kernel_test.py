@@ -24,8 +24,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "../../kernel/host"))
 import image
 from ktap import Flat
-from sonde.guest import (
-    BUILD, EXIT_POWEROFF, EXIT_TESTS_FAILED, Guest, GuestError, Setup)
+from sonde.guest import BUILD, EXIT_POWEROFF, EXIT_TESTS_FAILED, Guest, GuestError, Setup
 from sonde.timeline import pack, record
 
 LIMIT = 240  # seconds
@@ -82,8 +81,9 @@ def main():
     flat = Flat(print_line, f"{smp} CPUs, " if smp > 1 else "1 CPU, ")
     name = "stepped" if is_stepped else "all" if "," in selection else selection
     log = os.path.join(BUILD, f"kernel-{name}-{smp}.log")
-    setup = Setup(smp=smp, elf=image.TESTS, append=words, log=log,
-                  qemu="-singlestep" * is_stepped)  # fmt: skip
+    setup = Setup(
+        smp=smp, elf=image.TESTS, append=words, log=log, qemu="-singlestep" * is_stepped
+    )
     with Guest(setup, Lines(flat.take)) as guest:
         status = guest.wait_end(limit)
         guest.console.wait_closed(5)

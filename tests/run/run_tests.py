@@ -83,7 +83,12 @@ STEPPED_LONG = (
 MANY_ROUNDS = 2
 STORMS = 4  # CPUs of a boot with storms only: a million hits while modules are loaded
 
-HOSTED_VARIANTS = ("gcc", "clang", "asan", "tsan")  # as tests/hosted/hosted.mk builds them
+HOSTED_VARIANTS = (
+    "gcc",
+    "clang",
+    "asan",
+    "tsan",
+)  # as tests/hosted/hosted.mk builds them
 
 # Tests that only the long run has.
 LONG_ONLY = (
@@ -109,9 +114,14 @@ LONG_ONLY = (
 )
 # Tests of what all labs share, then a test for each lab. They take minutes.
 LABS_FRAME = ("class", "frame", "modules")
-LABS = (*(f"labs/{name}" for name in LABS_FRAME),
-        *(f"labs/{name}" for name in sorted(os.listdir(LAB_TASKS))
-          if os.path.exists(os.path.join(LAB_TASKS, name, "rubric"))))  # fmt: skip
+LABS = (
+    *(f"labs/{name}" for name in LABS_FRAME),
+    *(
+        f"labs/{name}"
+        for name in sorted(os.listdir(LAB_TASKS))
+        if os.path.exists(os.path.join(LAB_TASKS, name, "rubric"))
+    ),
+)
 # Tests that need a large program of another project, and the labs, which change seldom.
 # gdb/frames and gdb/replay are for gdb alone: a backtrace at each instruction, and a run
 # that is replayed. gdb/trace sends the data of session/gdb_trace byte by byte through a
@@ -169,8 +179,11 @@ def subjects():
 
 
 def python_labels(tiers):
-    return [f"{tier}/{stem}" for tier in tiers
-            for stem in stems(f"tests/{tier}/test_*.py", "test_")]
+    return [
+        f"{tier}/{stem}"
+        for tier in tiers
+        for stem in stems(f"tests/{tier}/test_*.py", "test_")
+    ]
 
 
 def every_label():
@@ -178,8 +191,12 @@ def every_label():
     labels = ["lint/" + stem for stem in stems("tests/lint/check_*", "check_")]
     labels += ["unit/" + stem for stem in stems("tests/unit/test_*.c", "test_")]
     labels += [f"kernel/smp{n}" for n in SMP_LONG]
-    labels += ["kernel/stepped2", f"kernel/long{MANY_ROUNDS}", f"kernel/storm{STORMS}",
-               "kernel/steppedlong2"]  # fmt: skip
+    labels += [
+        "kernel/stepped2",
+        f"kernel/long{MANY_ROUNDS}",
+        f"kernel/storm{STORMS}",
+        "kernel/steppedlong2",
+    ]
     labels += python_labels(LONG_ONES + STRESS + WAITING_ONES)
     for stem in stems("tests/hosted/test_*.c", "test_"):
         labels += [f"hosted/{stem}-{variant}" for variant in HOSTED_VARIANTS]
@@ -215,8 +232,10 @@ def choose(names, whole):
         found = [label for label in whole if label.startswith(name + "/")]
         found = found or [one for one in known if name in (one, *stems_of(one))]
         found = found or [
-            one for one in every_label()
-            if name in (one.partition("/")[0], one, *stems_of(one))]  # fmt: skip
+            one
+            for one in every_label()
+            if name in (one.partition("/")[0], one, *stems_of(one))
+        ]
         if not found:
             raise ValueError(f"no test is called {name} (--list shows them)")
         chosen += [label for label in found if label not in chosen]
@@ -256,8 +275,12 @@ def command(label):
         cpus = stem.removeprefix("smp")
         return program + [selection(int(cpus), is_long), cpus]
     if tier == "labs" and stem not in LABS_FRAME:
-        return [sys.executable, os.path.join(ROOT, "tests", "labs", "test_labs.py"), stem,
-                *["--long"] * is_long]
+        return [
+            sys.executable,
+            os.path.join(ROOT, "tests", "labs", "test_labs.py"),
+            stem,
+            *["--long"] * is_long,
+        ]
     program = [sys.executable, os.path.join(ROOT, "tests", tier, f"test_{stem}.py")]
     return program + ["--long"] * is_long
 
@@ -282,8 +305,14 @@ def has_several_cpus(label):
         return stem not in CALM and label not in UNDER_GDB
     if tier == "hosted" and "LONG" in os.environ:
         return stem.partition("-")[0] in THREADED
-    several = ("fuzz/console", "fuzz/events", "labs/poke", "labs/reenter", "truth/module",
-               "truth/side_by_side")  # fmt: skip
+    several = (
+        "fuzz/console",
+        "fuzz/events",
+        "labs/poke",
+        "labs/reenter",
+        "truth/module",
+        "truth/side_by_side",
+    )
     return tier == "stress" or label in several
 
 
@@ -306,9 +335,11 @@ def rules(labels):
 
 def build(labels):
     """The kernel, and the host programs that the chosen tests need."""
-    programs = [command(label)[0] for label in labels
-                if label.startswith("unit/")
-                or label.startswith("hosted/") and "-" in label]
+    programs = [
+        command(label)[0]
+        for label in labels
+        if label.startswith("unit/") or label.startswith("hosted/") and "-" in label
+    ]
     if "insn/decoder" in labels:
         programs.append(os.path.join(BUILD, "insn", "check_zydis"))
     if "tools/decode_page" in labels:
@@ -346,9 +377,14 @@ def run_one(label):
         environment.pop("LONG", None)
     begun = time.monotonic()
     process = subprocess.Popen(
-        words, cwd=ROOT, env=environment, stdout=subprocess.PIPE, text=True, errors="replace",
+        words,
+        cwd=ROOT,
+        env=environment,
+        stdout=subprocess.PIPE,
+        text=True,
+        errors="replace",
         preexec_fn=die_with_parent,
-    )  # fmt: skip
+    )
     with open(path, "w", buffering=1, encoding="utf-8") as file:
         for line in process.stdout:
             print(line, end="", flush=True)

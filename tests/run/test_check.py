@@ -45,7 +45,9 @@ def output_is_compared():
     tap.equal((status, verdicts(lines)), (1, want), "a difference: 1, and it goes on")
     want = ["# expected, -:2: a c", "# got: a b", "# all that came:", "# | a b"]
     tap.equal(lines[1:5], want, "expected and got")
-    tap.equal(lines[-2], "# 2 commands: 1 as shown, 1 different, 0 not run", "and counted")
+    tap.equal(
+        lines[-2], "# 2 commands: 1 as shown, 1 different, 0 not run", "and counted"
+    )
 
 
 def files_are_read():
@@ -74,12 +76,16 @@ def a_session_is_a_file():
     text += "$ ./sonde run\nboot\nsonde> say c\nc\n"
     status, lines, _ = check(text)
     found = verdicts(lines)
-    tap.equal([line.split(" - ")[0] for line in found],
-              ["ok 1", "not ok 2", "not ok 3", "ok 4", "ok 5", "1..5"],
-              "behind a panic all fails up to the next ./sonde run")  # fmt: skip
+    tap.equal(
+        [line.split(" - ")[0] for line in found],
+        ["ok 1", "not ok 2", "not ok 3", "ok 4", "ok 5", "1..5"],
+        "behind a panic all fails up to the next ./sonde run",
+    )
     tap.check("# the kernel panicked, in 'panic'" in lines, "the panic is named")
     tap.check("# | panic: asked for" in lines, "with its report")
-    tap.check("# not run: the kernel panicked, in 'panic' (-:3)" in lines, "and its place")
+    tap.check(
+        "# not run: the kernel panicked, in 'panic' (-:3)" in lines, "and its place"
+    )
     status, lines, _ = check("$ ./sonde run --smp many\nsonde> say a\na\n$ ./sonde run\n")
     found = [line.split(" - ")[0] for line in verdicts(lines)]
     tap.equal(found, ["not ok 1", "not ok 2", "ok 3", "1..3"], "options that are refused")
@@ -92,19 +98,25 @@ def commands_of_the_host():
     status, _, _ = check(f"$ ./sonde exec 'fail 2 ENOENT'\nno such thing\n{complaint}\n")
     tap.equal(status, 0, "what it complains of is output, too")
     status, lines, _ = check("$ make run\n...\nsonde> say a\na\n$ ./sonde exec a | cat\n")
-    want = ["ok 1 - -:1: $ make run # SKIP not a command of ./sonde",
-            "ok 2 - -:3: sonde> say a",
-            "ok 3 - -:5: $ ./sonde exec a | cat # SKIP it needs the host's shell",
-            "1..3"]  # fmt: skip
+    want = [
+        "ok 1 - -:1: $ make run # SKIP not a command of ./sonde",
+        "ok 2 - -:3: sonde> say a",
+        "ok 3 - -:5: $ ./sonde exec a | cat # SKIP it needs the host's shell",
+        "1..3",
+    ]
     tap.equal((status, verdicts(lines)), (0, want), "what is not run is named")
-    tap.equal(lines[-2], "# 3 commands: 1 as shown, 0 different, 2 not run", "and counted")
+    tap.equal(
+        lines[-2], "# 3 commands: 1 as shown, 0 different, 2 not run", "and counted"
+    )
 
 
 def nothing_to_run_is_no_success():
     for text in ("", "text\n", "$ make run\n"):
         status, lines, err = check(text)
-        tap.check(status == 2 and not lines and "no command to run" in err,
-                  f"{text!r}: status 2")  # fmt: skip
+        tap.check(
+            status == 2 and not lines and "no command to run" in err,
+            f"{text!r}: status 2",
+        )
     status, _, err = run_launcher("check", "/does/not/exist")
     tap.check(status == 2 and "/does/not/exist" in err, "so has a file that is not there")
     status, _, _ = run_launcher("check")
@@ -114,10 +126,15 @@ def nothing_to_run_is_no_success():
 def a_command_without_end():
     status, lines, _ = begun["no end"].result()
     want = ["not ok 1 - -:1: sonde> forever", "ok 2 - -:2: sonde> say a", "1..2"]
-    tap.equal((status, verdicts(lines)), (1, want), "is stopped, and the rest has its guest")
-    tap.check(lines[1] == f"# does not end within {ENOUGH} s; stopped by Ctrl-C",
-              "by Ctrl-C")  # fmt: skip
-    status, lines, _ = check("$ ./sonde exec forever\nsonde> say a\na\n", "--timeout", "1")
+    tap.equal(
+        (status, verdicts(lines)), (1, want), "is stopped, and the rest has its guest"
+    )
+    tap.check(
+        lines[1] == f"# does not end within {ENOUGH} s; stopped by Ctrl-C", "by Ctrl-C"
+    )
+    status, lines, _ = check(
+        "$ ./sonde exec forever\nsonde> say a\na\n", "--timeout", "1"
+    )
     tap.equal((status, lines[1]), (1, "# does not end within 1 s"), "of the host, too")
 
 
@@ -148,13 +165,20 @@ def junit_is_written():
         status, _, _ = check(text, "--junit", file.name)
         root = ElementTree.parse(file.name).getroot()
     refused = check(text, "--junit", "/does/not/exist")
-    tap.equal(refused[:2], (2, []), "a report that cannot be written: before anything runs")
+    tap.equal(
+        refused[:2], (2, []), "a report that cannot be written: before anything runs"
+    )
     suite = root.find("testsuite")
     cases = suite.findall("testcase")
     tap.equal(status, 1, "the status is as without")
-    tap.equal([suite.get(name) for name in ("tests", "failures", "skipped")],
-              ["3", "2", "1"], "the suite is counted")  # fmt: skip
-    tap.equal(cases[0].get("name"), "-:1: sonde> say <a>&", "a case has the command's name")
+    tap.equal(
+        [suite.get(name) for name in ("tests", "failures", "skipped")],
+        ["3", "2", "1"],
+        "the suite is counted",
+    )
+    tap.equal(
+        cases[0].get("name"), "-:1: sonde> say <a>&", "a case has the command's name"
+    )
     tap.equal(cases[0].find("failure").get("message"), "expected, -:2: <b>", "and why")
     tap.check("got: <a>&" in cases[0].find("failure").text, "and what came")
     tap.check(cases[2].find("skipped") is not None, "what is not run is skipped")
@@ -172,10 +196,19 @@ def a_list_runs_nothing():
 def main():
     with ThreadPoolExecutor(len(WAITING)) as pool:
         begin_waiting(pool)
-        tap.run(output_is_compared, files_are_read, a_failure_is_shown_or_told,
-                a_session_is_a_file, commands_of_the_host, nothing_to_run_is_no_success,
-                lines_of_the_log, junit_is_written, a_list_runs_nothing,
-                a_command_without_end, a_guest_that_hangs)  # fmt: skip
+        tap.run(
+            output_is_compared,
+            files_are_read,
+            a_failure_is_shown_or_told,
+            a_session_is_a_file,
+            commands_of_the_host,
+            nothing_to_run_is_no_success,
+            lines_of_the_log,
+            junit_is_written,
+            a_list_runs_nothing,
+            a_command_without_end,
+            a_guest_that_hangs,
+        )
 
 
 with_fake_qemu(main)

@@ -14,14 +14,18 @@ from sonde.guest import ROOT
 def labels_of(*options):
     words = [sys.executable, run_tests.__file__, "--list", *options]
     environment = {k: v for k, v in os.environ.items() if k not in ("LONG", "TOOLS")}
-    done = subprocess.run(words, capture_output=True, text=True, env=environment, check=True)
+    done = subprocess.run(
+        words, capture_output=True, text=True, env=environment, check=True
+    )
     return done.stdout.split()
 
 
 def every_test_is_in_a_run():
     usual, tools, long = labels_of(), labels_of("--tools"), labels_of("--long")
     tap.equal(set(usual + tools) - set(long), set(), "the long run has all tests")
-    tap.equal(sorted(set(usual) & set(tools)), [], "the usual run leaves out those of tools")
+    tap.equal(
+        sorted(set(usual) & set(tools)), [], "the usual run leaves out those of tools"
+    )
     tap.equal(sorted(tools), sorted(run_tests.TOOLS), "which are there")
     tap.equal(set(run_tests.LONG_ONLY) - set(long), set(), "what is left to it is there")
     tap.check(len(usual) > 100, f"{len(usual)} tests are usual")
@@ -41,8 +45,15 @@ def kernel_tests():
 
 def what_is_left_out_exists():
     known = kernel_tests()
-    for table in ("UP_TO_4", "ONE_CPU", "ELSEWHERE", "NOT_ALONE", "NOT_ON_4", "MANY",
-                  "STEPPED"):  # fmt: skip
+    for table in (
+        "UP_TO_4",
+        "ONE_CPU",
+        "ELSEWHERE",
+        "NOT_ALONE",
+        "NOT_ON_4",
+        "MANY",
+        "STEPPED",
+    ):
         tap.equal(set(getattr(run_tests, table)) - known, set(), f"{table} names tests")
 
 
@@ -51,8 +62,13 @@ def chosen_on(cpus, is_long=False):
     words = run_tests.selection(cpus, is_long).split(",")
     out = {word[1:] for word in words if word.startswith("-")}
     tests = {name for name in kernel_tests() if "." in name}
-    return {t for t in tests if ("all" in words or t.partition(".")[0] in words)
-            and t not in out and t.partition(".")[0] not in out}
+    return {
+        t
+        for t in tests
+        if ("all" in words or t.partition(".")[0] in words)
+        and t not in out
+        and t.partition(".")[0] not in out
+    }
 
 
 def each_kernel_test_is_usual_somewhere():
@@ -67,7 +83,9 @@ def each_kernel_test_is_usual_somewhere():
 
 
 def a_name_may_mean_other_runs():
-    tap.equal(run_tests.choose(["session/bochs"], labels_of()), ["session/bochs"], "tools")
+    tap.equal(
+        run_tests.choose(["session/bochs"], labels_of()), ["session/bochs"], "tools"
+    )
     tap.equal(run_tests.choose(["kernel/smp16"], labels_of()), ["kernel/smp16"], "long")
     labs = list(run_tests.LABS)
     tap.equal(run_tests.choose(["labs"], labels_of()), labs, "a tier of tools")
@@ -84,22 +102,39 @@ def the_last_lines():
         times = os.path.join(folder, "times")
         with open(times, "w", encoding="ascii") as file:
             file.writelines(f"{n}.0 {n}.5 some/test{n}\n" for n in range(1, 13))
-        for name, text in (("good", "ok 1 - a\nok 2 - b\n1..2\n"),
-                           ("bad", "not ok 1\n1..1\n")):  # fmt: skip
+        for name, text in (
+            ("good", "ok 1 - a\nok 2 - b\n1..2\n"),
+            ("bad", "not ok 1\n1..1\n"),
+        ):
             with open(os.path.join(folder, name), "w", encoding="ascii") as file:
                 file.write(text)
-        environment = dict(os.environ, PERL5LIB=os.path.dirname(run_tests.__file__),
-                           TIMES=times)  # fmt: skip
+        environment = dict(
+            os.environ, PERL5LIB=os.path.dirname(run_tests.__file__), TIMES=times
+        )
         words = ["prove", "--formatter", "Totals", "--exec", "cat", "good", "bad"]
-        done = subprocess.run(words, cwd=folder, capture_output=True, text=True,
-                              env=environment, check=False)  # fmt: skip
+        done = subprocess.run(
+            words,
+            cwd=folder,
+            capture_output=True,
+            text=True,
+            env=environment,
+            check=False,
+        )
     lines = done.stdout.splitlines()[-12:]
     tap.equal(lines[0], "12 tests took 84 s of CPU; the slowest:", "how many tests ran")
-    tap.equal([line.split()[-1] for line in lines[1:11]],
-              [f"some/test{n}" for n in range(12, 2, -1)], "the slowest ten")  # fmt: skip
+    tap.equal(
+        [line.split()[-1] for line in lines[1:11]],
+        [f"some/test{n}" for n in range(12, 2, -1)],
+        "the slowest ten",
+    )
     tap.equal(lines[1].split()[:3], ["12.0", "s", "12.5"], "seconds, and seconds of CPU")
     tap.equal(lines[11], "2 passed, 1 failed", "the last line")
 
 
-tap.run(every_test_is_in_a_run, what_is_left_out_exists, each_kernel_test_is_usual_somewhere,
-        a_name_may_mean_other_runs, the_last_lines)
+tap.run(
+    every_test_is_in_a_run,
+    what_is_left_out_exists,
+    each_kernel_test_is_usual_somewhere,
+    a_name_may_mean_other_runs,
+    the_last_lines,
+)

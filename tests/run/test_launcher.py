@@ -13,8 +13,14 @@ from sonde import building
 from sonde import guest
 from sonde import plain
 import tap
-from fake import (PROGRAM, heed_interrupts, is_gone, run_in_shell, run_launcher,
-                  with_fake_qemu)  # fmt: skip
+from fake import (
+    PROGRAM,
+    heed_interrupts,
+    is_gone,
+    run_in_shell,
+    run_launcher,
+    with_fake_qemu,
+)
 
 LIMIT = ("--timeout", "20")
 
@@ -86,10 +92,19 @@ def exec_prints_json():
     status, out, _ = run_launcher("exec", "--json", "say a", "fail 2 ENOENT", "say b")
     rows = [json.loads(line) for line in out.splitlines()]
     tap.equal(status, 1, "the status is as without it")
-    tap.equal(rows, [{"command": "say a", "status": 0, "name": "OK", "output": "a\n"},
-                     {"command": "fail 2 ENOENT", "status": 2, "name": "ENOENT",
-                      "output": "no such thing\n"}],
-              "a line for each that was run")  # fmt: skip
+    tap.equal(
+        rows,
+        [
+            {"command": "say a", "status": 0, "name": "OK", "output": "a\n"},
+            {
+                "command": "fail 2 ENOENT",
+                "status": 2,
+                "name": "ENOENT",
+                "output": "no such thing\n",
+            },
+        ],
+        "a line for each that was run",
+    )
 
 
 def a_hang_is_told():
@@ -133,8 +148,17 @@ def usages():
     yield ["exce"], "(did you mean `exec`?)"
     yield ["exec", "--tmeout", "3", "say a"], "--tmeout (did you mean `--timeout`?)"
     yield ["exec"], "no command"
-    yield ["exec", "--smp", "two", "say"], "sonde: --smp: 'two' is not a number from 1 to 64"
-    yield ["web", "--port", "x"], "sonde: --port: 'x' is no number; ./sonde web --help shows"
+    yield [
+        "exec",
+        "--smp",
+        "two",
+        "say",
+    ], "sonde: --smp: 'two' is not a number from 1 to 64"
+    yield [
+        "web",
+        "--port",
+        "x",
+    ], "sonde: --port: 'x' is no number; ./sonde web --help shows"
     yield ["attach", "--smp", "2"], "--smp"
     yield ["test", "no_such_test"], "no_such_test"
     yield ["exec", "--append", "a=1 tests=all", "say a"], "use run"
@@ -187,8 +211,10 @@ def wrong_usage_is_refused():
 def options_are_shown_to_qemu_first():
     for words in (["--qemu", "-x"], ["--memory", "2G"]):
         status, out, err = run_launcher("exec", *words, "say a", fake="words")
-        tap.check(status == 2 and "no such option" in err and not out,
-                  f"{words[0]}: what QEMU does not take")  # fmt: skip
+        tap.check(
+            status == 2 and "no such option" in err and not out,
+            f"{words[0]}: what QEMU does not take",
+        )
         status, out, _ = run_launcher("exec", *words, "say a")
         tap.equal((status, out), (0, b"a\n"), f"{words[0]}: what it takes")
 
@@ -201,19 +227,25 @@ def piped_input_comes_after_the_prompt():
     status, out, err = run_launcher("run", *LIMIT, stdin=b"hello\n", fake="console panic")
     tap.check(status == 3 and "panicked" in err, "a panic on the way is told")
     tap.check(b"panic: asked for" in out and "asked for" not in err, "its report once")
-    status, out, err = run_launcher("run", "--timeout", "1", stdin=b"hello\n",
-                                    fake="console hang")  # fmt: skip
+    status, out, err = run_launcher(
+        "run", "--timeout", "1", stdin=b"hello\n", fake="console hang"
+    )
     tap.check(status == 124 and "end of its input" in err, "so is a guest that hangs")
 
 
 def a_run_ends_as_its_guest():
-    for end, want, words in (("off", 0, ""), ("tests-failed", 1, "tests failed"),
-                             ("command-failed", 1, "a command failed"),
-                             ("triple", 4, "triple fault")):  # fmt: skip
+    for end, want, words in (
+        ("off", 0, ""),
+        ("tests-failed", 1, "tests failed"),
+        ("command-failed", 1, "a command failed"),
+        ("triple", 4, "triple fault"),
+    ):
         for fake in ("end " + end, "console " + end):
             status, _, err = run_launcher("run", *LIMIT, stdin=b"hello\n", fake=fake)
-            tap.check(status == want and words in err and bool(err) == bool(want),
-                      f"{fake}: status {want}")  # fmt: skip
+            tap.check(
+                status == want and words in err and bool(err) == bool(want),
+                f"{fake}: status {want}",
+            )
 
 
 def a_reboot_starts_again():
@@ -221,8 +253,9 @@ def a_reboot_starts_again():
     status, out, err = run_launcher("run", *LIMIT, stdin=text, fake="console")
     tap.equal((status, err), (0, ""), "what was asked for is no failure")
     prompt = b"fake\nsonde> "
-    tap.check(b"too early" not in out and out.count(prompt) == 3,
-              "input waits for its prompt")  # fmt: skip
+    tap.check(
+        b"too early" not in out and out.count(prompt) == 3, "input waits for its prompt"
+    )
     tap.check(out.endswith(b"<three>\nsonde> <poweroff>\nsonde> "), "and comes then")
 
 
@@ -233,9 +266,11 @@ def a_pipe_gets_text():
 
 
 def closed_streams_are_no_trouble():
-    for words, out in (("sonde exec 'say a' <&-", b"a\n"),
-                       ("sonde exec 'say a' 2>&-", b"a\n"),
-                       ("sonde exec 'say a' >&-", b"")):  # fmt: skip
+    for words, out in (
+        ("sonde exec 'say a' <&-", b"a\n"),
+        ("sonde exec 'say a' 2>&-", b"a\n"),
+        ("sonde exec 'say a' >&-", b""),
+    ):
         tap.equal(run_in_shell(words), (0, out, ""), words)
     status, out, err = run_in_shell("sonde run <&-", fake="console")
     tap.check((status, err) == (0, "") and b"<poweroff>" in out, "sonde run <&-")
@@ -243,8 +278,11 @@ def closed_streams_are_no_trouble():
 
 def the_reader_has_gone():
     environment = os.environ.pop("PYTHONUNBUFFERED", None)  # argparse is silent with it
-    for words, fake in (("exec 'lines 100000'", ""), ("run </dev/zero", "console"),
-                        ("--help", "")):  # fmt: skip
+    for words, fake in (
+        ("exec 'lines 100000'", ""),
+        ("run </dev/zero", "console"),
+        ("--help", ""),
+    ):
         status, out, err = run_in_shell(
             f"(sleep 0.5; sonde {words}) | true; exit ${{PIPESTATUS[0]}}", fake
         )
@@ -253,16 +291,22 @@ def the_reader_has_gone():
         os.environ["PYTHONUNBUFFERED"] = environment
     for words, fake in (("exec 'say a'", ""), ("run </dev/null", "console")):
         status, _, err = run_in_shell(f"sonde {words} >/dev/full", fake)
-        tap.check(status == 5 and "No space left" in err and "Traceback" not in err,
-                  f"sonde {words} > /dev/full")  # fmt: skip
+        tap.check(
+            status == 5 and "No space left" in err and "Traceback" not in err,
+            f"sonde {words} > /dev/full",
+        )
 
 
 def signals_end_it():
     for words in (["exec", "hang"], ["run"]):
         for number in (signal.SIGINT, signal.SIGTERM):
             pipes = {"stdin": subprocess.PIPE, "stderr": subprocess.PIPE}
-            process = subprocess.Popen(PROGRAM + words, stdout=subprocess.DEVNULL,
-                                       preexec_fn=heed_interrupts, **pipes)  # fmt: skip
+            process = subprocess.Popen(
+                PROGRAM + words,
+                stdout=subprocess.DEVNULL,
+                preexec_fn=heed_interrupts,
+                **pipes,
+            )
             child = first_child(process.pid)
             time.sleep(0.5)
             process.send_signal(number)
@@ -275,14 +319,18 @@ def signals_end_it():
 def strange_bytes_are_passed_on():
     with a_file(b"say \xff\xfe\nsay \xe2\x80\xa8x\n") as file:
         status, out, err = run_launcher("exec", "-f", file.name, b"say \xff")
-    tap.equal((status, out, err), (0, b"\xff\n\xff\xfe\n\xe2\x80\xa8x\n", ""), "as they are")
+    tap.equal(
+        (status, out, err), (0, b"\xff\n\xff\xfe\n\xe2\x80\xa8x\n", ""), "as they are"
+    )
 
 
 def help_is_given():
     status, out, _ = run_launcher("--help")
     tap.check(status == 0 and b"exit status:" in out, "--help")
     tap.equal(run_launcher("help")[1], out, "help")
-    tap.equal(run_launcher("help", "run")[1], run_launcher("run", "--help")[1], "help run")
+    tap.equal(
+        run_launcher("help", "run")[1], run_launcher("run", "--help")[1], "help run"
+    )
 
 
 class Watch:
@@ -319,8 +367,10 @@ exit $MADE
 
 
 def a_build_that_fails_is_told():
-    script = ("from sonde import building\n"
-              "building.build(['b'], lambda t: print('say', t, flush=True))")
+    script = (
+        "from sonde import building\n"
+        "building.build(['b'], lambda t: print('say', t, flush=True))"
+    )
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "make")
         with open(path, "w", encoding="ascii") as file:
@@ -330,31 +380,48 @@ def a_build_that_fails_is_told():
             environment = dict(os.environ, B=folder, MADE=str(status))
             environment["PATH"] = folder + ":" + os.environ["PATH"]
             environment["PYTHONPATH"] = os.path.join(building.ROOT, "kernel/host")
-            done = subprocess.run([sys.executable, "-c", script], env=environment, text=True,
-                                  capture_output=True, check=False)  # fmt: skip
+            done = subprocess.run(
+                [sys.executable, "-c", script],
+                env=environment,
+                text=True,
+                capture_output=True,
+                check=False,
+            )
             told = [line.split()[1] for line in done.stdout.splitlines()]
             want = ["building"] if status else ["building", "built"]
             tap.equal(told, want, "that it begins, and ends")
             tap.check("something is wrong" in done.stderr, "make's complaints are shown")
-            tap.equal("HostError: the build failed (make ended with status 2)" in done.stderr,
-                      status == 2, "a failure is one")  # fmt: skip
+            tap.equal(
+                "HostError: the build failed (make ended with status 2)" in done.stderr,
+                status == 2,
+                "a failure is one",
+            )
 
 
 def a_folder_is_spelled_in_one_way():
     """With two spellings, make would not know that a built file is the same file."""
     rule = "--eval=spelled: ; @echo $(B)"
-    for name, want in (("build", "build"), ("./build/", "build"),
-                       (os.path.join(guest.ROOT, "build", "core"), "build/core"),
-                       ("/tmp/elsewhere", "/tmp/elsewhere")):  # fmt: skip
-        done = subprocess.run(["make", "-s", "-C", guest.ROOT, rule, "spelled", f"B={name}"],
-                              stdout=subprocess.PIPE, text=True, check=False)  # fmt: skip
+    for name, want in (
+        ("build", "build"),
+        ("./build/", "build"),
+        (os.path.join(guest.ROOT, "build", "core"), "build/core"),
+        ("/tmp/elsewhere", "/tmp/elsewhere"),
+    ):
+        done = subprocess.run(
+            ["make", "-s", "-C", guest.ROOT, rule, "spelled", f"B={name}"],
+            stdout=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
         tap.equal(done.stdout.strip(), want, f"{name} is {want} to the Makefile")
         tap.equal(building.spelled(name), want, "and to what calls it")
 
 
 def pieces_become_text():
-    whole = (b"\x1b[2J\x1b[01;01H\r\x1b[=3hBds\r\n\x1b[0m\x1b[37mGRUB!\r\n\n\r1 of 2\x1b[K"
-             b"\r2 of 2\x1b[K\r\x1b[Kdone\r\r\nend\x1b7\x1bx\r")  # fmt: skip
+    whole = (
+        b"\x1b[2J\x1b[01;01H\r\x1b[=3hBds\r\n\x1b[0m\x1b[37mGRUB!\r\n\n\r1 of 2\x1b[K"
+        b"\r2 of 2\x1b[K\r\x1b[Kdone\r\r\nend\x1b7\x1bx\r"
+    )
     want = b"Bds\nGRUB!\n\n1 of 2\n2 of 2\ndone\nend"
     for size in range(1, len(whole) + 1):
         text = plain.Plain()

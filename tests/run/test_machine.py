@@ -45,15 +45,20 @@ def a_refusal_is_a_reply():
         tap.equal(reply.text, "no such thing\n", "what it said is kept")
         reply = guest.machine.request("say still there", 10)
         tap.equal(reply.text, "still there\n", "the next request is answered")
-        tap.equal((str(reply), repr(reply)), ("still there", "<Reply 0 OK 'still there\\n'>"),
-                  "it prints itself")  # fmt: skip
+        tap.equal(
+            (str(reply), repr(reply)),
+            ("still there", "<Reply 0 OK 'still there\\n'>"),
+            "it prints itself",
+        )
         try:
             guest.machine.request("fail 2 ENOENT", 10)
             tap.check(False, "a refusal is an error, if it is not expected")
         except Refused as error:
-            tap.equal((str(error), error.reply.errno),
-                      ("'fail 2 ENOENT' failed: 2 ENOENT: no such thing", 2),
-                      "a refusal is an error, if it is not expected")  # fmt: skip
+            tap.equal(
+                (str(error), error.reply.errno),
+                ("'fail 2 ENOENT' failed: 2 ENOENT: no such thing", 2),
+                "a refusal is an error, if it is not expected",
+            )
 
 
 def a_long_reply_is_whole():
@@ -81,7 +86,9 @@ def a_late_command_can_be_ended():
         except Late as error:
             tap.equal(str(error), "'forever' has not ended within 0.3 s", "it is named")
         tap.equal(guest.machine.interrupt().name, "EINTR", "it ends")
-        tap.equal(guest.machine.request("say x").text, "x\n", "the next request is answered")
+        tap.equal(
+            guest.machine.request("say x").text, "x\n", "the next request is answered"
+        )
 
 
 def a_guest_that_ends_is_gone():

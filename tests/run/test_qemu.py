@@ -43,9 +43,7 @@ def a_poweroff_has_its_status():
 def a_triple_fault_is_seen():
     for smp in (1, 4):
         _, status, message = end_of("t", smp=smp)
-        tap.check(
-            status == 4 and "triple fault" in message, f"triple fault, {smp} CPUs"
-        )
+        tap.check(status == 4 and "triple fault" in message, f"triple fault, {smp} CPUs")
 
 
 def a_reset_is_no_triple_fault():

@@ -25,11 +25,16 @@ def stress(fake, *options):
 def a_line_a_minute():
     status, minutes, text = stress("same 0", "--minutes", "5", "--seed", "7")
     tap.equal(status, 0, "all minutes are the same")
-    tap.equal([" ".join(line[:4]) for line in minutes],
-              ["1 1 no 7", "2 2 no 8", "3 4 no 9", "4 8 no 10", "5 1 yes 11"],
-              "CPUs in turn, stepped in the second, a seed for each")  # fmt: skip
-    tap.equal(minutes[0][4:], ["2", "20", "40", "6", "8", "10", "12", "same"],
-              "and the sums of its rounds")  # fmt: skip
+    tap.equal(
+        [" ".join(line[:4]) for line in minutes],
+        ["1 1 no 7", "2 2 no 8", "3 4 no 9", "4 8 no 10", "5 1 yes 11"],
+        "CPUs in turn, stepped in the second, a seed for each",
+    )
+    tap.equal(
+        minutes[0][4:],
+        ["2", "20", "40", "6", "8", "10", "12", "same"],
+        "and the sums of its rounds",
+    )
     with open(os.path.join(ROOT, "docs/testing.md"), encoding="utf-8") as file:
         head = text.partition("\n")[0]
         tap.check(f"\n{head}\n" in file.read(), "below a head, as in the docs")
@@ -45,8 +50,11 @@ def the_first_difference_ends_it():
 
 
 def a_guest_that_does_not_end_is_a_difference():
-    for how, message in (("panic", "panic: asked for"), ("hang", "no answer within 1 s"),
-                         ("reset", "the guest reset itself")):  # fmt: skip
+    for how, message in (
+        ("panic", "panic: asked for"),
+        ("hang", "no answer within 1 s"),
+        ("reset", "the guest reset itself"),
+    ):
         status, _, text = stress(how + " 1", "--classes", "loop")
         tap.check(status == 1 and message in text, f"{how}: {message}")
         again = "SEED=1 ROUND=1 STEPPED=0 CLASSES=loop"

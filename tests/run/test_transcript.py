@@ -47,12 +47,16 @@ not a block of its own
 ````
 """
 
-PLAIN = ("Script started\r\n$ make\r\nbuilt\r\nsonde> b\rsonde> \x1b[31ma\x1b[0m\r\r\n"
-         "[ok]\x1b[K\r\r\n\r\n")  # fmt: skip
+PLAIN = (
+    "Script started\r\n$ make\r\nbuilt\r\nsonde> b\rsonde> \x1b[31ma\x1b[0m\r\r\n"
+    "[ok]\x1b[K\r\r\n\r\n"
+)
 
 
 def facts(found):
-    return [(step.line, step.prompt, step.command, step.first, step.rows) for step in found]
+    return [
+        (step.line, step.prompt, step.command, step.first, step.rows) for step in found
+    ]
 
 
 def a_document_is_read():
@@ -64,31 +68,41 @@ def a_document_is_read():
         (28, GUEST, "f", 29, ["  four"]),
     ]
     tap.equal(facts(steps("page.md", PAGE)), want, "blocks with prompts, in their order")
-    tap.equal(facts(steps("-", PAGE)), want, "the same where only a fence tells what it is")
+    tap.equal(
+        facts(steps("-", PAGE)), want, "the same where only a fence tells what it is"
+    )
     name = steps("page.md", PAGE)[1].name
     tap.equal(name, "page.md:10: sonde> d", "a step is called by file, line and command")
 
 
 def a_mark_is_enough():
     found = steps("page.md", "```console\n$ make run\nbuilt\n```\n")
-    tap.equal(facts(found), [(2, HOST, "make run", 3, ["built"])], "a block marked console")
+    tap.equal(
+        facts(found), [(2, HOST, "make run", 3, ["built"])], "a block marked console"
+    )
 
 
 def plain_text_is_read():
     want = [(2, HOST, "make", 3, ["built"]), (4, GUEST, "a", 5, ["[ok]"])]
     tap.equal(facts(steps("typescript", PLAIN)), want, "what a terminal has recorded")
-    tap.equal(steps("typescript", "no prompt\n"), [], "text without a prompt has no steps")
+    tap.equal(
+        steps("typescript", "no prompt\n"), [], "text without a prompt has no steps"
+    )
     tap.equal(steps("page.md", "sonde> a\n"), [], "in a document, only blocks have them")
 
 
 def words_of_the_host():
-    tap.equal(sonde_words("./sonde exec 'a | b' # why"), ["exec", "a | b"], "quoted words")
-    for command, why in (("make run", "not a command of ./sonde"),
-                         ("B=build ./sonde exec a", "not a command of ./sonde"),
-                         ("./sonde exec a | grep b", "it needs the host's shell"),
-                         ("./sonde exec a > b", "it needs the host's shell"),
-                         ("./sonde exec a;reboot", "it needs the host's shell"),
-                         ("./sonde exec 'a", "No closing quotation")):  # fmt: skip
+    tap.equal(
+        sonde_words("./sonde exec 'a | b' # why"), ["exec", "a | b"], "quoted words"
+    )
+    for command, why in (
+        ("make run", "not a command of ./sonde"),
+        ("B=build ./sonde exec a", "not a command of ./sonde"),
+        ("./sonde exec a | grep b", "it needs the host's shell"),
+        ("./sonde exec a > b", "it needs the host's shell"),
+        ("./sonde exec a;reboot", "it needs the host's shell"),
+        ("./sonde exec 'a", "No closing quotation"),
+    ):
         try:
             sonde_words(command)
             tap.check(False, f"{command}: is refused")
@@ -138,10 +152,25 @@ def a_difference_is_named():
     tap.equal(difference(["a", "b"], ["a", "c"]), (1, 1), "the pair that differs")
     tap.equal(difference(["...", "b", "x"], ["a", "b", "y"]), (2, 2), "also behind dots")
     step = steps("f", "sonde> a\none\n...\ntwo\n")[0]
-    want = ["expected, f:4: two", "got: nothing more", "all that came:", "| one", "| three"]
+    want = [
+        "expected, f:4: two",
+        "got: nothing more",
+        "all that came:",
+        "| one",
+        "| three",
+    ]
     tap.equal(explain(step, ["one", "three"]), want, "with file and line, and all of it")
-    tap.equal(explain(step, as_rows("one\n\x1b[31mtwo\x1b[0m\r\n\n")), [], "none, no words")
+    tap.equal(
+        explain(step, as_rows("one\n\x1b[31mtwo\x1b[0m\r\n\n")), [], "none, no words"
+    )
 
 
-tap.run(a_document_is_read, a_mark_is_enough, plain_text_is_read, words_of_the_host,
-        what_agrees, what_does_not, a_difference_is_named)  # fmt: skip
+tap.run(
+    a_document_is_read,
+    a_mark_is_enough,
+    plain_text_is_read,
+    words_of_the_host,
+    what_agrees,
+    what_does_not,
+    a_difference_is_named,
+)

@@ -46,8 +46,7 @@ class Recorded:
         self.files = self.capture.files
 
     def mark(self, *texts):
-        """Write texts to trace_marker. A text may be dropped: the answer is EBADF then.
-        """
+        """Write texts to trace_marker. A text may be dropped: the answer is EBADF then."""
         for one in texts:
             command = f"echo -ne {quote(one)} >> {MARKER}"
             self.guest.machine.request(command, may_fail=True)
@@ -56,12 +55,14 @@ class Recorded:
         """Return the lines that a host reads from the guest's memory alone."""
         grave = dead.Dead(self.memory, self.capture.result.symbols)
         rings = list(grave.rings())
-        return lines_of(dataclasses.replace(
-            self.capture.result,
-            pages=[found for _, found, _ in rings],
-            lost=[lost for _, _, lost in rings],
-            cmdlines="".join(grave.cmdlines()),
-        ))
+        return lines_of(
+            dataclasses.replace(
+                self.capture.result,
+                pages=[found for _, found, _ in rings],
+                lost=[lost for _, _, lost in rings],
+                cmdlines="".join(grave.cmdlines()),
+            )
+        )
 
 
 def lines_of(result):

@@ -98,7 +98,9 @@ class Terminal:
         """Wait for @what. Return the bytes in front of it; None: it did not come."""
         deadline = time.monotonic() + LIMIT
         while what not in self.text:
-            if not select.select([self.fd], [], [], max(deadline - time.monotonic(), 0))[0]:
+            if not select.select([self.fd], [], [], max(deadline - time.monotonic(), 0))[
+                0
+            ]:
                 return None
             try:
                 self.text += os.read(self.fd, 65536)

@@ -66,7 +66,12 @@ def jumps():
 def a_crowd_and_the_cache():
     with at_prompt(smp=2) as guest:
         out = figures(ask(guest, "bench scale.1000 cache"))
-        for name in ("register_one_by_one", "register_set", "unregister_set", "optimize_set"):
+        for name in (
+            "register_one_by_one",
+            "register_set",
+            "unregister_set",
+            "optimize_set",
+        ):
             tap.check(out.get(f"scale.{name}.1000.ns_per_probe"), f"{name} was measured")
         tap.check(0 < out.get("mem.per_probe.bytes", 0) < 1000, "probes take memory")
         tap.check(out.get("scale.hit.1000.cycles"), "and hits among them time")
@@ -101,7 +106,9 @@ def goals_stand_beside_figures():
         tf = re.search(r"^sonde.hit.int3_tf.cycles ([0-9.]+) \S+$", text, re.M)
         opt = re.search(r"^sonde.hit.opt.cycles \S+ \S+  goal ([0-9.]+)", text, re.M)
         tap.check(tf and opt, "a jump has a goal, what it is compared with has none")
-        tap.check(abs(float(tf[1]) / 10 - float(opt[1])) < 0.02, "a tenth of a trap by TF")
+        tap.check(
+            abs(float(tf[1]) / 10 - float(opt[1])) < 0.02, "a tenth of a trap by TF"
+        )
         alone = ask(guest, "bench hit.opt")
         tap.check("goal" not in alone, "none without a figure to compare with")
     with at_prompt(smp=1, icount=True, qemu="-icount shift=0,sleep=off") as guest:
@@ -123,7 +130,9 @@ def conditions():
         setup = {"icount": True, "qemu": f"-icount shift=0,sleep=off {module}"}
         with at_prompt(smp=1, **setup) as guest:
             out = figures(ask(guest, "bench marker.pass"))
-            off = {kind: round(out[f"marker.{kind}.off"]) for kind in ("immediate", "key")}
+            off = {
+                kind: round(out[f"marker.{kind}.off"]) for kind in ("immediate", "key")
+            }
             tap.equal(off, {"immediate": 3, "key": 1}, "off: that many instructions")
             on = [out[f"marker.{kind}.on"] for kind in ("immediate", "key", "load")]
             tap.check(on[0] > on[1] > 3, f"and on it is a call: {on}")
@@ -132,8 +141,10 @@ def conditions():
             one, all_ = (out[f"marker.switch.{n}.on"] for n in (1, 10000))
             tap.check(one < all_ < 1000 * one, f"{one} us for one place, {all_} for all")
             keys = [key for key in out if key.startswith("marker.switch.key.1000")]
-            tap.check(len(keys) == 2 and all(one < out[key] < 1000 * one for key in keys),
-                      f"as many of a key: {[out[key] for key in keys]} us")  # fmt: skip
+            tap.check(
+                len(keys) == 2 and all(one < out[key] < 1000 * one for key in keys),
+                f"as many of a key: {[out[key] for key in keys]} us",
+            )
             tap.equal(ask(guest, "module del places"), "", "the places go")
 
 
@@ -152,10 +163,15 @@ def events():
 
 def what_it_does_not_have():
     with at_prompt(smp=1) as guest:
-        for words, name in (("nothing", "EINVAL"), ("hit.nothing", "ENOENT"),
-                            ("scale.7", "ENOENT"), ("cache.x", "ENOENT"),
-                            ("starve.7us", "ENOENT"), ("marker.x", "ENOENT"),
-                            ("events.x", "ENOENT")):  # fmt: skip
+        for words, name in (
+            ("nothing", "EINVAL"),
+            ("hit.nothing", "ENOENT"),
+            ("scale.7", "ENOENT"),
+            ("cache.x", "ENOENT"),
+            ("starve.7us", "ENOENT"),
+            ("marker.x", "ENOENT"),
+            ("events.x", "ENOENT"),
+        ):
             reply = guest.machine.request(f"bench {words}", 60, may_fail=True)
             tap.equal(reply.name, name, f"bench {words}")
 

@@ -66,7 +66,9 @@ def piped_input_is_typed_after_the_prompt():
         tap.equal((status, err), (0, ""), f"{boot}: end of input is a poweroff")
         lines = out.split("\n")
         tap.check("one" in lines, f"{boot}: the first line was not lost")
-        tap.check(not set(out) & {"\x1b", "\r", "\b"}, f"{boot}: nothing but text comes out")
+        tap.check(
+            not set(out) & {"\x1b", "\r", "\b"}, f"{boot}: nothing but text comes out"
+        )
         tap.check("sonde> probe all vfs_*" in lines, f"{boot}: each line once")
     status, out, _ = sonde("run", "--boot", "pvh", stdin=b"poweroff\n")
     tap.equal(status, 0, "poweroff exits 0")
@@ -79,7 +81,9 @@ def piped_input_is_typed_after_the_prompt():
 def a_reset_boots_again():
     with at_prompt(reboot=True) as guest:
         guest.console.send("reboot\r")
-        tap.check(guest.console.expect(b"\nsonde> ", LIMIT) is not None, "a second prompt")
+        tap.check(
+            guest.console.expect(b"\nsonde> ", LIMIT) is not None, "a second prompt"
+        )
         tap.check(ask(guest, "cat /proc/version"), "and it answers")
 
 

@@ -45,9 +45,11 @@ def tab_completes(guest):
     lines = typed(guest, "hel\t")
     tap.check(any("poweroff" in line for line in lines), "a command")
     lines = typed(guest, "cat /proc/\t\t" + CTRL["U"])
-    tap.check(any("version" in line and "kallsyms" in line for line in lines) or all(
-        any(name in line for line in lines) for name in ("version", "kallsyms")),
-        "a second tab lists what is possible")  # fmt: skip
+    tap.check(
+        any("version" in line and "kallsyms" in line for line in lines)
+        or all(any(name in line for line in lines) for name in ("version", "kallsyms")),
+        "a second tab lists what is possible",
+    )
 
 
 def help_helps(guest):

@@ -17,8 +17,14 @@ CPUS = "2"
 def main():
     folder = building.spelled(os.path.join(BUILD, "core"))
     words = ["make", "-s", "-j2", "WITH=core", f"B={folder}", f"{folder}/sonde.elf"]
-    done = subprocess.run(words, cwd=ROOT, env=building.make_environment(), text=True,
-                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    done = subprocess.run(
+        words,
+        cwd=ROOT,
+        env=building.make_environment(),
+        text=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+    )
     if done.returncode:
         print(done.stdout + "Bail out! the core alone cannot be built")
         return 1

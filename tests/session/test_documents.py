@@ -40,13 +40,18 @@ def requests_are_answered():
 def names_are_explained():
     """The documents explain every name that `probe stat`, `help` and `ls /proc` print."""
     with at_prompt() as guest:
-        stat, commands, files = (ask(guest, what) for what in
-                                 ("probe stat", "help", "ls /proc"))  # fmt: skip
+        stat, commands, files = (
+            ask(guest, what) for what in ("probe stat", "help", "ls /proc")
+        )
     text = read("docs/probe-command.md")
     names = [line.split()[0] for line in stat.splitlines()]
-    lost = [name for name in names
-            if f"`{name}`" not in text and f"`.{name.partition('.')[2]}`" not in text
-            and not name.startswith("refused.")]  # fmt: skip
+    lost = [
+        name
+        for name in names
+        if f"`{name}`" not in text
+        and f"`.{name.partition('.')[2]}`" not in text
+        and not name.startswith("refused.")
+    ]
     tap.equal(lost, [], f"docs/probe-command.md: {len(names)} names of probe stat")
     text = read("docs/console.md")
     names = re.findall(r"^(\w+) +\S", commands.partition("\n\n")[0], re.M)
@@ -60,10 +65,15 @@ def files_are_listed():
     """The table in the document has exactly the files of the engine, with their modes."""
     rows = re.findall(r"^\| `(/\S+)` \| (\d{4}) \|", read("docs/probe-command.md"), re.M)
     with at_prompt() as guest:
-        there = [f"{folder}/{name}" for folder in FOLDERS
-                 for name in ask(guest, f"ls {folder}").split()]  # fmt: skip
+        there = [
+            f"{folder}/{name}"
+            for folder in FOLDERS
+            for name in ask(guest, f"ls {folder}").split()
+        ]
         modes = {path: ask(guest, f"stat {path}").split()[1] for path in there}
-    tap.equal(dict(rows), modes, f"docs/probe-command.md: {len(rows)} files and their modes")
+    tap.equal(
+        dict(rows), modes, f"docs/probe-command.md: {len(rows)} files and their modes"
+    )
 
 
 tap.run(requests_are_answered, names_are_explained, files_are_listed)

@@ -43,8 +43,15 @@ def status_of(*words, stdin=b"", **more):
     """Return the exit status of ./sonde. @more: variables of its environment."""
     with tempfile.TemporaryFile() as file:
         environment = dict(os.environ, **more)
-        done = subprocess.run([SONDE, *words], input=stdin, stdout=file, stderr=file,
-                              env=environment, timeout=LIMIT, check=False)  # fmt: skip
+        done = subprocess.run(
+            [SONDE, *words],
+            input=stdin,
+            stdout=file,
+            stderr=file,
+            env=environment,
+            timeout=LIMIT,
+            check=False,
+        )
     return done.returncode
 
 
@@ -66,10 +73,15 @@ def after_signal(number, *words, begun=None, **more):
     there, or without @begun when ./sonde has printed its first prompt or line. @more:
     variables of its environment.
     """
-    process = subprocess.Popen([SONDE, *words], stdin=subprocess.PIPE, text=True,
-                               stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
-                               env=dict(os.environ, **more),
-                               preexec_fn=heed_interrupts)  # fmt: skip
+    process = subprocess.Popen(
+        [SONDE, *words],
+        stdin=subprocess.PIPE,
+        text=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        env=dict(os.environ, **more),
+        preexec_fn=heed_interrupts,
+    )
     with process:
         try:
             if begun:
@@ -85,7 +97,9 @@ def after_signal(number, *words, begun=None, **more):
             status = process.wait(LIMIT)
         finally:
             process.kill()
-    tap.check(all(map(is_gone, [child, *below])), f"{words[0]}: what it had started is gone")
+    tap.check(
+        all(map(is_gone, [child, *below])), f"{words[0]}: what it had started is gone"
+    )
     return status if status >= 0 else 128 - status
 
 
@@ -99,8 +113,13 @@ def check_after_signal(number):
 def test_after_signal(number):
     """Wait for a file, because prove writes its output only when its buffer is full."""
     with tempfile.TemporaryDirectory() as folder:
-        return after_signal(number, "test", "run/launcher", TAP_FOLDER=folder,
-                            begun=os.path.join(folder, "run-launcher"))  # fmt: skip
+        return after_signal(
+            number,
+            "test",
+            "run/launcher",
+            TAP_FOLDER=folder,
+            begun=os.path.join(folder, "run-launcher"),
+        )
 
 
 SLEEPS = """
@@ -164,8 +183,9 @@ def guest_under_gdb():
     """Start `./sonde gdb`, with a guest that runs. Use with `with`."""
     path = os.path.join(BUILD, "console.log")
     words = [SONDE, "gdb", "--", "-batch", "-ex", "continue"]
-    gdb = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                           stderr=subprocess.STDOUT)  # fmt: skip
+    gdb = subprocess.Popen(
+        words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+    )
     try:
         if os.path.exists(path):
             os.unlink(path)
@@ -187,8 +207,12 @@ def attached(*, keys=b"", number=0, twice=False):
     """
     with guest_under_gdb():
         words = [SONDE, "attach"]
-        process = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                                   preexec_fn=heed_interrupts)  # fmt: skip
+        process = subprocess.Popen(
+            words,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            preexec_fn=heed_interrupts,
+        )
         with process:
             try:
                 read_up_to(process, b"sonde> ")
@@ -205,8 +229,14 @@ def attached(*, keys=b"", number=0, twice=False):
 
 
 def in_shell(words):
-    done = subprocess.run(["bash", "-c", words], cwd=ROOT, stderr=subprocess.DEVNULL,
-                          stdin=subprocess.DEVNULL, timeout=LIMIT, check=False)  # fmt: skip
+    done = subprocess.run(
+        ["bash", "-c", words],
+        cwd=ROOT,
+        stderr=subprocess.DEVNULL,
+        stdin=subprocess.DEVNULL,
+        timeout=LIMIT,
+        check=False,
+    )
     return done.returncode
 
 
@@ -244,8 +274,14 @@ def replay_of_nothing():
 
 
 def replay_after_signal(number):
-    words = ("--", "-batch", "-ex", "echo sonde> \\n",
-             "-ex", "python import time; time.sleep(100)")  # fmt: skip
+    words = (
+        "--",
+        "-batch",
+        "-ex",
+        "echo sonde> \\n",
+        "-ex",
+        "python import time; time.sleep(100)",
+    )
     return with_recording(lambda path: after_signal(number, "replay", path, *words))
 
 
@@ -260,9 +296,13 @@ def recorded_until(number):
 
 def ended_by(number, *words):
     """Send a signal to ./sonde after its message that it records. Return its status."""
-    process = subprocess.Popen([SONDE, *words], stdin=subprocess.DEVNULL,
-                               stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
-                               preexec_fn=heed_interrupts)  # fmt: skip
+    process = subprocess.Popen(
+        [SONDE, *words],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        preexec_fn=heed_interrupts,
+    )
     with process:
         process.stderr.readline()  # the message that it records
         process.send_signal(number)
@@ -286,8 +326,9 @@ def tracefs_after_signal(number):
     if not FUSE:
         return in_tracefs(lambda folder: status_of("tracefs", folder, "--", "true"))
     script = "echo 'sonde> '; exec sleep 100"
-    return in_tracefs(lambda folder: after_signal(number, "tracefs", folder, "--", "sh", "-c",
-                                                  script))  # fmt: skip
+    return in_tracefs(
+        lambda folder: after_signal(number, "tracefs", folder, "--", "sh", "-c", script)
+    )
 
 
 def after_sigpipe(words):
@@ -311,12 +352,22 @@ def grade_after_signal(number):
     """A signal ends the grader while the student's program hangs. Both must end."""
     with tempfile.TemporaryDirectory() as folder:
         with open(os.path.join(folder, "int3.c"), "w", encoding="ascii") as file:
-            file.write("__attribute__((constructor)) static void hang(void) { for (;;) ; }\n"
-                       "void breakpoint_set(void) {}\nvoid breakpoint_clear(void) {}\n")
+            file.write(
+                "__attribute__((constructor)) static void hang(void) { for (;;) ; }\n"
+                "void breakpoint_set(void) {}\nvoid breakpoint_clear(void) {}\n"
+            )
         build = os.path.join(folder, "build")
         begun = os.path.join(build, "labs/int3/built/answer")
-        return after_signal(number, "grade", "3", folder, "--tree", begun=begun,
-                            GRADE_SCALE="100", B=build)  # fmt: skip
+        return after_signal(
+            number,
+            "grade",
+            "3",
+            folder,
+            "--tree",
+            begun=begun,
+            GRADE_SCALE="100",
+            B=build,
+        )
 
 
 def with_module(text):
@@ -644,7 +695,9 @@ def rows_of(command):
 
     def test():
         for (status, of, text), facts in FACTS.items():
-            for count, fact in enumerate(chosen(of, text, facts) if of == command else (), 1):
+            for count, fact in enumerate(
+                chosen(of, text, facts) if of == command else (), 1
+            ):
                 got, want = fact()
                 tap.equal(got, want, f"{status} {of}: {text} ({count})")
 

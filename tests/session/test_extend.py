@@ -27,16 +27,18 @@ def blocks():
 
 
 def run(words, **more):
-    return subprocess.run(words, capture_output=True, text=True, errors="replace",
-                          check=False, **more)
+    return subprocess.run(
+        words, capture_output=True, text=True, errors="replace", check=False, **more
+    )
 
 
 def copy_tree():
     """Copy all files that git knows, if they have changed. Objects that an earlier run
     has built in the copy are used again.
     """
-    listed = run(["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
-                 cwd=ROOT).stdout  # fmt: skip
+    listed = run(
+        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"], cwd=ROOT
+    ).stdout
     os.makedirs(COPY, exist_ok=True)
     for name in listed.split("\0")[:-1]:
         here, there = os.path.join(ROOT, name), os.path.join(COPY, name)
@@ -80,7 +82,9 @@ def example(name):
         steps = shown(text)
         words = [command for command, _ in steps]
         done = sonde("exec", "--json", *words)
-        if not tap.check(done.returncode == 0, f"{name}: it is built, and the commands run"):
+        if not tap.check(
+            done.returncode == 0, f"{name}: it is built, and the commands run"
+        ):
             tap.note((done.stdout + done.stderr)[-3000:])
         replies = [json.loads(line) for line in done.stdout.splitlines()]
         for (command, lines), reply in zip(steps, replies):

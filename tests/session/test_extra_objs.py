@@ -71,13 +71,22 @@ def environment():
     """Return the environment without the variables of an outer make and without B, which
     names a build directory.
     """
-    return {k: v for k, v in os.environ.items()
-            if k not in ("B", "MAKEFLAGS", "MAKELEVEL", "MFLAGS")}
+    return {
+        k: v
+        for k, v in os.environ.items()
+        if k not in ("B", "MAKEFLAGS", "MAKELEVEL", "MFLAGS")
+    }
 
 
 def shell(script, limit=BUILD_LIMIT, **variables):
-    done = subprocess.run(["sh", "-e", "-c", script], cwd=ROOT, capture_output=True,
-                          env={**environment(), **variables}, timeout=limit, check=False)
+    done = subprocess.run(
+        ["sh", "-e", "-c", script],
+        cwd=ROOT,
+        capture_output=True,
+        env={**environment(), **variables},
+        timeout=limit,
+        check=False,
+    )
     text = done.stdout.decode() + done.stderr.decode()
     return done.returncode, text
 
@@ -102,7 +111,9 @@ def compiled(folder, name, text):
     """Write folder/name.c. Return the command that compiles it, with few flags."""
     with open(f"{folder}/{name}.c", "w", encoding="utf-8") as source:
         source.write(text)
-    flags = "-ffreestanding -fno-pic -mcmodel=kernel -mno-red-zone -mgeneral-regs-only -I."
+    flags = (
+        "-ffreestanding -fno-pic -mcmodel=kernel -mno-red-zone -mgeneral-regs-only -I."
+    )
     return f"gcc {flags} -c {folder}/{name}.c -o {folder}/{name}.o; "
 
 
@@ -114,8 +125,9 @@ def h80_probes_set_at_boot_become_jumps(folder):
     tap.equal(shell(script), (0, ""), "an object that sets a probe at boot")
     for smp in (1, 3):
         status, text = shell(f"./sonde exec --smp {smp} 'run at_boot' 'run vfs'", B=tree)
-        tap.check(status == 0 and "registered 0, jump 1\n" in text,
-                  f"{smp} CPUs: it is a jump")
+        tap.check(
+            status == 0 and "registered 0, jump 1\n" in text, f"{smp} CPUs: it is a jump"
+        )
 
 
 def more_objects(folder):
@@ -131,7 +143,9 @@ def more_objects(folder):
     told = r"^order +in which order .*(\n.*)*^reads +how often files"
     tap.check(re.search(told, text, re.M), "run list names them and what they do")
     status, text = shell(f"make -s {tree}/sonde.elf; ./sonde exec 'run list'", B=tree)
-    tap.check(status == 0 and "\norder " not in text, "a plain make leaves them out again")
+    tap.check(
+        status == 0 and "\norder " not in text, "a plain make leaves them out again"
+    )
 
 
 def the_example_of_return_probes_works(folder):

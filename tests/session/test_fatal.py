@@ -33,10 +33,17 @@ def overflows_are_named():
     for smp in (1, 2):
         for test in ("an_overflow_is_named", "an_overflow_is_named_by_probed_code"):
             report = report_of("stack." + test, smp)
-            check_line(r"^panic: stack overflow: the stack that begins at 0x[0-9a-f]+ is"
-                       " full$", report, "as a stack overflow")  # fmt: skip
-            check_line(r"(?m)^  0x[0-9a-f]+ dig\+0x.*\n  0x[0-9a-f]+ dig\+0x", report,
-                       "with the function that did it and its callers")  # fmt: skip
+            check_line(
+                r"^panic: stack overflow: the stack that begins at 0x[0-9a-f]+ is"
+                " full$",
+                report,
+                "as a stack overflow",
+            )
+            check_line(
+                r"(?m)^  0x[0-9a-f]+ dig\+0x.*\n  0x[0-9a-f]+ dig\+0x",
+                report,
+                "with the function that did it and its callers",
+            )
             cpus = re.findall(r"^CPU \d(?:[:,]| did not stop)", report, re.M)
             tap.equal(len(cpus), smp, "on every CPU")
 
@@ -44,21 +51,30 @@ def overflows_are_named():
 def handlers_are_named():
     for smp in (1, 2):
         report = report_of("stack.a_handler_that_takes_its_functions_lock_is_named", smp)
-        check_line(r"^CPU \d: in a hit of dig\+0x0, in its pre-handler lock_again\+0x0$",
-                   report, "the handler and the probe are named")  # fmt: skip
+        check_line(
+            r"^CPU \d: in a hit of dig\+0x0, in its pre-handler lock_again\+0x0$",
+            report,
+            "the handler and the probe are named",
+        )
 
 
 def locks_are_named():
     for smp in (1, 2):
         report = report_of("contain.a_spinlock_that_is_left_taken_is_named", smp)
-        check_line(r"^panic: spinlock: CPU \d waits for ever for CPU \d: taken at "
-                   r"fault_with_a_lock\+0x[0-9a-f]+, by the handler of the probe at "
-                   r"way_moved\+0x0, which was given up$", report,
-                   "the lock, its taker and the probe are named")  # fmt: skip
+        check_line(
+            r"^panic: spinlock: CPU \d waits for ever for CPU \d: taken at "
+            r"fault_with_a_lock\+0x[0-9a-f]+, by the handler of the probe at "
+            r"way_moved\+0x0, which was given up$",
+            report,
+            "the lock, its taker and the probe are named",
+        )
         report = report_of("contain.a_spinlock_that_is_taken_twice_is_named", smp)
-        check_line(r"^panic: spinlock: CPU (\d) waits for ever for CPU \1: taken at "
-                   r"ktest_contain_a_spinlock_that_is_taken_twice_is_named\+0x[0-9a-f]+$",
-                   report, "the place is named where it was taken")  # fmt: skip
+        check_line(
+            r"^panic: spinlock: CPU (\d) waits for ever for CPU \1: taken at "
+            r"ktest_contain_a_spinlock_that_is_taken_twice_is_named\+0x[0-9a-f]+$",
+            report,
+            "the place is named where it was taken",
+        )
 
 
 def functions_of_markers_are_named():
@@ -69,38 +85,56 @@ def functions_of_markers_are_named():
     ):
         report = report_of(f"marker_misuse.a_function_that_{test}_is_named", 2)
         check_line(f"^panic: {panic}", report, f"{test}: it is said why")
-        check_line(rf"\b{function}\+0x(?s:.*)^  0x[0-9a-f]+ marker_run\+0x(?s:.*)"
-                   r"^  0x[0-9a-f]+ marked\+0x", report,
-                   "in which function, and where")  # fmt: skip
+        check_line(
+            rf"\b{function}\+0x(?s:.*)^  0x[0-9a-f]+ marker_run\+0x(?s:.*)"
+            r"^  0x[0-9a-f]+ marked\+0x",
+            report,
+            "in which function, and where",
+        )
 
 
 def probed_ud2_is_named():
     for smp in (1, 2):
         report = report_of("halt.a_probed_ud2_is_named", smp)
         check_line(r"^panic: #UD invalid opcode", report, "for what it is")
-        check_line(r"^ip  0x[0-9a-f]+ undefined_here\+0x0/", report,
-                   "in its place, not in its copy")  # fmt: skip
+        check_line(
+            r"^ip  0x[0-9a-f]+ undefined_here\+0x0/",
+            report,
+            "in its place, not in its copy",
+        )
 
 
 def callers_are_seen_through_returns():
     for smp in (1, 2):
         report = report_of("returns.a_panic_shows_the_real_callers", smp)
-        check_line(r"(?m)^  0x[0-9a-f]+ panic_here\+0x.*\n(?:.*\n)*?  0x[0-9a-f]+ middle\+0x"
-                   r".*\n  0x[0-9a-f]+ outer\+0x", report,
-                   "which calls would have returned, and to where")  # fmt: skip
-        check_line(r"in a hit of inner\+0x0, in its return handler panic_here\+0x0$", report,
-                   "and which handler it was")  # fmt: skip
+        check_line(
+            r"(?m)^  0x[0-9a-f]+ panic_here\+0x.*\n(?:.*\n)*?  0x[0-9a-f]+ middle\+0x"
+            r".*\n  0x[0-9a-f]+ outer\+0x",
+            report,
+            "which calls would have returned, and to where",
+        )
+        check_line(
+            r"in a hit of inner\+0x0, in its return handler panic_here\+0x0$",
+            report,
+            "and which handler it was",
+        )
         tap.equal(report.count("trampoline"), 0, "as if nothing had been exchanged")
 
 
 def modules_are_named():
     report = report_of("module_init.a_constructor_that_faults_is_named", 2)
-    check_line(r"^ip  0x\w+ acts_fault\+0x\w+/0x\w+ \[acts\]  flags", report,
-               "a constructor that faults is named, and its module")  # fmt: skip
+    check_line(
+        r"^ip  0x\w+ acts_fault\+0x\w+/0x\w+ \[acts\]  flags",
+        report,
+        "a constructor that faults is named, and its module",
+    )
     check_line(r"^  0x\w+ run_tests\+0x", report, "with its callers")
     report = report_of("module_init.what_has_gone_is_named", 2)
-    check_line(r"^ip  0x\w+ \[guest\]\+0x\w+  flags", report,
-               "of a function that has gone it is said whose it was")  # fmt: skip
+    check_line(
+        r"^ip  0x\w+ \[guest\]\+0x\w+  flags",
+        report,
+        "of a function that has gone it is said whose it was",
+    )
 
 
 def text_is_restored():
@@ -122,11 +156,20 @@ def text_is_restored():
             guest.console.wait_closed(5)
             text = guest.console.text.decode("utf-8", "replace")
         found[word] = re.search(r"unprobe: (\d+) bytes .* in \d+ lines; 0 lines", text)
-    tap.check(found["panic=unprobe"] and int(found["panic=unprobe"][1]) > 100,
-              "panic=unprobe: text is restored, and the report says so")  # fmt: skip
+    tap.check(
+        found["panic=unprobe"] and int(found["panic=unprobe"][1]) > 100,
+        "panic=unprobe: text is restored, and the report says so",
+    )
     tap.check(not found[""], "without it text stays")
 
 
-tap.run(overflows_are_named, handlers_are_named, locks_are_named,
-        functions_of_markers_are_named, probed_ud2_is_named,
-        callers_are_seen_through_returns, modules_are_named, text_is_restored)
+tap.run(
+    overflows_are_named,
+    handlers_are_named,
+    locks_are_named,
+    functions_of_markers_are_named,
+    probed_ud2_is_named,
+    callers_are_seen_through_returns,
+    modules_are_named,
+    text_is_restored,
+)

@@ -48,8 +48,10 @@ def steps(one):
 
 
 def stored(one):
-    return [" ".join(event["bytes"] for event in step if event["ev"] == "store")
-            for step in steps(one)]
+    return [
+        " ".join(event["bytes"] for event in step if event["ev"] == "store")
+        for step in steps(one)
+    ]
 
 
 def every_step_is_synchronised(one, what):
@@ -70,32 +72,46 @@ def an_exchange(guest):
     traps = [i for i, event in enumerate(one.events) if event["ev"] == "trap"]
     tap.check(traps, f"{len(traps)} traps")
     now = memory(guest, f"{PLACE}+5")
-    tap.equal(list(one.last_bytes()), now, "the last bytes of the film are those in memory")
-    ways = [event["ev"] for event in one.events
-            if event.get("cpu") == 1 and event["ev"] in ("trap", "copy", "back")]
+    tap.equal(
+        list(one.last_bytes()), now, "the last bytes of the film are those in memory"
+    )
+    ways = [
+        event["ev"]
+        for event in one.events
+        if event.get("cpu") == 1 and event["ev"] in ("trap", "copy", "back")
+    ]
     pairs = set(zip(ways, ways[1:]))
-    tap.check(("trap", "copy") in pairs and ("copy", "back") in pairs,
-              "a CPU goes from the trap to the copy and back")
+    tap.check(
+        ("trap", "copy") in pairs and ("copy", "back") in pairs,
+        "a CPU goes from the trap to the copy and back",
+    )
     ask(guest, f"probe xmc {PLACE}+5 b8 45 23 01 00")
 
 
 def a_jump(guest):
     one = filmed(guest, "jump")
     first = stored(one)
-    tap.check(len(first) == 3 and first[0] == "cc" and first[2] == "e9",
-              f"a breakpoint, the tail, the jump: {first}")
+    tap.check(
+        len(first) == 3 and first[0] == "cc" and first[2] == "e9",
+        f"a breakpoint, the tail, the jump: {first}",
+    )
     every_step_is_synchronised(one, "a jump")
     last = max(i for i, event in enumerate(one.events) if event["ev"] == "ack")
     behind = [event["ev"] for event in one.events[last:]]
     tap.check("trap" not in behind, "when all know the jump no CPU traps")
-    tap.equal(list(one.last_bytes()), memory(guest, f"{PLACE}+5"), "memory is as on the film")
+    tap.equal(
+        list(one.last_bytes()), memory(guest, f"{PLACE}+5"), "memory is as on the film"
+    )
     ask(guest, "probe del all")
 
 
 def a_step(guest):
     one = filmed(guest, "step")
-    ways = [event["ev"] for event in one.events
-            if event.get("cpu") == 2 and event["ev"] in ("trap", "copy", "back")]
+    ways = [
+        event["ev"]
+        for event in one.events
+        if event.get("cpu") == 2 and event["ev"] in ("trap", "copy", "back")
+    ]
     text = " ".join(ways)
     if not tap.check("trap copy trap back" in text, "two traps for an instruction"):
         tap.note(text)
@@ -111,8 +127,10 @@ def the_program_has_not_noticed(guest):
     tap.check("film" not in ask(guest, "ps"), "the fixture's threads have ended")
     ask(guest, f"probe add {PLACE} film2")
     ask(guest, "run vfs")
-    tap.check(re.search(r"film2 .* 0 +0 ", ask(guest, "probe list")),
-              "no CPU runs the fixture any more")
+    tap.check(
+        re.search(r"film2 .* 0 +0 ", ask(guest, "probe list")),
+        "no CPU runs the fixture any more",
+    )
     ask(guest, "probe del all")
 
 
@@ -156,12 +174,15 @@ def watches_go_on(guest):
 def calls_and_hits(guest):
     """Run a workload. Return (its calls, all hits of the watch up to now)."""
     calls = re.search(r"calls (\d+) of vfs_read", ask(guest, "run vfs"))
-    hits = re.search(r"^reads +[0-9a-f]{16} w dr\d +(\d+) ", ask(guest, "probe list"), re.M)
+    hits = re.search(
+        r"^reads +[0-9a-f]{16} w dr\d +(\d+) ", ask(guest, "probe list"), re.M
+    )
     return int(calls[1]), int(hits[1])
 
 
 def main():
     with at_prompt(smp=scenes.CPUS) as guest:
+
         def on(test):
             def run():
                 test(guest)
@@ -169,9 +190,20 @@ def main():
             run.__name__ = test.__name__
             return run
 
-        tap.run(*[on(test) for test in (
-            an_exchange, a_jump, a_step, the_program_has_not_noticed, what_is_refused,
-            other_text_is_not_slowed_down, watches_go_on)])
+        tap.run(
+            *[
+                on(test)
+                for test in (
+                    an_exchange,
+                    a_jump,
+                    a_step,
+                    the_program_has_not_noticed,
+                    what_is_refused,
+                    other_text_is_not_slowed_down,
+                    watches_go_on,
+                )
+            ]
+        )
 
 
 main()

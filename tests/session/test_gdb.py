@@ -47,32 +47,51 @@ def two_at_a_time():
     """
     words = [os.path.join(ROOT, "sonde"), "gdb", "echo the first", "--"]
     first = subprocess.Popen(
-        words + ["-ex", "break power_off", "-ex", "continue"], stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE)  # fmt: skip
+        words + ["-ex", "break power_off", "-ex", "continue"],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
     said = b""
     while b"the first" not in said:
         said += first.stdout.readline() or b"the first, never"
     tap.check(b"never" not in said, "a command is run once the console is there")
-    status, out, err = sonde("gdb", "echo the second", "poweroff", "--", *as_words(
-        ["break power_off", "continue", "bt 1"]))  # fmt: skip
+    status, out, err = sonde(
+        "gdb",
+        "echo the second",
+        "poweroff",
+        "--",
+        *as_words(["break power_off", "continue", "bt 1"]),
+    )
     tap.equal(status, 0, "a second guest under gdb")
     tap.check("./sonde attach 2" in err, "its console has a number")
-    tap.check("the second" in out and "#0  power_off" in out, "it has run its own commands")
-    attach = subprocess.Popen([words[0], "attach"], stdin=subprocess.PIPE,
-                              stdout=subprocess.PIPE)  # fmt: skip
+    tap.check(
+        "the second" in out and "#0  power_off" in out, "it has run its own commands"
+    )
+    attach = subprocess.Popen(
+        [words[0], "attach"], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    )
     attach.stdin.write(b"echo from attach\rpoweroff\r")
     attach.stdin.flush()
     said = first.communicate(timeout=LIMIT)[0]
     tap.check(b"Breakpoint 1, power_off" in said, "meanwhile the first one has gone on")
-    tap.check(b"from attach" in attach.communicate(timeout=LIMIT)[0], "and has its console")
+    tap.check(
+        b"from attach" in attach.communicate(timeout=LIMIT)[0], "and has its console"
+    )
     if tap.failed:
         tap.note(said.decode() + out + err)
 
 
 def helpers_know_the_kernel():
     _, out, err = gdb(
-        "break shell_start", "continue", "cpus", "threads", "probes", "trapframe $sp",
-        "original vfs_open")  # fmt: skip
+        "break shell_start",
+        "continue",
+        "cpus",
+        "threads",
+        "probes",
+        "trapframe $sp",
+        "original vfs_open",
+    )
     tap.check(re.search(r"^CPU 0:", out, re.M), "cpus")
     tap.check(re.search(r"^ +\d+ \S+ +running +CPU \d", out, re.M), "threads")
     tap.check("0 probed addresses" in out, "probes, without any")
@@ -201,5 +220,11 @@ def a_breakpoint_on_a_probe():
     on_one_address("kbreak vfs_read", True)
 
 
-tap.run(break_at_kmain, two_at_a_time, helpers_know_the_kernel, helpers_know_the_probes,
-        a_probe_on_a_breakpoint, a_breakpoint_on_a_probe)
+tap.run(
+    break_at_kmain,
+    two_at_a_time,
+    helpers_know_the_kernel,
+    helpers_know_the_probes,
+    a_probe_on_a_breakpoint,
+    a_breakpoint_on_a_probe,
+)

@@ -92,8 +92,11 @@ class Enemy:
             if n < times - 1:
                 self.client.resume()
         self.clear(place)
-        tap.equal([f"{ip:x}" for ip in seen], [f"{shown or place:x}"] * times,
-                  f"{self.cpus} CPUs: {what}: stops there, {times} times")  # fmt: skip
+        tap.equal(
+            [f"{ip:x}" for ip in seen],
+            [f"{shown or place:x}"] * times,
+            f"{self.cpus} CPUs: {what}: stops there, {times} times",
+        )
         self.tell(self.end(), f"{what}: and the kernel goes on")
 
 
@@ -105,8 +108,10 @@ def in_a_handler(e):
     e.stops_at(e.symbol("before_read"), 2, READS, "a probe's handler")
     e.console("module del reads", "probe add --post vfs_read+5")
     place = e.symbol("count_post")
-    e.tell(e.set(place) == "OK" and e.console(READS).startswith("sonde"),
-           "a handler of the engine's: a breakpoint there is not met in a hit")  # fmt: skip
+    e.tell(
+        e.set(place) == "OK" and e.console(READS).startswith("sonde"),
+        "a handler of the engine's: a breakpoint there is not met in a hit",
+    )
     e.clear(place)
     e.console("probe del all")
 
@@ -134,8 +139,10 @@ def in_nmis(e):
     the answer to the Ctrl-C. The NMIs that stop the other CPUs come there, too, but are
     not hits. The stub refuses breakpoints on code that it runs itself.
     """
-    e.tell(e.set(e.symbol("take_nmi")) == "E.the stub itself runs this code",
-           "the stub's handler of NMIs: refused with a reason")  # fmt: skip
+    e.tell(
+        e.set(e.symbol("take_nmi")) == "E.the stub itself runs this code",
+        "the stub's handler of NMIs: refused with a reason",
+    )
     place = e.symbol("nmi_dispatch")
     seen, unasked = [], []
     for _ in range(STOPS):
@@ -180,9 +187,11 @@ def beside_others(e):
     that is on, a watch.
     """
     place = e.symbol("vfs_read")
-    for command, undo in (("probe add vfs_read", "probe del all"),
-                          ("probe ret vfs_read", "probe del all"),
-                          ("marker on vfs_read", "marker off vfs_read")):  # fmt: skip
+    for command, undo in (
+        ("probe add vfs_read", "probe del all"),
+        ("probe ret vfs_read", "probe del all"),
+        ("marker on vfs_read", "marker off vfs_read"),
+    ):
         e.console(command)
         e.stops_at(place, 2, READS, f"beside '{command}'")
         e.console(undo)
@@ -217,8 +226,10 @@ def all_cpus_at_once(e):
     e.tell(stand == {e.cpus}, "at each stop all CPUs stand")
     e.clear(place)
     e.tell(e.end(), "a CPU that was about to stop there goes on without")
-    e.tell(re.search(r"^p\d+ .* 720 +0  vfs_read", e.console("probe list"), re.M),
-           "each call is a hit of the probe there, once")  # fmt: skip
+    e.tell(
+        re.search(r"^p\d+ .* 720 +0  vfs_read", e.console("probe list"), re.M),
+        "each call is a hit of the probe there, once",
+    )
     e.console("probe del all")
 
 
@@ -239,9 +250,17 @@ def on(cpus):
     with Stub(smp=cpus) as stub:
         stub.guest.wait_prompt(LIMIT)
         e = Enemy(stub, cpus)
-        for case in (in_a_handler, in_generated_code, in_interrupts, in_nmis, in_the_driver,
-                     in_the_middle_of_changes, beside_others, all_cpus_at_once,
-                     a_client_that_dies):  # fmt: skip
+        for case in (
+            in_a_handler,
+            in_generated_code,
+            in_interrupts,
+            in_nmis,
+            in_the_driver,
+            in_the_middle_of_changes,
+            beside_others,
+            all_cpus_at_once,
+            a_client_that_dies,
+        ):
             try:
                 case(e)
             except Exception as error:

@@ -33,23 +33,31 @@ def stand_quietly(client):
 def monitor_at_once(client):
     stand_quietly(client)
     text, answer = monitor(client, "ps")
-    tap.check(answer == "OK" and " optimizer " in text and "PREEMPTED" in text,
-              "monitor ps runs while all CPUs stand")  # fmt: skip
+    tap.check(
+        answer == "OK" and " optimizer " in text and "PREEMPTED" in text,
+        "monitor ps runs while all CPUs stand",
+    )
     tap.equal(monitor(client, "probe list")[1], "OK", "and so does probe list")
     text, answer = monitor(client, "sym vfs_read")
     tap.check("T vfs_read" in text, "and sym")
     text, answer = monitor(client, "probe explain nothing_of_the_kind")
-    tap.check(answer.startswith("E") and "nothing_of_the_kind" in text,
-              "a command that fails answers with its error, and says why")  # fmt: skip
+    tap.check(
+        answer.startswith("E") and "nothing_of_the_kind" in text,
+        "a command that fails answers with its error, and says why",
+    )
     text, answer = monitor(client, "help")
     tap.check(answer == "OK" and len(text) > 1000, "a long output comes whole")
-    tap.equal(monitor(client, "x" * 600)[1], "E07", "a command that is too long is refused")
+    tap.equal(
+        monitor(client, "x" * 600)[1], "E07", "a command that is too long is refused"
+    )
 
 
 def monitor_later(stub, client):
     text, answer = monitor(client, "probe add vfs_read")
-    tap.check(answer == "OK" and "runs when the kernel does" in text,
-              "a command that changes something waits, and is said to")  # fmt: skip
+    tap.check(
+        answer == "OK" and "runs when the kernel does" in text,
+        "a command that changes something waits, and is said to",
+    )
     listed = monitor(client, "probe list")[0]
     tap.check("vfs_read" not in listed, "it has not run yet")
     # On a loaded host a CPU may stand late, holding a lock: then the list waits, too.
@@ -59,8 +67,11 @@ def monitor_later(stub, client):
     tap.equal(monitor(client, "run vfs")[1], "E10", "more than eight are refused")
     client.resume()
     texts = output(client, lambda text: text.count("it has failed: ") == failing)
-    tap.equal(texts.count("nothing_of_the_kind"), failing,
-              "then they run, and failures are told")  # fmt: skip
+    tap.equal(
+        texts.count("nothing_of_the_kind"),
+        failing,
+        "then they run, and failures are told",
+    )
     client.interrupted()
     stand_quietly(client)
     tap.check("vfs_read" in monitor(client, "probe list")[0], "all of them")
@@ -88,15 +99,24 @@ def dprintf(stub, client, cpus):
     console = stub.in_background("cat /proc/version")
     text = output(client, lambda text: text.count("\n") >= 2)
     console.join()
-    tap.equal(text, "count 4096 of (fault)\n" * 2, "prints at each hit, and does not stop")
+    tap.equal(
+        text, "count 4096 of (fault)\n" * 2, "prints at each hit, and does not stop"
+    )
     client.interrupted()
-    tap.equal(client.ask(f"Z0,{place:x},1;cmds:1,X1,15"),
-              "E.less_unsigned at 0: the stack is empty", "a command is verified")
-    tap.check(client.ask(f"Z0,{place:x},1;cmds:1,X4,2601").startswith("E."),
-              "one that is cut short is refused")
+    tap.equal(
+        client.ask(f"Z0,{place:x},1;cmds:1,X1,15"),
+        "E.less_unsigned at 0: the stack is empty",
+        "a command is verified",
+    )
+    tap.check(
+        client.ask(f"Z0,{place:x},1;cmds:1,X4,2601").startswith("E."),
+        "one that is cut short is refused",
+    )
     tap.check(client.ask(f"Z0,{place:x},1;cmds").startswith("E."), "and rubbish")
-    tap.check(client.ask(printing(place, ";X6,260003220113")).startswith("E."),
-              "and a condition without an end")  # fmt: skip
+    tap.check(
+        client.ask(printing(place, ";X6,260003220113")).startswith("E."),
+        "and a condition without an end",
+    )
     tap.equal(client.ask(printing(place, f";X7,{FALSE}")), "OK", "with a condition")
     client.resume()
     stub.ask_console("cat /proc/version")
@@ -106,7 +126,9 @@ def dprintf(stub, client, cpus):
     client.resume()
     stub.ask_console("cat /proc/version")
     text = client.interrupted()[1]
-    tap.equal(text, "count 4096 of (fault)\n" * 2, "one of two conditions holds: it prints")
+    tap.equal(
+        text, "count 4096 of (fault)\n" * 2, "one of two conditions holds: it prints"
+    )
     tap.equal(client.ask(f"z0,{place:x},1"), "OK", "it is taken out")
     losses(stub, client, place, cpus)
     return place
@@ -151,7 +173,9 @@ def a_debugger_that_reads_late(stub, client, place):
     tap.equal(stub.ask_console("echo on").errno, 0, "the kernel works on meanwhile")
     client.send(b"\x03\x03\x03")
     text, stop = client.stopped()
-    tap.check(stop.startswith("T02"), "Ctrl-C more than once stops it, and is answered once")
+    tap.check(
+        stop.startswith("T02"), "Ctrl-C more than once stops it, and is answered once"
+    )
     client.resume()
     if accounted(text) < 1440:
         text += output(client, lambda rest: accounted(text + rest) >= 1440)

@@ -175,7 +175,9 @@ def steps_back_into_a_cancelled_step(d):
         d.client.resume("s:" + thread)
         ip = d.stop()["ip"]
         steps += 1
-    tap.check(place <= ip < place + 64, f"{steps} steps lead from a handler to the program")
+    tap.check(
+        place <= ip < place + 64, f"{steps} steps lead from a handler to the program"
+    )
     tap.check(d.flags() & IF and not d.flags() & TF, "which has its own flags again")
     ends(d, "stepped out of a hit")
 
@@ -201,16 +203,30 @@ def a_cancelled_pushf_has_pushed_nothing(d):
 
 
 def what_would_hit_itself(d):
-    for name in ("exc_int3", "db_entry", "trap_exit", "registry_find", "watch_debug_handler",
-                 "debug_reg_hits"):  # fmt: skip
+    for name in (
+        "exc_int3",
+        "db_entry",
+        "trap_exit",
+        "registry_find",
+        "watch_debug_handler",
+        "debug_reg_hits",
+    ):
         answer = d.set(EXECUTE, d.symbol(name))
-        tap.equal(answer, "E.this code runs before a hit is known to be one",
-                  f"hbreak {name}: refused with its reason")  # fmt: skip
-    tap.equal(d.set(EXECUTE, d.symbol("gdb_step_trap")), "E.the stub itself runs this code",
-              "hbreak in the stub's own code: refused with its reason")  # fmt: skip
-    tap.equal(d.set(ACCESS, d.symbol("watch_slots")),
-              "E.each hit would touch these bytes on its own way, and be hit for ever",
-              "awatch of what each hit reads: refused with its reason")  # fmt: skip
+        tap.equal(
+            answer,
+            "E.this code runs before a hit is known to be one",
+            f"hbreak {name}: refused with its reason",
+        )
+    tap.equal(
+        d.set(EXECUTE, d.symbol("gdb_step_trap")),
+        "E.the stub itself runs this code",
+        "hbreak in the stub's own code: refused with its reason",
+    )
+    tap.equal(
+        d.set(ACCESS, d.symbol("watch_slots")),
+        "E.each hit would touch these bytes on its own way, and be hit for ever",
+        "awatch of what each hit reads: refused with its reason",
+    )
 
 
 def what_the_way_to_the_stub_touches(d):
@@ -228,7 +244,9 @@ def what_the_way_to_the_stub_touches(d):
         while d.stop()["ip"] != place and stops < 50:
             d.client.resume()
             stops += 1
-        tap.check(stops < 50, f"{name}: the kernel comes to the breakpoint, {stops} stops")
+        tap.check(
+            stops < 50, f"{name}: the kernel comes to the breakpoint, {stops} stops"
+        )
         d.clear(kind, own)
         d.client.ask(f"z0,{place:x},1")
         d.client.resume()

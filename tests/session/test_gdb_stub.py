@@ -45,7 +45,10 @@ def boot_text():
 def registers(client):
     """Return (rip, rsp) of the thread that the client has chosen by Hg."""
     data = bytes.fromhex(client.ask("g").replace("x", "0"))
-    return (int.from_bytes(data[128:136], "little"), int.from_bytes(data[56:64], "little"))
+    return (
+        int.from_bytes(data[128:136], "little"),
+        int.from_bytes(data[56:64], "little"),
+    )
 
 
 def answers(client, packet, pattern):
@@ -58,21 +61,30 @@ def answers(client, packet, pattern):
 def packets_one_by_one(stub, cpus):
     client = stub.connect()
     features = client.greet()
-    tap.equal(features.get("PacketSize"), "4000", f"{cpus} CPUs: the stub says what it can")
+    tap.equal(
+        features.get("PacketSize"), "4000", f"{cpus} CPUs: the stub says what it can"
+    )
     stop = client.ask("?")
     where = fields(stop)
-    tap.check(stop.startswith("T02") and int(where["core"], 16) < cpus,
-              "? tells a thread and its CPU")  # fmt: skip
+    tap.check(
+        stop.startswith("T02") and int(where["core"], 16) < cpus,
+        "? tells a thread and its CPU",
+    )
     answers(client, "qC", "QC" + where["thread"])
     answers(client, "qAttached", "1")
     answers(client, "vMustReplyEmpty", "")
     answers(client, "QStartNoAckMode", "OK")
     client.acks = False
     threads = client.ask("qfThreadInfo")[1:].split(",")
-    tap.check(len(threads) >= cpus + 4 and len(set(threads)) == len(threads),
-              "each thread has a number of its own")
-    tap.equal([f"{IDLE + n:x}" in threads for n in range(cpus + 1)],
-              [True] * cpus + [False], "an idle thread for each CPU")  # fmt: skip
+    tap.check(
+        len(threads) >= cpus + 4 and len(set(threads)) == len(threads),
+        "each thread has a number of its own",
+    )
+    tap.equal(
+        [f"{IDLE + n:x}" in threads for n in range(cpus + 1)],
+        [True] * cpus + [False],
+        "an idle thread for each CPU",
+    )
     answers(client, "qsThreadInfo", "l")
     name = bytes.fromhex(client.ask("qThreadExtraInfo,3")).decode()
     tap.check(name.startswith("optimizer, "), "a thread has a name and a state")
@@ -80,9 +92,14 @@ def packets_one_by_one(stub, cpus):
     tap.equal(document.count(' core="'), cpus, "so many threads are on a CPU")
     pieces = [client.ask(f"qXfer:threads:read::{at:x},40") for at in range(0, 4000, 0x40)]
     last = [piece[0] for piece in pieces].index("l")
-    tap.equal("".join(piece[1:] for piece in pieces[: last + 1]), document[1:],
-              "the document is the same in pieces")  # fmt: skip
-    answers(client, "qXfer:features:read:target.xml:0,3fff", "l.*i386.core.*org.sonde.cr.*")
+    tap.equal(
+        "".join(piece[1:] for piece in pieces[: last + 1]),
+        document[1:],
+        "the document is the same in pieces",
+    )
+    answers(
+        client, "qXfer:features:read:target.xml:0,3fff", "l.*i386.core.*org.sonde.cr.*"
+    )
     for thread in threads:
         answers(client, "T" + thread, "OK")
     answers(client, "T123456", "E..*")
@@ -111,7 +128,7 @@ def memory_and_registers(stub, client):
     answers(client, "P10", "E..*")
     answers(client, "P10=12", "E.too few digits")
     answers(client, "P2c=1122334455667788", "E..*")
-    for number in range(0x28, 0x2f):  # fs_base to efer: gdb writes them back after a call
+    for number in range(0x28, 0x2F):  # fs_base to efer: gdb writes them back after a call
         answers(client, f"P{number:x}=" + client.ask(f"p{number:x}"), "OK")
     answers(client, "G" + client.ask("g"), "OK")
     answers(client, "G00", "E..*")
@@ -189,7 +206,9 @@ def damage_and_noise(client, cpus):
     tap.equal(client.packet(), "E.the packet is too long", "a long packet is refused")
     client.send(b"$m0,4" + b"}" * (noise + 0x4000), NOISE_LIMIT)
     answers(client, "qC", first)
-    client.send(bytes(n & 0xFF for n in range(noise) if n & 0xFF not in b"$"), NOISE_LIMIT)
+    client.send(
+        bytes(n & 0xFF for n in range(noise) if n & 0xFF not in b"$"), NOISE_LIMIT
+    )
     client.send(frame(b"qAttached"))
     while client.packet() != "1":
         pass
@@ -199,8 +218,10 @@ def damage_and_noise(client, cpus):
 def noise_does_not_stop_a_kernel_that_runs(stub):
     client = stub.connect()
     client.send(bytes(n & 0xFF for n in range(NOISE)), NOISE_LIMIT)
-    tap.check(ask_console(stub, "run vfs").errno == 0,
-              f"without a debugger {NOISE >> 10} KiB of noise stop nothing")  # fmt: skip
+    tap.check(
+        ask_console(stub, "run vfs").errno == 0,
+        f"without a debugger {NOISE >> 10} KiB of noise stop nothing",
+    )
     client.close()
 
 
@@ -218,13 +239,20 @@ def breakpoints(stub, client):
     stop = client.packet()
     where = fields(stop)
     tap.check("swbreak" in where, "a breakpoint stops")
-    tap.equal(int.from_bytes(bytes.fromhex(where["10"]), "little"), place, "at its address")
-    tap.equal(client.read(place, 5).hex(), "0f1f440000", "memory is shown as it was built")
+    tap.equal(
+        int.from_bytes(bytes.fromhex(where["10"]), "little"), place, "at its address"
+    )
+    tap.equal(
+        client.read(place, 5).hex(), "0f1f440000", "memory is shown as it was built"
+    )
     answers(client, f"z0,{place:x},1", "OK")
     client.resume(f"s:{where['thread']}")
     where = fields(client.packet())
-    tap.equal(int.from_bytes(bytes.fromhex(where["10"]), "little"), place + 5,
-              "a step leads to the next instruction")  # fmt: skip
+    tap.equal(
+        int.from_bytes(bytes.fromhex(where["10"]), "little"),
+        place + 5,
+        "a step leads to the next instruction",
+    )
     answers(client, f"Z0,{place:x},1", "OK")
     client.resume()
     tap.check("swbreak" in fields(client.packet()), "the next call stops as well")
@@ -232,7 +260,9 @@ def breakpoints(stub, client):
     answers(client, f"z0,{place:x},1", "OK")
     client.resume()
     console.join()
-    tap.check(eventually(lambda: not probes(stub)), "a breakpoint that is taken out is gone")
+    tap.check(
+        eventually(lambda: not probes(stub)), "a breakpoint that is taken out is gone"
+    )
     client.interrupt()
     return place
 
@@ -245,13 +275,24 @@ def many_in_one_stop(stub, client):
     function = symbols.starts[symbols.names.index("vfs_write")]
     text = client.read(function, 512)
     objdump = subprocess.run(
-        ["objdump", "-d", f"--start-address={function}", f"--stop-address={function + 400}",
-         ELF], capture_output=True, text=True, check=True)  # fmt: skip
+        [
+            "objdump",
+            "-d",
+            f"--start-address={function}",
+            f"--stop-address={function + 400}",
+            ELF,
+        ],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
     places = re.findall(r"^([0-9a-f]{16}):", objdump.stdout, re.M)[:BREAKPOINTS]
     said = {client.ask(f"Z0,{place},1") for place in places}
     tap.equal((said, len(places)), ({"OK"}, BREAKPOINTS), "many breakpoints in one stop")
     said = {client.ask(f"z0,{place},1") for place in places}
-    tap.equal((said, client.read(function, 512)), ({"OK"}, text), "they are taken out again")
+    tap.equal(
+        (said, client.read(function, 512)), ({"OK"}, text), "they are taken out again"
+    )
     client.resume()
     tap.check(eventually(lambda: not probes(stub)), "and gone")
     client.interrupt()
@@ -273,6 +314,7 @@ def conditions(stub, client, place):
     """Test conditions. The first one is count == 4096: reg 3 (gdb's number of rdx),
     const16 4096, equal, end. `cat` calls vfs_read with this count.
     """
+
     def condition(code):
         return f"Z0,{place:x},1;X{len(code) // 2:x},{code}"
 
@@ -283,17 +325,26 @@ def conditions(stub, client, place):
     console.start()
     tap.check("swbreak" in fields(client.packet()), "a true one does")
     answers(client, condition("2200172627"), "E..*")
-    for code, name in (("26ff0027", "an unknown register"), ("", "no code"),
-                       ("13", "an empty stack"), ("2103", "no end"), ("ff27", "no opcode"),
-                       ("21000027", "rubbish behind"), ("21ff" * 40 + "27", "a deep stack")):
+    for code, name in (
+        ("26ff0027", "an unknown register"),
+        ("", "no code"),
+        ("13", "an empty stack"),
+        ("2103", "no end"),
+        ("ff27", "no opcode"),
+        ("21000027", "rubbish behind"),
+        ("21ff" * 40 + "27", "a deep stack"),
+    ):
         tap.check(client.ask(condition(code)).startswith("E."), f"refused: {name}")
     answers(client, f"Z0,{place:x},1;X4,2222", "E.*cut short")
     answers(client, f"Z0,{place:x},1;X800,22", "E.*too long")
     answers(client, condition("2200" + "19" + "27"), "OK")  # *(u64 *)0
     client.resume()
     said = text_of(client.packet())
-    tap.equal(said, f"[at 0x{place:x}: ref32 at 2: memory cannot be read]\n",
-              "a condition that fails says why")  # fmt: skip
+    tap.equal(
+        said,
+        f"[at 0x{place:x}: ref32 at 2: memory cannot be read]\n",
+        "a condition that fails says why",
+    )
     tap.check("swbreak" not in fields(client.packet()), "and stops")
     answers(client, f"z0,{place:x},1", "OK")
     client.resume()
@@ -309,7 +360,9 @@ def places_that_are_refused(stub, client, place):
     client.interrupt()
     answers(client, f"Z0,{handler:x},1", "E.the stub itself runs this code")
     answers(client, f"Z0,{entry:x},1", "E.entry code, before the registers are saved")
-    answers(client, f"Z0,{core:x},1", "E.this code runs before a hit knows that it is one")
+    answers(
+        client, f"Z0,{core:x},1", "E.this code runs before a hit knows that it is one"
+    )
     answers(client, f"Z0,{place + 1:x},1", "E.not an instruction boundary")
     for nowhere in (0x1000, variable, boot_text()):
         answers(client, f"Z0,{nowhere:x},1", "E.the address is not kernel text")
@@ -381,8 +434,11 @@ def four_more_at_a_change(client, places):
     """
     for place in places[:4]:
         answers(client, f"Z0,{place:x},1", "OK")
-    answers(client, f"Z0,{places[4]:x},1",
-            "E.the text is being changed: let the kernel run for a moment")  # fmt: skip
+    answers(
+        client,
+        f"Z0,{places[4]:x},1",
+        "E.the text is being changed: let the kernel run for a moment",
+    )
     answers(client, f"Z0,{boot_text():x},1", "E.the address is not kernel text")
     for place in places[:4]:
         answers(client, f"z0,{place:x},1", "OK")
@@ -413,8 +469,11 @@ def one_cpu_runs_alone(stub, client):
         printed += said
         where = fields(stop)
         stops.append(where["core"])
-    tap.equal((stops, printed), (["0"] * 3, "tick\n" * 2),  # it began behind polls
-              "a CPU that runs alone goes on when an NMI has come")  # fmt: skip
+    tap.equal(
+        (stops, printed),
+        (["0"] * 3, "tick\n" * 2),  # it began behind polls
+        "a CPU that runs alone goes on when an NMI has come",
+    )
     for place in (tick, polls):
         answers(client, f"z0,{place:x},1", "OK")
 
@@ -440,7 +499,9 @@ def watchpoints(stub, client):
 def with_a_probe_there(stub, client, place):
     """A probe that counts and a breakpoint are at one address: each call is one hit."""
     client.resume()
-    tap.check(ask_console(stub, "probe add vfs_read").errno == 0, "a probe at that address")
+    tap.check(
+        ask_console(stub, "probe add vfs_read").errno == 0, "a probe at that address"
+    )
     before = hits(stub)
     client.interrupt()
     answers(client, f"Z0,{place:x},1", "OK")
@@ -494,7 +555,9 @@ def the_kernel_ends(stub):
     client.acks = False
     client.resume()
     stub.guest.console.send(b"poweroff\n")
-    tap.equal(client.stopped()[1], "W00", "a debugger hears that the machine is switched off")
+    tap.equal(
+        client.stopped()[1], "W00", "a debugger hears that the machine is switched off"
+    )
     tap.equal(stub.guest.wait_end(LIMIT), EXIT_POWEROFF, "and it is")
 
 
@@ -516,17 +579,23 @@ def the_tests_of_a_kernel_fail():
     """
     for when in ("waiting for a debugger", "CPUs online", ""):
         with Stub("gdbwait tests=no_such_test", elf=image.TESTS) as stub:
-            tap.check(stub.guest.console.expect(when.encode(), LIMIT) is not None,
-                      f"the kernel has printed '{when}'")
+            tap.check(
+                stub.guest.console.expect(when.encode(), LIMIT) is not None,
+                f"the kernel has printed '{when}'",
+            )
             client = stub.connect()
             greet_until_answered(client)
             client.ask("QStartNoAckMode")
             client.acks = False
             client.resume()
-            tap.equal(client.stopped()[1], "W01",
-                      "a debugger hears of the end with its status")
-            tap.equal(stub.guest.wait_end(LIMIT), EXIT_TESTS_FAILED,
-                      "which is that tests failed")  # fmt: skip
+            tap.equal(
+                client.stopped()[1], "W01", "a debugger hears of the end with its status"
+            )
+            tap.equal(
+                stub.guest.wait_end(LIMIT),
+                EXIT_TESTS_FAILED,
+                "which is that tests failed",
+            )
 
 
 def without_tracepoints():
@@ -538,8 +607,11 @@ def without_tracepoints():
         tap.equal(features.get("PacketSize"), "4000", "17 CPUs: the stub is there")
         answers(client, "QTinit", "")
         answers(client, "qTStatus", "")
-        tap.equal(client.ask("qXfer:threads:read::0,3fff").count(' core="'), 17,
-                  "and sees all of them")  # fmt: skip
+        tap.equal(
+            client.ask("qXfer:threads:read::0,3fff").count(' core="'),
+            17,
+            "and sees all of them",
+        )
 
 
 NAPS = 6000
@@ -572,12 +644,15 @@ def more_threads_than_a_packet_lists():
             packets = [client.ask("qfThreadInfo")]
             while packets[-1] != "l":
                 packets.append(client.ask("qsThreadInfo"))
-            found = sorted(int(tid, 16) for packet in packets[:-1]
-                           for tid in packet[1:].split(","))  # fmt: skip
+            found = sorted(
+                int(tid, 16) for packet in packets[:-1] for tid in packet[1:].split(",")
+            )
             tap.check(len(packets) > 2, "the list of threads takes several packets")
             first = next(tid for tid in found if tid + NAPS - 1 in found)
             is_whole = set(range(first, first + NAPS)) <= set(found)
-            tap.check(is_whole and len(set(found)) == len(found), "each thread is in it once")
+            tap.check(
+                is_whole and len(set(found)) == len(found), "each thread is in it once"
+            )
 
 
 def all_of_it():
@@ -604,5 +679,9 @@ def all_of_it():
             the_kernel_ends(stub)
 
 
-tap.run(all_of_it, the_tests_of_a_kernel_fail, without_tracepoints,
-        more_threads_than_a_packet_lists)
+tap.run(
+    all_of_it,
+    the_tests_of_a_kernel_fail,
+    without_tracepoints,
+    more_threads_than_a_packet_lists,
+)

@@ -73,9 +73,16 @@ def program(code):
 
 
 def offers(client, features):
-    for word in ("ConditionalTracepoints", "FastTracepoints", "TracepointSource", "tracenz",
-                 "EnableDisableTracepoints", "InstallInTrace", "QTBuffer:size",
-                 "qXfer:traceframe-info:read"):  # fmt: skip
+    for word in (
+        "ConditionalTracepoints",
+        "FastTracepoints",
+        "TracepointSource",
+        "tracenz",
+        "EnableDisableTracepoints",
+        "InstallInTrace",
+        "QTBuffer:size",
+        "qXfer:traceframe-info:read",
+    ):
         tap.equal(features.get(word), "+", f"{word} is offered")
     answers(client, "qTMinFTPILen", "1")
     answers(client, "qTStatus", "T0;tnotrun:0;tframes:0;tcreated:0;.*")
@@ -99,8 +106,11 @@ def frames_are_what_happened(stub, client, place):
     tap.equal(status(client)[0], True, "the trace runs")
     tap.equal(run(stub, client, "run vfs").errno, 0, "720 calls")
     runs, pairs = status(client)
-    tap.equal((runs, number(pairs, "tframes"), number(pairs, "tcreated")), (True, 720, 720),
-              "make 720 frames")  # fmt: skip
+    tap.equal(
+        (runs, number(pairs, "tframes"), number(pairs, "tcreated")),
+        (True, 720, 720),
+        "make 720 frames",
+    )
     answers(client, "QTStop", "OK")
     answers(client, f"qTP:1:{place:x}", "V2d0:[1-9a-f][0-9a-f]*")
     answers(client, "qTV:1", "V2d5")
@@ -111,7 +121,9 @@ def frames_are_what_happened(stub, client, place):
     rip = int.from_bytes(bytes.fromhex(registers[256:272]), "little")
     rsp = int.from_bytes(bytes.fromhex(registers[112:128]), "little")
     tap.equal(rip, place, "with the tracepoint's address")
-    tap.check(re.fullmatch("[0-9a-f]{32}", client.ask(f"m{rsp:x},10")), "m is the frame's")
+    tap.check(
+        re.fullmatch("[0-9a-f]{32}", client.ask(f"m{rsp:x},10")), "m is the frame's"
+    )
     answers(client, f"m{rsp + 16:x},10", "E..*")
     answers(client, f"m{rsp + 8:x},10", "[0-9a-f]{16}")
     answers(client, f"m{place:x},4", "E..*")
@@ -120,11 +132,16 @@ def frames_are_what_happened(stub, client, place):
     # Two threads can hit at the same time. Then the frames may have the sums the other
     # way round.
     value = client.ask("qTV:1")
-    tap.check(re.fullmatch("V[0-9a-f]+", value) and 5 < int(value[1:], 16) <= 5 + 720,
-              f"the variable is the frame's: {value}")  # fmt: skip
+    tap.check(
+        re.fullmatch("V[0-9a-f]+", value) and 5 < int(value[1:], 16) <= 5 + 720,
+        f"the variable is the frame's: {value}",
+    )
     answers(client, "qTV:2", "U")
-    answers(client, "qXfer:traceframe-info:read::0,fff",
-            f'l.*<memory start="0x{rsp:x}" length="0x10"/>.*<tvar id="0x1"/>.*')  # fmt: skip
+    answers(
+        client,
+        "qXfer:traceframe-info:read::0,fff",
+        f'l.*<memory start="0x{rsp:x}" length="0x10"/>.*<tvar id="0x1"/>.*',
+    )
     answers(client, "P0=0000000000000000", "E.*tfind none")
     answers(client, f"M{rsp:x},1:00", "E.*tfind none")
     answers(client, "QTFrame:ffffffff", "F-1")
@@ -157,8 +174,9 @@ def all_frames_for_a_file(client):
     at, frames = 0, []
     while at < len(data):
         length = int.from_bytes(data[at + 2 : at + 6], "little")
-        frames.append((int.from_bytes(data[at : at + 2], "little"),
-                       data[at + 6 : at + 6 + length]))  # fmt: skip
+        frames.append(
+            (int.from_bytes(data[at : at + 2], "little"), data[at + 6 : at + 6 + length])
+        )
         at += 6 + length
     return frames
 
@@ -166,8 +184,13 @@ def all_frames_for_a_file(client):
 def the_file_has_all(client, cpus):
     frames = all_frames_for_a_file(client)
     tap.equal(len(frames), 720, "qTBuffer gives all frames")
-    tap.check(all(n == 1 and blocks[:1] == b"R" and blocks[333:334] == b"M"
-                  for n, blocks in frames), "with their blocks")  # fmt: skip
+    tap.check(
+        all(
+            n == 1 and blocks[:1] == b"R" and blocks[333:334] == b"M"
+            for n, blocks in frames
+        ),
+        "with their blocks",
+    )
     values = [int.from_bytes(blocks[-8:], "little") for _, blocks in frames]
     if cpus == 1:
         tap.equal(values, list(range(6, 726)), "in the order of time")
@@ -191,8 +214,11 @@ def conditions_and_sets(stub, client, place):
     said = define(client, 1, place, ["R0"], ":" + program(code))
     tap.equal(said, ["OK"] * 2, "a tracepoint with a condition")
     tap.equal(define(client, 2, place, ["R0"]), ["OK"] * 2, "another one at its address")
-    tap.equal(define(client, 3, place + 5, ["R0"], "", "D:0:0:F1"), ["OK"] * 2,
-              "a fast one at an instruction of one byte, which is off")  # fmt: skip
+    tap.equal(
+        define(client, 3, place + 5, ["R0"], "", "D:0:0:F1"),
+        ["OK"] * 2,
+        "a fast one at an instruction of one byte, which is off",
+    )
     starts(client)
     run(stub, client, "run vfs")
     answers(client, f"QTEnable:3:{place + 5:x}", "OK")
@@ -200,8 +226,10 @@ def conditions_and_sets(stub, client, place):
     answers(client, f"QTDisable:2:{place:x}", "OK")
     run(stub, client, "cat /proc/version")
     answers(client, "QTStop", "OK")
-    hits = [client.ask(f"qTP:{n}:{at:x}").split(":")[0]
-            for n, at in ((1, place), (2, place), (3, place + 5))]  # fmt: skip
+    hits = [
+        client.ask(f"qTP:{n}:{at:x}").split(":")[0]
+        for n, at in ((1, place), (2, place), (3, place + 5))
+    ]
     tap.equal(hits[1:], ["V2d2", "V4"], "each counts while it is on")
     frames = all_frames_for_a_file(client)
     rdx = [int.from_bytes(b[1 + 24 : 1 + 32], "little") for n, b in frames if n == 1]
@@ -211,8 +239,11 @@ def conditions_and_sets(stub, client, place):
     ups = definitions(client)
     tap.equal([t[0] for t in ups], list("TATATA"), "another debugger is told all of them")
     tap.equal(ups[4], f"T3:{place + 5:x}:E:0:0:F1", "as they are now")
-    tap.equal(definitions(client)[4], f"T3:{place + 5:x}:E:0:0",
-              "a file is not: gdb opens no file with a fast one at less than five bytes")
+    tap.equal(
+        definitions(client)[4],
+        f"T3:{place + 5:x}:E:0:0",
+        "a file is not: gdb opens no file with a fast one at less than five bytes",
+    )
 
 
 def ends(stub, client, place):
@@ -222,8 +253,11 @@ def ends(stub, client, place):
     starts(client)
     run(stub, client, "run vfs")
     runs, pairs = status(client)
-    tap.equal((runs, pairs.get("tpasscount"), pairs["tframes"]), (False, "1", "9"),
-              "a pass count ends the trace")  # fmt: skip
+    tap.equal(
+        (runs, pairs.get("tpasscount"), pairs["tframes"]),
+        (False, "1", "9"),
+        "a pass count ends the trace",
+    )
     answers(client, "QTBuffer:size:8000", "OK")
     answers(client, "QTBuffer:size:ffffffff", "E.the buffer has at most .*")
     answers(client, "QTinit", "OK")
@@ -231,8 +265,10 @@ def ends(stub, client, place):
     starts(client)
     run(stub, client, "run vfs")
     runs, pairs = status(client)
-    tap.check(not runs and "tfull" in pairs and 0 < number(pairs, "tframes") < 100,
-              "a full buffer ends it")  # fmt: skip
+    tap.check(
+        not runs and "tfull" in pairs and 0 < number(pairs, "tframes") < 100,
+        "a full buffer ends it",
+    )
     tap.check(b"frames lost" in bytes.fromhex(pairs["notes"]), "which is told as a loss")
     answers(client, "QTBuffer:size:-1", "OK")
     answers(client, "QTBuffer:circular:1", "OK")
@@ -242,8 +278,10 @@ def ends(stub, client, place):
     for _ in range(4):
         run(stub, client, "run vfs")
     runs, pairs = status(client)
-    tap.check(runs and number(pairs, "tcreated") == 2880 > number(pairs, "tframes") > 100,
-              "a circular buffer keeps the latest")  # fmt: skip
+    tap.check(
+        runs and number(pairs, "tcreated") == 2880 > number(pairs, "tframes") > 100,
+        "a circular buffer keeps the latest",
+    )
     answers(client, "QTFrame:0", "F0T1")
     a_small_circle(stub, client, place)
     answers(client, "QTBuffer:circular:0", "OK")
@@ -263,8 +301,11 @@ def a_small_circle(stub, client, place):
     answers(client, "QTStop", "OK")
     frames = all_frames_for_a_file(client)
     size = 24 + 2 * 13  # struct gdb_record and two values
-    tap.equal((number(pairs, "tcreated"), number(pairs, "tframes"), len(frames)),
-              (720, 0x1000 // size, 0x1000 // size), "a small circle has so many frames")
+    tap.equal(
+        (number(pairs, "tcreated"), number(pairs, "tframes"), len(frames)),
+        (720, 0x1000 // size, 0x1000 // size),
+        "a small circle has so many frames",
+    )
     values = [int.from_bytes(blocks[-8:], "little") for _, blocks in frames]
     tap.equal(max(values), 720, "and the latest")
     answers(client, f"QTFrame:{len(frames) - 1:x}", f"F{len(frames) - 1:x}T1")
@@ -294,9 +335,19 @@ def what_fails(stub, client, place):
     text = client.ask(f"m{place:x},1ff0")
     tap.equal(len(text) // 2, 0x1FF0, "a frame is longer than a page")
     answers(client, "QTStop", "OK")
-    for bad in ("QTDP:4:1000:E:5:0", "QTDP:4", "QTDP:4:1000:E:0:0:S", "QTDP:-9:1000:R0",
-                "QTDP:4:1000:E:0:0:X3,2600", "QTDP:4:1000:E:0:0:X1,15", "QTDPsrc:9:9:x",
-                "QTDV:1", "QTEnable:9:9", "qTV:", "qTBuffer:x"):  # fmt: skip
+    for bad in (
+        "QTDP:4:1000:E:5:0",
+        "QTDP:4",
+        "QTDP:4:1000:E:0:0:S",
+        "QTDP:-9:1000:R0",
+        "QTDP:4:1000:E:0:0:X3,2600",
+        "QTDP:4:1000:E:0:0:X1,15",
+        "QTDPsrc:9:9:x",
+        "QTDV:1",
+        "QTEnable:9:9",
+        "qTV:",
+        "qTBuffer:x",
+    ):
         answers(client, bad, "E..*")
     answers(client, f"QTDP:5:{place:x}:E:0:0-", "OK")
     answers(client, f"QTDP:-5:{place:x}:S", "E.while-stepping is not served.*")
@@ -336,7 +387,9 @@ def with_a_breakpoint(stub, client, place):
     client.resume()
     tap.equal(stub.ask_console("run vfs").errno, 0, "the breakpoint is gone")
     client.close()
-    tap.equal(stub.ask_console("run vfs").errno, 0, "without a debugger the trace goes on")
+    tap.equal(
+        stub.ask_console("run vfs").errno, 0, "without a debugger the trace goes on"
+    )
     client = stub.connect()
     features = client.greet()
     answers(client, "QStartNoAckMode", "OK")
@@ -375,8 +428,11 @@ def stops_between_frames(stub, client, place, cpus):
         client.resume()
     console.join()
     client.interrupted()
-    tap.equal(number(status(client)[1], "tcreated"), 720 * len(EACH_HIT),
-              f"{len(EACH_HIT)} long frames at each of 720 hits")
+    tap.equal(
+        number(status(client)[1], "tcreated"),
+        720 * len(EACH_HIT),
+        f"{len(EACH_HIT)} long frames at each of 720 hits",
+    )
     tap.equal(halves, [], f"none of {stops} stops finds one half done")
     answers(client, "QTBuffer:circular:0", "OK")
 

@@ -24,11 +24,22 @@ import elf64
 # function that is executed once after that; three places in a function that is called
 # once for each sample; a function that stays; a function of a module.
 FILES = len(os.listdir(os.path.join(ROOT, "docs", "samples")))
-PLACES = ("smp_start", "module_load_listed", "module_add_boot_file",
-          "module_add_boot_file+5", "module_add_boot_file+6", "vfs_read",
-          "reads:before_read")  # fmt: skip
-HITS = {"smp_start": 0, "module_load_listed": 1, "module_add_boot_file": FILES,
-        "module_add_boot_file+0x5": FILES, "module_add_boot_file+0x6": FILES}  # fmt: skip
+PLACES = (
+    "smp_start",
+    "module_load_listed",
+    "module_add_boot_file",
+    "module_add_boot_file+5",
+    "module_add_boot_file+6",
+    "vfs_read",
+    "reads:before_read",
+)
+HITS = {
+    "smp_start": 0,
+    "module_load_listed": 1,
+    "module_add_boot_file": FILES,
+    "module_add_boot_file+0x5": FILES,
+    "module_add_boot_file+0x6": FILES,
+}
 
 
 def append(jump=""):
@@ -39,7 +50,9 @@ def rows(guest):
     """Return {place: (hits, "[STATE]" or "")} from `probe list`."""
     text = ask(guest, "probe list")
     found = re.findall(r"^p\d+ .* (\d+) +\d+  (\S+) *(\[[A-Z]+\])?", text, re.M)
-    return {place.removesuffix("+0x0"): (int(hits), state) for hits, place, state in found}
+    return {
+        place.removesuffix("+0x0"): (int(hits), state) for hits, place, state in found
+    }
 
 
 def probes_see_boot_and_are_gone_then():
@@ -52,8 +65,11 @@ def probes_see_boot_and_are_gone_then():
             tap.equal(seen.get("reads:before_read", ("", "?"))[1], "", "a module's came")
             ask(guest, "run vfs")
             again = rows(guest)
-            tap.equal({p: again[p] for p in HITS}, {p: seen[p] for p in HITS},
-                      "the counts of those that are gone stay")
+            tap.equal(
+                {p: again[p] for p in HITS},
+                {p: seen[p] for p in HITS},
+                "the counts of those that are gone stay",
+            )
             text = ask(guest, "cat /sys/kernel/debug/kprobes/list")
             tap.equal(text.count("[GONE]"), len(HITS), "/sys/kernel/debug/kprobes/list")
             ask(guest, "probe del all")
@@ -63,14 +79,18 @@ def probes_see_boot_and_are_gone_then():
 def what_is_refused_is_told():
     with at_prompt(append="probes=exc_int3,kmain+1") as guest:
         text = ask(guest, "dmesg")
-        tap.check("probes=exc_int3: " in text and "probes=kmain+1: " in text,
-                  "what cannot carry a probe is in the log")  # fmt: skip
+        tap.check(
+            "probes=exc_int3: " in text and "probes=kmain+1: " in text,
+            "what cannot carry a probe is in the log",
+        )
 
 
 # USES: a module that is loaded at boot cannot use a function that will be freed. HOLDS: a
 # module has a thread with the address of such a function on its stack, as if the thread
 # were about to call it. The module can find the address, because it uses no name there.
-USES = "void smp_start(const void *info); void (*volatile start)(const void *) = smp_start;"
+USES = (
+    "void smp_start(const void *info); void (*volatile start)(const void *) = smp_start;"
+)
 HOLDS = """
 #include "kernel/debug/ksyms.h"
 #include "kernel/memmap.h"
@@ -103,18 +123,24 @@ def with_module(folder, source, append):
 def a_module_cannot_use_what_will_be_gone():
     with tempfile.TemporaryDirectory() as folder, with_module(folder, USES, "") as guest:
         text = ask(guest, "dmesg")
-        tap.check("smp_start: nothing has this name" in text,
-                  "not even at boot, while it is there")  # fmt: skip
+        tap.check(
+            "smp_start: nothing has this name" in text,
+            "not even at boot, while it is there",
+        )
         tap.check("boot is over" in text, "which is freed")
 
 
 def a_thread_that_is_inside_keeps_it():
     probes = "probes=module_load_listed"
-    with tempfile.TemporaryDirectory() as folder, with_module(folder, HOLDS, probes) as guest:
+    with tempfile.TemporaryDirectory() as folder, with_module(
+        folder, HOLDS, probes
+    ) as guest:
         text = ask(guest, "dmesg")
         who = re.search(r"boot needed is not freed: thread \d+ \(holder\) (\w+) in", text)
         tap.check(who and who[1] in ("sleeps", "runs"), "the log says which thread")
-        tap.equal(rows(guest), {"module_load_listed": (1, "")}, "a probe on it stays armed")
+        tap.equal(
+            rows(guest), {"module_load_listed": (1, "")}, "a probe on it stays armed"
+        )
         tap.check(" kmain\n" in ask(guest, "cat /proc/kallsyms"), "its names stay")
         ask(guest, "probe add kmain")
         ask(guest, "probe del all")
@@ -137,14 +163,23 @@ def a_panic_in_boot_restores_all_text():
     """panic=unprobe restores text that only the boot needs, text that stays, and the text
     of a module, under jumps and under breakpoints.
     """
-    places = ("module_load_listed", "module_add_boot_file+5", "vfs_read", "mine:mine_called")
+    places = (
+        "module_load_listed",
+        "module_add_boot_file+5",
+        "vfs_read",
+        "mine:mine_called",
+    )
     for jump in ("pun", "off"):
-        append = f"panic=unprobe kprobes-jump={jump} probes={','.join(places)} modules=mine"
+        append = (
+            f"panic=unprobe kprobes-jump={jump} probes={','.join(places)} modules=mine"
+        )
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, "mine.c")
             with open(path, "w", encoding="utf-8") as file:
                 file.write(PANICS)
-            brought = f"-fw_cfg name=opt/sonde/module/mine.o,file={modules.compiled(path)}"
+            brought = (
+                f"-fw_cfg name=opt/sonde/module/mine.o,file={modules.compiled(path)}"
+            )
             with Guest(Setup(append=append, qemu=brought)) as guest:
                 guest.wait_end(LIMIT)
                 guest.console.wait_closed(5)
@@ -155,8 +190,11 @@ def a_panic_in_boot_restores_all_text():
 
 
 def address(name):
-    return next(s.value for s in elf64.load(os.path.join(BUILD, "sonde.elf")).symbols()
-                if s.name == name)  # fmt: skip
+    return next(
+        s.value
+        for s in elf64.load(os.path.join(BUILD, "sonde.elf")).symbols()
+        if s.name == name
+    )
 
 
 def a_breakpoint_of_gdb_goes_with_it():
@@ -165,7 +203,9 @@ def a_breakpoint_of_gdb_goes_with_it():
         client, place = stub.connect(), address("module_add_boot_file")
         client.greet()
         client.ask("?")
-        tap.equal(client.ask(f"Z0,{place:x},1"), "OK", "a breakpoint on what boot executes")
+        tap.equal(
+            client.ask(f"Z0,{place:x},1"), "OK", "a breakpoint on what boot executes"
+        )
         hits = 0
         client.resume()
         while hits < FILES and client.packet(LIMIT).startswith("T05"):
@@ -185,25 +225,40 @@ def a_film_of_text_that_goes():
         command = f"film start {address('module_load_listed'):#x}"
         reply = guest.request(command, may_fail=True)
         tap.check(reply.errno, f"there is no film of what boot needed: {reply.name}")
-        for command in ("module load /boot/reads.o", "film start reads:before_read",
-                        "probe add reads:before_read", "module del reads",
-                        "film stop"):  # fmt: skip
+        for command in (
+            "module load /boot/reads.o",
+            "film start reads:before_read",
+            "probe add reads:before_read",
+            "module del reads",
+            "film stop",
+        ):
             ask(guest, command)
         text = ask(guest, "cat /tmp/film")
-        tap.check('"bytes":"cc"' in text and text.count('"ev":"store"') >= 2,
-                  "a film shows a probe come, and go with its module")  # fmt: skip
+        tap.check(
+            '"bytes":"cc"' in text and text.count('"ev":"store"') >= 2,
+            "a film shows a probe come, and go with its module",
+        )
 
 
 def boot_says_what_it_frees():
     status, out, _ = sonde("exec", "dmesg", "cat /proc/kallsyms", "echo kmain")
-    found = re.search(r"boot is over: (\d+) KiB of its code and data are free, (\d+) of", out)
-    tap.check(status == 0 and found and int(found[1]) > int(found[2]) > 15,
-              f"{found and found[0]} them code")  # fmt: skip
+    found = re.search(
+        r"boot is over: (\d+) KiB of its code and data are free, (\d+) of", out
+    )
+    tap.check(
+        status == 0 and found and int(found[1]) > int(found[2]) > 15,
+        f"{found and found[0]} them code",
+    )
     tap.equal(len(re.findall(r" kmain$", out, re.M)), 0, "kmain is no symbol")
 
 
-tap.run(probes_see_boot_and_are_gone_then, what_is_refused_is_told,
-        a_module_cannot_use_what_will_be_gone, a_thread_that_is_inside_keeps_it,
-        a_panic_in_boot_restores_all_text, a_breakpoint_of_gdb_goes_with_it,
-        a_film_of_text_that_goes,
-        boot_says_what_it_frees)  # fmt: skip
+tap.run(
+    probes_see_boot_and_are_gone_then,
+    what_is_refused_is_told,
+    a_module_cannot_use_what_will_be_gone,
+    a_thread_that_is_inside_keeps_it,
+    a_panic_in_boot_restores_all_text,
+    a_breakpoint_of_gdb_goes_with_it,
+    a_film_of_text_that_goes,
+    boot_says_what_it_frees,
+)

@@ -37,7 +37,9 @@ class Image:
 
     def __init__(self, machine):
         lines = machine.read("/proc/kallsyms").splitlines()
-        self.symbols = [(int(a, 16), t, n) for a, t, n in (line.split() for line in lines)]
+        self.symbols = [
+            (int(a, 16), t, n) for a, t, n in (line.split() for line in lines)
+        ]
         self.text = sorted({a for a, t, _ in self.symbols if t in "Tt"})
         names = [n for _, t, n in self.symbols if t in "Tt"]
         self.twice = next(n for n in names if names.count(n) > 1)
@@ -63,20 +65,26 @@ class Image:
         kind, name, which = match.groups()
         if kind == "sym_off":
             offsets = self.boundaries(name)
-            there = [o + 1 if which == "mid" else o for o, after in zip(offsets, offsets[1:])
-                     if o >= 8 and after - o > 2]
+            there = [
+                o + 1 if which == "mid" else o
+                for o, after in zip(offsets, offsets[1:])
+                if o >= 8 and after - o > 2
+            ]
             return f"{name}+{there[0]}"
-        return {"sym_next": lambda: f"{name}+{self.next(name)}",
-                "addr": lambda: f"{self.address(name):#x}",
-                "blacklist": lambda: "exc_int3",
-                "nonuniq": lambda: self.twice,
-                "dotfn": lambda: self.dotted}[kind]()
+        return {
+            "sym_next": lambda: f"{name}+{self.next(name)}",
+            "addr": lambda: f"{self.address(name):#x}",
+            "blacklist": lambda: "exc_int3",
+            "nonuniq": lambda: self.twice,
+            "dotfn": lambda: self.dotted,
+        }[kind]()
 
 
 def raw(text):
     """Return the bytes of a column: %%XX stands for the byte XX."""
-    return re.sub(rb"%%([0-9A-Fa-f]{2})", lambda m: bytes([int(m.group(1), 16)]),
-                  text.encode())
+    return re.sub(
+        rb"%%([0-9A-Fa-f]{2})", lambda m: bytes([int(m.group(1), 16)]), text.encode()
+    )
 
 
 class Tracer:
@@ -122,8 +130,10 @@ class Tracer:
         """Return (subsystem, text, column of the caret) of the last entry in error_log;
         three empty strings: there is no entry.
         """
-        found = re.findall(r"\[ *\d+\.\d+\] (.*?): error: (.*)\n  Command: .*\n( *)\^",
-                           self.text("error_log"))
+        found = re.findall(
+            r"\[ *\d+\.\d+\] (.*?): error: (.*)\n  Command: .*\n( *)\^",
+            self.text("error_log"),
+        )
         if not found:
             return "", "", ""
         subsystem, text, blanks = found[-1]
@@ -141,8 +151,12 @@ def answers(row, *columns):
     both answer the same. If the text of the row has an ||, it is an operator of a filter,
     and the row has one answer.
     """
-    cells = [[row[c]] if "||" in row.get("text", "") else
-             [a.strip(" ") for a in row[c].split("||")] for c in columns]
+    cells = [
+        [row[c]]
+        if "||" in row.get("text", "")
+        else [a.strip(" ") for a in row[c].split("||")]
+        for c in columns
+    ]
     return [[c[min(i, len(c) - 1)] for c in cells] for i in range(max(map(len, cells)))]
 
 
@@ -173,11 +187,22 @@ def define(tracer, image, row):
             expected, want_caret = "", ""
         lines = [line.strip() for line in lines.split(";;") if line.strip()]
         if "{sym_next" in row["definition"]:
-            lines = [re.sub(r"\+\d+$", f"+{image.next('vfs_read')}", line) for line in lines]
-        return [expected, want_caret, ERRNO.get(name, 0), [image.fill(li) for li in lines]]
+            lines = [
+                re.sub(r"\+\d+$", f"+{image.next('vfs_read')}", line) for line in lines
+            ]
+        return [
+            expected,
+            want_caret,
+            ERRNO.get(name, 0),
+            [image.fill(li) for li in lines],
+        ]
 
-    check(row, [error, caret, errno, listing],
-          answers(row, "expected", "caret", "errno", "readback"), normal)
+    check(
+        row,
+        [error, caret, errno, listing],
+        answers(row, "expected", "caret", "errno", "readback"),
+        normal,
+    )
 
 
 # ---- files ----
@@ -206,8 +231,12 @@ def write_row(tracer, row):
         status, error, want_caret, result = answer
         return [ERRNO.get(status, 0), error, want_caret, text_of(result).strip("\n")]
 
-    check(row, [errno, log, caret, shown.strip("\n")],
-          answers(row, "status", "error_text", "caret", "result"), normal)
+    check(
+        row,
+        [errno, log, caret, shown.strip("\n")],
+        answers(row, "status", "error_text", "caret", "result"),
+        normal,
+    )
 
 
 def render_row(tracer, row):
@@ -217,17 +246,28 @@ def render_row(tracer, row):
     name, shown = found[0] if found else ("", "no line")
     # The thread that reads the file is called "init" in the answers of Linux.
     shown = shown.replace(f'"{name}"', '"init"')
-    check(row, [shown.strip()], answers(row, "result"), lambda answer: [text_of(answer[0])])
+    check(
+        row, [shown.strip()], answers(row, "result"), lambda answer: [text_of(answer[0])]
+    )
 
 
 def format_row(tracer, row):
     shown = re.sub(r"^ID: \d+$", "ID: N", tracer.text(EVENT + "format"), flags=re.M)
-    check(row, [shown.strip("\n")], answers(row, "result"),
-          lambda answer: [text_of(answer[0]).strip("\n")])
+    check(
+        row,
+        [shown.strip("\n")],
+        answers(row, "result"),
+        lambda answer: [text_of(answer[0]).strip("\n")],
+    )
 
 
-KINDS = {"filter": write_row, "trigger": write_row, "control": write_row,
-         "render": render_row, "format": format_row}
+KINDS = {
+    "filter": write_row,
+    "trigger": write_row,
+    "control": write_row,
+    "render": render_row,
+    "format": format_row,
+}
 
 
 def the_same_as_linux():

@@ -49,8 +49,9 @@ WORKLOAD(edited, edited_run, "which version was hit last");
 
 
 def module(*words):
-    done = subprocess.run([*SONDE, *words], capture_output=True, text=True, check=False,
-                          timeout=LIMIT)  # fmt: skip
+    done = subprocess.run(
+        [*SONDE, *words], capture_output=True, text=True, check=False, timeout=LIMIT
+    )
     return done.returncode, done.stdout + done.stderr
 
 
@@ -67,13 +68,17 @@ def edits_reach_a_running_guest(folder, line):
         write(path, version)
         status, text = module("--socket", line, path, "stat /tmp", "run edited")
         seconds.append(time.monotonic() - begun)
-        if not tap.check(status == 0 and f"version {version}\n" in text,
-                         f"edit {version}: the new handler is hit"):  # fmt: skip
+        if not tap.check(
+            status == 0 and f"version {version}\n" in text,
+            f"edit {version}: the new handler is hit",
+        ):
             tap.note(text)
     tap.note(f"edit to hit: {statistics.median(seconds):.2f} s, the median of {EDITS}")
     write(path, "1 +")
     status, text = module("--socket", line, path)
-    tap.check(status == 1 and "does not compile" in text, "a source that does not compile")
+    tap.check(
+        status == 1 and "does not compile" in text, "a source that does not compile"
+    )
     write(path, "not_there()")
     status, text = module("--socket", line, path)
     tap.check(status == 1 and "not_there" in text, "a name that nothing has")
@@ -89,9 +94,19 @@ def a_guest_that_stays():
 
 def a_guest_of_its_own():
     path = os.path.join(ROOT, "docs", "samples", "reads.c")
-    status, text = module("--smp", "1", path, "probe add reads:before_read", "stat /tmp",
-                          "cat /proc/version", "module del reads", "probe list")  # fmt: skip
-    tap.check(status == 0 and "reads:before_read [GONE]" in text, "ends with its commands")
+    status, text = module(
+        "--smp",
+        "1",
+        path,
+        "probe add reads:before_read",
+        "stat /tmp",
+        "cat /proc/version",
+        "module del reads",
+        "probe list",
+    )
+    tap.check(
+        status == 0 and "reads:before_read [GONE]" in text, "ends with its commands"
+    )
     tap.equal(module()[0], 2, "without a file: usage")
     tap.equal(module("no/such.c")[0], 2, "a file that is not there")
 
@@ -100,8 +115,15 @@ def no_guest_at_the_socket():
     with tempfile.TemporaryDirectory() as folder:
         line = os.path.join(folder, "line")
         found = module("--socket", line, os.path.join(ROOT, "docs", "samples", "reads.c"))
-        tap.equal(found, (1, f"sonde: no guest listens at {line}; start one with "
-                             f"./sonde run --socket {line}\n"), "no guest")  # fmt: skip
+        tap.equal(
+            found,
+            (
+                1,
+                f"sonde: no guest listens at {line}; start one with "
+                f"./sonde run --socket {line}\n",
+            ),
+            "no guest",
+        )
 
 
 tap.run(no_guest_at_the_socket, a_guest_that_stays, a_guest_of_its_own)

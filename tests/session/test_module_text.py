@@ -38,11 +38,15 @@ def tell_times(guest, name):
     """Print the times to load and to unload, minus the time of an empty command."""
     commands = ("echo", "module load /boot/reads.o", "module del reads")
     probe = ask(guest, "probe add registry_for_each").split()[0]
-    rounds = [[milliseconds(guest, command) for command in commands] for _ in range(ROUNDS)]
+    rounds = [
+        [milliseconds(guest, command) for command in commands] for _ in range(ROUNDS)
+    ]
     tap.equal(walks(guest), 0, f"{name}: no walk over all sites")
     ask(guest, f"probe del {probe}")
     nothing, load, unload = (statistics.median(column) for column in zip(*rounds))
-    tap.note(f"{name}: {load - nothing:.1f} ms to load, {unload - nothing:.1f} ms to unload")
+    tap.note(
+        f"{name}: {load - nothing:.1f} ms to load, {unload - nothing:.1f} ms to unload"
+    )
 
 
 def most_instructions_become_jumps(guest):

@@ -16,9 +16,13 @@ PATTERNS = (
     "seq_*", "shell_*", "mutex_*", "wait_*", "irq_*",
 )  # fmt: skip
 COMMANDS = (
-    "echo one two three", "cat /proc/version", "cat /proc/kallsyms | head -40",
-    "help", "sym vfs_read", "echo " + "long " * 200,
-)  # fmt: skip
+    "echo one two three",
+    "cat /proc/version",
+    "cat /proc/kallsyms | head -40",
+    "help",
+    "sym vfs_read",
+    "echo " + "long " * 200,
+)
 
 
 def printed(guest):
@@ -40,8 +44,10 @@ def text_is_the_same_under_probes():
             ask(guest, "probe del all")
             tap.equal(probed[0], without[0], f"{smp} CPUs: the console prints the same")
             tap.equal(probed[1], without[1], f"{smp} CPUs: so does the machine interface")
-            tap.check(now["armed"] > 3000 and now["hits"] > 100000,
-                      f"{now['armed']} probes, {now['hits']} hits")  # fmt: skip
+            tap.check(
+                now["armed"] > 3000 and now["hits"] > 100000,
+                f"{now['armed']} probes, {now['hits']} hits",
+            )
             tap.equal(now["handler_faults"], 0, "no handler was given up")
 
 
@@ -78,13 +84,19 @@ def a_slow_host_gets_each_line():
         log = ask(guest, "dmesg").splitlines()
         text = guest.console.text.decode("utf-8", "replace")
         tap.check(len(log) > 4, f"the log of a boot has {len(log)} lines")
-        tap.equal([line for line in log if text.count(line + "\r\n") != 1], [],
-                  "a prompt comes behind them: each line came once, whole")
+        tap.equal(
+            [line for line in log if text.count(line + "\r\n") != 1],
+            [],
+            "a prompt comes behind them: each line came once, whole",
+        )
     with tempfile.TemporaryDirectory() as folder:
         com2 = os.path.join(folder, "com2")
         with after_a_pause(append="gdbwait", com2=com2) as guest:
-            tap.check(guest.console.expect(b"gdb: waiting for a debugger on COM2\r\n", 30)
-                      is not None, "no prompt comes: so does the last line")  # fmt: skip
+            tap.check(
+                guest.console.expect(b"gdb: waiting for a debugger on COM2\r\n", 30)
+                is not None,
+                "no prompt comes: so does the last line",
+            )
 
 
 tap.run(text_is_the_same_under_probes, a_log_line_comes_once, a_slow_host_gets_each_line)

@@ -47,12 +47,20 @@ def refusals_say_why():
             tap.equal(reply.name, name, f"probe add {place}")
             tap.check(reply.text.strip(), "and it says why")
             tap.note(reply.text)
-        starts = "vfs_read+0x1: not an instruction boundary " \
+        starts = (
+            "vfs_read+0x1: not an instruction boundary "
             "(instruction starts at vfs_read+0x0)"
-        for command in ("probe add vfs_read+1", "trace 'vfs_read+1 { count }' -- run vfs"):
+        )
+        for command in (
+            "probe add vfs_read+1",
+            "trace 'vfs_read+1 { count }' -- run vfs",
+        ):
             reply = guest.machine.request(command, 30, may_fail=True)
-            tap.equal((reply.name, reply.text.partition(starts)[1:]),
-                      ("EILSEQ", (starts, "\n")), command)  # fmt: skip
+            tap.equal(
+                (reply.name, reply.text.partition(starts)[1:]),
+                ("EILSEQ", (starts, "\n")),
+                command,
+            )
         tap.equal(ask(guest, "probe list").count("vfs_read"), 0, "nothing was added")
 
 
@@ -67,7 +75,9 @@ def lines_are_places():
     line = line_of("kernel/fs/vfs.c", "size_t left = *pos < file->text.len")
     with at_prompt() as guest:
         for place in (f"vfs.c:{line}", f"fs/vfs.c:{line}#1", f"kernel/fs/vfs.c:{line}"):
-            tap.check("at vfs_read+0x" in ask(guest, f"probe add {place}"), f"add {place}")
+            tap.check(
+                "at vfs_read+0x" in ask(guest, f"probe add {place}"), f"add {place}"
+            )
         ask(guest, "run vfs")
         rows = re.findall(r"(\d+) +0 +vfs_read\+0x", ask(guest, "probe list"))
         tap.equal(rows, ["720"] * 3, "each of them counts the executions of its line")
@@ -82,8 +92,10 @@ def lines_are_places():
         ):
             for command in ("probe add", "probe explain"):
                 reply = guest.machine.request(f"{command} {place}", 30, may_fail=True)
-                tap.check(reply.name == name and text in reply.text,
-                          f"{command} {place}: {text}")  # fmt: skip
+                tap.check(
+                    reply.name == name and text in reply.text,
+                    f"{command} {place}: {text}",
+                )
 
 
 def lines_of_modules_are_refused_by_name():
@@ -92,8 +104,10 @@ def lines_of_modules_are_refused_by_name():
         modules.load(guest.machine, os.path.join(ROOT, path), 60)
         for place in ("reads.c:10", f"{path}:10"):
             reply = guest.machine.request(f"probe add {place}", 30, may_fail=True)
-            tap.check(reply.name == "ENOENT" and "the lines of the module" in reply.text,
-                      f"{place}: {reply.text.strip()}")  # fmt: skip
+            tap.check(
+                reply.name == "ENOENT" and "the lines of the module" in reply.text,
+                f"{place}: {reply.text.strip()}",
+            )
 
 
 def a_question_takes_all_places_of_a_line():
@@ -105,5 +119,11 @@ def a_question_takes_all_places_of_a_line():
         tap.note(text)
 
 
-tap.run(hits_equal_calls, the_prompt_is_quick, refusals_say_why, lines_are_places,
-        lines_of_modules_are_refused_by_name, a_question_takes_all_places_of_a_line)
+tap.run(
+    hits_equal_calls,
+    the_prompt_is_quick,
+    refusals_say_why,
+    lines_are_places,
+    lines_of_modules_are_refused_by_name,
+    a_question_takes_all_places_of_a_line,
+)

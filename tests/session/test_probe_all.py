@@ -24,7 +24,14 @@ def stat(text, name):
 
 def everything_is_probed_and_nothing_changes():
     commands = COMMANDS_LONG if tap.LONG else COMMANDS
-    words = ("exec", "--smp", "4" if tap.LONG else "2", "--timeout", str(LIMIT), *commands)
+    words = (
+        "exec",
+        "--smp",
+        "4" if tap.LONG else "2",
+        "--timeout",
+        str(LIMIT),
+        *commands,
+    )
     status, out, err = sonde(*words, limit=LIMIT + 60)
     tap.equal((status, err), (0, ""), "the commands succeed")
     armed = re.search(r": armed (\d+) of (\d+) instructions", out)
@@ -46,7 +53,9 @@ def refused_instructions_have_a_rule():
         text = ask(guest, "probe all kprobe_*")
         armed, of = map(int, re.search(r"armed (\d+) of (\d+)", text).groups())
         rows = re.findall(r"^refused ([A-Z_]+) +(\d+)  (\w.+)$", text, re.M)
-        tap.equal(armed + sum(int(row[1]) for row in rows), of, "armed and refused are all")
+        tap.equal(
+            armed + sum(int(row[1]) for row in rows), of, "armed and refused are all"
+        )
         tap.check(rows and rows[0][0] == "BLACKLISTED", "by name")
         tap.note(text)
 
@@ -54,8 +63,10 @@ def refused_instructions_have_a_rule():
 def people_see_that_it_goes_on():
     with at_prompt(smp=2) as guest:
         lines = typed(guest, "probe all vfs_* --ent\t")
-        tap.check("functions, " in lines[1] and "probes are being armed" in lines[1],
-                  "progress, in a line that is written over")
+        tap.check(
+            "functions, " in lines[1] and "probes are being armed" in lines[1],
+            "progress, in a line that is written over",
+        )
         tap.check(re.search(r"p1: armed \d+ of \d+ entries", lines[1]), "then the result")
         lines = typed(guest, "probe de\tp\t")
         tap.check(lines[0].endswith("probe del p1 "), "names are completed")
@@ -66,7 +77,9 @@ def people_see_that_it_goes_on():
 
 def lines_of_source_are_completed(guest):
     lines = typed(guest, "probe add vfs.c\t14\t\t\x15")  # Ctrl-U
-    tap.check(lines[0].endswith("probe add vfs.c:14"), "the colon behind the name of a file")
+    tap.check(
+        lines[0].endswith("probe add vfs.c:14"), "the colon behind the name of a file"
+    )
     found = re.findall(r"\bvfs\.c:(14\d+)", "\n".join(lines[1:]))
     tap.check(len(found) > 2, f"lines that have code: {found}")
     for number in found:
@@ -75,5 +88,8 @@ def lines_of_source_are_completed(guest):
     tap.equal(lines[1:], ["verdict    can be probed"], "and the only one that is left")
 
 
-tap.run(everything_is_probed_and_nothing_changes, refused_instructions_have_a_rule,
-        people_see_that_it_goes_on)
+tap.run(
+    everything_is_probed_and_nothing_changes,
+    refused_instructions_have_a_rule,
+    people_see_that_it_goes_on,
+)

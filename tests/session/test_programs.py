@@ -43,8 +43,12 @@ def one_liners():
                 yield asked, command
 
 
-LONG_FORMS = {"count": "%s { count by func }", "args": "%s { print * }",
-              "time": "ret %s { hist(ns) }", "callers": "%s { count by caller }"}
+LONG_FORMS = {
+    "count": "%s { count by func }",
+    "args": "%s { print * }",
+    "time": "ret %s { hist(ns) }",
+    "callers": "%s { count by caller }",
+}
 
 
 def long_form(asked):
@@ -65,8 +69,9 @@ def rows_of(said):
 def forced(recorded, asked):
     """Return the question with each parameter compiled by gdb."""
     capture = recorded.capture
-    return question.resolve(asked, lambda text: capture.lines_of([text]),
-                            capture.result.symbols, force=True)
+    return question.resolve(
+        asked, lambda text: capture.lines_of([text]), capture.result.symbols, force=True
+    )
 
 
 def values_printed(lines, event):
@@ -128,26 +133,37 @@ def all_ways_give_one_table():
             else:
                 same_records(text, result)
             forget(recorded)
-    tap.check(compiled >= 3, f"{compiled} of them have parameters, which gdb has compiled")
+    tap.check(
+        compiled >= 3, f"{compiled} of them have parameters, which gdb has compiled"
+    )
 
 
 def locals_and_members():
     line = line_of("kernel/fs/vfs.c", "if (count > left)")
     status, out, err = sonde(
-        "trace", f"vfs.c:{line} if count > 16 {{ hist(left) by cpu }}",
+        "trace",
+        f"vfs.c:{line} if count > 16 {{ hist(left) by cpu }}",
         f"vfs.c:{line} if count > left {{ count by file->node->name }}",
-        f"vfs.c:{line} {{ sum(count > left ? left : count) }}", "--", "run vfs")  # fmt: skip
+        f"vfs.c:{line} {{ sum(count > left ? left : count) }}",
+        "--",
+        "run vfs",
+    )
     tap.equal((status, err), (0, ""), "expressions over locals and members")
     tables = out.split("vfs.c:")
     tap.equal(len(tables), 4, "three tables")
     by_cpu = re.findall(r"^\d+ +<= \d+ +(\d+)", tables[1], re.M)
     tap.check(by_cpu and sum(map(int, by_cpu)) <= 720, "reads of more than 16 bytes")
-    tap.check(re.search(r"^work\.\d +\d", tables[2], re.M), "a member of a member is a text")
+    tap.check(
+        re.search(r"^work\.\d +\d", tables[2], re.M), "a member of a member is a text"
+    )
     total = re.search(r"^ *\d+ +(\d+)  ", tables[3], re.M)
     status, out, err = sonde("trace", "ret vfs_read { sum(retval) }", "--", "run vfs")
     real = re.search(r"^ *720 +(\d+)", out, re.M)
-    tap.equal(total and total[1], real and real[1],
-              "what is left or asked for, in C, is what the function returns")  # fmt: skip
+    tap.equal(
+        total and total[1],
+        real and real[1],
+        "what is left or asked for, in C, is what the function returns",
+    )
     tap.equal((status, err), (0, ""), "which is summed up in another run")
 
 
@@ -169,14 +185,20 @@ def the_lines_of_the_documents_are_right():
 
 def conditions_keep_their_order():
     """&& binds before ||, also if the guest can test a part of the condition itself."""
-    conditions = ("*pos > 100 || count > 40 && count > 30",
-                  "count > 30 && (*pos > 100 || count > 40)",
-                  "count > 30 && *pos > 100 && comm != \"none\"")  # fmt: skip
+    conditions = (
+        "*pos > 100 || count > 40 && count > 30",
+        "count > 30 && (*pos > 100 || count > 40)",
+        'count > 30 && *pos > 100 && comm != "none"',
+    )
     tables = ("*pos > 100", "*pos > 100 || count > 40")
     status, out, err = sonde(
-        "trace", *(f"vfs_read if {one} {{ count }}" for one in conditions),
+        "trace",
+        *(f"vfs_read if {one} {{ count }}" for one in conditions),
         *(f"vfs_read if count > 30 {{ count by {one} }}" for one in tables),
-        f"vfs_read if count >= 0 {{ count by {tables[1]} }}", "--", "run vfs")  # fmt: skip
+        f"vfs_read if count >= 0 {{ count by {tables[1]} }}",
+        "--",
+        "run vfs",
+    )
     tap.equal((status, err), (0, ""), "conditions with && and ||")
     first, second, third, late, either, of_all = out.split("vfs_read if ")[1:]
     tap.check(late.split("\n", 1)[1] != either.split("\n", 1)[1], "|| makes a difference")
@@ -193,7 +215,10 @@ def what_is_refused_says_why():
             ("vfs_read { hist(file->text) }", "is a struct seq: name a part of it"),
             ("vfs_read { hist(count +) }", "syntax error"),
             ("vfs_read { count by 1.5 * count }", "is a double"),
-            ("ret vfs_read { hist(*pos) }", "in a ret there are parameters, retval and ns"),
+            (
+                "ret vfs_read { hist(*pos) }",
+                "in a ret there are parameters, retval and ns",
+            ),
             ("list.h:26 { count by l->next }", "choose list.h:26#1"),
             ("vfs.c:99999 { count by *pos }", "has no code"),
         ):
@@ -213,22 +238,31 @@ def what_is_refused_says_why():
 def names_for_expressions():
     """Test the word `with` of questions, on the console."""
     with at_prompt() as guest:
-        said = ask(guest, "trace 'vfs_read with n=agent(26000327),m=%dx:u64 if n > 40 "
-                          "{ count by n,m }' -- run vfs")  # fmt: skip
+        said = ask(
+            guest,
+            "trace 'vfs_read with n=agent(26000327),m=%dx:u64 if n > 40 "
+            "{ count by n,m }' -- run vfs",
+        )
         rows = re.findall(r"^ +(\d+)  (\d+) +(\d+)$", said, re.M)
-        tap.check(rows and all(n == m and int(n) > 40 for _, n, m in rows),
-                  "a program and a register have the same values")  # fmt: skip
+        tap.check(
+            rows and all(n == m and int(n) > 40 for _, n, m in rows),
+            "a program and a register have the same values",
+        )
         plain = ask(guest, "trace 'vfs_read if count > 40 { count by count }' -- run vfs")
-        tap.equal(sorted((hits, n) for hits, n, _ in rows),
-                  sorted(re.findall(r"^ +(\d+)  (\d+)$", plain, re.M)),
-                  "those of the parameter")  # fmt: skip
+        tap.equal(
+            sorted((hits, n) for hits, n, _ in rows),
+            sorted(re.findall(r"^ +(\d+)  (\d+)$", plain, re.M)),
+            "those of the parameter",
+        )
         for asked, caret, text in (
             ("vfs_read with { count }", 14, "NAME=EXPRESSION is missing"),
             ("vfs_read with n { count }", 16, "NAME=EXPRESSION is missing"),
             ("vfs_read with n=%di,n=%si { count }", 26, "this name has an expression"),
             ("vfs_read with n= { count }", 17, "NAME=EXPRESSION is missing"),
         ):
-            reply = guest.machine.request(f"trace '{asked}' -- run vfs", 30, may_fail=True)
+            reply = guest.machine.request(
+                f"trace '{asked}' -- run vfs", 30, may_fail=True
+            )
             tap.check(reply.name == "EINVAL" and text in reply.text, f"{asked}: {text}")
             tap.equal(reply.lines[1].index("^"), len("trace: ") + caret, "at its place")
 
@@ -246,8 +280,10 @@ def programs_that_are_wrong_are_refused():
             command = f"echo 'p:bad vfs_read a=agent({code})' >> {TRACING}kprobe_events"
             reply = guest.machine.request(command, 30, may_fail=True)
             tap.equal(reply.name, "EINVAL", f"{code[:40]} is refused")
-        tap.check("Invalid program of gdb" in ask(guest, f"cat {TRACING}error_log"),
-                  "and the log says why")  # fmt: skip
+        tap.check(
+            "Invalid program of gdb" in ask(guest, f"cat {TRACING}error_log"),
+            "and the log says why",
+        )
         tap.equal(ask(guest, f"cat {TRACING}kprobe_events"), "", "nothing is left")
 
 
@@ -256,20 +292,32 @@ def programs_that_fail_are_counted():
     Each fails at all 720 hits, and the kernel goes on.
     """
     with at_prompt(smp=4) as guest:
-        ask(guest, f"echo 'p:bad vfs_read a=agent(22001a27) b=agent(257fffffffffffffff1a27"
-                   f") c=agent(220122000527) d=agent(26000327):u64' >> {TRACING}"
-                   "kprobe_events")  # fmt: skip
+        ask(
+            guest,
+            f"echo 'p:bad vfs_read a=agent(22001a27) b=agent(257fffffffffffffff1a27"
+            f") c=agent(220122000527) d=agent(26000327):u64' >> {TRACING}"
+            "kprobe_events",
+        )
         ask(guest, f"echo 1 > {TRACING}events/kprobes/bad/enable")
         tap.check("calls 720" in ask(guest, "run vfs"), "the work is done")
         ask(guest, f"echo 0 > {TRACING}events/kprobes/bad/enable")
-        records = re.findall(r"bad: \(.*?\) a=0x0 b=0x0 c=0x0 d=\d+",
-                             ask(guest, f"cat {TRACING}trace"))  # fmt: skip
+        records = re.findall(
+            r"bad: \(.*?\) a=0x0 b=0x0 c=0x0 d=\d+", ask(guest, f"cat {TRACING}trace")
+        )
         tap.equal(len(records), 720, "a value that cannot be computed is 0")
-        tap.check(re.search(r"fault=2160", ask(guest, f"cat {TRACING}kprobe_profile")),
-                  "and each is counted")  # fmt: skip
+        tap.check(
+            re.search(r"fault=2160", ask(guest, f"cat {TRACING}kprobe_profile")),
+            "and each is counted",
+        )
 
 
-tap.run(all_ways_give_one_table, locals_and_members,
-        the_lines_of_the_documents_are_right, conditions_keep_their_order,
-        what_is_refused_says_why, programs_that_are_wrong_are_refused,
-        programs_that_fail_are_counted, names_for_expressions)
+tap.run(
+    all_ways_give_one_table,
+    locals_and_members,
+    the_lines_of_the_documents_are_right,
+    conditions_keep_their_order,
+    what_is_refused_says_why,
+    programs_that_are_wrong_are_refused,
+    programs_that_fail_are_counted,
+    names_for_expressions,
+)

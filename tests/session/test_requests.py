@@ -37,7 +37,9 @@ def errors_have_numbers(guest):
 def files_can_be_looked_at(guest):
     tap.check("version" in ask(guest, "ls /proc").split(), "ls names files")
     tap.check("proc/" in ask(guest, "ls /").split(), "and directories with a slash")
-    tap.check(re.match(r"f 0?[0-7]{3}\n$", ask(guest, "stat /proc/version")), "stat: file")
+    tap.check(
+        re.match(r"f 0?[0-7]{3}\n$", ask(guest, "stat /proc/version")), "stat: file"
+    )
     tap.check(re.match(r"d 0?[0-7]{3}\n$", ask(guest, "stat /proc")), "stat: directory")
 
 
@@ -47,7 +49,7 @@ def every_byte_comes_back(guest):
     tap.equal(reply.output, data, "all bytes, quoted by the host, echoed by the guest")
     line = "x" * 8000
     tap.equal(ask(guest, f"echo {line}"), line + "\n", "a request of 8000 bytes")
-    special = "$HOME \" # > >> ! * ; | & ` ~"
+    special = '$HOME " # > >> ! * ; | & ` ~'
     tap.equal(ask(guest, f"echo -n '{special}'"), special, "nothing else is special")
 
 
@@ -58,8 +60,18 @@ def symbols_are_sorted_and_complete(guest):
     addresses = [int(row.group(1), 16) for row in rows if row]
     tap.equal(addresses, sorted(addresses), "sorted by address")
     names = {row.group(3) for row in rows if row}
-    for name in ("kernel_clone", "do_exit", "vfs_open", "vfs_read", "vfs_write",
-                 "kmalloc", "kfree", "linux_proc_banner", "_sdata", "jiffies"):  # fmt: skip
+    for name in (
+        "kernel_clone",
+        "do_exit",
+        "vfs_open",
+        "vfs_read",
+        "vfs_write",
+        "kmalloc",
+        "kfree",
+        "linux_proc_banner",
+        "_sdata",
+        "jiffies",
+    ):
         tap.check(name in names, f"{name} is there")
     tap.check(len(rows) > 500, "hundreds of symbols")
 

@@ -72,7 +72,9 @@ def an_event_on_a_function_of_a_sample():
         guest.wait_prompt(LIMIT)
         ask(guest, "module load /boot/reads.o")
         for what in ("reads:reads_run calls=+0x18(%di)", "reads:before_read"):
-            reply = ask(guest, f"echo 'p:k/{what[6:10]} {what}' >> {tracing}/kprobe_events")
+            reply = ask(
+                guest, f"echo 'p:k/{what[6:10]} {what}' >> {tracing}/kprobe_events"
+            )
             tap.equal(reply.errno, 0, f"an event on {what}")
         ask(guest, f"echo 1 > {tracing}/events/k/enable")
         ask(guest, "run reads")
@@ -92,8 +94,10 @@ def object_of(name):
 
 def files_of(*paths):
     """Return the words for QEMU that make these files mine0.o, mine1.o, ... in /boot."""
-    return " ".join(f"-fw_cfg name=opt/sonde/module/mine{i}.o,file={path}"
-                    for i, path in enumerate(paths))  # fmt: skip
+    return " ".join(
+        f"-fw_cfg name=opt/sonde/module/mine{i}.o,file={path}"
+        for i, path in enumerate(paths)
+    )
 
 
 def at_boot(**given):
@@ -110,35 +114,66 @@ def modules_come_with_the_kernel():
     for boot in ("pvh", "iso", "uefi") if tap.LONG else ("pvh", "iso"):
         loaded, files = at_boot(boot=boot, append="modules=times,reads")
         tap.equal(files, objects, f"{boot}: /boot has the samples")
-        tap.check(re.fullmatch(r"times .* Live .*\nreads .* Live .*\n", loaded),
-                  f"{boot}: two are loaded, in the order of the argument")  # fmt: skip
+        tap.check(
+            re.fullmatch(r"times .* Live .*\nreads .* Live .*\n", loaded),
+            f"{boot}: two are loaded, in the order of the argument",
+        )
     mine = files_of(object_of("reads"), object_of("times"))
     loaded, files = at_boot(append="modules=mine1,mine0", qemu=mine)
-    tap.check(re.fullmatch(r"mine1 .* Live .*\nmine0 .* Live .*\n", loaded)
-              and {"mine0.o", "mine1.o"} <= set(files), "fw_cfg: other ones")  # fmt: skip
-    loaded, files = at_boot(append="modules=module0", qemu=f"-initrd {object_of('reads')}")
-    tap.check(re.fullmatch(r"module0 .* Live .*\n", loaded) and "module0.o" in files,
-              "PVH: by its list")  # fmt: skip
+    tap.check(
+        re.fullmatch(r"mine1 .* Live .*\nmine0 .* Live .*\n", loaded)
+        and {"mine0.o", "mine1.o"} <= set(files),
+        "fw_cfg: other ones",
+    )
+    loaded, files = at_boot(
+        append="modules=module0", qemu=f"-initrd {object_of('reads')}"
+    )
+    tap.check(
+        re.fullmatch(r"module0 .* Live .*\n", loaded) and "module0.o" in files,
+        "PVH: by its list",
+    )
 
 
 def a_module_among_probes():
     """Load and unload a module among many armed probes. These probes do not change."""
     what = "all" if tap.LONG else "all vfs_*"
-    commands = (f"probe {what}", "module load /boot/reads.o", "run reads", "probe stat",
-                "module del reads", "module list", "bench marker")  # fmt: skip
-    done = subprocess.run([*SONDE, "exec", *commands], capture_output=True, text=True,
-                          check=False, timeout=10 * LIMIT)  # fmt: skip
+    commands = (
+        f"probe {what}",
+        "module load /boot/reads.o",
+        "run reads",
+        "probe stat",
+        "module del reads",
+        "module list",
+        "bench marker",
+    )
+    done = subprocess.run(
+        [*SONDE, "exec", *commands],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=10 * LIMIT,
+    )
     if not tap.check(done.returncode == 0, "among many probes a module comes and goes"):
         tap.note(done.stdout + done.stderr)
     armed = re.search(r"p1: armed (\d+) of", done.stdout)
     sites = re.search(r"^sites (\d+)$", done.stdout, re.M)
-    tap.check(armed and sites and int(armed[1]) <= int(sites[1]) <= int(armed[1]) + 1,
-              "the module's own probe is the only one more")  # fmt: skip
-    tap.check(re.search(r"^[1-9]\d* reads of \d+ bytes, 0 missed$", done.stdout, re.M),
-              "and it is hit")  # fmt: skip
-    tap.check(re.search(r"marker\.switch\.1\.on", done.stdout, re.M),
-              "markers are measured among all that")  # fmt: skip
+    tap.check(
+        armed and sites and int(armed[1]) <= int(sites[1]) <= int(armed[1]) + 1,
+        "the module's own probe is the only one more",
+    )
+    tap.check(
+        re.search(r"^[1-9]\d* reads of \d+ bytes, 0 missed$", done.stdout, re.M),
+        "and it is hit",
+    )
+    tap.check(
+        re.search(r"marker\.switch\.1\.on", done.stdout, re.M),
+        "markers are measured among all that",
+    )
 
 
-tap.run(every_sample_works, an_event_on_a_function_of_a_sample, modules_come_with_the_kernel,
-        a_module_among_probes)  # fmt: skip
+tap.run(
+    every_sample_works,
+    an_event_on_a_function_of_a_sample,
+    modules_come_with_the_kernel,
+    a_module_among_probes,
+)

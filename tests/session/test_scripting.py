@@ -32,8 +32,15 @@ def fenced(mark):
 
 def run(*words, folder, path=""):
     environment = dict(os.environ, PYTHONPATH=path)
-    return subprocess.run(words, cwd=folder, env=environment, capture_output=True, text=True,
-                          timeout=LIMIT, check=False)  # fmt: skip
+    return subprocess.run(
+        words,
+        cwd=folder,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=LIMIT,
+        check=False,
+    )
 
 
 def write(folder, name, text):
@@ -50,9 +57,11 @@ def the_script_prints_what_is_shown():
         tap.equal((done.returncode, done.stdout), (0, fenced("text")), "./sonde python")
         tap.note(done.stderr)
         done = run(*SONDE, "python", "none.py", folder=folder)
-        tap.equal((done.returncode, done.stderr),
-                  (2, "sonde: python: none.py: no such file\n"),
-                  "a script that is not there")  # fmt: skip
+        tap.equal(
+            (done.returncode, done.stderr),
+            (2, "sonde: python: none.py: no such file\n"),
+            "a script that is not there",
+        )
 
 
 def pytest_has_the_fixture():
@@ -65,18 +74,33 @@ def pytest_has_the_fixture():
         write(folder, "test_fails.py", FAILS)
         done = run(*SONDE, "pytest", "-q", "test_fails.py", folder=folder)
         said = done.stdout.partition("- the guest's console -")[2]
-        tap.check(done.returncode == 1 and "\nsonde> " in said,
-                  "a failure shows what the guest has printed")  # fmt: skip
+        tap.check(
+            done.returncode == 1 and "\nsonde> " in said,
+            "a failure shows what the guest has printed",
+        )
 
 
 def pip_installs_it():
     """The installed package needs no path, and knows its tree."""
     with tempfile.TemporaryDirectory() as folder:
         target = os.path.join(folder, "installed")
-        done = run(PYTHON, "-m", "pip", "install", "--no-index", "--no-build-isolation",
-                   "--no-deps", "--quiet", "--target", target,
-                   os.path.join(ROOT, "kernel/host"), folder=folder)  # fmt: skip
-        if not tap.equal(done.returncode, 0, "pip install ./kernel/host, without a network"):
+        done = run(
+            PYTHON,
+            "-m",
+            "pip",
+            "install",
+            "--no-index",
+            "--no-build-isolation",
+            "--no-deps",
+            "--quiet",
+            "--target",
+            target,
+            os.path.join(ROOT, "kernel/host"),
+            folder=folder,
+        )
+        if not tap.equal(
+            done.returncode, 0, "pip install ./kernel/host, without a network"
+        ):
             tap.note(done.stderr)
             return
         script = write(folder, "reads.py", fenced("python"))
@@ -86,7 +110,9 @@ def pip_installs_it():
         write(folder, "test_document.py", fenced("python pytest"))
         for words in ([PYTHON, "-m", "pytest"], [*SONDE, "pytest"]):
             done = run(*words, "-q", folder=folder, path=target)
-            tap.check("2 passed" in done.stdout, f"{' '.join(words[-2:])}, with it installed")
+            tap.check(
+                "2 passed" in done.stdout, f"{' '.join(words[-2:])}, with it installed"
+            )
 
 
 def the_document_names_what_is_there():
@@ -94,14 +120,22 @@ def the_document_names_what_is_there():
     table = text.partition("### `Setup`")[2]
     told = dict(re.findall(r"^\| `(\w+)` \| `(.*?)` \|", table, re.M))
     there = {field.name: field.default for field in dataclasses.fields(Setup)}
-    wrong = [name for name, value in told.items()
-             if name not in there or repr(there[name]) != value.replace('"', "'")]
+    wrong = [
+        name
+        for name, value in told.items()
+        if name not in there or repr(there[name]) != value.replace('"', "'")
+    ]
     tap.equal(wrong, [], f"{len(told)} fields of Setup, with their defaults")
     lost = [name for name in sonde.__all__ if f"`{name}" not in text]
     tap.equal(lost, [], "each name of the package is described")
-    wrong = [name for name, kind in vars(sonde).items() if name in sonde.__all__
-             and inspect.isclass(kind) and issubclass(kind, Exception)
-             and not issubclass(kind, sonde.SondeError)]  # fmt: skip
+    wrong = [
+        name
+        for name, kind in vars(sonde).items()
+        if name in sonde.__all__
+        and inspect.isclass(kind)
+        and issubclass(kind, Exception)
+        and not issubclass(kind, sonde.SondeError)
+    ]
     tap.equal(wrong, [], "each error is a SondeError")
 
 
@@ -111,7 +145,9 @@ def a_guest_does_what_the_document_says():
         refused = guest.request("probe on nothing", may_fail=True)
         tap.equal(refused.name, "ENOENT", "a reply of a command that has failed")
         guest.machine.write("/tmp/a", "one ' two\n")
-        tap.equal(guest.machine.read("/tmp/a"), "one ' two\n", "a file is written and read")
+        tap.equal(
+            guest.machine.read("/tmp/a"), "one ' two\n", "a file is written and read"
+        )
         guest.machine.truncate("/tmp/a")
         tap.equal(guest.machine.read("/tmp/a"), "", "and made empty")
         try:
@@ -155,6 +191,12 @@ def an_image_that_is_missing():
         tap.check("`make`" in str(error), "no image: an error")
 
 
-tap.run(the_script_prints_what_is_shown, pytest_has_the_fixture, pip_installs_it,
-        the_document_names_what_is_there, a_guest_does_what_the_document_says,
-        a_machine_of_another_guest, an_image_that_is_missing)  # fmt: skip
+tap.run(
+    the_script_prints_what_is_shown,
+    pytest_has_the_fixture,
+    pip_installs_it,
+    the_document_names_what_is_there,
+    a_guest_does_what_the_document_says,
+    a_machine_of_another_guest,
+    an_image_that_is_missing,
+)

@@ -122,7 +122,9 @@ def what_a_loader_leaves_makes_no_difference():
         with Guest(setup) as guest:
             status = guest.wait_end(LIMIT)
             said = bytes(guest.console.text).decode(errors="replace")
-    state = re.findall(r"^ +((?:not )?ok \d+ - .*(?:CR0|CR4|EFER|PAT|flags).*)$", said, re.M)
+    state = re.findall(
+        r"^ +((?:not )?ok \d+ - .*(?:CR0|CR4|EFER|PAT|flags).*)$", said, re.M
+    )
     for line in state:
         tap.note(line)
     tap.equal(status, EXIT_POWEROFF, "the tests of CPUs pass")

@@ -58,7 +58,9 @@ def every_long_command_stops(guest):
         tap.check(says in reply.lines + [""], f"{command}: says what is left")
         tap.note(reply.text)
         nothing_is_left(guest, command)
-    tap.equal(ask(guest, "cat /proc/sys/debug/kprobes-jump"), "pun\n", "jumps are as before")
+    tap.equal(
+        ask(guest, "cat /proc/sys/debug/kprobes-jump"), "pun\n", "jumps are as before"
+    )
 
 
 def probe_all_leaves_nothing(guest):
@@ -101,7 +103,9 @@ def taking_away_can_be_stopped(guest):
     tap.check(left and int(left[2]) == every and int(left[1]) > 0, f"none is out: {left}")
     text = stopped_at(guest, "probe del all", rb"[1-9]\d* probes are left")
     left = re.search(r"stopped at p\d+: (\d+) of its (\d+) probes are off", text)
-    tap.check(left and left[1] == left[2] and 0 < int(left[2]) < every, f"some are: {left}")
+    tap.check(
+        left and left[1] == left[2] and 0 < int(left[2]) < every, f"some are: {left}"
+    )
     tap.equal(stat(guest)["probes"], int(left[2]) + 1, "as many are left")
     ask(guest, "probe del all")
     nothing_is_left(guest, "del")

@@ -18,7 +18,9 @@ from sonde.machine import quote
 
 ROOT = "/sys/kernel/tracing/"
 EBADF, EBUSY, EEXIST, EILSEQ, EINVAL, ENOENT = 9, 16, 17, 84, 22, 2
-LINE = re.compile(r" +(\S+)-(\d+) +\[(\d{3})\] (\S{5}) +(\d+\.\d{6}): (\w+): \((.*?)\)(.*)")
+LINE = re.compile(
+    r" +(\S+)-(\d+) +\[(\d{3})\] (\S{5}) +(\d+\.\d{6}): (\w+): \((.*?)\)(.*)"
+)
 
 
 class Files:
@@ -42,8 +44,11 @@ class Files:
         self.put("tracing_on", "1")
         self.put("trace", "", ">")
         if lines:
-            tap.equal(self.put("kprobe_events", "".join(line + "\n" for line in lines)), 0,
-                      f"{len(lines)} lines are taken")
+            tap.equal(
+                self.put("kprobe_events", "".join(line + "\n" for line in lines)),
+                0,
+                f"{len(lines)} lines are taken",
+            )
 
     def act(self):
         """Make the guest open and read a file once."""
@@ -67,50 +72,82 @@ def off(files, name="kprobes"):
 
 
 def values(files):
-    files.reset("p:open vfs_open path=+0(%di):string flags=+0(%si):u32 # what is opened",
-                "r:done vfs_open err=$retval:s32",
-                "p:two vfs_close a=+0(\\1) n=\\5:s8 who=$comm b=+0(%di):u8[2]")
+    files.reset(
+        "p:open vfs_open path=+0(%di):string flags=+0(%si):u32 # what is opened",
+        "r:done vfs_open err=$retval:s32",
+        "p:two vfs_close a=+0(\\1) n=\\5:s8 who=$comm b=+0(%di):u8[2]",
+    )
     before = files.text("kprobe_events")
-    tap.equal(before.splitlines()[0],
-              "p:kprobes/open vfs_open path=+0(%di):string flags=+0(%si):u32",
-              "a comment is not kept")
+    tap.equal(
+        before.splitlines()[0],
+        "p:kprobes/open vfs_open path=+0(%di):string flags=+0(%si):u32",
+        "a comment is not kept",
+    )
     on(files)
     files.act()
     off(files)
     mine = [r for r in files.records() if r[0] != "two" and "events" not in r[2]]
     name, place, args = mine[0]
-    tap.check(name == "open" and re.fullmatch(r"vfs_open\+0x0/0x[0-9a-f]+", place)
-              and args == 'path="/proc/version" flags=1', "what is opened, and how")
+    tap.check(
+        name == "open"
+        and re.fullmatch(r"vfs_open\+0x0/0x[0-9a-f]+", place)
+        and args == 'path="/proc/version" flags=1',
+        "what is opened, and how",
+    )
     name, place, args = mine[1]
-    tap.check(name == "done" and re.fullmatch(r"\w+\+0x.* <- vfs_open", place)
-              and args == "err=0", "and what came of it")
+    tap.check(
+        name == "done"
+        and re.fullmatch(r"\w+\+0x.* <- vfs_open", place)
+        and args == "err=0",
+        "and what came of it",
+    )
     args = next(r[2] for r in files.records() if r[0] == "two")
-    tap.check(re.fullmatch(r'a=0x0 n=5 who="shell/COM3" b=\{\d+,\d+\}', args),
-              "a value that cannot be read is 0")
-    tap.check(re.search(r"^  two +\d+ +0 fault=\d+$", files.text("kprobe_profile"), re.M),
-              "and is counted")
-    hits = {name: int(n) for name, n in
-            re.findall(r"^  (\w+) +(\d+) ", files.text("kprobe_profile"), re.M)}
+    tap.check(
+        re.fullmatch(r'a=0x0 n=5 who="shell/COM3" b=\{\d+,\d+\}', args),
+        "a value that cannot be read is 0",
+    )
+    tap.check(
+        re.search(r"^  two +\d+ +0 fault=\d+$", files.text("kprobe_profile"), re.M),
+        "and is counted",
+    )
+    hits = {
+        name: int(n)
+        for name, n in re.findall(r"^  (\w+) +(\d+) ", files.text("kprobe_profile"), re.M)
+    }
     tap.equal({n: files.names().count(n) for n in hits}, hits, "each hit is a record")
-    tap.equal(files.put("kprobe_events", before, ">"), 0, "the listing is a file of lines")
+    tap.equal(
+        files.put("kprobe_events", before, ">"), 0, "the listing is a file of lines"
+    )
     tap.equal(files.text("kprobe_events"), before, "that makes the same again")
 
 
 def parameters(files):
     """A line may name a parameter of the function, as it is in the debug data."""
-    files.reset("p:open vfs_open file path=+0(path):string", "r:done vfs_open $arg1:x64 file")
-    tap.equal(files.text("kprobe_events").splitlines()[1],
-              "r10:kprobes/done vfs_open path=path:x64 file=file", "a number gets its name")
-    tap.equal(files.put("kprobe_events", "p:open2 vfs_open nosuch\n"), EINVAL, "no parameter")
-    tap.check(files.put("kprobe_events", "p:open2 vfs_open+8 path\n") in (EINVAL, EILSEQ),
-              "nor away from the entry")
+    files.reset(
+        "p:open vfs_open file path=+0(path):string", "r:done vfs_open $arg1:x64 file"
+    )
+    tap.equal(
+        files.text("kprobe_events").splitlines()[1],
+        "r10:kprobes/done vfs_open path=path:x64 file=file",
+        "a number gets its name",
+    )
+    tap.equal(
+        files.put("kprobe_events", "p:open2 vfs_open nosuch\n"), EINVAL, "no parameter"
+    )
+    tap.check(
+        files.put("kprobe_events", "p:open2 vfs_open+8 path\n") in (EINVAL, EILSEQ),
+        "nor away from the entry",
+    )
     on(files)
     files.act()
     off(files)
     mine = next(i for i, r in enumerate(files.records()) if '"/proc/version"' in r[2])
     entry, done = files.records()[mine], files.records()[mine + 1]
-    tap.equal([done[0], done[2].split()[1]], ["done", entry[2].split()[0]],
-              "the same at the entry and, saved, at the return")
+    tap.equal(
+        [done[0], done[2].split()[1]],
+        ["done", entry[2].split()[0]],
+        "the same at the entry and, saved, at the return",
+    )
 
 
 def probes_listed(files):
@@ -128,7 +165,9 @@ def several_probes(files):
     places = {place.split("+")[0] for _, place, _ in files.records()}
     tap.equal(places, {"vfs_open", "vfs_close"}, "is hit at both places")
     tap.equal(files.put("kprobe_events", "-:both vfs_open\n"), 0, "one goes")
-    tap.equal(files.text("kprobe_events"), "p:kprobes/both vfs_close a=%si\n", "one stays")
+    tap.equal(
+        files.text("kprobe_events"), "p:kprobes/both vfs_close a=%si\n", "one stays"
+    )
     tap.check("a=0x" in files.text("trace"), "records keep their arguments' names")
     on(files)
     tap.equal(files.put("kprobe_events", "-:both\n"), EBUSY, "not while it is enabled")
@@ -141,12 +180,15 @@ def several_probes(files):
     number = files.text("events/kprobes/both/id")
     tap.equal(files.put("kprobe_events", "-:both\n"), 0, "all go")
     listed = files.machine.request(f"ls {ROOT}events/kprobes", 10, may_fail=True)
-    tap.equal(listed.errno, ENOENT,
-              "with their files, and the group's")
-    tap.check(f"Unknown type {number.strip()}\n" in files.text("trace"),
-              "records say that their event has gone")
+    tap.equal(listed.errno, ENOENT, "with their files, and the group's")
+    tap.check(
+        f"Unknown type {number.strip()}\n" in files.text("trace"),
+        "records say that their event has gone",
+    )
     files.reset("p:next vfs_open")
-    tap.check(files.text("events/kprobes/next/id") != number, "its number is not given again")
+    tap.check(
+        files.text("events/kprobes/next/id") != number, "its number is not given again"
+    )
 
 
 def sets(files):
@@ -161,12 +203,17 @@ def sets(files):
     files.put("set_event", "", ">")
     tap.equal(files.text("events/enable"), "0\n", "opening set_event anew clears it")
     tap.equal(files.put("kprobe_events", "-:g2/\n"), 0, "a whole group is deleted")
-    tap.equal(files.text("dynamic_events"), "p:kprobes/a vfs_open\n", "the other one stays")
+    tap.equal(
+        files.text("dynamic_events"), "p:kprobes/a vfs_open\n", "the other one stays"
+    )
 
 
 def filters(files):
-    files.reset("p:all vfs_open path=+0(%di):string", "p:some vfs_open path=+0(%di):string",
-                "p:none vfs_close n=%di")
+    files.reset(
+        "p:all vfs_open path=+0(%di):string",
+        "p:some vfs_open path=+0(%di):string",
+        "p:none vfs_close n=%di",
+    )
     tap.equal(files.put("events/kprobes/some/filter", 'path ~ "*version"'), 0, "a filter")
     on(files)
     files.act()
@@ -177,11 +224,15 @@ def filters(files):
     tap.check(files.names().count("all") > 1, "and is the business of one event")
     tap.equal(files.put("events/kprobes/filter", 'path == "x"'), 0, "a filter for all")
     tap.equal(files.text("events/kprobes/some/filter"), 'path == "x"\n', "where it suits")
-    tap.check("Couldn't find or set field in one" in files.text("events/kprobes/none/filter"),
-              "where it does not, the file says so")
+    tap.check(
+        "Couldn't find or set field in one" in files.text("events/kprobes/none/filter"),
+        "where it does not, the file says so",
+    )
     tap.check("Couldn't find or set field" in files.text("error_log"), "so does the log")
     files.put("events/kprobes/filter", "0")
-    tap.equal(files.text("events/kprobes/some/filter"), "none\n", "and all are free again")
+    tap.equal(
+        files.text("events/kprobes/some/filter"), "none\n", "and all are free again"
+    )
 
 
 def trigger(name, text):
@@ -191,11 +242,17 @@ def trigger(name, text):
 def triggers(files):
     files.reset("p:open vfs_open path=+0(%di):string", "p:close vfs_close")
     on(files)
-    tap.equal(files.put(*trigger("open", 'traceoff:1 if path ~ "*version"')), 0, "traceoff")
+    tap.equal(
+        files.put(*trigger("open", 'traceoff:1 if path ~ "*version"')), 0, "traceoff"
+    )
     files.act()
     tap.equal(files.text("tracing_on"), "0\n", "the hit switches it off")
-    tap.equal([r[2] for r in files.records()][-1], 'path="/proc/version"', "as its last one")
-    tap.check("count=0" in files.text("events/kprobes/open/trigger"), "and has been counted")
+    tap.equal(
+        [r[2] for r in files.records()][-1], 'path="/proc/version"', "as its last one"
+    )
+    tap.check(
+        "count=0" in files.text("events/kprobes/open/trigger"), "and has been counted"
+    )
     files.reset("p:gone vfs_rmdir")
     on(files)
     files.put(*trigger("gone", "traceoff"))
@@ -204,7 +261,9 @@ def triggers(files):
     tap.equal(files.names(), ["gone"], "the hit that switches it off is recorded")
     tap.equal(files.text("tracing_on"), "0\n", "under no condition, too")
     files.reset("p:open vfs_open path=+0(%di):string", "p:close vfs_close")
-    tap.equal(files.put(*trigger("open", "enable_event:kprobes:close")), 0, "enable_event")
+    tap.equal(
+        files.put(*trigger("open", "enable_event:kprobes:close")), 0, "enable_event"
+    )
     tap.equal(files.text("events/kprobes/close/enable").strip()[-1], "*", "waits")
     tap.equal(files.put("kprobe_events", "-:close\n"), EBUSY, "and may not go")
     off(files)
@@ -227,9 +286,13 @@ def stacks(files):
     places = stack.replace(" => ", "").split()
     tap.equal([places[0], places[-1]], ["vfs_open", "thread_entry"], "from here outwards")
     tap.check("shell_run_line" in places, "by way of the shell")
-    tap.check(not any(p.startswith("0x") or "trampoline" in p for p in places),
-              "each place is the program's own")
-    tap.check("ID: 4\n" in files.text("events/ftrace/kernel_stack/format"), "known to tools")
+    tap.check(
+        not any(p.startswith("0x") or "trampoline" in p for p in places),
+        "each place is the program's own",
+    )
+    tap.check(
+        "ID: 4\n" in files.text("events/ftrace/kernel_stack/format"), "known to tools"
+    )
 
 
 def caller_behind_return_probe(files):
@@ -239,7 +302,9 @@ def caller_behind_return_probe(files):
     files.act()
     off(files)
     shown = files.text("events/kprobes/in/hist")
-    tap.check("shell_thread+0x" in shown, "a frame whose return is watched has its caller")
+    tap.check(
+        "shell_thread+0x" in shown, "a frame whose return is watched has its caller"
+    )
 
 
 def histograms(files):
@@ -251,17 +316,25 @@ def histograms(files):
         files.act()
     files.put(*trigger("open", spec + ":pause"))
     shown = files.text("events/kprobes/open/hist")
-    tap.check(shown.startswith(
-        "# event histogram\n#\n# trigger info: hist:keys=path:vals=hitcount,flags:"
-        "sort=hitcount.descending:size=256 [paused]\n#\n\n"), "it begins as on Linux")
-    tap.check(re.search(r"^\{ path: /proc/version +\} hitcount: +3  flags: +3$", shown, re.M),
-              "it counts and sums")
+    tap.check(
+        shown.startswith(
+            "# event histogram\n#\n# trigger info: hist:keys=path:vals=hitcount,flags:"
+            "sort=hitcount.descending:size=256 [paused]\n#\n\n"
+        ),
+        "it begins as on Linux",
+    )
+    tap.check(
+        re.search(r"^\{ path: /proc/version +\} hitcount: +3  flags: +3$", shown, re.M),
+        "it counts and sums",
+    )
     ends = r"\nTotals:\n    Hits: \d+\n    Entries: \d+\n    Dropped: 0\n$"
     tap.check(re.search(ends, shown), "it ends as on Linux")
     files.act()
     tap.equal(files.text("events/kprobes/open/hist"), shown, "paused, it does not")
     files.put(*trigger("open", spec + ":clear"))
-    tap.check("/proc/version" not in files.text("events/kprobes/open/hist"), "it is cleared")
+    tap.check(
+        "/proc/version" not in files.text("events/kprobes/open/hist"), "it is cleared"
+    )
     files.put("events/kprobes/open/trigger", "", ">")
     tap.equal(files.text("events/kprobes/open/hist"), "", "it goes by truncation")
 
@@ -275,19 +348,32 @@ def named_histograms(files):
     files.put(*trigger("open", "hist:name=both:keys=n:pause"))
     files.put(*trigger("close", "hist:name=both:keys=n:pause"))
     row = re.compile(r"^\{ n: +(\d) \}", re.M)
-    tables = [row.findall(files.text(f"events/kprobes/{name}/hist"))
-              for name in ("open", "close")]
+    tables = [
+        row.findall(files.text(f"events/kprobes/{name}/hist"))
+        for name in ("open", "close")
+    ]
     tap.equal(list(map(sorted, tables)), [["1", "2"]] * 2, "each shows the hits of both")
-    tap.equal(files.put(*trigger("close", "hist:name=both:keys=n:clear")), 0, "it is cleared")
+    tap.equal(
+        files.put(*trigger("close", "hist:name=both:keys=n:clear")), 0, "it is cleared"
+    )
     files.act()
     tap.check("Hits: 0\n" in files.text("events/kprobes/open/hist"), "and stays paused")
-    tap.equal(files.put(*trigger("open", "hist:keys=n.hex:name=both")), EINVAL, "other keys")
-    wanted = "Named hist trigger doesn't match existing named trigger (includes variables)"
-    tap.check(files.text("error_log").endswith(
-        f"error: {wanted}\n  Command: hist:keys=n.hex:name=both\n{' ' * 32}^\n"), "say so")
+    tap.equal(
+        files.put(*trigger("open", "hist:keys=n.hex:name=both")), EINVAL, "other keys"
+    )
+    wanted = (
+        "Named hist trigger doesn't match existing named trigger (includes variables)"
+    )
+    tap.check(
+        files.text("error_log").endswith(
+            f"error: {wanted}\n  Command: hist:keys=n.hex:name=both\n{' ' * 32}^\n"
+        ),
+        "say so",
+    )
     files.put(*trigger("open", "!hist:name=both:keys=n"))
-    tap.check("hist:name=both:keys=n" in files.text("events/kprobes/close/trigger"),
-              "one stays")
+    tap.check(
+        "hist:name=both:keys=n" in files.text("events/kprobes/close/trigger"), "one stays"
+    )
     files.put("events/kprobes/close/trigger", "", ">")
 
 
@@ -304,8 +390,12 @@ def whose_hits(files):
 
     `plain` is alone at its place, so its specialized detour records its hits.
     """
-    files.reset("p:plain vfs_close a=%di", "p:text vfs_open path=+0(%di):string",
-                "p:asked vfs_open a=%di", "r:back vfs_open a=$retval")
+    files.reset(
+        "p:plain vfs_close a=%di",
+        "p:text vfs_open path=+0(%di):string",
+        "p:asked vfs_open a=%di",
+        "r:back vfs_open a=$retval",
+    )
     every = {"plain", "text", "asked", "back"}
     files.put("events/kprobes/asked/filter", "a != 0")
     files.put(*trigger("text", "hist:keys=common_pid:size=128"))
@@ -322,7 +412,9 @@ def whose_hits(files):
     tap.equal(files.put("set_event_pid", tid), 0, "a thread is added")
     tap.equal(files.text("set_event_pid"), f"{tid}\n99999\n", "beside the other")
     tap.equal(files.put("set_event_pid", "99999"), 0, "a thread is listed once")
-    tap.equal(files.text("set_event_pid"), f"{tid}\n99999\n", "however often it is written")
+    tap.equal(
+        files.text("set_event_pid"), f"{tid}\n99999\n", "however often it is written"
+    )
     tap.equal(recorded(files), every, "its hits")
     files.put("set_event_notrace_pid", tid, ">")
     tap.equal(recorded(files), set(), "all but its hits")
@@ -350,8 +442,10 @@ def snapshots(files):
     files.machine.request("cat /proc/uptime", 10)
     taken, live = files.text("snapshot"), files.text("trace")
     off(files)
-    tap.check("/proc/version" in taken and "/proc/version" not in live,
-              "what was recorded is in the snapshot")
+    tap.check(
+        "/proc/version" in taken and "/proc/version" not in live,
+        "what was recorded is in the snapshot",
+    )
     tap.check("/proc/uptime" in live and "/proc/uptime" not in taken, "the rest is not")
     tap.equal(files.put("snapshot", "1"), 0, "one by hand")
     tap.check("/proc/uptime" in files.text("snapshot"), "has the rest")
@@ -405,23 +499,32 @@ def losses(files):
         files.act()
     off(files)
     told = re.search(r"^trace.ring (\d+)$", asked(files, "probe stat")[1], re.M)
-    hits, lost = map(int, re.search(r"  open +(\d+) +0 ring=(\d+)",
-                                    files.text("kprobe_profile")).groups())
+    hits, lost = map(
+        int,
+        re.search(r"  open +(\d+) +0 ring=(\d+)", files.text("kprobe_profile")).groups(),
+    )
     tap.equal(len(files.records()) + lost, hits, "recorded and lost are all hits")
     tap.equal(lost_lines(files), lost, "the file tells of those behind its last record")
     tap.equal(int(told.group(1)), lost, "probe stat says the same")
     hot = asked(files, "probe hot 1")[1].splitlines()
-    tap.check(len(hot) == 2 and re.match(rf"open +\w+ k \S+ +{hits} ", hot[1]), "the hottest")
+    tap.check(
+        len(hot) == 2 and re.match(rf"open +\w+ k \S+ +{hits} ", hot[1]), "the hottest"
+    )
     asked(files, "probe all vfs_* --entries")
     files.act()
     asked(files, "probe off all")
     hot = asked(files, "probe hot")[1]
     counts = [int(n) for n in re.findall(r"^\S+ +\w{16} k \S+ +(\d+) ", hot, re.M)]
-    tap.check(len(set(counts)) > 2 and counts == sorted(counts, reverse=True),
-              f"the hottest are first: {counts}")
+    tap.check(
+        len(set(counts)) > 2 and counts == sorted(counts, reverse=True),
+        f"the hottest are first: {counts}",
+    )
     members = asked(files, "probe list p1")[1].splitlines()
-    tap.check(len(members) > 5 and any(re.search(r" [1-9]\d* +0  vfs_read\+0x0", m)
-                                       for m in members), "each member of a set, by itself")
+    tap.check(
+        len(members) > 5
+        and any(re.search(r" [1-9]\d* +0  vfs_read\+0x0", m) for m in members),
+        "each member of a set, by itself",
+    )
     asked(files, "probe del all")
     files.put("options/overwrite", "1")
     files.put("buffer_size_kb", "16")
@@ -442,8 +545,12 @@ def asked(files, command):
 def questions(files):
     """Test the console's `trace`. docs/trace.md has more questions with answers."""
     files.reset("p:mine vfs_open")
-    errno, text = asked(files, "trace 'vfs_r* { count by func, cpu }' -- cat /proc/version")
-    tap.check(errno == 0 and re.search(r"^ +2  vfs_read +\d+$", text, re.M), "by two keys")
+    errno, text = asked(
+        files, "trace 'vfs_r* { count by func, cpu }' -- cat /proc/version"
+    )
+    tap.check(
+        errno == 0 and re.search(r"^ +2  vfs_read +\d+$", text, re.M), "by two keys"
+    )
     tap.equal(files.text("kprobe_events"), "p:kprobes/mine vfs_open\n", "nothing is left")
     tap.equal(files.text("trace").count("q1:"), 0, "a table has no records")
     errno, text = asked(files, "trace 'vfs_open { stack }' -- cat /proc/version")
@@ -452,54 +559,91 @@ def questions(files):
     errno, text = asked(files, f"trace '{question}' -- cat /proc/none")
     tap.check(errno == ENOENT, "the status is that of the command")
     tap.check(re.search(r'path="/proc/none" retval=-2 ns=\d+$', text, re.M), "a return")
-    for action, shown in (("hist(retval)", r"^ +-1 \|@{40} 1$"),
-                          ("min(retval)", r"^ +MIN\n +-2$"), ("avg(retval)", r"^ +-2$"),
-                          ("count by retval", r"^ +1  -2$")):
-        errno, text = asked(files, f"trace 'ret vfs_open {{ {action} }}' -- cat /proc/none")
+    for action, shown in (
+        ("hist(retval)", r"^ +-1 \|@{40} 1$"),
+        ("min(retval)", r"^ +MIN\n +-2$"),
+        ("avg(retval)", r"^ +-2$"),
+        ("count by retval", r"^ +1  -2$"),
+    ):
+        errno, text = asked(
+            files, f"trace 'ret vfs_open {{ {action} }}' -- cat /proc/none"
+        )
         tap.check(re.search(shown, text, re.M), f"a signed value: {action}")
     twice = "/proc/version /proc/none"
-    text = asked(files, f"trace 'ret vfs_open {{ avg(retval) by path }}' -- cat {twice}")[1]
-    tap.equal(re.findall(r"^ +(\S+)  (\S+)$", text, re.M),
-              [("AVERAGE", "path"), ("0", "/proc/version"), ("-2", "/proc/none")],
-              "averages, the largest first")  # fmt: skip
+    text = asked(files, f"trace 'ret vfs_open {{ avg(retval) by path }}' -- cat {twice}")[
+        1
+    ]
+    tap.equal(
+        re.findall(r"^ +(\S+)  (\S+)$", text, re.M),
+        [("AVERAGE", "path"), ("0", "/proc/version"), ("-2", "/proc/none")],
+        "averages, the largest first",
+    )
     text = asked(files, f"trace 'ret vfs_open {{ avg(retval) }}' -- cat {twice}")[1]
-    tap.equal(re.findall(r"^ +(-?\d+)$", text, re.M), ["-1"], "of values on both sides of 0")
+    tap.equal(
+        re.findall(r"^ +(-?\d+)$", text, re.M), ["-1"], "of values on both sides of 0"
+    )
     text = asked(files, "trace 'vfs_read { avg(count) by count }' -- run vfs")[1]
     found = [tuple(map(int, row)) for row in re.findall(r"^ +(\d+)  (\d+)$", text, re.M)]
-    tap.check(len(found) > 9 and found == sorted(found, reverse=True)
-              and all(one == other for one, other in found), "not by their sums")
-    question = "vfs_open if path == \"/none\" { count by path }"
+    tap.check(
+        len(found) > 9
+        and found == sorted(found, reverse=True)
+        and all(one == other for one, other in found),
+        "not by their sums",
+    )
+    question = 'vfs_open if path == "/none" { count by path }'
     errno, text = asked(files, f"trace '{question}' -- cat /proc/version")
     tap.check(not errno and "/proc/version" not in text, "a table has a condition")
     asked(files, "probe ret vfs_open r")
     asked(files, "cat /proc/none")
     tap.check(" value=-2 " in asked(files, "probe list r")[1], "and that of probe ret")
     asked(files, "probe del r")
-    for condition in ("%di == 1", "path ~ \"*$x\" && $arg1 == 1"):
+    for condition in ("%di == 1", 'path ~ "*$x" && $arg1 == 1'):
         errno, text = asked(files, f"trace 'vfs_open if {condition} {{ count }}'")
         told = re.search(r"\n( *)\^ a filter takes names: `with NAME=%di", text)
         at = 7 + len("vfs_open if ") + re.search(r"%|[$](?=arg)", condition).start()
-        tap.check(errno == EINVAL and told and len(told[1]) == at,
-                  f"no register in a filter: {condition}")  # fmt: skip
+        tap.check(
+            errno == EINVAL and told and len(told[1]) == at,
+            f"no register in a filter: {condition}",
+        )
     errno, text = asked(files, "trace 'clock_ns { count by comm }' for 1")
     tap.check(errno == 0 and "COUNT  comm" in text, "for a second")
     question = "mark vfs_read if count > 0 { print count }"
     errno, text = asked(files, f"trace '{question}' -- cat /proc/version")
-    tap.check(errno == 0 and len(re.findall(r"vfs_read: .* count=\d+ pos=", text)) == 1,
-              "a marker, with a condition")
-    tap.equal(files.text("events/markers/vfs_read/filter"), "none\n", "which goes with it")
+    tap.check(
+        errno == 0 and len(re.findall(r"vfs_read: .* count=\d+ pos=", text)) == 1,
+        "a marker, with a condition",
+    )
+    tap.equal(
+        files.text("events/markers/vfs_read/filter"), "none\n", "which goes with it"
+    )
     files.put("events/markers/vfs_read/enable", "1")
-    tap.equal(asked(files, "trace count 'mark vfs_read' -- cat /proc/version")[0], EBUSY,
-              "a marker that is in use")
+    tap.equal(
+        asked(files, "trace count 'mark vfs_read' -- cat /proc/version")[0],
+        EBUSY,
+        "a marker that is in use",
+    )
     files.put("events/markers/vfs_read/enable", "0")
-    for question in ("mark nosuch { count }", "mark vfs_read { print nosuch }", "mark",
-                     "mark vfs_read { count by caller }",
-                     "mark vfs_read with a=%di { print a }", "nosuch { count }",
-                     "exc_int3 { count }", "vfs_read { print nosuch }",
-                     "vfs_read", "{ count }", "vfs_read { hist }", "vfs_read { count(x) }",
-                     "vfs_read { count by a,b,c,d }", "vfs_read { count } x", "zz* { count }",
-                     "vfs_read if { count }", "vfs_read if count = 1 { count }",
-                     "vfs_read { print * by func }", "vfs_read { hist(count }"):
+    for question in (
+        "mark nosuch { count }",
+        "mark vfs_read { print nosuch }",
+        "mark",
+        "mark vfs_read { count by caller }",
+        "mark vfs_read with a=%di { print a }",
+        "nosuch { count }",
+        "exc_int3 { count }",
+        "vfs_read { print nosuch }",
+        "vfs_read",
+        "{ count }",
+        "vfs_read { hist }",
+        "vfs_read { count(x) }",
+        "vfs_read { count by a,b,c,d }",
+        "vfs_read { count } x",
+        "zz* { count }",
+        "vfs_read if { count }",
+        "vfs_read if count = 1 { count }",
+        "vfs_read { print * by func }",
+        "vfs_read { hist(count }",
+    ):
         errno, text = asked(files, f"trace '{question}' -- cat /proc/version")
         tap.check(errno and "sonde version" not in text, f"refused: {question}")
     tap.equal(files.text("kprobe_events"), "p:kprobes/mine vfs_open\n", "nothing is left")
@@ -525,13 +669,19 @@ def its_own_functions(files):
         files.act()
     tap.equal(off(files), 0, "and disabled")
     found = re.findall(r"^  (\w+) +(\d+) +(\d+)(.*)", files.text("kprobe_profile"), re.M)
-    tap.check(any(int(hits) > 0 for name, hits, _, _ in found if name.startswith("own_")),
-              "they are hit")
-    tap.check(any(int(missed) and "recursion=" in causes for _, _, missed, causes in found),
-              "and what they would cause themselves is missed, and counted")
+    tap.check(
+        any(int(hits) > 0 for name, hits, _, _ in found if name.startswith("own_")),
+        "they are hit",
+    )
+    tap.check(
+        any(int(missed) and "recursion=" in causes for _, _, missed, causes in found),
+        "and what they would cause themselves is missed, and counted",
+    )
     shown = files.text("events/kprobes/open/hist")
-    tap.check(re.search(r"path: /proc/version +\} hitcount: +10\b", shown),
-              "the hits of the other one are all counted")
+    tap.check(
+        re.search(r"path: /proc/version +\} hitcount: +10\b", shown),
+        "the hits of the other one are all counted",
+    )
     files.put("events/kprobes/open/trigger", "", ">")
 
 
@@ -577,9 +727,24 @@ def events_are_recorded():
     with Guest(Setup(smp=2)) as guest:
         guest.wait_prompt(120)
         files = Files(guest)
-        for facts in (values, parameters, several_probes, sets, filters, triggers, stacks,
-                      caller_behind_return_probe, histograms, named_histograms, whose_hits,
-                      snapshots, losses, its_own_functions, questions, many):
+        for facts in (
+            values,
+            parameters,
+            several_probes,
+            sets,
+            filters,
+            triggers,
+            stacks,
+            caller_behind_return_probe,
+            histograms,
+            named_histograms,
+            whose_hits,
+            snapshots,
+            losses,
+            its_own_functions,
+            questions,
+            many,
+        ):
             facts(files)
         deleted_meanwhile(guest, files)
 
@@ -587,12 +752,27 @@ def events_are_recorded():
 def events_in_a_module():
     enable, lines = ROOT + "events/kprobes/m/enable", ROOT + "kprobe_events"
     done = subprocess.run(
-        [sys.executable, os.path.join(HERE, "..", "..", "sonde"), "module", "--smp", "1",
-         os.path.join(HERE, "..", "..", "docs", "samples", "reads.c"),
-         f"echo 'p:m reads:before_read' >> {lines}", f"echo 1 > {enable}",
-         "cat /proc/version", f"cat {ROOT}kprobe_profile", "module del reads",
-         f"cat {lines}", f"echo 0 > {enable}", f"echo '-:m' >> {lines}"],
-        capture_output=True, text=True, check=False, timeout=120)  # fmt: skip
+        [
+            sys.executable,
+            os.path.join(HERE, "..", "..", "sonde"),
+            "module",
+            "--smp",
+            "1",
+            os.path.join(HERE, "..", "..", "docs", "samples", "reads.c"),
+            f"echo 'p:m reads:before_read' >> {lines}",
+            f"echo 1 > {enable}",
+            "cat /proc/version",
+            f"cat {ROOT}kprobe_profile",
+            "module del reads",
+            f"cat {lines}",
+            f"echo 0 > {enable}",
+            f"echo '-:m' >> {lines}",
+        ],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
     tap.check(done.returncode == 0, "an event in a module, which goes before it")
     tap.check(re.search(r"^  m +[1-9]", done.stdout, re.M), "it is hit")
     tap.check("p:kprobes/m reads:before_read\n" in done.stdout, "and still listed then")

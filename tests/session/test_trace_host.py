@@ -28,9 +28,15 @@ def told_lost(lines):
 def same_lines(recorded):
     recorded.mark("one", "two\n", "a\nb", "x" * 1000)
     said = without_comments(recorded.files.read("trace"))
-    tap.equal(recorded.of_the_dead(), said, "the guest's memory has what its `trace` shows")
-    tap.equal(lines_of(recorded.capture.finish()), said, "so have the pages that were taken")
-    tap.equal(without_comments(recorded.files.read("trace")), [], "which are gone from it")
+    tap.equal(
+        recorded.of_the_dead(), said, "the guest's memory has what its `trace` shows"
+    )
+    tap.equal(
+        lines_of(recorded.capture.finish()), said, "so have the pages that were taken"
+    )
+    tap.equal(
+        without_comments(recorded.files.read("trace")), [], "which are gone from it"
+    )
 
 
 def taken_in_pieces(recorded):
@@ -59,7 +65,9 @@ def losses(recorded):
     lines = lines_of(result)
     count = len(lines) - sum("LOST" in line for line in lines)
     tap.equal(count + told_lost(lines), 49, "what was recorded and what was lost is all")
-    tap.check(sum(map(result.lost_behind, range(CPUS))) > 0, "also what came behind the last")
+    tap.check(
+        sum(map(result.lost_behind, range(CPUS))) > 0, "also what came behind the last"
+    )
     recorded.files.write("options/overwrite", "1")
 
 
@@ -78,7 +86,9 @@ def another_host(recorded):
     first = recorded.capture
     first.keep(first.taker.take(everything=True).pages)
     recorded.begin()
-    said = first.machine.request(f"trace-pages {first.taker.number + 1}", 10, may_fail=True)
+    said = first.machine.request(
+        f"trace-pages {first.taker.number + 1}", 10, may_fail=True
+    )
     tap.equal(said.errno, 22, "a host that was taken over from is refused")
     recorded.capture.finish()
 
@@ -107,13 +117,17 @@ def hits(recorded):
 
 def functions_of_modules():
     with Recorded() as recorded:
-        modules.load(recorded.guest.machine, os.path.join(ROOT, "docs/samples/reads.c"), 60)
+        modules.load(
+            recorded.guest.machine, os.path.join(ROOT, "docs/samples/reads.c"), 60
+        )
         recorded.begin("p:k/reads reads_run")
         recorded.guest.machine.request("run reads", 60)
         lines = lines_of(recorded.capture.finish())
         tap.equal(len(lines), 1, "a module's function is recorded")
-        tap.check(re.search(r"reads: \(reads_run\+0x0/0x\w+ \[reads\]\)$", lines[0]),
-                  f"by its name: {lines[0]}")  # fmt: skip
+        tap.check(
+            re.search(r"reads: \(reads_run\+0x0/0x\w+ \[reads\]\)$", lines[0]),
+            f"by its name: {lines[0]}",
+        )
 
 
 def pages_of_a_smaller_ring():
@@ -133,7 +147,9 @@ def pages_of_a_smaller_ring():
         recorded.files.write("buffer_size_kb", "8")
         for what in ("nothing", "an event"):
             said = without_comments(recorded.files.read("trace"))
-            tap.equal(told_lost(said), 2, f"a smaller buffer with {what} tells what it lost")
+            tap.equal(
+                told_lost(said), 2, f"a smaller buffer with {what} tells what it lost"
+            )
             tap.equal(recorded.of_the_dead(), said, "and so does the memory")
             recorded.mark("behind")
 
@@ -154,8 +170,10 @@ def tables_are_read_out_of_the_memory():
     the same text as the guest.
     """
     with Recorded() as recorded:
-        recorded.begin("p:k/reads vfs_read count=%dx:u64 left=+0(%cx):s8 right=+0(%cx):s8 "
-                       "name=+0(%si):string")  # fmt: skip
+        recorded.begin(
+            "p:k/reads vfs_read count=%dx:u64 left=+0(%cx):s8 right=+0(%cx):s8 "
+            "name=+0(%si):string"
+        )
         for spec in HISTS:
             recorded.files.write("events/k/reads/trigger", "hist:" + spec)
         recorded.guest.machine.request("run vfs", 60)
@@ -163,12 +181,19 @@ def tables_are_read_out_of_the_memory():
             recorded.files.write("events/k/reads/trigger", f"hist:{spec}:pause")
         said = recorded.files.read("events/k/reads/hist")
         said = re.sub(r"^#\n# trigger info: .*\n", "", said, flags=re.M)
-        found = dict(dead_hist.Histograms(recorded.memory, recorded.capture.result.symbols)
-                     .texts({"k/reads", "k/others"}))  # fmt: skip
+        found = dict(
+            dead_hist.Histograms(recorded.memory, recorded.capture.result.symbols).texts(
+                {"k/reads", "k/others"}
+            )
+        )
         tap.equal(list(found), ["k/reads"], "an event with histograms")
-        tap.equal(len(said.split("# event histogram\n")) - 1, len(HISTS), "the guest has all")
-        for one, other in zip(found["k/reads"].split("# event histogram\n"),
-                              said.split("# event histogram\n")):  # fmt: skip
+        tap.equal(
+            len(said.split("# event histogram\n")) - 1, len(HISTS), "the guest has all"
+        )
+        for one, other in zip(
+            found["k/reads"].split("# event histogram\n"),
+            said.split("# event histogram\n"),
+        ):
             tap.check(one == other, other[-60:].strip().replace("\n", ","))
             if one != other:
                 tap.note(one + other)
@@ -176,11 +201,14 @@ def tables_are_read_out_of_the_memory():
 
 def four_writers_and_a_host():
     with Recorded(cpus=4) as recorded:
-        recorded.begin("p:k/next work_next", "p:k/hash work_hash", "p:k/read vfs_read",
-                       buffer_kb=16)  # fmt: skip
+        recorded.begin(
+            "p:k/next work_next", "p:k/hash work_hash", "p:k/read vfs_read", buffer_kb=16
+        )
         line = Machine(ConsoleLine(recorded.guest.console))
         work = threading.Thread(
-            target=lambda: [line.request(f"run write {seed}", 120) for seed in range(1, 5)]
+            target=lambda: [
+                line.request(f"run write {seed}", 120) for seed in range(1, 5)
+            ]
         )
         work.start()
         begun = time.monotonic()
@@ -196,18 +224,26 @@ def four_writers_and_a_host():
         for cpu in range(4):
             times = [event.time for event in result.of_cpu(cpu)]
             tap.check(times == sorted(times), f"CPU {cpu}: in order")
-        tap.equal(len(result.all_events) + result.lost_in_all(), want,
-                  f"{len(result.all_events)} came, {result.lost_in_all()} are lost: all hits")
-        tap.check({event.name for event in result.all_events} >= {"next", "hash", "read"},
-                  "of each event")
+        tap.equal(
+            len(result.all_events) + result.lost_in_all(),
+            want,
+            f"{len(result.all_events)} came, {result.lost_in_all()} are lost: all hits",
+        )
+        tap.check(
+            {event.name for event in result.all_events} >= {"next", "hash", "read"},
+            "of each event",
+        )
 
 
 def a_guest_may_stop_anywhere():
     """QEMU stops the guest while its CPUs are writing records. The memory then has only
     complete records, in the right order."""
     with Recorded(cpus=4) as recorded:
-        recorded.begin("p:k/next work_next a=%di b=%di", "p:k/hash work_hash a=%si b=%si",
-                       buffer_kb=64)  # fmt: skip
+        recorded.begin(
+            "p:k/next work_next a=%di b=%di",
+            "p:k/hash work_hash a=%si b=%si",
+            buffer_kb=64,
+        )
         recorded.guest.console.send("run all 1\r")
         while not re.search(r"^\s*\S+-\d+", recorded.files.read("trace"), re.M):
             pass
@@ -222,7 +258,9 @@ def a_guest_may_stop_anywhere():
             torn = [event for event in events if event.values["a"] != event.values["b"]]
             times = [[event.time for event in result.of_cpu(cpu)] for cpu in range(4)]
             tap.check(events and not torn, f"{len(events)} records, and all are whole")
-            tap.check(all(one == sorted(one) for one in times), f"in order, at stop {moment}")
+            tap.check(
+                all(one == sorted(one) for one in times), f"in order, at stop {moment}"
+            )
             recorded.guest.qmp.execute("cont")
 
 
@@ -251,25 +289,45 @@ def stacks():
         tap.equal(lines_of(result), said, "stacks are printed as the guest prints them")
         counts = write_folded.stacks(result)
         frames = max(counts, key=counts.get)
-        tap.equal((counts[frames], frames[0], frames[-3:]),
-                  (720, "thread_entry", ("get", "vfs_read", "reads")),
-                  "each call is under its callers")  # fmt: skip
+        tap.equal(
+            (counts[frames], frames[0], frames[-3:]),
+            (720, "thread_entry", ("get", "vfs_read", "reads")),
+            "each call is under its callers",
+        )
 
 
 def the_command_records():
-    status, out, err = sonde("trace", "--", f"echo one >> {MARKER}", f"echo two >> {MARKER}")
+    status, out, err = sonde(
+        "trace", "--", f"echo one >> {MARKER}", f"echo two >> {MARKER}"
+    )
     tap.equal((status, re.findall("write: (.*)", out)), (0, ["one", "two"]), "as text")
     tap.equal(err, "", "and nothing else")
-    status, out, _ = sonde("trace", "--live", "--", f"echo one >> {MARKER}", "sleep 1",
-                           "echo between", f"echo two >> {MARKER}")  # fmt: skip
-    tap.equal((status, re.findall(": (one|two)|^(between)$", out, re.M)),
-              (0, [("one", ""), ("", "between"), ("two", "")]), "live, as they come")
+    status, out, _ = sonde(
+        "trace",
+        "--live",
+        "--",
+        f"echo one >> {MARKER}",
+        "sleep 1",
+        "echo between",
+        f"echo two >> {MARKER}",
+    )
+    tap.equal(
+        (status, re.findall(": (one|two)|^(between)$", out, re.M)),
+        (0, [("one", ""), ("", "between"), ("two", "")]),
+        "live, as they come",
+    )
 
 
 def questions_are_answered():
-    status, out, _ = sonde("trace", "vfs_read { hist(count) }", "count vfs_*",
-                           "ret vfs_open { count by cpu }",
-                           "vfs_read { avg(count) by count }", "--", "run vfs")  # fmt: skip
+    status, out, _ = sonde(
+        "trace",
+        "vfs_read { hist(count) }",
+        "count vfs_*",
+        "ret vfs_open { count by cpu }",
+        "vfs_read { avg(count) by count }",
+        "--",
+        "run vfs",
+    )
     tap.equal(status, 0, "four questions")
     rows = re.findall(r"^<= (\d+) +(\d+)", out, re.M)
     tap.equal(rows, [("16", "39"), ("32", "383"), ("64", "298")], "a histogram")
@@ -279,17 +337,30 @@ def questions_are_answered():
     tap.equal(sum(int(n) for _, n in by_cpu), 72, "by CPU")
     rows = re.findall(r"^(\d+) +(\d+) +(\d+) ", out.partition("avg(")[2], re.M)
     means = [int(mean) for _, _, mean in rows]
-    tap.check(len(rows) > 9 and all(key == mean for key, _, mean in rows)
-              and means == sorted(means, reverse=True), "averages")  # fmt: skip
+    tap.check(
+        len(rows) > 9
+        and all(key == mean for key, _, mean in rows)
+        and means == sorted(means, reverse=True),
+        "averages",
+    )
     tap.check("vfs_read+0x0" not in out, "what is only counted is not printed")
     with tempfile.TemporaryDirectory() as folder:
         paths = [os.path.join(folder, "t" + ending) for ending in (".folded", ".html")]
         words = [word for path in paths for word in ("-o", path)]
-        sonde("trace", *words, "vfs_read if count > 32 { count }", "vfs_close { stack }",
-              "time vfs_write", "--", "run vfs")  # fmt: skip
+        sonde(
+            "trace",
+            *words,
+            "vfs_read if count > 32 { count }",
+            "vfs_close { stack }",
+            "time vfs_write",
+            "--",
+            "run vfs",
+        )
         folded, page = [open(path, encoding="utf-8").read() for path in paths]
     counts = re.findall(r"^(.*);vfs_read (\d+)$", folded, re.M)
-    tap.equal(sum(int(n) for _, n in counts), 298, "with -o they are recorded, filtered too")
+    tap.equal(
+        sum(int(n) for _, n in counts), 298, "with -o they are recorded, filtered too"
+    )
     tap.check("put;vfs_close;vfs_close 8\n" in folded, "with stacks")
     tap.check(re.search(r"<td>vfs_write</td><td>8</td>", page), "and times of returns")
     status, _, err = sonde("trace", "vfs_open { print no_such_name }", "--", "run vfs")
@@ -313,16 +384,23 @@ def left_in_the_guest():
     """The host reads a snapshot, and the formats of events that commands have defined,
     also after these events were deleted and after a panic.
     """
-    deleting = (f"echo 0 > {TRACING}events/enable", f"echo '!snapshot' >> {TRIGGER}",
-                f"echo -n '' > {EVENTS}")  # fmt: skip
+    deleting = (
+        f"echo 0 > {TRACING}events/enable",
+        f"echo '!snapshot' >> {TRIGGER}",
+        f"echo -n '' > {EVENTS}",
+    )
     for name, last, wanted in (("deleted", deleting, 0), ("panic", ("panic now",), 3)):
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, "t.html")
-            status, _, err = sonde("trace", "--smp", "1", "-o", path, "--", *COMMANDS, *last)
+            status, _, err = sonde(
+                "trace", "--smp", "1", "-o", path, "--", *COMMANDS, *last
+            )
             with open(path, encoding="utf-8") as file:
                 page = file.read()
         tap.equal(status, wanted, f"{name}: the status")
-        tap.check("2 events and 0 lost" in err, f"{name}: what the snapshot took is there")
+        tap.check(
+            "2 events and 0 lost" in err, f"{name}: what the snapshot took is there"
+        )
         tap.check("<td>gone</td><td>2</td>" in page, f"{name}: the event has its name")
         if "<td>gone</td><td>2</td>" not in page:
             tap.note(err + re.sub(r"<style.*?</style>", "", page, flags=re.S)[:2000])
@@ -332,11 +410,15 @@ def tables_of_a_panic():
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "t.html")
         words = ("vfs_read { sum(count) by comm }", "ret vfs_read { hist(retval) }")
-        status, _, err = sonde("trace", "-o", path, *words, "--", "run vfs", "panic ended")
+        status, _, err = sonde(
+            "trace", "-o", path, *words, "--", "run vfs", "panic ended"
+        )
         with open(path, encoding="utf-8") as file:
             page = file.read()
     tap.equal(status, 3, "the status is that of a panic")
-    tap.check("<td>work/7</td>" in page and "<td>3196</td>" in page, "sums are on the page")
+    tap.check(
+        "<td>work/7</td>" in page and "<td>3196</td>" in page, "sums are on the page"
+    )
     tap.check("&lt;= 64" in page and ">240<" in page, "and a distribution")
     if ">240<" not in page:
         tap.note(err + re.sub(r"<style.*?</style>", "", page, flags=re.S)[:3000])
@@ -346,14 +428,22 @@ def a_panic_is_read_out():
     with tempfile.TemporaryDirectory() as folder:
         paths = [os.path.join(folder, "t" + ending) for ending in (".folded", ".html")]
         words = [word for path in paths for word in ("-o", path)]
-        status, _, err = sonde("trace", *words, "--", f"echo one >> {MARKER}",
-                               f"echo two >> {MARKER}", "panic ended")  # fmt: skip
+        status, _, err = sonde(
+            "trace",
+            *words,
+            "--",
+            f"echo one >> {MARKER}",
+            f"echo two >> {MARKER}",
+            "panic ended",
+        )
         tap.equal(status, 3, "the status is that of a panic")
         tap.check("panic: ended" in err and "2 events and 0 lost" in err, "both are told")
         with open(paths[0], encoding="utf-8") as file:
             tap.equal(file.read(), "shell/COM1;print 2\n", "the events are there")
         with open(paths[1], encoding="utf-8") as file:
-            tap.check("did not answer any more" in file.read(), "the page says how they came")
+            tap.check(
+                "did not answer any more" in file.read(), "the page says how they came"
+            )
 
 
 def a_command_without_an_end():
@@ -362,11 +452,23 @@ def a_command_without_an_end():
     """
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "t.dat")
-        status, _, err = sonde("trace", "-o", path, "--timeout", "5", "--",
-                               f"echo one >> {MARKER}", "sleep 1000")  # fmt: skip
+        status, _, err = sonde(
+            "trace",
+            "-o",
+            path,
+            "--timeout",
+            "5",
+            "--",
+            f"echo one >> {MARKER}",
+            "sleep 1000",
+        )
         tap.equal(status, 124, "the status is that of a time limit")
-        tap.check("(a command had no end): its rings are" in err, "the guest is not asked")
-        tap.check("1 events and 0 lost" in err and os.path.getsize(path), "nothing is lost")
+        tap.check(
+            "(a command had no end): its rings are" in err, "the guest is not asked"
+        )
+        tap.check(
+            "1 events and 0 lost" in err and os.path.getsize(path), "nothing is lost"
+        )
 
 
 tap.run(

@@ -82,8 +82,10 @@ def event_of(line, flags=" .{5}"):
 @functools.cache
 def the_run():
     run = Run()
-    tap.check(run.counts["reads"] > 100 and sum(run.lost.values()) > 100,
-              f"a run with {dict(run.counts)}, {sum(run.lost.values())} lost")
+    tap.check(
+        run.counts["reads"] > 100 and sum(run.lost.values()) > 100,
+        f"a run with {dict(run.counts)}, {sum(run.lost.values())} lost",
+    )
     return run
 
 
@@ -95,8 +97,9 @@ def file_of(folder, name, writer):
 
 
 def output_of(*words, **more):
-    done = subprocess.run(words, capture_output=True, text=True, timeout=LIMIT, check=False,
-                          **more)
+    done = subprocess.run(
+        words, capture_output=True, text=True, timeout=LIMIT, check=False, **more
+    )
     if done.returncode:
         tap.note(f"{words}: {done.stderr}")
     return done.stdout
@@ -114,11 +117,17 @@ def trace_cmd_agrees():
     with tempfile.TemporaryDirectory() as folder:
         path = file_of(folder, "t.dat", write_dat)
         text = output_of("trace-cmd", "report", path)
-        tap.equal(sorted(reported(text)), sorted(the_run().events),
-                  "trace-cmd report: each event, its thread, CPU, time and arguments")
+        tap.equal(
+            sorted(reported(text)),
+            sorted(the_run().events),
+            "trace-cmd report: each event, its thread, CPU, time and arguments",
+        )
         told = re.findall(r"^CPU:(\d+) \[(\d+) EVENTS DROPPED\]$", text, re.M)
-        tap.equal({int(cpu): int(count) for cpu, count in told}, dict(the_run().lost),
-                  "and each loss")
+        tap.equal(
+            {int(cpu): int(count) for cpu, count in told},
+            dict(the_run().lost),
+            "and each loss",
+        )
 
 
 # protoc
@@ -161,15 +170,20 @@ def protoc_agrees():
         elif kind in (["1"], ["3"]) and not track.startswith("CPU"):
             key = packet["11.23"][0].strip('"'), track
             names.setdefault(key, []).append((int(packet["8"][0]) + 500) // 1000)
-    tap.equal(lost, {f"CPU {cpu}: events lost": run.lost[cpu] for cpu in range(CPUS)},
-              "protoc: the counters end with what was lost")
+    tap.equal(
+        lost,
+        {f"CPU {cpu}: events lost": run.lost[cpu] for cpu in range(CPUS)},
+        "protoc: the counters end with what was lost",
+    )
     for name in ("reads", "open"):
         want = collections.defaultdict(list)
         for seen in run.events:
             if seen.name == name:
                 want[name, seen.thread].append(seen.us)
         got = {key: times for key, times in names.items() if key[0] == name}
-        tap.equal(got, dict(want), f"an instant of each {name}, at its time, in its thread")
+        tap.equal(
+            got, dict(want), f"an instant of each {name}, at its time, in its thread"
+        )
     got = {key[1]: len(times) for key, times in names.items() if key[0] == "vfs_read"}
     want = collections.Counter(seen.thread for seen in run.events if seen.name == "back")
     tap.equal(got, dict(want), "a slice for each return")
@@ -187,8 +201,16 @@ def install_speedscope():
     os.makedirs(folder, exist_ok=True)
     release = os.path.join(folder, "node_modules/speedscope/dist/release")
     if not os.path.isdir(release):
-        output_of("npm", "install", "--silent", "--no-fund", "--no-audit", "--prefix", folder,
-                  SPEEDSCOPE)  # fmt: skip
+        output_of(
+            "npm",
+            "install",
+            "--silent",
+            "--no-fund",
+            "--no-audit",
+            "--prefix",
+            folder,
+            SPEEDSCOPE,
+        )
     return release
 
 
@@ -223,12 +245,21 @@ class Server:
 
 def shown_by_speedscope(profile):
     """Return the texts on speedscope's page, in the view that lists all frames."""
-    with Server(install_speedscope(), profile) as url, tempfile.TemporaryDirectory() as home:
+    with Server(
+        install_speedscope(), profile
+    ) as url, tempfile.TemporaryDirectory() as home:
         page = output_of(
-            "chromium", "--headless", "--no-sandbox", "--use-gl=swiftshader",
-            "--enable-unsafe-swiftshader", "--window-size=1200,3000",
-            f"--user-data-dir={home}", "--virtual-time-budget=20000", "--dump-dom",
-            f"{url}index.html#profileURL={url}profile.json&view=sandwich")  # fmt: skip
+            "chromium",
+            "--headless",
+            "--no-sandbox",
+            "--use-gl=swiftshader",
+            "--enable-unsafe-swiftshader",
+            "--window-size=1200,3000",
+            f"--user-data-dir={home}",
+            "--virtual-time-budget=20000",
+            "--dump-dom",
+            f"{url}index.html#profileURL={url}profile.json&view=sandwich",
+        )
     texts = re.sub(r"<(style|script).*?</\1>|<[^>]+>", "\n", page, flags=re.S)
     return [html.unescape(line) for line in texts.split("\n") if line.strip()]
 
@@ -247,10 +278,15 @@ def speedscope_agrees():
     counts = {rows[i + 2]: rows[i].split()[0] for i in range(0, len(rows) - 2, 3)}
     for name in LINES:
         name = re.search(r"/(\w+)", name)[1]
-        tap.equal(counts.get(name), f"{run.counts[name]:,}", f"speedscope counts each {name}")
+        tap.equal(
+            counts.get(name), f"{run.counts[name]:,}", f"speedscope counts each {name}"
+        )
     for cpu in range(CPUS):
-        tap.equal(counts.get(f"(lost on CPU {cpu})", "0"), f"{run.lost[cpu]:,}",
-                  f"what CPU {cpu} lost")
+        tap.equal(
+            counts.get(f"(lost on CPU {cpu})", "0"),
+            f"{run.lost[cpu]:,}",
+            f"what CPU {cpu} lost",
+        )
     times = run.reads()
     thread = max(times, key=lambda one: sum(times[one]))
     names = [one["name"] for one in json.loads(profile)["profiles"]]
@@ -261,8 +297,10 @@ def speedscope_agrees():
     ms = re.match(r"([\d.]+)(µs|ms|s)\b", rows[0])
     us = float(ms[1]) * {"µs": 1, "ms": 1000, "s": 1000000}[ms[2]]
     want = sum(times[thread])
-    tap.check(rows[2] == "vfs_read" and abs(us - want) <= 0.01 * want + len(times[thread]),
-              f"the time of vfs_read in {thread}: {rows[0]}, and {want} µs")
+    tap.check(
+        rows[2] == "vfs_read" and abs(us - want) <= 0.01 * want + len(times[thread]),
+        f"the time of vfs_read in {thread}: {rows[0]}, and {want} µs",
+    )
 
 
 # the page
@@ -271,9 +309,17 @@ def speedscope_agrees():
 def first_pixel(folder, path, *words):
     """Let Chromium draw a page. Return red, green and blue of the first pixel."""
     shot = os.path.join(folder, "shot.png")
-    output_of("chromium", "--headless", "--no-sandbox", "--disable-gpu",
-              "--force-color-profile=srgb", f"--user-data-dir={folder}/home",
-              f"--screenshot={shot}", *words, f"file://{path}")  # fmt: skip
+    output_of(
+        "chromium",
+        "--headless",
+        "--no-sandbox",
+        "--disable-gpu",
+        "--force-color-profile=srgb",
+        f"--user-data-dir={folder}/home",
+        f"--screenshot={shot}",
+        *words,
+        f"file://{path}",
+    )
     with open(shot, "rb") as file:
         data = file.read()
     packed = b""
@@ -315,8 +361,11 @@ def perfs_definitions_record_the_right_values():
         values[event.name].append((event.pid, *value))
     pairs = ("vfs_read", "reads"), ("vfs_open", "open"), ("vfs_read__return", "back")
     for perfs, ours in pairs:
-        if not tap.equal(sorted(values[perfs]), sorted(values[ours]),
-                         f"{len(values[perfs])} values of {perfs}"):
+        if not tap.equal(
+            sorted(values[perfs]),
+            sorted(values[ours]),
+            f"{len(values[perfs])} values of {perfs}",
+        ):
             tap.note(values.keys())
     tap.equal(len(values["vfs_read"]), 720, "one for each call")
 

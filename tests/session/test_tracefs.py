@@ -18,7 +18,8 @@ CPUS = 2
 EBADF, EINVAL = 9, 22
 
 LINE = re.compile(
-    r" *shell/COM3-(\d+) +\[(\d{3})\] \.{5} +(\d+\.\d{6}): tracing_mark_write: (.*)")
+    r" *shell/COM3-(\d+) +\[(\d{3})\] \.{5} +(\d+\.\d{6}): tracing_mark_write: (.*)"
+)
 
 
 class Files:
@@ -46,28 +47,39 @@ class Files:
 
     def marks(self, name="trace"):
         """Return the texts of the markers in a listing."""
-        return [LINE.fullmatch(line).group(4) for line in self.text(name).splitlines()
-                if not line.startswith(("#", "CPU:"))]
+        return [
+            LINE.fullmatch(line).group(4)
+            for line in self.text(name).splitlines()
+            if not line.startswith(("#", "CPU:"))
+        ]
 
 
 def two_names(files):
     request = files.machine.request
     here = request("ls " + ROOT, 10).text
-    tap.equal(request("ls /sys/kernel/debug/tracing", 10).text, here, "both names are of one")
+    tap.equal(
+        request("ls /sys/kernel/debug/tracing", 10).text, here, "both names are of one"
+    )
     for cpu in range(CPUS):
-        tap.equal(request(f"ls {ROOT}per_cpu/cpu{cpu}", 10).lines,
-                  ["buffer_size_kb", "stats", "trace", "trace_pipe", "trace_pipe_raw"],
-                  f"what CPU {cpu} has")
+        tap.equal(
+            request(f"ls {ROOT}per_cpu/cpu{cpu}", 10).lines,
+            ["buffer_size_kb", "stats", "trace", "trace_pipe", "trace_pipe_raw"],
+            f"what CPU {cpu} has",
+        )
 
 
 def sizes(files):
-    tap.equal(files.text("buffer_size_kb"), "7 (expanded: 1408)\n", "small until it is used")
+    tap.equal(
+        files.text("buffer_size_kb"), "7 (expanded: 1408)\n", "small until it is used"
+    )
     tap.equal(files.text("buffer_total_size_kb"), "14 (expanded: 2816)\n", "all together")
     tap.equal(files.write("buffer_size_kb", "0"), EINVAL, "no buffer is refused")
     tap.equal(files.write("buffer_size_kb", "x"), EINVAL, "so is what is no number")
     tap.equal(files.write("per_cpu/cpu1/buffer_size_kb", "100\n"), 0, "that of one CPU")
     tap.equal(files.text("buffer_size_kb"), "X\n", "they differ")
-    tap.equal(files.text("per_cpu/cpu1/buffer_size_kb"), "103\n", "as many pages as hold it")
+    tap.equal(
+        files.text("per_cpu/cpu1/buffer_size_kb"), "103\n", "as many pages as hold it"
+    )
     tap.equal(files.write("buffer_size_kb", "64"), 0, "those of all")
     tap.equal(files.text("buffer_total_size_kb"), "134\n", "all together again")
 
@@ -75,16 +87,23 @@ def sizes(files):
 def markers(files):
     files.mark("one", "two\n", "a\nb")
     listing = files.text("trace")
-    tap.check("entries-in-buffer/entries-written: 3/3   #P:2\n" in listing, "three are there")
+    tap.check(
+        "entries-in-buffer/entries-written: 3/3   #P:2\n" in listing, "three are there"
+    )
     tap.check(listing.startswith("# tracer: nop\n#\n"), "with a header")
     lines = [line for line in listing.splitlines() if not line.startswith("#")]
     times = [float(LINE.fullmatch(line).group(3)) for line in lines if line != "b"]
-    tap.equal([LINE.fullmatch(line).group(4) for line in lines if line != "b"],
-              ["one", "two", "a"], "as they were written")
+    tap.equal(
+        [LINE.fullmatch(line).group(4) for line in lines if line != "b"],
+        ["one", "two", "a"],
+        "as they were written",
+    )
     tap.check(times == sorted(times) and times[0] > 0, "by time")
     tap.equal(files.text("trace"), listing, "reading them leaves them")
     thread = LINE.fullmatch(lines[0]).group(1)
-    tap.check(f"{thread} shell/COM3\n" in files.text("saved_cmdlines"), "the name is kept")
+    tap.check(
+        f"{thread} shell/COM3\n" in files.text("saved_cmdlines"), "the name is kept"
+    )
     tap.equal(files.text("trace_pipe").splitlines(), lines, "the pipe has the same")
     tap.equal(files.text("trace_pipe"), "", "once")
     files.mark("small")
@@ -110,8 +129,14 @@ def one_way_only(files):
     """As on Linux, root may open any file. If a file cannot be written or read, the write
     or the read is refused.
     """
-    for name in ("events/header_page", "per_cpu/cpu0/stats", "README", "trace_pipe",
-                 "kprobe_profile", "available_events"):  # fmt: skip
+    for name in (
+        "events/header_page",
+        "per_cpu/cpu0/stats",
+        "README",
+        "trace_pipe",
+        "kprobe_profile",
+        "available_events",
+    ):
         tap.equal(files.write(name, "x"), EINVAL, f"{name} takes no write")
         reply = files.machine.request(f"echo -n '' > {ROOT}{name}", 10, may_fail=True)
         tap.equal(reply.errno, 0, f"{name} may be opened for one")
@@ -122,8 +147,11 @@ def choices(files):
     tap.equal(files.text("current_tracer"), "nop\n", "a tracer")
     tap.equal(files.write("current_tracer", "nop\n"), 0, "may be chosen")
     tap.equal(files.write("current_tracer", "function"), EINVAL, "another one not")
-    tap.equal(files.text("trace_clock"),
-              "[local] global counter uptime perf mono mono_raw boot tai x86-tsc\n", "clocks")
+    tap.equal(
+        files.text("trace_clock"),
+        "[local] global counter uptime perf mono mono_raw boot tai x86-tsc\n",
+        "clocks",
+    )
     tap.equal(files.write("trace_clock", "counter"), 0, "another clock")
     files.mark("x", "y")
     counts = [int(n) for n in re.findall(r" (\d+): tracing", files.text("trace"))]
@@ -143,11 +171,15 @@ def options(files):
     tap.equal(files.write("options/irq-info", "2"), EINVAL, "neither yes nor no")
     tap.equal(files.write("trace_options", "nonsense"), EINVAL, "an unknown one")
     files.write("options/sym-offset", "1")
-    tap.check(re.search(r"tracing_mark_write\+0x\w+/0x\w+: m", files.text("trace")),
-              "names with their offsets")
+    tap.check(
+        re.search(r"tracing_mark_write\+0x\w+/0x\w+: m", files.text("trace")),
+        "names with their offsets",
+    )
     files.write("trace_options", "sym-addr")
-    tap.check(re.search(r"\+0x\S+ <ffffffff[0-9a-f]{8}>: m", files.text("trace")),
-              "and addresses")
+    tap.check(
+        re.search(r"\+0x\S+ <ffffffff[0-9a-f]{8}>: m", files.text("trace")),
+        "and addresses",
+    )
     files.write("trace_options", "nosym-addr")
     files.write("options/sym-offset", "0")
     files.write("options/markers", "0")
@@ -178,8 +210,10 @@ def losses(files):
 
 def stats_of(files, cpu):
     lines = files.text(f"per_cpu/cpu{cpu}/stats").splitlines()
-    return {name: float(value) if "." in value else int(value)
-            for name, value in (line.split(": ") for line in lines)}
+    return {
+        name: float(value) if "." in value else int(value)
+        for name, value in (line.split(": ") for line in lines)
+    }
 
 
 def raw_pages(files):
@@ -190,7 +224,7 @@ def raw_pages(files):
         raw = files.read(f"per_cpu/cpu{cpu}/trace_pipe_raw").output
         tap.equal(len(raw) % 4096, 0, f"whole pages of CPU {cpu}")
         for at in range(0, len(raw), 4096):
-            found += texts(raw[at:at + 4096])
+            found += texts(raw[at : at + 4096])
     tap.equal(sorted(found), ["first\n", "second\n"], "with both records")
     tap.equal(files.marks(), [], "which are gone from the buffer")
 
@@ -200,18 +234,22 @@ def texts(page):
     _, commit = struct.unpack_from("<QQ", page)
     at = 16
     while at < 16 + commit:
-        header, = struct.unpack_from("<I", page, at)
+        (header,) = struct.unpack_from("<I", page, at)
         length = (header & 31) * 4
         number, _, _, _, _ = struct.unpack_from("<HBBiQ", page, at + 4)
         tap.equal(number, 5, "a record of the event print")
-        yield page[at + 20:at + 4 + length].split(b"\0")[0].decode()
+        yield page[at + 20 : at + 4 + length].split(b"\0")[0].decode()
         at += 4 + length
 
 
 def descriptions(files):
-    tap.check("type_len    :    5 bits" in files.text("events/header_event"), "header_event")
-    tap.check("char data;\toffset:16;\tsize:4080;" in files.text("events/header_page"),
-              "header_page")
+    tap.check(
+        "type_len    :    5 bits" in files.text("events/header_event"), "header_event"
+    )
+    tap.check(
+        "char data;\toffset:16;\tsize:4080;" in files.text("events/header_page"),
+        "header_page",
+    )
     tap.check("ID: 5\n" in files.text("events/ftrace/print/format"), "a format")
     tap.check("trace_pipe" in files.text("README"), "README")
 
@@ -220,8 +258,18 @@ def the_files_do_what_they_do_on_linux():
     with Guest(Setup(smp=CPUS)) as guest:
         guest.wait_prompt(120)
         files = Files(guest)
-        for facts in (two_names, sizes, markers, switched_off, one_way_only, choices, options,
-                      losses, raw_pages, descriptions):
+        for facts in (
+            two_names,
+            sizes,
+            markers,
+            switched_off,
+            one_way_only,
+            choices,
+            options,
+            losses,
+            raw_pages,
+            descriptions,
+        ):
             facts(files)
 
 

@@ -82,11 +82,27 @@ def run(script, name="sh"):
 def a_shell_script():
     status, lines, err = run(SCRIPT)
     tap.equal(status, 0, "the script ends well")
-    want = ["clock", "p:k/reads vfs_read count=%dx:u64", "2", "refused", r" +\^", "busy",
-            "vfs: checksum .* calls 720 of vfs_read", "back", "enable", "filter", "reads",
-            "720", "names", "0"]  # fmt: skip
-    tap.equal([line for line, pattern in zip(lines, want) if not re.fullmatch(pattern, line)],
-              [], "each line is the one that Linux would give")
+    want = [
+        "clock",
+        "p:k/reads vfs_read count=%dx:u64",
+        "2",
+        "refused",
+        r" +\^",
+        "busy",
+        "vfs: checksum .* calls 720 of vfs_read",
+        "back",
+        "enable",
+        "filter",
+        "reads",
+        "720",
+        "names",
+        "0",
+    ]
+    tap.equal(
+        [line for line, pattern in zip(lines, want) if not re.fullmatch(pattern, line)],
+        [],
+        "each line is the one that Linux would give",
+    )
     if not tap.equal(len(lines), len(want), "and all are there"):
         tap.note("\n".join(lines) + err)
 
@@ -94,16 +110,26 @@ def a_shell_script():
 def a_pipe_waits():
     """A read of trace_pipe waits for a record, until tracing is off or a signal comes."""
     status, lines, err = run(PIPE)
-    tap.equal((status, lines), (0, ["0", "waits on", "1", "124", "1"]),
-              "trace_pipe waits, beside other calls, and ends as on Linux")  # fmt: skip
+    tap.equal(
+        (status, lines),
+        (0, ["0", "waits on", "1", "124", "1"]),
+        "trace_pipe waits, beside other calls, and ends as on Linux",
+    )
     tap.note(err)
 
 
 def perf_probe():
     _, lines, err = run(PERF)
-    tap.check("probe:vfs_open       (on vfs_open with path:string)" in err, "perf probe -a")
-    tap.check(any(re.match(r" +probe:vfs_open +\(on vfs_open.* with path_string\)", line)
-                  for line in lines), "perf probe -l")  # fmt: skip
+    tap.check(
+        "probe:vfs_open       (on vfs_open with path:string)" in err, "perf probe -a"
+    )
+    tap.check(
+        any(
+            re.match(r" +probe:vfs_open +\(on vfs_open.* with path_string\)", line)
+            for line in lines
+        ),
+        "perf probe -l",
+    )
     tap.check("Removed event: probe:vfs_open" in err, "perf probe -d")
     tap.equal(lines[-1:], ["0"], "nothing is left")
     tap.check("nothing_like_this" in err and "Error" in err, "an error is an error")
@@ -113,8 +139,11 @@ def perf_probe():
 
 def trace_cmd():
     status, lines, err = run(TRACE_CMD)
-    tap.equal((status, lines), (0, ["k:reads", "on: 0", "720", "720"]),
-              "list, start, stop, extract")  # fmt: skip
+    tap.equal(
+        (status, lines),
+        (0, ["k:reads", "on: 0", "720", "720"]),
+        "list, start, stop, extract",
+    )
     tap.note(err)
 
 
@@ -126,19 +155,39 @@ def a_host_without_tracefs():
         tap.skip("programs never see the host's files", "only root can take a mount away")
         return
     with tempfile.TemporaryDirectory() as folder:
-        script = "umount /sys/kernel/tracing 2>/dev/null; exec \"$@\""
+        script = 'umount /sys/kernel/tracing 2>/dev/null; exec "$@"'
         done = subprocess.run(
-            ["unshare", "--mount", "sh", "-c", script, "sh", os.path.join(ROOT, "sonde"),
-             "tracefs", folder, "--", "trace-cmd", "list", "-e"],
-            capture_output=True, text=True, timeout=LIMIT, check=False)  # fmt: skip
+            [
+                "unshare",
+                "--mount",
+                "sh",
+                "-c",
+                script,
+                "sh",
+                os.path.join(ROOT, "sonde"),
+                "tracefs",
+                folder,
+                "--",
+                "trace-cmd",
+                "list",
+                "-e",
+            ],
+            capture_output=True,
+            text=True,
+            timeout=LIMIT,
+            check=False,
+        )
     tap.check("markers:vfs_read" in done.stdout, "programs never see the host's files")
     tap.note(done.stderr)
 
 
 def statuses_and_refusals():
     with tempfile.TemporaryDirectory() as folder:
-        tap.equal(sonde("tracefs", folder, "--", "sh", "-c", "exit 7")[0], 7,
-                  "the status is the command's")
+        tap.equal(
+            sonde("tracefs", folder, "--", "sh", "-c", "exit 7")[0],
+            7,
+            "the status is the command's",
+        )
         tap.equal(sonde("tracefs", folder)[0], 2, "a command is needed")
         with open(os.path.join(folder, "x"), "wb"):
             tap.equal(sonde("tracefs", folder, "--", "true")[0], 2, "and an empty folder")
@@ -159,7 +208,13 @@ def it_says_that_it_cannot():
 
 
 if can_mount():
-    tap.run(a_shell_script, a_pipe_waits, perf_probe, trace_cmd, a_host_without_tracefs,
-            statuses_and_refusals)
+    tap.run(
+        a_shell_script,
+        a_pipe_waits,
+        perf_probe,
+        trace_cmd,
+        a_host_without_tracefs,
+        statuses_and_refusals,
+    )
 else:
     tap.run(it_says_that_it_cannot)

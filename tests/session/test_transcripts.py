@@ -14,8 +14,11 @@ ASKED_FOR = ("LONG", "SEED", "SMP", "TOOLS", "VERBOSE")
 
 
 def documents():
-    return [path for pattern in PATTERNS
-            for path in sorted(glob.glob(pattern, root_dir=ROOT, recursive=True))]
+    return [
+        path
+        for pattern in PATTERNS
+        for path in sorted(glob.glob(pattern, root_dir=ROOT, recursive=True))
+    ]
 
 
 os.chdir(ROOT)

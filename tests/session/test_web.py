@@ -42,9 +42,13 @@ class Server:
         self.home = tempfile.mkdtemp(prefix="sonde-web-test-")
         self.process = subprocess.Popen(
             [SONDE, "web", "--port", "0", "--grace", str(GRACE), *options],
-            stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
-            start_new_session=True, preexec_fn=self.prepare,
-            env=dict(os.environ, SONDE_LABS=self.home))  # fmt: skip
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+            preexec_fn=self.prepare,
+            env=dict(os.environ, SONDE_LABS=self.home),
+        )
         for line in self.process.stderr:
             found = re.search(r"(http://([^/]+):(\d+)/\S*) ", line)
             if found:
@@ -68,8 +72,12 @@ class Server:
 
     def guests(self):
         """Return the QEMU processes that this server has started."""
-        done = subprocess.run(["ps", "-o", "pid=,comm=", "--ppid", str(self.process.pid)],
-                              capture_output=True, text=True, check=False)
+        done = subprocess.run(
+            ["ps", "-o", "pid=,comm=", "--ppid", str(self.process.pid)],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
         return [line for line in done.stdout.splitlines() if "qemu" in line]
 
     def __enter__(self):
@@ -84,7 +92,9 @@ class Server:
 def at_prompt(browser, server, query=""):
     page = browser.open(server.url + query)
     if not page.wait(PROMPT, LIMIT):
-        raise AssertionError("no prompt: " + str(page.evaluate("document.body.innerText")))
+        raise AssertionError(
+            "no prompt: " + str(page.evaluate("document.body.innerText"))
+        )
     return page
 
 
@@ -102,8 +112,10 @@ def run_line(page, text):
 
 def keep(page, name):
     for scheme in SCHEMES if SHOTS else ():
-        page.call("Emulation.setEmulatedMedia",
-                  features=[{"name": "prefers-color-scheme", "value": scheme}])
+        page.call(
+            "Emulation.setEmulatedMedia",
+            features=[{"name": "prefers-color-scheme", "value": scheme}],
+        )
         page.shot(os.path.join(SHOTS, f"{name}-{scheme}.png"))
 
 
@@ -111,9 +123,14 @@ def a_console(browser, server):
     begun = time.monotonic()
     page = at_prompt(browser, server)
     tap.note(f"page to prompt: {time.monotonic() - begun:.1f} s, goal 2")
-    tap.equal(page.evaluate("getComputedStyle(document.getElementById('editor')).display"),
-              "none", "without a lab there is no editor")  # fmt: skip
-    tap.check(command(page, "probe add vfs_read", "p1 at vfs_read+0x0"), "a probe is typed")
+    tap.equal(
+        page.evaluate("getComputedStyle(document.getElementById('editor')).display"),
+        "none",
+        "without a lab there is no editor",
+    )
+    tap.check(
+        command(page, "probe add vfs_read", "p1 at vfs_read+0x0"), "a probe is typed"
+    )
     tap.check(command(page, "run vfs", "calls 720"), "a workload runs")
     page.type("probe list\r")
     tap.check(page.wait("/p1 .* 720 /.test(shown())", LIMIT), "and its hits are seen")
@@ -126,7 +143,9 @@ def a_long_paste(browser, server):
     text = "echo " + "0123456789" * 1000 + " > /tmp/long"
     page.evaluate(f"terminal.paste({json.dumps(text)})")
     page.type("\r")
-    tap.check(command(page, "cat /tmp/long | wc", "10001"), "10 kB are pasted, none is lost")
+    tap.check(
+        command(page, "cat /tmp/long | wc", "10001"), "10 kB are pasted, none is lost"
+    )
     if not page.wait("shown().includes('10001')", 1):
         tap.note(page.evaluate("shown()")[-600:])
 
@@ -136,7 +155,9 @@ def two_pages(browser, server):
     run_line(one, "echo mine > /tmp/a")
     tap.check(command(one, "cat /tmp/a", "\nmine"), "a file of the first guest")
     other.type("cat /tmp/a\r")
-    tap.check(other.wait("shown().includes('No such file')", LIMIT), "the second has none")
+    tap.check(
+        other.wait("shown().includes('No such file')", LIMIT), "the second has none"
+    )
     for page in (one, other):
         page.call("Page.close")
 
@@ -146,13 +167,19 @@ def a_connection_that_is_lost(browser, server):
     run_line(page, "echo kept > /tmp/b")
     page.type("echo half")
     page.wait("shown().endsWith('sonde> echo half')", LIMIT)
-    page.evaluate("window.lost = socket, socket.close(3001), terminal.paste(' and not sent')")
+    page.evaluate(
+        "window.lost = socket, socket.close(3001), terminal.paste(' and not sent')"
+    )
     again = "socket !== lost && document.body.dataset.state === 'connected'"
     tap.check(page.wait(again, LIMIT), "the page connects again by itself")
     lost = "/connection is lost.*Connected again.*sonde> echo half$/s.test(shown())"
-    tap.check(page.wait(lost, LIMIT),
-              "it says what is lost, and shows the line that the guest has")  # fmt: skip
-    tap.check(command(page, " and whole", "\nhalf and whole\n"), "which nothing has ended")
+    tap.check(
+        page.wait(lost, LIMIT),
+        "it says what is lost, and shows the line that the guest has",
+    )
+    tap.check(
+        command(page, " and whole", "\nhalf and whole\n"), "which nothing has ended"
+    )
     tap.check(command(page, "cat /tmp/b", "\nkept"), "to the same guest")
     page.call("Page.close")
 
@@ -206,21 +233,28 @@ def a_browser_that_goes_away(server):
 
 def a_lab(browser, server):
     page = at_prompt(browser, server, "?lab=1")
-    tap.equal(page.evaluate(TASK + ".querySelector('h1').textContent"), "A bomb",
-              "the task is shown")  # fmt: skip
+    tap.equal(
+        page.evaluate(TASK + ".querySelector('h1').textContent"),
+        "A bomb",
+        "the task is shown",
+    )
     folder = os.path.join(server.home, "bomb")
     page.press("#grade")
     page.wait(RESULT + ".includes('Score:')", LIMIT)
-    tap.check("Score: 0/20" in page.evaluate(RESULT),
-              "nothing found yet, no points")
+    tap.check("Score: 0/20" in page.evaluate(RESULT), "nothing found yet, no points")
     page.press("#load")
     page.wait(RESULT + ".includes('loaded')", LIMIT)
-    tap.check(command(page, "run bomb", "inlined"), "the bomb asks, in the guest of the page")
+    tap.check(
+        command(page, "run bomb", "inlined"), "the bomb asks, in the guest of the page"
+    )
     # The lab's own solution finds the keys, and the test types them into the editor.
     copy = tempfile.mkdtemp(dir=server.home)
     shutil.copytree(folder, copy, dirs_exist_ok=True)
-    subprocess.run([sys.executable, os.path.join(SOLUTIONS, "bomb/solution/solve.py"), copy],
-                   check=True, env=dict(os.environ, SONDE_ROOT=ROOT))  # fmt: skip
+    subprocess.run(
+        [sys.executable, os.path.join(SOLUTIONS, "bomb/solution/solve.py"), copy],
+        check=True,
+        env=dict(os.environ, SONDE_ROOT=ROOT),
+    )
     with open(os.path.join(copy, "keys"), encoding="ascii") as file:
         keys = file.read()
     page.evaluate("editor.setValue(''), editor.focus()")
@@ -228,7 +262,9 @@ def a_lab(browser, server):
     page.press("#grade")
     page.wait(RESULT + ".includes('Score: 20/20')", LIMIT)
     result = page.evaluate(RESULT)
-    if not tap.check("Score: 20/20" in result, "with its keys in the editor: the full score"):
+    if not tap.check(
+        "Score: 20/20" in result, "with its keys in the editor: the full score"
+    ):
         tap.note(result)
     with open(os.path.join(folder, "keys"), encoding="ascii") as file:
         tap.equal(file.read(), keys, "they are in the student's folder")
@@ -238,8 +274,11 @@ def a_lab(browser, server):
 def a_task_is_a_document(browser, server):
     page = at_prompt(browser, server, "?lab=3")
     count = "document.querySelectorAll('#task {}').length"
-    tap.equal([page.evaluate(count.format(kind)) for kind in ("table", "details", "tr")],
-              [1, 3, 7], "a table and three hints")  # fmt: skip
+    tap.equal(
+        [page.evaluate(count.format(kind)) for kind in ("table", "details", "tr")],
+        [1, 3, 7],
+        "a table and three hints",
+    )
     title = TASK + ".querySelector('h1, h2').textContent"
     keep(page, "task")
 
@@ -248,12 +287,16 @@ def a_task_is_a_document(browser, server):
         tap.check(page.wait(f"{title} === {json.dumps(shown)}", LIMIT), what)
 
     follow("#task a[href='#probes/core/step.c']", "probes/core/step.c", "a file to read")
-    tap.check("step.c - " in page.evaluate(TASK + ".querySelector('pre').textContent"),
-              "its text")  # fmt: skip
+    tap.check(
+        "step.c - " in page.evaluate(TASK + ".querySelector('pre').textContent"),
+        "its text",
+    )
     keep(page, "source")
     page.evaluate("history.back()")
-    tap.check(page.wait(f"{title} === 'A breakpoint in a running process'", LIMIT),
-              "the browser's way back")  # fmt: skip
+    tap.check(
+        page.wait(f"{title} === 'A breakpoint in a running process'", LIMIT),
+        "the browser's way back",
+    )
     page.evaluate("location.hash = '#docs/labs/README.md#points'")
     tap.check(page.wait(f"{title} === 'Labs'", LIMIT), "another document")
     follow("#task a[href='#docs/web.md']", "In a browser", "a link in that")
@@ -261,15 +304,19 @@ def a_task_is_a_document(browser, server):
     page.evaluate("location.hash = '#docs/labs/host/int3/solution/int3.c'")
     refused = TASK + ".textContent.includes('cannot be read here')"
     tap.check(page.wait(refused, LIMIT), "no solution is shown")
-    evil = "# x\n\n<img src=x onerror=\"window.evil = 1\"><script>window.evil = 1</script>"
+    evil = '# x\n\n<img src=x onerror="window.evil = 1"><script>window.evil = 1</script>'
     page.evaluate(f"showDocument({TASK}, 'x.md', {json.dumps(evil)})")
     tap.check(not page.wait("window.evil", 1), "a document runs no script")
 
 
 def the_files_of_a_lab(browser, server):
     page = at_prompt(browser, server, "?lab=10")
-    names = page.evaluate("[...document.getElementById('files').options].map(o => o.value)")
-    tap.equal(names, ["tests.c", "tracer.c", "rig.h", "tracer.h", "world.h"], "with headers")
+    names = page.evaluate(
+        "[...document.getElementById('files').options].map(o => o.value)"
+    )
+    tap.equal(
+        names, ["tests.c", "tracer.c", "rig.h", "tracer.h", "world.h"], "with headers"
+    )
     page.evaluate("open('rig.h')")
     tap.check("rig_hit_begins" in page.evaluate("editor.getValue()"), "a header")
     tap.equal(page.evaluate("editor.getOption('readOnly')"), True, "is only read")
@@ -289,8 +336,10 @@ def a_case_that_fails(browser, server):
     page.press("#grade")
     page.wait(RESULT + ".includes('Score:')", LIMIT)
     page.press("#result button")
-    tap.check(page.wait(RESULT + ".includes('it was ended by SIGTRAP')", LIMIT),
-              "a button shows the case")  # fmt: skip
+    tap.check(
+        page.wait(RESULT + ".includes('it was ended by SIGTRAP')", LIMIT),
+        "a button shows the case",
+    )
     first = page.evaluate(RESULT).splitlines()[0]
     tap.check(re.match(r"# seed \d+, case 0: hit", first), f"which is told: {first}")
 
@@ -304,33 +353,64 @@ def a_file_that_two_change(server):
     other = ask("start", "lab=4")[1]
     name, text = next(iter(one["files"].items()))
     save = f"name={name}&id="
-    tap.equal(ask("save", save + one["id"], {"was": text, "text": "first"})[0], 200, "saved")
+    tap.equal(
+        ask("save", save + one["id"], {"was": text, "text": "first"})[0], 200, "saved"
+    )
     status, reply = ask("save", save + other["id"], {"was": text, "text": "second"})
     tap.check(status == 409 and "elsewhere" in reply["error"], "the second is told")
-    tap.equal(ask("save", save + other["id"], {"was": None, "text": "second"})[0], 200,
-              "and may insist")
+    tap.equal(
+        ask("save", save + other["id"], {"was": None, "text": "second"})[0],
+        200,
+        "and may insist",
+    )
     for bad in ("../x", "/etc/passwd", "none.c", ""):
-        tap.equal(ask("save", f"name={bad}&id={one['id']}", {"text": "x"})[0], 404,
-                  f"no file {bad!r}")
+        tap.equal(
+            ask("save", f"name={bad}&id={one['id']}", {"text": "x"})[0],
+            404,
+            f"no file {bad!r}",
+        )
 
 
 def pages_of_others(server):
     here = f"127.0.0.1:{server.port}"
-    tap.equal(server.ask("GET", "/", Host="evil.example")[0], 403, "another name of the host")
-    tap.equal(server.ask("POST", "/start", Origin="http://evil.example")[0], 403,
-              "a page of another site")
-    tap.equal(server.ask("POST", "/start", Origin=f"http://{here}", Host="evil.example")[0],
-              403, "and that with its own name")
-    upgrade = {"Upgrade": "websocket", "Connection": "Upgrade", "Sec-WebSocket-Version": "13",
-               "Sec-WebSocket-Key": "AAAAAAAAAAAAAAAAAAAAAA=="}
+    tap.equal(
+        server.ask("GET", "/", Host="evil.example")[0], 403, "another name of the host"
+    )
+    tap.equal(
+        server.ask("POST", "/start", Origin="http://evil.example")[0],
+        403,
+        "a page of another site",
+    )
+    tap.equal(
+        server.ask("POST", "/start", Origin=f"http://{here}", Host="evil.example")[0],
+        403,
+        "and that with its own name",
+    )
+    upgrade = {
+        "Upgrade": "websocket",
+        "Connection": "Upgrade",
+        "Sec-WebSocket-Version": "13",
+        "Sec-WebSocket-Key": "AAAAAAAAAAAAAAAAAAAAAA==",
+    }
     tap.equal(server.ask("GET", "/ws?id=none", **upgrade)[0], 404, "a guest that is none")
     evil = dict(upgrade, Origin="http://evil.example")
-    tap.equal(server.ask("GET", "/ws?id=none", **evil)[0], 403, "a console for another site")
+    tap.equal(
+        server.ask("GET", "/ws?id=none", **evil)[0], 403, "a console for another site"
+    )
     tap.equal(server.ask("GET", "/../../etc/passwd")[0], 404, "no other files")
     tap.equal(server.ask("POST", "/start?lab=99")[0], 404, "no such lab")
-    for name in ("../../etc/passwd", "docs/../docs/labs/host/int3/solution/int3.c", "build",
-                 "docs/labs/host/bomb/grader.py", "/etc/passwd", ".git/config", ""):
-        tap.equal(server.ask("POST", f"/read?name={name}")[0], 404, f"no text of {name!r}")
+    for name in (
+        "../../etc/passwd",
+        "docs/../docs/labs/host/int3/solution/int3.c",
+        "build",
+        "docs/labs/host/bomb/grader.py",
+        "/etc/passwd",
+        ".git/config",
+        "",
+    ):
+        tap.equal(
+            server.ask("POST", f"/read?name={name}")[0], 404, f"no text of {name!r}"
+        )
     for name in ("docs/tour.md", "probes/region/", "docs/labs/host/poke/poke.pml"):
         tap.equal(server.ask("POST", f"/read?name={name}")[0], 200, f"but that of {name}")
     long = {"Content-Length": "2000000"}
@@ -339,8 +419,13 @@ def pages_of_others(server):
 
 
 def with_a_token():
-    done = subprocess.run([SONDE, "web", "--bind", "0.0.0.0"],
-                          capture_output=True, text=True, check=False, timeout=60)
+    done = subprocess.run(
+        [SONDE, "web", "--bind", "0.0.0.0"],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
     tap.check(done.returncode == 2 and "--token" in done.stderr, "others need a token")
     with Server("--token", "open sesame", "--guests", "1") as server:
         tap.equal(server.ask("GET", "/")[0], 403, "no token")
@@ -349,7 +434,9 @@ def with_a_token():
         status, _ = server.ask("GET", "/?token=open%20sesame", Host="lab.example:80")
         tap.equal(status, 200, "with it, from anywhere")
         tap.equal(server.ask("POST", "/start?token=open%20sesame")[0], 200, "a guest")
-        tap.equal(server.ask("POST", "/start?token=open%20sesame")[0], 503, "and no other")
+        tap.equal(
+            server.ask("POST", "/start?token=open%20sesame")[0], 503, "and no other"
+        )
 
 
 def main():
@@ -373,12 +460,24 @@ def main():
             return run
 
         apart = (a_browser_that_goes_away, a_file_that_two_change, pages_of_others)
-        browsing = (a_console, a_long_paste, two_pages, a_connection_that_is_lost,
-                    keys_before_the_console, a_guest_that_ends, a_lab,
-                    a_task_is_a_document, the_files_of_a_lab, a_case_that_fails,
-                    a_film_plays_to_its_end)
-        tap.run(*[on(test, True) for test in browsing],
-                *[on(test, False) for test in apart], with_a_token)
+        browsing = (
+            a_console,
+            a_long_paste,
+            two_pages,
+            a_connection_that_is_lost,
+            keys_before_the_console,
+            a_guest_that_ends,
+            a_lab,
+            a_task_is_a_document,
+            the_files_of_a_lab,
+            a_case_that_fails,
+            a_film_plays_to_its_end,
+        )
+        tap.run(
+            *[on(test, True) for test in browsing],
+            *[on(test, False) for test in apart],
+            with_a_token,
+        )
 
 
 main()

@@ -53,14 +53,24 @@ class Copy:
         return os.path.join(self.folder, name)
 
     def run(self, *words, stdin=""):
-        return subprocess.run(words, cwd=self.folder, env=self.environment, input=stdin,
-                              capture_output=True, text=True, errors="replace",
-                              timeout=2 * LIMIT, check=False)  # fmt: skip
+        return subprocess.run(
+            words,
+            cwd=self.folder,
+            env=self.environment,
+            input=stdin,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=2 * LIMIT,
+            check=False,
+        )
 
     def works(self, said, *words, stdin=""):
         """Report whether a command succeeds, and whether it prints what fits @said."""
         done = self.run(*words, stdin=stdin)
-        if not tap.check(done.returncode == 0 and re.search(said, done.stdout), shown(words)):
+        if not tap.check(
+            done.returncode == 0 and re.search(said, done.stdout), shown(words)
+        ):
             said = done.stdout[-2000:] + done.stderr[-2000:]
             tap.note(f"status {done.returncode}\n{said}")
 
@@ -81,20 +91,33 @@ def make_works(copy):
 def commands_work(copy):
     sonde = "./sonde"
     copy.works("(?m)^ +exec ", sonde, "--help")
-    copy.works(r"jump +720 ", sonde, "exec", "probe add vfs_read", "run vfs", "probe list")
-    copy.works("", sonde, "trace", "-o", "t.json", "vfs_read { hist(count) }", "--",
-               "run vfs")  # fmt: skip
+    copy.works(
+        r"jump +720 ", sonde, "exec", "probe add vfs_read", "run vfs", "probe list"
+    )
+    copy.works(
+        "", sonde, "trace", "-o", "t.json", "vfs_read { hist(count) }", "--", "run vfs"
+    )
     with open(copy.path("t.json"), encoding="utf-8") as file:
         tap.check('"endValue": 720' in file.read(), "which writes what it recorded")
     copy.works("reads: ", sonde, "module", "docs/samples/reads.c", "run reads")
     script = "import sonde\nwith sonde.Guest() as guest: print(guest.request('echo x'))"
     copy.works("(?m)^x$", sonde, "python", "-c", script)
-    copy.works("(?m)^bt, up and finish lead through probes", sonde, "gdb", "--", "-batch",
-               "-ex", "help sonde")  # fmt: skip
+    copy.works(
+        "(?m)^bt, up and finish lead through probes",
+        sonde,
+        "gdb",
+        "--",
+        "-batch",
+        "-ex",
+        "help sonde",
+    )
     copy.works("as shown", sonde, "check", "docs/scripting.md")
     done = copy.run(sonde, "test")
-    tap.equal((done.returncode, done.stderr), (2, "sonde: this tree has no tests\n"),
-              "./sonde test refuses")  # fmt: skip
+    tap.equal(
+        (done.returncode, done.stderr),
+        (2, "sonde: this tree has no tests\n"),
+        "./sonde test refuses",
+    )
 
 
 def labs_work(copy):
@@ -110,8 +133,13 @@ def films_work(copy):
 
 def web_works(copy):
     words = ["./sonde", "web", "--port", "0"]
-    server = subprocess.Popen(words, cwd=copy.folder, env=copy.environment,
-                              stderr=subprocess.PIPE, stdin=subprocess.DEVNULL)
+    server = subprocess.Popen(
+        words,
+        cwd=copy.folder,
+        env=copy.environment,
+        stderr=subprocess.PIPE,
+        stdin=subprocess.DEVNULL,
+    )
     try:
         address = next(filter(None, map(ADDRESS.search, server.stderr)), None)
         if tap.check(address, "./sonde web says its address"):

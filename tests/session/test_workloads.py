@@ -27,7 +27,9 @@ def they_leave_nothing_behind(guest):
     ask(guest, "run all")
     before = ask(guest, "cat /proc/meminfo | grep HeapBlocks")
     ask(guest, "run all")
-    tap.equal(ask(guest, "cat /proc/meminfo | grep HeapBlocks"), before, "no block is lost")
+    tap.equal(
+        ask(guest, "cat /proc/meminfo | grep HeapBlocks"), before, "no block is lost"
+    )
 
 
 def unknown_ones_are_refused(guest):

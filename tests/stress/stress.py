@@ -26,8 +26,10 @@ from sonde.guest import BUILD, EXIT_POWEROFF, EXIT_TESTS_FAILED, Guest, Setup
 
 SUMS = ("rounds", "calls", "hits", "missed", "returns", "faults", "locks")
 HEADER = ("minute", "CPUs", "stepped", "seed") + SUMS
-ROUND = re.compile(r"# round (\d+): .*calls (\d+) hits (\d+) missed (\d+) returns (\d+) "
-                   r"faults (\d+) locks (\d+): (same|differs)$")  # fmt: skip
+ROUND = re.compile(
+    r"# round (\d+): .*calls (\d+) hits (\d+) missed (\d+) returns (\d+) "
+    r"faults (\d+) locks (\d+): (same|differs)$"
+)
 FAILED = re.compile(r"# differs|# p\d+: |#     |Bail out")
 
 
@@ -89,17 +91,23 @@ def wait_for(guest, minute, patience):
 
 def words(options, stepped, seed):
     classes = f" classes={options.classes}" if options.classes else ""
-    return (f"tests=stress.rounds quiet kprobes-jump=off seed={seed} "
-            f"seconds={options.seconds} round={options.round}{classes}"
-            + " hz=1000" * stepped)  # fmt: skip
+    return (
+        f"tests=stress.rounds quiet kprobes-jump=off seed={seed} "
+        f"seconds={options.seconds} round={options.round}{classes}" + " hz=1000" * stepped
+    )
 
 
 def run_minute(options, cpus, stepped, seed):
     """Run one guest. Return (what it has printed, lines that say why it has failed)."""
     minute = Minute()
     log = os.path.join(BUILD, f"stress-{cpus}.log")
-    setup = Setup(smp=cpus, elf=image.TESTS, append=words(options, stepped, seed), log=log,
-                  qemu="-singlestep" * stepped)  # fmt: skip
+    setup = Setup(
+        smp=cpus,
+        elf=image.TESTS,
+        append=words(options, stepped, seed),
+        log=log,
+        qemu="-singlestep" * stepped,
+    )
     with Guest(setup, minute.take) as guest:
         status = wait_for(guest, minute, options.patience)
         if status == EXIT_POWEROFF and minute.sums["rounds"] and not minute.differences:
@@ -132,7 +140,9 @@ def stress(options):
         seed, stepped = options.seed + number, is_stepped(options, number)
         minute, failure = run_minute(options, cpus, stepped, seed)
         verdict = "differs" if failure else "same"
-        print(row(number + 1, cpus, stepped, seed, minute.sums) + "  " + verdict, flush=True)
+        print(
+            row(number + 1, cpus, stepped, seed, minute.sums) + "  " + verdict, flush=True
+        )
         if failure:
             for line in failure:
                 print("  " + line)

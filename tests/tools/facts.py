@@ -20,7 +20,9 @@ import sys
 
 FACT = re.compile(r"ok \d+ - (.*)")
 CPUS = re.compile(r"\d+ CPUs?,? ")
-NUMBER = re.compile(r"\b(?:0x[0-9a-f]+|\d[\d,.]*)\b|\b[mMX]?[0-9a-f]{16}\b|(?<=/tmp)/tmp\w+")
+NUMBER = re.compile(
+    r"\b(?:0x[0-9a-f]+|\d[\d,.]*)\b|\b[mMX]?[0-9a-f]{16}\b|(?<=/tmp)/tmp\w+"
+)
 
 
 def masked(name):
@@ -33,7 +35,9 @@ def masked(name):
 def facts_of(path):
     with open(path, encoding="utf-8", errors="replace") as file:
         found = (FACT.match(line) for line in file)
-        return {masked(fact[1].strip()) for fact in found if fact and "# SKIP" not in fact[1]}
+        return {
+            masked(fact[1].strip()) for fact in found if fact and "# SKIP" not in fact[1]
+        }
 
 
 def run_of(folder):
@@ -47,8 +51,11 @@ def run_of(folder):
 
 def missing(run, other):
     """(test, fact) of @run that @other does not have."""
-    return [(test, fact) for test, facts in run.items()
-            for fact in sorted(facts - other.get(test, set()))]
+    return [
+        (test, fact)
+        for test, facts in run.items()
+        for fact in sorted(facts - other.get(test, set()))
+    ]
 
 
 def main(words):
@@ -65,8 +72,10 @@ def main(words):
     lost = missing(fewer, more)
     for test, fact in lost:
         print(f"LOST {test}: {fact}")
-    print(f"{sum(map(len, fewer.values()))} facts, {sum(map(len, more.values()))} facts: "
-          f"{len(only)} are left out, {len(lost)} are lost")
+    print(
+        f"{sum(map(len, fewer.values()))} facts, {sum(map(len, more.values()))} facts: "
+        f"{len(only)} are left out, {len(lost)} are lost"
+    )
     return 1 if lost else 0
 
 

@@ -18,8 +18,7 @@ from collections import defaultdict
 sys.dont_write_bytecode = True
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 sys.path.insert(0, os.path.join(ROOT, "kernel", "debug"))
-from elf64 import (SHF_ALLOC, SHF_EXEC, STT_FUNC, STT_NOTYPE, STT_OBJECT,
-                   Elf, ElfError)
+from elf64 import SHF_ALLOC, SHF_EXEC, STT_FUNC, STT_NOTYPE, STT_OBJECT, Elf, ElfError
 
 WIDTH = {1: 8, 24: 8, 2: 4, 4: 4, 9: 4, 41: 4, 42: 4, 10: 4, 11: 4, 12: 2, 14: 1, 15: 1}
 RELATIVE = (2, 4, 9, 41, 42, 15, 24)
@@ -88,8 +87,9 @@ class Image:
                 elif distance in (0, symbol.size):
                     edges.add((symbol.name, distance))
         if not inside and all(distance for _, distance in edges):  # no symbol starts here
-            edges.update((s.name, None) for s in self.loaded
-                         if s.addr <= addr <= s.addr + s.size)
+            edges.update(
+                (s.name, None) for s in self.loaded if s.addr <= addr <= s.addr + s.size
+            )
         return inside | edges or {(hex(addr), None)}
 
     def functions(self):
@@ -108,8 +108,13 @@ class Image:
                     last = inside[i + 1].value
                 end = min(symbol.value + symbol.size if symbol.size else last, last)
                 first = bisect_right(starts, symbol.value - 1)
-                content = self.masked(section, text, symbol, end,
-                                      places[first:bisect_right(starts, end - 1)])
+                content = self.masked(
+                    section,
+                    text,
+                    symbol,
+                    end,
+                    places[first : bisect_right(starts, end - 1)],
+                )
                 found[symbol.name].append(content)
         return found
 
@@ -130,9 +135,14 @@ class Image:
 
 
 def is_same(one, other):
-    return one[0] == other[0] and len(one[1]) == len(other[1]) and all(
-        here == there and mine & others
-        for (here, mine), (there, others) in zip(one[1], other[1]))
+    return (
+        one[0] == other[0]
+        and len(one[1]) == len(other[1])
+        and all(
+            here == there and mine & others
+            for (here, mine), (there, others) in zip(one[1], other[1])
+        )
+    )
 
 
 def are_same(ones, others):
@@ -148,11 +158,17 @@ def are_same(ones, others):
 
 def main(old_path, new_path):
     old, new = Image(old_path).functions(), Image(new_path).functions()
-    different = sorted(name for name in old.keys() | new.keys()
-                       if not are_same(old[name], new[name]))
+    different = sorted(
+        name for name in old.keys() | new.keys() if not are_same(old[name], new[name])
+    )
     for name in different[:SHOWN_MAX]:
-        word = ("only in the old image" if name not in new or not new[name] else
-                "only in the new image" if not old[name] else "different")
+        word = (
+            "only in the old image"
+            if name not in new or not new[name]
+            else "only in the new image"
+            if not old[name]
+            else "different"
+        )
         print(f"{name}: {word}")
     if len(different) > SHOWN_MAX:
         print(f"and {len(different) - SHOWN_MAX} more")

@@ -61,7 +61,9 @@ class Scratch(unittest.TestCase):
         return done.stdout
 
     def run_any(self, *command):
-        return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+        return subprocess.run(
+            command, cwd=ROOT, capture_output=True, text=True, check=False
+        )
 
     def assert_one_line_error(self, done, *words):
         self.assertNotEqual(done.returncode, 0)
@@ -93,11 +95,17 @@ class Facts(unittest.TestResult):
 def main():
     loader = unittest.TestLoader()
     module = sys.modules["__main__"]
-    names = [word for word in sys.argv[1:] if not word.startswith("--")]  # --long is no name
+    names = [
+        word for word in sys.argv[1:] if not word.startswith("--")
+    ]  # --long is no name
     if names:
         wanted = {PREFIX + name for name in names}
-        tests = [t for case in loader.loadTestsFromModule(module) for t in case
-                 if t.id().rsplit(".", 1)[-1] in wanted]
+        tests = [
+            t
+            for case in loader.loadTestsFromModule(module)
+            for t in case
+            if t.id().rsplit(".", 1)[-1] in wanted
+        ]
     else:
         tests = [loader.loadTestsFromModule(module)]
     unittest.TestSuite(tests).run(Facts())

@@ -19,7 +19,8 @@ SIZED = re.compile("[bwlq]$")  # AT&T's suffix
 
 # objdump shows `rep bsf` as tzcnt. Compilers use it if the operand is not 0: then both do
 # the same. mfence is an instruction of SSE2, which each processor with long mode has.
-BASE = set("""
+BASE = set(
+    """
     adc add and bsf bsr bswap bt btc btr bts call cld cli cltd cltq cmp cmps cmpxchg
     cpuid cqto cwtl dec div hlt idiv imul in inc int int3 invlpg iret jmp lahf lea leave lgdt
     lidt lldt lods loop loope loopne lret ltr mov movabs movs movsb movslq movsw movz
@@ -27,7 +28,8 @@ BASE = set("""
     ret rol ror sahf sar sbb scas shl shld shr shrd std sti stos str sub test tzcnt ud1
     ud2 wrmsr xadd xchg xor
     cmpxchg16b mfence wbinvd
-""".split())  # fmt: skip
+""".split()
+)
 FAMILIES = re.compile("(j|set|cmov)(n?([abglcoszpe]|[abgl]e)|p[eo]|[er]?cxz)$")
 
 
@@ -75,7 +77,9 @@ class Base(scratch.Scratch):
         self.assertGreater(sum(COUNTS), 10000)
 
     def test_what_a_cpu_may_lack_is_noticed(self):
-        source = self.write("new.asm", """
+        source = self.write(
+            "new.asm",
+            """
             section .text
             bits 64
             popcnt rax, rbx
@@ -85,9 +89,12 @@ class Base(scratch.Scratch):
             lzcnt ecx, edx
             lock cmpxchg [rax], rbx
             cmovae eax, ebx
-            """)
+            """,
+        )
         self.run_ok("nasm", "-f", "elf64", source, "-o", self.path("new.o"))
-        names = [line.split("\t")[-1].split()[0] for line in strangers(self.path("new.o"))]
+        names = [
+            line.split("\t")[-1].split()[0] for line in strangers(self.path("new.o"))
+        ]
         self.assertEqual(names, ["popcnt", "rdtscp", "movaps", "lzcnt"])
 
 

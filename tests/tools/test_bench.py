@@ -30,12 +30,20 @@ class GenText(scratch.Scratch):
     def test_every_function_is_there_as_often_as_it_takes(self):
         source = self.write("a.c", SOURCE)
         image, asm, copy = self.path("a"), self.path("b.asm"), self.path("b.o")
-        self.run_ok("gcc", "-O1", "-nostdlib", "-static", "-Wl,-e,twice", "-o", image,
-                    source)  # fmt: skip
+        self.run_ok(
+            "gcc", "-O1", "-nostdlib", "-static", "-Wl,-e,twice", "-o", image, source
+        )
         listing = self.run_ok("objdump", "-d", "-j", ".text", image).splitlines()
         twice_all = 2 * sum(line.count("\t") > 1 for line in listing)
-        self.run_ok(sys.executable, f"{BENCH}/gen_text.py", "-o", asm, "--at-least",
-                    str(twice_all + 1), image)  # fmt: skip
+        self.run_ok(
+            sys.executable,
+            f"{BENCH}/gen_text.py",
+            "-o",
+            asm,
+            "--at-least",
+            str(twice_all + 1),
+            image,
+        )
         self.run_ok("nasm", "-f", "elf64", "-I./", "-o", copy, asm)
         self.assertEqual(len(bodies(image)), 2)
         self.assertEqual(bodies(copy), sorted(bodies(image) * 3))
@@ -44,8 +52,10 @@ class GenText(scratch.Scratch):
 class Compare(scratch.Scratch):
     def table(self, **files):
         """{(name, run): the columns behind them}, from the first row of each."""
-        paths = [self.write(name.replace("_", "-") + ".txt", text)
-                 for name, text in files.items()]  # fmt: skip
+        paths = [
+            self.write(name.replace("_", "-") + ".txt", text)
+            for name, text in files.items()
+        ]
         out = self.run_ok(sys.executable, f"{BENCH}/compare.py", *paths)
         rows = [line.split() for line in out.splitlines()[1:] if line[0] != "#"]
         return {tuple(row[:2]): row[2:] for row in reversed(rows)}
@@ -89,11 +99,16 @@ class Icount(scratch.Scratch):
     def compare(self, kind=None, more=0, unit="cycles/hit", without="-"):
         with open(f"{BENCH}/icount.tsv", encoding="ascii") as file:
             rows = [line.split() for line in file if line[0] != "#"]
-        figures = [(name, int(value) + more * (name == kind)) for name, value in rows
-                   if not name.startswith(without)]
-        text = "".join(f"sonde.hit.{name}.cycles {value}.03 {unit}\n"
-                       f"sonde.hit.{name}.cycles_min 1.00 {unit}\n"
-                       for name, value in figures)  # fmt: skip
+        figures = [
+            (name, int(value) + more * (name == kind))
+            for name, value in rows
+            if not name.startswith(without)
+        ]
+        text = "".join(
+            f"sonde.hit.{name}.cycles {value}.03 {unit}\n"
+            f"sonde.hit.{name}.cycles_min 1.00 {unit}\n"
+            for name, value in figures
+        )
         return self.run_any(f"{BENCH}/icount.py", self.write("measured", text))
 
     def test_what_was_recorded_holds(self):

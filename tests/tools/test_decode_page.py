@@ -50,8 +50,9 @@ Decoder.load(fs.readFileSync(process.argv[2])).then(decoder => {
 
 
 def run(words, text=""):
-    done = subprocess.run(words, input=text, capture_output=True, text=True, check=False,
-                          timeout=300)
+    done = subprocess.run(
+        words, input=text, capture_output=True, text=True, check=False, timeout=300
+    )
     if done.returncode:
         tap.note(done.stderr)
     return done.stdout
@@ -67,8 +68,10 @@ def some_code():
     likely = bytes.fromhex("4889e55dc3e90f1f8b0183c0ffeb7590cc66f3")
     for _ in range(ROUNDS):
         size = rng.randrange(1, 80)
-        yield bytes(rng.choice(likely) if rng.random() < 0.5 else rng.randrange(256)
-                    for _ in range(size)).hex()
+        yield bytes(
+            rng.choice(likely) if rng.random() < 0.5 else rng.randrange(256)
+            for _ in range(size)
+        ).hex()
 
 
 def the_same_as_with_64_bits():
@@ -87,7 +90,9 @@ def the_same_as_with_64_bits():
 def what_is_typed_is_read():
     typed, odd, no_digit, empty, bad, jump, most = json.loads(node(READER))
     tap.equal(typed, {"bytes": [0x90, 0x0F, 0x1F, 0]}, "digits, blanks, commas, 0x, \\x")
-    tap.check("one digit" in odd["error"] and "z" in no_digit["error"], "mistakes are told")
+    tap.check(
+        "one digit" in odd["error"] and "z" in no_digit["error"], "mistakes are told"
+    )
     tap.equal(empty, {"bytes": []}, "nothing is no mistake")
     tap.equal([one["length"] for one in bad], [0, 1], "a byte that begins no instruction")
     tap.equal(jump[0]["plan"]["rung"], "direct", "five bytes become a jump by themselves")
@@ -96,9 +101,18 @@ def what_is_typed_is_read():
 
 def chromium(*words):
     with tempfile.TemporaryDirectory() as home:
-        return run(["chromium", "--headless", "--no-sandbox", "--disable-gpu",
-                    f"--user-data-dir={home}", "--virtual-time-budget=5000",
-                    "--window-size=920,900", *words])  # fmt: skip
+        return run(
+            [
+                "chromium",
+                "--headless",
+                "--no-sandbox",
+                "--disable-gpu",
+                f"--user-data-dir={home}",
+                "--virtual-time-budget=5000",
+                "--window-size=920,900",
+                *words,
+            ]
+        )
 
 
 def the_page_shows_it():
@@ -118,5 +132,6 @@ def it_asks_no_server():
         tap.check(word not in text, f"no {word} in it")
 
 
-tap.run(the_same_as_with_64_bits, what_is_typed_is_read, the_page_shows_it,
-        it_asks_no_server)
+tap.run(
+    the_same_as_with_64_bits, what_is_typed_is_read, the_page_shows_it, it_asks_no_server
+)

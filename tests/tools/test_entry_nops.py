@@ -29,9 +29,19 @@ class EntryNops(scratch.Scratch):
         if not shutil.which(compiler):
             self.skipTest(f"no {compiler}")
         source = self.write("small.c", SOURCE)
-        self.run_ok(compiler, "-O1", "-ffreestanding", "-fno-pie", "-fcf-protection=none",
-                    "-fpatchable-function-entry=5", *flags, "-c", source, "-o",
-                    self.path("small.o"))
+        self.run_ok(
+            compiler,
+            "-O1",
+            "-ffreestanding",
+            "-fno-pie",
+            "-fcf-protection=none",
+            "-fpatchable-function-entry=5",
+            *flags,
+            "-c",
+            source,
+            "-o",
+            self.path("small.o"),
+        )
         return self.link()
 
     def link(self):
@@ -86,7 +96,12 @@ class EntryNops(scratch.Scratch):
         self.assertEqual(self.read("small"), once)
 
     def test_other_bytes_are_an_error_and_nothing_is_written(self):
-        for code in ("55 90 90 90 90", "90 90 90 90 c3", "0f 1f 44 01 00", "66 90 90 90 90"):
+        for code in (
+            "55 90 90 90 90",
+            "90 90 90 90 c3",
+            "0f 1f 44 01 00",
+            "66 90 90 90 90",
+        ):
             self.build()
             self.overwrite(self.entry("beta"), bytes.fromhex(code))
             before = self.read("small")

@@ -45,8 +45,13 @@ class Films(scratch.Scratch):
     def test_a_mutants_film_ends_where_a_cpu_may_have_old_and_new(self):
         one = film.load(command.path_of("poke-without-guard"))
         last = one.frames()[-1]
-        self.assertTrue(any(set(values) >= {"O1", "N1"} for fetched in last.fetched
-                            for values in fetched))
+        self.assertTrue(
+            any(
+                set(values) >= {"O1", "N1"}
+                for fetched in last.fetched
+                for values in fetched
+            )
+        )
         self.assertFalse(any(event.get("bytes") == "cc" for event in one.events))
         self.assertEqual(one.events[-1]["ev"], "end")
 
@@ -69,10 +74,12 @@ class Films(scratch.Scratch):
             self.assertIn("(docs/films/poke.svg)", file.read())
 
     def test_what_a_cpu_may_have_fetched(self):
-        one = small({"t": 1, "cpu": 0, "ev": "store", "at": "fn+0x5", "bytes": "cc"},
-                    {"t": 2, "cpu": 0, "ev": "store", "at": "fn+0x5", "bytes": "90"},
-                    {"t": 3, "cpu": 1, "ev": "ack", "at": "fn+0x4"},
-                    {"t": 4, "cpu": 0, "ev": "trap", "at": "fn+0x4"})
+        one = small(
+            {"t": 1, "cpu": 0, "ev": "store", "at": "fn+0x5", "bytes": "cc"},
+            {"t": 2, "cpu": 0, "ev": "store", "at": "fn+0x5", "bytes": "90"},
+            {"t": 3, "cpu": 1, "ev": "ack", "at": "fn+0x4"},
+            {"t": 4, "cpu": 0, "ev": "trap", "at": "fn+0x4"},
+        )
         frames = one.frames()
         self.assertEqual(frames[0].fetched[0], (("48",), ("89",)))
         self.assertEqual(frames[2].fetched[0], (("48",), ("89", "cc", "90")))
@@ -83,8 +90,17 @@ class Films(scratch.Scratch):
 
     def test_what_is_no_film(self):
         head = json.dumps(SMALL)
-        for text in ("", "x", "{}", "[]", "7", head + "\n{}", head + '\n{"ev": "blink"}',
-                     head + '\n{"ev": "ack", "cpu": 2}', head + "\nnull"):
+        for text in (
+            "",
+            "x",
+            "{}",
+            "[]",
+            "7",
+            head + "\n{}",
+            head + '\n{"ev": "blink"}',
+            head + '\n{"ev": "ack", "cpu": 2}',
+            head + "\nnull",
+        ):
             with self.assertRaises(film.FilmError, msg=text):
                 film.parse(text)
         with self.assertRaises(film.FilmError):
@@ -97,8 +113,14 @@ class Films(scratch.Scratch):
         last = len(player.frames) - 1
         player.tick()
         self.assertEqual((player.at, player.playing), (1, True))
-        for key, at in (("next", 2), ("back", 1), ("first", 0), ("back", 0), ("last", last),
-                        ("next", last)):
+        for key, at in (
+            ("next", 2),
+            ("back", 1),
+            ("first", 0),
+            ("back", 0),
+            ("last", last),
+            ("next", last),
+        ):
             player.press(key)
             self.assertEqual((player.at, player.playing), (at, False), key)
         player.press("pause")

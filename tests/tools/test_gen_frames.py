@@ -18,12 +18,29 @@ class GenFrames(scratch.Scratch):
         source = self.write("a.asm", HEAD + f"proc {name}\n{routine}\nendproc {name}\n")
         include = f"-I{scratch.ROOT}/"
         self.run_ok("nasm", "-f", "elf64", include, "-o", self.path("a.o"), source)
-        self.run_ok("ld", "-Ttext=0xffffffff80200000", "-e", name, "-o", self.path("raw"),
-                    self.path("a.o"))
+        self.run_ok(
+            "ld",
+            "-Ttext=0xffffffff80200000",
+            "-e",
+            name,
+            "-o",
+            self.path("raw"),
+            self.path("a.o"),
+        )
         self.run_ok(sys.executable, TOOL, "-o", self.path("frames.asm"), self.path("raw"))
-        self.run_ok("nasm", "-f", "elf64", "-o", self.path("f.o"), self.path("frames.asm"))
-        self.run_ok("ld", "-Ttext=0xffffffff80200000", "-e", name, "-o", self.path("done"),
-                    self.path("a.o"), self.path("f.o"))
+        self.run_ok(
+            "nasm", "-f", "elf64", "-o", self.path("f.o"), self.path("frames.asm")
+        )
+        self.run_ok(
+            "ld",
+            "-Ttext=0xffffffff80200000",
+            "-e",
+            name,
+            "-o",
+            self.path("done"),
+            self.path("a.o"),
+            self.path("f.o"),
+        )
         text = self.run_ok("readelf", "--debug-dump=frames-interp", self.path("done"))
         part = text[text.index("pc=ffffffff80200000") :].partition("\n\n")[0]
         lines = part.splitlines()[1:]
@@ -32,33 +49,50 @@ class GenFrames(scratch.Scratch):
 
     def places(self, routine):
         """{offset: (CFA, return address)}"""
-        return {int(row["LOC"], 16) & 0xFFFF: (row["CFA"], row["ra"])
-                for row in self.rows(routine)}  # fmt: skip
+        return {
+            int(row["LOC"], 16) & 0xFFFF: (row["CFA"], row["ra"])
+            for row in self.rows(routine)
+        }
 
     def test_a_routine_that_is_called(self):
         found = self.places("push rbx\nsub rsp, 8\nadd rsp, 8\npop rbx\nret")
-        self.assertEqual(found, {0: ("rsp+8", "c-8"), 1: ("rsp+16", "c-8"),
-                                 5: ("rsp+24", "c-8"), 9: ("rsp+16", "c-8"),
-                                 10: ("rsp+8", "c-8")})  # fmt: skip
+        self.assertEqual(
+            found,
+            {
+                0: ("rsp+8", "c-8"),
+                1: ("rsp+16", "c-8"),
+                5: ("rsp+24", "c-8"),
+                9: ("rsp+16", "c-8"),
+                10: ("rsp+8", "c-8"),
+            },
+        )
 
     def test_registers_are_where_they_were_stored_until_they_are_loaded(self):
-        rows = self.rows("push rbx\nlea rsp, [rsp - 16]\nmov [rsp + 8], r12\n"
-                         "mov r12, [rsp + 8]\nlea rsp, [rsp + 16]\npop rbx\nret")  # fmt: skip
+        rows = self.rows(
+            "push rbx\nlea rsp, [rsp - 16]\nmov [rsp + 8], r12\n"
+            "mov r12, [rsp + 8]\nlea rsp, [rsp + 16]\npop rbx\nret"
+        )
         self.assertEqual([row["rbx"] for row in rows][:2], ["u", "c-16"])
         self.assertIn("c-24", [row["r12"] for row in rows])
         self.assertEqual((rows[-1]["rbx"], rows[-1]["r12"]), ("s", "s"))
 
     def test_both_ways_of_a_branch(self):
-        found = self.places("push rax\ntest eax, eax\njz .out\npush rdx\nadd rsp, 8\n.out:\n"
-                            "pop rax\nret")  # fmt: skip
-        self.assertEqual([row[0] for row in found.values()],
-                         ["rsp+8", "rsp+16", "rsp+24", "rsp+16", "rsp+8"])
+        found = self.places(
+            "push rax\ntest eax, eax\njz .out\npush rdx\nadd rsp, 8\n.out:\n"
+            "pop rax\nret"
+        )
+        self.assertEqual(
+            [row[0] for row in found.values()],
+            ["rsp+8", "rsp+16", "rsp+24", "rsp+16", "rsp+8"],
+        )
 
     def test_a_frame_pointer_serves_where_the_stack_pointer_is_unknown(self):
         code = "push rbp\nmov rbp, rsp\nand rsp, -16\nlea rsp, [rbp]\npop rbp\nret"
         found = self.places(code)
-        self.assertEqual([row[0] for row in found.values()],
-                         ["rsp+8", "rsp+16", "rbp+16", "rsp+16", "rsp+8"])
+        self.assertEqual(
+            [row[0] for row in found.values()],
+            ["rsp+8", "rsp+16", "rbp+16", "rsp+16", "rsp+8"],
+        )
 
     def test_what_is_not_known_is_said_to_be_unknown(self):
         found = self.places("mov rsp, rdi\nnop\nret")

@@ -47,9 +47,20 @@ void _start(void) { first(1); second(2); third(3); }
 
 class GenInlines(scratch.Scratch):
     def image(self, *flags, compiler="gcc"):
-        self.run_ok(compiler, "-O2", "-g", "-gdwarf-4", "-ffreestanding", "-fno-pic",
-                    "-fno-pie", "-c", *flags, self.write("one.c", SOURCE), "-o",
-                    self.path("one.o"))
+        self.run_ok(
+            compiler,
+            "-O2",
+            "-g",
+            "-gdwarf-4",
+            "-ffreestanding",
+            "-fno-pic",
+            "-fno-pie",
+            "-c",
+            *flags,
+            self.write("one.c", SOURCE),
+            "-o",
+            self.path("one.o"),
+        )
         self.run_ok("ld", self.path("one.o"), "-o", self.path("image"))
         return self.path("image")
 
@@ -57,8 +68,10 @@ class GenInlines(scratch.Scratch):
         """{name of an inlined function: the functions that contain it}"""
         elf = elf64.load(image)
         found = gen_inlines.places_of(elf)
-        return {name: [elf.symbol_at(place).partition("+")[0] for place in places]
-                for name, places in found.items()}
+        return {
+            name: [elf.symbol_at(place).partition("+")[0] for place in places]
+            for name, places in found.items()
+        }
 
     def check_small_program(self, image):
         places = self.places(image)
@@ -90,8 +103,15 @@ class GenInlines(scratch.Scratch):
     def test_the_table_holds_what_was_found(self):
         image = self.image()
         self.run_ok(sys.executable, TOOL, "-o", self.path("table.asm"), image)
-        self.run_ok("nasm", "-f", "elf64", "-Werror", self.path("table.asm"), "-o",
-                    self.path("table.o"))
+        self.run_ok(
+            "nasm",
+            "-f",
+            "elf64",
+            "-Werror",
+            self.path("table.asm"),
+            "-o",
+            self.path("table.o"),
+        )
         elf = elf64.load(self.path("table.o"))
         data = elf.content(elf.section(".ksyms"))
         at = {s.name: s for s in elf.symbols()}
@@ -113,7 +133,9 @@ class GenInlines(scratch.Scratch):
         self.assertIn("inlines_total:\ndd 0\n", self.read("table.asm").decode())
 
     def test_a_missing_file_is_an_error(self):
-        self.assert_one_line_error(self.run_any(sys.executable, TOOL, "/nosuch"), "/nosuch")
+        self.assert_one_line_error(
+            self.run_any(sys.executable, TOOL, "/nosuch"), "/nosuch"
+        )
 
     def test_as_many_in_the_kernel_as_readelf_sees(self):
         found = gen_inlines.places_of(elf64.load(KERNEL))

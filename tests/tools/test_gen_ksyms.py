@@ -125,21 +125,45 @@ Entry = namedtuple("Entry", "start size name type outer")
 
 class GenKsyms(scratch.Scratch):
     def gcc(self, name, text, *flags):
-        self.run_ok("gcc", "-O1", "-ffreestanding", "-fno-pic", "-fno-pie", *flags, "-c",
-                    self.write(name + ".c", text), "-o", self.path(name + ".o"))
+        self.run_ok(
+            "gcc",
+            "-O1",
+            "-ffreestanding",
+            "-fno-pic",
+            "-fno-pie",
+            *flags,
+            "-c",
+            self.write(name + ".c", text),
+            "-o",
+            self.path(name + ".o"),
+        )
         return self.path(name + ".o")
 
     def nasm(self, name, text=None):
-        source = self.path(name + ".asm") if text is None else self.write(name + ".asm", text)
-        self.run_ok("nasm", "-f", "elf64", "-g", "-F", "dwarf", "-Werror", source,
-                    "-o", self.path(name + ".o"))
+        source = (
+            self.path(name + ".asm") if text is None else self.write(name + ".asm", text)
+        )
+        self.run_ok(
+            "nasm",
+            "-f",
+            "elf64",
+            "-g",
+            "-F",
+            "dwarf",
+            "-Werror",
+            source,
+            "-o",
+            self.path(name + ".o"),
+        )
         return self.path(name + ".o")
 
     def image(self):
         """A small image laid out like the kernel's."""
-        objects = [self.gcc("one", C_SOURCE, "-mcmodel=kernel"),
-                   self.gcc("two", SECOND_C_SOURCE, "-mcmodel=kernel"),
-                   self.nasm("asm", ASM_SOURCE)]
+        objects = [
+            self.gcc("one", C_SOURCE, "-mcmodel=kernel"),
+            self.gcc("two", SECOND_C_SOURCE, "-mcmodel=kernel"),
+            self.nasm("asm", ASM_SOURCE),
+        ]
         script = self.write("image.ld", LINKER_SCRIPT)
         self.run_ok("ld", "-T", script, "-e", "first", *objects, "-o", self.path("image"))
         return self.path("image")
@@ -160,8 +184,9 @@ class GenKsyms(scratch.Scratch):
 
         names = part("ksyms_names")
         entries = []
-        for start, size, name, outer, kind in struct.iter_unpack("<QIIIc3x",
-                                                                 part("ksyms_table")):
+        for start, size, name, outer, kind in struct.iter_unpack(
+            "<QIIIc3x", part("ksyms_table")
+        ):
             text = names[name : names.index(b"\0", name)].decode()
             entries.append(Entry(start, size, text, kind.decode(), outer))
         (total,) = struct.unpack("<I", part("ksyms_total"))
@@ -189,8 +214,10 @@ class GenKsyms(scratch.Scratch):
 
     def test_sizes_are_those_of_nm(self):
         entries = {(e.start, e.name): e.size for e in self.table()}
-        lines = [line.split() for line in self.run_ok("nm", "-S", self.path("image"))
-                 .splitlines()]
+        lines = [
+            line.split()
+            for line in self.run_ok("nm", "-S", self.path("image")).splitlines()
+        ]
         sized = [line for line in lines if len(line) == 4 and line[3] != "sized.end"]
         self.assertGreater(len(sized), 12)
         for addr, size, _, name in sized:
@@ -200,10 +227,12 @@ class GenKsyms(scratch.Scratch):
         names = {e.name for e in self.table()}
         for name in ("NUMBER", "VMA", "sized.loop", "sized.end", "one.c", ".text", ""):
             self.assertNotIn(name, names)
-        self.assertTrue(any(name.startswith("calls.") for name in names), "static int calls")
+        self.assertTrue(
+            any(name.startswith("calls.") for name in names), "static int calls"
+        )
 
     def test_names_of_copies_and_parts_are_kept(self):
-        source = "void f_isra_0(void) __asm__(\"f.isra.0\"); void f_isra_0(void) {}"
+        source = 'void f_isra_0(void) __asm__("f.isra.0"); void f_isra_0(void) {}'
         entries = self.table(self.gcc("copy", source))
         self.assertEqual([e.name for e in entries], ["f.isra.0"])
 
@@ -219,8 +248,9 @@ global behind:function 1
 behind: ret
 """
         types = {e.name: e.type for e in self.table(self.nasm("data", source))}
-        self.assertEqual(types, {"before": "T", "words": "R", "own_words": "r",
-                                 "behind": "T"})
+        self.assertEqual(
+            types, {"before": "T", "words": "R", "own_words": "r", "behind": "T"}
+        )
 
     def test_entries_are_sorted_by_address(self):
         entries = self.table()
@@ -256,7 +286,9 @@ behind: ret
         self.assertEqual(self.one(entries, "bare").size, 20)
         self.assertEqual(self.one(entries, "bare_too").size, 20)
         self.assertEqual(self.one(entries, "bare").outer, NONE)
-        self.assertEqual(self.one(entries, "boot_label").size, 4, "the end of its section")
+        self.assertEqual(
+            self.one(entries, "boot_label").size, 4, "the end of its section"
+        )
 
     def test_of_two_names_of_one_place_the_global_one_comes_last(self):
         names = [e.name for e in self.table()]
@@ -269,9 +301,19 @@ behind: ret
         self.assertEqual(self.one(entries, "bss_end").outer, NONE)
 
     def test_odd_names_survive_nasm(self):
-        odd = ['quo"te', "apo'strophe", "back\\slash", "per%cent", "semi;colon", "tick`",
-               "gr\u00fcn", "tab\there"]
-        image = self.gcc("odd", "".join(f"void f{i}(void) {{}}\n" for i in range(len(odd))))
+        odd = [
+            'quo"te',
+            "apo'strophe",
+            "back\\slash",
+            "per%cent",
+            "semi;colon",
+            "tick`",
+            "gr\u00fcn",
+            "tab\there",
+        ]
+        image = self.gcc(
+            "odd", "".join(f"void f{i}(void) {{}}\n" for i in range(len(odd)))
+        )
         for i, name in enumerate(odd):
             self.run_ok("objcopy", "--redefine-sym", f"f{i}={name}", image)
         self.assertEqual({e.name for e in self.table(image)}, set(odd))
@@ -282,14 +324,29 @@ behind: ret
 
     def link_program(self, table):
         self.nasm(table)
-        self.run_ok("gcc", "-no-pie", self.path("program.o"), self.path("ksyms.o"),
-                    self.path(table + ".o"), "-o", self.path(table + ".elf"))
+        self.run_ok(
+            "gcc",
+            "-no-pie",
+            self.path("program.o"),
+            self.path("ksyms.o"),
+            self.path(table + ".o"),
+            "-o",
+            self.path(table + ".elf"),
+        )
         return self.path(table + ".elf")
 
     def test_three_links_make_a_table_that_describes_its_own_image(self):
         self.gcc("program", PROGRAM, "-fno-toplevel-reorder", "-I.")
-        self.run_ok("gcc", "-O1", "-fno-pie", "-I.", "-c", "kernel/debug/ksyms.c", "-o",
-                    self.path("ksyms.o"))
+        self.run_ok(
+            "gcc",
+            "-O1",
+            "-fno-pie",
+            "-I.",
+            "-c",
+            "kernel/debug/ksyms.c",
+            "-o",
+            self.path("ksyms.o"),
+        )
         self.generate("--empty", output="empty.asm")
         second = self.generate(self.link_program("empty"), output="second.asm")
         third = self.generate(self.link_program("second"), output="third.asm")
@@ -304,12 +361,14 @@ behind: ret
         for end in (0, 4, 63, 64, 300, len(whole) // 2, len(whole) - 1):
             with open(whole_path, "wb") as file:
                 file.write(whole[:end])
-            self.assert_one_line_error(self.run_any(sys.executable, TOOL, whole_path),
-                                       "gen_ksyms: ")
+            self.assert_one_line_error(
+                self.run_any(sys.executable, TOOL, whole_path), "gen_ksyms: "
+            )
 
     def test_a_missing_file_is_an_error(self):
-        self.assert_one_line_error(self.run_any(sys.executable, TOOL, self.path("none")),
-                                   "No such file")
+        self.assert_one_line_error(
+            self.run_any(sys.executable, TOOL, self.path("none")), "No such file"
+        )
 
 
 if __name__ == "__main__":

@@ -40,8 +40,12 @@ ROW = re.compile(r"^(\S+)\s+(\d+)\s+(0x[0-9a-f]+)(?:\s+\d+)?\s+x$", re.M)
 
 def by_objdump(image):
     """{(file's name, line): addresses} of the statements."""
-    done = subprocess.run(["objdump", "--dwarf=decodedline", "-w", image],
-                          capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        ["objdump", "--dwarf=decodedline", "-w", image],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
     rows = defaultdict(set)
     for name, line, address in ROW.findall(done.stdout):
         rows[os.path.basename(name), int(line)].add(int(address, 16))
@@ -50,22 +54,48 @@ def by_objdump(image):
 
 def by_gdb(image, path, lines):
     """{line: addresses} at which gdb would stop for lines of one file."""
-    script = ("import gdb, json\nfound = {}\n"
-              f"for line in {lines}:\n"
-              f"    places = gdb.decode_line('{path}:%d' % line)[1]\n"
-              "    found[line] = [p.pc for p in places if p.line == line]\n"
-              "print(json.dumps(found))")
-    done = subprocess.run(["gdb", "-nx", "-batch", "-ex", "set breakpoint pending off",
-                           image, "-ex", "python exec(%r)" % script],
-                          capture_output=True, text=True, check=True)
-    return {int(line): pcs for line, pcs in json.loads(done.stdout.splitlines()[-1]).items()}
+    script = (
+        "import gdb, json\nfound = {}\n"
+        f"for line in {lines}:\n"
+        f"    places = gdb.decode_line('{path}:%d' % line)[1]\n"
+        "    found[line] = [p.pc for p in places if p.line == line]\n"
+        "print(json.dumps(found))"
+    )
+    done = subprocess.run(
+        [
+            "gdb",
+            "-nx",
+            "-batch",
+            "-ex",
+            "set breakpoint pending off",
+            image,
+            "-ex",
+            "python exec(%r)" % script,
+        ],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return {
+        int(line): pcs for line, pcs in json.loads(done.stdout.splitlines()[-1]).items()
+    }
 
 
 class GenLines(scratch.Scratch):
     def image(self, *flags):
-        self.run_ok("gcc", "-O1", "-g", *(flags or ("-gdwarf-4",)), "-ffreestanding",
-                    "-fno-pic", "-fno-pie", "-c", self.write("one.c", SOURCE),
-                    "-o", self.path("one.o"))
+        self.run_ok(
+            "gcc",
+            "-O1",
+            "-g",
+            *(flags or ("-gdwarf-4",)),
+            "-ffreestanding",
+            "-fno-pic",
+            "-fno-pie",
+            "-c",
+            self.write("one.c", SOURCE),
+            "-o",
+            self.path("one.o"),
+        )
         self.run_ok("ld", self.path("one.o"), "-o", self.path("image"))
         return self.path("image")
 
@@ -81,8 +111,9 @@ class GenLines(scratch.Scratch):
     def test_versions_2_and_3(self):
         for version in (2, 3):
             image = self.image(f"-gdwarf-{version}", "-gstrict-dwarf")
-            self.assertEqual({("one.c", line) for line, _ in self.lines(image)},
-                             set(by_objdump(image)))
+            self.assertEqual(
+                {("one.c", line) for line, _ in self.lines(image)}, set(by_objdump(image))
+            )
 
     def test_no_debug_data_no_lines(self):
         image = self.image()
@@ -120,8 +151,11 @@ class GenLines(scratch.Scratch):
             places[line].append(address)
         stops = by_gdb(KERNEL, path, sorted(places))
         self.assertGreater(len(places), 50)
-        other = {line: (places[line], stops[line]) for line in places
-                 if not set(places[line]) <= set(stops[line])}
+        other = {
+            line: (places[line], stops[line])
+            for line in places
+            if not set(places[line]) <= set(stops[line])
+        }
         self.assertEqual(other, {})
 
     def test_the_table_is_small(self):

@@ -35,8 +35,19 @@ class GenParams(scratch.Scratch):
         return {names[at]: line for at, line in gen_params.params_of(elf).items()}
 
     def image(self):
-        self.run_ok("gcc", "-O1", "-g", "-gdwarf-4", "-ffreestanding", "-fno-pic", "-fno-pie",
-                    "-c", self.write("one.c", SOURCE), "-o", self.path("one.o"))
+        self.run_ok(
+            "gcc",
+            "-O1",
+            "-g",
+            "-gdwarf-4",
+            "-ffreestanding",
+            "-fno-pic",
+            "-fno-pie",
+            "-c",
+            self.write("one.c", SOURCE),
+            "-o",
+            self.path("one.o"),
+        )
         self.run_ok("ld", self.path("one.o"), "-o", self.path("image"))
         return self.path("image")
 

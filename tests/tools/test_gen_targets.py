@@ -128,19 +128,47 @@ word_of_data: dd 1
 
 class GenTargets(scratch.Scratch):
     def image(self, source, *flags, compiler="gcc"):
-        self.run_ok(compiler, "-O2", "-ffreestanding", "-fno-pic", "-fno-pie",
-                    "-fcf-protection=none", "-fno-asynchronous-unwind-tables", *flags, "-c",
-                    self.write("one.c", source), "-o", self.path("one.o"))
+        self.run_ok(
+            compiler,
+            "-O2",
+            "-ffreestanding",
+            "-fno-pic",
+            "-fno-pie",
+            "-fcf-protection=none",
+            "-fno-asynchronous-unwind-tables",
+            *flags,
+            "-c",
+            self.write("one.c", source),
+            "-o",
+            self.path("one.o"),
+        )
         return self.link()
 
     def asm_image(self, source=ASM, *flags):
-        self.run_ok("nasm", "-f", "elf64", "-g", "-F", "dwarf",
-                    self.write("one.asm", source), "-o", self.path("one.o"))
+        self.run_ok(
+            "nasm",
+            "-f",
+            "elf64",
+            "-g",
+            "-F",
+            "dwarf",
+            self.write("one.asm", source),
+            "-o",
+            self.path("one.o"),
+        )
         return self.link(*flags)
 
     def link(self, *flags):
-        self.run_ok("ld", "--emit-relocs", "-e", "0", *flags, self.path("one.o"), "-o",
-                    self.path("image"))
+        self.run_ok(
+            "ld",
+            "--emit-relocs",
+            "-e",
+            "0",
+            *flags,
+            self.path("one.o"),
+            "-o",
+            self.path("image"),
+        )
         return self.path("image")
 
     def found(self, image):
@@ -155,10 +183,13 @@ class GenTargets(scratch.Scratch):
 
     def lines(self, image, function):
         """[(address, mnemonic and operands)] as objdump has them."""
-        listing = self.run_ok("objdump", "-d", "--no-show-raw-insn",
-                              f"--disassemble={function}", image)
-        return [(int(at, 16), what) for at, what in
-                re.findall(r"^ *([0-9a-f]+):\t(.*)$", listing, re.M)]
+        listing = self.run_ok(
+            "objdump", "-d", "--no-show-raw-insn", f"--disassemble={function}", image
+        )
+        return [
+            (int(at, 16), what)
+            for at, what in re.findall(r"^ *([0-9a-f]+):\t(.*)$", listing, re.M)
+        ]
 
     def is_opaque(self, found, addr):
         return any(start <= addr < end for start, end in found.opaque)
@@ -173,7 +204,9 @@ class GenTargets(scratch.Scratch):
 
     def test_a_branch_behind_data_is_seen(self):
         image = self.asm_image()
-        self.assertIn(self.addresses(image)["behind_data.there"], self.found(image).targets)
+        self.assertIn(
+            self.addresses(image)["behind_data.there"], self.found(image).targets
+        )
 
     def test_data_are_opaque_and_what_they_point_to_is_a_target(self):
         image = self.asm_image()
@@ -184,8 +217,10 @@ class GenTargets(scratch.Scratch):
         self.assertTrue(self.is_opaque(found, at["short_branches.end"] + 3))
 
     def test_addresses_of_data_make_no_difference(self):
-        found = [self.found(self.asm_image(STRAY, f"-Tdata={addr}"))
-                 for addr in ("0x06060606", "0x10909090")]
+        found = [
+            self.found(self.asm_image(STRAY, f"-Tdata={addr}"))
+            for addr in ("0x06060606", "0x10909090")
+        ]
         self.assertEqual(*found)
 
     def test_faults_go_on_at_fixups(self):
@@ -205,9 +240,14 @@ class GenTargets(scratch.Scratch):
         found = self.found(image)
         lines = self.lines(image, "weigh")
         self.assertTrue(any(re.match(r"jmp.*\*", what) for _, what in lines), lines)
-        behind = {at for (_, before), (at, _) in zip(lines, lines[1:])
-                  if re.match("jmp|ret", before)}
-        padding = {at for at, what in lines if re.match("nop|xchg|cs nop|data16|int3", what)}
+        behind = {
+            at
+            for (_, before), (at, _) in zip(lines, lines[1:])
+            if re.match("jmp|ret", before)
+        }
+        padding = {
+            at for at, what in lines if re.match("nop|xchg|cs nop|data16|int3", what)
+        }
         for at in behind - padding:
             self.assertTrue(at in found.targets or self.is_opaque(found, at), hex(at))
         return found
@@ -237,22 +277,42 @@ class GenTargets(scratch.Scratch):
         found = self.found(image)
         cold = self.function(image, "retry.cold")
         hot = self.function(image, "retry")
-        back = {int(what.split()[1], 16) for at, what in self.lines(image, "retry.cold")
-                if what.startswith("jmp") and cold[0] <= at < cold[1]}
+        back = {
+            int(what.split()[1], 16)
+            for at, what in self.lines(image, "retry.cold")
+            if what.startswith("jmp") and cold[0] <= at < cold[1]
+        }
         inside = {to for to in back if hot[0] < to < hot[1]}
         self.assertLessEqual(inside, set(found.targets))
-        own = {int(what.split()[1], 16) for at, what in self.lines(image, "retry")
-               if what.startswith("j") and hot[0] <= at < hot[1]}
+        own = {
+            int(what.split()[1], 16)
+            for at, what in self.lines(image, "retry")
+            if what.startswith("j") and hot[0] <= at < hot[1]
+        }
         starts = [at for at, _ in self.lines(image, "retry") if hot[0] <= at < hot[1]]
         unseen = [to for to in inside - own if any(0 < to - at < 5 for at in starts)]
         self.assertTrue(unseen, "no probe would be hurt by looking at the function alone")
 
     def test_the_table_holds_what_was_found(self):
         image = self.asm_image()
-        self.run_ok(sys.executable, TOOL, "--branches", BRANCHES, "-o",
-                    self.path("table.asm"), image)
-        self.run_ok("nasm", "-f", "elf64", "-Werror", self.path("table.asm"), "-o",
-                    self.path("table.o"))
+        self.run_ok(
+            sys.executable,
+            TOOL,
+            "--branches",
+            BRANCHES,
+            "-o",
+            self.path("table.asm"),
+            image,
+        )
+        self.run_ok(
+            "nasm",
+            "-f",
+            "elf64",
+            "-Werror",
+            self.path("table.asm"),
+            "-o",
+            self.path("table.o"),
+        )
         elf = elf64.load(self.path("table.o"))
         data = elf.content(elf.section(".ksyms"))
         at = {s.name: s for s in elf.symbols()}
@@ -265,7 +325,9 @@ class GenTargets(scratch.Scratch):
         found = self.found(image)
         self.assertEqual(part("targets_table"), found.targets)
         self.assertEqual(part("targets_total"), [len(found.targets)])
-        self.assertEqual(part("targets_opaque_table"), [n for r in found.opaque for n in r])
+        self.assertEqual(
+            part("targets_opaque_table"), [n for r in found.opaque for n in r]
+        )
         self.assertEqual(part("targets_opaque_total"), [len(found.opaque)])
 
     def test_the_empty_table_is_empty(self):
@@ -274,18 +336,28 @@ class GenTargets(scratch.Scratch):
 
     def test_a_missing_file_is_an_error(self):
         self.assert_one_line_error(
-            self.run_any(sys.executable, TOOL, "--branches", BRANCHES, "/nosuch"), "/nosuch")
+            self.run_any(sys.executable, TOOL, "--branches", BRANCHES, "/nosuch"),
+            "/nosuch",
+        )
 
     def test_every_branch_that_objdump_sees_in_the_kernel(self):
         targets = set(self.found(KERNEL).targets)
         text = elf64.load(KERNEL).section(".text")
-        listing = self.run_ok("objdump", "-d", "-j", ".text", "--no-show-raw-insn", KERNEL)
+        listing = self.run_ok(
+            "objdump", "-d", "-j", ".text", "--no-show-raw-insn", KERNEL
+        )
         branches = re.findall(
             r"^ *[0-9a-f]+:\t(?:bnd )?(?:j[a-z]+|loop[a-z]*|call|xbegin)(?:,p[nt])? +"
-            r"([0-9a-f]{16}) ", listing, re.M)
+            r"([0-9a-f]{16}) ",
+            listing,
+            re.M,
+        )
         self.assertGreater(len(branches), 10000)
-        missing = {to for to in (int(b, 16) for b in branches)
-                   if text.addr <= to < text.addr + text.size} - targets
+        missing = {
+            to
+            for to in (int(b, 16) for b in branches)
+            if text.addr <= to < text.addr + text.size
+        } - targets
         self.assertEqual(sorted(map(hex, missing)), [])
 
     def test_little_of_the_kernel_is_opaque(self):

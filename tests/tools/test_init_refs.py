@@ -55,10 +55,29 @@ class InitRefs(scratch.Scratch):
     def check(self, more=""):
         self.write("layout.ld", LAYOUT)
         source = self.write("image.c", HEAD + more)
-        self.run_ok("gcc", "-O2", "-ffreestanding", "-fno-pic", "-mcmodel=kernel",
-                    "-fcf-protection=none", "-c", source, "-o", self.path("image.o"))
-        self.run_ok("ld", "-nostdlib", "-no-pie", "--emit-relocs", "-T",
-                    self.path("layout.ld"), self.path("image.o"), "-o", self.path("image"))
+        self.run_ok(
+            "gcc",
+            "-O2",
+            "-ffreestanding",
+            "-fno-pic",
+            "-mcmodel=kernel",
+            "-fcf-protection=none",
+            "-c",
+            source,
+            "-o",
+            self.path("image.o"),
+        )
+        self.run_ok(
+            "ld",
+            "-nostdlib",
+            "-no-pie",
+            "--emit-relocs",
+            "-T",
+            self.path("layout.ld"),
+            self.path("image.o"),
+            "-o",
+            self.path("image"),
+        )
         return self.run_any(sys.executable, TOOL, self.path("image"))
 
     def passes(self, more=""):
@@ -66,8 +85,9 @@ class InitRefs(scratch.Scratch):
         self.assertEqual((done.returncode, done.stderr), (0, ""))
 
     def refuses(self, more, place, to):
-        self.assert_one_line_error(self.check(more),
-                                   f"{place} refers to {to}, which is freed")
+        self.assert_one_line_error(
+            self.check(more), f"{place} refers to {to}, which is freed"
+        )
 
     def test_boot_may_use_all(self):
         self.passes()
@@ -79,8 +99,10 @@ class InitRefs(scratch.Scratch):
         self.passes('void (*const first)(void) IN(".init_array") = helper;')
 
     def test_its_bounds_may_be_named(self):
-        self.passes("char *const bounds[] = { _init_text, _init_text_end, _init_end };"
-                    "char *at(void) { return _init_text_end; }")
+        self.passes(
+            "char *const bounds[] = { _init_text, _init_text_end, _init_end };"
+            "char *at(void) { return _init_text_end; }"
+        )
 
     def test_a_call(self):
         self.refuses("void late(void) { helper(); world--; }", "late+0x1", "helper")
@@ -105,16 +127,21 @@ class InitRefs(scratch.Scratch):
         self.assert_one_line_error(done, "late+0x2 refers to 0x", ", which is freed")
 
     def test_a_marker(self):
-        self.refuses('extern char inside[];'
-                     'void *const late IN(".marker_insns") = (char *)_start + 4;',
-                     "late", "_start+0x4")
+        self.refuses(
+            "extern char inside[];"
+            'void *const late IN(".marker_insns") = (char *)_start + 4;',
+            "late",
+            "_start+0x4",
+        )
 
     def test_the_kernel(self):
         done = self.run_any(sys.executable, TOOL, KERNEL)
         self.assertEqual((done.returncode, done.stderr), (0, ""))
 
     def test_a_missing_file_is_an_error(self):
-        self.assert_one_line_error(self.run_any(sys.executable, TOOL, "/nosuch"), "/nosuch")
+        self.assert_one_line_error(
+            self.run_any(sys.executable, TOOL, "/nosuch"), "/nosuch"
+        )
 
 
 scratch.main()

@@ -30,10 +30,18 @@ unsigned long loop(unsigned long n, const unsigned long *from)
     return sum;
 }
 """
-MARKERS = ("MARK(test, sum_and_n, sum, n)", "MARK(test, where, from)", "MARK(test, nothing)",
-           "MARK(test, eight, 1, 2, n, sum, from, 3, 4, 5)")  # fmt: skip
-FORMATS = {"sum_and_n": '"sum %lu n %lu"', "where": '"from %p"', "nothing": '"nothing"',
-           "eight": '"%d %d %lu %lu %p %d %d %d"'}  # fmt: skip
+MARKERS = (
+    "MARK(test, sum_and_n, sum, n)",
+    "MARK(test, where, from)",
+    "MARK(test, nothing)",
+    "MARK(test, eight, 1, 2, n, sum, from, 3, 4, 5)",
+)
+FORMATS = {
+    "sum_and_n": '"sum %lu n %lu"',
+    "where": '"from %p"',
+    "nothing": '"nothing"',
+    "eight": '"%d %d %lu %lu %p %d %d %d"',
+}
 NOPS = re.compile("nop|data16|cs|xchg")  # padding that aligns loops
 
 
@@ -43,8 +51,11 @@ Insn = collections.namedtuple("Insn", "at code name operands")
 def instructions(text):
     """The instructions in the output of objdump."""
     found = [match.groups("") for match in map(LINE.match, text.splitlines()) if match]
-    return [Insn(int(at, 16), code.strip(), name, operands)
-            for at, code, name, operands in found if name]  # fmt: skip
+    return [
+        Insn(int(at, 16), code.strip(), name, operands)
+        for at, code, name, operands in found
+        if name
+    ]
 
 
 class Marker(scratch.Scratch):
@@ -54,14 +65,28 @@ class Marker(scratch.Scratch):
         flags = shlex.split(self.run_ok("make", "-s", "print-CFLAGS"))
         source = self.write("loop.c", SOURCE)
         defines = [f"-D{name}={text}" for name, text in FORMATS.items()]
-        self.run_ok("gcc", *flags, *defines, f"-DMARKER={marker}", "-c", source, "-o",
-                    self.path("loop.o"))  # fmt: skip
+        self.run_ok(
+            "gcc",
+            *flags,
+            *defines,
+            f"-DMARKER={marker}",
+            "-c",
+            source,
+            "-o",
+            self.path("loop.o"),
+        )
         found = instructions(self.run_ok("objdump", "-d", "-j.text", self.path("loop.o")))
-        back = [(insn, int(insn.operands.split()[0], 16)) for insn in found
-                if re.match("j(?!mp)", insn.name) and "<loop+" in insn.operands]  # fmt: skip
+        back = [
+            (insn, int(insn.operands.split()[0], 16))
+            for insn in found
+            if re.match("j(?!mp)", insn.name) and "<loop+" in insn.operands
+        ]
         last, target = max((insn, to) for insn, to in back if to < insn.at)
-        return [insn for insn in found
-                if target <= insn.at <= last.at and not NOPS.match(insn.name)]  # fmt: skip
+        return [
+            insn
+            for insn in found
+            if target <= insn.at <= last.at and not NOPS.match(insn.name)
+        ]
 
     def test_a_loop_has_three_instructions_more(self):
         plain = self.loop_with("")

@@ -57,23 +57,44 @@ int main(int argc, char **argv)
 
 class Trees(scratch.Scratch):
     def tree(self, rows=""):
-        for name, text in (("Makefile", MAKEFILE), ("small.c", SMALL),
-                           (".gitignore", "build/\nlanes/\n"), ("tables/t.toml", rows),
-                           ("tests/unit/test_small.c", TEST + "/* it_shrinks */"),
-                           ("tests/tools/test_small.py", "def test_it_grows():\n    pass\n")):
+        for name, text in (
+            ("Makefile", MAKEFILE),
+            ("small.c", SMALL),
+            (".gitignore", "build/\nlanes/\n"),
+            ("tables/t.toml", rows),
+            ("tests/unit/test_small.c", TEST + "/* it_shrinks */"),
+            ("tests/tools/test_small.py", "def test_it_grows():\n    pass\n"),
+        ):
             os.makedirs(os.path.dirname(self.path(name)), exist_ok=True)
             self.write(name, text)
         subprocess.run(["git", "init", "-q"], cwd=self.path("."), check=True)
 
     def mutants(self, row, *words):
         """The output of a run with one row: a right row with the keys of @row."""
-        good = {"name": "m", "why": "Why.", "function": "grown", "old": "> limit",
-                "new": ">= limit + 9", "tests": ["unit/small.never_beyond_a_limit"]}
-        lines = [f"{key} = {str(value).lower() if value is True else repr(value)}"
-                 for key, value in {**good, **row}.items()]
+        good = {
+            "name": "m",
+            "why": "Why.",
+            "function": "grown",
+            "old": "> limit",
+            "new": ">= limit + 9",
+            "tests": ["unit/small.never_beyond_a_limit"],
+        }
+        lines = [
+            f"{key} = {str(value).lower() if value is True else repr(value)}"
+            for key, value in {**good, **row}.items()
+        ]
         self.tree("[[mutant]]\n" + "\n".join(lines) + "\n")
-        command = [sys.executable, os.path.join(MUTANTS, "run.py"), "--root", self.path("."),
-                   "--tables", self.path("tables"), "--folder", self.path("lanes"), *words]
+        command = [
+            sys.executable,
+            os.path.join(MUTANTS, "run.py"),
+            "--root",
+            self.path("."),
+            "--tables",
+            self.path("tables"),
+            "--folder",
+            self.path("lanes"),
+            *words,
+        ]
         run = subprocess.run(command, capture_output=True, text=True, check=False)
         self.assertEqual(run.stderr, "")
         self.status = run.returncode
@@ -90,23 +111,31 @@ class Trees(scratch.Scratch):
         self.expect({}, "ok 1 - t/m: killed by unit/small.never_beyond_a_limit")
 
     def test_a_test_that_passes_lets_it_survive(self):
-        self.expect({"tests": ["unit/small.it_grows"]},
-                    "not ok 1 - t/m: unit/small.it_grows passes")
+        self.expect(
+            {"tests": ["unit/small.it_grows"]},
+            "not ok 1 - t/m: unit/small.it_grows passes",
+        )
 
     def test_every_test_has_to_fail(self):
         both = ["unit/small.never_beyond_a_limit", "unit/small.it_grows"]
         self.expect({"tests": both}, "not ok 1 - t/m: unit/small.it_grows passes")
-        self.expect({"tests": both, "any": True}, "ok 1 - t/m: killed by unit/small.never")
+        self.expect(
+            {"tests": both, "any": True}, "ok 1 - t/m: killed by unit/small.never"
+        )
 
     def test_what_does_not_compile_is_no_kill(self):
         self.expect({"new": "> nothing"}, "not ok 1 - t/m: it does not build")
 
     def test_what_becomes_unused_compiles(self):
-        self.expect({"old": "twice(x)", "new": "8", "tests": ["unit/small.it_grows"]}, "ok 1")
+        self.expect(
+            {"old": "twice(x)", "new": "8", "tests": ["unit/small.it_grows"]}, "ok 1"
+        )
 
     def test_a_test_that_fails_anyway_is_no_kill(self):
-        self.expect({"tests": ["unit/small.it_shrinks"]},
-                    "not ok 1 - t/m: a test fails without it, unit/small.it_shrinks")
+        self.expect(
+            {"tests": ["unit/small.it_shrinks"]},
+            "not ok 1 - t/m: a test fails without it, unit/small.it_shrinks",
+        )
 
     def test_a_crash_only_if_the_row_says_so(self):
         crash = {"old": "return limit", "new": "__builtin_trap()"}
@@ -115,17 +144,19 @@ class Trees(scratch.Scratch):
         self.expect({**crash, "how": "panics"}, "ok 1 - t/m: killed")
 
     def test_rows_that_do_not_fit(self):
-        for row, why in (({"function": "shrunk"}, "there is no shrunk"),
-                         ({"old": "< limit"}, "no such text: < limit"),
-                         ({"old": "limit"}, "that text 2 times: small.c:10, small.c:11"),
-                         ({"old": "> lim"}, "no such text"),
-                         ({"new": ">   limit"}, "changes nothing"),
-                         ({"tests": ["unit/large"]}, "there is no test unit/large"),
-                         ({"tests": ["unit/small.it_flies"]}, "no test unit/small.it_flies"),
-                         ({"tests": ["tools/small.test_it_grows"]}, "no test tools/small"),
-                         ({"tests": ["small"]}, "small is not TIER/STEM"),
-                         ({"how": "slowly"}, "how is one of"),
-                         ({"hwo": "fails"}, "['hwo']")):
+        for row, why in (
+            ({"function": "shrunk"}, "there is no shrunk"),
+            ({"old": "< limit"}, "no such text: < limit"),
+            ({"old": "limit"}, "that text 2 times: small.c:10, small.c:11"),
+            ({"old": "> lim"}, "no such text"),
+            ({"new": ">   limit"}, "changes nothing"),
+            ({"tests": ["unit/large"]}, "there is no test unit/large"),
+            ({"tests": ["unit/small.it_flies"]}, "no test unit/small.it_flies"),
+            ({"tests": ["tools/small.test_it_grows"]}, "no test tools/small"),
+            ({"tests": ["small"]}, "small is not TIER/STEM"),
+            ({"how": "slowly"}, "how is one of"),
+            ({"hwo": "fails"}, "['hwo']"),
+        ):
             self.assertIn(why, self.mutants(row))
             self.assertEqual(self.status, 1)
 
@@ -158,13 +189,16 @@ class Functions(scratch.Scratch):
         return text[start:end], text.count("\n", 0, start) + 1
 
     def test_in_c(self):
-        text = ("int f(int x);\n#define G(x) \\\n    one(x)\n"
-                "int g(void)\n{\n    f(1);\n}\n\n"
-                "static struct s *f(int x,\n        int y)\n{\n    one(x);\n"
-                "    two(one);\n}\n"
-                "static const char t[2] = {\n    one,\n};\n")
-        self.assertEqual(self.found("a.c", text, "f", "one(x);\ttwo"),
-                         ("one(x);\n    two", 12))
+        text = (
+            "int f(int x);\n#define G(x) \\\n    one(x)\n"
+            "int g(void)\n{\n    f(1);\n}\n\n"
+            "static struct s *f(int x,\n        int y)\n{\n    one(x);\n"
+            "    two(one);\n}\n"
+            "static const char t[2] = {\n    one,\n};\n"
+        )
+        self.assertEqual(
+            self.found("a.c", text, "f", "one(x);\ttwo"), ("one(x);\n    two", 12)
+        )
         self.assertEqual(self.found("a.c", text, "G", "one"), ("one", 3))
         self.assertEqual(self.found("a.c", text, "t", "one"), ("one", 16))
 
@@ -179,8 +213,10 @@ class Functions(scratch.Scratch):
         self.assertEqual(self.found("a.pml", text, "b", "x++"), ("x++", 7))
 
     def test_in_python(self):
-        text = ("class A:\n    def b(self):\n        return 1\n\n"
-                "    def c(self):\n        return 1\n")
+        text = (
+            "class A:\n    def b(self):\n        return 1\n\n"
+            "    def c(self):\n        return 1\n"
+        )
         self.assertEqual(self.found("a.py", text, "c", "1"), ("1", 6))
 
 

@@ -15,8 +15,17 @@ TWO_SECTIONS = ONE_SECTION + "section .more exec\nsecond: nop\n ret\n"
 
 class NasmDwarf(scratch.Scratch):
     def assemble(self, source):
-        self.run_ok("nasm", "-f", "elf64", "-g", "-F", "dwarf", "-o", self.path("a.o"),
-                    self.write("a.asm", source))
+        self.run_ok(
+            "nasm",
+            "-f",
+            "elf64",
+            "-g",
+            "-F",
+            "dwarf",
+            "-o",
+            self.path("a.o"),
+            self.write("a.asm", source),
+        )
         return self.path("a.o")
 
     def complaints(self, *command):
@@ -30,13 +39,20 @@ class NasmDwarf(scratch.Scratch):
             self.run_ok(sys.executable, TOOL, path)
             text = self.run_ok("readelf", "--debug-dump=info", path).rstrip()
             self.assertIn("DW_AT_decl_line   : 0", text)
-            self.assertRegex(text.splitlines()[-1], r"^ <1><[0-9a-f]+>: Abbrev Number: 0$")
-            self.assertEqual(self.run_ok("addr2line", "-e", path, "1").strip(),
-                             self.path("a.asm") + ":3")
+            self.assertRegex(
+                text.splitlines()[-1], r"^ <1><[0-9a-f]+>: Abbrev Number: 0$"
+            )
+            self.assertEqual(
+                self.run_ok("addr2line", "-e", path, "1").strip(),
+                self.path("a.asm") + ":3",
+            )
 
     def test_linked_objects_are_read_without_complaint(self):
         objects = []
-        for name, source in (("one", ONE_SECTION), ("two", "global _start\n_start: nop\n")):
+        for name, source in (
+            ("one", ONE_SECTION),
+            ("two", "global _start\n_start: nop\n"),
+        ):
             path = self.path(name + ".o")
             os.rename(self.assemble(source), path)
             objects.append(path)
@@ -54,7 +70,9 @@ class NasmDwarf(scratch.Scratch):
         before = self.read("a.o")
         self.run_ok(sys.executable, TOOL, path)
         self.assertEqual(self.read("a.o"), before, "a second time")
-        self.run_ok("gcc", "-g", "-c", self.write("b.c", "int x;"), "-o", self.path("b.o"))
+        self.run_ok(
+            "gcc", "-g", "-c", self.write("b.c", "int x;"), "-o", self.path("b.o")
+        )
         before = self.read("b.o")
         self.run_ok(sys.executable, TOOL, self.path("b.o"))
         self.assertEqual(self.read("b.o"), before, "a compiler's")

@@ -22,7 +22,9 @@ TOOL = os.path.join(scratch.ROOT, "tests/lint/nokprobe.py")
 TABLE = os.path.join(scratch.ROOT, "tests/lint/nokprobe.tsv")
 
 LOCAL = "..@"  # a label of a macro, inside of a function
-VECTOR = re.compile(r"%(?:[xyz]mm|mm|st|k|tmm)\d?\b|\b(?:fx?save|fx?rstor|emms|ldmxcsr)\b")
+VECTOR = re.compile(
+    r"%(?:[xyz]mm|mm|st|k|tmm)\d?\b|\b(?:fx?save|fx?rstor|emms|ldmxcsr)\b"
+)
 
 
 class Nokprobe(scratch.Scratch):

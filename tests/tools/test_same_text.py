@@ -33,8 +33,16 @@ class SameText(scratch.Scratch):
         for i, text in enumerate(sources):
             source = self.write(f"{self.images}-{i}.c", text)
             objects.append(source[:-1] + "o")
-            self.run_ok("gcc", "-O1", "-fno-pic", "-fno-asynchronous-unwind-tables", "-c",
-                        "-o", objects[-1], source)  # fmt: skip
+            self.run_ok(
+                "gcc",
+                "-O1",
+                "-fno-pic",
+                "-fno-asynchronous-unwind-tables",
+                "-c",
+                "-o",
+                objects[-1],
+                source,
+            )
         path = self.path(f"{self.images}.elf")
         self.run_ok("ld", "-nostdlib", "--emit-relocs", *flags, "-o", path, *objects)
         return path
@@ -62,36 +70,47 @@ class SameText(scratch.Scratch):
         self.assertEqual(self.compare(self.image(ONE, TWO), moved), (0, []))
 
     def test_a_changed_instruction(self):
-        self.assert_told(self.image(ONE.replace("3 * x", "5 * x"), TWO), "thrice: different")
+        self.assert_told(
+            self.image(ONE.replace("3 * x", "5 * x"), TWO), "thrice: different"
+        )
 
     def test_a_changed_constant(self):
-        self.assert_told(self.image(ONE, TWO.replace("quadruple(1)", "quadruple(9)")),
-                         "_start: different")
+        self.assert_told(
+            self.image(ONE, TWO.replace("quadruple(1)", "quadruple(9)")),
+            "_start: different",
+        )
 
     def test_a_changed_callee(self):
         new = self.image(ONE, TWO.replace("2 * twice(", "2 * thrice("))
         self.assert_told(new, "quadruple: different")
 
     def test_a_changed_variable(self):
-        self.assert_told(self.image(ONE, TWO.replace("x + limit", "x + other")),
-                         "quadruple: different")
+        self.assert_told(
+            self.image(ONE, TWO.replace("x + limit", "x + other")), "quadruple: different"
+        )
 
     def test_a_removed_function(self):
         old = self.image(ONE, TWO, PAD)
-        self.assertEqual(self.compare(old, self.image(ONE, TWO)),
-                         (1, ["pad: only in the old image"]))
+        self.assertEqual(
+            self.compare(old, self.image(ONE, TWO)), (1, ["pad: only in the old image"])
+        )
 
     def test_a_new_function(self):
         self.assert_told(self.image(PAD, ONE, TWO), "pad: only in the new image")
 
     def test_one_of_two_of_the_same_name(self):
-        both = [PAD.replace("int pad", "static __attribute__((used)) int pad"),
-                PAD.replace("int pad", "static __attribute__((used)) int pad")
-                   .replace("+ 1", "+ 2")]  # fmt: skip
+        both = [
+            PAD.replace("int pad", "static __attribute__((used)) int pad"),
+            PAD.replace("int pad", "static __attribute__((used)) int pad").replace(
+                "+ 1", "+ 2"
+            ),
+        ]
         old = self.image(ONE, TWO, *both)
         self.assertEqual(self.compare(old, self.image(ONE, TWO, *both[::-1])), (0, []))
-        self.assertEqual(self.compare(old, self.image(ONE, TWO, both[0], both[0])),
-                         (1, ["pad: different"]))
+        self.assertEqual(
+            self.compare(old, self.image(ONE, TWO, both[0], both[0])),
+            (1, ["pad: different"]),
+        )
 
     def test_an_image_without_relocations_is_an_error(self):
         path = self.path("plain.elf")

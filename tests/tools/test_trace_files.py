@@ -34,20 +34,28 @@ format:
 @field:int common_pid;@offset:4;@size:4;@signed:1;
 
 """
-ENTRY = COMMON.format(name="in", number=300) + """\
+ENTRY = (
+    COMMON.format(name="in", number=300)
+    + """\
 @field:unsigned long __probe_ip;@offset:8;@size:8;@signed:0;
 @field:u64 count;@offset:16;@size:8;@signed:0;
 
 print fmt: "(%lx) count=%Lu", REC->__probe_ip, REC->count
 """
-RETURN = COMMON.format(name="out", number=301) + """\
+)
+RETURN = (
+    COMMON.format(name="out", number=301)
+    + """\
 @field:unsigned long __probe_func;@offset:8;@size:8;@signed:0;
 @field:unsigned long __probe_ret_ip;@offset:16;@size:8;@signed:0;
 @field:s32 ret;@offset:24;@size:4;@signed:1;
 
 print fmt: "(%lx <- %lx) ret=%d", REC->__probe_func, REC->__probe_ret_ip, REC->ret
 """
-MANY = COMMON.format(name="many", number=302) + """\
+)
+MANY = (
+    COMMON.format(name="many", number=302)
+    + """\
 @field:unsigned long __probe_ip;@offset:8;@size:8;@signed:0;
 @field:__data_loc char[] path;@offset:16;@size:4;@signed:1;
 @field:u8 set[3];@offset:20;@size:3;@signed:0;
@@ -60,6 +68,7 @@ print fmt: "(%lx) path=\\"%s\\" set={0x%x,0x%x,0x%x} both={\\"%s\\",\\"%s\\"} c=
 hex=0x%x", REC->__probe_ip, __get_str(path), REC->set[0], REC->set[1], REC->set[2], \
 __get_str(both[0]), __get_str(both[1]), REC->c, REC->less, REC->hex
 """
+)
 FUNCTION = 0x1000
 
 
@@ -117,10 +126,12 @@ def page(time, *steps, missed=0):
 
 def recording(*pages_of_cpus, lost=None):
     return Recording(
-        formats=[(group, text_.replace("@", "\t")) for group, text_ in
-                 (("kprobes", ENTRY), ("kprobes", RETURN), ("other", MANY))],
+        formats=[
+            (group, text_.replace("@", "\t"))
+            for group, text_ in (("kprobes", ENTRY), ("kprobes", RETURN), ("other", MANY))
+        ],
         symbols=Names,
-        cmdlines="7 shell\n8 a \"b\" <c>\n",
+        cmdlines='7 shell\n8 a "b" <c>\n',
         lines=["p read"],
         pages=[list(one) for one in pages_of_cpus],
         lost=lost or [0] * len(pages_of_cpus),
@@ -137,10 +148,18 @@ def written(writer, one):
 
 class Pages(scratch.Scratch):
     def test_times_and_lengths(self):
-        found = list(pages.records(3, page(
-            1000, (5, b"abcd"), (1 << 40, b"efgh"), (7, b"x" * 300), (0, b"last"))))
-        self.assertEqual([r.time for r in found],
-                         [1005, 1005 + (1 << 40), 1012 + (1 << 40), 1012 + (1 << 40)])
+        found = list(
+            pages.records(
+                3,
+                page(
+                    1000, (5, b"abcd"), (1 << 40, b"efgh"), (7, b"x" * 300), (0, b"last")
+                ),
+            )
+        )
+        self.assertEqual(
+            [r.time for r in found],
+            [1005, 1005 + (1 << 40), 1012 + (1 << 40), 1012 + (1 << 40)],
+        )
         self.assertEqual([len(r.data) for r in found], [4, 4, 300, 4])
         self.assertEqual({r.cpu for r in found}, {3})
 
@@ -155,8 +174,10 @@ class Pages(scratch.Scratch):
         full = page(50, *[(1, bytes([i]) * size) for i in range(4)], missed=pages.SOME)
         split = pages.tell_missed(full, 17)
         found = [r for one in split for r in pages.records(0, one)]
-        self.assertEqual([(r.time, r.data[0], r.missed) for r in found],
-                         [(51, 0, 17), (52, 1, 0), (53, 2, 0), (54, 3, 0)])
+        self.assertEqual(
+            [(r.time, r.data[0], r.missed) for r in found],
+            [(51, 0, 17), (52, 1, 0), (53, 2, 0), (54, 3, 0)],
+        )
         alone = page(0, (1, bytes(size)), missed=pages.SOME)
         self.assertEqual(pages.tell_missed(alone, 17), [alone])
 
@@ -174,25 +195,45 @@ class Pages(scratch.Scratch):
 
     def test_frames_that_are_near_are_read_together(self):
         near = [FRAME, 2 * FRAME, 2 * FRAME + GAP]
-        self.assertEqual(list(runs(near + [near[-1] + GAP + FRAME])),
-                         [near, [near[-1] + GAP + FRAME]])
+        self.assertEqual(
+            list(runs(near + [near[-1] + GAP + FRAME])), [near, [near[-1] + GAP + FRAME]]
+        )
         self.assertEqual(list(runs([])), [])
 
 
 class Formats(scratch.Scratch):
     def many(self, path=0x0004_0028):
-        return record(302, 7, struct.pack("<QI3BIIBhI", FUNCTION, path, 1, 2, 255,
-                                          0x0002_002C, 0, ord("q"), -2, 0xBEEF),
-                      bytes(2), b"abc\0", b"d\0")
+        return record(
+            302,
+            7,
+            struct.pack(
+                "<QI3BIIBhI",
+                FUNCTION,
+                path,
+                1,
+                2,
+                255,
+                0x0002_002C,
+                0,
+                ord("q"),
+                -2,
+                0xBEEF,
+            ),
+            bytes(2),
+            b"abc\0",
+            b"d\0",
+        )
 
     def shown(self, data):
         one = recording([page(0, (1, data))])
         return text.said(one, one.all_events[0])
 
     def test_every_kind_of_argument(self):
-        self.assertEqual(self.shown(self.many()),
-                         'many: (read+0x0/0x40) path="abc" set={0x1,0x2,0xff} '
-                         "both={\"d\",(fault)} c='q' less=-2 hex=0xbeef")
+        self.assertEqual(
+            self.shown(self.many()),
+            'many: (read+0x0/0x40) path="abc" set={0x1,0x2,0xff} '
+            "both={\"d\",(fault)} c='q' less=-2 hex=0xbeef",
+        )
 
     def test_a_string_outside_of_its_record_is_a_fault(self):
         self.assertIn("path=(fault)", self.shown(self.many(path=0x0100_0028)))
@@ -210,10 +251,18 @@ class Slices(scratch.Scratch):
         return slices.Threads(recording([page(0, *steps)])).found
 
     def test_a_return_ends_the_last_entry_of_its_thread(self):
-        found = self.found((10, entry(7)), (10, entry(8)), (10, entry(7)), (10, returned(7)),
-                           (10, returned(8)), (10, returned(7)))
-        self.assertEqual([(s.pid, s.begin, s.end) for s in found if not s.is_instant],
-                         [(7, 10, 60), (8, 20, 50), (7, 30, 40)])
+        found = self.found(
+            (10, entry(7)),
+            (10, entry(8)),
+            (10, entry(7)),
+            (10, returned(7)),
+            (10, returned(8)),
+            (10, returned(7)),
+        )
+        self.assertEqual(
+            [(s.pid, s.begin, s.end) for s in found if not s.is_instant],
+            [(7, 10, 60), (8, 20, 50), (7, 30, 40)],
+        )
 
     def test_a_return_without_an_entry_is_an_instant(self):
         self.assertEqual([s.is_instant for s in self.found((10, returned(7)))], [True])
@@ -233,15 +282,21 @@ class Writers(scratch.Scratch):
         super().setUp()
         self.one = recording(
             [page(0, (10, entry(7)), (90, returned(7)), missed=5)],
-            [page(0, (20, entry(8)), (30, entry(8)))], lost=[5, 3])  # fmt: skip
+            [page(0, (20, entry(8)), (30, entry(8)))],
+            lost=[5, 3],
+        )
 
     def test_lines_by_time_with_losses_in_their_place(self):
         lines = list(text.lines(self.one))
-        self.assertEqual([line for line in lines if "LOST" in line],
-                         ["CPU:0 [LOST 5 EVENTS]", "CPU:1 [LOST 3 EVENTS]"])
+        self.assertEqual(
+            [line for line in lines if "LOST" in line],
+            ["CPU:0 [LOST 5 EVENTS]", "CPU:1 [LOST 3 EVENTS]"],
+        )
         self.assertEqual([lines.index(line) for line in lines if "LOST" in line], [0, 5])
-        self.assertIn("shell-7       [000] .....     0.000000: in: (read+0x0/0x40) count=1",
-                      lines[1])
+        self.assertIn(
+            "shell-7       [000] .....     0.000000: in: (read+0x0/0x40) count=1",
+            lines[1],
+        )
 
     def test_dat_has_the_pages_as_they_are(self):
         data = written(write_dat, self.one)
@@ -265,16 +320,19 @@ class Writers(scratch.Scratch):
         self.assertEqual(data.count(protobuf.content(23, "in")), 3)
 
     def test_folded_counts(self):
-        self.assertEqual(written(write_folded, self.one).decode(),
-                         '(lost on CPU 0) 5\n(lost on CPU 1) 3\na "b" <c>;in 2\n'
-                         "shell;in 1\nshell;out 1\n")
+        self.assertEqual(
+            written(write_folded, self.one).decode(),
+            '(lost on CPU 0) 5\n(lost on CPU 1) 3\na "b" <c>;in 2\n'
+            "shell;in 1\nshell;out 1\n",
+        )
 
     def test_speedscope_has_counts_and_times(self):
         data = json.loads(written(write_speedscope, self.one))
         counts, times = data["profiles"]
         self.assertEqual(sum(counts["weights"]), 12)
-        self.assertEqual([(e["type"], e["at"]) for e in times["events"]],
-                         [("O", 0), ("C", 90)])
+        self.assertEqual(
+            [(e["type"], e["at"]) for e in times["events"]], [("O", 0), ("C", 90)]
+        )
 
     def test_html_is_quoted_and_needs_nothing_else(self):
         data = written(write_html, self.one).decode()
@@ -284,7 +342,13 @@ class Writers(scratch.Scratch):
 
     def test_nothing_recorded_is_no_error(self):
         nothing = recording([], [])
-        for writer in (write_dat, write_pftrace, write_folded, write_speedscope, write_html):
+        for writer in (
+            write_dat,
+            write_pftrace,
+            write_folded,
+            write_speedscope,
+            write_html,
+        ):
             written(writer, nothing)
         self.assertEqual(list(text.lines(nothing)), [])
 
@@ -326,28 +390,39 @@ class Histograms(scratch.Scratch):
         first, second = hist.parse(HIST)
         self.assertEqual(first.rows[1].keys, {"common_cpu": "1", "count": "~ 2^5"})
         self.assertEqual(first.totals, {"Hits": 265, "Entries": 2, "Dropped": 2})
-        self.assertEqual(second.rows[0].keys, {
-            "stacktrace": "vfs_read+0x0/0x58 <- get+0x88/0xdb", "comm": "work/1, 2"})
+        self.assertEqual(
+            second.rows[0].keys,
+            {"stacktrace": "vfs_read+0x0/0x58 <- get+0x88/0xdb", "comm": "work/1, 2"},
+        )
         self.assertEqual(second.rows[0].values, {"hitcount": 64, "count": 4096})
 
     def test_as_text(self):
         first, second = (list(hist.lines(table)) for table in hist.parse(HIST))
-        self.assertEqual(first, [
-            "cpu  count  hits", "0    <= 16    39  " + 7 * "█",
-            "1    <= 32   224  " + 40 * "█", "2 more had no room"])
+        self.assertEqual(
+            first,
+            [
+                "cpu  count  hits",
+                "0    <= 16    39  " + 7 * "█",
+                "1    <= 32   224  " + 40 * "█",
+                "2 more had no room",
+            ],
+        )
         self.assertEqual(second[0].split(), ["stacktrace", "comm", "hits", "count"])
 
     def test_signs_and_averages(self):
         text = HIST.replace("4096", "18446744073709551488")
-        second = list(hist.tables("f { avg(count) }", hist.with_signs(text, ["count"])))[1]
+        second = list(hist.tables("f { avg(count) }", hist.with_signs(text, ["count"])))[
+            1
+        ]
         self.assertEqual(second.rows[0].values, {"hitcount": 64, "count": -2})
         self.assertEqual(hist.divided(-3, 2), -1)
         second = list(hist.tables("f { sum(count) }", hist.with_signs(text, ["comm"])))[1]
         self.assertEqual(second.rows[0].values["count"], 18446744073709551488)
 
     def test_keys_are_for_people(self):
-        self.assertEqual(hist.shown_key("__probe_ip", "[ffffffff8024c4b0] vfs_read"),
-                         "vfs_read")
+        self.assertEqual(
+            hist.shown_key("__probe_ip", "[ffffffff8024c4b0] vfs_read"), "vfs_read"
+        )
         self.assertEqual(hist.shown_key("ns", "~ 2^20"), "<= 1.049 ms")
         self.assertEqual(hist.shown_key("comm", "[x] ~ 2^2"), "[x] ~ 2^2")
 
@@ -391,7 +466,11 @@ class Console:
             self.written.append((match[2].removeprefix(ROOT), text))
             return Reply(b"", 0, "OK")
         self.asked.append(command)
-        return Reply(self.said.encode(), 0, "OK") if self.said else Reply(b"no", 22, "EINVAL")
+        return (
+            Reply(self.said.encode(), 0, "OK")
+            if self.said
+            else Reply(b"no", 22, "EINVAL")
+        )
 
 
 class Questions(scratch.Scratch):
@@ -402,36 +481,55 @@ class Questions(scratch.Scratch):
         return one, console
 
     def test_a_question_is_written_as_the_console_would(self):
-        said = (("kprobe_events", "p:trace/q1 read count=count:u64"),
-                ("events/trace/q1/trigger", "hist:keys=count.log2 if count > 5"))
+        said = (
+            ("kprobe_events", "p:trace/q1 read count=count:u64"),
+            ("events/trace/q1/trigger", "hist:keys=count.log2 if count > 5"),
+        )
         paused = said[1][0], "hist:keys=count.log2:pause if count > 5"
         one, console = self.capture("read if count > 5 { hist(count) }", *said)
-        self.assertEqual(console.asked, ["trace -n 'read { print * }'",  # for the names
-                                         "trace -n 'read if count > 5 { hist(count) }'"])
+        self.assertEqual(
+            console.asked,
+            [
+                "trace -n 'read { print * }'",  # for the names
+                "trace -n 'read if count > 5 { hist(count) }'",
+            ],
+        )
         self.assertEqual(console.written, [said[0], paused])
         self.assertEqual(one.counted, {"trace/q1": "count > 5"})
         one.enable("trace/q1")
-        self.assertEqual(console.written[2:], [("events/trace/q1/filter", "count > 5"),
-                                               ("events/trace/q1/enable", "1")])
+        self.assertEqual(
+            console.written[2:],
+            [("events/trace/q1/filter", "count > 5"), ("events/trace/q1/enable", "1")],
+        )
 
     def test_a_return_gets_its_time(self):
-        _, console = self.capture("ret read { count }", ("kprobe_events", "r:trace/q1 read"))
-        self.assertEqual(console.written, [("kprobe_events", "r:trace/q1 read ns=$ns:u64")])
+        _, console = self.capture(
+            "ret read { count }", ("kprobe_events", "r:trace/q1 read")
+        )
+        self.assertEqual(
+            console.written, [("kprobe_events", "r:trace/q1 read ns=$ns:u64")]
+        )
         timed = ("kprobe_events", "r:trace/q1 read ns=$ns:u64")
         self.assertEqual(self.capture("time read", timed)[1].written, [timed])
 
     def test_stacks_are_recorded_too(self):
         trigger = "events/trace/q1/trigger"
         stack = trigger, "hist:keys=cpu,stacktrace if x"
-        self.assertEqual(self.capture("read { stack by cpu }", stack)[1].written,
-                         [(trigger, "hist:keys=cpu,stacktrace:pause if x"),
-                          (trigger, "stacktrace if x")])
+        self.assertEqual(
+            self.capture("read { stack by cpu }", stack)[1].written,
+            [
+                (trigger, "hist:keys=cpu,stacktrace:pause if x"),
+                (trigger, "stacktrace if x"),
+            ],
+        )
 
     def test_short_forms_and_quotes(self):
         told = ("kprobe_events", "p:trace/q1 read")
-        for line, words in (("count vfs_*", "'count' 'vfs_*'"),
-                            ("read { count }", "'read { count }'"),
-                            ("a if b == 'c' {}", '"a if b == \'c\' {}"')):
+        for line, words in (
+            ("count vfs_*", "'count' 'vfs_*'"),
+            ("read { count }", "'read { count }'"),
+            ("a if b == 'c' {}", "\"a if b == 'c' {}\""),
+        ):
             self.assertEqual(self.capture(line, told)[1].asked, ["trace -n " + words])
 
     def test_a_definition_is_no_question(self):

@@ -40,7 +40,10 @@ FILES = {
     "d.py": ('S = "nobody # nobody"\n# Then nobody waits.\n', 2),
     "e.py": ('def f():\n    """Then\n    nobody waits."""\n', 3),
     "f.mk": ("X := $(nobody)\n# Then nobody waits.\n", 2),
-    "g.md": ("```c\nnobody\n```\n\n    nobody\n\nThen `nobody` waits.\nnobody waits.\n", 8),
+    "g.md": (
+        "```c\nnobody\n```\n\n    nobody\n\nThen `nobody` waits.\nnobody waits.\n",
+        8,
+    ),
     "h.toml": ('old = "nobody"\nwhy = "Then nobody waits."\n', 2),
 }
 

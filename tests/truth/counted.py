@@ -98,8 +98,7 @@ class Outcome:
         self.left = int(summary["left"])  # pages of executable memory
 
     def mismatches(self):
-        """(address, executions, hits, misses) where hits + misses are not the executions.
-        """
+        """(address, executions, hits, misses) where hits + misses are not the executions."""
         for address in sorted(self.records.keys() | self.executions.keys()):
             executed = self.executions.get(address)
             hits, *missed = self.records.get(address, (0,))
@@ -156,9 +155,15 @@ class Counted:
         }
         plugin = ",".join([PLUGIN] + [f"{key}={words[key]}" for key in words])
         qmp = os.path.join(self.folder.name, "qmp")
-        self.guest = Guest(Setup(qemu=f"-plugin {plugin} {qemu}", qmp=qmp,
-                                 append=f"{append} modules=truth",
-                                 modules=(TRUTH, *modules), **options))  # fmt: skip
+        self.guest = Guest(
+            Setup(
+                qemu=f"-plugin {plugin} {qemu}",
+                qmp=qmp,
+                append=f"{append} modules=truth",
+                modules=(TRUTH, *modules),
+                **options,
+            )
+        )
         self._connect(path, qmp)
 
     def _connect(self, path, qmp):

@@ -46,8 +46,10 @@ def a_listing_is_short_work():
         lines = re.findall(r"^([0-9a-f]{16})  k  ", outcome.output, re.M)
         probes = re.search(r"^sites (\d+)", machine.ask("probe stat", LIMIT), re.M)
         insns = outcome.total() // len(lines)
-        tap.check(insns <= LIST_INSNS_MAX,
-                  f"{insns} instructions a line, at most {LIST_INSNS_MAX}")  # fmt: skip
+        tap.check(
+            insns <= LIST_INSNS_MAX,
+            f"{insns} instructions a line, at most {LIST_INSNS_MAX}",
+        )
         tap.equal(len(lines), int(probes[1]), "every probe has a line")
         tap.check(lines == sorted(set(lines)), "each has one, by address")
 
@@ -75,10 +77,14 @@ def a_definition_costs_the_same_among_others():
         machine.ask(f"echo '-:counted' >> {EVENTS}", LIMIT)
         define(machine, DEFINITIONS[1], functions)
         many = machine.run(counted, LIMIT).total()
-        tap.check(many <= few * MORE_MAX,
-                  f"{few} instructions beside {DEFINITIONS[0]} events, {many} beside "
-                  f"{DEFINITIONS[1]}, at most {MORE_MAX} times as many")  # fmt: skip
+        tap.check(
+            many <= few * MORE_MAX,
+            f"{few} instructions beside {DEFINITIONS[0]} events, {many} beside "
+            f"{DEFINITIONS[1]}, at most {MORE_MAX} times as many",
+        )
 
 
 if __name__ == "__main__":
-    tap.run(traps_are_few, a_listing_is_short_work, a_definition_costs_the_same_among_others)
+    tap.run(
+        traps_are_few, a_listing_is_short_work, a_definition_costs_the_same_among_others
+    )

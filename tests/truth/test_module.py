@@ -22,8 +22,7 @@ LOADS = 20 if tap.LONG else 4
 
 
 def counted(smp, jump):
-    return Counted(smp=smp, append=f"hz=1000 kprobes-jump={jump}",
-                   modules=(OBJECT,))
+    return Counted(smp=smp, append=f"hz=1000 kprobes-jump={jump}", modules=(OBJECT,))
 
 
 def run(machine, words, count):
@@ -40,8 +39,10 @@ def loads(machine, words, name):
     base = min(outcome.records) // PAGE * PAGE + TEXT_GAP
     skips_nothing(machine, outcome, name, straight_pairs(OBJECT, base))
     kept = int(re.search(r"kept (\d+)", outcome.output)[1])
-    tap.check(outcome.armed > 120 and outcome.reached() > 70,
-              f"{name}: {outcome.reached()} of {outcome.armed} are reached")  # fmt: skip
+    tap.check(
+        outcome.armed > 120 and outcome.reached() > 70,
+        f"{name}: {outcome.reached()} of {outcome.armed} are reached",
+    )
     tap.check(kept >= LOADS, f"{name}: it is asked to go too early {kept} times")
     tap.equal(len(outcome.checksums()), 1, f"{name}: the checksum is always the same")
     leaves_nothing(machine, outcome, blocks, name)

@@ -7,8 +7,7 @@ executions. One CPU executes, or several CPUs do in turns.
 import re
 
 import tap
-from trial import (LIMIT, counted, cpus, each_function, functions_run, quoted, storm,
-                   trial)
+from trial import LIMIT, counted, cpus, each_function, functions_run, quoted, storm, trial
 
 # Only the workloads call these functions, and their work depends on the seed alone.
 COMPUTING = ("qsort", "sort_compare", "hash_insert", "matrix_cell", "recurse")

@@ -36,13 +36,17 @@ def cpus(smp):
 
 
 def heap_blocks(machine):
-    return int(re.search(r"HeapBlocks: +(\d+)", machine.ask("cat /proc/meminfo", LIMIT))[1])
+    return int(
+        re.search(r"HeapBlocks: +(\d+)", machine.ask("cat /proc/meminfo", LIMIT))[1]
+    )
 
 
 def show(machine, mismatches):
     for address, executed, hits, missed in mismatches[:SHOWN_MAX]:
         place = machine.symbols.at(address)
-        tap.note(f"{address:x} {place}: {executed} executed, {hits} hits, missed {missed}")
+        tap.note(
+            f"{address:x} {place}: {executed} executed, {hits} hits, missed {missed}"
+        )
     if len(mismatches) > SHOWN_MAX:
         tap.note(f"... and {len(mismatches) - SHOWN_MAX} more")
 
@@ -71,9 +75,13 @@ def skips_nothing(machine, outcome, name, pairs):
 
 def leaves_nothing(machine, outcome, blocks, name):
     text = machine.read_memory(machine.text[0], machine.text[1] - machine.text[0])
-    tap.check(text == text_of_image(*machine.text), f"{name}: the text is the image's again")
+    tap.check(
+        text == text_of_image(*machine.text), f"{name}: the text is the image's again"
+    )
     tap.equal(outcome.left, 0, f"{name}: all executable memory is given back")
-    tap.equal(heap_blocks(machine), blocks, f"{name}: as many blocks in the heap as before")
+    tap.equal(
+        heap_blocks(machine), blocks, f"{name}: as many blocks in the heap as before"
+    )
 
 
 def trial(machine, words, workloads, name):
@@ -86,7 +94,9 @@ def trial(machine, words, workloads, name):
     tap.note(f"{time.monotonic() - start:.1f} s")
     agrees(machine, outcome, name)
     skips_nothing(machine, outcome, name, straight_pairs())
-    tap.equal(outcome.checksums(), plain, f"{name}: the checksums are those without probes")
+    tap.equal(
+        outcome.checksums(), plain, f"{name}: the checksums are those without probes"
+    )
     leaves_nothing(machine, outcome, blocks, name)
     return outcome
 

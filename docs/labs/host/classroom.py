@@ -49,8 +49,10 @@ def read_roster(path):
     ids = [row[0].strip() for row in rows[1:]]
     for name in ids:
         if not ID.fullmatch(name):
-            raise UsageError(f"{path}: {name!r} is no id: it begins with a letter or digit, "
-                             "and has 61 of these and of .-_ at most")  # fmt: skip
+            raise UsageError(
+                f"{path}: {name!r} is no id: it begins with a letter or digit, "
+                "and has 61 of these and of .-_ at most"
+            )
         if ids.count(name) > 1:
             raise UsageError(f"{path}: {name!r} stands there twice")
     if not ids:
@@ -62,8 +64,11 @@ def secret_of(roster):
     """Return the secret in the file beside a roster. Make one if there is none."""
     path = roster + ".secret"
     if not os.path.exists(path):
-        with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w",
-                  encoding="ascii") as file:  # fmt: skip
+        with open(
+            os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600),
+            "w",
+            encoding="ascii",
+        ) as file:
             file.write(secrets.token_hex(32) + "\n")
     with open(path, encoding="ascii") as file:
         return file.read().strip().encode()
@@ -72,7 +77,10 @@ def secret_of(roster):
 def seed_of(secret, student, lab, what):
     """Return a student's seed for a lab. @what: "task" or "cases"."""
     text = f"{what} {lab} {student}".encode()
-    return int.from_bytes(hmac.new(secret, text, hashlib.sha256).digest()[:4], "big") % 2**31
+    return (
+        int.from_bytes(hmac.new(secret, text, hashlib.sha256).digest()[:4], "big")
+        % 2**31
+    )
 
 
 # ---- handing out
@@ -82,15 +90,18 @@ def hand_out(roster, folder):
     students, secret = read_roster(roster), secret_of(roster)
     os.makedirs(folder, exist_ok=True)
     for student in students:
-        with tempfile.TemporaryDirectory() as scratch, \
-                zipfile.ZipFile(os.path.join(folder, student + ".zip"), "w") as packed:
+        with tempfile.TemporaryDirectory() as scratch, zipfile.ZipFile(
+            os.path.join(folder, student + ".zip"), "w"
+        ) as packed:
             for lab in labs.NUMBERS:
                 path = os.path.join(scratch, lab)
                 grade.begin(lab, path, seed_of(secret, student, lab, "task"))
                 for file in sorted(os.listdir(path)):
                     packed.write(os.path.join(path, file), f"{lab}/{file}")
-    print(f"{len(students)} students: {folder}/ID.zip, to unpack in ~/sonde-labs; "
-          f"keep {roster}.secret")  # fmt: skip
+    print(
+        f"{len(students)} students: {folder}/ID.zip, to unpack in ~/sonde-labs; "
+        f"keep {roster}.secret"
+    )
 
 
 # ---- collecting
@@ -194,15 +205,20 @@ def collect(roster, folder, jobs, output):
     points = {student: {} for student in students}
     with open(output, "a", encoding="utf-8"):
         pass  # if the file cannot be written, fail now and not after all the gradings
-    with tempfile.TemporaryDirectory() as scratch, \
-            concurrent.futures.ProcessPoolExecutor(jobs) as pool:  # fmt: skip
+    with tempfile.TemporaryDirectory() as scratch, concurrent.futures.ProcessPoolExecutor(
+        jobs
+    ) as pool:
         tree = grade.committed(os.path.join(scratch, "tree"))
         done = {}
         for lab in labs.NUMBERS:
             for i, part in enumerate(chunks(students, jobs)):
-                seeds = {student: (seed_of(secret, student, lab, "task"),
-                                   seed_of(secret, student, lab, "cases"))
-                         for student in part}  # fmt: skip
+                seeds = {
+                    student: (
+                        seed_of(secret, student, lab, "task"),
+                        seed_of(secret, student, lab, "cases"),
+                    )
+                    for student in part
+                }
                 place = os.path.join(scratch, f"{lab}-{i}")
                 done[pool.submit(grade_some, lab, tree, place, folder, seeds)] = lab
         for task in concurrent.futures.as_completed(done):
@@ -220,8 +236,10 @@ def result_of(task, lab):
     try:
         return task.result()
     except concurrent.futures.process.BrokenProcessPool:
-        raise HostError(f"class: a process that was grading {lab} was ended by something "
-                        "else; if memory has run out, try --jobs 1") from None
+        raise HostError(
+            f"class: a process that was grading {lab} was ended by something "
+            "else; if memory has run out, try --jobs 1"
+        ) from None
 
 
 def write_grades(points, output):
@@ -250,8 +268,7 @@ def memory_of(guest):
 
 
 def measure(count, memory):
-    """Start @count guests, let each one work, and print the most memory that they take.
-    """
+    """Start @count guests, let each one work, and print the most memory that they take."""
     peak, guests = 0, []
     try:
         for _ in range(count):
@@ -276,8 +293,9 @@ def command(options):
     elif not options.roster:
         raise UsageError("class: a ROSTER, or --guests N")
     elif options.collect:
-        done = collect(options.roster, options.collect, options.jobs,
-                       options.output or "grades.csv")  # fmt: skip
+        done = collect(
+            options.roster, options.collect, options.jobs, options.output or "grades.csv"
+        )
     else:
         hand_out(options.roster, options.output or "handed-out")
     sys.stdout.flush()

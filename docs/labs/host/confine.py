@@ -84,7 +84,9 @@ def lock_files(writable, readable):
     for path, allowed in [*there, *((path, files) for path in writable)]:
         opened = os.open(path, os.O_PATH | os.O_CLOEXEC)
         allowed &= files if os.path.isdir(path) else files & (READS | WRITE_FILE)
-        libc.syscall(ADD_RULE, ruleset, RULE_PATH, ctypes.byref(PathRule(allowed, opened)), 0)
+        libc.syscall(
+            ADD_RULE, ruleset, RULE_PATH, ctypes.byref(PathRule(allowed, opened)), 0
+        )
         os.close(opened)
     libc.prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
     if libc.syscall(RESTRICT_SELF, ruleset, 0):
@@ -97,15 +99,28 @@ def filter_of(process):
     in a row say how many of the next instructions a jump skips, if its condition is true
     and if it is false.
     """
-    calls = [(EQUAL, number) for number in REFUSED] + [(EQUAL, number) for number in OWN_ONLY]
+    calls = [(EQUAL, number) for number in REFUSED] + [
+        (EQUAL, number) for number in OWN_ONLY
+    ]
     last = len(REFUSED) + len(OWN_ONLY)
-    rows = [(LOAD, 0, 0, AT_ARCH), (EQUAL, 1, 0, ARCH_X86_64), (RETURN, 0, 0, REFUSE),
-            (LOAD, 0, 0, AT_NUMBER), (AT_LEAST, last + 5, 0, X32)]  # fmt: skip
+    rows = [
+        (LOAD, 0, 0, AT_ARCH),
+        (EQUAL, 1, 0, ARCH_X86_64),
+        (RETURN, 0, 0, REFUSE),
+        (LOAD, 0, 0, AT_NUMBER),
+        (AT_LEAST, last + 5, 0, X32),
+    ]
     for i, (code, number) in enumerate(calls):
         left = last - i - 1
         rows.append((code, left + 5 if number in REFUSED else left + 1, 0, number))
-    rows += [(RETURN, 0, 0, ALLOW), (LOAD, 0, 0, AT_FIRST), (EQUAL, 1, 0, process),
-             (EQUAL, 0, 1, 0), (RETURN, 0, 0, ALLOW), (RETURN, 0, 0, REFUSE)]  # fmt: skip
+    rows += [
+        (RETURN, 0, 0, ALLOW),
+        (LOAD, 0, 0, AT_FIRST),
+        (EQUAL, 1, 0, process),
+        (EQUAL, 0, 1, 0),
+        (RETURN, 0, 0, ALLOW),
+        (RETURN, 0, 0, REFUSE),
+    ]
     return b"".join(struct.pack("=HBBI", *row) for row in rows)
 
 
@@ -145,9 +160,13 @@ def tasks_of_user():
 
 def limits(seconds, output_max):
     tasks = tasks_of_user() + TASKS_MORE
-    return ((resource.RLIMIT_CPU, int(seconds) * 4 + 1), (resource.RLIMIT_FSIZE, output_max),
-            (resource.RLIMIT_AS, MEMORY_MAX), (resource.RLIMIT_CORE, 0),
-            (resource.RLIMIT_NPROC, tasks))  # fmt: skip
+    return (
+        (resource.RLIMIT_CPU, int(seconds) * 4 + 1),
+        (resource.RLIMIT_FSIZE, output_max),
+        (resource.RLIMIT_AS, MEMORY_MAX),
+        (resource.RLIMIT_CORE, 0),
+        (resource.RLIMIT_NPROC, tasks),
+    )
 
 
 def set_limits(rows):
@@ -213,9 +232,18 @@ class Ended:
             self.why = f"it ended with status {status}"
 
 
-def run(words, seconds, stdin=subprocess.DEVNULL, output=subprocess.DEVNULL, facts=None,
-        writable=(), readable=(), output_max=OUTPUT_MAX, cwd="/",
-        is_apart=False):  # fmt: skip
+def run(
+    words,
+    seconds,
+    stdin=subprocess.DEVNULL,
+    output=subprocess.DEVNULL,
+    facts=None,
+    writable=(),
+    readable=(),
+    output_max=OUTPUT_MAX,
+    cwd="/",
+    is_apart=False,
+):
     """Run the program @words for @seconds at most. At its end kill all that
     it has started.
     @output:    file for the text that it prints
@@ -236,7 +264,9 @@ def run(words, seconds, stdin=subprocess.DEVNULL, output=subprocess.DEVNULL, fac
         set_limits(rows)
         with open("/proc/self/oom_score_adj", "w", encoding="ascii") as file:
             file.write("1000")  # if memory runs out, Linux has to end this program
-        lock_files(("/dev/null", *writable), (*readable, *filter(os.path.isabs, words[:1])))
+        lock_files(
+            ("/dev/null", *writable), (*readable, *filter(os.path.isabs, words[:1]))
+        )
         if is_apart:
             become(USERS + os.getppid())
             filter_calls()
@@ -255,9 +285,17 @@ def run(words, seconds, stdin=subprocess.DEVNULL, output=subprocess.DEVNULL, fac
     mask = signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGINT, signal.SIGTERM))
     process, is_late = None, False
     try:
-        process = subprocess.Popen(words, executable=program, stdin=stdin, stdout=output,
-                                   stderr=subprocess.STDOUT, preexec_fn=prepare, cwd=cwd,
-                                   env=environment, pass_fds=passed)  # fmt: skip
+        process = subprocess.Popen(
+            words,
+            executable=program,
+            stdin=stdin,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            preexec_fn=prepare,
+            cwd=cwd,
+            env=environment,
+            pass_fds=passed,
+        )
         signal.pthread_sigmask(signal.SIG_SETMASK, mask)
         process.wait(seconds)
     except subprocess.TimeoutExpired:

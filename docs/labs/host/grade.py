@@ -34,10 +34,19 @@ FILE_MAX = 2**20  # bytes of a student's file
 PRINTED_MAX = 20000  # bytes of a program's output that are shown
 SPARE = 2**22  # if a build fails and less is free, the full device is the reason
 ENDED = re.compile(r"ended: (\d+) (-?\d+) ([0-9a-f]+) ([0-9a-f]+)")  # as grader.c has it
-ADDRESSES = {1: "where no memory is", 2: "whose memory is not to be used so"}  # by si_code
+ADDRESSES = {
+    1: "where no memory is",
+    2: "whose memory is not to be used so",
+}  # by si_code
 WRONG = "wrong: "  # as docs/labs/host/grader.h has it
-SHARED = ("docs/labs", "docs/model", "probes/insn", "probes/jump", "kernel/base",
-          "libc/include")  # fmt: skip
+SHARED = (
+    "docs/labs",
+    "docs/model",
+    "probes/insn",
+    "probes/jump",
+    "kernel/base",
+    "libc/include",
+)
 
 CC = ["gcc", "-std=gnu11", "-D_GNU_SOURCE=", "-g", "-O1", "-Wall", "-I.", "-pthread",
       "-fno-pie", "-fno-omit-frame-pointer", "-mno-red-zone",
@@ -64,8 +73,7 @@ def must_have_room(path):
 
 
 def file_in_memory():
-    """Open a file in memory. It needs no room on a device, and is gone when it is closed.
-    """
+    """Open a file in memory. It needs no room on a device, and is gone when it is closed."""
     return os.fdopen(os.memfd_create("case"), "w+b")
 
 
@@ -78,8 +86,10 @@ def committed(path):
     the tree have no effect. In a tree that has no commit, they are taken from the tree.
     """
     if not os.path.exists(os.path.join(ROOT, ".git")):
-        print("sonde: no commit is here, so the grader's files are taken as they are",
-              file=sys.stderr)  # fmt: skip
+        print(
+            "sonde: no commit is here, so the grader's files are taken as they are",
+            file=sys.stderr,
+        )
         return ROOT
     words = ["git", "-C", ROOT, "archive", "HEAD", "--", *SHARED]
     done = subprocess.run(words, capture_output=True, check=False)
@@ -137,8 +147,7 @@ class Workshop:
             self.warned.append(said)
 
     def to_compile(self, source, target):
-        """Return the words of a command. The compiler looks for headers in the lab first.
-        """
+        """Return the words of a command. The compiler looks for headers in the lab first."""
         if source.endswith(".asm"):
             return [*NASM, "-o", target, source]
         return [*CC, "-iquote", self.start, "-c", "-o", target, source]
@@ -146,9 +155,15 @@ class Workshop:
     def run(self, words, writable, readable):
         """Run a compiler or linker. Return its messages. Raises NotBuilt if it fails."""
         with open(self.path("messages"), "w+b") as messages:
-            ended = confine.run(words, BUILD_SECONDS * self.scale, output=messages,
-                                writable=(writable,), readable=readable, output_max=2**27,
-                                cwd=self.tree)  # fmt: skip
+            ended = confine.run(
+                words,
+                BUILD_SECONDS * self.scale,
+                output=messages,
+                writable=(writable,),
+                readable=readable,
+                output_max=2**27,
+                cwd=self.tree,
+            )
             messages.seek(0)
             said = messages.read(PRINTED_MAX).decode(errors="replace")
             said = said.replace(self.theirs + "/", "")
@@ -164,8 +179,10 @@ class Workshop:
     def ours(self, pattern):
         """Compile the grader's files that match @pattern. Return the objects."""
         sources = sorted(glob.glob(pattern, root_dir=self.tree))
-        return [self.compile(os.path.join(self.tree, source), source.replace("/", "-"))
-                for source in sources]
+        return [
+            self.compile(os.path.join(self.tree, source), source.replace("/", "-"))
+            for source in sources
+        ]
 
     def build_ours(self):
         """Build the program with the right answers, and the one that makes the input, if
@@ -183,10 +200,13 @@ class Workshop:
         right = "truth" if os.path.isdir(self.grader + "/truth") else "solution"
         makes_input = os.path.exists(self.grader + "/input.c")
         library = self.ours("probes/insn/*.c") if makes_input or right == "truth" else []
-        self.truth = self.link("truth", self.frame + self.driver +
-                               self.ours(f"{lab}/{right}/*.[ca]*") + library)  # fmt: skip
+        self.truth = self.link(
+            "truth",
+            self.frame + self.driver + self.ours(f"{lab}/{right}/*.[ca]*") + library,
+        )
         self.input = makes_input and self.link(
-            "input", self.frame + self.ours(lab + "/input.c") + shared + library)
+            "input", self.frame + self.ours(lab + "/input.c") + shared + library
+        )
 
     def taken(self, handed_in, file):
         """Copy a student's file to the folder `theirs`. Only files that the lab asks for
@@ -206,15 +226,23 @@ class Workshop:
 
     def build_answer(self, handed_in):
         """Build the program with the student's files. Raises NotBuilt."""
-        objects = [self.compile_theirs(self.taken(handed_in, file))
-                   for file in labs.handed_in(self.lab, self.tree)]  # fmt: skip
+        objects = [
+            self.compile_theirs(self.taken(handed_in, file))
+            for file in labs.handed_in(self.lab, self.tree)
+        ]
         self.answer = self.link("answer", self.frame + self.driver + objects)
 
     def run_case(self, program, line, seed, case, given=None):
         """Run one case. Return (facts, Ended). self.printed is then the output."""
         with file_in_memory() as facts, file_in_memory() as output:
-            ended = confine.run([program, line, str(seed), str(case)], self.seconds,
-                                given or subprocess.DEVNULL, output, facts, is_apart=True)
+            ended = confine.run(
+                [program, line, str(seed), str(case)],
+                self.seconds,
+                given or subprocess.DEVNULL,
+                output,
+                facts,
+                is_apart=True,
+            )
             facts.seek(0)
             output.seek(0)
             self.printed = output.read(PRINTED_MAX).decode(errors="replace")
@@ -245,7 +273,9 @@ class Workshop:
         """Run a case of both programs. Return a Difference, or None."""
         given = self.make_input(line, seed, case) if self.input else None
         if (line, seed, case) not in self.right:
-            self.right[line, seed, case] = self.run_ours(self.truth, line, seed, case, given)
+            self.right[line, seed, case] = self.run_ours(
+                self.truth, line, seed, case, given
+            )
         got, ended = self.run_case(self.answer, line, seed, case, self.again(given))
         want = self.right[line, seed, case]
         if got == want and not ended.why:
@@ -264,7 +294,9 @@ class Workshop:
         facts, ended = self.run_case(program, line, seed, case, self.again(given))
         why = ended.why or next((fact for fact in facts if fact.startswith(WRONG)), None)
         if why:
-            raise HostError(f"grade: the grader of {self.lab}: {line}, case {case}: {why}")
+            raise HostError(
+                f"grade: the grader of {self.lab}: {line}, case {case}: {why}"
+            )
         return facts
 
     def how_to_debug(self, line, seed, case):
@@ -369,8 +401,13 @@ class Verdict:
             print(f"    again: ./sonde grade {number} --seed {seed} --case {self.case}")
 
     def as_json(self):
-        return {"name": self.line.name, "points": self.points, "of": self.line.points,
-                "case": self.case, "why": self.why}
+        return {
+            "name": self.line.name,
+            "points": self.points,
+            "of": self.line.points,
+            "case": self.case,
+            "why": self.why,
+        }
 
 
 def grade(workshop, handed_in, seed):
@@ -402,9 +439,18 @@ def show(verdicts, number, seed, as_json, warned=""):
     """Print the verdicts. Return whether the score is full. @warned: compiler warnings"""
     score, of = sum(v.points for v in verdicts), sum(v.line.points for v in verdicts)
     if as_json:
-        print(json.dumps({"lab": number, "seed": seed, "score": score, "of": of,
-                          "warnings": warned,
-                          "lines": [v.as_json() for v in verdicts]}))  # fmt: skip
+        print(
+            json.dumps(
+                {
+                    "lab": number,
+                    "seed": seed,
+                    "score": score,
+                    "of": of,
+                    "warnings": warned,
+                    "lines": [v.as_json() for v in verdicts],
+                }
+            )
+        )
         return score == of
     print(f"# seed {seed}\n{warned}", end="")
     if verdicts and all((v.why or "").startswith("not built: ") for v in verdicts):
@@ -432,8 +478,14 @@ def show_case(workshop, handed_in, seed, case, as_json=False):
     difference = workshop.compare(line.name, seed, case - first)
     printed = workshop.printed
     if as_json:
-        shown = {"lab": labs.NUMBERS[workshop.lab], "seed": seed, "case": case,
-                 "name": line.name, "why": None, "printed": printed}  # fmt: skip
+        shown = {
+            "lab": labs.NUMBERS[workshop.lab],
+            "seed": seed,
+            "case": case,
+            "name": line.name,
+            "why": None,
+            "printed": printed,
+        }
         if difference:
             shown.update(why=difference.why, got=difference.got, right=difference.want)
         print(json.dumps(shown))
@@ -450,7 +502,9 @@ def show_case(workshop, handed_in, seed, case, as_json=False):
     if command:
         print("under gdb: " + command)
     if command and workshop.lab in TRAPPING:
-        print("    there, `through run` and `through continue` leave your program its traps")
+        print(
+            "    there, `through run` and `through continue` leave your program its traps"
+        )
     return False
 
 
@@ -476,7 +530,9 @@ def both(got, want):
 def own_folder(name, path):
     path = path or labs.folder(name)
     if not os.path.isdir(path):
-        raise UsageError(f"there is no {path}; begin with: ./sonde lab {labs.NUMBERS[name]}")
+        raise UsageError(
+            f"there is no {path}; begin with: ./sonde lab {labs.NUMBERS[name]}"
+        )
     return path
 
 
@@ -492,7 +548,10 @@ def work_folder(name):
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            print(f"sonde: waiting for the end of another grading of {name}", file=sys.stderr)
+            print(
+                f"sonde: waiting for the end of another grading of {name}",
+                file=sys.stderr,
+            )
             fcntl.flock(lock, fcntl.LOCK_EX)
         shutil.rmtree(path, ignore_errors=True)
         os.makedirs(path)
@@ -516,7 +575,9 @@ def command(options):
 
 def grade_in(work, name, handed_in, seed, options):
     tree = ROOT if options.tree else committed(os.path.join(work, "tree"))
-    with contextlib.closing(workshop_of(name, tree, os.path.join(work, "built"))) as workshop:
+    with contextlib.closing(
+        workshop_of(name, tree, os.path.join(work, "built"))
+    ) as workshop:
         workshop.build_ours()
         try:
             if options.case is not None:
@@ -525,4 +586,6 @@ def grade_in(work, name, handed_in, seed, options):
             print(str(error).rstrip(), file=sys.stderr)
             return False
         verdicts = grade(workshop, handed_in, seed)
-    return show(verdicts, labs.NUMBERS[name], seed, options.json, "".join(workshop.warned))
+    return show(
+        verdicts, labs.NUMBERS[name], seed, options.json, "".join(workshop.warned)
+    )

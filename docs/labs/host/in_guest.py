@@ -20,7 +20,9 @@ BOOT_SECONDS = 30
 OUTPUT_MAX = 2**18  # bytes of the answers to one case
 FILE_MAX = 2**26  # bytes that QEMU may write for the guest
 NO_SYMBOL = "its constructors have refused: No such file or directory"
-RETURNED = "; does a handler return something else than 0? That says that it has set regs->ip"
+RETURNED = (
+    "; does a handler return something else than 0? That says that it has set regs->ip"
+)
 SHOWN = 3  # lines of a guest's last output
 
 
@@ -85,7 +87,9 @@ class Asker:
             self(f"module reload {target}")
         except Failed as error:
             if str(error).endswith(NO_SYMBOL):
-                raise Failed(f"{error}: no function has the symbol_name of a probe") from None
+                raise Failed(
+                    f"{error}: no function has the symbol_name of a probe"
+                ) from None
             raise
         self(f"rm {target}")
         self.guest.note_modules(max(self.deadline - time.monotonic(), 0.001))
@@ -136,22 +140,38 @@ class GuestWorkshop(Workshop):
 
     def compile_theirs(self, source):
         target = os.path.splitext(source)[0] + ".o"
-        headers = [os.path.join(root, folder) for root in (self.tree, ROOT)
-                   for folder in (*abi.FOLDERS, "libc")]  # fmt: skip
-        self.note_warnings(self.run(self.to_compile(source, target), self.theirs,
-                                    (self.start, *headers)))  # fmt: skip
+        headers = [
+            os.path.join(root, folder)
+            for root in (self.tree, ROOT)
+            for folder in (*abi.FOLDERS, "libc")
+        ]
+        self.note_warnings(
+            self.run(self.to_compile(source, target), self.theirs, (self.start, *headers))
+        )
         return target
 
     def to_compile(self, source, target):
-        return [*send.flags(), "-Wno-error", "-g0", "-I" + ROOT, "-iquote", self.start,
-                "-c", "-o", target, source]  # fmt: skip
+        return [
+            *send.flags(),
+            "-Wno-error",
+            "-g0",
+            "-I" + ROOT,
+            "-iquote",
+            self.start,
+            "-c",
+            "-o",
+            target,
+            source,
+        ]
 
     def build_ours(self):
         solution = os.path.join(self.grader, "solution", self.SOURCE)
         self.guests = {}
         try:
-            self.ours = [self.kernel_object(os.path.join(self.tree, path), "ours")
-                         for path in self.MODULES]  # fmt: skip
+            self.ours = [
+                self.kernel_object(os.path.join(self.tree, path), "ours")
+                for path in self.MODULES
+            ]
             self.truth = self.kernel_object(solution, "truth")
         except NotBuilt as error:
             raise HostError(f"grade: the grader of {self.lab}: {error}") from None
@@ -169,7 +189,9 @@ class GuestWorkshop(Workshop):
     def new_guest(self):
         guest = Guest(Setup(**self.SETUP, append="quiet"))
         try:
-            resource.prlimit(guest.process.pid, resource.RLIMIT_FSIZE, (FILE_MAX, FILE_MAX))
+            resource.prlimit(
+                guest.process.pid, resource.RLIMIT_FSIZE, (FILE_MAX, FILE_MAX)
+            )
             guest.wait_prompt(BOOT_SECONDS * self.scale)
             ask = Asker(guest, BOOT_SECONDS * self.scale)
             for path in self.ours:

@@ -36,8 +36,10 @@ def name_of(word):
     for name, number in NUMBERS.items():
         if word in (name, str(number)):
             return name
-    there = ", ".join(f"{number} {name}" for name, number in sorted(
-        NUMBERS.items(), key=lambda row: row[1]))
+    there = ", ".join(
+        f"{number} {name}"
+        for name, number in sorted(NUMBERS.items(), key=lambda row: row[1])
+    )
     raise UsageError(f"there is no lab {word}; there are {there}")
 
 
@@ -76,8 +78,11 @@ def begin(name, path):
     the new files.
     """
     os.makedirs(path, exist_ok=True)
-    new = [f for f in sorted(os.listdir(starting(name)))
-           if not os.path.lexists(os.path.join(path, f))]
+    new = [
+        f
+        for f in sorted(os.listdir(starting(name)))
+        if not os.path.lexists(os.path.join(path, f))
+    ]
     for file in new:
         shutil.copyfile(os.path.join(starting(name), file), os.path.join(path, file))
     return new

@@ -32,8 +32,12 @@ sys.path.append("/usr/lib/python3/dist-packages")  # where Debian's websockify i
 from websockify import websocketproxy
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-PACKAGES = {"@xterm/xterm": "6.0.0", "@xterm/addon-fit": "0.11.0", "codemirror": "5.65.20",
-            "marked": "16.4.2"}  # fmt: skip
+PACKAGES = {
+    "@xterm/xterm": "6.0.0",
+    "@xterm/addon-fit": "0.11.0",
+    "codemirror": "5.65.20",
+    "marked": "16.4.2",
+}
 MODULES = os.path.join(BUILD, "web", "node_modules")
 PAGE = os.path.join(HERE, "page.html")
 STATIC = {  # the files that the page loads
@@ -47,7 +51,11 @@ STATIC = {  # the files that the page loads
     "codemirror.css": os.path.join(MODULES, "codemirror/lib/codemirror.css"),
     "clike.js": os.path.join(MODULES, "codemirror/mode/clike/clike.js"),
 }
-KINDS = {".js": "text/javascript", ".css": "text/css", ".html": "text/html; charset=utf-8"}
+KINDS = {
+    ".js": "text/javascript",
+    ".css": "text/css",
+    ".html": "text/html; charset=utf-8",
+}
 # The folders and kinds of files to which a task may link. text_of_tree() refuses
 # graders and solutions.
 FOLDERS = ("docs", "drivers", "kernel", "libc", "probes", "tests")
@@ -67,8 +75,20 @@ def install():
     folder = os.path.dirname(MODULES)
     os.makedirs(folder, exist_ok=True)
     words = [f"{name}@{version}" for name, version in PACKAGES.items()]
-    subprocess.run(["npm", "install", "--silent", "--no-fund", "--no-audit", "--no-save",
-                    "--prefix", folder, *words], check=True)  # fmt: skip
+    subprocess.run(
+        [
+            "npm",
+            "install",
+            "--silent",
+            "--no-fund",
+            "--no-audit",
+            "--no-save",
+            "--prefix",
+            folder,
+            *words,
+        ],
+        check=True,
+    )
 
 
 class Refused(Exception):
@@ -149,8 +169,11 @@ class Session:
     def headers(self):
         """Return {name: text} of the lab's headers. The grader has its own copies."""
         start = labs.starting(self.lab) if self.folder else HERE
-        return {name: text_of(os.path.join(start, name))
-                for name in sorted(os.listdir(start)) if name.endswith(".h")}  # fmt: skip
+        return {
+            name: text_of(os.path.join(start, name))
+            for name in sorted(os.listdir(start))
+            if name.endswith(".h")
+        }
 
     def modules(self):
         """Return the files that can be loaded into the guest as modules."""
@@ -230,8 +253,11 @@ def text_of(path):
 def task_of(lab):
     """Return the name and the text of the document that a page shows first."""
     if not lab:
-        return "docs/none.md", "# The console\n\nType `help`, choose a lab above, or begin " \
-            "with [a first hour](tour.md)."
+        return (
+            "docs/none.md",
+            "# The console\n\nType `help`, choose a lab above, or begin "
+            "with [a first hour](tour.md).",
+        )
     name = f"{labs.TASKS}/{lab}/README.md"
     return name, text_of(os.path.join(ROOT, name))
 
@@ -246,8 +272,11 @@ def text_of_tree(name):
     if path.startswith(HIDDEN) and not path.endswith(".pml"):
         is_ours = False
     if is_ours and os.path.isdir(full):
-        rows = (f"- [{row}]({row})" for row in sorted(os.listdir(full))
-                if row.endswith(TEXTS) or os.path.isdir(os.path.join(full, row)))
+        rows = (
+            f"- [{row}]({row})"
+            for row in sorted(os.listdir(full))
+            if row.endswith(TEXTS) or os.path.isdir(os.path.join(full, row))
+        )
         return f"{path}/folder.md", "\n".join([f"# {path}", "", *rows])
     if not is_ours or not path.endswith(TEXTS) or not os.path.isfile(full):
         raise Refused(404, f"{name} cannot be read here")
@@ -255,9 +284,15 @@ def text_of_tree(name):
 
 
 def sonde(*words):
-    done = subprocess.run([sys.executable, os.path.join(ROOT, "sonde"), *words], check=False,
-                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-                          errors="replace", stdin=subprocess.DEVNULL)  # fmt: skip
+    done = subprocess.run(
+        [sys.executable, os.path.join(ROOT, "sonde"), *words],
+        check=False,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        errors="replace",
+        stdin=subprocess.DEVNULL,
+    )
     return {"output": done.stdout, "status": done.returncode}
 
 
@@ -270,10 +305,17 @@ def ask_start(desk, query, _body):
     except UsageError as error:
         raise Refused(404, str(error)) from None
     name, task = task_of(session.lab)
-    return {"id": session.name, "grace": desk.grace, "lab": session.lab, "name": name,
-            "task": task, "files": session.files(), "headers": session.headers(),
-            "modules": session.modules(),
-            "labs": [[n, name] for name, n in labs.NUMBERS.items()]}  # fmt: skip
+    return {
+        "id": session.name,
+        "grace": desk.grace,
+        "lab": session.lab,
+        "name": name,
+        "task": task,
+        "files": session.files(),
+        "headers": session.headers(),
+        "modules": session.modules(),
+        "labs": [[n, name] for name, n in labs.NUMBERS.items()],
+    }
 
 
 def ask_read(_desk, query, _body):
@@ -298,20 +340,30 @@ def ask_load(desk, query, _body):
     name = query.get("name", "")
     if name not in session.modules():
         raise Refused(404, f"{name} is no module of this lab")
-    return sonde("module", "--socket", session.machine, os.path.join(session.folder, name))
+    return sonde(
+        "module", "--socket", session.machine, os.path.join(session.folder, name)
+    )
 
 
 def ask_grade(desk, query, _body):
     session = desk.of(query.get("id"))
     if not session.lab:
         raise Refused(404, "there is no lab to grade")
-    again = [f"--{word}={query[word]}" for word in ("seed", "case")
-             if query.get(word, "").isdecimal()]  # fmt: skip
+    again = [
+        f"--{word}={query[word]}"
+        for word in ("seed", "case")
+        if query.get(word, "").isdecimal()
+    ]
     return sonde("grade", session.lab, session.folder, *again)
 
 
-ASKED = {"start": ask_start, "read": ask_read, "save": ask_save, "load": ask_load,
-         "grade": ask_grade}  # fmt: skip
+ASKED = {
+    "start": ask_start,
+    "read": ask_read,
+    "save": ask_save,
+    "load": ask_load,
+    "grade": ask_grade,
+}
 
 
 def handler_class(desk, token):
@@ -435,8 +487,12 @@ def serve(options, setup_of, say):
     """Serve pages until Ctrl-C."""
     desk = Desk(setup_of, options.guests, options.grace)
     handler = handler_class(desk, options.token)
-    server = Server(RequestHandlerClass=handler, heartbeat=30, listen_host=options.bind,
-                    listen_port=options.port)
+    server = Server(
+        RequestHandlerClass=handler,
+        heartbeat=30,
+        listen_host=options.bind,
+        listen_port=options.port,
+    )
     more = f"?token={urllib.parse.quote(options.token)}" if options.token else ""
     say(f"http://{options.bind}:{server.server_address[1]}/{more}   Ctrl-C ends it")
     try:

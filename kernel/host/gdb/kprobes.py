@@ -33,23 +33,34 @@ class Greeter:
 
 def start():
     if not any(file.lookup_global_symbol("kmain") for file in gdb.objfiles()):
-        gdb.write("sonde: no image: `file build/sonde.elf`, then `source` this file again\n")
+        gdb.write(
+            "sonde: no image: `file build/sonde.elf`, then `source` this file again\n"
+        )
         return
     missing = kernel.prepare()
     if missing:
-        gdb.write("sonde: the image does not have what these commands know: "
-                  f"{', '.join(missing)}\n", gdb.STDERR)  # fmt: skip
+        gdb.write(
+            "sonde: the image does not have what these commands know: "
+            f"{', '.join(missing)}\n",
+            gdb.STDERR,
+        )
         return
     commands.start()
     back.start()
     frames.start()
     text.start()
     Greeter()
-    for event in (gdb.events.cont, gdb.events.memory_changed, gdb.events.inferior_call,
-                  gdb.events.new_objfile):  # fmt: skip
+    for event in (
+        gdb.events.cont,
+        gdb.events.memory_changed,
+        gdb.events.inferior_call,
+        gdb.events.new_objfile,
+    ):
         event.connect(kernel.forget)
-    gdb.write("sonde: bt and x/i show the program without probes; commands: probes, explain "
-              "PLACE, threads, trace, cpus ... `help sonde` has all\n")  # fmt: skip
+    gdb.write(
+        "sonde: bt and x/i show the program without probes; commands: probes, explain "
+        "PLACE, threads, trace, cpus ... `help sonde` has all\n"
+    )
 
 
 start()

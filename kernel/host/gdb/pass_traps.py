@@ -13,8 +13,10 @@ import signal
 
 import gdb
 
-BLOCKED = "A breakpoint of gdb's was reached while SIGTRAP was blocked, as it is in a " \
+BLOCKED = (
+    "A breakpoint of gdb's was reached while SIGTRAP was blocked, as it is in a "
     "handler of SIGTRAP. With SA_NODEFER in its sa_flags the program gets there.\n"
+)
 
 
 class Through(gdb.Command):
@@ -43,7 +45,8 @@ class Through(gdb.Command):
 gdb.execute("set confirm off")
 gdb.execute("set pagination off")
 gdb.execute("handle SIGTRAP stop print nopass", to_string=True)
-gdb.execute("handle SIGUSR1 SIGUSR2 SIGPROF SIGFPE SIGSEGV nostop noprint pass",
-            to_string=True)
+gdb.execute(
+    "handle SIGUSR1 SIGUSR2 SIGPROF SIGFPE SIGSEGV nostop noprint pass", to_string=True
+)
 gdb.execute("set environment UNDER_GDB 1")  # so that breakpoints can be set in its text
 Through()

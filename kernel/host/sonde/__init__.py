@@ -7,5 +7,16 @@ from sonde.errors import SondeError
 from sonde.guest import Guest, GuestError, Setup
 from sonde.machine import Gone, Late, Machine, Refused, Reply
 
-__all__ = ["Gone", "Guest", "GuestError", "HostError", "Late", "Machine", "Refused", "Reply",
-           "Setup", "SondeError", "build_kernel"]  # fmt: skip
+__all__ = [
+    "Gone",
+    "Guest",
+    "GuestError",
+    "HostError",
+    "Late",
+    "Machine",
+    "Refused",
+    "Reply",
+    "Setup",
+    "SondeError",
+    "build_kernel",
+]

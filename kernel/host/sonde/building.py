@@ -117,7 +117,14 @@ def build(targets, say):
     """
     if os.environ.get(BUILT) == BUILD:
         return
-    words = ["make", "--no-print-directory", f"-j{os.cpu_count()}", "-C", ROOT, "KEEP_OBJS=1"]
+    words = [
+        "make",
+        "--no-print-directory",
+        f"-j{os.cpu_count()}",
+        "-C",
+        ROOT,
+        "KEEP_OBJS=1",
+    ]
     progress = Progress(say, sys.stderr.write)
     take = sys.stderr.write if sys.stderr.isatty() else progress.take
     with lock_build(say):

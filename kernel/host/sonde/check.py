@@ -19,7 +19,16 @@ from sonde.guest import EXIT_POWEROFF, ROOT, Guest, GuestError
 from sonde.machine import Gone
 from sonde.options import UsageError
 from sonde.transcript import (
-    GUEST, LOG, as_rows, difference, explain, is_dots, row_agrees, sonde_words, steps)
+    GUEST,
+    LOG,
+    as_rows,
+    difference,
+    explain,
+    is_dots,
+    row_agrees,
+    sonde_words,
+    steps,
+)
 
 OK, DIFFERENT, NOT_RUN = "as shown", "different", "not run"
 
@@ -258,9 +267,11 @@ def xml_text(text):
 
 def junit_case(outcome):
     step = outcome.step
-    yield (f'<testcase classname={quoteattr(xml_text(step.path))} '
-           f'name={quoteattr(xml_text(step.name))} file={quoteattr(xml_text(step.path))} '
-           f'line="{step.line}" time="{outcome.seconds:.3f}">')  # fmt: skip
+    yield (
+        f"<testcase classname={quoteattr(xml_text(step.path))} "
+        f"name={quoteattr(xml_text(step.name))} file={quoteattr(xml_text(step.path))} "
+        f'line="{step.line}" time="{outcome.seconds:.3f}">'
+    )
     if outcome.verdict == NOT_RUN:
         yield f"<skipped message={quoteattr(outcome.notes[0])}/>"
     if outcome.verdict == DIFFERENT:
@@ -278,8 +289,10 @@ def counted(results):
 def junit_suite(path, results):
     tests, failures, skipped = counted(results)
     seconds = sum(outcome.seconds for outcome in results)
-    yield (f'<testsuite name={quoteattr(xml_text(path))} tests="{tests}" '
-           f'failures="{failures}" skipped="{skipped}" time="{seconds:.3f}">')  # fmt: skip
+    yield (
+        f'<testsuite name={quoteattr(xml_text(path))} tests="{tests}" '
+        f'failures="{failures}" skipped="{skipped}" time="{seconds:.3f}">'
+    )
     for outcome in results:
         yield from junit_case(outcome)
     yield "</testsuite>"
@@ -345,7 +358,9 @@ def told(path, found, runner, numbers):
 
 def summary(results):
     tests, failures, skipped = counted(results)
-    note(f"{tests} commands: {tests - failures - skipped} as shown, "
-         f"{failures} different, {skipped} not run")  # fmt: skip
+    note(
+        f"{tests} commands: {tests - failures - skipped} as shown, "
+        f"{failures} different, {skipped} not run"
+    )
     print(f"1..{tests}", flush=True)
     return 1 if failures else 0

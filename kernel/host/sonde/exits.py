@@ -48,9 +48,11 @@ ROWS = (
     ("else", "gdb, replay", "what gdb exited with"),
     ("else", "tracefs", "what the command exited with"),
     ("else", "python, pytest", "what Python or pytest exited with"),
-)
+)  # fmt: skip
 
 
 def table():
-    rows = [f"  {status!s:>5}  {commands:<14}  {text}\n" for status, commands, text in ROWS]
+    rows = [
+        f"  {status!s:>5}  {commands:<14}  {text}\n" for status, commands, text in ROWS
+    ]
     return "exit status:\n" + "".join(rows)

@@ -97,8 +97,13 @@ def boot_words(setup):
     """The part of QEMU's command line that says what is booted, and how."""
     if setup.boot == "pvh":
         samples = sorted(glob.glob(SAMPLES))  # in the ISO, iso/grub.cfg loads them
-        return ["-kernel", setup.elf, "-append", setup.append,
-                *module_words([*samples, *setup.modules])]
+        return [
+            "-kernel",
+            setup.elf,
+            "-append",
+            setup.append,
+            *module_words([*samples, *setup.modules]),
+        ]
     words = ["-cdrom", ISO, *module_words(setup.modules)]
     if setup.append:
         words += ["-fw_cfg", f"name=opt/sonde/append,string={comma(setup.append)}"]

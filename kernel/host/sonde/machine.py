@@ -40,8 +40,10 @@ class Refused(SondeError):
 
     def __init__(self, command, reply):
         said = str(reply).strip()
-        super().__init__(f"'{command}' failed: {reply.errno} {reply.name}" + (
-            f": {said}" if said else ""))  # fmt: skip
+        super().__init__(
+            f"'{command}' failed: {reply.errno} {reply.name}"
+            + (f": {said}" if said else "")
+        )
         self.reply = reply
 
 

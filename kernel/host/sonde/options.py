@@ -14,7 +14,13 @@ import stat
 from sonde.errors import SondeError
 from sonde.guest import BUILD, refusal
 
-UNITS = {"": 2**20, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}  # as QEMU has them
+UNITS = {
+    "": 2**20,
+    "K": 2**10,
+    "M": 2**20,
+    "G": 2**30,
+    "T": 2**40,
+}  # as QEMU has them
 MEMORY_MIN = 8 * 2**20
 SECONDS_MAX = 1e6
 SOCKET_PATH_MAX = 107  # bytes; Linux's sockaddr_un
@@ -58,7 +64,9 @@ def seconds(text):
     except ValueError:
         value = math.nan
     if not 0 < value <= SECONDS_MAX:
-        fail(f"{text!r} is no number of seconds, more than 0 and at most {SECONDS_MAX:.0f}")
+        fail(
+            f"{text!r} is no number of seconds, more than 0 and at most {SECONDS_MAX:.0f}"
+        )
     return value
 
 
@@ -148,7 +156,9 @@ def check_together(options):
         raise UsageError("--accel kvm: /dev/kvm is not there, or not for this user")
     limit = APPEND_MAX[options.boot] - len(PLAIN_CONSOLE)
     if len(options.append.encode()) > limit:
-        raise UsageError(f"--append: more than {limit} bytes, the most for {options.boot}")
+        raise UsageError(
+            f"--append: more than {limit} bytes, the most for {options.boot}"
+        )
 
 
 def check_with_qemu(setup):

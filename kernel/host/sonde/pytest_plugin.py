@@ -16,7 +16,9 @@ SHOWN = 20  # lines of the guest's console
 
 
 def pytest_configure(config):
-    config.addinivalue_line("markers", "guest(**fields): the Setup of the fixture `guest`")
+    config.addinivalue_line(
+        "markers", "guest(**fields): the Setup of the fixture `guest`"
+    )
 
 
 @pytest.fixture(scope="session")
@@ -39,4 +41,6 @@ def pytest_runtest_makereport(item, call):
     report = (yield).get_result()
     running = getattr(item, "sonde_guest", None)
     if report.when == "call" and report.failed and running:
-        report.sections.append(("the guest's console", "\n".join(running.last_lines(SHOWN))))
+        report.sections.append(
+            ("the guest's console", "\n".join(running.last_lines(SHOWN)))
+        )

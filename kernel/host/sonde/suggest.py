@@ -9,7 +9,7 @@ import re
 
 
 def nearest(word, names):
-    """" (did you mean `NAME`?)", or "" if no name is similar."""
+    """ " (did you mean `NAME`?)", or "" if no name is similar."""
     near = difflib.get_close_matches(word, list(names), n=1)
     return f" (did you mean `{near[0]}`?)" if near else ""
 
@@ -44,12 +44,15 @@ class Parser(argparse.ArgumentParser):
     def error(self, message):
         word = re.search(
             r"argument COMMAND: invalid choice: '([^']*)'|unrecognized arguments: (-[^ =]+)",
-            message)
+            message,
+        )
         if word and word.group(1) is not None:
             message = f"no command is called {word.group(1)}"
             message += nearest(word.group(1), self._commands())
         elif word and word.group(2):
-            message = f"no option {word.group(2)}{nearest(word.group(2), self._options())}"
+            message = (
+                f"no option {word.group(2)}{nearest(word.group(2), self._options())}"
+            )
         message = re.sub(r"^argument (\S+): ", r"\1: ", message)
         message = re.sub(r"invalid int value: (.*)", r"\1 is no number", message)
         self.exit(2, f"sonde: {message}; {self.prog} --help shows what there is\n")

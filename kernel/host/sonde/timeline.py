@@ -29,8 +29,9 @@ def build_id(path=ELF):
 
 
 def qemu_version():
-    done = subprocess.run(["qemu-system-x86_64", "--version"], capture_output=True, text=True,
-                          check=True)  # fmt: skip
+    done = subprocess.run(
+        ["qemu-system-x86_64", "--version"], capture_output=True, text=True, check=True
+    )
     return done.stdout.splitlines()[0]
 
 
@@ -50,14 +51,29 @@ class Timeline:
     def words(self, mode, gdb=None):
         """QEMU's command line. mode: record, replay"""
         append = "console=plain " + self.about["append"]
-        setup = Setup(smp=1, memory=self.about["memory"], append=append.strip(), icount=True,
-                      gdb=gdb, elf=self.elf)  # fmt: skip
-        words = qemu_words(setup, f"file,path={comma(self.path(CONSOLE))}", "null", "null",
-                           "/dev/null", "/dev/null")  # fmt: skip
+        setup = Setup(
+            smp=1,
+            memory=self.about["memory"],
+            append=append.strip(),
+            icount=True,
+            gdb=gdb,
+            elf=self.elf,
+        )
+        words = qemu_words(
+            setup,
+            f"file,path={comma(self.path(CONSOLE))}",
+            "null",
+            "null",
+            "/dev/null",
+            "/dev/null",
+        )
         at = words.index("-icount") + 1
         words[at] += f",rr={mode},rrfile={comma(self.path('log'))},rrsnapshot=init"
         words += ["-fw_cfg", f"name=opt/sonde/script,file={comma(self.path('script'))}"]
-        return words + ["-drive", f"file={comma(self.path('disk.qcow2'))},if=none,id=state"]
+        return words + [
+            "-drive",
+            f"file={comma(self.path('disk.qcow2'))},if=none,id=state",
+        ]
 
     def console(self):
         with open(self.path(CONSOLE), "rb") as file:
@@ -66,8 +82,13 @@ class Timeline:
 
 def record(folder, commands, append, memory, limit, elf=ELF):
     """Record a run. Return (Timeline, QEMU's exit status or None, QEMU's messages)."""
-    about = {"build": build_id(elf), "image": os.path.relpath(elf, BUILD),
-             "qemu": qemu_version(), "append": append, "memory": memory}  # fmt: skip
+    about = {
+        "build": build_id(elf),
+        "image": os.path.relpath(elf, BUILD),
+        "qemu": qemu_version(),
+        "append": append,
+        "memory": memory,
+    }
     line = Timeline(folder, about)
     with open(line.path("about.json"), "w", encoding="utf-8") as file:
         json.dump(about, file)
@@ -76,9 +97,15 @@ def record(folder, commands, append, memory, limit, elf=ELF):
     disk = ["qemu-img", "create", "-q", "-f", "qcow2", line.path("disk.qcow2"), "16G"]
     subprocess.run(disk, check=True)
     try:
-        done = subprocess.run(line.words("record"), stdin=subprocess.DEVNULL, timeout=limit,
-                              capture_output=True, text=True, check=False,
-                              preexec_fn=die_with_parent)  # fmt: skip
+        done = subprocess.run(
+            line.words("record"),
+            stdin=subprocess.DEVNULL,
+            timeout=limit,
+            capture_output=True,
+            text=True,
+            check=False,
+            preexec_fn=die_with_parent,
+        )
     except subprocess.TimeoutExpired:
         return line, None, ""
     return line, done.returncode, done.stderr
@@ -105,6 +132,8 @@ def unpack(path, folder):
     here = {"build": build_id(line.elf), "qemu": qemu_version()}
     for what, name in (("build", "another build"), ("qemu", "another QEMU")):
         if about[what] != here[what]:
-            raise HostError(f"{path} was recorded with {name}: {about[what]}; "
-                            f"here it is {here[what]}")  # fmt: skip
+            raise HostError(
+                f"{path} was recorded with {name}: {about[what]}; "
+                f"here it is {here[what]}"
+            )
     return line

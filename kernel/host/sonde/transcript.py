@@ -63,7 +63,9 @@ def steps(path, text):
 
 
 def is_markdown(path, rows):
-    return path.endswith((".md", ".markdown")) or any(row.startswith("```") for row in rows)
+    return path.endswith((".md", ".markdown")) or any(
+        row.startswith("```") for row in rows
+    )
 
 
 def blocks(rows):
@@ -78,7 +80,9 @@ def blocks(rows):
 def all_blocks(rows):
     """(number of its first line, mark, lines) of each fenced or indented block."""
     fenced = list(fenced_blocks(rows))
-    inside = {number + i for number, _, block in fenced for i in range(-1, len(block) + 1)}
+    inside = {
+        number + i for number, _, block in fenced for i in range(-1, len(block) + 1)
+    }
     return sorted([*fenced, *indented_blocks(rows, inside)])
 
 
@@ -89,7 +93,9 @@ def fenced_blocks(rows):
         if fence:
             end = re.compile(r"\s*" + re.escape(fence[2]) + r"\s*$")
             inside = itertools.takewhile(lambda pair: not end.match(pair[1]), numbered)
-            yield number + 1, fence[3], [line.removeprefix(fence[1]) for _, line in inside]
+            yield number + 1, fence[3], [
+                line.removeprefix(fence[1]) for _, line in inside
+            ]
 
 
 def indented_blocks(rows, fenced):
@@ -166,7 +172,8 @@ def word_agrees(shown, got):
         end = mark.end()
     match = re.fullmatch(pattern + re.escape(shown[end:]), got)
     return match is not None and all(
-        low <= float(number) <= high for number, (low, high) in zip(match.groups(), ranges)
+        low <= float(number) <= high
+        for number, (low, high) in zip(match.groups(), ranges)
     )
 
 
@@ -212,5 +219,9 @@ def explain(step, got):
     place = f"{step.path}:{step.first + i}"
     expected = step.rows[i] if i < len(step.rows) else "nothing more"
     came = got[j] if j < len(got) else "nothing more"
-    return [f"expected, {place}: {expected}", f"got: {came}", "all that came:",
-            *("| " + row for row in got)]  # fmt: skip
+    return [
+        f"expected, {place}: {expected}",
+        f"got: {came}",
+        "all that came:",
+        *("| " + row for row in got),
+    ]

@@ -46,14 +46,24 @@ HITS = (
 # run, our figure, their figure, goal: how many times theirs ours may be. The figures of
 # the floor include the call of the target, unless the row says `less` the call.
 ROWS = [
-    (run, f"hit.{ours}.{figure}", f"{theirs}.{figure}", icount if run == "icount" else smp)
+    (
+        run,
+        f"hit.{ours}.{figure}",
+        f"{theirs}.{figure}",
+        icount if run == "icount" else smp,
+    )
     for run, figure in (("smp", "cycles"), ("smp", "cycles_min"), ("icount", "cycles"))
     for ours, theirs, smp, icount in HITS
 ]
 ROWS += [
     ("smp", "hit.int3_tf.cycles", "floor.int3_tf_step_db_iret", 1.5),
     ("smp", "hit.int3_boostable.cycles", "floor.int3_save15_call_popf_ret", None),
-    ("smp", "hit.opt_count.cycles", "floor.jmp_detour_lahf_count less floor.call_ret", 1.3),
+    (
+        "smp",
+        "hit.opt_count.cycles",
+        "floor.jmp_detour_lahf_count less floor.call_ret",
+        1.3,
+    ),
     ("icount", "hit.int3_tf.cycles", "linux.hit.int3_unboostable.cycles", 0.7),
     ("smp", "hit.opt_pad.cycles", "sonde.hit.opt.cycles", None),
     ("smp", "hit.opt_posthandler.cycles", "sonde.hit.int3_posthandler.cycles", None),

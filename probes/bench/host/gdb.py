@@ -90,8 +90,7 @@ def cost(client, stub, kind="base_call"):
 
 
 def hits_by_jumps(stub, client):
-    """The hits of all probes, all of which are gdb's. Each hit must have come by a jump.
-    """
+    """The hits of all probes, all of which are gdb's. Each hit must have come by a jump."""
     client.resume()
     now = stat(stub.guest)
     client.interrupted()
@@ -135,8 +134,11 @@ def instructions():
     found, event = figures(), known["event_opt_3regs"]
     row("a false condition, instructions", found["gdb_condition"], known["gdb_condition"])
     row("a trace frame, instructions", found["gdb_frame"], 2 * event)
-    row("a trace frame / the tracer's event with three registers",
-        f"{found['gdb_frame'] / event:.2f}", "2")  # fmt: skip
+    row(
+        "a trace frame / the tracer's event with three registers",
+        f"{found['gdb_frame'] / event:.2f}",
+        "2",
+    )
 
 
 def false_condition_here():
@@ -151,8 +153,14 @@ def false_condition_here():
 
 def under_qemu(*words):
     start = time.monotonic()
-    done = subprocess.run(GDB + list(words) + ["-ex", "continue"], cwd=ROOT, timeout=LIMIT,
-                          capture_output=True, text=True, check=True)  # fmt: skip
+    done = subprocess.run(
+        GDB + list(words) + ["-ex", "continue"],
+        cwd=ROOT,
+        timeout=LIMIT,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
     if "shell_read_file" not in done.stdout:
         raise SystemExit(done.stdout + done.stderr)
     return time.monotonic() - start
@@ -169,11 +177,29 @@ def false_condition():
 
 def next_line():
     """Count how often gdb lets the kernel go on for one `next`."""
-    words = ["./sonde", "gdb", "--stub", "run vfs", "--", "-batch", "-ex", "break vfs_read",
-             "-ex", "continue", "-ex", "delete", "-ex", "set debug remote 1",
-             "-ex", "next", "-ex", "set debug remote 0"]  # fmt: skip
-    done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, timeout=LIMIT,
-                          check=True)  # fmt: skip
+    words = [
+        "./sonde",
+        "gdb",
+        "--stub",
+        "run vfs",
+        "--",
+        "-batch",
+        "-ex",
+        "break vfs_read",
+        "-ex",
+        "continue",
+        "-ex",
+        "delete",
+        "-ex",
+        "set debug remote 1",
+        "-ex",
+        "next",
+        "-ex",
+        "set debug remote 0",
+    ]
+    done = subprocess.run(
+        words, cwd=ROOT, capture_output=True, text=True, timeout=LIMIT, check=True
+    )
     count = len(re.findall(r"Sending packet: \$vCont;[^?]", done.stderr + done.stdout))
     row("`next` over a line, round trips that let the kernel go", count, "1")
 
@@ -189,13 +215,18 @@ def stop_latency():
             stop, _ = client.interrupted()
             spent.append(time.monotonic() - start)
             fields(stop)
-        row("Ctrl-C to the stop reply, 4 CPUs, median, ms",
-            f"{statistics.median(spent) * 1e3:.1f}", "50")  # fmt: skip
+        row(
+            "Ctrl-C to the stop reply, 4 CPUs, median, ms",
+            f"{statistics.median(spent) * 1e3:.1f}",
+            "50",
+        )
         row("the same, the longest of 30, ms", f"{max(spent) * 1e3:.1f}", "-")
 
 
 if __name__ == "__main__":
-    parts = {part.__name__: part
-             for part in (instructions, false_condition, next_line, stop_latency)}
+    parts = {
+        part.__name__: part
+        for part in (instructions, false_condition, next_line, stop_latency)
+    }
     for name in sys.argv[1:] or parts:
         parts[name]()

@@ -34,8 +34,11 @@ def functions(elf):
     (offset in the file, size).
     """
     text = elf.section(".text")
-    found = {(s.value, s.size) for s in elf.symbols()
-             if s.type == elf64.STT_FUNC and s.section == text and s.size}  # fmt: skip
+    found = {
+        (s.value, s.size)
+        for s in elf.symbols()
+        if s.type == elf64.STT_FUNC and s.section == text and s.size
+    }
     behind = 0
     for start, size in sorted(found, key=lambda f: (f[0], -f[1])):
         if start >= behind:
@@ -44,8 +47,12 @@ def functions(elf):
 
 
 def count_instructions(path):
-    done = subprocess.run(["objdump", "-d", "-j", ".text", "--no-show-raw-insn", path],
-                          capture_output=True, text=True, check=True)  # fmt: skip
+    done = subprocess.run(
+        ["objdump", "-d", "-j", ".text", "--no-show-raw-insn", path],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
     lines = (line.split("\t") for line in done.stdout.splitlines())
     return sum(1 for line in lines if len(line) > 1 and line[1].strip() != "int3")
 
@@ -57,8 +64,10 @@ def write(out, path, copies):
     for copy in range(copies):
         for i, (offset, size) in enumerate(pieces):
             name = f"bench_text_{copy}_{i}"
-            out.write(f"proc {name}\n    incbin '{image}', {offset}, {size}\n"
-                      f"endproc {name}\n")  # fmt: skip
+            out.write(
+                f"proc {name}\n    incbin '{image}', {offset}, {size}\n"
+                f"endproc {name}\n"
+            )
 
 
 def main():

@@ -60,7 +60,9 @@ def in_table(text):
 def tabled(path):
     """The figure that the document has for each kind."""
     with open(path, encoding="utf-8") as file:
-        return {kind: int(value) for _, kind, value, _ in ROW.findall(in_table(file.read()))}
+        return {
+            kind: int(value) for _, kind, value, _ in ROW.findall(in_table(file.read()))
+        }
 
 
 def record_in_table(path, measured):
@@ -119,8 +121,11 @@ def main(words):
         record(RECORD, measured)
         record_in_table(TABLE, measured)
         return 0
-    known = {name: value for name, value in recorded(RECORD).items()
-             if name in measured or not (words and name.startswith(STUB))}
+    known = {
+        name: value
+        for name, value in recorded(RECORD).items()
+        if name in measured or not (words and name.startswith(STUB))
+    }
     lines, holds = compare(measured, known)
     print(f"# {len(measured)} kinds of hit measured, {len(lines)} not as recorded")
     for line in lines:

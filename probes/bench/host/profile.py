@@ -42,8 +42,7 @@ STATE = ("popf", "iret", "sti", "cli", "mov    %rax,%dr", "mov    %rax,%cr")
 
 
 def capture(qmp, path):
-    """Log executed blocks of one instruction each for a moment. Return their addresses.
-    """
+    """Log executed blocks of one instruction each for a moment. Return their addresses."""
     open(path, "wb").close()
     qmp.monitor(f"logfile {path}")
     qmp.monitor("singlestep on")
@@ -97,9 +96,15 @@ def record(kind, functions):
 
 def disassemble():
     """Instruction text by address."""
-    done = subprocess.run(["objdump", "-d", "--no-show-raw-insn", ELF],
-                          capture_output=True, text=True, check=True)  # fmt: skip
-    rows = (re.match(r"\s*([0-9a-f]+):\s+(.*)", line) for line in done.stdout.splitlines())
+    done = subprocess.run(
+        ["objdump", "-d", "--no-show-raw-insn", ELF],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    rows = (
+        re.match(r"\s*([0-9a-f]+):\s+(.*)", line) for line in done.stdout.splitlines()
+    )
     return {int(row[1], 16): row[2] for row in rows if row}
 
 
@@ -121,8 +126,13 @@ class Functions(Symbols):
         rows = list(zip(self.starts, self.names))
         bounds = {name: start for start, name in rows}
         self.end = bounds["_etext"]
-        rows = [r for r in rows if bounds["_text"] <= r[0] < self.end and "." not in r[1]
-                and not r[1].endswith("_text_start")]  # marks
+        rows = [
+            r
+            for r in rows
+            if bounds["_text"] <= r[0] < self.end
+            and "." not in r[1]
+            and not r[1].endswith("_text_start")
+        ]  # marks
         self.starts, self.names = [start for start, _ in rows], [name for _, name in rows]
         self.arenas = arenas()
 

@@ -52,7 +52,12 @@ def command_svg(options):
     write("\n".join(picture.strip(film, numbers)) + "\n", options.output)
 
 
-WAYS = {"play": command_play, "text": command_text, "html": command_html, "svg": command_svg}
+WAYS = {
+    "play": command_play,
+    "text": command_text,
+    "html": command_html,
+    "svg": command_svg,
+}
 
 
 def run(options, ask):

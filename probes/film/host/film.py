@@ -25,7 +25,9 @@ class Film:
         self.cpus = head["cpus"]
         self.first = head["bytes"].split()
         self.place, self.offset = split_place(head["at"])
-        self.labels = head.get("labels") or [self.label(i) for i in range(len(self.first))]
+        self.labels = head.get("labels") or [
+            self.label(i) for i in range(len(self.first))
+        ]
         self.title = head.get("title", f"What happens at {head['at']}")
         self.says = head.get("says", "")
 
@@ -58,7 +60,9 @@ def parse(text):
             raise FilmError("its first line is not that of a film")
         for number, event in enumerate(events, 2):
             if event["ev"] not in EVENTS:
-                raise FilmError(f"line {number}: an event of the unknown kind {event['ev']}")
+                raise FilmError(
+                    f"line {number}: an event of the unknown kind {event['ev']}"
+                )
             if not 0 <= event.get("cpu", 0) < head["cpus"]:
                 raise FilmError(f"line {number}: there is no CPU {event['cpu']}")
         return Film(head, events)
@@ -101,8 +105,12 @@ def sentence(event):
     return f"{who} executes {event['bytes']} at {at}."
 
 
-STANDS = {"trap": "in a trap at {at}", "copy": "in a copy for {at}", "run": "at {at}",
-          "halt": "halted"}  # fmt: skip
+STANDS = {
+    "trap": "in a trap at {at}",
+    "copy": "in a copy for {at}",
+    "run": "at {at}",
+    "halt": "halted",
+}
 
 
 def make_frames(film):
@@ -110,8 +118,14 @@ def make_frames(film):
     fetched = [[[value] for value in memory] for _ in range(film.cpus)]
     stands = [IN_PROGRAM] * film.cpus
     begin = f"It begins: {' '.join(memory)} at {film.head['at']}."
-    yield Frame(0, film.head.get("begin", begin), tuple(memory), copy_of(fetched),
-                tuple(stands), ())
+    yield Frame(
+        0,
+        film.head.get("begin", begin),
+        tuple(memory),
+        copy_of(fetched),
+        tuple(stands),
+        (),
+    )
     for number, event in enumerate(film.events, 1):
         lit = []
         cpu = event.get("cpu")
@@ -133,8 +147,14 @@ def make_frames(film):
             stands[cpu] = words.format(at=short(film, event.get("at", "")))
         elif event["ev"] == "back" or event["ev"] == "ack" and stands[cpu] == "halted":
             stands[cpu] = IN_PROGRAM
-        yield Frame(number, sentence(event), tuple(memory), copy_of(fetched), tuple(stands),
-                    tuple(lit))
+        yield Frame(
+            number,
+            sentence(event),
+            tuple(memory),
+            copy_of(fetched),
+            tuple(stands),
+            tuple(lit),
+        )
 
 
 def copy_of(fetched):
@@ -156,7 +176,10 @@ def as_text(film):
         if frame.lit and frame.lit[0][0] == "byte":
             yield "   In memory: " + " ".join(frame.memory)
         for cpu, one in enumerate(frame.fetched):
-            several = [f"{film.labels[i]} {' or '.join(values)}"
-                       for i, values in enumerate(one) if len(values) > 1]
+            several = [
+                f"{film.labels[i]} {' or '.join(values)}"
+                for i, values in enumerate(one)
+                if len(values) > 1
+            ]
             if several and frame.lit and frame.lit[0][0] == "byte":
                 yield f"   CPU {cpu} may still execute " + ", ".join(several)

@@ -9,7 +9,8 @@ import json
 from . import picture
 from .picture import quoted
 
-STYLE = """
+STYLE = (
+    """
 :root { color-scheme: light dark; }
 body { background: #fcfcfa; color: #1d2329; font: 16px/1.5 system-ui, sans-serif;
   max-width: 980px; margin: 0 auto; padding: 20px; }
@@ -17,10 +18,15 @@ button, select { font: inherit; padding: 4px 12px; }
 button:focus-visible, select:focus-visible { outline: 3px solid #3f7fbf; }
 #said { min-height: 3em; font-weight: 600; } .wide { overflow-x: auto; }
 input[type=range] { width: 100%; } .now { font-weight: 700; }
-""" + picture.STYLE + """
+"""
+    + picture.STYLE
+    + """
 @media (prefers-color-scheme: dark) {
 body { background: #14181c; color: #dfe4e8; }
-""" + picture.DARK + "}\n"
+"""
+    + picture.DARK
+    + "}\n"
+)
 
 SCRIPT = """
 'use strict';
@@ -85,21 +91,29 @@ if (location.hash === '#autoplay') { by('speed').value = 20; play(); }
 def data_of(film):
     frames = []
     for frame in film.frames():
-        cells = [(name, picture.shorter(text), kind)
-                 for name, _, _, text, kind in picture.cells_of(film, frame)]
+        cells = [
+            (name, picture.shorter(text), kind)
+            for name, _, _, text, kind in picture.cells_of(film, frame)
+        ]
         frames.append({"said": frame.said, "cells": cells})
     width, height = picture.size_of(film)
-    stage = (f'<svg viewBox="0 0 {width} {height}" width="{width}" role="img" '
-             f'aria-label="{quoted(film.title)}">'
-             + "".join(picture.table(film, film.frames()[0])) + "</svg>")
+    stage = (
+        f'<svg viewBox="0 0 {width} {height}" width="{width}" role="img" '
+        f'aria-label="{quoted(film.title)}">'
+        + "".join(picture.table(film, film.frames()[0]))
+        + "</svg>"
+    )
     return {"title": film.title, "says": film.says, "stage": stage, "frames": frames}
 
 
 def write(some, file):
     data = json.dumps([data_of(film) for film in some]).replace("<", "\\u003c")
-    options = "".join(f'<option value="{i}">{quoted(film.title)}</option>'
-                      for i, film in enumerate(some))
-    file.write(f"""<!DOCTYPE html>
+    options = "".join(
+        f'<option value="{i}">{quoted(film.title)}</option>'
+        for i, film in enumerate(some)
+    )
+    file.write(
+        f"""<!DOCTYPE html>
 <html lang="en"><head><meta charset="utf-8"><title>What a probe does, slowly</title>
 <meta name="viewport" content="width=device-width"><style>{STYLE}</style></head><body>
 <h1>What a probe does, slowly</h1>
@@ -118,4 +132,5 @@ shows each value that this CPU may still execute there; more than one is marked.
 <h2>The film as text</h2><ol id="text" start="0"></ol>
 <script type="application/json" id="data">{data}</script><script>{SCRIPT}</script>
 </body></html>
-""")
+"""
+    )

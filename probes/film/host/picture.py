@@ -33,7 +33,9 @@ def cells_of(film, frame):
         yield f"m{i}", LEFT, y, frame.memory[i], "cell" + lit
         for cpu, one in enumerate(frame.fetched):
             kind = "cell may" if len(one[i]) > 1 else "cell one"
-            yield f"c{cpu}b{i}", LEFT + (cpu + 1) * CELL, y, " | ".join(one[i]), kind + lit
+            yield f"c{cpu}b{i}", LEFT + (cpu + 1) * CELL, y, " | ".join(
+                one[i]
+            ), kind + lit
     y = HEAD + len(film.labels) * ROW
     for cpu, where in enumerate(frame.stands):
         kind = "cell one" if where == "in the program" else "cell away"
@@ -55,14 +57,20 @@ def table(film, frame, names=True):
         x = LEFT + i * CELL + CELL // 2
         yield f'<text x="{x}" y="20" text-anchor="middle">{name}</text>'
     for i, label in enumerate(film.labels):
-        yield (f'<text class="soft" x="{LEFT - 8}" y="{HEAD + i * ROW + 20}" '
-               f'text-anchor="end">{quoted(label)}</text>')
+        yield (
+            f'<text class="soft" x="{LEFT - 8}" y="{HEAD + i * ROW + 20}" '
+            f'text-anchor="end">{quoted(label)}</text>'
+        )
     for name, x, y, text, kind in cells_of(film, frame):
         rect, word = (f' id="r-{name}"', f' id="t-{name}"') if names else ("", "")
-        yield (f'<rect{rect} class="{kind}" x="{x + 1}" y="{y + 1}" width="{CELL - 4}" '
-               f'height="{ROW - 4}" rx="4"/>')
-        yield (f'<text{word} x="{x + CELL // 2 - 1}" y="{y + 19}" '
-               f'text-anchor="middle">{quoted(shorter(text))}</text>')
+        yield (
+            f'<rect{rect} class="{kind}" x="{x + 1}" y="{y + 1}" width="{CELL - 4}" '
+            f'height="{ROW - 4}" rx="4"/>'
+        )
+        yield (
+            f'<text{word} x="{x + CELL // 2 - 1}" y="{y + 19}" '
+            f'text-anchor="middle">{quoted(shorter(text))}</text>'
+        )
 
 
 def strip(film, numbers):
@@ -72,10 +80,14 @@ def strip(film, numbers):
     step = height + 34
     width = max(width, 620)
     whole = step * len(numbers) + 40
-    yield (f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {whole}" '
-           f'width="{width}" height="{whole}" role="img" aria-labelledby="title text">')
+    yield (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {whole}" '
+        f'width="{width}" height="{whole}" role="img" aria-labelledby="title text">'
+    )
     yield f'<title id="title">{quoted(film.title)}</title>'
-    yield '<desc id="text">' + quoted(" ".join(frames[n].said for n in numbers)) + "</desc>"
+    yield '<desc id="text">' + quoted(
+        " ".join(frames[n].said for n in numbers)
+    ) + "</desc>"
     yield f"<style>{STYLE}@media (prefers-color-scheme: dark) {{{DARK}}}</style>"
     yield f'<rect class="paper" width="{width}" height="{whole}"/>'
     yield f'<text x="10" y="24" font-weight="bold">{quoted(film.title)}</text>'

@@ -65,8 +65,12 @@ class Player:
             self.playing = not self.playing
         else:
             self.playing = False
-            self.at = {"next": min(self.at + 1, last), "back": max(self.at - 1, 0),
-                       "first": 0, "last": last}[key]  # fmt: skip
+            self.at = {
+                "next": min(self.at + 1, last),
+                "back": max(self.at - 1, 0),
+                "first": 0,
+                "last": last,
+            }[key]
 
     def lines(self, width):
         yield from lines_of(self.film, self.frames[self.at], len(self.frames) - 1, width)
@@ -97,7 +101,9 @@ def on_terminal(film):
 
 def show(player):
     width = os.get_terminal_size().columns or 80
-    sys.stdout.write("\x1b[H" + "".join(line + "\x1b[K\n" for line in player.lines(width)))
+    sys.stdout.write(
+        "\x1b[H" + "".join(line + "\x1b[K\n" for line in player.lines(width))
+    )
     sys.stdout.write("\x1b[J")
     sys.stdout.flush()
 

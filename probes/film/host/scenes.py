@@ -13,8 +13,9 @@ import sys
 
 from . import film as films
 
-ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.dirname(
-    os.path.abspath(__file__)))))
+ROOT = os.path.dirname(
+    os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+)
 FOLDER = os.path.join(ROOT, "docs", "films")
 MS = 5
 CPUS = 3
@@ -77,7 +78,7 @@ SCENES = {
         "Without the search the module's fix-ups and text go, while a thread is inside.",
         "module", ("-DNO_SCAN",),
         {"cpus": 1, "bytes": "none", "at": "+0", "labels": ["text"]}, []),
-}
+}  # fmt: skip
 
 
 # ---- films of the machine
@@ -108,7 +109,9 @@ def lines(head, events):
 
 BYTE = re.compile(r"byte (\d+) becomes (\d+)")
 ACK = re.compile(r"CPU (\d+) serialises")
-RUN = re.compile(r"context (\d+) on CPU (\d+) executes (?:site 0 as (\d+)|the (\w+) byte)")
+RUN = re.compile(
+    r"context (\d+) on CPU (\d+) executes (?:site 0 as (\d+)|the (\w+) byte)"
+)
 TRAP = re.compile(r"on CPU (\d+) a trap asks")
 LEAVES = re.compile(r"context \d+ on CPU (\d+) leaves")
 
@@ -124,7 +127,7 @@ MODULE = {
         "say": "The thread is in the module's text, and goes to sleep there."},
     "the thread has left the module": {"ev": "back", "cpu": 0, "at": "+0",
                                        "say": "The thread has left the module."},
-}
+}  # fmt: skip
 
 
 def event_of(line, trail):
@@ -140,9 +143,12 @@ def event_of(line, trail):
     if match := RUN.fullmatch(line):
         byte = 1 if match[4] == "second" else 0
         event = {"ev": "run", "cpu": int(match[2]), "at": f"+{byte}", "bytes": "?"}
-        event["say"] = (f"CPU {match[2]} executes the instruction whose first byte is "
-                        f"{words[0][int(match[3])]}." if match[3] else
-                        f"An NMI on CPU {match[2]} fetches the {match[4]} byte.")
+        event["say"] = (
+            f"CPU {match[2]} executes the instruction whose first byte is "
+            f"{words[0][int(match[3])]}."
+            if match[3]
+            else f"An NMI on CPU {match[2]} fetches the {match[4]} byte."
+        )
         return event
     if match := TRAP.match(line):
         return {"ev": "trap", "cpu": int(match[1]), "at": "+0"}
@@ -150,7 +156,10 @@ def event_of(line, trail):
         return {"ev": "back", "cpu": int(match[1]), "at": "+0"}
     if line.endswith(" does not hold"):
         fact = line.split()[0].replace("_", " ")
-        return {"ev": "end", "say": f"There it has happened: '{fact}' is not true any more."}
+        return {
+            "ev": "end",
+            "say": f"There it has happened: '{fact}' is not true any more.",
+        }
     return {"ev": "note", "say": line[:1].upper() + line[1:] + "."}
 
 
@@ -160,6 +169,8 @@ def from_spin(trail):
 
     told = spin.explain(trail.model, list(trail.defines)).splitlines()
     events = [event_of(line, trail) for line in told if not line.startswith("site 0:")]
-    head = dict({"film": 1, "title": trail.title, "says": trail.says, "ms": 0}, **trail.head)
+    head = dict(
+        {"film": 1, "title": trail.title, "says": trail.says, "ms": 0}, **trail.head
+    )
     head["from"] = " ".join(("spin", trail.model, *trail.defines))
     return lines(head, [dict({"t": i}, **event) for i, event in enumerate(events)])

@@ -97,8 +97,10 @@ class Client:
     def greet(self):
         """Send gdb's first packet. Return {feature: value} of the answer."""
         features = self.ask("qSupported:swbreak+;hwbreak+;vContSupported+")
-        return dict(word.split("=") if "=" in word else (word[:-1], word[-1])
-                    for word in features.split(";"))  # fmt: skip
+        return dict(
+            word.split("=") if "=" in word else (word[:-1], word[-1])
+            for word in features.split(";")
+        )
 
     def interrupt(self):
         self.send(b"\x03")

@@ -80,7 +80,9 @@ class Capture:
         for line in self.result.lines:
             before = set(self.all_events())
             self.define(line)
-            self.events |= {event: line for event in self.all_events() if event not in before}
+            self.events |= {
+                event: line for event in self.all_events() if event not in before
+            }
         if buffer_kb:
             self.files.write("buffer_size_kb", str(buffer_kb))
         self.files.truncate("trace")
@@ -125,12 +127,15 @@ class Capture:
         if any("'" in word and '"' in word for word in words):
             raise TraceError(f"{words[-1]!r} has both kinds of quotes")
         words = [f'"{word}"' if "'" in word else f"'{word}'" for word in words]
-        return self.machine.request(" ".join(["trace", "-n", *words]), LIMIT, may_fail=True)
+        return self.machine.request(
+            " ".join(["trace", "-n", *words]), LIMIT, may_fail=True
+        )
 
     def resolved(self, line):
         """Return the question with its C expressions compiled to programs."""
-        return question.resolve(line, lambda text: self.lines_of([text]),
-                                self.result.symbols, self.force_gdb)
+        return question.resolve(
+            line, lambda text: self.lines_of([text]), self.result.symbols, self.force_gdb
+        )
 
     def follow(self, name, text):
         """Write one of the lines that a question consists of to its file."""
@@ -163,12 +168,16 @@ class Capture:
         self.result.cmdlines = read("saved_cmdlines")
         chosen = re.search(r"\[(.*?)\]", read("trace_clock"))
         self.result.clock = chosen[1] if chosen else "local"
-        self.result.version = self.machine.request("cat /proc/version", LIMIT).text.strip()
+        self.result.version = self.machine.request(
+            "cat /proc/version", LIMIT
+        ).text.strip()
         known = dict.fromkeys(self.result.formats)
         for event in self.all_events():
             known[event.split("/")[0], read(f"events/{event}/format")] = None
         self.result.formats = list(known)
-        modules = self.machine.request("cat /proc/kallsyms | grep [", LIMIT, may_fail=True)
+        modules = self.machine.request(
+            "cat /proc/kallsyms | grep [", LIMIT, may_fail=True
+        )
         self.result.symbols.add_modules(modules.text)
         self.result.forget()
 
@@ -209,9 +218,13 @@ class Capture:
         are shown as signed numbers.
         """
         group, name = event.split("/")
-        signed = [field.name for format_ in self.result.by_id.values()
-                  if (format_.group, format_.name) == (group, name)
-                  for field in format_.fields if field.is_signed]  # fmt: skip
+        signed = [
+            field.name
+            for format_ in self.result.by_id.values()
+            if (format_.group, format_.name) == (group, name)
+            for field in format_.fields
+            if field.is_signed
+        ]
         self.result.tables.append((self.events[event], hist.with_signs(text, signed)))
 
     def left_behind(self):

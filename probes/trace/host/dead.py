@@ -115,8 +115,10 @@ class Dead:
         for seq in range(cursor["seq"], last + 1):
             at = seq % count * layout["slot_size"]
             (word,) = struct.unpack_from("<Q", slots, at)
-            first, lost = (struct.unpack_from("<Q", slots, at + layout[n])[0]
-                           for n in ("slot_first", "slot_lost"))
+            first, lost = (
+                struct.unpack_from("<Q", slots, at + layout[n])[0]
+                for n in ("slot_first", "slot_lost")
+            )
             lap, state = word >> 2 & LAP_MASK, word & 3
             off = cursor["off"] if seq == cursor["seq"] else 0
             if lap != seq // count & LAP_MASK or state == FREE:

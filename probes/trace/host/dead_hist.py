@@ -47,7 +47,9 @@ class Part:
         """Return the value by which this part of a key is sorted."""
         if self.size != 8:  # a text or a stack
             return key[self.at : self.at + self.size]
-        return int.from_bytes(key[self.at : self.at + 8], "little", signed=bool(self.signed))
+        return int.from_bytes(
+            key[self.at : self.at + 8], "little", signed=bool(self.signed)
+        )
 
     def text(self, key, comm, symbols):
         if self.show == STACK:
@@ -85,13 +87,21 @@ class Histogram:
         return struct.unpack_from("<" + form, data, self.layout[name])[0]
 
     def parts(self, first, count):
-        return [Part(self.memory, self.layout, self.data,
-                     self.layout[first] + i * self.layout["part_size"])
-                for i in range(self.word(self.data, count, "I"))]  # fmt: skip
+        return [
+            Part(
+                self.memory,
+                self.layout,
+                self.data,
+                self.layout[first] + i * self.layout["part_size"],
+            )
+            for i in range(self.word(self.data, count, "I"))
+        ]
 
     def entries(self):
         """Yield (comm, sums, key) of each entry, in the order in which they were made."""
-        size, entry_size = self.word(self.table, "size"), self.word(self.table, "entry_size")
+        size, entry_size = self.word(self.table, "size"), self.word(
+            self.table, "entry_size"
+        )
         slots = self.memory.virtual(self.word(self.table, "slot"), 8 * size)
         data = self.memory.virtual(self.word(self.table, "entries"), size * entry_size)
         for number in sorted(slot for (slot,) in struct.iter_unpack("<I", slots) if slot):
@@ -131,10 +141,13 @@ class Histogram:
 
     def text(self, symbols):
         entries = "".join(self.line(entry, symbols) for entry in self.sorted())
-        hits, used, dropped = (self.word(self.table, name)
-                               for name in ("hits", "used", "dropped"))  # fmt: skip
-        return (f"# event histogram\n#\n\n{entries}\nTotals:\n    Hits: {hits}\n"
-                f"    Entries: {used}\n    Dropped: {dropped}\n")
+        hits, used, dropped = (
+            self.word(self.table, name) for name in ("hits", "used", "dropped")
+        )
+        return (
+            f"# event histogram\n#\n\n{entries}\nTotals:\n    Hits: {hits}\n"
+            f"    Entries: {used}\n    Dropped: {dropped}\n"
+        )
 
 
 class Histograms:
@@ -163,8 +176,10 @@ class Histograms:
             if at == live["events"]:
                 return
             event = at - live["link"]
-            names = [text_at(self.memory.virtual(event + live[name], live["name_size"]), 0)
-                     for name in ("group", "name")]  # fmt: skip
+            names = [
+                text_at(self.memory.virtual(event + live[name], live["name_size"]), 0)
+                for name in ("group", "name")
+            ]
             yield "/".join(names), event
             (at,) = self._words(at + live["next"])
 
@@ -186,7 +201,9 @@ class Histograms:
         """
         for name, event in self._events():
             if name in wanted:
-                found = [Histogram(self.memory, self.layout, hist).text(self.symbols)
-                         for hist in self._of(event)]  # fmt: skip
+                found = [
+                    Histogram(self.memory, self.layout, hist).text(self.symbols)
+                    for hist in self._of(event)
+                ]
                 if found:
                     yield name, "\n\n".join(found)

@@ -48,8 +48,9 @@ class Field:
         if self.is_rest:
             return self._rest(data[self.offset :])
         each = 4 if self.is_located else self.size // (self.count or 1)
-        values = [self._one(data, self.offset + i * each, each)
-                  for i in range(self.count or 1)]
+        values = [
+            self._one(data, self.offset + i * each, each) for i in range(self.count or 1)
+        ]
         if self.count is None:
             return values[0]
         if self.kind == "char" and not self.is_located:
@@ -61,8 +62,10 @@ class Field:
         size = size_of(self.kind)
         if size < 2:
             return text_of(data)
-        return [int.from_bytes(data[i : i + size], "little")
-                for i in range(0, len(data) - size + 1, size)]
+        return [
+            int.from_bytes(data[i : i + size], "little")
+            for i in range(0, len(data) - size + 1, size)
+        ]
 
     def _one(self, data, at, size):
         number = int.from_bytes(data[at : at + size], "little", signed=self.is_signed)
@@ -97,10 +100,12 @@ class Format:
         if not name or not number or not shown:
             raise FormatError(f"no name, ID or print fmt in a format of {group}")
         self.name, self.id = name[1], int(number[1])
-        self.fields = [Field(d, int(o), int(s), sign == "1")
-                       for d, o, s, sign in FIELD.findall(text)]
-        self.arguments = [f for f in self.fields
-                          if not f.name.startswith(("common_", "__probe_"))]
+        self.fields = [
+            Field(d, int(o), int(s), sign == "1") for d, o, s, sign in FIELD.findall(text)
+        ]
+        self.arguments = [
+            f for f in self.fields if not f.name.startswith(("common_", "__probe_"))
+        ]
         self.shown = shown[1].rstrip("\n")
 
     @property
@@ -155,8 +160,10 @@ def shown_place(format_, values, symbols):
 def shown_arguments(format_, values, symbols):
     """Return name=value of each argument, as the guest's `trace` prints them."""
     texts = conversions(format_.shown)
-    return [f"{field.name}={shown(values[field.name], texts.get(field.name), symbols)}"
-            for field in format_.arguments]
+    return [
+        f"{field.name}={shown(values[field.name], texts.get(field.name), symbols)}"
+        for field in format_.arguments
+    ]
 
 
 def conversions(print_fmt):
@@ -164,8 +171,12 @@ def conversions(print_fmt):
     match = re.match(r'"((?:[^"\\]|\\.)*)"(.*)', print_fmt, re.S)
     if not match:
         return {}
-    return {name: conversion for name, conversion in
-            re.findall(r"""(\w+)=\{?(?:0x)?\\?['"]?(%\w+)""", match[1])}
+    return {
+        name: conversion
+        for name, conversion in re.findall(
+            r"""(\w+)=\{?(?:0x)?\\?['"]?(%\w+)""", match[1]
+        )
+    }
 
 
 def shown(value, conversion, symbols):

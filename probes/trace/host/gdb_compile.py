@@ -42,8 +42,23 @@ def core_file(path, address):
     struct.pack_into("<I", status, 32, 1)  # the thread's number
     struct.pack_into("<27Q", status, 112, *registers)
     note = struct.pack("<III8s", 5, len(status), PRSTATUS, b"CORE") + status
-    header = struct.pack("<16sHHIQQQIHHHHHH", b"\x7fELF\2\1\1", CORE, 62, 1, 0, 64, 0, 0, 64,
-                         56, 1, 0, 0, 0)
+    header = struct.pack(
+        "<16sHHIQQQIHHHHHH",
+        b"\x7fELF\2\1\1",
+        CORE,
+        62,
+        1,
+        0,
+        64,
+        0,
+        0,
+        64,
+        56,
+        1,
+        0,
+        0,
+        0,
+    )
     program = struct.pack("<IIQQQQQQ", NOTE, 4, 120, 0, 0, len(note), 0, 4)
     with open(path, "wb") as file:
         file.write(header + program + note)
@@ -62,7 +77,9 @@ def assemble(text):
         if not match:
             continue
         number, size = OPS[match[1]]
-        code += bytes([number]) + (int(match[2] or 0) % (1 << 8 * size)).to_bytes(size, "big")
+        code += bytes([number]) + (int(match[2] or 0) % (1 << 8 * size)).to_bytes(
+            size, "big"
+        )
     return code.hex()
 
 
@@ -80,7 +97,12 @@ def word_for(kind):
     """
     if kind.code == gdb.TYPE_CODE_PTR:
         return "string" if is_char(kind.target()) else "x64"
-    numbers = (gdb.TYPE_CODE_INT, gdb.TYPE_CODE_CHAR, gdb.TYPE_CODE_BOOL, gdb.TYPE_CODE_ENUM)
+    numbers = (
+        gdb.TYPE_CODE_INT,
+        gdb.TYPE_CODE_CHAR,
+        gdb.TYPE_CODE_BOOL,
+        gdb.TYPE_CODE_ENUM,
+    )
     if kind.code not in numbers or kind.sizeof not in (1, 2, 4, 8):
         return None
     if kind.code == gdb.TYPE_CODE_ENUM:

@@ -20,11 +20,15 @@ def parse(text):
     """Yield the histograms of the file."""
     for part in text.split("# event histogram\n")[1:]:
         rows = []
-        for block in re.split(r"^(?=\{ )", part.partition("\nTotals:")[0], flags=re.M)[1:]:
+        for block in re.split(r"^(?=\{ )", part.partition("\nTotals:")[0], flags=re.M)[
+            1:
+        ]:
             match = ROW.match(block)
             if match:
-                keys = {name: " <- ".join(stack.split()) if stack else word
-                        for name, stack, word in KEY.findall(match[1])}
+                keys = {
+                    name: " <- ".join(stack.split()) if stack else word
+                    for name, stack, word in KEY.findall(match[1])
+                }
                 values = {"hitcount": int(match[2])}
                 values |= {name: int(number) for name, number in VALUE.findall(match[3])}
                 rows.append(Row(keys, values))
@@ -36,8 +40,11 @@ def with_signs(text, names):
     shows all numbers as unsigned.
     """
     number = re.compile(rf"\b({'|'.join(names)}): +(\d{{19,}})\b")
-    return number.sub(lambda m: f"{m[1]}: {int(m[2]) - (int(m[2]) >> 63 << 64)}",
-                      text) if names else text  # fmt: skip
+    return (
+        number.sub(lambda m: f"{m[1]}: {int(m[2]) - (int(m[2]) >> 63 << 64)}", text)
+        if names
+        else text
+    )
 
 
 def averages(table):
@@ -45,8 +52,10 @@ def averages(table):
     rows = []
     for row in table.rows:
         hits = row.values["hitcount"]
-        values = {name: number if name == "hitcount" else divided(number, hits)
-                  for name, number in row.values.items()}  # fmt: skip
+        values = {
+            name: number if name == "hitcount" else divided(number, hits)
+            for name, number in row.values.items()
+        }
         rows.append(Row(row.keys, values))
     rows.sort(key=lambda row: -list(row.values.values())[-1])
     return Table(rows, table.totals)
@@ -64,8 +73,13 @@ def tables(title, text):
         yield averages(table) if asked else table
 
 
-NAMES = {"common_cpu": "cpu", "hitcount": "hits", "__probe_ip": "func",
-         "__probe_func": "func", "__probe_ret_ip": "caller"}  # fmt: skip
+NAMES = {
+    "common_cpu": "cpu",
+    "hitcount": "hits",
+    "__probe_ip": "func",
+    "__probe_func": "func",
+    "__probe_ret_ip": "caller",
+}
 
 
 def shown_key(name, text):
@@ -86,8 +100,13 @@ def cells(table):
     first = table.rows[0]
     keys = [name for name in first.keys if name != "common_type"]
     head = [NAMES.get(name, name) for name in (*keys, *first.values)]
-    rows = [[*(shown_key(name, row.keys.get(name, "")) for name in keys),
-             *(str(value) for value in row.values.values())] for row in table.rows]
+    rows = [
+        [
+            *(shown_key(name, row.keys.get(name, "")) for name in keys),
+            *(str(value) for value in row.values.values()),
+        ]
+        for row in table.rows
+    ]
     return head, rows
 
 
@@ -101,8 +120,10 @@ def lines(table):
     widths = [max(map(len, column)) for column in zip(head, *rows)]
     values = len(table.rows[0].values)
     for row, count in zip([head, *rows], [0, *counts]):
-        texts = [text.rjust(width) if i >= len(row) - values else text.ljust(width)
-                 for i, (text, width) in enumerate(zip(row, widths))]
+        texts = [
+            text.rjust(width) if i >= len(row) - values else text.ljust(width)
+            for i, (text, width) in enumerate(zip(row, widths))
+        ]
         bar = "█" * -(-BAR * count // max(counts))
         yield "  ".join([*texts, bar]).rstrip()
     if table.totals.get("Dropped"):

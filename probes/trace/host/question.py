@@ -20,7 +20,8 @@ from .take import TraceError
 HERE = os.path.dirname(os.path.abspath(__file__))
 
 QUESTION = re.compile(
-    r"\s*(ret\s+)?([^\s{]+)\s*(?:if\s+([^{]*?))?\s*\{\s*(.*?)\s*\}\s*", re.S)
+    r"\s*(ret\s+)?([^\s{]+)\s*(?:if\s+([^{]*?))?\s*\{\s*(.*?)\s*\}\s*", re.S
+)
 ACTION = re.compile(r"(\w+)\s*(.*)", re.S)
 PATTERN = re.compile(r"[*?\[]")
 DEFINED = re.compile(r"echo '[pr]:\S+ (\S+)(.*)' >> \S+/kprobe_events")
@@ -129,7 +130,10 @@ def gdb_compile(address, expressions):
     done = subprocess.run(
         ["gdb", "-nx", "-batch", "-x", os.path.join(HERE, "gdb_compile.py"), ELF],
         env={**os.environ, "SONDE_COMPILE": request, "DEBUGINFOD_URLS": ""},
-        capture_output=True, text=True, check=False)  # fmt: skip
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     try:
         return json.loads(done.stdout.splitlines()[-1])
     except (IndexError, ValueError):
@@ -216,11 +220,14 @@ def resolve(line, ask, symbols, force=False):
     if not expressions:
         return line
     if len(places) > 1:
-        raise TraceError(f"{question.place} is compiled to {len(places)} places, and "
-                         f"{next(iter(expressions))} differs: choose {question.place}#1")
+        raise TraceError(
+            f"{question.place} is compiled to {len(places)} places, and "
+            f"{next(iter(expressions))} differs: choose {question.place}#1"
+        )
     if question.is_return:
         named = next(iter(expressions))
         raise TraceError(f"{named}: in a ret there are parameters, retval and ns")
     answers = gdb_compile(address_of(places[0][1], symbols), list(expressions))
-    return question.line([definition(name, answer)
-                          for name, answer in zip(expressions.values(), answers)])
+    return question.line(
+        [definition(name, answer) for name, answer in zip(expressions.values(), answers)]
+    )

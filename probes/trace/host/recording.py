@@ -119,15 +119,19 @@ class Recording:
 
     def lost_before(self, cpu):
         """Count the lost events that a CPU's pages report; an unknown number as 1."""
-        return sum(1 if n == pages.SOME else n for n in map(pages.missed, self.pages[cpu]))
+        return sum(
+            1 if n == pages.SOME else n for n in map(pages.missed, self.pages[cpu])
+        )
 
     def lost_behind(self, cpu):
         """Return how many events of a CPU were lost after its last event."""
         return max(self.lost[cpu] - self.lost_before(cpu), 0) if self.lost else 0
 
     def lost_in_all(self):
-        return sum(self.lost_before(cpu) + self.lost_behind(cpu)
-                   for cpu in range(len(self.pages)))
+        return sum(
+            self.lost_before(cpu) + self.lost_behind(cpu)
+            for cpu in range(len(self.pages))
+        )
 
     def label(self, event):
         """Return the name of an event in pictures. For an event of a question this is the

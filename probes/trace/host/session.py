@@ -52,7 +52,9 @@ class Live:
             for page in all_pages[self.seen[cpu] :]:
                 for record in pages.records(cpu, page):
                     event = self.recording.event_of(record)
-                    heapq.heappush(self.waiting, (event.time, cpu, next(self.count), event))
+                    heapq.heappush(
+                        self.waiting, (event.time, cpu, next(self.count), event)
+                    )
             self.seen[cpu] = len(all_pages)
 
     def show(self, until=float("inf")):
@@ -112,7 +114,11 @@ class Session:
         """Write the files. Then return the exit status, or raise the commands' error."""
         with Memory(self.guest.qmp) as memory:
             capture = Capture(
-                self.guest.machine, memory, Symbols(ELF), self.options.smp, self.options.lines
+                self.guest.machine,
+                memory,
+                Symbols(ELF),
+                self.options.smp,
+                self.options.lines,
             )
             wanted = self.options.live or self.options.output
             try:
@@ -179,8 +185,10 @@ class Session:
     def harvest(self, capture, memory, why):
         """Read the rings of a guest that does not answer from its memory."""
         result = capture.result
-        self.say(f"the guest does not answer any more ({why}): "
-                 "its rings are read out of its memory")
+        self.say(
+            f"the guest does not answer any more ({why}): "
+            "its rings are read out of its memory"
+        )
         self.guest.qmp.execute("stop")
         grave = dead.Dead(memory, result.symbols)
         for cpu, page in grave.batch(capture.taker.number):
@@ -201,7 +209,9 @@ class Session:
         """
         result = capture.result
         try:
-            found = dict(dead_hist.Histograms(memory, result.symbols).texts(capture.counted))
+            found = dict(
+                dead_hist.Histograms(memory, result.symbols).texts(capture.counted)
+            )
         except (OSError, ValueError, KeyError, struct.error) as error:
             found = {}
             result.notes.append(f"The histograms could not be read ({error}).")

@@ -44,7 +44,8 @@ class Threads:
         self.found = []
         self.returning = {
             event.values["__probe_func"]
-            for event in recording.all_events if event.format.is_return
+            for event in recording.all_events
+            if event.format.is_return
         }
         last = {}  # CPU: its last slice, to which a stack belongs
         for event in recording.all_events:
@@ -57,7 +58,9 @@ class Threads:
     def _add_stack(self, slice_, event):
         if slice_ and slice_.pid == event.pid and not slice_.stack:
             addresses = list(text.stack_addresses(event))
-            slice_.stack = [self.recording.symbols.name_at(a) for a in reversed(addresses)]
+            slice_.stack = [
+                self.recording.symbols.name_at(a) for a in reversed(addresses)
+            ]
 
     def _add(self, event):
         begin = event.time
@@ -72,8 +75,15 @@ class Threads:
         name = self.recording.label(event)
         if function is not None:
             name = self.recording.symbols.name_at(function)
-        slice_ = Slice(name, event.pid, event.cpu, begin, event.time, event,
-                       is_instant=begin == event.time)
+        slice_ = Slice(
+            name,
+            event.pid,
+            event.cpu,
+            begin,
+            event.time,
+            event,
+            is_instant=begin == event.time,
+        )
         self.found.append(slice_)
         return slice_
 

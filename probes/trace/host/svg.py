@@ -15,19 +15,25 @@ def quoted(text):
 
 
 def picture(height, parts, label):
-    return (f'<svg viewBox="0 0 {WIDTH} {height:g}" role="img" aria-label="{quoted(label)}">'
-            f'{"".join(parts)}</svg>')
+    return (
+        f'<svg viewBox="0 0 {WIDTH} {height:g}" role="img" aria-label="{quoted(label)}">'
+        f'{"".join(parts)}</svg>'
+    )
 
 
 def rect(x, y, width, height, kind, title=""):
     inside = f"<title>{quoted(title)}</title>" if title else ""
-    return (f'<rect x="{x:.2f}" y="{y:g}" width="{max(width, 0.1):.2f}" height="{height:g}" '
-            f'class="{kind}">{inside}</rect>')
+    return (
+        f'<rect x="{x:.2f}" y="{y:g}" width="{max(width, 0.1):.2f}" height="{height:g}" '
+        f'class="{kind}">{inside}</rect>'
+    )
 
 
 def words(x, y, text, kind="", anchor="start"):
-    return (f'<text x="{x:.2f}" y="{y:g}" class="{kind}" text-anchor="{anchor}">'
-            f"{quoted(text)}</text>")
+    return (
+        f'<text x="{x:.2f}" y="{y:g}" class="{kind}" text-anchor="{anchor}">'
+        f"{quoted(text)}</text>"
+    )
 
 
 def bars(rows, label):
@@ -55,16 +61,34 @@ def lanes(rows, start, end, label):
     for i, (name, counts, lost) in enumerate(rows):
         base = (i + 1) * row - 4
         parts.append(words(left - 8, base - 10, name, "small", "end"))
-        parts.append(f'<line x1="{left}" x2="{WIDTH}" y1="{base}" y2="{base}" class="axis"/>')
+        parts.append(
+            f'<line x1="{left}" x2="{WIDTH}" y1="{base}" y2="{base}" class="axis"/>'
+        )
         for j, count in enumerate(counts):
             x = left + j * step
             if count:
                 height = max((row - 10) * count / most, 1.5)
-                parts.append(rect(x, round(base - height, 2), step, round(height, 2), "bar",
-                                  f"{count} events"))
+                parts.append(
+                    rect(
+                        x,
+                        round(base - height, 2),
+                        step,
+                        round(height, 2),
+                        "bar",
+                        f"{count} events",
+                    )
+                )
             if lost[j]:
-                parts.append(rect(x, base - row + 6, max(step, 2), row - 6, "lost",
-                                  f"{lost[j]} events lost"))
+                parts.append(
+                    rect(
+                        x,
+                        base - row + 6,
+                        max(step, 2),
+                        row - 6,
+                        "lost",
+                        f"{lost[j]} events lost",
+                    )
+                )
     y = len(rows) * row + 14
     for i in range(5):
         x = left + (WIDTH - left) * i / 4
@@ -106,8 +130,16 @@ class Flame:
             width = WIDTH * count / self.total
             kind = f"flame f{zlib.crc32(name.encode()) % 6}"
             share = 100 * count / self.total
-            parts.append(rect(x, y, max(width - 0.6, 0.1), FLAME_ROW - 1, kind,
-                              f"{name}: {count} ({share:.1f} %)"))
+            parts.append(
+                rect(
+                    x,
+                    y,
+                    max(width - 0.6, 0.1),
+                    FLAME_ROW - 1,
+                    kind,
+                    f"{name}: {count} ({share:.1f} %)",
+                )
+            )
             room = int((width - 8) / CHARACTER)
             if room >= 3:
                 shown = name if len(name) <= room else name[: room - 1] + "…"

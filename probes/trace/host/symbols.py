@@ -31,8 +31,10 @@ class Symbols:
     def add_modules(self, kallsyms):
         """Add the symbols that the text of /proc/kallsyms shows with a module's name."""
         known = set(self.entries)
-        found = sorted((int(start, 16), kind, name, module)
-                       for start, kind, name, module in MODULE_SYMBOL.findall(kallsyms))
+        found = sorted(
+            (int(start, 16), kind, name, module)
+            for start, kind, name, module in MODULE_SYMBOL.findall(kallsyms)
+        )
         ends = [start for start, *_ in found[1:]] + [0]
         for (start, kind, name, module), end in zip(found, ends):
             size = min(max(end - start, 0) or LAST_SIZE, LAST_SIZE)

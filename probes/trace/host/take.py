@@ -29,8 +29,11 @@ def pages_of(memory, listed):
     """Return the pages of a list, as (CPU, page)."""
     entries = list(ENTRY.iter_unpack(listed))
     data = memory.frames([place & -PAGE for place, _ in entries])
-    return [(place % PAGE, page) for place, lost in entries
-            for page in tell_missed(data[place & -PAGE], lost)]
+    return [
+        (place % PAGE, page)
+        for place, lost in entries
+        for page in tell_missed(data[place & -PAGE], lost)
+    ]
 
 
 class Taker:

@@ -9,15 +9,24 @@ IRQS_OFF, NEED_RESCHED, HARDIRQ, NMI = 0x01, 0x04, 0x08, 0x40
 
 def flags(event):
     count = "{:x}"
-    interrupt = "Z" if event.flags & NMI and event.flags & HARDIRQ else \
-        "z" if event.flags & NMI else "h" if event.flags & HARDIRQ else "."
-    return "".join((
-        "d" if event.flags & IRQS_OFF else ".",
-        "n" if event.flags & NEED_RESCHED else ".",
-        interrupt,
-        count.format(event.preempt & 15) if event.preempt & 15 else ".",
-        count.format(event.preempt >> 4) if event.preempt >> 4 else ".",
-    ))
+    interrupt = (
+        "Z"
+        if event.flags & NMI and event.flags & HARDIRQ
+        else "z"
+        if event.flags & NMI
+        else "h"
+        if event.flags & HARDIRQ
+        else "."
+    )
+    return "".join(
+        (
+            "d" if event.flags & IRQS_OFF else ".",
+            "n" if event.flags & NEED_RESCHED else ".",
+            interrupt,
+            count.format(event.preempt & 15) if event.preempt & 15 else ".",
+            count.format(event.preempt >> 4) if event.preempt >> 4 else ".",
+        )
+    )
 
 
 def said(recording, event):
@@ -60,8 +69,10 @@ def shown_time(recording, time):
 
 
 def line(recording, event):
-    return (f"{recording.name_of(event.pid):>16}-{event.pid:<7d} [{event.cpu:03d}] "
-            f"{flags(event)} {shown_time(recording, event.time)}: {said(recording, event)}")
+    return (
+        f"{recording.name_of(event.pid):>16}-{event.pid:<7d} [{event.cpu:03d}] "
+        f"{flags(event)} {shown_time(recording, event.time)}: {said(recording, event)}"
+    )
 
 
 def lost(cpu, count):

@@ -38,8 +38,10 @@ PIPE_PAUSE = 0.05  # seconds between two looks at an empty trace_pipe
 PAGE = 4096
 MOUNT_WAIT, END_WAIT = 30, 5
 SYSCTLS = (
-    ("ftrace_enabled", "1\n"), ("kptr_restrict", "0\n"), ("perf_event_paranoid", "-1\n")
-)  # fmt: skip
+    ("ftrace_enabled", "1\n"),
+    ("kptr_restrict", "0\n"),
+    ("perf_event_paranoid", "-1\n"),
+)
 
 # This script runs in the new namespace before the command. $1: the folder of the files,
 # $2: a folder with files about the kernel that programs read. A program that finds no
@@ -199,7 +201,10 @@ class Tree(fusepy.Operations):
             except (TraceError, Gone, TimeoutError, OSError):
                 fail(errno.EIO)
         count = max(size // PAGE, 1)
-        pages, self.raw[cpu] = self.raw.get(cpu, [])[:count], self.raw.get(cpu, [])[count:]
+        pages, self.raw[cpu] = (
+            self.raw.get(cpu, [])[:count],
+            self.raw.get(cpu, [])[count:],
+        )
         return b"".join(pages)[:size]
 
     def write(self, path, data, offset, fh):
@@ -273,10 +278,17 @@ class Mounted:
             more = {} if os.getuid() else {"allow_other": True}
             with Memory(self.guest.qmp) as memory:
                 fusepy.FUSE(
-                    Tree(self.guest.machine, memory), self.folder, foreground=True,
-                    intr=True, direct_io=True, big_writes=True, fsname="sonde",
-                    attr_timeout=0, entry_timeout=0, **more,
-                )  # fmt: skip
+                    Tree(self.guest.machine, memory),
+                    self.folder,
+                    foreground=True,
+                    intr=True,
+                    direct_io=True,
+                    big_writes=True,
+                    fsname="sonde",
+                    attr_timeout=0,
+                    entry_timeout=0,
+                    **more,
+                )
             status = 0
         finally:
             os._exit(status)
@@ -297,7 +309,9 @@ class Mounted:
         """
         user = ["--map-root-user"] if os.getuid() else []
         words = ["unshare", "--mount", *user, "--", "sh", "-c", IN_PLACE, "sh"]
-        done = subprocess.run([*words, self.folder, self.more.name, *command], check=False)
+        done = subprocess.run(
+            [*words, self.folder, self.more.name, *command], check=False
+        )
         return done.returncode
 
 

@@ -41,8 +41,10 @@ svg .in { pointer-events: none; } .axis { stroke: var(--line); }
 
 def table(head, rows):
     cells = "".join(f"<th>{quoted(cell)}</th>" for cell in head)
-    body = "".join("<tr>" + "".join(f"<td>{quoted(cell)}</td>" for cell in row) + "</tr>"
-                   for row in rows)
+    body = "".join(
+        "<tr>" + "".join(f"<td>{quoted(cell)}</td>" for cell in row) + "</tr>"
+        for row in rows
+    )
     return f'<div class="wide"><table><tr>{cells}</tr>{body}</table></div>'
 
 
@@ -50,13 +52,21 @@ def counts_table(recording):
     """Return a table of events by name and CPU, with the number of lost events."""
     cpus = range(len(recording.pages))
     counts = collections.Counter(
-        ((recording.label(e), e.name), e.cpu) for e in recording.all_events)
-    names = sorted({name for name, _ in counts},
-                   key=lambda name: (-sum(counts[name, cpu] for cpu in cpus), name))
+        ((recording.label(e), e.name), e.cpu) for e in recording.all_events
+    )
+    names = sorted(
+        {name for name, _ in counts},
+        key=lambda name: (-sum(counts[name, cpu] for cpu in cpus), name),
+    )
     labels = collections.Counter(label for label, _ in names)
-    rows = [(label if labels[label] < 2 else f"{label} ({event})",
-             sum(counts[(label, event), cpu] for cpu in cpus),
-             *(counts[(label, event), cpu] for cpu in cpus)) for label, event in names]
+    rows = [
+        (
+            label if labels[label] < 2 else f"{label} ({event})",
+            sum(counts[(label, event), cpu] for cpu in cpus),
+            *(counts[(label, event), cpu] for cpu in cpus),
+        )
+        for label, event in names
+    ]
     lost = [recording.lost_before(cpu) + recording.lost_behind(cpu) for cpu in cpus]
     rows.append(("(lost)", sum(lost), *lost))
     return table(("event", "all", *(f"CPU {cpu}" for cpu in cpus)), rows)
@@ -68,11 +78,16 @@ def times_table(found):
     for one in found:
         if not one.is_instant:
             times[one.name].append(one.end - one.begin)
-    rows = [(name, len(ns), sum(ns), min(ns), sum(ns) // len(ns), max(ns))
-            for name, ns in times.items()]
+    rows = [
+        (name, len(ns), sum(ns), min(ns), sum(ns) // len(ns), max(ns))
+        for name, ns in times.items()
+    ]
     rows.sort(key=lambda row: -row[2])
     shown = [row[:2] + tuple(svg.duration(ns) for ns in row[2:]) for row in rows]
-    return table(("function", "returns", "in all", "least", "average", "most"), shown), times
+    return (
+        table(("function", "returns", "in all", "least", "average", "most"), shown),
+        times,
+    )
 
 
 def log2_rows(values, shown):
@@ -81,8 +96,12 @@ def log2_rows(values, shown):
     rows = []
     for bits in range(min(counts), max(counts) + 1):
         low = 1 << bits - 1 if bits else 0
-        rows.append((f"{shown(low)} … {shown((1 << bits) - 1)}" if bits > 1 else shown(low),
-                     counts[bits]))
+        rows.append(
+            (
+                f"{shown(low)} … {shown((1 << bits) - 1)}" if bits > 1 else shown(low),
+                counts[bits],
+            )
+        )
     return rows
 
 
@@ -164,6 +183,8 @@ def body(recording):
 
 def write(recording, file):
     title = quoted("sonde: " + ", ".join(recording.lines))
-    head = (f'<!doctype html><html lang="en"><meta charset="utf-8"><title>{title}</title>'
-            f'<meta name="viewport" content="width=device-width"><style>{STYLE}</style>')
+    head = (
+        f'<!doctype html><html lang="en"><meta charset="utf-8"><title>{title}</title>'
+        f'<meta name="viewport" content="width=device-width"><style>{STYLE}</style>'
+    )
     file.write((head + "\n".join(body(recording)) + "</html>\n").encode())

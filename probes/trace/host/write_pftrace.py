@@ -51,8 +51,12 @@ class Writer:
         self.track(KERNEL, content(PROCESS, process))
         for cpu in range(len(self.recording.pages)):
             self.track(CPUS + cpu, number(PARENT, KERNEL), content(NAME, f"CPU {cpu}"))
-            self.track(LOST + cpu, number(PARENT, KERNEL),
-                       content(NAME, f"CPU {cpu}: events lost"), content(COUNTER, b""))
+            self.track(
+                LOST + cpu,
+                number(PARENT, KERNEL),
+                content(NAME, f"CPU {cpu}: events lost"),
+                content(COUNTER, b""),
+            )
         for pid in threads:
             # A thread must not have the number of the process, and not 0: Perfetto takes
             # thread 0 for the idle thread.
@@ -63,8 +67,12 @@ class Writer:
     def cpus(self):
         for cpu, row in enumerate(slices.running(self.recording)):
             for pid, first, last in row:
-                self.event(first, BEGIN, CPUS + cpu,
-                           content(EVENT_NAME, f"{self.recording.name_of(pid)}-{pid}"))
+                self.event(
+                    first,
+                    BEGIN,
+                    CPUS + cpu,
+                    content(EVENT_NAME, f"{self.recording.name_of(pid)}-{pid}"),
+                )
                 self.event(last, END, CPUS + cpu)
 
     def losses(self):
@@ -74,7 +82,9 @@ class Writer:
             last = event.time
             if event.missed:
                 counts[event.cpu] += 1 if event.missed == pages.SOME else event.missed
-                self.event(last, COUNT, LOST + event.cpu, number(VALUE, counts[event.cpu]))
+                self.event(
+                    last, COUNT, LOST + event.cpu, number(VALUE, counts[event.cpu])
+                )
         for cpu, count in enumerate(counts):
             count += self.recording.lost_behind(cpu)
             self.event(last, COUNT, LOST + cpu, number(VALUE, count))
@@ -95,8 +105,13 @@ class Writer:
             while ends and ends[-1] <= one.begin:
                 self.event(ends.pop(), END, THREADS + pid)
             kind = INSTANT if one.is_instant else BEGIN
-            self.event(one.begin, kind, THREADS + pid, content(EVENT_NAME, one.name),
-                       *self.annotations(one.event))
+            self.event(
+                one.begin,
+                kind,
+                THREADS + pid,
+                content(EVENT_NAME, one.name),
+                *self.annotations(one.event),
+            )
             if not one.is_instant:
                 ends.append(end)
         while ends:

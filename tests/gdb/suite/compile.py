@@ -15,7 +15,11 @@ import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(HERE)))
-sys.path[:0] = [ROOT, os.path.join(ROOT, "kernel/host"), os.path.join(ROOT, "kernel/debug")]
+sys.path[:0] = [
+    ROOT,
+    os.path.join(ROOT, "kernel/host"),
+    os.path.join(ROOT, "kernel/debug"),
+]
 
 import elf64
 from sonde.guest import BUILD, ELF
@@ -58,9 +62,26 @@ def compile_one(source, target, words):
     given = kernel_words()
     include = given[len(given) - 1 - given[::-1].index("-isystem") + 1]
     compiler = given[0]
-    must([compiler, *NEEDED, "-w", "-I", os.path.join(HERE, "include"),
-          "-I", ROOT, "-isystem", os.path.join(ROOT, "libc/include"), "-isystem", include,
-          *words, "-c", "-o", target, source])  # fmt: skip
+    must(
+        [
+            compiler,
+            *NEEDED,
+            "-w",
+            "-I",
+            os.path.join(HERE, "include"),
+            "-I",
+            ROOT,
+            "-isystem",
+            os.path.join(ROOT, "libc/include"),
+            "-isystem",
+            include,
+            *words,
+            "-c",
+            "-o",
+            target,
+            source,
+        ]
+    )
     return target
 
 
@@ -70,8 +91,20 @@ def runtime(folder):
     """
     target = os.path.join(folder, "program.o")
     words = [*kernel_words(), "-fpatchable-function-entry=0"]
-    must([*words, "-g0", "-w", "-I", os.path.join(HERE, "include"), "-c", "-o",
-          target, os.path.join(HERE, "program.c")], cwd=ROOT)  # fmt: skip
+    must(
+        [
+            *words,
+            "-g0",
+            "-w",
+            "-I",
+            os.path.join(HERE, "include"),
+            "-c",
+            "-o",
+            target,
+            os.path.join(HERE, "program.c"),
+        ],
+        cwd=ROOT,
+    )
     return target
 
 
@@ -94,8 +127,11 @@ def outside_names(path):
     """Return {name: value} of the kernel's symbols that an object uses."""
     done = must(["nm", "-u", path], capture_output=True, text=True)
     wanted = {line.split()[-1] for line in done.stdout.splitlines()}
-    return {s.name: s.value for s in elf64.load(ELF).symbols()
-            if s.name in wanted and s.bind != elf64.STB_LOCAL}  # fmt: skip
+    return {
+        s.name: s.value
+        for s in elf64.load(ELF).symbols()
+        if s.name in wanted and s.bind != elf64.STB_LOCAL
+    }
 
 
 def script(path, text):
@@ -111,12 +147,29 @@ def link(objects, target):
     module = target + ".module"
     must(["ld", "-r", "-T", merge, "-o", module, *objects, runtime(folder)])
     end = next(s.value for s in elf64.load(ELF).symbols() if s.name == "_end")
-    text = PLACES % {"base": (end + LARGE_PAGE - 1) // LARGE_PAGE * LARGE_PAGE,
-                     "gap": TEXT_GAP, "page": PAGE}  # fmt: skip
+    text = PLACES % {
+        "base": (end + LARGE_PAGE - 1) // LARGE_PAGE * LARGE_PAGE,
+        "gap": TEXT_GAP,
+        "page": PAGE,
+    }
     outside = outside_names(module)
     text += "".join(f"\n{name} = {value:#x};" for name, value in outside.items())
-    must(["ld", "-nostdlib", "-z", "noexecstack", "--no-warn-rwx-segments", "-e", "main",
-          "-T", script(target + ".places", text), "-o", target, module])  # fmt: skip
+    must(
+        [
+            "ld",
+            "-nostdlib",
+            "-z",
+            "noexecstack",
+            "--no-warn-rwx-segments",
+            "-e",
+            "main",
+            "-T",
+            script(target + ".places", text),
+            "-o",
+            target,
+            module,
+        ]
+    )
     must(["strip", "-g", module])
 
 

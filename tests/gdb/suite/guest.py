@@ -19,7 +19,9 @@ from sonde.guest import Guest, GuestError, Setup, comma
 
 LIMIT = 60  # seconds to the program's start
 KINDS = ("main", "constant", "variable", "zero")
-PLACES = re.compile("program: " + " ".join(f"{kind} (0x[0-9a-f]+)" for kind in KINDS) + "\n")
+PLACES = re.compile(
+    "program: " + " ".join(f"{kind} (0x[0-9a-f]+)" for kind in KINDS) + "\n"
+)
 
 
 def places_in(path):
@@ -32,8 +34,13 @@ def places_in(path):
 
 def setup(program, path, cpus):
     name = f"name=opt/sonde/module/program.o,file={comma(program + '.module')}"
-    return Setup(smp=cpus, memory="256M", com2=path, append="console=plain modules=program",
-                 qemu=f"-fw_cfg '{name}'")  # fmt: skip
+    return Setup(
+        smp=cpus,
+        memory="256M",
+        com2=path,
+        append="console=plain modules=program",
+        qemu=f"-fw_cfg '{name}'",
+    )
 
 
 def said(guest):

@@ -36,16 +36,23 @@ class Bomb:
         self.numbers = dict(keys)
         keys["caller"] = dice.choice(sorted(self.callers))
         self.keys = {phase: str(key) for phase, key in keys.items()}
-        self.which = {"argument": dice.randrange(40), "return": dice.randrange(40),
-                      "caller": self.callers[keys["caller"]]}  # fmt: skip
+        self.which = {
+            "argument": dice.randrange(40),
+            "return": dice.randrange(40),
+            "caller": self.callers[keys["caller"]],
+        }
         self.fold_by = dice.randrange(2**20, 2**24) | 1
 
     def defines(self):
         """Return the options for the compiler."""
-        rows = {"OPENS": pow(SHUT, -1, MODULUS), "FOLD_BY": self.fold_by,
-                "NAME_ALSO": self.also}  # fmt: skip
-        rows["CALLERS(A)"] = " ".join(f"A({n}, {shut(which)})"
-                                      for n, which in self.callers.items())  # fmt: skip
+        rows = {
+            "OPENS": pow(SHUT, -1, MODULUS),
+            "FOLD_BY": self.fold_by,
+            "NAME_ALSO": self.also,
+        }
+        rows["CALLERS(A)"] = " ".join(
+            f"A({n}, {shut(which)})" for n, which in self.callers.items()
+        )
         for phase in PHASES:
             rows["NAME_" + phase.upper()] = self.names[phase]
             rows["SHUT_" + phase.upper()] = shut(self.numbers[phase])
@@ -60,8 +67,11 @@ def begin(path, seed):
     Return the names of the files that were not there before.
     """
     kept = os.path.join(path, "seed")
-    new = [file for file in ("bomb.o", "seed")
-           if not os.path.exists(os.path.join(path, file))]  # fmt: skip
+    new = [
+        file
+        for file in ("bomb.o", "seed")
+        if not os.path.exists(os.path.join(path, file))
+    ]
     if seed is None and os.path.exists(kept):
         seed = seed_of(path)
     if seed is None:
@@ -75,8 +85,9 @@ def begin(path, seed):
 def make(tree, path, seed):
     """Compile the bomb of a seed into a folder."""
     workshop = GuestWorkshop("bomb", tree, path)
-    made = workshop.kernel_object(os.path.join(workshop.grader, "bomb.c"), ".made",
-                                  Bomb(seed).defines())  # fmt: skip
+    made = workshop.kernel_object(
+        os.path.join(workshop.grader, "bomb.c"), ".made", Bomb(seed).defines()
+    )
     os.replace(made, os.path.join(path, "bomb.o"))
     os.rmdir(os.path.dirname(made))
     os.remove(os.path.join(path, "messages"))
@@ -98,10 +109,13 @@ class Workshop(Hosted):
         pass
 
     def build_answer(self, handed_in):
-        with open(self.taken(handed_in, "keys"), encoding="utf-8", errors="replace") as file:
+        with open(
+            self.taken(handed_in, "keys"), encoding="utf-8", errors="replace"
+        ) as file:
             rows = [line.split("#")[0].split() for line in file]
-        self.found = {row[0].rstrip(":"): " ".join(row[1:]).lstrip(": ")
-                      for row in rows if row}  # fmt: skip
+        self.found = {
+            row[0].rstrip(":"): " ".join(row[1:]).lstrip(": ") for row in rows if row
+        }
 
     def compare(self, line, seed, case):
         key = self.found.get(line, "")

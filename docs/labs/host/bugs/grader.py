@@ -16,7 +16,9 @@ RIGHT = ("right", "right-batch")
 
 class Workshop(Hosted):
     def link_ours(self, lab):
-        self.frame = self.ours("docs/labs/host/grader*.[ca]*") + self.ours(lab + "/grader.c")
+        self.frame = self.ours("docs/labs/host/grader*.[ca]*") + self.ours(
+            lab + "/grader.c"
+        )
         tracer = os.path.join(self.grader, "solution", "tracer.c")
         self.tracers = {"right": self.compile(tracer, "right")}
         for patch in sorted(glob.glob(os.path.join(self.grader, "bugs", "*.patch"))):
@@ -34,8 +36,10 @@ class Workshop(Hosted):
     def build_answer(self, handed_in):
         tests = self.compile_theirs(self.taken(handed_in, "tests.c"))
         tracer = self.compile_theirs(self.taken(handed_in, "tracer.c"))
-        self.programs = {name: self.link("with-" + name, [*self.frame, tests, object])
-                         for name, object in self.tracers.items()}  # fmt: skip
+        self.programs = {
+            name: self.link("with-" + name, [*self.frame, tests, object])
+            for name, object in self.tracers.items()
+        }
         self.programs["fixed"] = self.link("fixed", [*self.frame, *self.tests, tracer])
         self.seen = {}
 
@@ -43,8 +47,11 @@ class Workshop(Hosted):
         """Run a program once. Return (the checks that failed, the number that passed)."""
         if name not in self.seen:
             facts, ended = self.run_case(self.programs[name], "run", 0, 0)
-            failed = [fact.removeprefix("failed ") for fact in facts
-                      if fact.startswith("failed ")]  # fmt: skip
+            failed = [
+                fact.removeprefix("failed ")
+                for fact in facts
+                if fact.startswith("failed ")
+            ]
             if ended.why or facts[-1:] != ["the case has ended"]:
                 failed.append(ended.why or "it ended before it was done")
             self.seen[name] = failed, sum(fact.startswith("ok ") for fact in facts)

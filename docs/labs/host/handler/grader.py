@@ -31,8 +31,11 @@ class Workshop(GuestWorkshop):
         if line == "cpus":
             ask(f"run storm {seed} new")
         said = ask("run handler").text
-        callers = sorted((name, int(calls), int(size)) for name, calls, size in
-                         CALLER.findall(said) if name != "all")  # fmt: skip
+        callers = sorted(
+            (name, int(calls), int(size))
+            for name, calls, size in CALLER.findall(said)
+            if name != "all"
+        )
         whole = ALL.search(said)
         if not whole:
             yield "no line 'all: N calls, N bytes, N missed'"

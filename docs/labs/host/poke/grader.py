@@ -11,8 +11,14 @@ from docs.labs.host.grade import Difference
 from docs.labs.host.grade import Workshop as Hosted
 from docs.labs.host.in_guest import Seen
 
-STEPS = {1: "guard()", 2: "tail()", 3: "first_byte()", 4: "all_bytes()", 5: "sync()",
-         6: "drain()"}  # fmt: skip
+STEPS = {
+    1: "guard()",
+    2: "tail()",
+    3: "first_byte()",
+    4: "all_bytes()",
+    5: "sync()",
+    6: "drain()",
+}
 PLANS = ("ONE", "TWO", "BACK")
 STEPS_MAX = 24
 TRAPS = 4
@@ -24,7 +30,7 @@ MODELS = {
     "two": ("WHOLE", PLANS[1:], "a CPU executes a mixture of old and new bytes"),
     "after": ("AFTER", PLANS, "it is over, and a CPU has still fetched something else"),
     "ends": ("LIVE", PLANS, "it never ends"),
-}  # fmt: skip
+}
 
 # (line of the way that Spin prints, the same for a reader who does not know the model)
 WORDS = (
@@ -54,8 +60,10 @@ def defines(table):
         elif number in STEPS and len(steps[plan]) < STEPS_MAX:
             steps[plan].append(STEPS[number])
     # Spin passes the options to a shell, so the steps are in quotes.
-    words = [f"-DSTEPS_{name}='{'; '.join(those or ['skip'])}'"
-             for name, those in zip(PLANS, steps)]  # fmt: skip
+    words = [
+        f"-DSTEPS_{name}='{'; '.join(those or ['skip'])}'"
+        for name, those in zip(PLANS, steps)
+    ]
     return words + [f"-DTRAP_{name}={trap}" for name, trap in zip(PLANS, traps)]
 
 

@@ -13,8 +13,13 @@ class Workshop(Hosted):
     def link_ours(self, lab):
         super().link_ours(lab)
         planner = self.ours("probes/jump/pun*.c") + self.ours("probes/insn/*.c")
-        self.judge = self.link("judge", self.frame + self.ours(lab + "/judge.c") +
-                               self.ours(lab + "/shared.c") + planner)  # fmt: skip
+        self.judge = self.link(
+            "judge",
+            self.frame
+            + self.ours(lab + "/judge.c")
+            + self.ours(lab + "/shared.c")
+            + planner,
+        )
 
     def compare(self, line, seed, case):
         if line == "run":
@@ -26,7 +31,9 @@ class Workshop(Hosted):
             with file_in_memory() as both:
                 both.write(self.again(given).read())
                 both.write("\n".join(plans).encode())
-                facts, ended = self.run_case(self.judge, line, seed, case, self.again(both))
+                facts, ended = self.run_case(
+                    self.judge, line, seed, case, self.again(both)
+                )
         if ended.why:
             return Difference([], [], Seen("these are no plans"))
         return None if facts == RIGHT else Difference(facts, RIGHT, Seen())

@@ -32,7 +32,9 @@ class Reader:
 
     def number(self, size, signed=False):
         self.at += size
-        return int.from_bytes(self.data[self.at - size : self.at], "little", signed=signed)
+        return int.from_bytes(
+            self.data[self.at - size : self.at], "little", signed=signed
+        )
 
     def uleb(self):
         value = shift = 0

@@ -11,8 +11,7 @@ from sonde_gdb.kernel import View, constant, enum_name, symbol_at
 
 
 class Command(gdb.Command):
-    """The base of all commands. A subclass has run(argument); its docstring is its help.
-    """
+    """The base of all commands. A subclass has run(argument); its docstring is its help."""
 
     def __init__(self, name, kind=gdb.COMMAND_DATA):
         self.__doc__ = type(self).__doc__
@@ -26,7 +25,9 @@ class Command(gdb.Command):
         except kernel.Gone as error:
             raise gdb.GdbError(f"not there yet, or not any more: {error}")
         except cfi.Unsupported as error:
-            raise gdb.GdbError(f"the debug data has what these commands do not know: {error}")
+            raise gdb.GdbError(
+                f"the debug data has what these commands do not know: {error}"
+            )
 
 
 def address_of(argument):
@@ -72,9 +73,11 @@ class Probes(Command):
     def line(addr, name, site):
         probes = list(sites.probes_of(site))
         way = "jump" if sites.is_jump(site) else enum_name("site_way", site.way)
-        return (f"{addr:#x} {name:32} {enum_name('site_state', site.state):9} {way:8} "
-                f"probes {len(probes)} hits {sum(map(sites.counted, probes))} "
-                f"missed {sum(probe.nmissed for probe in probes)}")  # fmt: skip
+        return (
+            f"{addr:#x} {name:32} {enum_name('site_state', site.state):9} {way:8} "
+            f"probes {len(probes)} hits {sum(map(sites.counted, probes))} "
+            f"missed {sum(probe.nmissed for probe in probes)}"
+        )
 
 
 class Explain(Command):
@@ -165,7 +168,9 @@ class Slot(Command):
         addr = address_of(argument) & kernel.MASK
         cell = sites.cell_at(addr)
         if cell:
-            print(f"{addr:#x} is byte {cell.off} of the slot of {symbol_at(cell.site.addr)}")
+            print(
+                f"{addr:#x} is byte {cell.off} of the slot of {symbol_at(cell.site.addr)}"
+            )
         else:
             print(f"{addr:#x} is in no slot of a registered probe")
 
@@ -219,7 +224,9 @@ class Trapframe(Command):
         regs = View("pt_regs", int(gdb.parse_and_eval(argument or "regs")))
         print(f"at {symbol_at(regs.ip)}")
         for row in self.ROWS:
-            print("  ".join(f"{name:5} {getattr(regs, name):016x}" for name in row.split()))
+            print(
+                "  ".join(f"{name:5} {getattr(regs, name):016x}" for name in row.split())
+            )
         print(f"vector {regs.vector}  error code {regs.error_code:#x}")
 
 
@@ -229,10 +236,12 @@ class Cpus(Command):
     def run(self, argument):
         for area in sites.areas():
             thread = threads.running_on(area)
-            print(f"CPU {area.id}:  {'idle' if area.idle else 'thread'} "
-                  f"{threads.name_of(thread) if thread else '-'}  "
-                  f"preempt_count {area.preempt_count}  irq_depth {area.irq_depth}  "
-                  f"nmi_depth {area.nmi_depth}")  # fmt: skip
+            print(
+                f"CPU {area.id}:  {'idle' if area.idle else 'thread'} "
+                f"{threads.name_of(thread) if thread else '-'}  "
+                f"preempt_count {area.preempt_count}  irq_depth {area.irq_depth}  "
+                f"nmi_depth {area.nmi_depth}"
+            )
             for hit in sites.hits_of(View("probe_cpu", area.probe)) if area.probe else ():
                 self.hit(hit)
 
@@ -288,8 +297,9 @@ def set_tracepoint(where):
     place, _, condition = where.partition(" if ")
     words = f"-c {quoted(condition.strip())} " if condition else ""
     words += quoted(place.strip())
-    said = gdb.execute(f"interpreter-exec mi {quoted('-break-insert -a ' + words)}",
-                       to_string=True)  # fmt: skip
+    said = gdb.execute(
+        f"interpreter-exec mi {quoted('-break-insert -a ' + words)}", to_string=True
+    )
     refused = re.search(r'\^error,msg="((?:[^"\\]|\\.)*)"', said)
     if refused:
         raise gdb.GdbError(refused[1].replace('\\"', '"').rstrip("."))

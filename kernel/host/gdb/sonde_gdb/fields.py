@@ -13,7 +13,7 @@ STRUCTS = {
     "sti_pair": "slot",
     "region": "addr bytes len count starts cell copies is_open",
     "kprobe": "addr kind pre_handler light_handler post_handler fault_handler flags counter "
-              "hits nmissed missed site next",
+    "hits nmissed missed site next",
     "kretprobe": "kp handler entry_handler nmissed coalesced dropped",
     "shadow": "top len last entries",
     "shadow_entry": "ret below holder",
@@ -28,7 +28,7 @@ STRUCTS = {
     "percpu": "id probe current idle preempt_count irq_depth nmi_depth",
     "thread": "sp tid name state cpu preempted_regs probe all_link",
     "pt_regs": "r15 r14 r13 r12 bp bx r11 r10 r9 r8 ax cx dx si di ip flags sp vector "
-               "error_code",
+    "error_code",
     "mutex": "owner",
     "console_probe": "link name one_ptr",
     "event": "id born name shape arg_count args next",
@@ -63,17 +63,29 @@ CONSTANTS = ("WAY_EMULATE", "INSN_CALL_REL", "SITE_ARMED", "SITE_OPTIMIZED", "DE
              "HIT_FAULT")  # fmt: skip
 
 # enum: the prefix of its enumerators' names
-ENUMS = {"site_state": "SITE_", "site_way": "WAY_", "detour_kind": "DETOUR_",
-         "probe_reason": "PROBE_", "thread_state": "THREAD_",
-         "event_shape": "EVENT_", "fetch_kind": "FETCH_"}  # fmt: skip
+ENUMS = {
+    "site_state": "SITE_",
+    "site_way": "WAY_",
+    "detour_kind": "DETOUR_",
+    "probe_reason": "PROBE_",
+    "thread_state": "THREAD_",
+    "event_shape": "EVENT_",
+    "fetch_kind": "FETCH_",
+}
 
 # symbols of assembly and of the linker
 SYMBOLS = ("kretprobe_trampoline", "exc_int3", "_text", "_etext", "notes_start", "notes_end",
-           "detour_text_start", "detour_text_end")
+           "detour_text_start", "detour_text_end")  # fmt: skip
 
 # patterns of code, each a struct plat_pattern
-PATTERNS = ("detour_specialized", "detour_specialized_dead", "detour_light",
-            "detour_light_dead", "detour_light_keep", "detour_light_keep_dead")
+PATTERNS = (
+    "detour_specialized",
+    "detour_specialized_dead",
+    "detour_light",
+    "detour_light_dead",
+    "detour_light_keep",
+    "detour_light_keep_dead",
+)
 
 # The static arrays that have a sentence for each value of an enum: (file, array).
 SENTENCES = {"detour_kind": ("probes/jump/detour.c", "sentences")}

@@ -38,8 +38,9 @@ class ProbeUnwinder(Unwinder):
         pc = int(pending.read_register("rip")) & kernel.MASK
         if pc < fields.REACH_START or not kernel.is_known():
             return None
-        registers = {name: int(pending.read_register(name)) & kernel.MASK
-                     for name in REGISTERS}  # fmt: skip
+        registers = {
+            name: int(pending.read_register(name)) & kernel.MASK for name in REGISTERS
+        }
         try:
             # gdb does not say whether the frame has called or was interrupted.
             is_exact = pending.level() == 0 or not is_behind_call(pc)
@@ -63,8 +64,9 @@ def is_behind_call(pc):
     through a word in memory?
     """
     code = kernel.read(pc - 7, 7)
-    return code[2] == 0xE8 or any(code[7 - n] == 0xFF and code[8 - n] >> 3 & 7 == 2
-                                  for n in range(2, 8))
+    return code[2] == 0xE8 or any(
+        code[7 - n] == 0xFF and code[8 - n] >> 3 & 7 == 2 for n in range(2, 8)
+    )
 
 
 def value(pending, name, number):

@@ -83,7 +83,9 @@ def text_at(addr, limit=64):
     """Return the string at @addr, which ends with a NUL, or after @limit bytes."""
     out = b""
     while b"\0" not in out and len(out) < limit:
-        step = min(limit - len(out), fields.PAGE_LEN - (addr + len(out)) % fields.PAGE_LEN)
+        step = min(
+            limit - len(out), fields.PAGE_LEN - (addr + len(out)) % fields.PAGE_LEN
+        )
         out += read(addr + len(out), step)
     return out.partition(b"\0")[0].decode("utf-8", "backslashreplace")
 
@@ -97,11 +99,16 @@ class Field:
     def __init__(self, bit, bits, type_):
         self.bit, self.bits, self.type = bit, bits, type_
         plain = type_.strip_typedefs()
-        self.is_number = plain.code in (gdb.TYPE_CODE_INT, gdb.TYPE_CODE_BOOL,
-                                        gdb.TYPE_CODE_PTR, gdb.TYPE_CODE_ENUM,
-                                        gdb.TYPE_CODE_CHAR)  # fmt: skip
-        self.is_signed = self.is_number and plain.code == gdb.TYPE_CODE_INT \
-            and bool(plain.is_signed)  # fmt: skip
+        self.is_number = plain.code in (
+            gdb.TYPE_CODE_INT,
+            gdb.TYPE_CODE_BOOL,
+            gdb.TYPE_CODE_PTR,
+            gdb.TYPE_CODE_ENUM,
+            gdb.TYPE_CODE_CHAR,
+        )
+        self.is_signed = (
+            self.is_number and plain.code == gdb.TYPE_CODE_INT and bool(plain.is_signed)
+        )
 
 
 def _flattened(type_, base=0):
@@ -313,8 +320,9 @@ _routines = {}
 def routine_at(start):
     """Return the name of the function that begins at @start; None: there is none."""
     if not _routines:
-        _routines.update((s.value, s.name) for s in image().symbols()
-                         if s.type == elf64.STT_FUNC)  # fmt: skip
+        _routines.update(
+            (s.value, s.name) for s in image().symbols() if s.type == elf64.STT_FUNC
+        )
     return _routines.get(start)
 
 
@@ -344,6 +352,8 @@ def is_known():
 
 def other_build():
     """Return the message about a guest that runs another build."""
-    return (f"the guest is another build than {os.path.basename(image_path())}: build id "
-            f"{guest_id() or 'unknown'} there, {image_id()} here. Names and lines would be "
-            "wrong. `./sonde gdb` builds what it runs.")  # fmt: skip
+    return (
+        f"the guest is another build than {os.path.basename(image_path())}: build id "
+        f"{guest_id() or 'unknown'} there, {image_id()} here. Names and lines would be "
+        "wrong. `./sonde gdb` builds what it runs."
+    )

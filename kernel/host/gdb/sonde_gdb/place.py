@@ -148,8 +148,11 @@ def pattern_of(cell):
     """
     code = kernel.read(cell.start, cell.length)
     entry = sites.detour(cell.site) - cell.start
-    found = [(sum(a == b for a, b in zip(code, text)), pattern)
-             for pattern, text in patterns() if pattern.entry == entry]  # fmt: skip
+    found = [
+        (sum(a == b for a, b in zip(code, text)), pattern)
+        for pattern, text in patterns()
+        if pattern.entry == entry
+    ]
     if not found:
         raise kernel.Gone(f"no pattern begins {entry} bytes into a cell")
     return max(found, key=lambda each: each[0])[1]
@@ -197,8 +200,9 @@ def is_return_detour(cell):
     """
     site = cell.site
     point = cell.start + fields.RETURN_POINT_OFF
-    return not cell.holds(site.boost_slot) \
-        and sites.jump_target(point) == kernel.address("kretprobe_trampoline")  # fmt: skip
+    return not cell.holds(site.boost_slot) and sites.jump_target(point) == kernel.address(
+        "kretprobe_trampoline"
+    )
 
 
 def in_return_detour(cell, registers):

@@ -14,8 +14,10 @@ from sonde_gdb import kernel
 from sonde_gdb.kernel import View, enum_name
 
 sys.path[:0] = [kernel.ROOT, os.path.join(kernel.ROOT, "kernel/host")]
-dead, pages, text, symbols = (importlib.import_module("probes.trace.host." + name)
-                              for name in ("dead", "pages", "text", "symbols"))  # fmt: skip
+dead, pages, text, symbols = (
+    importlib.import_module("probes.trace.host." + name)
+    for name in ("dead", "pages", "text", "symbols")
+)
 
 HEAD_LEN = 8  # struct record_head
 
@@ -99,8 +101,10 @@ def arguments(event, data, head):
         arg = View("fetch_arg", event.args + i * size)
         kind = View("fetch_type", arg.type)
         name = enum_name("fetch_kind", kind.kind)
-        values = [value_text(name, kind.size, data, head + arg.offset + n * kind.size)
-                  for n in range(arg.count or 1)]  # fmt: skip
+        values = [
+            value_text(name, kind.size, data, head + arg.offset + n * kind.size)
+            for n in range(arg.count or 1)
+        ]
         shown = "{" + ",".join(values) + "}" if arg.count else values[0]
         yield f" {kernel.text_at(arg.name)}={shown}"
 
@@ -135,8 +139,10 @@ def lines():
     memory.direct_map = guest.layout["direct_map"]
     known = events()
     comms = dict(line.split(" ", 1) for line in guest.cmdlines())
-    cpus = [[record for page in found for record in pages.records(cpu, page)]
-            for cpu, found, _ in guest.rings()]  # fmt: skip
+    cpus = [
+        [record for page in found for record in pages.records(cpu, page)]
+        for cpu, found, _ in guest.rings()
+    ]
     for record in heapq.merge(*cpus, key=lambda record: record.time):
         if record.missed:
             yield text.lost(record.cpu, record.missed)
@@ -151,5 +157,7 @@ def line_of(record, known, comms):
     comm = comms.get(str(head.pid), "<...>\n").rstrip("\n") if head.pid else "<idle>"
     us = (record.time + 500) // 1000
     words = said(event, record.data) if event else f"Unknown type {head.type}"
-    return (f"{comm:>16}-{head.pid:<7d} [{record.cpu:03d}] {text.flags(head)} "
-            f"{us // 1000000:5d}.{us % 1000000:06d}: {words}")  # fmt: skip
+    return (
+        f"{comm:>16}-{head.pid:<7d} [{record.cpu:03d}] {text.flags(head)} "
+        f"{us // 1000000:5d}.{us % 1000000:06d}: {words}"
+    )

@@ -20,8 +20,11 @@ def is_exchanged(ret):
     if ret == trampoline:
         return True
     cell = sites.cell_at(ret) if ret >= fields.REACH_START else None
-    return cell is not None and cell.off == fields.RETURN_POINT_OFF \
-        and sites.jump_target(ret) == trampoline  # fmt: skip
+    return (
+        cell is not None
+        and cell.off == fields.RETURN_POINT_OFF
+        and sites.jump_target(ret) == trampoline
+    )
 
 
 def _entries(slot):

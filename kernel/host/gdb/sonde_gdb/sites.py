@@ -13,8 +13,9 @@ def by_address():
     table = View("site_table", table)
     grave = kernel.address("grave")
     pointers = kernel.read(table.at("entries"), 8 * table.len)
-    found = [int.from_bytes(pointers[i : i + 8], "little")
-             for i in range(0, len(pointers), 8)]  # fmt: skip
+    found = [
+        int.from_bytes(pointers[i : i + 8], "little") for i in range(0, len(pointers), 8)
+    ]
     sites = [View("site", pointer) for pointer in found if pointer and pointer != grave]
     return {site.addr: site for site in sorted(sites, key=lambda site: site.addr)}
 
@@ -39,7 +40,9 @@ def counted(probe):
     hits = probe.hits
     if probe.counter:
         for cpu in cpus():
-            hits += kernel.word(cpu.inside("plat", "plat_cpu").counters + 8 * probe.counter)
+            hits += kernel.word(
+                cpu.inside("plat", "plat_cpu").counters + 8 * probe.counter
+            )
     return hits
 
 
@@ -55,8 +58,9 @@ def is_call(site):
     """Is the probed instruction a direct call? Then its jump is a call, too,
     with another displacement.
     """
-    return site.way == constant("WAY_EMULATE") and \
-        site.inside("emul", "emulation").kind == constant("INSN_CALL_REL")  # fmt: skip
+    return site.way == constant("WAY_EMULATE") and site.inside(
+        "emul", "emulation"
+    ).kind == constant("INSN_CALL_REL")
 
 
 def call_target(site):
@@ -116,7 +120,9 @@ def areas():
 def hits_of(cpu):
     """Return the active hits of a CPU, the oldest first."""
     size = kernel.layout("probe_hit").size
-    return [View("probe_hit", cpu.at("hits") + i * size) for i in range(min(cpu.depth, 16))]
+    return [
+        View("probe_hit", cpu.at("hits") + i * size) for i in range(min(cpu.depth, 16))
+    ]
 
 
 def site_of_hit(hit):
@@ -132,8 +138,15 @@ def hit_with(image):
     without a site is left out: the kernel has not filled it in, so its image is that of
     an older hit, and may be at the same address.
     """
-    return next((hit for cpu in cpus() for hit in hits_of(cpu)
-                 if hit.regs == image and site_of_hit(hit)), None)  # fmt: skip
+    return next(
+        (
+            hit
+            for cpu in cpus()
+            for hit in hits_of(cpu)
+            if hit.regs == image and site_of_hit(hit)
+        ),
+        None,
+    )
 
 
 # ---- cells ----
@@ -190,7 +203,9 @@ def is_generated(ip):
     """Is @ip in code that the engine has made, a cell or a pad, and not in the image or
     in a module?
     """
-    if ip < fields.REACH_START or kernel.address("_text") <= ip < kernel.address("_etext"):
+    if ip < fields.REACH_START or kernel.address("_text") <= ip < kernel.address(
+        "_etext"
+    ):
         return False
     try:
         return cell_at(ip) is not None or pad_at(ip) is not None

@@ -44,7 +44,9 @@ def originals():
 def recovered(addr, data):
     """Return the bytes @data of memory at @addr as they would be without probes."""
     changed = originals()
-    return bytes(changed.get((addr + i) & kernel.MASK, byte) for i, byte in enumerate(data))
+    return bytes(
+        changed.get((addr + i) & kernel.MASK, byte) for i, byte in enumerate(data)
+    )
 
 
 def changer():
@@ -109,8 +111,12 @@ def name_of_target(text):
 class ShowOriginal(gdb.Parameter):
     """Whether x/i and disassemble show the program's text as it is without probes."""
 
-    set_doc = "Set whether x/i and disassemble show text without what probes wrote into it."
-    show_doc = "Show whether x/i and disassemble show text without what probes wrote into it."
+    set_doc = (
+        "Set whether x/i and disassemble show text without what probes wrote into it."
+    )
+    show_doc = (
+        "Show whether x/i and disassemble show text without what probes wrote into it."
+    )
 
     def __init__(self):
         super().__init__("sonde show-original", gdb.COMMAND_DATA, gdb.PARAM_BOOLEAN)

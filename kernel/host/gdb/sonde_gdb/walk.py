@@ -97,8 +97,11 @@ def each(registers, is_exact=True):
         try:
             cfa, _, found, exact, _ = unwound(frame)
         except (kernel.Gone, cfi.Unsupported, KeyError) as error:
-            frame.note = str(error) if not isinstance(error, KeyError) \
-                else f"{error.args[0]} is not known"  # fmt: skip
+            frame.note = (
+                str(error)
+                if not isinstance(error, KeyError)
+                else f"{error.args[0]} is not known"
+            )
             yield frame
             return
         yield frame

@@ -14,15 +14,24 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 
 def sonde(folder, *commands):
     """Run commands in a guest with the bomb. Return what they print."""
-    words = [os.path.join(os.environ["SONDE_ROOT"], "sonde"), "module",
-             os.path.join(folder, "bomb.o"), *commands]  # fmt: skip
+    words = [
+        os.path.join(os.environ["SONDE_ROOT"], "sonde"),
+        "module",
+        os.path.join(folder, "bomb.o"),
+        *commands,
+    ]
     return subprocess.run(words, check=True, capture_output=True, text=True).stdout
 
 
 def place_of(folder, function, mnemonic):
     """Return FUNCTION+OFFSET of the function's only instruction with this mnemonic."""
-    words = ["objdump", "-d", "--no-show-raw-insn", f"--disassemble={function}",
-             os.path.join(folder, "bomb.o")]  # fmt: skip
+    words = [
+        "objdump",
+        "-d",
+        "--no-show-raw-insn",
+        f"--disassemble={function}",
+        os.path.join(folder, "bomb.o"),
+    ]
     listed = subprocess.run(words, check=True, capture_output=True, text=True).stdout
     start = int(re.search(rf"^([0-9a-f]+) <{function}>:", listed, re.M)[1], 16)
     at = int(re.search(rf"^ *([0-9a-f]+):\s+{mnemonic}", listed, re.M)[1], 16)
@@ -60,16 +69,22 @@ def inlined(folder, name):
 HITS = r"k \w+ +(\d+) +\d+ +bomb:"
 PHASES = {
     "count": Phase(r"is (\w+) called", lambda _, name: count(name), HITS),
-    "argument": Phase(r"of (\w+) when the first is (\d+)",
-                      trace("bomb:{name} {{ print %di, %dx }}"),
-                      r"arg1={which:#x} arg2=(\w+)"),
+    "argument": Phase(
+        r"of (\w+) when the first is (\d+)",
+        trace("bomb:{name} {{ print %di, %dx }}"),
+        r"arg1={which:#x} arg2=(\w+)",
+    ),
     "register": Phase(r"when (\w+) is", register, r"arg1=(\w+)"),
-    "return": Phase(r"does (\w+) return .* is (\d+)",
-                    trace("ret bomb:{name} {{ print $arg1, retval }}"),
-                    r"arg1={which:#x} retval=(\w+)"),
-    "caller": Phase(r"calls (\w+) with (\d+)",
-                    trace("bomb:{name} {{ count by %di, caller }}"),
-                    r"\n *\d+ +{which} +(\w+)"),
+    "return": Phase(
+        r"does (\w+) return .* is (\d+)",
+        trace("ret bomb:{name} {{ print $arg1, retval }}"),
+        r"arg1={which:#x} retval=(\w+)",
+    ),
+    "caller": Phase(
+        r"calls (\w+) with (\d+)",
+        trace("bomb:{name} {{ count by %di, caller }}"),
+        r"\n *\d+ +{which} +(\w+)",
+    ),
     "inlined": Phase(r"does (\w+) multiply by", inlined, HITS),
 }
 
