@@ -291,8 +291,9 @@ check: $(B)/sonde.elf ## layers, headers, stems, format, lists; what clang and s
 	$(Q)prove --exec '' --comments -j 2 \
 	    $(filter-out $(if $(LONG),,%/check_tidy),$(wildcard tests/lint/check_*))
 
-format: ## let clang-format have its way
+format: ## let clang-format and black have their way
 	$(Q)git ls-files '*.c' '*.h' | xargs clang-format -i
+	$(Q)tests/lint/check_python --write
 
 # ---- looking at it ---------------------------------------------------------------------
 
