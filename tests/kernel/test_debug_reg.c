@@ -372,6 +372,8 @@ KTEST(debug_reg, nmis_change_it_at_any_moment)
     debug_reg_put(toggled, (uintptr_t)passed, DEBUG_REG_EXECUTE, 1);
     debug_regs_load_all();
     tid = kernel_clone(&(struct clone_args){ .fn = pass, .cpus = BIT(LAST_CPU) });
+    while (!READ_ONCE(hits)) /* the thread runs, and hits */
+        thread_sleep_ns(100000);
     toggles = true;
     nmi_send_many(LAST_CPU, count, &nmis);
     toggles = false;
