@@ -91,6 +91,7 @@ int shell_start(struct console *con, unsigned flags, const char *script);
  * @line:  as typed, not a request; up to SHELL_LINE_MAX bytes
  * @out:   takes the output and the error messages
  *
+ * Context: thread; held for the commands that only read (probes/gdb/gdb_monitor.c).
  * Return:  the status of the line, 0 or a negative errno.
  */
 int shell_execute(const char *line, struct seq *out);

@@ -67,7 +67,8 @@ struct percpu {
      * the engine finds them from there.
      */
     struct {
-        uint8_t unused[48];
+        uint8_t unused[44];
+        unsigned held;      /* [c] 1 while the CPU holds the machine: smp_hold() */
         int preempt_count;  /* [c] 0: may be preempted; see preempt_is_off() */
         unsigned irq_depth; /* [c] 1 inside an interrupt handler */
         unsigned nmi_depth; /* [c] 1 inside an NMI, and in traps inside the NMI */
@@ -127,7 +128,7 @@ void percpu_set_online(void);
  * no counter ever goes away.
  * @count: up to PERCPU_COUNTERS_MAX
  *
- * Context: thread, when all CPUs are online; one caller at a time.
+ * Context: thread, when all CPUs are online; one caller at a time; held.
  * Return:  0; -ENOMEM, but there may be more counters than before.
  */
 int percpu_counters_map(size_t count);
@@ -220,11 +221,14 @@ void preempt_enable(void);
 /* The kind of code that executes, which decides what the code may do. The names are words
  * of the contract blocks; see docs/architecture.md.
  */
-enum cpu_context { CTX_THREAD, CTX_IRQ, CTX_NMI };
+enum cpu_context { CTX_THREAD, CTX_IRQ, CTX_NMI, CTX_HELD };
 
+/* A debugger may stop a CPU anywhere, so CTX_HELD comes before the context in which the
+ * CPU has stopped.
+ */
 static inline enum cpu_context cpu_context(void)
 {
-    unsigned nmi, irq;
+    unsigned nmi, irq, held;
 
     /* Each read goes through GS: a pointer to the area would be wrong as soon as the
      * thread is on another CPU.
@@ -235,6 +239,11 @@ static inline enum cpu_context cpu_context(void)
     __asm__ volatile("movl %%gs:%c1, %0"
                      : "=r"(irq)
                      : "i"(offsetof(struct percpu, irq_depth)));
+    __asm__ volatile("movl %%gs:%c1, %0"
+                     : "=r"(held)
+                     : "i"(offsetof(struct percpu, held)));
+    if (held)
+        return CTX_HELD;
     if (nmi)
         return CTX_NMI;
     return irq ? CTX_IRQ : CTX_THREAD;

@@ -171,11 +171,32 @@ uint64_t smp_unanswered(void)
     return __atomic_load_n(&unanswered, __ATOMIC_RELAXED);
 }
 
+/* ---- a CPU that holds the machine ------------------------------------------------------ */
+
+void smp_hold(void)
+{
+    WRITE_ONCE(this_cpu()->held, 1);
+}
+
+void smp_unhold(void)
+{
+    WRITE_ONCE(this_cpu()->held, 0);
+}
+
+void smp_assert_not_held(const char *what)
+{
+    if (unlikely(cpu_context() == CTX_HELD))
+        panic("%s(): a debugger has stopped all other CPUs, and nothing can wait for "
+              "them: the context is `held`",
+              what);
+}
+
 /* ---- the caller ------------------------------------------------------------------------ */
 
 /* Two CPUs that call each other with interrupts off would both wait for ever. */
-static void assert_may_call(void)
+static void assert_may_call(const char *what)
 {
+    smp_assert_not_held(what);
     ASSERT(cpu_context() == CTX_THREAD);
     ASSERT(irqs_enabled() || cpu_count() == 1);
 }
@@ -221,7 +242,7 @@ static struct call *post(unsigned cpu, void (*fn)(void *arg), void *arg)
 
 void smp_call(unsigned cpu, void (*fn)(void *arg), void *arg)
 {
-    assert_may_call();
+    assert_may_call(__func__);
     ASSERT(cpu < cpu_count());
     preempt_disable();
     if (cpu == cpu_id())
@@ -240,7 +261,7 @@ static void call_all(void (*fn)(void *arg), void (*halted)(unsigned cpu, void *a
     struct call *posted[MAX_CPUS] = { NULL };
     unsigned count, self;
 
-    assert_may_call();
+    assert_may_call("smp_call_all");
     preempt_disable();
     count = cpu_count();
     self = cpu_id();

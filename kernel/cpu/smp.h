@@ -57,6 +57,21 @@ void smp_set_call_limit(uint64_t ns);
 /* smp_unanswered - get how often a CPU was reported. Context: any. */
 uint64_t smp_unanswered(void);
 
+/* smp_hold - from now on the executing CPU holds the machine: a debugger has stopped all
+ * other CPUs, and they stand still until smp_unhold(). Its context is `held`:
+ * docs/architecture.md. A CPU that stood flushes its TLB before it does anything else,
+ * since paging_flush() does not reach it.
+ * smp_unhold - end this, before another CPU goes on.
+ * Context: any, interrupts off.
+ */
+void smp_hold(void);
+void smp_unhold(void);
+
+/* smp_assert_not_held - panic if this CPU holds the machine: @what asks other CPUs for
+ * something, or waits for them. Context: any.
+ */
+void smp_assert_not_held(const char *what);
+
 /* smp_send_nmi - send an NMI to CPU @cpu; trap_set_handler(TRAP_NMI) sets its handlers.
  * smp_send_reschedule - interrupt CPU @cpu; it switches threads if need_resched is set.
  * smp_stop_others - send NMIs to all other CPUs; for panic(): panic_nmi() halts them.

@@ -27,6 +27,6 @@ void log_set_sink(void (*fn)(const char *line, size_t len), enum log_level level
 /* log_read - copy lines out of the ring, oldest first.
  * @pos: 0 to start; moves on behind the copied bytes (and past overwritten bytes)
  *
- * Context: thread.  Return: bytes copied; 0 at the end.
+ * Context: thread, held.  Return: bytes copied; 0 at the end.
  */
 size_t log_read(uint64_t *pos, char *buf, size_t len);

@@ -23,7 +23,7 @@ void exec_init(void);
 /* exec_alloc - allocate executable pages in a detour arena, filled with int3.
  * @len: bytes, 1 and up; rounded up to pages
  *
- * Context: thread, interrupts on (shoots down); boot.  Locks: takes the exec lock.
+ * Context: thread, interrupts on (shoots down); boot; held.  Locks: takes the exec lock.
  * Return:  page-aligned address; NULL without memory, or if the arenas are full.
  */
 void *exec_alloc(size_t len);

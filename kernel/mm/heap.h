@@ -9,8 +9,8 @@
 
 #include <stddef.h>
 
-/* Context of all of these: thread or boot, also with interrupts off or a spinlock held;
- * not irq, trap or nmi.  Locks: take the heap lock.
+/* Context of all of these: thread, boot or held, also with interrupts off or with a
+ * spinlock; not irq, trap or nmi.  Locks: take the heap lock.
  */
 
 /* kmalloc, kzalloc - allocate @len bytes, aligned to 16. @len may be 0.

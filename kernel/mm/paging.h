@@ -64,12 +64,14 @@ int page_unmap(uintptr_t va, uint64_t *phys_out);
 
 /* page_unmap_range - unmap @count pages, as far as they are mapped; one shootdown.
  * @released:  called for each frame, after the shootdown; may be NULL
+ *
+ * Context: as page_protect().
  */
 void page_unmap_range(uintptr_t va, size_t count, void (*released)(uint64_t phys));
 
 /* page_protect, page_protect_range - change rights of mapped pages; split 2 MiB pages.
  *
- * Context: thread, interrupts on; boot.
+ * Context: thread, interrupts on; boot; held.
  * Return:  0; -ENOENT a page is not mapped; -ENOMEM no frame for a split;
  *          -EPERM as page_map(). On error, a part of the pages may be changed.
  */
@@ -108,7 +110,7 @@ void paging_set_shootdown(void (*fn)(uintptr_t start, size_t pages));
 /* paging_flush_local - flush @pages pages from the TLB of the executing CPU.
  * Context: any.
  * paging_flush - flush them from the TLB of every CPU.
- * Context: thread, interrupts on; boot.
+ * Context: thread, interrupts on; boot; held.
  */
 void paging_flush_local(uintptr_t start, size_t pages);
 void paging_flush(uintptr_t start, size_t pages);

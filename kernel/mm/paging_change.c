@@ -33,9 +33,10 @@ void paging_flush_local(uintptr_t start, size_t pages)
         invlpg(start + i * PAGE_SIZE);
 }
 
+/* CPUs that a debugger has stopped flush all translations before they go on. */
 void paging_flush(uintptr_t start, size_t pages)
 {
-    if (shootdown)
+    if (shootdown && cpu_context() != CTX_HELD)
         shootdown(start, pages);
     else
         paging_flush_local(start, pages);

@@ -152,7 +152,7 @@ bool module_is_noretprobe(uintptr_t addr);
 /* module_print - print the list of modules: /proc/modules. Context: thread.
  * module_print_one - print facts about one module: `module info`. Context: thread.
  * module_name_get - return the name of module @i, which is never freed; NULL: @i is too
- * large. Context: thread.
+ * large. Context: thread, held.
  */
 void module_print(struct seq *out);
 int module_print_one(const char *name, struct seq *out);

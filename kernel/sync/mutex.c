@@ -13,11 +13,16 @@
 
 #define LOOK_NS UINT64_C(10000000000) /* a waiter looks for a given-up owner this often */
 
-static bool alone; /* changed only while no other CPU runs */
-
-void mutex_alone(bool is_alone)
+/* lock_while_held - do what is left of mutex_lock() when this CPU holds the machine. */
+static void lock_while_held(const struct mutex *m)
 {
-    WRITE_ONCE(alone, is_alone);
+    const struct thread *owner = READ_ONCE(m->owner);
+    char text[HELD_TEXT_MAX];
+
+    if (owner)
+        panic("mutex_lock(): a debugger has stopped all CPUs, and thread %d has this "
+              "mutex: %s",
+              owner->tid, held_text(text, &m->held));
 }
 
 void mutex_init(struct mutex *m)
@@ -26,9 +31,14 @@ void mutex_init(struct mutex *m)
     wait_queue_init(&m->waiters);
 }
 
+bool mutex_is_free(const struct mutex *m)
+{
+    return !READ_ONCE(m->owner);
+}
+
 bool mutex_held(const struct mutex *m)
 {
-    return READ_ONCE(alone) ||
+    return cpu_context() == CTX_HELD ||
            __atomic_load_n(&m->owner, __ATOMIC_ACQUIRE) == thread_current();
 }
 
@@ -64,8 +74,8 @@ static ALWAYS_INLINE void taken(struct mutex *m, uintptr_t caller)
 
 bool mutex_trylock(struct mutex *m)
 {
-    if (unlikely(READ_ONCE(alone)))
-        return true;
+    if (unlikely(cpu_context() == CTX_HELD))
+        return mutex_is_free(m);
     if (!take_or_enqueue(m, NULL))
         return false;
     taken(m, (uintptr_t)__builtin_return_address(0));
@@ -93,8 +103,10 @@ void mutex_lock(struct mutex *m)
 {
     struct wait_entry entry;
 
-    if (unlikely(READ_ONCE(alone)))
+    if (unlikely(cpu_context() == CTX_HELD)) {
+        lock_while_held(m);
         return;
+    }
     thread_assert_may_sleep();
     ASSERT(!mutex_held(m));
     wait_entry_init(&entry);
@@ -109,7 +121,7 @@ void mutex_unlock(struct mutex *m)
 {
     unsigned long flags;
 
-    if (unlikely(READ_ONCE(alone)))
+    if (unlikely(cpu_context() == CTX_HELD))
         return;
     ASSERT(mutex_held(m));
     held_pop(&thread_current()->mutexes, &m->held);

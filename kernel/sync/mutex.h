@@ -24,23 +24,25 @@ void mutex_init(struct mutex *m);
 
 /* mutex_lock - take @m; sleep until it is free. A thread that takes a mutex twice panics.
  * If a given-up handler holds @m, the thread waits for ever, and the log says so.
- * Context: thread, preemptible.
+ *
+ * Context: thread, preemptible; held. In `held` no thread runs that could take @m, so
+ *          this function and mutex_unlock() do nothing. But a thread that stands may own
+ *          @m, and what @m guards may be half changed: then this function panics. The
+ *          caller has asked mutex_is_free(), or has seen that no thread owns a mutex.
  */
 void mutex_lock(struct mutex *m);
 
-/* mutex_trylock - take @m if it is free. Return: true when taken. Context: thread. */
+/* mutex_trylock - take @m if it is free. Return: true when taken. Context: thread, held.
+ */
 bool mutex_trylock(struct mutex *m);
 
-/* mutex_unlock - give @m back. Only the owner may do this. Context: thread. */
+/* mutex_unlock - give @m back. Only the owner may do this. Context: thread, held. */
 void mutex_unlock(struct mutex *m);
 
-/* mutex_alone - switch mutexes off or on.
- * @is_alone: true: from now on only the executing CPU runs, in a context that cannot
- *            wait, and no thread owns a mutex. So locking and unlocking does nothing.
- *            false: mutexes work again
- * Context: any.
- */
-void mutex_alone(bool is_alone);
+/* mutex_is_free - does no thread own @m at this moment? Context: any. */
+bool mutex_is_free(const struct mutex *m);
 
-/* mutex_held - does the current thread own @m? For assertions. Context: any. */
+/* mutex_held - does the current thread own @m, or does this CPU hold the machine? For
+ * assertions. Context: any.
+ */
 bool mutex_held(const struct mutex *m);

@@ -169,6 +169,7 @@ void quiesce(void)
     uint64_t report_ns = wait_deadline(REPORT_NS);
     struct straggler left;
 
+    smp_assert_not_held(__func__);
     mutex_lock(&one);
     __atomic_store_n(&quiesce_epoch, quiesce_epoch + 1, __ATOMIC_SEQ_CST);
     WRITE_ONCE(under_way, true);

@@ -31,6 +31,11 @@ struct spinlock {
 /* spin_stuck - panic: @lock will never be free. Names its holder. Context: any. */
 _Noreturn void spin_stuck(const struct spinlock *lock);
 
+/* spin_check - panic as spin_stuck() if @lock, which another CPU has, will never be free: a
+ * given-up handler has taken it, or a debugger has stopped that CPU. Context: any.
+ */
+void spin_check(const struct spinlock *lock);
+
 /* spin_held - does the executing CPU hold @lock? For assertions. */
 static inline bool spin_held(const struct spinlock *lock)
 {
@@ -54,7 +59,7 @@ static ALWAYS_INLINE bool spin_take(struct spinlock *lock)
  * spin_unlock(). Panics if the executing CPU has @lock already, or if a given-up handler
  * has it.
  *
- * Context: thread, irq or trap, not nmi.
+ * Context: thread, irq or trap, not nmi; held, if no CPU stands with @lock: else it panics.
  */
 static ALWAYS_INLINE void spin_lock(struct spinlock *lock)
 {
@@ -64,8 +69,7 @@ static ALWAYS_INLINE void spin_lock(struct spinlock *lock)
         spin_stuck(lock);
     while (!spin_take(lock))
         while (__atomic_load_n(&lock->holder, __ATOMIC_RELAXED)) {
-            if (unlikely(READ_ONCE(lock->held.left_by)))
-                spin_stuck(lock);
+            spin_check(lock);
             pause();
         }
 }

@@ -85,6 +85,7 @@ static void stop_cpu(void *arg)
 
 void stop_machine(void (*fn)(void *arg), void *arg)
 {
+    smp_assert_not_held(__func__);
     mutex_lock(&stop.mutex);
     stop.fn = fn;
     stop.arg = arg;

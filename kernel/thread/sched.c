@@ -259,6 +259,7 @@ INIT void thread_set_sleep_hook(void (*fn)(void))
 
 void thread_assert_may_sleep(void)
 {
+    smp_assert_not_held(__func__);
     if (unlikely(!irqs_enabled() || preempt_is_off()) && sleep_hook)
         sleep_hook();
     ASSERT(cpu_context() == CTX_THREAD);

@@ -167,7 +167,7 @@ static inline bool thread_is_idle(const struct thread *t)
  * thread stays allocated while @fn looks at it, but the thread may run, and end,
  * meanwhile. @fn may sleep.
  *
- * Context: thread; with interrupts off when @fn does not sleep (stop_machine).
+ * Context: thread; with interrupts off when @fn does not sleep (stop_machine, held).
  */
 void thread_for_each(void (*fn)(struct thread *t, void *arg), void *arg);
 

@@ -9,6 +9,8 @@
  * tests/alone/extend_none.c, which does nothing.
  *
  * A block without a context or without locks means: context thread, PLAT_PROBES held.
+ * ext_join(), ext_part(), ext_arm(), ext_poke_*(), ext_recover() and the functions that only
+ * look also run in the context `held`: there they wait for nothing.
  */
 #pragma once
 

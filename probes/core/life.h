@@ -248,7 +248,9 @@ struct site_list {
     struct site *one; /* room for a single site: such a list allocates no memory */
 };
 
-/* site_list_make - make an empty list with room for @max sites.  Return: 0; -ENOMEM. */
+/* site_list_make - make an empty list with room for @max sites. Context of all functions on
+ * lists: thread, held.  Return: 0; -ENOMEM.
+ */
 int site_list_make(struct site_list *list, size_t max, struct probe_reject *why);
 void site_list_add(struct site_list *list, struct site *site);
 void site_list_close(struct site_list *list);
@@ -266,7 +268,9 @@ size_t site_to_front(struct site **sites, size_t count,
  * register_take_out - do the work of unregister_kprobes() with the caller's memory: @room
  * has room for 2 * @count sites. The probes keep their kind, so they can be registered
  * again.
- * Locks: PLAT_PROBES held.  Return: as these functions.
+ * Context: thread; register_some() also held, and then a jump that reads bytes of the
+ *          new probes becomes a breakpoint.
+ * Locks:   PLAT_PROBES held.  Return: as these functions.
  */
 size_t register_some(struct kprobe **ps, size_t count, struct site_list *list,
                      register_refused_t refused, void *arg);

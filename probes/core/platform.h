@@ -28,14 +28,16 @@ int plat_text_read(void *dst, uintptr_t addr, size_t len);
  * that is a multiple of their number are stored at once. Nothing else is promised about
  * when, and in what order, other CPUs see the bytes.
  * @len: 1..4096
- * Context: thread; machine stopped.  Locks: PLAT_TEXT held.
+ * Context: thread; machine stopped; held.  Locks: PLAT_TEXT held.
  * Return:  0; -EFAULT the bytes are neither text nor such memory.
  */
 int plat_text_write(uintptr_t addr, const void *bytes, size_t len);
 /* plat_sync_cores - synchronise all CPUs. On return each CPU has executed a serialising
  * instruction since the call, or is halted and will execute one before all else. A CPU
  * that was in an NMI at the call has left the NMI.
- * Context: thread, interrupts on; machine stopped.
+ * Context: thread, interrupts on; machine stopped; held. There every CPU counts as
+ *          synchronised, since it serialises before it goes on. But it may stand in an NMI
+ *          or in a search of a table, so the platform keeps what plat_free() gets there.
  */
 void plat_sync_cores(void);
 /* plat_sync_count - return how often plat_sync_cores() has synchronised CPU @cpu,
@@ -74,7 +76,7 @@ bool plat_text_is_built(uintptr_t line, const uint8_t *bytes);
 /* plat_exec_alloc - allocate executable pages, filled with int3. A rel32 displacement
  * reaches from all text to these pages, and back.
  * @len: multiple of 4096
- * Context: thread.  Return: NULL when there is none left.
+ * Context: thread, held.  Return: NULL when there is none left.
  */
 void *plat_exec_alloc(size_t len);
 void plat_exec_free(void *p, size_t len);
@@ -107,7 +109,10 @@ struct plat_light {
  */
 void plat_quiesce(void);
 
-enum plat_context { PLAT_THREAD, PLAT_IRQ, PLAT_TRAP, PLAT_NMI };
+/* PLAT_HELD: a debugger has stopped all other CPUs. The engine's locks are free, text may be
+ * changed, but no function waits for another CPU or thread.
+ */
+enum plat_context { PLAT_THREAD, PLAT_IRQ, PLAT_TRAP, PLAT_NMI, PLAT_HELD };
 /* plat_context - tell in which context the caller runs. Context: any. */
 enum plat_context plat_context(void);
 
@@ -171,7 +176,7 @@ static ALWAYS_INLINE void plat_flags_of_trap(void)
 unsigned long plat_irq_save(void);
 void plat_irq_restore(unsigned long flags);
 /* The engine's two locks. Both are sleeping locks. Code that takes both takes PLAT_PROBES
- * first.
+ * first. Context: thread, held: there both are free, and nothing is taken.
  */
 enum plat_lock { PLAT_PROBES, PLAT_TEXT };
 void plat_lock(enum plat_lock lock);
@@ -180,7 +185,7 @@ bool plat_lock_held(enum plat_lock lock);
 
 /* ---- memory and symbols ---- */
 
-void *plat_alloc(size_t len); /* zeroed; NULL without memory; thread */
+void *plat_alloc(size_t len); /* zeroed; NULL without memory; thread, held */
 void plat_free(void *p);
 
 struct plat_symbol {

@@ -42,7 +42,7 @@ struct text_poke {
  * are; if each changes a single byte, they share one. The text is written page by page,
  * beginning with the highest page.
  *
- * Context: thread, interrupts on.  Locks: PLAT_TEXT held.
+ * Context: thread, interrupts on; held.  Locks: PLAT_TEXT held.
  * Source:  SDM vol. 3A, "Handling Self- and Cross-Modifying Code", for what a CPU must do
  *          before it executes changed code; int3 first is practice, of Linux among others.
  */

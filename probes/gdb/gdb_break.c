@@ -325,13 +325,14 @@ static const char *arm_at(struct kprobe *kp, uintptr_t addr, struct probe_reject
 
     if (is_own(addr))
         return own_code;
-    if (!port_hold()) {
+    if (!port_can_arm()) {
         why->reason = rule_of_place(addr);
         return why->reason ? probe_reason_text(why->reason) : being_changed;
     }
     kp->addr = addr;
+    port_reserve(true);
     armed = arm(kp, why);
-    port_unhold();
+    port_reserve(false);
     return armed ? NULL : probe_reason_text(why->reason);
 }
 

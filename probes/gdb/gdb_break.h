@@ -10,26 +10,26 @@
 #include <stdbool.h>
 
 /* gdb_break_insert, gdb_break_remove - answer Z and z. @r begins behind that letter.
- * Context: serving.
+ * Context: held.
  */
 void gdb_break_insert(struct gdb_request *r);
 void gdb_break_remove(struct gdb_request *r);
 
 /* gdb_break_remove_all - remove all breakpoints, since the debugger detaches.
- * Context: serving.
+ * Context: held.
  */
 void gdb_break_remove_all(void);
 
 /* gdb_break_arm - register @kp at @addr while all CPUs stand. The caller has filled in
  * the handler.
- * Return: NULL; or why not, in words. Context: serving.
+ * Return: NULL; or why not, in words. Context: held.
  */
 struct kprobe;
 const char *gdb_break_arm(struct kprobe *kp, uintptr_t addr);
 
 /* gdb_break_settle - the debugger lets all CPUs run: let the stub's thread take out the
  * probes of breakpoints that the debugger has removed and not set again.
- * Context: serving.
+ * Context: held.
  */
 void gdb_break_settle(void);
 

@@ -15,16 +15,16 @@ struct gdb_code;
  *     [;X LENGTH , CODE]...  [;cmds: PERSIST , [X LENGTH , CODE]...]
  *
  * @out: receives them, in memory of the engine's reserve; NULL: there are no programs
- * Return: NULL; or why not, in words. Context: serving.
+ * Return: NULL; or why not, in words. Context: held.
  */
 const char *gdb_code_take(struct gdb_request *r, struct gdb_code **out);
 
-/* gdb_code_equal - are both the same programs? Either may be NULL. Context: serving. */
+/* gdb_code_equal - are both the same programs? Either may be NULL. Context: held. */
 bool gdb_code_equal(const struct gdb_code *a, const struct gdb_code *b);
 
 /* gdb_code_retire - put @code, which a later hit will not find any more, into the list of
  * retired code. A hit that has begun may still run it. @code may be NULL.
- * Context: serving.
+ * Context: held.
  * gdb_code_free - free @code, which no hit runs any more. Context: any.
  * gdb_code_free_retired - wait until no hit runs retired code, and free it.
  * Context: thread.

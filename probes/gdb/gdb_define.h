@@ -4,13 +4,13 @@
 
 #include "probes/gdb/gdb_tracepoint.h"
 
-/* gdb_point - return tracepoint @i, in the order of definition. Context: serving.
+/* gdb_point - return tracepoint @i, in the order of definition. Context: held.
  * Return: NULL: @i is too large.
  */
 struct gdb_tracepoint *gdb_point(size_t i);
 
 /* gdb_take_point - read NUMBER:ADDR from a packet, and find that tracepoint.
- * Context: serving.
+ * Context: held.
  * Return: NULL: there is no such tracepoint.
  */
 struct gdb_tracepoint *gdb_take_point(struct gdb_request *r);
@@ -19,7 +19,7 @@ struct gdb_tracepoint *gdb_take_point(struct gdb_request *r);
  * trace runs, the tracepoint is armed after its last action.
  * gdb_define_source - answer QTDPsrc: keep text of the source.
  * gdb_define_variable - answer QTDV: define a trace variable.
- * Context: serving.
+ * Context: held.
  */
 void gdb_define_point(struct gdb_request *r);
 void gdb_define_source(struct gdb_request *r);
@@ -31,7 +31,7 @@ void gdb_define_variable(struct gdb_request *r);
 bool gdb_define_init(void);
 
 /* gdb_define_forget - forget all definitions. No tracepoint may be armed.
- * Context: serving.
+ * Context: held.
  * gdb_define_restart - reset counters and variables for a new trace.
  */
 void gdb_define_forget(void);
@@ -41,12 +41,12 @@ void gdb_define_restart(void);
  * tracepoints.
  * gdb_tell_variables, gdb_tell_next_variable - answer qTfV, qTsV: tell those of
  * variables.
- * Context: serving.
+ * Context: held.
  */
 void gdb_tell_points(struct gdb_request *r);
 void gdb_tell_next_point(struct gdb_request *r);
 void gdb_tell_variables(struct gdb_request *r);
 void gdb_tell_next_variable(struct gdb_request *r);
 
-/* gdb_define_greet - note that a new debugger has come. Context: serving. */
+/* gdb_define_greet - note that a new debugger has come. Context: held. */
 void gdb_define_greet(void);

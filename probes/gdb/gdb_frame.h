@@ -14,13 +14,13 @@
  */
 bool gdb_frame_init(unsigned rings);
 
-/* gdb_frame_is_selected - is a frame selected? Context: serving. */
+/* gdb_frame_is_selected - is a frame selected? Context: held. */
 bool gdb_frame_is_selected(void);
 
 /* gdb_frame_regs - return the registers of the selected frame, as collected; NULL: they
  * were not.
  * gdb_frame_ip - return the address of its tracepoint.
- * Context: serving, a frame is selected.
+ * Context: held, a frame is selected.
  */
 const struct pt_regs *gdb_frame_regs(void);
 uintptr_t gdb_frame_ip(void);
@@ -34,10 +34,10 @@ size_t gdb_frame_read(void *out, uintptr_t addr, size_t len);
 /* gdb_frame_constant_add - let [@start, @end) be memory that is never written, as the
  * debugger says. Return: false: there is no room for a further range.
  * gdb_frame_constants_clear - forget all of these.
- * Context: serving.
+ * Context: held.
  */
 bool gdb_frame_constant_add(uintptr_t start, uintptr_t end);
 void gdb_frame_constants_clear(void);
 
-/* gdb_frame_forget - select no frame, since the kernel runs again. Context: serving. */
+/* gdb_frame_forget - select no frame, since the kernel runs again. Context: held. */
 void gdb_frame_forget(void);

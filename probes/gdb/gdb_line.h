@@ -12,18 +12,18 @@
  */
 bool gdb_line_poll(void);
 
-/* gdb_line_has_packet - has a packet arrived already? Context: serving. */
+/* gdb_line_has_packet - has a packet arrived already? Context: held. */
 bool gdb_line_has_packet(void);
 
 /* gdb_line_packet - wait for the next packet.
  * @len: receives its length
  * Return: its data, until the next call; NULL: the packet was too long, and is lost.
- * Context: serving.
+ * Context: held.
  */
 const char *gdb_line_packet(size_t *len);
 
 /* gdb_line_send - finish @out and send it. The debugger may ask to get it again, so the
- * caller must not change @out before the next packet. Context: serving, or as
+ * caller must not change @out before the next packet. Context: held, or as
  * gdb_line_poll().
  * Return: false: @out is dropped, because the host has not taken all of the packet before
  * it.
@@ -31,7 +31,7 @@ const char *gdb_line_packet(size_t *len);
 bool gdb_line_send(struct gdb_out *out);
 
 /* gdb_line_answer - do as gdb_line_send(), but first wait until the host has taken the
- * packet before it. If the host sends a packet first, @out is dropped. Context: serving.
+ * packet before it. If the host sends a packet first, @out is dropped. Context: held.
  */
 void gdb_line_answer(struct gdb_out *out);
 
@@ -52,5 +52,5 @@ bool gdb_line_attached(void);
 void gdb_line_greet(void);
 void gdb_line_detach(void);
 
-/* gdb_line_no_acks - send no '+' and '-' from now on. Context: serving. */
+/* gdb_line_no_acks - send no '+' and '-' from now on. Context: held. */
 void gdb_line_no_acks(void);

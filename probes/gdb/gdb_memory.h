@@ -14,6 +14,6 @@
 size_t gdb_memory_read(void *out, uintptr_t addr, size_t len);
 
 /* gdb_memory_write - change @len bytes at @addr, which may be text.
- * Return: NULL; or why not, in words. Context: serving.
+ * Return: NULL; or why not, in words. Context: held.
  */
 const char *gdb_memory_write(uintptr_t addr, const void *bytes, size_t len);

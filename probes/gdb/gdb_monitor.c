@@ -5,7 +5,7 @@
  *
  *   1. it is one of the commands that only read, and wait for nothing
  *   2. no CPU has preemption off: then no CPU holds a spinlock, or is about to take one
- *   3. no thread holds a mutex; while the command runs no mutex is taken (mutex_alone())
+ *   3. no thread holds a mutex
  *   4. the stack of the serving CPU has room for it
  *
  * Otherwise the command is kept, and the debugger gets a sentence that says so. The
@@ -102,25 +102,15 @@ static const char *why_not_now(const char *line)
 
 /* ---- running ---- */
 
-/* run_now - run a command at once. Commands run in the context of a thread, so the CPU
- * gets this context meanwhile; no interrupt can come.
- */
 static int run_now(const char *line)
 {
-    struct percpu *cpu = this_cpu();
-    unsigned nmi = cpu->nmi_depth, irq = cpu->irq_depth;
     struct seq text;
     int err;
 
     seq_init(&text, NULL, NULL);
-    mutex_alone(true);
-    cpu->nmi_depth = cpu->irq_depth = 0;
     err = shell_execute(line, &text);
     gdb_output_now(seq_str(&text), text.len);
     seq_free(&text);
-    cpu->nmi_depth = nmi;
-    cpu->irq_depth = irq;
-    mutex_alone(false);
     return err;
 }
 

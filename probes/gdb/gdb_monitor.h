@@ -5,7 +5,7 @@
 
 /* gdb_monitor_command - answer qRcmd. @r begins behind its comma. A command that only
  * reads is run at once, while all CPUs stand, if no lock is in its way. Any other command
- * is run when the kernel runs. Context: serving.
+ * is run when the kernel runs. Context: held.
  */
 void gdb_monitor_command(struct gdb_request *r);
 

@@ -25,12 +25,12 @@ void gdb_output_put(const char *text, size_t len);
 /* gdb_output_is_waiting - is there text to send? Context: any. */
 bool gdb_output_is_waiting(void);
 
-/* gdb_output_send - send texts that wait, until @most bytes have gone. Context: serving;
+/* gdb_output_send - send texts that wait, until @most bytes have gone. Context: held;
  * or nmi, while no CPU serves and no other CPU sends.
  */
 void gdb_output_send(size_t most);
 
 /* gdb_output_now - send @len bytes, of any number, at once as `O` packets.
- * Context: serving.
+ * Context: held.
  */
 void gdb_output_now(const char *text, size_t len);

@@ -5,11 +5,11 @@
 
 /* gdb_place_arm - let each hit of its address collect for @tp from now on, while a trace
  * runs.
- * Context: serving. Return: NULL; or why not, in words.
+ * Context: held. Return: NULL; or why not, in words.
  */
 const char *gdb_place_arm(struct gdb_tracepoint *tp);
 
-/* gdb_place_leave_all - let no hit find a tracepoint any more. Context: serving. */
+/* gdb_place_leave_all - let no hit find a tracepoint any more. Context: held. */
 void gdb_place_leave_all(void);
 
 /* gdb_place_work - take out the probes at addresses that have no tracepoint any more.

@@ -2,7 +2,7 @@
 #pragma once
 
 /* gdb_session - tell the debugger why CPU @cpu, the executing CPU, has stopped, and
- * answer its packets until it lets a CPU go. Context: serving.
+ * answer its packets until it lets a CPU go. Context: held.
  */
 void gdb_session(unsigned cpu);
 

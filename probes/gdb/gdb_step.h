@@ -15,13 +15,13 @@ struct thread;
  * range.
  * @alone: no other CPU runs meanwhile, and the CPU of @t takes no interrupts
  * @done:  receives true if the step is complete already, and no CPU has to run for it
- * Return: NULL; or why not, in words. Context: serving.
+ * Return: NULL; or why not, in words. Context: held.
  */
 const char *gdb_step_start(struct thread *t, uintptr_t start, uintptr_t end, bool alone,
                            bool *done);
 
 /* gdb_step_cancel - end the step that is under way, if any: the kernel has stopped for
- * another reason first. Context: serving.
+ * another reason first. Context: held.
  */
 void gdb_step_cancel(void);
 

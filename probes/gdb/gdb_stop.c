@@ -6,7 +6,8 @@
  *
  *   1. A CPU stands: it publishes its image (cpus[].regs), and from then on changes
  *      nothing.
- *   2. The owner waits until all CPUs stand, and serves the debugger.
+ *   2. The owner waits until all CPUs stand. From then on it holds the machine (smp_hold()),
+ *      and serves the debugger.
  *   3. The debugger lets all CPUs go, or one CPU. The owner marks these CPUs, and waits
  *      until each of them has withdrawn its image. If the owner itself goes, it then
  *      withdraws its own image. It gives up the ownership last of all. So a CPU with an
@@ -37,6 +38,7 @@
 #include "kernel/cpu/percpu.h"
 #include "kernel/cpu/smp.h"
 #include "kernel/debug/backtrace.h"
+#include "kernel/mm/paging.h"
 #include "kernel/thread/thread.h"
 #include "kernel/time/clock.h"
 #include "probes/gdb/gdb_collect.h"
@@ -133,6 +135,7 @@ void gdb_release(int only)
 {
     bool all = only == GDB_ALL_CPUS;
 
+    smp_unhold();
     clock_skip(rdtsc() - kept_since);
     kept_since = rdtsc();
     if (all)
@@ -162,6 +165,7 @@ static void own(unsigned self)
     alone = listener = NO_CPU;
     stop_others();
     kept_since = rdtsc();
+    smp_hold();
     serve(self);
     cpus[self].why = GDB_WHY_NONE;
     wait_for_those_that_go(self);
@@ -218,10 +222,12 @@ static void stay(unsigned self)
 }
 
 /* leave - end the stop of this CPU. The image is withdrawn after all else, and the
- * ownership is given up after the image: see 3.
+ * ownership is given up after the image: see 3. The CPU that held the machine may have
+ * changed pages, text and debug registers.
  */
 static void leave(struct gdb_cpu *me)
 {
+    paging_flush_local(0, PAGING_FLUSH_ALL);
     debug_regs_load();
     serialise();
     __atomic_store_n(&me->regs, NULL, __ATOMIC_RELEASE);

@@ -1,8 +1,8 @@
 /* gdb_stop.h - stops all CPUs for the debugger, and lets them go on.
  *
  * A stopped CPU `stands`: it executes nothing of the program. One of the CPUs that stand
- * serves, that is, it talks to the debugger. In probes/gdb `Context: serving` means: on
- * that CPU, with interrupts off, while all CPUs stand.
+ * serves, that is, it talks to the debugger. Its context is `held` (docs/architecture.md),
+ * with interrupts off.
  */
 #pragma once
 
@@ -71,14 +71,14 @@ bool gdb_is_serving(void);
 /* gdb_is_stopping - are all CPUs stopped, or about to stop? Context: any. */
 bool gdb_is_stopping(void);
 
-/* gdb_cpu - return what is known of CPU @cpu, which stands. Context: serving. */
+/* gdb_cpu - return what is known of CPU @cpu, which stands. Context: held. */
 struct gdb_cpu *gdb_cpu(unsigned cpu);
 
-/* gdb_cpu_of - return the CPU on which @t is; -1: it is on none. Context: serving. */
+/* gdb_cpu_of - return the CPU on which @t is; -1: it is on none. Context: held. */
 int gdb_cpu_of(const struct thread *t);
 
 /* gdb_release - let CPUs run again: CPU @only, or all CPUs if @only is GDB_ALL_CPUS. The
- * serving CPU itself goes on when it has served. Context: serving.
+ * serving CPU itself goes on when it has served. Context: held.
  */
 #define GDB_ALL_CPUS (-1)
 void gdb_release(int only);

@@ -103,7 +103,7 @@ static bool may_stop(void)
         return false;
     if (!since)
         since = now;
-    if (!port_can_hold() && now - since < CHANGE_NS)
+    if (!port_can_arm() && now - since < CHANGE_NS)
         return false;
     since = 0;
     return true;

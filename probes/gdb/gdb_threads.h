@@ -14,20 +14,20 @@
 /* gdb_thread_id - return the debugger's number of @t. */
 unsigned gdb_thread_id(const struct thread *t);
 
-/* gdb_thread_put - put the debugger's number of @t into a packet. Context: serving. */
+/* gdb_thread_put - put the debugger's number of @t into a packet. Context: held. */
 void gdb_thread_put(struct gdb_out *to, const struct thread *t);
 
 /* gdb_thread_find - return the thread with number @id; NULL: there is none.
- * Context: serving.
+ * Context: held.
  */
 struct thread *gdb_thread_find(unsigned id);
 
 /* gdb_thread_for_each - call @fn for each thread, until @fn returns false.
- * Context: serving.
+ * Context: held.
  */
 void gdb_thread_for_each(bool (*fn)(struct thread *t, void *arg), void *arg);
 
 /* gdb_thread_describe - write name and state of @t into @text: "optimizer, waiting".
- * Context: serving.
+ * Context: held.
  */
 void gdb_thread_describe(const struct thread *t, char *text, size_t len);

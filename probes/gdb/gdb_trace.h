@@ -10,12 +10,12 @@ bool gdb_trace_init(void);
 
 /* gdb_trace_packet - answer a packet that begins with QT. @r begins behind these letters.
  * gdb_trace_query - do the same for qT.
- * Context: serving.
+ * Context: held.
  */
 void gdb_trace_packet(struct gdb_request *r);
 void gdb_trace_query(struct gdb_request *r);
 
 /* gdb_trace_detach - the debugger detaches: end the trace, unless the debugger has said
- * that the trace goes on then. Context: serving.
+ * that the trace goes on then. Context: held.
  */
 void gdb_trace_detach(void);

@@ -124,14 +124,14 @@ void gdb_collect_end(enum gdb_trace_end why, unsigned number);
 
 /* ---- frames: gdb_frame.c ---- */
 
-/* gdb_frame_count - count the frames that can be read. Context: serving. */
+/* gdb_frame_count - count the frames that can be read. Context: held. */
 uint32_t gdb_frame_count(void);
 
 /* gdb_frame_find - answer QTFrame: select a frame.
  * gdb_frame_upload - answer qTBuffer: send a part of the frames, as a file.
  * gdb_frame_info - call @add for each piece of memory, and for each variable (@start is
  * its number), in the selected frame.
- * Context: serving.
+ * Context: held.
  */
 void gdb_frame_find(struct gdb_request *r);
 void gdb_frame_upload(struct gdb_request *r);

@@ -8,7 +8,7 @@
  * gdb_query_thread_text - answer qThreadExtraInfo: describe a thread.
  * gdb_query_target, gdb_query_thread_document, gdb_query_collected - answer qXfer: send a
  * piece of target.xml, of the threads, or of what the selected trace frame has.
- * Context: serving.
+ * Context: held.
  */
 void gdb_query_threads(struct gdb_request *r);
 void gdb_query_more_threads(struct gdb_request *r);

@@ -34,15 +34,23 @@
 
 /* Locks: all PLAT_PROBES; on and method are read without it. */
 static bool on = true;
-static bool held; /* a debugger has stopped the machine: see optimize_hold() */
 static enum optimize_method method = OPTIMIZE_PUN;
 static size_t refused; /* sites with a reason against a jump */
 static size_t evicted; /* evicted neighbours: sites without a probe */
 static struct optimize_stats stats;
 
+/* is_held - has a debugger stopped all other CPUs? Then the optimizer makes no jumps, moves
+ * no jump to another place, and waits for no quiescence. Jumps whose bytes must change
+ * become breakpoints.
+ */
+static bool is_held(void)
+{
+    return plat_context() == PLAT_HELD;
+}
+
 static bool may_jump(void)
 {
-    return on && !held && method != OPTIMIZE_OFF;
+    return on && method != OPTIMIZE_OFF && !is_held();
 }
 
 static bool is_waiting(const struct site *site)
@@ -87,11 +95,6 @@ bool optimize_ask_again(struct site *site)
 size_t optimize_refused(void)
 {
     return refused;
-}
-
-void optimize_hold(bool hold)
-{
-    held = hold;
 }
 
 void optimize_kick(void)
@@ -354,7 +357,7 @@ bool optimize_around(struct site **sites, size_t count)
 
 void optimize_at_once(void)
 {
-    if (method != OPTIMIZE_REGION && !held) /* a region needs the breakpoint first */
+    if (method != OPTIMIZE_REGION && !is_held()) /* a region needs the breakpoint first */
         run_locked();
 }
 

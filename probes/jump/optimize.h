@@ -14,14 +14,9 @@ struct site;
 struct site_list;
 
 /* optimize_kick - let the optimizer run soon: sites have been armed, or a reason against
- * other jumps has gone. Context: thread.
+ * other jumps has gone. In the context `held` nothing happens. Context: thread, held.
  */
 void optimize_kick(void);
-/* optimize_hold - if @hold: from now on the optimizer makes no jumps, moves no jump to
- * another place, and waits for no quiescence. Jumps whose bytes must change become
- * breakpoints. Else end this. Context: any, all other CPUs stand still.
- */
-void optimize_hold(bool hold);
 /* optimize_retry - let all refused sites wait for a jump again: something has changed,
  * and the reason against their jumps may have gone.
  * optimize_refuse - refuse @site a jump, for @reason: it stays a breakpoint until

@@ -22,7 +22,7 @@ struct census {
  * every instruction.
  * @sh:  the shell; its Ctrl-C ends the counting
  * @out: receives a pointer to the result, which is never freed
- * Context: thread.  Return: 0; -ENOMEM; -EINTR after Ctrl-C.
+ * Context: thread, held.  Return: 0; -ENOMEM; -EINTR after Ctrl-C.
  */
 int census_get(struct shell *sh, const struct census **out);
 

@@ -38,32 +38,22 @@ static struct late {
     struct late *next;
 } * late_blocks; /* memory of the heap that was freed while the machine was held */
 static void *late_pages[LATE_PAGES_MAX];
-static bool held, wants_optimizer;
+static bool uses_reserve, wants_optimizer;
 
-bool port_is_held(void)
+bool port_can_arm(void)
 {
-    return READ_ONCE(held);
+    return mutex_is_free(&locks[PLAT_PROBES]) && mutex_is_free(&locks[PLAT_TEXT]);
 }
 
-bool port_can_hold(void)
+void port_reserve(bool on)
 {
-    return !READ_ONCE(locks[PLAT_PROBES].owner) && !READ_ONCE(locks[PLAT_TEXT].owner);
-}
-
-bool port_hold(void)
-{
-    if (!port_can_hold())
-        return false;
-    optimize_hold(true);
-    WRITE_ONCE(held, true);
-    return true;
-}
-
-void port_unhold(void)
-{
-    WRITE_ONCE(held, false);
-    optimize_hold(false);
+    WRITE_ONCE(uses_reserve, on);
     wants_optimizer = true;
+}
+
+bool port_uses_reserve(void)
+{
+    return READ_ONCE(uses_reserve);
 }
 
 static void free_late(void)
@@ -100,19 +90,17 @@ void port_held_refill(void)
 
 void plat_lock(enum plat_lock lock)
 {
-    if (!port_is_held())
-        mutex_lock(&locks[lock]);
+    mutex_lock(&locks[lock]);
 }
 
 void plat_unlock(enum plat_lock lock)
 {
-    if (!port_is_held())
-        mutex_unlock(&locks[lock]);
+    mutex_unlock(&locks[lock]);
 }
 
 bool plat_lock_held(enum plat_lock lock)
 {
-    return port_is_held() || mutex_held(&locks[lock]);
+    return mutex_held(&locks[lock]);
 }
 
 /* ---- blocks ---- */

@@ -31,14 +31,14 @@ extern const char trap_resume_hit[]; /* entry.asm */
 
 void *plat_exec_alloc(size_t len)
 {
-    if (unlikely(port_is_held()))
+    if (unlikely(port_uses_reserve()))
         return len == PAGE_SIZE ? port_held_page() : NULL;
     return exec_alloc(len);
 }
 
 void plat_exec_free(void *p, size_t len)
 {
-    if (unlikely(port_is_held()))
+    if (unlikely(port_uses_reserve()))
         port_held_free_page(p);
     else
         exec_free(p, len);
@@ -66,6 +66,8 @@ static enum plat_context context_of(const struct percpu *cpu)
 {
     const struct probe_cpu *probe = cpu->probe;
 
+    if (cpu->held)
+        return PLAT_HELD;
     if (cpu->nmi_depth)
         return PLAT_NMI;
     if (probe && probe->depth)
@@ -136,7 +138,7 @@ NOKPROBE(plat_flags_as);
 
 void *plat_alloc(size_t len)
 {
-    if (unlikely(port_is_held()))
+    if (unlikely(port_uses_reserve()))
         return port_held_alloc(len);
     return kzalloc(len);
 }
@@ -145,7 +147,7 @@ void plat_free(void *p)
 {
     if (port_held_free(p))
         return;
-    if (unlikely(port_is_held()))
+    if (unlikely(port_uses_reserve()))
         port_held_free_late(p);
     else
         kfree(p);

@@ -48,7 +48,6 @@
 #include "probes/core/life.h"
 #include "probes/jump/platform_jump.h"
 #include "probes/port/port.h"
-#include "probes/port/port_held.h"
 
 #include <string.h>
 
@@ -192,7 +191,7 @@ static void sync_held(void)
 
 void plat_sync_cores(void)
 {
-    if (port_is_held()) {
+    if (cpu_context() == CTX_HELD) {
         sync_held();
         return;
     }

@@ -89,7 +89,7 @@ int watch_reason_errno(enum watch_reason reason);
 
 /* watch_check - check whether @w could be registered if a register were free. The address
  * 0 is accepted, but not for WATCH_EXECUTE.
- * Context: thread.  Locks: takes PLAT_PROBES.
+ * Context: thread, held.  Locks: takes PLAT_PROBES.
  */
 enum watch_reason watch_check(const struct watch *w);
 

@@ -59,11 +59,6 @@ void gdb_exit(unsigned status)
     (void)status;
 }
 
-void optimize_hold(bool on)
-{
-    (void)on;
-}
-
 void optimize_kick(void)
 {
 }

@@ -13,58 +13,41 @@ LONG = b"count %lu of %s" + 100 * b" ." + b"\n\0"
 FALSE, TRUE = "260003" + "2201" + "13" + "27", "260003" + "231000" + "13" + "27"
 
 
-def monitor(client, command):
-    """Run a console command by the stub. Return (its output, the answer)."""
-    return client.told("qRcmd," + command.encode().hex())
-
-
-def stand_quietly(client):
-    """If a CPU was stopped while it held a lock, the stub postpones a command that needs
-    this lock. Run on and stop again, until `ps` is not postponed.
-    """
-    for _ in range(50):
-        if "runs when the kernel does" not in monitor(client, "ps")[0]:
-            return
-        client.resume()
-        output(client, lambda text: "PREEMPTED" in text)
-        client.interrupted()
-
-
 def monitor_at_once(client):
-    stand_quietly(client)
-    text, answer = monitor(client, "ps")
+    client.stand_quietly()
+    text, answer = client.monitor("ps")
     tap.check(
         answer == "OK" and " optimizer " in text and "PREEMPTED" in text,
         "monitor ps runs while all CPUs stand",
     )
-    tap.equal(monitor(client, "probe list")[1], "OK", "and so does probe list")
-    text, answer = monitor(client, "sym vfs_read")
+    tap.equal(client.monitor("probe list")[1], "OK", "and so does probe list")
+    text, answer = client.monitor("sym vfs_read")
     tap.check("T vfs_read" in text, "and sym")
-    text, answer = monitor(client, "probe explain nothing_of_the_kind")
+    text, answer = client.monitor("probe explain nothing_of_the_kind")
     tap.check(
         answer.startswith("E") and "nothing_of_the_kind" in text,
         "a command that fails answers with its error, and says why",
     )
-    text, answer = monitor(client, "help")
+    text, answer = client.monitor("help")
     tap.check(answer == "OK" and len(text) > 1000, "a long output comes whole")
     tap.equal(
-        monitor(client, "x" * 600)[1], "E07", "a command that is too long is refused"
+        client.monitor("x" * 600)[1], "E07", "a command that is too long is refused"
     )
 
 
 def monitor_later(stub, client):
-    text, answer = monitor(client, "probe add vfs_read")
+    text, answer = client.monitor("probe add vfs_read")
     tap.check(
         answer == "OK" and "runs when the kernel does" in text,
         "a command that changes something waits, and is said to",
     )
-    listed = monitor(client, "probe list")[0]
+    listed = client.monitor("probe list")[0]
     tap.check("vfs_read" not in listed, "it has not run yet")
     # On a loaded host a CPU may stand late, holding a lock: then the list waits, too.
     failing = 6 if "runs when the kernel does" in listed else 7
     for _ in range(failing):
-        monitor(client, "run nothing_of_the_kind")
-    tap.equal(monitor(client, "run vfs")[1], "E10", "more than eight are refused")
+        client.monitor("run nothing_of_the_kind")
+    tap.equal(client.monitor("run vfs")[1], "E10", "more than eight are refused")
     client.resume()
     texts = output(client, lambda text: text.count("it has failed: ") == failing)
     tap.equal(
@@ -73,8 +56,8 @@ def monitor_later(stub, client):
         "then they run, and failures are told",
     )
     client.interrupted()
-    stand_quietly(client)
-    tap.check("vfs_read" in monitor(client, "probe list")[0], "all of them")
+    client.stand_quietly()
+    tap.check("vfs_read" in client.monitor("probe list")[0], "all of them")
     client.resume()
     tap.equal(stub.ask_console("probe del all").errno, 0, "the console works on")
     client.interrupted()

@@ -61,7 +61,7 @@ void fake_end(void)
 
 void plat_lock(enum plat_lock lock)
 {
-    fake_check_may_sleep(__func__);
+    fake_check_may_lock(__func__);
     if (held[lock])
         fake_breach(__func__, "this lock is held already");
     if (lock == PLAT_PROBES && held[PLAT_TEXT])

@@ -36,8 +36,16 @@ void fake_check_may_sleep(const char *fn)
         fake_breach(fn, "called outside thread context");
 }
 
+void fake_check_may_lock(const char *fn)
+{
+    if (fake.context != PLAT_HELD)
+        fake_check_may_sleep(fn);
+}
+
 enum plat_context plat_context(void)
 {
+    if (fake.context == PLAT_HELD)
+        return PLAT_HELD;
     if (FAKE_DEPTHS.nmi)
         return PLAT_NMI;
     return cpus[fake.this_cpu].cpu.depth ? PLAT_TRAP : fake.context;
@@ -75,7 +83,7 @@ void plat_irq_restore(unsigned long flags)
 void plat_sync_cores(void)
 {
     if (!fake.is_stopped)
-        fake_check_may_sleep(__func__);
+        fake_check_may_lock(__func__);
     fake_note("sync");
     fake.syncs++;
     if (fake.on_sync)

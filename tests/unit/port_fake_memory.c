@@ -59,7 +59,7 @@ void *plat_alloc(size_t len)
 
     if (booting)
         return boot_alloc(len);
-    fake_check_may_sleep(__func__);
+    fake_check_may_lock(__func__);
     if (fake.on_alloc)
         fake.on_alloc();
     if (fake_must_fail())
@@ -75,7 +75,7 @@ void plat_free(void *p)
 {
     if ((uint8_t *)p >= boot_memory && (uint8_t *)p < boot_memory + sizeof(boot_memory))
         return; /* such memory is not counted */
-    fake_check_may_sleep(__func__);
+    fake_check_may_lock(__func__);
     fake_note_free(p);
     fake.blocks -= p != NULL;
     free(p);

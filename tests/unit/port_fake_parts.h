@@ -50,6 +50,10 @@ void fake_cpus_start(void);
  * with interrupts on.
  */
 void fake_check_may_sleep(const char *fn);
+/* fake_check_may_lock - the same, but @fn may also be called while the machine is held,
+ * since it waits neither for a CPU nor for a thread.
+ */
+void fake_check_may_lock(const char *fn);
 
 /* fake_take - let the executing CPU take a trap with @regs, and call @handler for it.
  * Return: whether @handler has dealt with the trap.

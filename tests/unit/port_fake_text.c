@@ -207,7 +207,7 @@ void *plat_exec_alloc(size_t len)
 {
     size_t first;
 
-    fake_check_may_sleep(__func__);
+    fake_check_may_lock(__func__);
     if (!len || len % PAGE_LEN)
         fake_breach(__func__, "not a multiple of the page size");
     if (fake_must_fail())
@@ -223,7 +223,7 @@ void plat_exec_free(void *p, size_t len)
 {
     size_t first = (size_t)((uint8_t *)p - exec) / PAGE_LEN;
 
-    fake_check_may_sleep(__func__);
+    fake_check_may_lock(__func__);
     for (size_t i = 0; i < len / PAGE_LEN; i++) {
         if (!exec_page_used[first + i])
             fake_breach(__func__, "was not allocated");

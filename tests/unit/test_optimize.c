@@ -11,6 +11,7 @@
 #include "probes/jump/detour.h"
 #include "probes/jump/jump_site.h"
 #include "probes/jump/pad.h"
+#include "probes/jump/retired.h"
 #include "probes/kprobe.h"
 #include "probes/region/region.h"
 #include "probes/text/text_phases.h"
@@ -214,6 +215,46 @@ static void a_reader_remains_a_jump(void)
     CHECK(is_jump(3) && lands(3));
     CHECK_EQ(unregister_kprobe(&probes[3]), 0);
     CHECK(fake_text_is_original());
+    fake_end();
+}
+
+static void no_refusal(struct kprobe *p, const struct probe_reject *why, void *unused)
+{
+    (void)p;
+    (void)unused;
+    unit_check(false, __func__, 0, why->why);
+}
+
+/* While a debugger holds the machine, its breakpoint comes among jumps. These become
+ * breakpoints, because a new place for a jump would need a wait. An old pad, which waits for
+ * quiescence, stays. Later all are jumps.
+ */
+static void while_the_machine_is_held_nothing_waits(void)
+{
+    struct kprobe *p = &probes[3];
+    struct site_list list;
+    unsigned kicks, quiesces;
+
+    start();
+    CHECK_EQ(register_kprobe(&probes[1]), 0);
+    optimize_run();
+    CHECK_EQ(register_kprobe(&probes[2]), 0);
+    CHECK(retired_pending() && unoptimize_reader(p->addr));
+    kicks = fake.kicks;
+    quiesces = fake.quiesces;
+    fake.context = PLAT_HELD;
+    CHECK_EQ(register_kprobe(p), -EDEADLK);
+    site_list_make(&list, 1, NULL);
+    CHECK_EQ(register_some(&p, 1, &list, no_refusal, NULL), 1);
+    site_list_free(&list);
+    CHECK_EQ(jumps(), 0);
+    CHECK_EQ(byte_at(p->addr), 0xcc);
+    CHECK_EQ(fake.kicks, kicks);
+    CHECK_EQ(fake.quiesces, quiesces);
+    fake.context = PLAT_THREAD;
+    optimize_run();
+    CHECK_EQ(jumps(), 3);
+    CHECK_EQ(unregister_kprobes(pointers + 1, 3), 0);
     fake_end();
 }
 
@@ -797,8 +838,8 @@ static void a_neighbour_whose_copy_would_not_reach_stays(void)
 UNIT_TESTS(one_waits_for_the_thread, a_disabled_probe_shows_no_jump,
            h80_before_there_is_a_thread_it_waits, a_set_comes_as_jumps,
            an_ip_behind_a_jump_is_at_its_instruction, under_jumps_the_original_shows,
-           a_reader_remains_a_jump, between_jumps_one_goes_and_comes,
-           no_jump_leads_elsewhere_on_the_way,
+           a_reader_remains_a_jump, while_the_machine_is_held_nothing_waits,
+           between_jumps_one_goes_and_comes, no_jump_leads_elsewhere_on_the_way,
            a_detour_is_whole_for_all_before_a_jump_leads_there,
            inside_of_a_region_they_are_waited_for, its_old_pad_is_freed_after_quiescence,
            without_memory_a_reader_becomes_a_breakpoint, any_order_in_and_out,

@@ -106,6 +106,21 @@ class Client:
         self.send(b"\x03")
         return self.packet()
 
+    def monitor(self, command):
+        """Run a console command by the stub. Return (its output, the answer)."""
+        return self.told("qRcmd," + command.encode().hex())
+
+    def stand_quietly(self):
+        """If a CPU was stopped while it held a lock, the stub postpones a command that
+        needs this lock. Run on and stop again, until `ps` is not postponed.
+        """
+        for _ in range(50):
+            if "runs when the kernel does" not in self.monitor("ps")[0]:
+                return
+            self.resume()
+            output(self, lambda text: "PREEMPTED" in text)
+            self.interrupted()
+
     def read(self, addr, length):
         return bytes.fromhex(self.ask(f"m{addr:x},{length:x}"))
 

@@ -1,0 +1,100 @@
+"""test_gdb_held.py - the context `held` (docs/architecture.md): all other CPUs stand, and
+one CPU is in the kernel's own stub for gdb. What the stub calls there must not wait for
+other CPUs or for threads, whatever the user has switched on.
+"""
+
+import contextlib
+import json
+import re
+import time
+
+import tap
+from probes.gdb.host.rsp import Stub, fields
+from session import LIMIT, stat
+
+READS = "cat /proc/version"  # calls vfs_read
+
+
+class Held:
+    """A kernel that stands when a test begins and when it ends."""
+
+    def __init__(self, stub):
+        self.stub = stub
+        stub.guest.wait_prompt(LIMIT)
+        self.vfs_read = stub.symbol("vfs_read")
+        self.client = stub.connect()
+        self.client.greet()
+        self.client.ask("QStartNoAckMode")
+        self.client.acks = False
+
+    def console(self, *commands):
+        """Let the kernel run for some commands. Return the output of the last one."""
+        self.client.resume()
+        replies = [self.stub.ask_console(command) for command in commands]
+        self.client.interrupt()
+        for command, reply in zip(commands, replies):
+            if reply.errno:
+                raise AssertionError(f"{command}: {reply.name}: {reply.text}")
+        return replies[-1].text
+
+    def breakpoint_stops(self, what, place=None, command=READS):
+        """Set a breakpoint while all CPUs stand, come to it, and remove it."""
+        place = place or self.vfs_read
+        tap.equal(self.client.ask(f"Z0,{place:x},1"), "OK", f"{what}: Z0")
+        self.client.resume()
+        calling = self.stub.in_background(command)
+        where = fields(self.stub_stops(calling))
+        tap.check("swbreak" in where, f"{what}: a CPU stops there")
+        self.client.ask(f"z0,{place:x},1")
+        self.client.resume()
+        self.stub.disturbed(self.client, calling)
+        while stat(self.stub.guest)["probes"]:
+            time.sleep(0.05)
+        self.client.interrupt()
+
+    def stub_stops(self, calling):
+        """Return the next stop, or no field if a command ends without one."""
+        while calling.is_alive():
+            with contextlib.suppress(TimeoutError):
+                return self.client.packet(0.1)
+        return ""
+
+
+def explain_needs_no_other_cpu(held):
+    """To explain a place makes copies of its instruction, on new pages. While the kernel
+    stands, no hit can be measured: only that line is another one.
+    """
+    held.client.stand_quietly()
+    said, answer = held.client.monitor("probe explain vfs_read")
+    running = held.console("probe explain vfs_read")
+    differ = set(facts_of(said)) ^ set(facts_of(running))
+    tap.equal(
+        (answer, {line.split()[0] for line in differ}),
+        ("OK", {"cost"}),
+        "monitor probe explain says what probe explain says",
+    )
+    tap.check("copy       detour" in said, "it has made the copies")
+
+
+def facts_of(explained):
+    """Return the lines of `probe explain` but the bytes of copies: they have the address of
+    a probe that is only made for the answer.
+    """
+    return [line for line in explained.splitlines() if not re.match(r" +0x\w+ ", line)]
+
+
+def all_of_it():
+    with Stub(smp=2) as stub:
+        held = Held(stub)
+
+        def on(test):
+            def run():
+                test(held)
+
+            run.__name__ = test.__name__
+            return run
+
+        tap.run(*[on(test) for test in (explain_needs_no_other_cpu,)])
+
+
+all_of_it()
