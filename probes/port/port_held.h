@@ -2,7 +2,8 @@
  * but one (docs/architecture.md).
  *
  *   locks     are free: port_can_arm(). No other CPU runs that could take them.
- *   text      is written at once: each other CPU serialises before it goes on.
+ *   text      is written at once, whatever engine the user has chosen for changes of text:
+ *             each other CPU serialises before it goes on.
  *   jumps     are not made and not planned again. Jumps that read a changed byte become
  *             breakpoints. Later the optimizer makes jumps of all these sites.
  *   memory    Other CPUs may have stopped inside the code of the heap, and threads while

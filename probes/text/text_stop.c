@@ -101,7 +101,7 @@ static void run_stopping(struct text_batch *b)
 void ext_poke_steps(struct text_batch *b)
 {
     text_history_begin(b->pokes, b->count);
-    if (engine == TEXT_POKE_STOP_MACHINE)
+    if (engine == TEXT_POKE_STOP_MACHINE && plat_context() != PLAT_HELD)
         run_stopping(b);
     else
         text_poke_steps(b);

@@ -83,6 +83,13 @@ def facts_of(explained):
     return [line for line in explained.splitlines() if not re.match(r" +0x\w+ ", line)]
 
 
+def the_machine_is_not_stopped_twice(held):
+    """The user wants text to be changed with the machine stopped, and it is stopped."""
+    held.console("echo stop-machine > /proc/sys/debug/text-poke")
+    held.breakpoint_stops("text-poke is stop-machine")
+    held.console("echo int3 > /proc/sys/debug/text-poke")
+
+
 def all_of_it():
     with Stub(smp=2) as stub:
         held = Held(stub)
@@ -94,7 +101,15 @@ def all_of_it():
             run.__name__ = test.__name__
             return run
 
-        tap.run(*[on(test) for test in (explain_needs_no_other_cpu,)])
+        tap.run(
+            *[
+                on(test)
+                for test in (
+                    explain_needs_no_other_cpu,
+                    the_machine_is_not_stopped_twice,
+                )
+            ]
+        )
 
 
 all_of_it()

@@ -475,6 +475,21 @@ static void the_other_engine_stops_the_machine_and_does_the_same(void)
     end(at, OLD);
 }
 
+/* Where a debugger has stopped all other CPUs, the machine is not stopped once more. */
+static void while_the_machine_is_held_it_is_not_stopped(void)
+{
+    uintptr_t at = start(OLD);
+    struct text_poke p = { .addr = at, .len = 2, .bytes = { 0xeb, 0x00 } };
+
+    text_poke_set_engine(TEXT_POKE_STOP_MACHINE);
+    fake.context = PLAT_HELD;
+    watched(&p, 1, at);
+    CHECK_EQ(fake.stops, 0);
+    CHECK_SEEN(2, FIRST, 0, "eb 00 c0");
+    fake.context = PLAT_THREAD;
+    end(at, OLD);
+}
+
 static unsigned stops_inside;
 
 /* walk_out - let CPU 2 leave the bytes to be changed only after some stops. */
@@ -527,4 +542,5 @@ UNIT_TESTS(int3_then_the_tail_then_the_first_byte, an_int3_that_is_there_is_guar
            sixty_thousand_breakpoints_take_one_synchronisation,
            independent_jumps_take_three, whatever_extends_over_whatever_is_never_torn,
            the_other_engine_stops_the_machine_and_does_the_same,
+           while_the_machine_is_held_it_is_not_stopped,
            it_waits_until_no_cpu_is_inside_any_more, a_cpu_that_never_leaves_is_reported)
