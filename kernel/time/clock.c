@@ -95,7 +95,7 @@ INIT void clock_init(uint64_t (*pit_wait)(unsigned us))
     log_info("clock: TSC at %llu kHz, by %s", (unsigned long long)cycles_per_ms, source);
 }
 
-static uint64_t ns_between(uint64_t base, uint64_t cycles)
+NOKPROBE_INLINE uint64_t ns_between(uint64_t base, uint64_t cycles)
 {
     return (uint64_t)(((unsigned __int128)(cycles - base) * mult) >> SHIFT);
 }
@@ -104,6 +104,7 @@ uint64_t clock_ns_at(uint64_t cycles)
 {
     return ns_between(READ_ONCE(base_cycles), cycles);
 }
+NOKPROBE(clock_ns_at);
 
 /* A debugger may stop the CPU, and the clock, after base_cycles was read and before the
  * counter is read. Then base_cycles has changed, and both are read again.

@@ -24,8 +24,8 @@ uint64_t clock_ns(void);
  */
 uint64_t clock_ns_at(uint64_t cycles);
 
-/* clock_skip - leave the last @cycles of the time stamp counter out of the clock: a
- * debugger has stopped the machine for that time. Context: all other CPUs stand still.
+/* clock_skip - leave the last @cycles of the time stamp counter out of the clock: the stub
+ * has waited for the debugger for that time. Context: held.
  */
 void clock_skip(uint64_t cycles);
 

@@ -31,7 +31,6 @@
 
 struct film_note {
     uint64_t ns;
-    uint64_t cycles; /* not 0: the time stamp counter, and @ns is not computed yet */
     uintptr_t at;
     uint8_t kind, cpu, len;
     bool halted;
@@ -68,7 +67,7 @@ static ALWAYS_INLINE struct film_note *film_claim(enum film_event kind, unsigned
     e->len = 0;
     e->halted = false;
     e->at = at;
-    e->cycles = rdtsc();
+    e->ns = clock_ns_at(rdtsc());
     return e;
 }
 
@@ -120,7 +119,6 @@ static bool note_stores(uint64_t ns)
             continue;
         e = film_claim(FILM_STORE, cpu_id(), film.addr + i);
         e->ns = ns;
-        e->cycles = 0;
         e->len = (uint8_t)(end - i);
         memcpy(e->bytes, now + i, end - i);
         changed = true;
@@ -129,12 +127,16 @@ static bool note_stores(uint64_t ns)
     return changed;
 }
 
-/* While the machine is stopped, no CPU can be asked where it is. */
+/* While the machine is stopped, no CPU can be asked where it is. If a debugger has stopped
+ * it, there is nothing to wait for either.
+ */
 static void film_wait(void)
 {
     uint64_t end = clock_ns() + film.wait_ns;
 
     refill();
+    if (cpu_context() == CTX_HELD)
+        return;
     while (clock_ns() < end) {
         if (!stop_machine_running())
             scene_look();
@@ -149,7 +151,6 @@ static void note_answers(const struct text_phase *p)
 
         e->halted = p->answered[cpu] == TEXT_PHASE_HALTED;
         e->ns = e->halted ? film.asked_ns : p->ns + p->answered[cpu];
-        e->cycles = 0;
     }
 }
 
@@ -324,13 +325,6 @@ static void print_event(struct seq *out, const struct film_note *e)
     seq_printf(out, "%s}\n", e->halted ? ",\"halted\":true" : "");
 }
 
-static void date(struct film_note *e)
-{
-    if (e->cycles)
-        e->ns = clock_ns_at(e->cycles);
-    e->cycles = 0;
-}
-
 unsigned film_print(struct seq *out)
 {
     unsigned count = film.count < EVENTS_MAX ? film.count : EVENTS_MAX;
@@ -338,8 +332,6 @@ unsigned film_print(struct seq *out)
     if (!film.events)
         return 0;
     plat_lock(PLAT_TEXT);
-    for (unsigned i = 0; i < count; i++)
-        date(&film.events[i]);
     qsort(film.events, count, sizeof(film.events[0]), by_time);
     print_film_head(out);
     for (unsigned i = 0; i < count; i++)

@@ -11,7 +11,9 @@
 #include "probes/gdb/gdb_session.h"
 
 #include "kernel/base/compiler.h"
+#include "kernel/cpu/instr.h"
 #include "kernel/cpu/percpu.h"
+#include "kernel/time/clock.h"
 #include "probes/gdb/gdb_break.h"
 #include "probes/gdb/gdb_define.h"
 #include "probes/gdb/gdb_frame.h"
@@ -495,10 +497,24 @@ static void dispatch(const char *data, size_t len)
     }
 }
 
+static uint64_t waiting_since; /* time stamp: since then this CPU has only waited */
+
+/* next_packet - wait for the next packet. The clock does not count the time of the wait. It
+ * is moved before the packet is looked at: the packet may change text, whose time is noted,
+ * or let a CPU run, which would see its time run backwards.
+ */
+static const char *next_packet(size_t *len)
+{
+    const char *data = gdb_line_packet(len);
+
+    clock_skip(rdtsc() - waiting_since);
+    return data;
+}
+
 static void answer_next(void)
 {
     size_t len;
-    const char *data = gdb_line_packet(&len);
+    const char *data = next_packet(&len);
     bool silent;
 
     gdb_out_start(&out);
@@ -507,6 +523,7 @@ static void answer_next(void)
         dispatch(data, len);
     else
         gdb_error(&(struct gdb_request){ .out = &out }, "the packet is too long");
+    waiting_since = rdtsc();
     silent = resumed || (data && !strncmp(data, "QStartNoAckMode", 15));
     if (!silent)
         gdb_line_answer(&out);
@@ -519,6 +536,7 @@ static bool told_to_run;
 
 void gdb_session(unsigned cpu)
 {
+    waiting_since = rdtsc();
     serving = cpu;
     selected = percpu_of(cpu)->current;
     gdb_step_cancel();

@@ -51,7 +51,6 @@ static struct gdb_cpu cpus[MAX_CPUS];
 static int owner = NO_CPU;          /* atomic; NO_CPU: there is no owner */
 static int alone = NO_CPU;          /* written by the owner: the only CPU that runs, */
 static int listener = NO_CPU;       /* and the CPU that listens meanwhile */
-static uint64_t kept_since;         /* written by the owner: time stamp when all stood */
 static bool stopping;               /* a CPU that takes an NMI shall stand */
 static void (*serve)(unsigned cpu); /* set at boot */
 
@@ -128,16 +127,11 @@ static void stop_others(void)
 
 /* ---- 3 ---- */
 
-/* The clock skips the time of the stop before any CPU may run. A CPU that reads the clock
- * before that would see its time run backwards.
- */
 void gdb_release(int only)
 {
     bool all = only == GDB_ALL_CPUS;
 
     smp_unhold();
-    clock_skip(rdtsc() - kept_since);
-    kept_since = rdtsc();
     if (all)
         __atomic_store_n(&stopping, false, __ATOMIC_SEQ_CST);
     for (unsigned cpu = 0; cpu < cpu_count(); cpu++)
@@ -164,7 +158,6 @@ static void own(unsigned self)
 {
     alone = listener = NO_CPU;
     stop_others();
-    kept_since = rdtsc();
     smp_hold();
     serve(self);
     cpus[self].why = GDB_WHY_NONE;

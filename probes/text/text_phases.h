@@ -31,7 +31,7 @@ uint64_t text_phases_count(void);
 bool text_phases_get(uint64_t number, struct text_phase *out);
 /* text_phases_watch - let @fn be called twice for each phase: when all bytes are stored
  * (p->cpus is still 0), and when all CPUs have answered. @fn may take long.
- * @fn: NULL: call no function any more. Context of @fn: thread; machine stopped.
+ * @fn: NULL: call no function any more. Context of @fn: thread; machine stopped; held.
  * Locks: PLAT_TEXT held, in @fn, too.
  */
 void text_phases_watch(void (*fn)(const struct text_phase *p));

@@ -90,6 +90,22 @@ def the_machine_is_not_stopped_twice(held):
     held.console("echo int3 > /proc/sys/debug/text-poke")
 
 
+def a_film_does_not_wait(held):
+    """A film shows the stores, but asks no CPU where it is. The time of a stop does not
+    count, so the events have the order in which they came.
+    """
+    held.console("film start vfs_read 1")
+    time.sleep(1)  # longer than the breakpoint will be there
+    held.breakpoint_stops("a film is made")
+    film = held.console("film stop", "cat /tmp/film").splitlines()[1:]
+    stores = [event for event in map(json.loads, film) if event["ev"] == "store"]
+    tap.equal(
+        (stores[0]["bytes"], stores[-1]["bytes"]),
+        ("cc", "0f"),
+        "it has the stores, in their order",
+    )
+
+
 def all_of_it():
     with Stub(smp=2) as stub:
         held = Held(stub)
@@ -107,6 +123,7 @@ def all_of_it():
                 for test in (
                     explain_needs_no_other_cpu,
                     the_machine_is_not_stopped_twice,
+                    a_film_does_not_wait,
                 )
             ]
         )
