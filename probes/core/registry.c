@@ -23,11 +23,12 @@
 #define TABLE_MIN 256 /* entries */
 
 /* The table. Its length may be any number: if it had to be a power of two, half of the
- * table could be unused.
+ * table could be unused. The platform may overwrite the first word as soon as the table is
+ * freed (port_held.h), while a search still uses the table.
  */
 struct site_table {
+    size_t bytes;    /* of memory; [P] no search reads it */
     size_t len;      /* entries; fewer than 2^32 */
-    size_t bytes;    /* of memory */
     uint64_t *marks; /* [P] behind the entries; bit i is the mark of entry i */
     struct site *_Atomic entries[];
 };

@@ -56,10 +56,15 @@ bool port_uses_reserve(void)
     return READ_ONCE(uses_reserve);
 }
 
+/* A CPU may have stopped while it searched a table that was replaced and freed in the
+ * stop. A synchronisation ends all such searches.
+ */
 static void free_late(void)
 {
     struct late *block = __atomic_exchange_n(&late_blocks, NULL, __ATOMIC_ACQ_REL);
 
+    if (block)
+        plat_sync_cores();
     while (block) {
         struct late *next = block->next;
 

@@ -40,6 +40,7 @@ void port_held_refill(void);
 void *port_held_alloc(size_t len);
 bool port_held_free(void *p);
 /* port_held_free_late - remember @p, memory of the heap, until port_held_refill() frees it.
+ * The first word of @p is overwritten, although a CPU that stands may be reading @p.
  * port_held_free_page - the same for a page for code. Eight pages can be remembered;
  * further pages are never freed.
  * port_held_page - a page for code of the reserve; NULL: all are in use.

@@ -2,10 +2,12 @@
  * alone, without this file: tests/alone/alone.c.
  */
 #include "kernel/base/compiler.h"
+#include "kernel/base/err.h"
 #include "kernel/cpu/percpu.h"
 #include "kernel/mm/exec.h"
 #include "probes/jump/platform_jump.h"
 #include "probes/port/port.h"
+#include "probes/port/port_held.h"
 #include "probes/region/region.h"
 #include "probes/xmc/xmc.h"
 
@@ -20,8 +22,13 @@ static bool inside_copy(uintptr_t ip)
            xmc_is_inside(ip);
 }
 
+/* New counters need frames and page tables, of which the reserve has none. */
 int plat_counters_map(size_t count)
 {
+    size_t bytes = count * sizeof(uint64_t) * cpu_count();
+
+    if (port_uses_reserve() && bytes > percpu_counters_bytes())
+        return -ENOMEM;
     return percpu_counters_map(count);
 }
 
