@@ -93,8 +93,8 @@ void exec_stats_get(struct exec_stats *out);
  * once. For other bytes, nothing is promised about when other CPUs see them, in which
  * order, or in how many pieces.
  *
- * Context: thread, also with interrupts off; boot. No other thread writes or unmaps these
- *          bytes meanwhile.
+ * Context: thread, also with interrupts off; boot; held. No other thread writes or unmaps
+ *          these bytes meanwhile.
  * Return:  0; -EFAULT a byte is not in an executable page, nothing is written;
  *          -EINVAL @len.
  * Source:  the practice of Linux's text_poke(), which maps a temporary mm.

@@ -2,7 +2,9 @@
  *
  * Each CPU has two pages of addresses of its own for it, its poke alias. Interrupts are
  * off while they are mapped: so no other code on the CPU uses them, and other CPUs have
- * pages of their own. So the pages need neither a lock nor a shootdown.
+ * pages of their own. So the pages need neither a lock nor a shootdown. There is one
+ * exception: a debugger may stop the CPU in the middle of a write, and then write text
+ * itself. So each write shows again what the alias has shown before.
  */
 #include "kernel/base/err.h"
 #include "kernel/cpu/instr.h"
@@ -34,20 +36,19 @@ static int frames_find(uintptr_t addr, size_t len, uint64_t frames[ALIAS_PAGES])
     return 0;
 }
 
-static void alias_open(uintptr_t alias, const uint64_t frames[ALIAS_PAGES])
+/* alias_exchange - let the poke alias show @frames, 0 for no frame. @frames receives what
+ * it has shown before.
+ */
+static void alias_exchange(uintptr_t alias, uint64_t frames[ALIAS_PAGES])
 {
-    for (unsigned i = 0; i < ALIAS_PAGES; i++) {
-        if (frames[i])
-            WRITE_ONCE(*paging_slot(alias + i * PAGE_SIZE, 1),
-                       pte_make(frames[i], PROT_W));
-    }
-}
+    for (unsigned i = 0; i < ALIAS_PAGES; i++, alias += PAGE_SIZE) {
+        uint64_t *entry = paging_slot(alias, 1);
+        uint64_t before = *entry & PTE_ADDR;
 
-static void alias_close(uintptr_t alias)
-{
-    for (unsigned i = 0; i < ALIAS_PAGES; i++) {
-        WRITE_ONCE(*paging_slot(alias + i * PAGE_SIZE, 1), 0);
-        invlpg(alias + i * PAGE_SIZE);
+        WRITE_ONCE(*entry, frames[i] ? pte_make(frames[i], PROT_W) : 0);
+        if (before)
+            invlpg(alias);
+        frames[i] = before;
     }
 }
 
@@ -103,10 +104,10 @@ int text_poke_alias_write(void *addr, const void *bytes, size_t len)
         return err;
     flags = irq_save();
     alias = POKE_AREA_BASE + cpu_id() * POKE_AREA_STRIDE;
-    alias_open(alias, frames);
+    alias_exchange(alias, frames);
     bytes_store(alias + (uintptr_t)addr % PAGE_SIZE, bytes, len);
     barrier();
-    alias_close(alias);
+    alias_exchange(alias, frames);
     irq_restore(flags);
     bytes_verify(addr, bytes, len);
     return 0;

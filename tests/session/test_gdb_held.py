@@ -13,6 +13,8 @@ from probes.gdb.host.rsp import Stub, fields
 from session import LIMIT, stat
 
 READS = "cat /proc/version"  # calls vfs_read
+POKE_ALIAS = 0xFFFFC20000000000 >> 40  # kernel/memmap.h: here a CPU writes text
+RDI = 5  # gdb's number
 
 
 class Held:
@@ -106,6 +108,39 @@ def a_film_does_not_wait(held):
     )
 
 
+def text_is_written_inside_a_write(held):
+    """A CPU stands in the middle of a write of text: in memcpy(), with its alias open. The
+    debugger writes other text by the same alias.
+    """
+    client = held.client
+    client.resume()
+    memcpy, other = held.stub.symbol("memcpy"), held.stub.symbol("film_fixture") + 2
+    client.interrupt()
+    before = client.ask(f"m{other:x},2")
+    code = f"26{RDI:04x}" + "2228" + "0b" + f"24{POKE_ALIAS:08x}" + "13" + "27"
+    tap.equal(
+        client.ask(f"Z0,{memcpy:x},1;X{len(code) // 2:x},{code}"),
+        "OK",
+        "a breakpoint where rdi is in the alias",
+    )
+    client.resume()
+    adding = held.stub.in_background("probe add vfs_read")
+    tap.check(
+        "swbreak" in fields(held.stub_stops(adding)), "a CPU stops in a write of text"
+    )
+    for text in ("9090", before):
+        client.ask(f"M{other:x},2:{text}")
+        tap.equal(client.ask(f"m{other:x},2"), text, f"{text} is written meanwhile")
+    client.ask(f"z0,{memcpy:x},1")
+    client.resume()
+    held.stub.disturbed(client, adding)
+    client.interrupt()
+    tap.check(
+        "calls 720" in held.console("run vfs", "probe del all", "run vfs"),
+        "the write goes on",
+    )
+
+
 def all_of_it():
     with Stub(smp=2) as stub:
         held = Held(stub)
@@ -124,6 +159,7 @@ def all_of_it():
                     explain_needs_no_other_cpu,
                     the_machine_is_not_stopped_twice,
                     a_film_does_not_wait,
+                    text_is_written_inside_a_write,
                 )
             ]
         )
