@@ -79,6 +79,8 @@ static bool is_settled; /* the debugger has let all CPUs run */
 static const char own_code[] = "the stub itself runs this code";
 static const char being_changed[] =
     "the text is being changed: let the kernel run for a moment";
+static const char switched_off[] =
+    "kprobes are switched off: write 1 to /sys/kernel/debug/kprobes/enabled";
 
 /* ---- a hit ---- */
 
@@ -316,6 +318,11 @@ static enum probe_reason rule_of_place(uintptr_t addr)
     return is_code ? PROBE_OK : PROBE_NOT_TEXT;
 }
 
+bool gdb_break_is_armed(const struct kprobe *kp)
+{
+    return kprobes_are_on() && !(kp->flags & (KPROBE_FLAG_GONE | KPROBE_FLAG_DISABLED));
+}
+
 /* arm_at - do what gdb_break_arm() does. @why: filled if the engine has a reason against
  * @addr
  */
@@ -325,9 +332,11 @@ static const char *arm_at(struct kprobe *kp, uintptr_t addr, struct probe_reject
 
     if (is_own(addr))
         return own_code;
-    if (!port_can_arm()) {
+    if (!port_can_arm() || !kprobes_are_on()) {
         why->reason = rule_of_place(addr);
-        return why->reason ? probe_reason_text(why->reason) : being_changed;
+        if (why->reason)
+            return probe_reason_text(why->reason);
+        return kprobes_are_on() ? being_changed : switched_off;
     }
     kp->addr = addr;
     port_reserve(true);
@@ -391,12 +400,21 @@ static bool take_place(struct gdb_request *r, enum kind *kind, uint64_t *addr,
            gdb_take_char(&r->at, ',') && gdb_take_number(&r->at, len);
 }
 
+/* insert - set a breakpoint, or find it. A probe that is there but not armed, because the
+ * module around it has gone, or because the user has switched probes off, is of no use: it
+ * is left to take_out(), and the breakpoint is set anew.
+ */
 static const char *insert(enum kind kind, uintptr_t addr, size_t len,
                           struct gdb_code *code)
 {
     struct gdb_break *b = find(kind, addr);
     const char *why;
 
+    if (b && b->reg < 0 && !gdb_break_is_armed(&b->kp)) {
+        b->wanted = false;
+        b->addr = 0;
+        b = NULL;
+    }
     if (b) {
         b->wanted = true;
         set_code(b, code);

@@ -27,6 +27,11 @@ void gdb_break_remove_all(void);
 struct kprobe;
 const char *gdb_break_arm(struct kprobe *kp, uintptr_t addr);
 
+/* gdb_break_is_armed - can @kp, which gdb_break_arm() has registered, still be hit? It
+ * cannot if its text has gone, or if the user has switched probes off. Context: held.
+ */
+bool gdb_break_is_armed(const struct kprobe *kp);
+
 /* gdb_break_settle - the debugger lets all CPUs run: let the stub's thread take out the
  * probes of breakpoints that the debugger has removed and not set again.
  * Context: held.

@@ -38,7 +38,8 @@ static int hit(struct kprobe *kp, struct pt_regs *regs)
 static struct place *place_at(uintptr_t addr)
 {
     for (size_t i = 0; i < PLACES_MAX; i++)
-        if (places[i].state == THERE && (uintptr_t)places[i].kp.addr == addr)
+        if (places[i].state == THERE && (uintptr_t)places[i].kp.addr == addr &&
+            gdb_break_is_armed(&places[i].kp))
             return &places[i];
     return NULL;
 }

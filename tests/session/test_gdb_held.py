@@ -141,6 +141,26 @@ def text_is_written_inside_a_write(held):
     )
 
 
+def a_breakpoint_that_is_accepted_stops(held):
+    """Probes are switched off; or the module has gone, and comes back, while a breakpoint
+    is there.
+    """
+    held.console("echo 0 > /sys/kernel/debug/kprobes/enabled")
+    held.breakpoint_stops("kprobes are switched off")
+    held.console(
+        "echo 1 > /sys/kernel/debug/kprobes/enabled", "module load /boot/marks.o"
+    )
+    held.client.resume()
+    place = held.stub.symbol("marks_run")
+    held.client.interrupt()
+    tap.equal(held.client.ask(f"Z0,{place:x},1"), "OK", "a breakpoint in a module")
+    again = held.console("module del marks", "module load /boot/marks.o", "sym marks_run")
+    tap.equal(int(again.split()[0], 16), place, "the module is at the same place again")
+    held.client.ask(f"z0,{place:x},1")
+    held.breakpoint_stops("in the module", place, "run marks")
+    held.console("module del marks")
+
+
 def all_of_it():
     with Stub(smp=2) as stub:
         held = Held(stub)
@@ -160,6 +180,7 @@ def all_of_it():
                     the_machine_is_not_stopped_twice,
                     a_film_does_not_wait,
                     text_is_written_inside_a_write,
+                    a_breakpoint_that_is_accepted_stops,
                 )
             ]
         )
