@@ -43,6 +43,7 @@ static struct callee callees[MAX_CPUS];
 static struct call calls[MAX_CPUS][MAX_CPUS]; /* [caller][callee] */
 static uint64_t limit_ns = LIMIT_NS;
 static uint64_t unanswered; /* atomic */
+static bool others_stand;   /* written by the CPU that held the machine: smp_unhold() */
 
 /* ---- the callee ------------------------------------------------------------------------ */
 
@@ -152,6 +153,10 @@ void smp_wait(const bool *flag, unsigned cpu)
         uint64_t now = clock_ns();
 
         pause();
+        if (READ_ONCE(others_stand)) {
+            start = now;
+            report_ns = now + limit_ns;
+        }
         if (now < report_ns)
             continue;
         report_unanswered(cpu, now - start);
@@ -175,12 +180,14 @@ uint64_t smp_unanswered(void)
 
 void smp_hold(void)
 {
+    WRITE_ONCE(others_stand, false);
     WRITE_ONCE(this_cpu()->held, 1);
 }
 
-void smp_unhold(void)
+void smp_unhold(bool all_go)
 {
     WRITE_ONCE(this_cpu()->held, 0);
+    WRITE_ONCE(others_stand, !all_go);
 }
 
 void smp_assert_not_held(const char *what)

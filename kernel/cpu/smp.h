@@ -62,10 +62,12 @@ uint64_t smp_unanswered(void);
  * docs/architecture.md. A CPU that stood flushes its TLB before it does anything else,
  * since paging_flush() does not reach it.
  * smp_unhold - end this, before another CPU goes on.
+ * @all_go: false: one CPU goes on alone, and the others stand. If it calls them, it waits for
+ *          as long as the debugger wants: then no CPU is reported.
  * Context: any, interrupts off.
  */
 void smp_hold(void);
-void smp_unhold(void);
+void smp_unhold(bool all_go);
 
 /* smp_assert_not_held - panic if this CPU holds the machine: @what asks other CPUs for
  * something, or waits for them. Context: any.

@@ -131,7 +131,7 @@ void gdb_release(int only)
 {
     bool all = only == GDB_ALL_CPUS;
 
-    smp_unhold();
+    smp_unhold(all);
     if (all)
         __atomic_store_n(&stopping, false, __ATOMIC_SEQ_CST);
     for (unsigned cpu = 0; cpu < cpu_count(); cpu++)

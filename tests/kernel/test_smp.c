@@ -367,6 +367,40 @@ KTEST(smp, a_deaf_cpu_is_reported_by_name_and_place)
                  "the log names CPU 1 and the function it was in");
 }
 
+static void be_slow(void *arg)
+{
+    (void)arg;
+    clock_spin_ns(150 * MS);
+}
+
+/* calls_a_slow_cpu - call CPU 1, which takes longer than the limit. Return: reports. */
+static uint64_t calls_a_slow_cpu(void)
+{
+    uint64_t before = smp_unanswered();
+
+    smp_call(1, be_slow, NULL);
+    return smp_unanswered() - before;
+}
+
+/* A debugger lets one CPU go on alone. The CPU that it calls answers when the debugger lets
+ * it go on, however long that takes.
+ */
+KTEST(smp, a_cpu_that_a_debugger_keeps_is_not_reported)
+{
+    if (cpu_count() < 2) {
+        ktest_skip("needs two CPUs");
+        return;
+    }
+    thread_set_affinity(BIT(0));
+    smp_set_call_limit(50 * MS);
+    smp_unhold(false);
+    ktest_report(!calls_a_slow_cpu(), "while it is kept it is not reported");
+    smp_unhold(true);
+    ktest_report(calls_a_slow_cpu(), "later it is");
+    smp_set_call_limit(10000 * MS);
+    thread_set_affinity(UINT64_MAX);
+}
+
 /* ---- bare interrupts ------------------------------------------------------------------- */
 
 static bool nmis_arrived(unsigned cpu, uint64_t before)
