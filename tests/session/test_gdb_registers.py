@@ -8,8 +8,9 @@ import threading
 import time
 
 import tap
-from rsp import Stub, fields
 from session import LIMIT
+
+from probes.gdb.host.rsp import Stub, fields
 
 ROUNDS = 1000 if tap.LONG else 120
 HOT = "run vfs"  # calls vfs_read and vfs_open often, on all CPUs
