@@ -16,7 +16,7 @@ CPUS = "2"
 
 def main():
     folder = building.spelled(os.path.join(BUILD, "core"))
-    words = ["make", "-s", "-j2", "WITH=core", f"B={folder}", f"{folder}/sonde.elf"]
+    words = ["make", "-s", "-j2", "WITH=core", f"B={folder}", f"{folder}/tests/sonde.elf"]
     done = subprocess.run(
         words,
         cwd=ROOT,
