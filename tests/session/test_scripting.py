@@ -30,8 +30,8 @@ def fenced(mark):
     return re.search(rf"```{mark}\n(.*?)```", read(), re.S)[1]
 
 
-def run(*words, folder, path=""):
-    environment = dict(os.environ, PYTHONPATH=path)
+def run(*words, folder, path="", **more):
+    environment = dict(os.environ, PYTHONPATH=path, **more)
     return subprocess.run(
         words,
         cwd=folder,
@@ -107,6 +107,10 @@ def pip_installs_it():
         done = run(PYTHON, script, folder=folder, path=target)
         tap.equal((done.returncode, done.stdout), (0, fenced("text")), "python3 reads.py")
         tap.note(done.stderr)
+        asked = "import sonde.tree; print(sonde.tree.root())"
+        for where, want in ((target, "/none"), (os.path.join(ROOT, "kernel/host"), ROOT)):
+            done = run(PYTHON, "-c", asked, folder=folder, path=where, SONDE_ROOT="/none")
+            tap.equal(done.stdout, want + "\n", f"SONDE_ROOT, and {want} is used")
         write(folder, "test_document.py", fenced("python pytest"))
         for words in ([PYTHON, "-m", "pytest"], [*SONDE, "pytest"]):
             done = run(*words, "-q", folder=folder, path=target)

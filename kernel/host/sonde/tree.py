@@ -7,12 +7,12 @@ INSTALLED = os.path.join(HERE, "tree.txt")  # written by kernel/host/setup.py
 
 
 def root():
-    """Return the tree that SONDE_ROOT names; or the tree in which this file stands, or from
-    which pip has installed it.
+    """Return the tree in which this file stands. Where pip has installed it, return the tree
+    that SONDE_ROOT names, or the tree from which it was installed.
     """
+    if not os.path.exists(INSTALLED):
+        return os.path.abspath(os.path.join(HERE, "../../.."))
     if "SONDE_ROOT" in os.environ:
         return os.path.abspath(os.environ["SONDE_ROOT"])
-    if os.path.exists(INSTALLED):
-        with open(INSTALLED, encoding="utf-8") as file:
-            return file.read().rstrip("\n")
-    return os.path.abspath(os.path.join(HERE, "../../.."))
+    with open(INSTALLED, encoding="utf-8") as file:
+        return file.read().rstrip("\n")
