@@ -26,9 +26,8 @@
  *      leave. So after the CPU has published its image, it asks whether it still has a
  *      reason. An NMI that comes later finds that this CPU stands, and changes nothing.
  *
- * While one CPU runs alone, the CPU that was the last owner listens to the line. The
- * interrupt of the line goes to one fixed CPU, which may stand in an NMI and then does
- * not take it.
+ * While one CPU runs alone, a CPU that stands listens to the line. The interrupt of the
+ * line goes to one fixed CPU, which may stand in an NMI and then does not take it.
  */
 #include "probes/gdb/gdb_stop.h"
 
@@ -127,9 +126,17 @@ static void stop_others(void)
 
 /* ---- 3 ---- */
 
+static int first_but(int only)
+{
+    for (unsigned cpu = 0; cpu < cpu_count(); cpu++)
+        if ((int)cpu != only && stands(cpu))
+            return (int)cpu;
+    return NO_CPU;
+}
+
 void gdb_release(int only)
 {
-    bool all = only == GDB_ALL_CPUS;
+    bool all = only == GDB_ALL_CPUS || cpu_count() == 1;
 
     smp_unhold(all);
     if (all)
@@ -137,8 +144,8 @@ void gdb_release(int only)
     for (unsigned cpu = 0; cpu < cpu_count(); cpu++)
         if ((all || (int)cpu == only) && stands(cpu))
             __atomic_store_n(&cpus[cpu].go, true, __ATOMIC_RELEASE);
-    listener = all ? NO_CPU : (int)cpu_id();
-    alone = only;
+    listener = all ? NO_CPU : first_but(only);
+    alone = all ? NO_CPU : only;
 }
 
 /* A marked CPU has gone when it has withdrawn its image. */

@@ -141,6 +141,22 @@ def text_is_written_inside_a_write(held):
     )
 
 
+def a_cpu_that_runs_alone_can_be_stopped(held):
+    """The CPU that has talked to the debugger runs alone: another one hears Ctrl-C."""
+    client = held.client
+    client.ask(f"Z0,{held.vfs_read:x},1")
+    client.resume()
+    reading = held.stub.in_background(READS)
+    where = fields(client.packet())
+    client.ask(f"z0,{held.vfs_read:x},1")
+    client.resume("c:" + where["thread"])
+    time.sleep(0.1)
+    tap.check(client.interrupt().startswith("T02"), "Ctrl-C stops a CPU that runs alone")
+    client.resume()
+    reading.join()
+    client.interrupt()
+
+
 def a_breakpoint_that_is_accepted_stops(held):
     """Probes are switched off; or the module has gone, and comes back, while a breakpoint
     is there.
@@ -180,6 +196,7 @@ def all_of_it():
                     the_machine_is_not_stopped_twice,
                     a_film_does_not_wait,
                     text_is_written_inside_a_write,
+                    a_cpu_that_runs_alone_can_be_stopped,
                     a_breakpoint_that_is_accepted_stops,
                 )
             ]
