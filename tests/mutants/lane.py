@@ -24,6 +24,7 @@ GRACE = {"unit": 0, "hosted": 0, "kernel": 60}
 GRACE_OF_SCRIPTS = 60
 # No warnings, since a mutant may leave a variable unused. ./sonde passes it to its make.
 MAKEFLAGS = "s -- WARNINGS=-w"
+TESTS = "build/tests/sonde.elf"  # the image with the kernel tests; some sessions boot it
 PYTHON_FOLDERS = "kernel/host:tests/run:."
 FROM_OUTSIDE = ("B", "MAKEOVERRIDES", "MFLAGS", "EXTRA_OBJS", "CC", "VERBOSE", "LONG")
 
@@ -197,7 +198,7 @@ def target_of(test):
     if test.tier == "hosted":
         return [f"build/hosted/{test.variant}/test_{test.stem}"]
     if test.tier == "kernel":
-        return ["build/sonde.elf"]
+        return [TESTS]
     if test.tier == "model":
         return []
     if test.tier in ("pun", "region"):
@@ -208,7 +209,7 @@ def target_of(test):
         return ["build/sonde.elf", f"build/fuzz/fuzz_{test.stem}"]
     if (test.tier, test.stem) == ("tools", "decode_page"):
         return ["build/decode.html", "build/page/native"]
-    return ["all"]
+    return ["all", TESTS]
 
 
 def group(tests):
