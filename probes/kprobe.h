@@ -2,12 +2,10 @@
  *
  *   core/kprobe.h          kprobes, and the rules for all handlers
  *   program/program.h      programs in place of handlers
- *   jump/kprobe_stores.h   registers that a jump stores without a handler
  *   returns/returns.h      return probes and jprobes
  */
 #pragma once
 
 #include "probes/core/kprobe.h"
-#include "probes/jump/kprobe_stores.h"
 #include "probes/program/program.h"
 #include "probes/returns/returns.h"

@@ -151,7 +151,7 @@ static void print_events(struct shell *sh)
     while ((e = live_event_next(e)) != NULL) {
         events++;
         for (unsigned cause = 0; cause < LIVE_LOSSES; cause++)
-            lost[cause] += READ_ONCE(e->lost[cause]);
+            lost[cause] += live_lost(e, cause);
     }
     trace_unlock();
     print(sh, "trace.events", events);

@@ -303,14 +303,16 @@ static struct hist *hist_of(const struct live_event *e)
 
 static void print_answer(struct session *s)
 {
-    struct hist *hist;
+    struct hist *hist, *view;
 
     trace_lock();
     hist = find_again(s) ? hist_of(s->e) : NULL;
+    view = hist ? live_hist_view(hist) : NULL;
     if (s->e && s->line.action == ACTION_PRINT)
         print_records(s);
-    else if (hist)
-        trace_table_print(&s->line, hist, shell_out(s->sh));
+    else if (view)
+        trace_table_print(&s->line, view, shell_out(s->sh));
+    live_hist_view_free(view);
     trace_unlock();
 }
 
@@ -321,7 +323,7 @@ static void stop(struct session *s)
     if (find_again(s) && s->line.action == ACTION_PRINT)
         live_switch(&s->e, 1, false);
     else if (s->e && hist_of(s->e))
-        hist_pause(hist_of(s->e), true);
+        live_hist_pause(hist_of(s->e), true);
     trace_unlock();
 }
 
@@ -329,8 +331,8 @@ static void print_losses(struct session *s)
 {
     trace_lock();
     for (unsigned i = 0; find_again(s) && i < LIVE_LOSSES; i++)
-        if (s->e->lost[i])
-            shell_printf(s->sh, "%s: %lu\n", live_loss_name(i), s->e->lost[i]);
+        if (live_lost(s->e, i))
+            shell_printf(s->sh, "%s: %lu\n", live_loss_name(i), live_lost(s->e, i));
     trace_unlock();
     if (s->refused)
         shell_printf(s->sh, "%zu functions of %s are not among them\n", s->refused,

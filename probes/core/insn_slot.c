@@ -3,10 +3,10 @@
  *   page:  | header | cell | cell | ... | cell |
  *   cell:  | code, then int3 ...      24 | owner     8 |
  *
- * A page has cells of one size: 32, 40, 64 or 352 bytes. The last cell ends where the page
- * ends. The header lies in front of the first cell, and says which size the cells have,
- * and where the struct slot_page of the page is. A free cell is full of int3, owner
- * included.
+ * A page has cells of one size: 32, 40, 64, 352 or 992 bytes. The last cell ends where
+ * the page ends. The header lies in front of the first cell, and says which size the
+ * cells have, and where the struct slot_page of the page is. A free cell is full of int3,
+ * owner included.
  */
 #include "probes/core/insn_slot.h"
 
@@ -48,6 +48,7 @@ static struct slot_size {
     { INSN_SLOT_LARGE_LEN, 0, SIZE_MAX, LIST_INIT(sizes[2].with_room) },
     { INSN_SLOT_DETOUR_LEN, 0, INSN_SLOT_DETOUR_PAGES_MAX,
       LIST_INIT(sizes[3].with_room) },
+    { INSN_SLOT_LONG_LEN, 0, INSN_SLOT_DETOUR_PAGES_MAX, LIST_INIT(sizes[4].with_room) },
 };
 static struct list full = LIST_INIT(full); /* pages of any size */
 
@@ -196,7 +197,7 @@ size_t insn_slot_room(const uint8_t *at)
 static void cell_write(uint8_t *slot, const uint8_t *code, size_t len, uint64_t owner)
 {
     size_t cell_len = header_of((uintptr_t)slot)->cell_len;
-    uint8_t cell[INSN_SLOT_DETOUR_LEN];
+    uint8_t cell[INSN_SLOT_LONG_LEN];
 
     if (len > cell_len - OWNER_LEN)
         plat_bug("a copy does not fit its cell", (uintptr_t)slot);

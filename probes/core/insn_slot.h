@@ -18,6 +18,8 @@ struct site;
 #define INSN_SLOT_LARGE_CODE_MAX (INSN_SLOT_LARGE_LEN - 8)
 #define INSN_SLOT_DETOUR_LEN 352 /* for a specialized detour: eleven cells in a page */
 #define INSN_SLOT_DETOUR_CODE_MAX (INSN_SLOT_DETOUR_LEN - 8)
+#define INSN_SLOT_LONG_LEN 992 /* for long programs: four cells in a page */
+#define INSN_SLOT_LONG_CODE_MAX (INSN_SLOT_LONG_LEN - 8)
 /* At most this many pages have cells for specialized detours: 48 MiB. The rest of the
  * detour arenas is left to copies: without a copy a probe cannot be registered at all.
  */
@@ -30,14 +32,14 @@ int insn_slot_init(void);
 
 /* insn_slot_reserve - take a free cell. It is full of int3. The caller makes code for the
  * address of the cell, and then calls insn_slot_fill().
- * @cell_len: one of the four lengths above
+ * @cell_len: one of the five lengths above
  * Locks: PLAT_PROBES held; takes PLAT_TEXT.
  * Return: NULL: there is no executable memory; or @cell_len is INSN_SLOT_DETOUR_LEN, and
  *         the cell would need more pages than insn_slot_detour_limit() allows.
  */
 uint8_t *insn_slot_reserve(size_t cell_len);
 /* insn_slot_len - return the length of the smallest cell that holds @code_len bytes of
- * code, at most INSN_SLOT_DETOUR_CODE_MAX. Context: any.
+ * code, at most INSN_SLOT_LONG_CODE_MAX. Context: any.
  */
 size_t insn_slot_len(size_t code_len);
 /* insn_slot_fill - write @len bytes of code for @owner into a cell. CPUs may run into the

@@ -34,7 +34,6 @@
 
 struct kprobe;
 struct kprobe_program;
-struct kprobe_stores;
 struct site;
 
 /* A pre-handler runs before the instruction. It usually returns 0. If it returns another
@@ -80,7 +79,7 @@ const char *probe_miss_name(enum probe_miss cause);
 #define PROBE_NEST_MAX 4
 #define PROBE_STACK_MIN 4096 /* bytes */
 
-/* Flags; DISABLED, IRQS_OFF, PENDING and BY_IMAGE may be given to register_kprobe(). */
+/* Flags; DISABLED, IRQS_OFF and PENDING may be given to register_kprobe(). */
 #define KPROBE_FLAG_GONE 1u      /* the probed code is not loaded any more, or not yet */
 #define KPROBE_FLAG_DISABLED 2u  /* registered, but the handlers do not run */
 #define KPROBE_FLAG_OPTIMIZED 4u /* CPUs come to the probe by a jump, not by a trap */
@@ -94,7 +93,6 @@ const char *probe_miss_name(enum probe_miss cause);
  * loaded.
  */
 #define KPROBE_FLAG_PENDING 128u
-#define KPROBE_FLAG_BY_IMAGE 16u /* see kprobe_by_image() */
 
 enum kprobe_kind {
     KPROBE_KIND_PROBE,
@@ -113,7 +111,6 @@ struct kprobe {
     uint8_t kind;    /* the engine's own: enum kprobe_kind */
     kprobe_pre_handler_t pre_handler;
     kprobe_light_handler_t light_handler; /* instead of pre_handler, or NULL */
-    const struct kprobe_stores *stores;   /* for jumps, instead of pre_handler; or NULL */
     struct kprobe_program *program; /* instead of handlers: probes/program/program.h */
     kprobe_post_handler_t post_handler;
     kprobe_fault_handler_t fault_handler;

@@ -60,8 +60,7 @@ static int check_request(const struct kprobe *p, struct probe_reject *why)
 {
     if (is_chosen(p) || site_of(p))
         return probe_refuse(why, PROBE_REGISTERED, p->addr);
-    if (p->flags & ~(KPROBE_FLAG_DISABLED | KPROBE_FLAG_IRQS_OFF | KPROBE_FLAG_PENDING |
-                     KPROBE_FLAG_BY_IMAGE))
+    if (p->flags & ~(KPROBE_FLAG_DISABLED | KPROBE_FLAG_IRQS_OFF | KPROBE_FLAG_PENDING))
         return probe_refuse(why, PROBE_BAD_FLAGS, 0);
     if (p->pre_handler && p->light_handler)
         return probe_refuse(why, PROBE_TWO_HANDLERS, 0);

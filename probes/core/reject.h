@@ -11,7 +11,7 @@
 #define PROBE_REASONS(X)                                                                 \
     X(OK,            0,             "the probe can be set")                              \
     X(MALFORMED,     EINVAL,        "give either a symbol or an address")                \
-    X(BAD_FLAGS,     EINVAL,        "set DISABLED, IRQS_OFF, PENDING, BY_IMAGE at most") \
+    X(BAD_FLAGS,     EINVAL,        "set DISABLED, IRQS_OFF, PENDING at most")           \
     X(TWO_HANDLERS,  EINVAL,        "a pre-handler or a light handler, not both")        \
     X(BAD_PROGRAM,   EINVAL,        "its program is not one, or it has handlers as well") \
     X(NOT_REGISTERED, EINVAL,       "this probe is not registered")                      \

@@ -35,29 +35,36 @@ void insn_build_bytes(struct insn_builder *b, const uint8_t *bytes, size_t len)
 static void builder_modrm(struct insn_builder *b, unsigned field, struct insn_place p)
 {
     unsigned middle = (field & 7) << 3, reg = p.reg & 7;
+    bool is_short = p.disp == (int8_t)p.disp;
+    unsigned mod = is_short ? 0x40 : 0x80;
 
     switch (p.kind) {
     case INSN_PLACE_REG:
         builder_byte(b, 0xc0 | middle | reg);
         return;
     case INSN_PLACE_SP:
-        builder_byte(b, 0x84 | middle);
+        builder_byte(b, mod | 0x04 | middle);
         builder_byte(b, 0x24);
         break;
     case INSN_PLACE_GS:
         builder_byte(b, 0x04 | middle);
         builder_byte(b, 0x25);
+        is_short = false;
         break;
     case INSN_PLACE_GS_KEY:
         builder_byte(b, 0x04 | middle);
         builder_byte(b, 0xc5 | reg << 3);
+        is_short = false;
         break;
     default: /* INSN_PLACE_AT */
-        builder_byte(b, 0x80 | middle | reg);
+        builder_byte(b, mod | middle | reg);
         if (reg == INSN_SP) /* r12, too */
             builder_byte(b, 0x24);
     }
-    builder_disp32(b, (uint32_t)p.disp);
+    if (is_short)
+        builder_byte(b, (uint8_t)p.disp);
+    else
+        builder_disp32(b, (uint32_t)p.disp);
 }
 
 /* builder_insn - append an instruction with ModRM. @rex: REX_W or 0; @always: a REX prefix
@@ -113,6 +120,31 @@ void insn_build_load(struct insn_builder *b, unsigned reg, struct insn_place fro
         builder_insn(b, 0, false, 0x8b, reg, from);
     else
         builder_insn64(b, ESCAPE | (is_signed ? 0xbe : 0xb6) | (size == 2), reg, from);
+}
+
+void insn_build_extend(struct insn_builder *b, unsigned reg, unsigned from, unsigned size,
+                       bool is_signed)
+{
+    insn_build_load(b, reg, insn_reg_place(from), size, is_signed);
+}
+
+void insn_build_put_imm(struct insn_builder *b, struct insn_place to, int32_t value,
+                        unsigned size)
+{
+    if (size == 2)
+        builder_byte(b, OPERAND_16);
+    builder_insn(b, size == 8 ? REX_W : 0, false, size == 1 ? 0xc6 : 0xc7, 0, to);
+    for (unsigned i = 0; i < (size < 4 ? size : 4); i++)
+        builder_byte(b, (uint32_t)value >> (8 * i) & 0xff);
+}
+
+void insn_build_call(struct insn_builder *b, uintptr_t target)
+{
+    uint8_t bytes[INSN_CALL32_LEN] = { 0 };
+
+    if (insn_encode_call32(bytes, b->at + b->len, target))
+        b->far = true;
+    insn_build_bytes(b, bytes, sizeof(bytes));
 }
 
 void insn_build_imm(struct insn_builder *b, unsigned reg, uint64_t value)

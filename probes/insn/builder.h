@@ -18,7 +18,9 @@
 struct insn_builder {
     uint8_t *out;
     size_t max, len;
+    uintptr_t at; /* where out[0] will be executed; only calls need it */
     bool full;
+    bool far; /* the target of a call is out of reach */
 };
 
 /* Where an operand is. */
@@ -103,6 +105,10 @@ enum insn_cc {
  * insn_build_bsr - the number of the highest bit of @from to @reg; ZF: @from is 0.
  * insn_build_mul - rdx:rax = rax * register @reg.
  * insn_build_exchange - cmpxchg of the word at @to with register @reg.
+ * insn_build_put_imm - mov the low @size bytes of a constant to @to; of 8 bytes, the CPU
+ *                      extends the lower four by their sign.
+ * insn_build_extend - mov the low @size bytes of register @from to register @reg, extended.
+ * insn_build_call - call @target. If it is out of reach, @far is set.
  * Context: any.
  */
 void insn_build_bytes(struct insn_builder *b, const uint8_t *bytes, size_t len);
@@ -128,6 +134,11 @@ void insn_build_dec(struct insn_builder *b, struct insn_place to);
 void insn_build_bsr(struct insn_builder *b, unsigned reg, struct insn_place from);
 void insn_build_mul(struct insn_builder *b, unsigned reg);
 void insn_build_exchange(struct insn_builder *b, struct insn_place to, unsigned reg);
+void insn_build_put_imm(struct insn_builder *b, struct insn_place to, int32_t value,
+                        unsigned size);
+void insn_build_extend(struct insn_builder *b, unsigned reg, unsigned from, unsigned size,
+                       bool is_signed);
+void insn_build_call(struct insn_builder *b, uintptr_t target);
 void insn_build_push(struct insn_builder *b, unsigned reg);
 void insn_build_pop(struct insn_builder *b, unsigned reg);
 

@@ -1,7 +1,8 @@
 /* detour.c - stage 11: makes detours. The layouts of the cells:
  *
  *   CALL, PROGRAM in the cell of the boosted copy, in front of it:
- *       | call detour | copy | jmp back |      or     | inc %gs:counter | copy | jmp back |
+ *       | call detour | copy | jmp back |      or     | inc %gs:counter | copy | jmp back
+ *       |
  *       | save flags, inc %gs:counter, restore | copy | jmp back |
  *       in general what program_code.h shows
  *   code that does not fit there, and that of a site without a boosted copy, in another
@@ -69,7 +70,7 @@ const char *detour_kind_text(enum detour_kind kind)
         [DETOUR_PROGRAM] = "only counters and programs, which are instructions here",
         [DETOUR_RETURN] =
             "one return probe, so the function is called, and returns, here",
-        [DETOUR_LIGHT] = "one light handler, so only what C may change is saved",
+        [DETOUR_LIGHT] = "programs that call functions: what C may change is saved",
         [DETOUR_CALL] = "handlers get an image of all registers, then the copy runs",
         [DETOUR_POST] = "handlers in front of the copy, post-handlers behind it",
         [DETOUR_IMAGE] =
@@ -91,64 +92,30 @@ static bool can_copy(const struct site *site, const struct insn *insn)
     return insn_can_move(insn) && insn->kind != INSN_POPF && insn->kind != INSN_STI;
 }
 
-/* is_code - is all that a hit of @p does a program, or only counting? */
-static bool is_code(const struct kprobe *p)
-{
-    bool is_silent = !p->pre_handler && !p->light_handler && !p->post_handler;
-
-    return p->kind == KPROBE_KIND_PROBE && (is_silent || program_is_all(p));
-}
-
-/* programs_of - list the programs of the enabled probes of @site. Return: false: C code has
- * to run: a probe has handlers, or there are too many probes.
- */
-static bool programs_of(const struct site *site, struct programs *out)
-{
-    *out =
-        (struct programs){ .addr = site->addr, .returned = site_is_call(site) ? 8 : 0 };
-    for (const struct kprobe *p = site->probes; p; p = p->next) {
-        if (aggr_is_off(p))
-            continue;
-        if (!is_code(p) || out->count == PROGRAM_PROBES_MAX)
-            return false;
-        out->of[out->count].program = p->program;
-        out->of[out->count].hits = plat_counter_disp(p->counter);
-        if (p->program)
-            out->of[out->count].words = plat_counter_disp(p->program->first);
-        out->count++;
-    }
-    return true;
-}
-
 #define WAY_ON_MAX (INSN_RELOCATED_MAX_LEN + INSN_JMP32_LEN) /* the copy, the jump back */
 
-/* has_code - can the detour of @site do by code alone what its probes want?
+/* code_for - DETOUR_PROGRAM, if the detour of @site can do by code alone what its probes
+ * want; DETOUR_LIGHT, if this code calls functions; else DETOUR_NONE.
  *
- * It cannot at a CMPXCHG8B. For the flags that this instruction leaves alone, QEMU 7.2 takes
- * the values that they had where the current block of translated code began; and where a
- * program jumps, a block begins with flags of the program.
+ * It cannot at a CMPXCHG8B. For the flags that this instruction leaves alone, QEMU 7.2
+ * takes the values that they had where the current block of translated code began; and
+ * where a program jumps, a block begins with flags of the program.
  */
-static bool has_code(const struct site *site, const struct insn *insn)
+static enum detour_kind code_for(const struct site *site, const struct insn *insn)
 {
-    uint8_t bytes[INSN_SLOT_DETOUR_CODE_MAX - WAY_ON_MAX];
+    uint8_t bytes[INSN_SLOT_LONG_CODE_MAX - WAY_ON_MAX];
     struct insn_builder b = { .out = bytes, .max = sizeof(bytes) };
     struct programs programs;
 
     if (!programs_of(site, &programs) || !programs.count)
-        return false;
+        return DETOUR_NONE;
     if (programs.count == 1 && !programs.of[0].program)
-        return true;
+        return DETOUR_PROGRAM;
+    if (programs_call(&programs))
+        return DETOUR_LIGHT;
     programs.flags_live = true;
     programs_build(&b, &programs);
-    return !b.full && insn->op != OP_CMPX8B;
-}
-
-static bool has_one_light_probe(const struct site *site)
-{
-    const struct kprobe *p = site->probes;
-
-    return p && !p->next && p->light_handler && !p->post_handler && !aggr_is_off(p) &&
-           !(p->flags & KPROBE_FLAG_IRQS_OFF);
+    return !b.full && insn->op != OP_CMPX8B ? DETOUR_PROGRAM : DETOUR_NONE;
 }
 
 static enum detour_kind kind_for(const struct site *site, const struct insn *insn)
@@ -157,10 +124,8 @@ static enum detour_kind kind_for(const struct site *site, const struct insn *ins
         return DETOUR_IMAGE;
     if (!aggr_enabled(site))
         return site->repeats ? DETOUR_CALL : DETOUR_NONE; /* see kprobe_debug_handler() */
-    if (has_code(site, insn))
-        return DETOUR_PROGRAM;
-    if (has_one_light_probe(site))
-        return DETOUR_LIGHT;
+    if (code_for(site, insn) != DETOUR_NONE)
+        return code_for(site, insn);
     if (kretprobe_without_image(site) && site_boost_slot(site))
         return DETOUR_RETURN;
     if (!aggr_wants_post(site))
@@ -202,7 +167,7 @@ struct code {
     bool specialized; /* the code in front of the copy is specialized */
     bool keeps;       /* the specialized code saves all of struct plat_light */
     struct probe_reject *why;
-    uint8_t bytes[INSN_SLOT_DETOUR_CODE_MAX];
+    uint8_t bytes[INSN_SLOT_LONG_CODE_MAX];
     uintptr_t at; /* the address where bytes[0] will be executed */
     size_t len;
     size_t copy; /* offset of the copy in bytes[] */
@@ -265,7 +230,8 @@ static void put_specialized(struct code *c)
 {
     const struct plat_pattern *pattern = specialized_pattern(c);
 
-    if (detour_specialized_put(c->bytes, c->at, c->site, pattern, c->flags_live, &c->len))
+    if (detour_specialized_put(c->bytes, c->at, c->site, pattern, c->keeps, c->flags_live,
+                               &c->len))
         c->err = probe_refuse(c->why, PROBE_OUT_OF_REACH, c->site->addr);
 }
 
@@ -342,7 +308,8 @@ static size_t room_before_boost(const struct site *site)
     return copy ? (size_t)(copy - insn_slot_start(copy)) : 0;
 }
 
-/* is_counting - does the code of a detour of @kind call nothing? Then any cell will do. */
+/* is_counting - does the code of a detour of @kind call nothing? Then any cell will do.
+ */
 static bool is_counting(enum detour_kind kind)
 {
     return kind == DETOUR_PROGRAM || kind == DETOUR_NONE;
@@ -416,6 +383,15 @@ static int place(struct code *c)
     return fill_cell(c, cell, start);
 }
 
+/* specialized_cell_len - such code ends at the end of a line of 32 bytes, so it needs a
+ * cell that begins a line.
+ */
+static size_t specialized_cell_len(size_t code_len)
+{
+    return code_len > INSN_SLOT_DETOUR_CODE_MAX ? INSN_SLOT_LONG_LEN
+                                                : INSN_SLOT_DETOUR_LEN;
+}
+
 /* place_specialized - make a specialized detour. Return: false: @c->site can have none.
  *
  * A site with CMPXCHG8B gets none. For the flags that this instruction leaves alone, QEMU
@@ -426,14 +402,16 @@ static bool place_specialized(struct code *c)
 {
     uint8_t *cell = NULL;
 
-    if (detour_specialized_fits(c->site) && c->insn->op != OP_CMPX8B)
-        cell = insn_slot_reserve(INSN_SLOT_DETOUR_LEN);
-    if (!cell)
+    if (!detour_specialized_fits(c->site) || c->insn->op == OP_CMPX8B)
         return false;
     c->specialized = true;
     c->keeps = detour_specialized_keeps(c->site);
-    compose(c, (uintptr_t)cell, 0);
-    if (fill_cell(c, cell, specialized_pattern(c)->entry))
+    compose(c, c->site->addr, 0);
+    if (!c->err)
+        cell = insn_slot_reserve(specialized_cell_len(c->len));
+    if (cell)
+        compose(c, (uintptr_t)cell, 0);
+    if (!cell || fill_cell(c, cell, specialized_pattern(c)->entry))
         c->specialized = false;
     return c->specialized;
 }
@@ -509,8 +487,8 @@ bool detour_may_change_flags(const struct insn *insn, uint32_t flags)
 
 #define COUNT_FLAGS (INSN_FLAGS_STATUS & ~(uint32_t)FLAGS_CF) /* that inc changes */
 
-/* flags_changed - the status flags that the code of a detour of @kind changes, and does not
- * put back itself.
+/* flags_changed - the status flags that the code of a detour of @kind changes, and does
+ * not put back itself.
  */
 static uint32_t flags_changed(const struct site *site, enum detour_kind kind)
 {

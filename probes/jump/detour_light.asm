@@ -68,7 +68,8 @@ JMP_LEN equ 5
 %%flags_changed:
     push qword [rsp + KEPT_LEN]
     popfq
-    jmp %%flags_same
+    jmp strict near %%flags_same
+    HOLE HOLE_ACROSS
   %endif
 %%rare:
   %if %3
@@ -114,11 +115,7 @@ JMP_LEN equ 5
     ADMIT NO_INTERRUPT, rdi, rsi
     jnz %%rare
     ENTER_LIGHT
-    inc qword [gs:0]
-    HOLE HOLE_COUNTER
-    mov rsi, strict dword 0
-    HOLE HOLE_ADDR
-    call %%handled                      ; the handler
+    call %%handled                      ; in its place: the code of the programs
 %%handled:
     HOLE HOLE_HANDLER
   %if %3
@@ -128,7 +125,8 @@ JMP_LEN equ 5
     pop rax
     xor eax, [rsp + KEPT_LEN]
     test eax, FLAGS_OF_CPU
-    jnz %%flags_changed
+    jnz strict near %%flags_changed
+    HOLE HOLE_ACROSS
 %%flags_same:
   %endif
     HIT_END 0, CPU_LIGHT

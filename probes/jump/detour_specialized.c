@@ -13,16 +13,33 @@
 #include "probes/jump/handler.h"
 #include "probes/jump/jump_site.h"
 #include "probes/jump/platform_jump.h"
-#include "probes/jump/stores.h"
+#include "probes/jump/program_join.h"
+#include "probes/program/program_code.h"
 
-bool detour_specialized_fits(const struct site *site)
+/* has_one_handler - is a pre-handler all that @site has? */
+static bool has_one_handler(const struct site *site)
 {
     const struct kprobe *p = site->probes;
 
-    if (!p || p->next || aggr_is_off(p) || p->flags & KPROBE_FLAG_IRQS_OFF ||
-        !plat_detour_specialized(PLAT_SPECIALIZED_CALL, true))
+    return !p->next && p->pre_handler && !aggr_is_off(p) &&
+           !(p->flags & KPROBE_FLAG_IRQS_OFF) && !site_is_call(site);
+}
+
+/* programs_to_call - list the programs of @site. Return: does one of them call functions, and
+ * nothing at the site needs an image?
+ */
+static bool programs_to_call(const struct site *site, struct programs *out)
+{
+    return !aggr_wants_post(site) && programs_of(site, out) && programs_call(out);
+}
+
+bool detour_specialized_fits(const struct site *site)
+{
+    struct programs programs;
+
+    if (!site->probes || !plat_detour_specialized(PLAT_SPECIALIZED_CALL, true))
         return false;
-    return p->light_handler || stores_of(site) || (p->pre_handler && !site_is_call(site));
+    return programs_to_call(site, &programs) || has_one_handler(site);
 }
 
 bool detour_specialized_is_denied(const struct site *site)
@@ -34,23 +51,39 @@ bool detour_specialized_is_denied(const struct site *site)
            detour_specialized_fits(site);
 }
 
+/* op_keeps - do the registers that a function must preserve keep their values, wherever the
+ * function that @op calls is left?
+ */
+static bool op_keeps(const struct kprobe_op *op)
+{
+    return op->code != KPROBE_OP_CALL || handler_keeps_callee_saved((uintptr_t)op->imm);
+}
+
 bool detour_specialized_keeps(const struct site *site)
 {
-    const struct kprobe *p = site->probes;
+    struct programs programs;
 
-    /* A fault handler runs inside the fault, and may fault itself. */
-    return p->light_handler &&
-           (p->fault_handler || !handler_keeps_callee_saved((uintptr_t)p->light_handler));
+    if (!programs_to_call(site, &programs))
+        return false;
+    for (unsigned i = 0; i < programs.count; i++) {
+        const struct kprobe_program *program = programs.of[i].program;
+
+        if (programs.of[i].probe->fault_handler) /* it runs in the fault, and may fault */
+            return true;
+        for (unsigned k = 0; program && k < program->count; k++)
+            if (!op_keeps(&program->ops[k]))
+                return true;
+    }
+    return false;
 }
 
 const struct plat_pattern *detour_specialized_pattern(const struct site *site, bool keeps,
                                                       bool flags_live)
 {
     enum plat_specialized which = PLAT_SPECIALIZED_CALL;
+    struct programs programs;
 
-    if (stores_of(site))
-        which = PLAT_SPECIALIZED_LIGHT;
-    else if (site->probes->light_handler)
+    if (programs_to_call(site, &programs))
         which = keeps ? PLAT_SPECIALIZED_LIGHT_KEEP : PLAT_SPECIALIZED_LIGHT;
     return plat_detour_specialized(which, flags_live);
 }
@@ -73,37 +106,35 @@ static int put_signed(uint8_t *end, uint64_t value)
     return 0;
 }
 
-/* put_moved - the displacement in front of @end is right for code whose hole ends at
- * @from: change it so that it leads to the same address from @to.
- */
-static int put_moved(uint8_t *end, uintptr_t from, uintptr_t to)
+static uint64_t displacement(const uint8_t *end)
 {
     uint32_t disp = 0;
 
     for (size_t i = 0; i < sizeof(disp); i++)
         disp |= (uint32_t)end[i - sizeof(disp)] << (8 * i);
-    return put_signed(end, (uint64_t)(int32_t)disp + from - to);
+    return (uint64_t)(int32_t)disp;
 }
 
-static uintptr_t handler_of(const struct kprobe *p)
+/* put_moved - the displacement in front of @end is right for code whose hole ends at
+ * @from: change it so that it leads to the same address from @to.
+ */
+static int put_moved(uint8_t *end, uintptr_t from, uintptr_t to)
 {
-    return p->light_handler ? (uintptr_t)p->light_handler : (uintptr_t)p->pre_handler;
+    return put_signed(end, displacement(end) + from - to);
 }
 
 /* fill_hole - fill in the hole in front of @end.
  * @at: the address of its end where it will be executed; @from: the same in the pattern
  */
 static int fill_hole(enum plat_hole what, uint8_t *end, uintptr_t at, uintptr_t from,
-                     const struct site *site)
+                     const struct kprobe *p)
 {
-    const struct kprobe *p = site->probes;
+    const struct site *site = p->site;
 
     switch (what) {
     case PLAT_HOLE_SITE:
         put(end, (uintptr_t)site, sizeof(uint64_t));
         return 0;
-    case PLAT_HOLE_ADDR:
-        return put_signed(end, site->addr);
     case PLAT_HOLE_IP:
         return put_signed(end, site->addr + 1);
     case PLAT_HOLE_PROBE:
@@ -113,7 +144,7 @@ static int fill_hole(enum plat_hole what, uint8_t *end, uintptr_t at, uintptr_t 
         put(end, (uint32_t)plat_counter_disp(p->counter), sizeof(uint32_t));
         return 0;
     case PLAT_HOLE_HANDLER:
-        return put_signed(end, handler_of(p) - at);
+        return put_signed(end, (uintptr_t)p->pre_handler - at);
     case PLAT_HOLE_SHARED:
         if (site_is_call(site))
             return put_signed(end, plat_detour(PLAT_DETOUR_CALLED) - at);
@@ -127,9 +158,12 @@ static int fill_hole(enum plat_hole what, uint8_t *end, uintptr_t at, uintptr_t 
 
 #define COPY_MAX (INSN_RELOCATED_MAX_LEN + INSN_JMP32_LEN) /* with the jump back */
 
-/* A pattern and its body. The body takes the place of the call of the handler. */
+/* A pattern and its body. The body takes the place of the call of the handler: it is the code
+ * of the programs.
+ */
 struct composed {
     const struct plat_pattern *pattern;
+    const struct kprobe *probe; /* that fills the holes */
     size_t body;  /* offset of the body; the length of the pattern: there is none */
     size_t grows; /* by how many bytes the code behind the body moves on */
 };
@@ -147,70 +181,90 @@ static void body_find(struct composed *c)
             c->body = c->pattern->holes[i].end - INSN_CALL32_LEN;
 }
 
-/* body_put - write the body, if there is one. Return: 0; -ERANGE. */
-static int body_put(struct composed *c, uint8_t *out, uintptr_t at,
-                    const struct site *site, bool flags_live)
+/* below - the bytes of the frame below the registers that C code may change: see
+ * detour_light.asm.
+ */
+static int32_t below(bool keeps, bool flags_live)
 {
-    size_t len;
-    int err;
+    size_t words = keeps ? sizeof(struct plat_light) / 8 + 1 : 2u + flags_live;
 
-    if (!stores_of(site))
+    return (int32_t)(8 * words);
+}
+
+/* body_put - write the body, if programs call functions. Return: 0; -ERANGE. */
+static int body_put(struct composed *c, uint8_t *out, uintptr_t at,
+                    const struct site *site, bool keeps, bool flags_live)
+{
+    struct programs programs;
+    struct insn_builder b;
+
+    if (!programs_to_call(site, &programs))
         return 0;
     body_find(c);
-    err = stores_put(out + c->body, at + c->body, site, flags_live, &len);
-    c->grows = len - INSN_CALL32_LEN;
-    if (c->pattern->len + c->grows > INSN_SLOT_DETOUR_CODE_MAX - COPY_MAX)
-        plat_bug("a pattern leaves no room for a body and a copy", at);
-    return err;
+    c->probe = programs.of[programs_caller(&programs)].probe;
+    programs.below = below(keeps, flags_live);
+    b = (struct insn_builder){
+        .out = out + c->body,
+        .at = at + c->body,
+        .max = INSN_SLOT_LONG_CODE_MAX - COPY_MAX - c->pattern->len + INSN_CALL32_LEN,
+    };
+    programs_build(&b, &programs);
+    c->grows = b.len - INSN_CALL32_LEN;
+    return b.full || b.far ? -ERANGE : 0;
 }
 
 /* hole_put - fill in hole @i of the pattern. */
-static int hole_put(const struct composed *c, size_t i, uint8_t *out, uintptr_t at,
-                    const struct site *site)
+static int hole_put(const struct composed *c, size_t i, uint8_t *out, uintptr_t at)
 {
     enum plat_hole what = (enum plat_hole)c->pattern->holes[i].what;
     size_t from = c->pattern->holes[i].end, end = place_of(c, from);
 
     if (what == PLAT_HOLE_COPY)
         return put_signed(out + end, c->pattern->len + c->grows - end);
-    if (what == PLAT_HOLE_HANDLER && c->grows)
+    if (what == PLAT_HOLE_ACROSS)
+        return put_signed(out + end, displacement(out + end) +
+                                         (from > c->body ? -c->grows : c->grows));
+    if (what == PLAT_HOLE_HANDLER && c->body != c->pattern->len)
         return 0;
-    return fill_hole(what, out + end, at + end, (uintptr_t)c->pattern->code + from, site);
+    return fill_hole(what, out + end, at + end, (uintptr_t)c->pattern->code + from,
+                     c->probe);
 }
 
 int detour_specialized_put(uint8_t *out, uintptr_t at, const struct site *site,
-                           const struct plat_pattern *pattern, bool flags_live,
-                           size_t *len)
+                           const struct plat_pattern *pattern, bool keeps,
+                           bool flags_live, size_t *len)
 {
-    struct composed c = { .pattern = pattern, .body = pattern->len };
-    int err = body_put(&c, out, at, site, flags_live);
-    size_t behind = c.grows ? c.body + INSN_CALL32_LEN : c.body;
+    struct composed c = { .pattern = pattern,
+                          .probe = site->probes,
+                          .body = pattern->len };
+    int err = body_put(&c, out, at, site, keeps, flags_live);
+    size_t behind = c.body == pattern->len ? c.body : c.body + INSN_CALL32_LEN;
 
     for (size_t i = 0; i < c.body; i++)
         out[i] = pattern->code[i];
     for (size_t i = behind; i < pattern->len; i++)
         out[i + c.grows] = pattern->code[i];
     for (size_t i = 0; i < pattern->hole_count && !err; i++)
-        err = hole_put(&c, i, out, at, site);
+        err = hole_put(&c, i, out, at);
     *len = pattern->len + c.grows;
     return err;
 }
 
 bool detour_specialized_is_current(const struct site *site)
 {
-    uint8_t code[INSN_SLOT_DETOUR_CODE_MAX];
+    uint8_t code[INSN_SLOT_LONG_CODE_MAX];
     const struct plat_pattern *pattern;
     const uint8_t *start;
     bool same, flags_live = jump_site(site)->saves_flags;
+    bool keeps = jump_site(site)->saves_registers;
     size_t len;
 
     if (!detour_specialized_fits(site))
         return false;
-    pattern = detour_specialized_pattern(site, jump_site(site)->saves_registers,
-                                         jump_site(site)->saves_flags);
+    pattern = detour_specialized_pattern(site, keeps, flags_live);
     start = site_detour(site) - pattern->entry;
-    same =
-        !detour_specialized_put(code, (uintptr_t)start, site, pattern, flags_live, &len);
+    same = !detour_specialized_put(code, (uintptr_t)start, site, pattern, keeps,
+                                   flags_live, &len);
     for (size_t i = 0; same && i < len; i++)
         same = code[i] == start[i];
     return same;

@@ -2,11 +2,10 @@
  * one site, instead of a call of the code that all sites share.
  *
  * They serve as DETOUR_CALL at a site with a single pre-handler and no other handler, and
- * as DETOUR_LIGHT. Values that the shared code has to look up are constants in this code.
- * If the probe has struct kprobe_stores, the code calls no handler: see stores.h. A
- * specialized detour takes a cell of INSN_SLOT_DETOUR_LEN bytes. Without memory for such
- * a cell the site uses the shared code; every specialized detour also calls that code in
- * rare cases.
+ * as DETOUR_LIGHT, for programs that call functions. Values that the shared code has to
+ * look up are constants in this code. A specialized detour takes a cell of
+ * INSN_SLOT_DETOUR_LEN bytes, or INSN_SLOT_LONG_LEN. Without memory for such a cell the
+ * site uses the shared code; every specialized detour also calls that code in rare cases.
  */
 #pragma once
 
@@ -38,16 +37,16 @@ const struct plat_pattern *detour_specialized_pattern(const struct site *site, b
                                                       bool flags_live);
 /* detour_specialized_put - write the code for @site, made from @pattern. The copy of the
  * instruction comes behind it.
- * @out: INSN_SLOT_DETOUR_CODE_MAX bytes
+ * @out: INSN_SLOT_LONG_CODE_MAX bytes
  * @at:  the address where the code will be executed
- * @flags_live: as given to detour_specialized_pattern()
+ * @keeps, @flags_live: as given to detour_specialized_pattern()
  * @len: receives the length of the code, with its body
  * Locks:  PLAT_PROBES held.
- * Return: 0; -ERANGE the handler is out of reach.
+ * Return: 0; -ERANGE a function is out of reach, or the programs are too long.
  */
 int detour_specialized_put(uint8_t *out, uintptr_t at, const struct site *site,
-                           const struct plat_pattern *pattern, bool flags_live,
-                           size_t *len);
+                           const struct plat_pattern *pattern, bool keeps,
+                           bool flags_live, size_t *len);
 /* detour_specialized_is_current - is the specialized code of @site still the code that
  * its probes need?
  * Locks: PLAT_PROBES held.

@@ -324,6 +324,14 @@ static uintptr_t handler_return(const struct plat_light *light)
     return return_point_is(*slot) ? kretprobe_find_ret(slot) : *slot;
 }
 
+static bool makes_record(const struct kprobe_program *program)
+{
+    for (unsigned i = 0; program && i < program->count; i++)
+        if (program->ops[i].code == KPROBE_OP_RESERVE)
+            return true;
+    return false;
+}
+
 /* return_for - the engine has given up a light handler, which will not return. Change
  * @regs so that the program goes on as if the handler had returned: the registers that a
  * function must preserve get their values back. The code that called the handler then
@@ -336,8 +344,9 @@ static void return_for(const struct plat_light *light, const struct site *site,
     regs->ip = handler_return(light);
     regs->flags &= ~(FLAGS_DF | FLAGS_TF);
     regs->bp = light->bp;
-    if (light->probe->stores)
-        plat_bug("a fault where registers are to be stored", site->addr);
+    regs->ax = 0; /* what the handler has returned */
+    if (makes_record(light->probe->program))
+        plat_bug("a fault where a record is made", site->addr);
     if (!jump_site(site)->saves_registers)
         return;
     regs->bx = light->bx;

@@ -43,11 +43,11 @@ struct plat_pattern {
 enum plat_hole {
     PLAT_HOLE_SITE,    /* 8 bytes: the struct site */
     PLAT_HOLE_PROBE,   /* 8: the struct kprobe */
-    PLAT_HOLE_ADDR,    /* 4, sign-extended: the site's address */
     PLAT_HOLE_IP,      /* 4, sign-extended: the site's address + 1 */
     PLAT_HOLE_COUNTER, /* 4: plat_counter_disp() of its counter */
-    PLAT_HOLE_HANDLER, /* 4: the displacement of the call of its handler. If there is a
-                        * body, it replaces the five bytes of this call: see stores.h */
+    PLAT_HOLE_HANDLER, /* 4: the displacement of the call of its handler. In a pattern for
+                        * programs, their code takes the place of the five bytes */
+    PLAT_HOLE_ACROSS,  /* 4: the displacement of a jump across this call */
     PLAT_HOLE_COPY,    /* 4: the displacement of a jump to the end of the pattern */
     PLAT_HOLE_SHARED,  /* 4: the displacement of a call of shared code. At a direct call
                         * that is PLAT_DETOUR_CALLED; else it is as PLAT_HOLE_MOVED */

@@ -5,7 +5,6 @@ JUMP := \
     probes/jump/program_join.c \
     probes/jump/detour.c \
     probes/jump/detour_specialized.c \
-    probes/jump/stores.c \
     probes/jump/handler.c \
     probes/jump/jump.c \
     probes/jump/pun.c \

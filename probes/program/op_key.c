@@ -45,6 +45,7 @@ const struct program_op program_op_log2 = {
     .run = log2_run,
     .emit = log2_emit,
     .clobbers = CLOBBERS_KEY | CLOBBERS_FLAGS,
+    .sets = CLOBBERS_KEY,
     .sentence = "the key is the number of bits of $",
 };
 
@@ -127,6 +128,7 @@ const struct program_op program_op_linear = {
     .run = linear_run,
     .emit = linear_emit,
     .clobbers = CLOBBERS_KEY | CLOBBERS_AX | CLOBBERS_FLAGS,
+    .sets = CLOBBERS_KEY,
     .sentence = "the key is the step of $",
 };
 
@@ -166,5 +168,6 @@ const struct program_op program_op_small = {
     .run = small_run,
     .emit = small_emit,
     .clobbers = CLOBBERS_KEY | CLOBBERS_FLAGS,
+    .sets = CLOBBERS_KEY,
     .sentence = "the key is $, or # if it is more",
 };

@@ -7,6 +7,13 @@
 
 /* ---- end, get ---- */
 
+static const char *end_check(struct program_facts *f, const struct kprobe_op *op)
+{
+    (void)op;
+    f->ends = true;
+    return NULL;
+}
+
 static void end_run(struct program_state *s, const struct kprobe_op *op)
 {
     (void)op;
@@ -22,6 +29,7 @@ static void end_emit(struct program_code *c, const struct kprobe_op *op, unsigne
 
 const struct program_op program_op_end = {
     .name = "end",
+    .check = end_check,
     .run = end_run,
     .emit = end_emit,
     .sentence = "the program ends",
@@ -35,14 +43,7 @@ static void get_run(struct program_state *s, const struct kprobe_op *op)
 static void get_emit(struct program_code *c, const struct kprobe_op *op, unsigned i)
 {
     (void)i;
-    if (op->source == KPROBE_REG_SP)
-        insn_build_address(c->b, CODE_VALUE, c->frame + c->returned);
-    else if (op->source == KPROBE_ADDRESS)
-        insn_build_imm(c->b, CODE_VALUE, c->addr);
-    else if (op->source == KPROBE_IMM)
-        insn_build_imm(c->b, CODE_VALUE, op->imm);
-    else
-        insn_build_get(c->b, CODE_VALUE, code_source(c, op));
+    code_get(c, CODE_VALUE, op);
 }
 
 const struct program_op program_op_get = {
@@ -51,6 +52,7 @@ const struct program_op program_op_get = {
     .run = get_run,
     .emit = get_emit,
     .clobbers = CLOBBERS_VALUE,
+    .sets = CLOBBERS_VALUE,
     .sentence = "take $",
 };
 
@@ -65,9 +67,9 @@ static const char *load_check(struct program_facts *f, const struct kprobe_op *o
 {
     unsigned size = size_of_load(op);
 
-    (void)f;
-    if ((size != 1 && size != 2 && size != 4 && size != 8) || op->sub & 0xd)
+    if ((size != 1 && size != 2 && size != 4 && size != 8) || op->sub & 0x9)
         return "it loads 1, 2, 4 or 8 bytes";
+    f->ends |= !(op->sub & KPROBE_OR_ZERO);
     return NULL;
 }
 
@@ -93,6 +95,8 @@ static void load_run(struct program_state *s, const struct kprobe_op *op)
         before = 0;
     if (plat_read(&word, at - before)) {
         s->failed = true;
+        s->value = 0;
+        s->next = op->sub & KPROBE_OR_ZERO ? s->next + op->skip : KPROBE_OPS_MAX;
         return;
     }
     s->value = load_extend(word >> 8 * before, size, op->sub & KPROBE_SIGNED);
@@ -100,10 +104,9 @@ static void load_run(struct program_state *s, const struct kprobe_op *op)
 
 static void load_emit(struct program_code *c, const struct kprobe_op *op, unsigned i)
 {
-    (void)i;
     insn_build_load(c->b, CODE_VALUE, insn_at_place(CODE_VALUE, (int32_t)op->at),
                     size_of_load(op), op->sub & KPROBE_SIGNED);
-    code_may_fail(c);
+    code_may_fail(c, i);
 }
 
 const struct program_op program_op_load = {
@@ -193,3 +196,34 @@ SHIFT(shl, INSN_SHIFT_LEFT, s->value << op->imm, "shift left by # bits")
 SHIFT(shr, INSN_SHIFT_RIGHT, s->value >> op->imm, "shift right by # bits")
 SHIFT(sar, INSN_SHIFT_ARITHMETIC, (uint64_t)((int64_t)s->value >> op->imm),
       "shift right by # bits, with the sign")
+
+static const char *extend_check(struct program_facts *f, const struct kprobe_op *op)
+{
+    unsigned size = size_of_load(op);
+
+    (void)f;
+    if ((size != 1 && size != 2 && size != 4) || op->sub & 0xd)
+        return "it extends 1, 2 or 4 bytes";
+    return NULL;
+}
+
+static void extend_run(struct program_state *s, const struct kprobe_op *op)
+{
+    s->value = load_extend(s->value, size_of_load(op), op->sub & KPROBE_SIGNED);
+}
+
+static void extend_emit(struct program_code *c, const struct kprobe_op *op, unsigned i)
+{
+    (void)i;
+    insn_build_extend(c->b, CODE_VALUE, CODE_VALUE, size_of_load(op),
+                      op->sub & KPROBE_SIGNED);
+}
+
+const struct program_op program_op_extend = {
+    .name = "extend",
+    .check = extend_check,
+    .run = extend_run,
+    .emit = extend_emit,
+    .clobbers = CLOBBERS_VALUE,
+    .sentence = "extend its low bytes",
+};

@@ -1,4 +1,5 @@
-/* op_word.c - operations that change a word of the program's memory: count, sum, min, max.
+/* op_word.c - operations that change a word of the program's memory: count, sum, min,
+ * max.
  */
 #include "probes/program/program_parts.h"
 
@@ -51,7 +52,10 @@ const struct program_op program_op_sum = {
 
 /* ---- min, max ---- */
 
-/* rax belongs to the exchange, so the operand has to be in another register. */
+/* rax belongs to the exchange, so the operand has to be in another register. Of those
+ * that are possible here, only the frame of a light handler saves any, and there one is
+ * spare.
+ */
 #define EXTREME_SOURCE                                                                   \
     (ANY_SOURCE & ~(1u << KPROBE_IMM | 1u << KPROBE_REG_AX | 1u << KPROBE_REG_CX |       \
                     1u << KPROBE_REG_DX))
@@ -79,9 +83,13 @@ static void extreme_run(struct program_state *s, const struct kprobe_op *op, boo
 static void extreme_emit(struct program_code *c, const struct kprobe_op *op,
                          enum insn_cc is_no_better)
 {
-    unsigned value = code_register(c, op);
-    size_t top = c->b->len, done;
+    struct insn_place from = code_source(c, op);
+    unsigned value = from.kind == INSN_PLACE_REG ? from.reg : CODE_SPARE;
+    size_t top, done;
 
+    if (from.kind != INSN_PLACE_REG)
+        insn_build_get(c->b, CODE_SPARE, from);
+    top = c->b->len;
     insn_build_get(c->b, CODE_AX, code_word(c, op));
     insn_build_alu(c->b, INSN_ALU_CMP, insn_reg_place(value), CODE_AX);
     done = insn_build_jcc(c->b, is_no_better);

@@ -30,6 +30,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct kprobe;
 struct pt_regs;
 
 #define KPROBE_OPS_MAX 32         /* operations of a program */
@@ -92,8 +93,26 @@ struct kprobe_program {
     uint32_t first; /* the engine's: number of the counter that is word 0; 0: none yet */
 };
 
-#define KPROBE_KEYED 1u  /* in @sub: the word is @at plus the key */
-#define KPROBE_SIGNED 2u /* in @sub: numbers are signed; a load extends the sign */
+#define KPROBE_KEYED 1u        /* in @sub: the word is @at plus the key */
+#define KPROBE_SIGNED 2u       /* in @sub: numbers are signed; a load extends the sign */
+#define KPROBE_OR_ZERO 4u      /* in @sub: a load that fails does not end the program */
+#define KPROBE_RECORD_MAX 4096 /* bytes */
+
+/* A function that KPROBE_CALL calls, as a light handler: with interrupts as they are, and
+ * without an image.
+ */
+typedef uint64_t (*kprobe_call_t)(struct kprobe *p, uintptr_t ip);
+/* A function that KPROBE_RESERVE calls; KPROBE_COMMIT calls another with the token. They are
+ * not handlers: they must not fault, and must not change more than the calling
+ * convention allows.
+ * @regs: the image; NULL: the hit has come by a jump, and none was made
+ */
+struct kprobe_room {
+    void *at;    /* the record; NULL: there is none */
+    void *token; /* for the commit */
+};
+typedef struct kprobe_room (*kprobe_reserve_t)(struct kprobe *p, uintptr_t ip,
+                                               const struct pt_regs *regs);
 
 /* The accumulator. */
 #define KPROBE_GET(source)                                                               \
@@ -114,6 +133,19 @@ struct kprobe_program {
 #define KPROBE_LOAD_SIGNED(size, offset)                                                 \
     {                                                                                    \
         KPROBE_OP_LOAD, 0, (size) << 4 | KPROBE_SIGNED, 0, (uint32_t)(offset), 0         \
+    }
+/* The same, but if the memory cannot be read, the accumulator is 0 and @skip operations are
+ * skipped.
+ */
+#define KPROBE_LOAD_OR_ZERO(size, offset, skip)                                          \
+    {                                                                                    \
+        KPROBE_OP_LOAD, 0, (uint8_t)((size) << 4 | KPROBE_OR_ZERO), skip,                \
+            (uint32_t)(offset), 0                                                        \
+    }
+/* Keep its low @size bytes: 1, 2 or 4. @how: 0, or KPROBE_SIGNED. */
+#define KPROBE_EXTEND(size, how)                                                         \
+    {                                                                                    \
+        KPROBE_OP_EXTEND, 0, (uint8_t)((size) << 4 | (how)), 0, 0, 0                     \
     }
 #define KPROBE_ADD(source, imm)                                                          \
     {                                                                                    \
@@ -206,6 +238,27 @@ struct kprobe_program {
         KPROBE_OP_MAX, source, how, 0, at, 0                                             \
     }
 
+/* Functions. Behind a call, the accumulator is what the function has returned, or 0 behind a
+ * reserve and a commit, and the key is 0. A record is reserved, stored to, and committed; if
+ * none can be had, @skip operations are skipped, the commit among them.
+ */
+#define KPROBE_CALL(function)                                                            \
+    {                                                                                    \
+        KPROBE_OP_CALL, 0, 0, 0, 0, (uintptr_t)(function)                                \
+    }
+#define KPROBE_RESERVE(function, skip)                                                   \
+    {                                                                                    \
+        KPROBE_OP_RESERVE, 0, 0, skip, 0, (uintptr_t)(function)                          \
+    }
+#define KPROBE_STORE(size, offset, source, imm)                                          \
+    {                                                                                    \
+        KPROBE_OP_STORE, source, (size) << 4, 0, offset, imm                             \
+    }
+#define KPROBE_COMMIT(function)                                                          \
+    {                                                                                    \
+        KPROBE_OP_COMMIT, 0, 0, 0, 0, (uintptr_t)(function)                              \
+    }
+
 /* Why a program is refused. */
 struct kprobe_program_problem {
     const char *why; /* a part of a sentence */
@@ -229,11 +282,11 @@ uint64_t program_word_begins(const struct kprobe_program *program, size_t i);
 
 /* program_run - run @program in C.
  * @words: those of the executing CPU
- * @addr:  of the probed instruction
+ * @p:     the probe whose hit it is; it need not be that of @program
  * Context: any, preemption off.
  */
-void program_run(const struct kprobe_program *program, uint64_t *words,
-                 const struct pt_regs *regs, uintptr_t addr);
+void program_run(const struct kprobe_program *program, uint64_t *words, struct kprobe *p,
+                 const struct pt_regs *regs);
 
 /* program_word_of - word @i of @program on CPU @cpu. The probe is registered.
  * program_sum - the sum of word @i over all CPUs.
@@ -242,6 +295,32 @@ void program_run(const struct kprobe_program *program, uint64_t *words,
 uint64_t program_word_of(const struct kprobe_program *program, unsigned cpu, size_t i);
 uint64_t program_sum(const struct kprobe_program *program, size_t i);
 
+/* program_begin_words - let @count words from @first on begin anew, on the executing CPU: the
+ * other CPUs do it for themselves. Context: interrupts off.
+ */
+void program_begin_words(const struct kprobe_program *program, size_t first,
+                         size_t count);
+
 /* program_op_text - write operation @i as a sentence. Return: its whole length. */
 size_t program_op_text(const struct kprobe_program *program, unsigned i, char *buf,
                        size_t size);
+
+/* kprobe_exchange - let hits of @count probes run other programs, or call other handlers, all
+ * of them or none. From the return on no hit runs what was there before; no hit is lost.
+ * @p:       registered, and without other handlers than a pre-handler; once in @x
+ * @program: its words begin anew; or NULL, and @handler is called
+ * The words of a program from before stay as they are until kprobe_program_end().
+ * Context: thread.  Locks: takes PLAT_PROBES; waits for quiescence.
+ * Return:  0; -EINVAL, -ENOMEM, -EDEADLK called from a handler: nothing has changed. With one
+ *          probe and a handler there is no -ENOMEM.
+ */
+struct kprobe_exchange {
+    struct kprobe *p;
+    struct kprobe_program *program;
+    int (*handler)(struct kprobe *p, struct pt_regs *regs);
+};
+int kprobe_exchange(const struct kprobe_exchange *x, size_t count);
+/* kprobe_program_end - give back the words of a program that no probe has any more.
+ * Context: thread.  Locks: takes PLAT_PROBES.
+ */
+void kprobe_program_end(struct kprobe_program *program);

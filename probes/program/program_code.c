@@ -2,6 +2,7 @@
 #include "probes/program/program_code.h"
 
 #include "kernel/base/compiler.h"
+#include "probes/core/kprobe.h"
 #include "probes/insn/effects.h"
 #include "probes/insn/encode.h"
 #include "probes/program/program_parts.h"
@@ -24,8 +25,35 @@ uintptr_t program_load_end(const uint8_t *code, uintptr_t ip)
 
 /* ---- one program ---- */
 
-/* program_end - let all jumps lead where they shall. Loads that fail lead to code that counts
- * this, beside the way of the others.
+/* loads_fail - emit the code to which loads lead that have failed: it counts that. The
+ * loads that end the program share it, and come last; each other one goes on at its own
+ * operation.
+ */
+static void loads_fail(struct program_code *c, bool or_zero)
+{
+    struct insn_place faults = insn_gs_place(c->words + 8 * (int32_t)c->program->words);
+    bool any = false;
+
+    for (unsigned i = 0; i < c->load_count; i++) {
+        unsigned index = c->loads[i].index;
+        const struct kprobe_op *op = &c->program->ops[index];
+
+        if (!(op->sub & KPROBE_OR_ZERO) == or_zero)
+            continue;
+        insn_build_land(c->b, c->loads[i].mark);
+        any = true;
+        if (!or_zero)
+            continue;
+        insn_build_inc(c->b, faults);
+        insn_build_imm(c->b, CODE_VALUE, 0);
+        code_jump_to(c, insn_build_jmp(c->b), index + 1 + op->skip);
+    }
+    if (any && !or_zero)
+        insn_build_inc(c->b, faults);
+}
+
+/* program_end - let all jumps lead where they shall. The code for loads that fail lies
+ * beside the way of the others.
  */
 static void program_end(struct program_code *c, const size_t *starts)
 {
@@ -34,9 +62,8 @@ static void program_end(struct program_code *c, const size_t *starts)
     if (c->load_count) {
         size_t over = insn_build_jmp(c->b);
 
-        for (unsigned i = 0; i < c->load_count; i++)
-            insn_build_land(c->b, c->loads[i]);
-        insn_build_inc(c->b, insn_gs_place(c->words + 8 * (int32_t)c->program->words));
+        loads_fail(c, true);
+        loads_fail(c, false);
         insn_build_land(c->b, over);
     }
     end = c->b->len;
@@ -66,7 +93,7 @@ static uint8_t clobbers_of_op(const struct kprobe_op *op)
     return clobbers;
 }
 
-static uint8_t clobbers_of_program(const struct kprobe_program *program)
+static uint8_t program_clobbers(const struct kprobe_program *program)
 {
     uint8_t clobbers = 0;
 
@@ -75,48 +102,56 @@ static uint8_t clobbers_of_program(const struct kprobe_program *program)
     return clobbers;
 }
 
-/* reads_unset - may the program read its accumulator or key (@what) before an operation has
- * set it? Both are 0 at its start. Most programs set them first.
- */
-static bool reads_unset(const struct kprobe_program *program, uint8_t what)
+/* op_reads - does @op read the accumulator, or the key? */
+static bool op_reads(const struct kprobe_op *op, uint8_t what)
 {
-    const struct kprobe_op *op = program->ops;
+    const struct program_op *row = program_op_of(op->code);
+    bool changes_value = row->clobbers & CLOBBERS_VALUE && !(row->sets & CLOBBERS_VALUE);
 
-    if (!(clobbers_of_program(program) & what))
-        return false;
-    for (; op < program->ops + program->count; op++) {
-        bool uses = clobbers_of_op(op) & what;
-        bool sets = what == CLOBBERS_KEY ? program_op_of(op->code)->clobbers & what
-                                         : op->code == KPROBE_OP_GET;
+    if (what == CLOBBERS_KEY)
+        return row->counts_word && op->sub & KPROBE_KEYED;
+    return changes_value || (row->sources && op->source == KPROBE_VALUE);
+}
 
-        if (uses && !sets)
+/* reads_unset - may operation @from, or one behind it, read the accumulator or the key
+ * (@what) before an operation from @from on has set it? Behind a skip, what sets it may
+ * be skipped.
+ */
+static bool reads_unset(const struct kprobe_program *program, unsigned from, uint8_t what)
+{
+    bool may_be_set = true;
+
+    for (unsigned i = from; i < program->count; i++) {
+        const struct kprobe_op *op = &program->ops[i];
+
+        if (op_reads(op, what))
             return true;
-        if (sets)
+        if (may_be_set && program_op_of(op->code)->sets & what)
             return false;
-        if (op->skip)
-            return true; /* the operation that sets it may be skipped */
+        may_be_set &= !op->skip;
     }
     return false;
 }
 
-static void program_build(struct insn_builder *b, const struct programs *p, unsigned n,
-                          const struct program_code *frame)
+static void program_build(struct program_code *c, const struct kprobe_program *program,
+                          int32_t words)
 {
-    const struct kprobe_program *program = p->of[n].program;
-    struct program_code c = *frame;
     size_t starts[KPROBE_OPS_MAX];
 
-    c.program = program;
-    c.words = p->of[n].words;
-    if (reads_unset(program, CLOBBERS_VALUE))
-        insn_build_imm(b, CODE_VALUE, 0);
-    if (reads_unset(program, CLOBBERS_KEY))
-        insn_build_imm(b, CODE_KEY, 0);
+    c->program = program;
+    c->words = words;
+    c->jump_count = c->load_count = 0;
+    if (reads_unset(program, 0, CLOBBERS_VALUE))
+        insn_build_imm(c->b, CODE_VALUE, 0);
+    if (reads_unset(program, 0, CLOBBERS_KEY))
+        insn_build_imm(c->b, CODE_KEY, 0);
     for (unsigned i = 0; i < program->count; i++) {
-        starts[i] = b->len;
-        program_op_of(program->ops[i].code)->emit(&c, &program->ops[i], i);
+        starts[i] = c->b->len;
+        c->reads_value = reads_unset(program, i + 1, CLOBBERS_VALUE);
+        c->reads_key = reads_unset(program, i + 1, CLOBBERS_KEY);
+        program_op_of(program->ops[i].code)->emit(c, &program->ops[i], i);
     }
-    program_end(&c, starts);
+    program_end(c, starts);
 }
 
 /* ---- all of a place ---- */
@@ -127,7 +162,7 @@ static uint8_t clobbers_of(const struct programs *p)
 
     for (unsigned i = 0; i < p->count; i++) {
         if (p->of[i].program)
-            clobbers |= clobbers_of_program(p->of[i].program);
+            clobbers |= program_clobbers(p->of[i].program);
     }
     return clobbers;
 }
@@ -214,17 +249,80 @@ static void frame_of(struct program_code *c, struct pushed pushed)
     c->frame = at;
 }
 
+/* light_frame_of - the same, in the frame of a light handler. */
+static void light_frame_of(struct program_code *c, const struct programs *p)
+{
+    static const uint8_t by_c[] = { INSN_R11, INSN_R10, INSN_R9, INSN_R8, INSN_AX,
+                                    INSN_CX,  INSN_DX,  INSN_SI, INSN_DI };
+
+    for (unsigned i = 0; i < ARRAY_LEN(c->saved); i++)
+        c->saved[i] = -1;
+    for (unsigned i = 0; i < ARRAY_LEN(by_c); i++)
+        c->saved[by_c[i]] = p->below + 8 * (int32_t)i;
+    c->frame = p->below + 8 * (int32_t)ARRAY_LEN(by_c);
+}
+
+bool programs_call(const struct programs *p)
+{
+    return programs_caller(p) != p->count;
+}
+
+unsigned programs_caller(const struct programs *p)
+{
+    unsigned i = 0;
+
+    while (i < p->count &&
+           !(p->of[i].program && program_clobbers(p->of[i].program) & CLOBBERS_BY_C))
+        i++;
+    return i;
+}
+
+/* caller_enter - the probe of program @i, which calls, is another than that of the frame:
+ * from now on it is this one. Code must ask whether it is enabled.
+ * Return: a jump for when it is not.
+ */
+static size_t caller_enter(struct program_code *c, struct kprobe *p)
+{
+    insn_build_imm(c->b, INSN_DI, (uintptr_t)p);
+    insn_build_put(c->b, insn_sp_place(0), INSN_DI, 8);
+    insn_build_test_imm(c->b, insn_at_place(INSN_DI, offsetof(struct kprobe, flags)),
+                        KPROBE_FLAG_DISABLED);
+    c->has_probe = true;
+    return insn_build_jcc(c->b, INSN_CC_NE);
+}
+
+static void probe_build(struct program_code *c, const struct programs *p, unsigned i,
+                        unsigned first)
+{
+    const struct kprobe_program *program = p->of[i].program;
+    bool enters = i > first && program && program_clobbers(program) & CLOBBERS_BY_C;
+    size_t over = 0;
+
+    if (enters)
+        over = caller_enter(c, p->of[i].probe);
+    insn_build_inc(c->b, insn_gs_place(p->of[i].hits));
+    if (program)
+        program_build(c, program, p->of[i].words);
+    if (enters)
+        insn_build_land(c->b, over);
+}
+
 void programs_build(struct insn_builder *b, const struct programs *p)
 {
-    struct program_code frame = { .b = b, .addr = p->addr, .returned = p->returned };
+    struct program_code c = { .b = b, .addr = p->addr, .returned = p->returned };
+    unsigned first = programs_caller(p);
+    bool calls = first != p->count;
     struct pushed pushed = pushed_of(p);
 
-    frame_of(&frame, pushed);
-    code_enter(b, p, pushed);
-    for (unsigned i = 0; i < p->count; i++) {
-        insn_build_inc(b, insn_gs_place(p->of[i].hits));
-        if (p->of[i].program)
-            program_build(b, p, i, &frame);
+    if (calls) {
+        light_frame_of(&c, p);
+        c.has_probe = true;
+    } else {
+        frame_of(&c, pushed);
+        code_enter(b, p, pushed);
     }
-    code_leave(b, p, pushed);
+    for (unsigned i = 0; i < p->count; i++)
+        probe_build(&c, p, i, first);
+    if (!calls)
+        code_leave(b, p, pushed);
 }

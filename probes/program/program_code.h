@@ -10,6 +10,10 @@
  *     add al, 0x7f; sahf
  *     pop rax
  *
+ * Where a program calls functions, the code stands in the frame of a light handler
+ * (detour_light.asm), which has saved all registers that C code changes, and holds the probe
+ * for the handling of faults.
+ *
  * Behind each load stands a NOP with a displacement that no compiler makes: it leads to where
  * the program goes on if the memory cannot be read. So a fault needs no table, and finds its
  * way also in code whose probes have gone meanwhile.
@@ -23,6 +27,7 @@
 
 struct programs {
     struct {
+        struct kprobe *probe;
         const struct kprobe_program *program; /* NULL: the probe only counts */
         int32_t hits;                         /* displacement from GS to its counter */
         int32_t words;                        /* to word 0 of its program */
@@ -31,11 +36,22 @@ struct programs {
     uintptr_t addr;   /* of the probed instruction */
     bool flags_live;  /* the program may still read the status flags from before */
     uint8_t returned; /* bytes that a probed call has pushed: 8, or 0 */
+    int32_t below; /* if a program calls: bytes from rsp to where r11 is saved; the other
+                       * registers lie above it, as detour_light.asm shows */
+    struct kprobe_op light_op[PROGRAM_PROBES_MAX]; /* of light handlers: a call */
+    struct kprobe_program light[PROGRAM_PROBES_MAX];
 };
 
+/* programs_call - does a program call functions?
+ * programs_caller - the first that does; @p->count: none.
+ */
+bool programs_call(const struct programs *p);
+unsigned programs_caller(const struct programs *p);
 /* programs_flags - the status flags that the code changes. */
 uint32_t programs_flags(const struct programs *p);
-/* programs_build - append the code. It is the same at any address. Context: any. */
+/* programs_build - append the code. It is the same at any address, but for calls, which need
+ * @b->at. Context: any.
+ */
 void programs_build(struct insn_builder *b, const struct programs *p);
 
 #define PROGRAM_LOAD_LEN (INSN_MAX_LEN + 8)

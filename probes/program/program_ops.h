@@ -16,6 +16,7 @@
     X(SHL, shl)                                                                          \
     X(SHR, shr)                                                                          \
     X(SAR, sar)                                                                          \
+    X(EXTEND, extend)                                                                    \
     X(IF, if)                                                                            \
     X(EVERY, every)                                                                      \
     X(LOG2, log2)                                                                        \
@@ -24,7 +25,11 @@
     X(COUNT, count)                                                                      \
     X(SUM, sum)                                                                          \
     X(MIN, min)                                                                          \
-    X(MAX, max)
+    X(MAX, max)                                                                          \
+    X(CALL, call)                                                                        \
+    X(RESERVE, reserve)                                                                  \
+    X(STORE, store)                                                                      \
+    X(COMMIT, commit)
 
 #define KPROBE_OP_ID(NAME, name) KPROBE_OP_##NAME,
 enum kprobe_opcode { KPROBE_OPS(KPROBE_OP_ID) KPROBE_OPCODES };

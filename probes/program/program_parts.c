@@ -28,15 +28,25 @@ uint64_t *program_word(const struct program_state *s, const struct kprobe_op *op
 
 /* ---- as code ---- */
 
+void code_get(struct program_code *c, unsigned reg, const struct kprobe_op *op)
+{
+    if (op->source == KPROBE_REG_SP)
+        insn_build_address(c->b, reg, c->frame + c->returned);
+    else if (op->source == KPROBE_IMM || op->source == KPROBE_ADDRESS)
+        insn_build_imm(c->b, reg, op->source == KPROBE_IMM ? op->imm : c->addr);
+    else
+        insn_build_get(c->b, reg, code_source(c, op));
+}
+
 struct insn_place code_source(struct program_code *c, const struct kprobe_op *op)
 {
-    if (op->source == KPROBE_IMM) {
-        insn_build_imm(c->b, CODE_AX, op->imm);
-        return insn_reg_place(CODE_AX);
-    }
     if (op->source == KPROBE_VALUE)
         return insn_reg_place(CODE_VALUE);
-    if (op->source <= KPROBE_REG_DX && c->saved[op->source] >= 0)
+    if (op->source >= REGISTERS_COUNT || op->source == KPROBE_REG_SP) {
+        code_get(c, CODE_AX, op);
+        return insn_reg_place(CODE_AX);
+    }
+    if (c->saved[op->source] >= 0)
         return insn_sp_place(c->saved[op->source]);
     return insn_reg_place(op->source);
 }
@@ -70,11 +80,12 @@ void code_skip(struct program_code *c, const struct kprobe_op *op, unsigned i,
     code_jump_to(c, insn_build_jcc(c->b, cond), i + 1 + op->skip);
 }
 
-void code_may_fail(struct program_code *c)
+void code_may_fail(struct program_code *c, unsigned i)
 {
     static const uint8_t none[LOAD_DISP_LEN] = { 0 };
 
     insn_build_bytes(c->b, load_mark, sizeof(load_mark));
     insn_build_bytes(c->b, none, sizeof(none));
-    c->loads[c->load_count++] = c->b->len;
+    c->loads[c->load_count].mark = c->b->len;
+    c->loads[c->load_count++].index = i;
 }

@@ -12,7 +12,9 @@ struct program_state {
     const struct pt_regs *regs;
     uintptr_t addr;  /* of the probed instruction */
     uint64_t *words; /* of the executing CPU */
-    uint64_t value;  /* the accumulator */
+    struct kprobe *probe;
+    struct kprobe_room room; /* the record, from reserve to commit */
+    uint64_t value;          /* the accumulator */
     uint64_t key;
     unsigned next; /* the operation that runs next */
     bool failed;   /* a load has failed: the program ends */
@@ -30,13 +32,17 @@ uint64_t *program_word(const struct program_state *s, const struct kprobe_op *op
 #define CODE_AX INSN_AX    /* operation changes it, free                               */
 #define CODE_VALUE INSN_CX
 #define CODE_KEY INSN_DX
+#define CODE_RECORD INSN_R8 /* from reserve to commit */
+#define CODE_TOKEN INSN_R9
+#define CODE_SPARE INSN_R10 /* free in the frame of a light handler */
 
 enum program_clobber {
     CLOBBERS_VALUE = 1,
     CLOBBERS_KEY = 2,
     CLOBBERS_AX = 4,
     CLOBBERS_FLAGS = 8,
-    CLOBBERS_ALL = 15,
+    CLOBBERS_CALL = 31, /* what a C function may change */
+    CLOBBERS_BY_C = 16,
 };
 
 /* nop dword [rsp + displacement], with 5 in the field for a register: it stands behind each
@@ -50,25 +56,33 @@ extern const uint8_t load_mark[LOAD_MARK_LEN];
 struct program_code {
     struct insn_builder *b;
     const struct kprobe_program *program;
-    int32_t words;    /* displacement from GS to word 0 */
-    uintptr_t addr;   /* of the probed instruction */
-    int32_t frame;    /* bytes that the code has pushed below the program's stack */
-    int32_t saved[3]; /* where rax, rcx and rdx are saved, from rsp; -1: they are not */
-    int32_t returned; /* bytes above the frame that a probed call has pushed */
+    int32_t words;     /* displacement from GS to word 0 */
+    uintptr_t addr;    /* of the probed instruction */
+    int32_t frame;     /* bytes that the code has pushed below the program's stack */
+    int32_t saved[16]; /* where the registers are saved, from rsp; -1: they are not */
+    int32_t returned;  /* bytes above the frame that a probed call has pushed */
+    bool has_probe;    /* rdi is the probe, as for a call */
+    bool reads_value, reads_key; /* operations behind this one may read it, unless they
+                                  * set it themselves */
     struct {
         size_t jump;     /* in the code */
         unsigned target; /* the operation it leads to */
     } jumps[KPROBE_OPS_MAX];
     unsigned jump_count;
-    size_t loads[KPROBE_OPS_MAX]; /* marks behind loads */
+    struct {
+        size_t mark;    /* behind the load */
+        unsigned index; /* of the operation */
+    } loads[KPROBE_OPS_MAX];
     unsigned load_count;
 };
 
 /* code_source - where the operand of @op is: a register, or the word on the stack where
- * the code has saved the register. A constant is first loaded to CODE_AX.
+ * the code has saved the register. What is in neither is first loaded to CODE_AX.
+ * code_get - load the operand to @reg.
  * code_register - the register with the operand; it is loaded to CODE_AX if it is in none.
  */
 struct insn_place code_source(struct program_code *c, const struct kprobe_op *op);
+void code_get(struct program_code *c, unsigned reg, const struct kprobe_op *op);
 unsigned code_register(struct program_code *c, const struct kprobe_op *op);
 /* code_is_short - can an instruction hold the constant of @op? */
 static inline bool code_is_short(const struct kprobe_op *op)
@@ -80,19 +94,25 @@ struct insn_place code_word(const struct program_code *c, const struct kprobe_op
 /* code_skip - a jump over the operations that @op skips if @cond holds. @i: its number */
 void code_skip(struct program_code *c, const struct kprobe_op *op, unsigned i,
                enum insn_cc cond);
-/* code_may_fail - mark the load in front of it: if its memory cannot be read, the CPU goes on
- * at the end of the program.
+/* code_may_fail - mark the load in front of it, operation @i: if its memory cannot be read,
+ * the CPU goes on as the operation says.
  */
-void code_may_fail(struct program_code *c);
+void code_may_fail(struct program_code *c, unsigned i);
 /* code_jump_to - let @jump lead to operation @target; the number of operations: the end. */
 void code_jump_to(struct program_code *c, size_t jump, unsigned target);
 
 /* ---- an operation ---- */
 
-/* What the verifier knows in front of an operation. */
+/* What the verifier knows in front of an operation, or at it. */
 struct program_facts {
     const struct kprobe_program *program;
+    unsigned at;      /* number of the operation */
     uint64_t key_max; /* the key is this at most */
+    uint64_t targets; /* bit i: an operation skips to operation i */
+    uint64_t entered; /* the same, of operations in front of the latest reserve */
+    unsigned reserve_at;
+    bool reserved; /* a record is reserved, and not committed yet */
+    bool ends;     /* an operation may end the program */
 };
 
 struct program_op {
@@ -103,6 +123,7 @@ struct program_op {
     void (*run)(struct program_state *s, const struct kprobe_op *op);
     void (*emit)(struct program_code *c, const struct kprobe_op *op, unsigned i);
     uint8_t clobbers; /* enum program_clobber of its code */
+    uint8_t sets;     /* those of VALUE and KEY that it sets, and does not read */
     bool wants_reg;   /* its code needs its operand in a register */
     bool counts_word; /* @at is a word of the program's memory */
     bool loads;       /* it may fail */

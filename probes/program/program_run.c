@@ -3,20 +3,22 @@
  * The functions belong to the re-entry core as the handlers of hits do not: a probe on them
  * is a hit inside of a hit.
  */
+#include "probes/core/kprobe.h"
 #include "probes/program/program_parts.h"
 
-void program_run(const struct kprobe_program *program, uint64_t *words,
-                 const struct pt_regs *regs, uintptr_t addr)
+void program_run(const struct kprobe_program *program, uint64_t *words, struct kprobe *p,
+                 const struct pt_regs *regs)
 {
-    struct program_state s = { .regs = regs, .addr = addr, .words = words };
+    struct program_state s = {
+        .regs = regs, .addr = p->addr, .words = words, .probe = p
+    };
 
     while (s.next < program->count) {
         const struct kprobe_op *op = &program->ops[s.next++];
 
         program_op_of(op->code)->run(&s, op);
-        if (s.failed) {
+        if (s.failed)
             __atomic_add_fetch(&words[program->words], 1, __ATOMIC_RELAXED);
-            return;
-        }
+        s.failed = false;
     }
 }

@@ -32,6 +32,9 @@ static const char *check_op(struct program_facts *f, unsigned i)
         return "its operand cannot be this";
     if (op->skip > f->program->count - i - 1)
         return "it skips more operations than follow";
+    f->at = i;
+    if (op->skip)
+        f->targets |= UINT64_C(1) << (i + 1 + op->skip);
     why = row->counts_word ? check_word(f, op) : NULL;
     return why || !row->check ? why : row->check(f, op);
 }
@@ -61,6 +64,8 @@ int program_verify(const struct kprobe_program *program,
         if (why)
             return refuse_op(problem, i, why);
     }
+    if (facts.reserved)
+        return refuse_op(problem, facts.reserve_at, "its record is never committed");
     return 0;
 }
 

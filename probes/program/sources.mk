@@ -6,5 +6,6 @@ PROGRAM := \
     probes/program/op_choice.c \
     probes/program/op_key.c \
     probes/program/op_word.c \
+    probes/program/op_call.c \
     probes/program/program_code.c \
     probes/program/program_text.c

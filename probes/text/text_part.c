@@ -236,8 +236,7 @@ static size_t wake(const struct text_part *t, struct waking *w, struct portion *
         ext_wake(p);
         p->site = NULL;
         p->addr = 0;
-        p->flags &= KPROBE_FLAG_DISABLED | KPROBE_FLAG_IRQS_OFF | KPROBE_FLAG_PENDING |
-                    KPROBE_FLAG_BY_IMAGE;
+        p->flags &= KPROBE_FLAG_DISABLED | KPROBE_FLAG_IRQS_OFF | KPROBE_FLAG_PENDING;
         some->ps[some->count++] = p;
     }
     return some->count;

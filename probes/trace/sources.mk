@@ -14,6 +14,7 @@ TRACE := \
     probes/trace/language/hist_parse.c \
     probes/trace/language/hist.c \
     probes/trace/language/hist_print.c \
+    probes/trace/language/compile.c \
     probes/trace/ring/ring.c \
     probes/trace/ring/page.c \
     probes/trace/ring/page_merge.c \
@@ -25,7 +26,7 @@ TRACE := \
     probes/trace/live/live_switch.c \
     probes/trace/live/live_attach.c \
     probes/trace/live/live_hit.c \
-    probes/trace/live/live_direct.c \
+    probes/trace/live/live_program.c \
     probes/trace/files/tracefs.c \
     probes/trace/files/buffer.c \
     probes/trace/files/number.c \

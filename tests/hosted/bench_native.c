@@ -11,11 +11,11 @@
 #include "probes/core/insn_slot.h"
 #include "probes/core/life.h"
 #include "probes/jump/jump_site.h"
-#include "probes/jump/kprobe_stores.h"
 #include "probes/jump/optimize.h"
 #include "probes/jump/pad.h"
 #include "probes/jump/platform_jump.h"
 #include "probes/jump/pun.h"
+#include "probes/program/program.h"
 #include "probes/trace/language/event.h"
 #include "probes/trace/ring/ring.h"
 #include "tests/hosted/fixture.h"
@@ -182,6 +182,7 @@ static void probe_set(struct kprobe *p, const struct kind *kind)
 static void measure(const struct kind *kind)
 {
     double ns[ROUNDS], ratio[ROUNDS];
+    struct kprobe_program program;
     struct kprobe p;
 
     for (int i = 0; i < ROUNDS; i++) {
@@ -306,11 +307,13 @@ struct event_record {
     uint64_t args[3];
 };
 
-static struct kprobe_room event_begin(struct kprobe *p, uintptr_t ip)
+static struct kprobe_room event_begin(struct kprobe *p, uintptr_t ip,
+                                      const struct pt_regs *regs)
 {
     struct event_record *record = ring_write(ring, sizeof(*record));
 
     (void)p;
+    (void)regs;
     if (!record)
         return (struct kprobe_room){ 0 };
     record->probe.head = (struct record_head){ .type = 256, .pid = 1 };
@@ -323,17 +326,11 @@ static void event_end(void *token)
     ring_commit(token);
 }
 
-#define ARG(i, name)                                                                     \
-    {                                                                                    \
-        .reg = offsetof(struct pt_regs, name), .size = 8,                                \
-        .offset = offsetof(struct event_record, args[i])                                 \
-    }
+#define ARG(i, source) KPROBE_STORE(8, offsetof(struct event_record, args[i]), source, 0)
 
-static const struct kprobe_stores event_stores = {
-    .begin = event_begin,
-    .end = event_end,
-    .count = 3,
-    .store = { ARG(0, di), ARG(1, si), ARG(2, dx) },
+static const struct kprobe_op event_ops[] = {
+    KPROBE_RESERVE(event_begin, 4), ARG(0, KPROBE_REG_DI),    ARG(1, KPROBE_REG_SI),
+    ARG(2, KPROBE_REG_DX),          KPROBE_COMMIT(event_end),
 };
 
 static void tsc_loop(uint64_t calls, void (*unused)(void))
@@ -349,6 +346,7 @@ static void tsc_loop(uint64_t calls, void (*unused)(void))
 static void measure_event(void)
 {
     double ns[ROUNDS], ratio[ROUNDS];
+    struct kprobe_program program;
     struct kprobe p;
 
     ring = ring_new(64, true, &ring_ops);
@@ -358,9 +356,8 @@ static void measure_event(void)
         uint64_t stamp = loop_ns(tsc_loop, NULL) - empty;
         uint64_t without = loop_ns(bench_calls, bench_dead), with;
 
-        p = (struct kprobe){ .addr = (uintptr_t)bench_dead,
-                             .pre_handler = count,
-                             .stores = &event_stores };
+        program = (struct kprobe_program){ .ops = event_ops, .count = 5 };
+        p = (struct kprobe){ .addr = (uintptr_t)bench_dead, .program = &program };
         handled = 0;
         if (register_kprobe(&p))
             abort();

@@ -19,6 +19,7 @@
 #define PROBES 96 /* in a round */
 #define OPS 12    /* of a program, at most */
 #define WORDS 80  /* enough for a key of 64 */
+#define RECORD 64 /* bytes */
 
 struct one {
     struct kprobe p;
@@ -26,6 +27,10 @@ struct one {
     struct kprobe_op ops[OPS];
     uint64_t words[WORDS + 1]; /* what C has left */
     uint64_t hits;
+    /* What the functions do that its program calls. */
+    struct effects {
+        uint64_t calls, reserved, commits, record[RECORD / 8];
+    } effects, in_c;
 };
 
 static struct one ones[PROBES];
@@ -62,6 +67,47 @@ static uint8_t any_source(void)
     return (uint8_t)(rnd() % KPROBE_SOURCES);
 }
 
+/* ---- functions that programs call ---- */
+
+static uint64_t called(struct kprobe *p, uintptr_t ip)
+{
+    struct one *one = (struct one *)(void *)p; /* its first field */
+
+    differences += ip != p->addr;
+    return one->effects.calls++ * 7 + 1;
+}
+
+/* Every third time there is no room. */
+static struct kprobe_room reserve(struct kprobe *p, uintptr_t ip,
+                                  const struct pt_regs *regs)
+{
+    struct one *one = (struct one *)(void *)p;
+
+    (void)regs;
+    differences += ip != p->addr;
+    if (++one->effects.reserved % 3 == 0)
+        return (struct kprobe_room){ 0 };
+    return (struct kprobe_room){ one->effects.record, one };
+}
+
+static void commit(void *token)
+{
+    ((struct one *)token)->effects.commits++;
+}
+
+static struct kprobe_op random_store(void)
+{
+    static const uint8_t sizes[] = { 1, 2, 4, 8 };
+    uint8_t size = sizes[rnd() % 4];
+
+    return (struct kprobe_op){ KPROBE_OP_STORE,
+                               any_source(),
+                               (uint8_t)(size << 4),
+                               0,
+                               (uint32_t)(rnd() % (RECORD - size + 1u)),
+                               any_number() };
+}
+
 /* random_op - an operation at random; the verifier refuses many of them. */
 static struct kprobe_op random_op(unsigned left)
 {
@@ -74,8 +120,25 @@ static struct kprobe_op random_op(unsigned left)
 
     switch (op.code) {
     case KPROBE_OP_LOAD:
-        op.sub = (uint8_t)(sizes[rnd() % 4] | (rnd() % 2 ? KPROBE_SIGNED : 0));
+        op.sub = (uint8_t)(sizes[rnd() % 4] | (rnd() % 2 ? KPROBE_SIGNED : 0) |
+                           (rnd() % 2 ? KPROBE_OR_ZERO : 0));
         op.at = (uint32_t)(rnd() % 256 - 128);
+        op.skip = op.sub & KPROBE_OR_ZERO ? (uint8_t)(rnd() % (left + 1)) : 0;
+        break;
+    case KPROBE_OP_EXTEND:
+        op.sub = (uint8_t)(sizes[rnd() % 3] | (rnd() % 2 ? KPROBE_SIGNED : 0));
+        break;
+    case KPROBE_OP_CALL:
+        op.imm = (uintptr_t)called;
+        break;
+    case KPROBE_OP_RESERVE:
+        op.imm = (uintptr_t)reserve;
+        op.skip = (uint8_t)(rnd() % (left + 1));
+        break;
+    case KPROBE_OP_STORE:
+        return random_store();
+    case KPROBE_OP_COMMIT:
+        op.imm = (uintptr_t)commit;
         break;
     case KPROBE_OP_SHL:
     case KPROBE_OP_SHR:
@@ -145,6 +208,14 @@ static void make(struct one *one)
     for (unsigned i = 0; i < count; i++)
         one->ops[i] = i % 2 ? (struct kprobe_op)KPROBE_LOAD(4, 8)
                             : (struct kprobe_op)KPROBE_CONST(any_address());
+    if (count > 5 && rnd() % 2) {
+        unsigned at = (unsigned)(rnd() % (count - 3)), end = at + 2 + rnd() % 2;
+
+        one->ops[at] = (struct kprobe_op)KPROBE_RESERVE(reserve, (uint8_t)(end - at));
+        for (unsigned i = at + 1; i < end; i++)
+            one->ops[i] = random_store();
+        one->ops[end] = (struct kprobe_op)KPROBE_COMMIT(commit);
+    }
     for (unsigned tries = 0; tries < 2 * count; tries++) {
         unsigned i = (unsigned)(rnd() % count);
         struct kprobe_op before = one->ops[i];
@@ -222,9 +293,12 @@ static size_t run_probed(enum optimize_method method, bool by_code)
             words_of(&ones[i], words);
         if (by_code &&
             (memcmp(words, ones[i].words, sizeof(words)) ||
+             memcmp(&ones[i].effects, &ones[i].in_c, sizeof(ones[i].in_c)) ||
              kprobe_hits(&ones[i].p) != ones[i].hits) &&
             !differences++)
             tell(&ones[i]);
+        ones[i].in_c = ones[i].effects;
+        memset(&ones[i].effects, 0, sizeof(ones[i].effects));
         memcpy(ones[i].words, words, sizeof(words));
         ones[i].hits = kprobe_hits(&ones[i].p);
     }

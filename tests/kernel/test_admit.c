@@ -212,7 +212,8 @@ static void look(const struct kprobe *p)
     out.may_be_moved = !preempt_is_off();
 }
 
-static struct kprobe_room look_room(struct kprobe *p, uintptr_t ip UNUSED)
+static struct kprobe_room look_room(struct kprobe *p, uintptr_t ip UNUSED,
+                                    const struct pt_regs *regs UNUSED)
 {
     out.ran++;
     look(p);
@@ -223,7 +224,8 @@ static void no_end(void *unused UNUSED)
 {
 }
 
-static const struct kprobe_stores look_stores = { .begin = look_room, .end = no_end };
+static const struct kprobe_op look_ops[] = { KPROBE_RESERVE(look_room, 1),
+                                             KPROBE_COMMIT(no_end) };
 
 static int look_pre(struct kprobe *p, struct pt_regs *regs UNUSED)
 {
@@ -323,6 +325,7 @@ struct way {
     struct kprobe like;
     bool shared; /* the site gets no code of its own */
     bool second; /* there is another probe at the site */
+    bool record; /* a program makes a record */
 };
 
 #define ADD .target = "detour_add" /* the detour may change the status flags */
@@ -336,8 +339,8 @@ static const struct way ways[] = {
     { .name = "code of its own, flags live", ADC, PRE },
     { .name = "shared code", ADD, PRE, .shared = true },
     { .name = "shared code, flags live", ADC, PRE, .shared = true },
-    { .name = "registers stored", ADC, PRE, .like.stores = &look_stores },
-    { .name = "registers stored at a call", CALL, PRE, .like.stores = &look_stores },
+    { .name = "a record", ADC, .record = true },
+    { .name = "a record at a call", CALL, .record = true },
     { .name = "two probes", ADC, PRE, .second = true },
     { .name = "interrupts off", ADC, PRE, .like.flags = KPROBE_FLAG_IRQS_OFF },
     { .name = "a call", CALL, PRE },
@@ -423,15 +426,18 @@ static void own_code(bool may)
 static void compare_way(const struct way *way)
 {
     const struct detour_target *t = target_named(way->target);
+    struct kprobe_program record = { .ops = look_ops, .count = ARRAY_LEN(look_ops) };
     struct kprobe p = way->like, second = { .pre_handler = look_pre };
     bool wants_own =
         !way->shared && !way->second && !p.flags && !p.post_handler &&
-        (p.light_handler || p.stores || !strncmp(way->target, "detour_ad", 9));
+        (p.light_handler || way->record || !strncmp(way->target, "detour_ad", 9));
     unsigned same = 0, ran = 0;
     bool has_own = false;
 
     by_hand_begin();
     p.addr = second.addr = t->addr;
+    if (way->record)
+        p.program = &record;
     if (register_kprobe(&p) || (way->second && register_kprobe(&second))) {
         ktest_report(false, "%s: it is registered", way->name);
         return;

@@ -1,11 +1,9 @@
-/* test_direct.c - records of events with simple arguments. The detour of such an
- * event stores the record itself, without an image; the record is the same as one
- * made from an image.
+/* test_direct.c - records of events with simple arguments. A program makes such a record,
+ * without an image; the record is the same as one made from an image.
  */
 #include "kernel/cpu/percpu.h"
 #include "probes/core/life.h"
 #include "probes/jump/jump_site.h"
-#include "probes/jump/stores.h"
 #include "probes/trace/files/buffer.h"
 #include "probes/trace/live/live.h"
 #include "tests/kernel/by_hand.h"
@@ -21,7 +19,26 @@ static NOINLINE long target(long x, long y)
     return x * 9 + 2;
 }
 
-#define RECORD_MAX 64
+/* hit - call target(), each time with the same registers, flags and return address. */
+static NOINLINE void hit(void)
+{
+    __asm__ volatile("movl $0x1234567, %%edi\n\t"
+                     "movabsq $0x89abcdef01234567, %%rsi\n\t"
+                     "movl $3, %%edx\n\t"
+                     "movl $4, %%ecx\n\t"
+                     "movl $5, %%ebx\n\t"
+                     "movl $8, %%r8d\n\t"
+                     "movl $11, %%r11d\n\t"
+                     "movl $12, %%r12d\n\t"
+                     "xorl %%eax, %%eax\n\t"
+                     "call %P0"
+                     :
+                     : "i"(target)
+                     : "rax", "rbx", "rcx", "rdx", "rsi", "rdi", "r8", "r9", "r10", "r11",
+                       "r12", "memory", "cc");
+}
+
+#define RECORD_MAX 96
 
 static struct taken {
     size_t len;
@@ -114,6 +131,24 @@ static void event_gone(struct live_event *e, struct live_probe *p)
     live_command("-:direct/e");
 }
 
+/* jump_again - what the hits of @p do has changed: let its detour be made anew. */
+static void jump_again(struct live_probe *p)
+{
+    by_hand_int3(&p->rp.kp);
+    if (!by_hand_jump(&p->rp.kp))
+        ktest_report(false, "it is a jump again");
+}
+
+/* by_image - let the hits of @p be handled with an image from now on. */
+static void by_image(struct live_probe *p)
+{
+    struct kprobe_exchange one = { &p->rp.kp, NULL, live_hit_probe };
+
+    if (kprobe_exchange(&one, 1))
+        ktest_report(false, "hits are handled with an image");
+    jump_again(p);
+}
+
 static void stored_as_fetched(const char *args, bool direct)
 {
     struct live_probe *p;
@@ -129,12 +164,11 @@ static void stored_as_fetched(const char *args, bool direct)
         return;
     }
     buffer_reset(-1);
-    wanted = jump_site(p->rp.kp.site)->specialized &&
-             (stores_of(p->rp.kp.site) != NULL) == direct;
-    target(0x1234567, 0x89abcdef);
-    kprobe_by_image(&p->rp.kp, true);
-    target(0x1234567, 0x89abcdef);
-    kprobe_by_image(&p->rp.kp, false);
+    wanted =
+        jump_site(p->rp.kp.site)->specialized && (p->rp.kp.program != NULL) == direct;
+    hit();
+    by_image(p);
+    hit();
     count = take_all();
     same = count == 2 && records_are_same(e, &taken[0], &taken[1]);
     event_gone(e, p);
@@ -150,9 +184,12 @@ KTEST(direct, a_record_is_the_same_without_an_image)
     stored_as_fetched("a=%di b=%si:u16 c=%r12", true);
     stored_as_fetched("a=%ip b=\\7:s8 c=\\-5 d=%sp:x32", true);
     stored_as_fetched("a=%di b=%si c=%dx d=%cx e=%bx", true);
-    stored_as_fetched("a=%di b=%si c=%dx d=%cx e=%bx f=%bp", false);
-    stored_as_fetched("a=+0(%ip):u8", false);
+    stored_as_fetched("a=%di b=%si c=%dx d=%cx e=%bx f=%bp g=%ax h=%r8 i=%r11", true);
+    stored_as_fetched("a=+0(%sp):u8 b=+0(+8(%sp)):s16 c=+4(%si):u32", true);
     stored_as_fetched("a=$comm", false);
+    stored_as_fetched("a=%flags", false);
+    stored_as_fetched("a=+0(%sp):u8[3]", false);
+    stored_as_fetched("a=%di:b4@2/8", false);
 }
 
 /* The filter is set and removed while the detour exists. */
@@ -174,10 +211,12 @@ KTEST(direct, a_filter_is_asked_all_the_same)
     target(2, 0);
     all = take_all();
     live_set_filter(e, "a == 2", false);
+    jump_again(p);
     target(1, 0);
     target(2, 0);
     kept = take_all();
     live_set_filter(e, "0", false);
+    jump_again(p);
     target(1, 0);
     target(2, 0);
     again = take_all();

@@ -1,9 +1,11 @@
-/* test_stores.c - a specialized detour can store registers itself, without an image. It
- * stores the same values that a handler would find in the image.
+/* test_stores.c - a program makes a record of registers: in C, from the image of a trap, and
+ * as code in a detour, without an image. The records are the same.
  */
+#include "kernel/base/err.h"
 #include "kernel/thread/thread.h"
 #include "probes/core/life.h"
 #include "probes/jump/jump_site.h"
+#include "probes/jump/optimize.h"
 #include "tests/kernel/by_hand.h"
 #include "tests/kernel/ktest.h"
 
@@ -27,16 +29,18 @@ void detour_run(struct detour_run *run);
 #define COUNT 3u
 #define OFFSET 96 /* of the stores behind the first */
 
-static struct {
+static struct record {
     uint8_t bytes[OFFSET + 8 * COUNT];
-} room, by_image;
+} room;
 static bool has_room;
-static uint64_t begun, ended, handled, wrong;
+static uint64_t begun, ended, wrong, with_image;
 static char token;
 
-static struct kprobe_room begin(struct kprobe *p, uintptr_t ip)
+static struct kprobe_room begin(struct kprobe *p, uintptr_t ip,
+                                const struct pt_regs *regs)
 {
     begun++;
+    with_image += regs != NULL;
     wrong += ip != p->addr;
     return (struct kprobe_room){ has_room ? &room : NULL, &token };
 }
@@ -47,41 +51,29 @@ static void end(void *given)
     wrong += given != &token;
 }
 
-/* as_stores - do the stores of @p in C, with the values of the image, to by_image. */
-static int as_stores(struct kprobe *p, struct pt_regs *regs)
-{
-    handled++;
-    for (size_t i = 0; i < p->stores->count; i++) {
-        const struct kprobe_store *s = &p->stores->store[i];
-        uint64_t value = ((uint64_t *)(void *)regs)[s->reg / 8];
-
-        if (s->is_value)
-            value = (uint64_t)s->value;
-        memcpy(by_image.bytes + s->offset, &value, s->size);
-    }
-    return 0;
-}
-
-/* All registers that can be stored. Each run stores COUNT of them, in one of all sizes.
- */
-static const uint8_t registers[] = {
-#define R(name) offsetof(struct pt_regs, name)
-    R(r15), R(r14), R(r13), R(r12), R(bp), R(bx), R(r11), R(r10), R(r9),
-    R(r8),  R(ax),  R(cx),  R(dx),  R(si), R(di), R(sp),  R(ip),
-#undef R
+/* All that can be stored. Each run stores COUNT of them, in one of all sizes. */
+static const uint8_t sources[] = {
+    KPROBE_REG_AX,  KPROBE_REG_CX,  KPROBE_REG_DX,  KPROBE_REG_BX,  KPROBE_REG_SP,
+    KPROBE_REG_BP,  KPROBE_REG_SI,  KPROBE_REG_DI,  KPROBE_REG_R8,  KPROBE_REG_R9,
+    KPROBE_REG_R10, KPROBE_REG_R11, KPROBE_REG_R12, KPROBE_REG_R13, KPROBE_REG_R14,
+    KPROBE_REG_R15, KPROBE_ADDRESS, KPROBE_VALUE,
 };
 
-static void choose(struct kprobe_stores *stores, size_t first, unsigned size)
+#define OPS (COUNT + 3)
+
+static void choose(struct kprobe_op *ops, size_t first, unsigned size)
 {
-    stores->count = COUNT;
-    for (size_t i = 0; i < COUNT; i++)
-        stores->store[i] = (struct kprobe_store){
-            .reg = registers[(first + i) % sizeof(registers)],
-            .size = (uint8_t)size,
-            .offset = (uint16_t)(i ? OFFSET + 8 * (i - 1) : 0),
-        };
-    stores->store[0].is_value = true;
-    stores->store[0].value = -3;
+    ops[0] = (struct kprobe_op)KPROBE_RESERVE(begin, COUNT + 2);
+    ops[1] = (struct kprobe_op)KPROBE_CONST(UINT64_C(0x1122334455667788));
+    ops[2] = (struct kprobe_op)KPROBE_STORE((uint8_t)size, 0, KPROBE_IMM, (uint64_t)-3);
+    for (size_t i = 1; i < COUNT; i++)
+        ops[2 + i] = (struct kprobe_op){ KPROBE_OP_STORE,
+                                         sources[(first + i) % sizeof(sources)],
+                                         (uint8_t)(size << 4),
+                                         0,
+                                         (uint32_t)(OFFSET + 8 * (i - 1)),
+                                         0 };
+    ops[COUNT + 2] = (struct kprobe_op)KPROBE_COMMIT(end);
 }
 
 static uint8_t memory[64];
@@ -105,16 +97,16 @@ static struct detour_run run_once(const struct detour_target *t)
     return run;
 }
 
-/* stores_as_image - call @t once by a trap, where as_stores() does the stores of @p, and
- * once by a jump, where the detour does them. Return: are all results the same?
+/* both_the_same - call @t once by a trap, and once by a jump. Return: are all results the
+ * same?
  */
-static bool stores_as_image(const struct detour_target *t, struct kprobe *p)
+static bool both_the_same(const struct detour_target *t, struct kprobe *p)
 {
     struct detour_run by_trap, by_jump;
+    struct record record;
     bool is_own, same;
 
     memset(&room, 0xcc, sizeof(room));
-    memset(&by_image, 0xcc, sizeof(by_image));
     by_hand_begin();
     p->addr = t->addr;
     if (register_kprobe(p))
@@ -124,10 +116,12 @@ static bool stores_as_image(const struct detour_target *t, struct kprobe *p)
         unregister_kprobe(p);
         return false;
     }
+    record = room;
+    memset(&room, 0xcc, sizeof(room));
     is_own = jump_site(p->site)->specialized;
     by_jump = run_once(t);
     same = !memcmp(&by_trap, &by_jump, sizeof(by_jump)) &&
-           !memcmp(&room, &by_image, sizeof(room));
+           !memcmp(&room, &record, sizeof(room));
     by_hand_int3(p);
     unregister_kprobe(p);
     return is_own && same && p->hits == 2;
@@ -157,22 +151,21 @@ KTEST(stores, what_is_stored_is_what_the_image_has)
 
         if (!has_copy(t))
             continue;
-        begun = ended = handled = wrong = 0;
-        for (size_t first = 0; first < sizeof(registers); first++) {
-            struct kprobe_stores stores = { .begin = begin, .end = end };
-            struct kprobe p = { .pre_handler = as_stores, .stores = &stores };
+        begun = ended = wrong = with_image = 0;
+        for (size_t first = 0; first < sizeof(sources); first++) {
+            struct kprobe_op ops[OPS];
+            struct kprobe_program program = { .ops = ops, .count = OPS };
+            struct kprobe p = { .program = &program };
 
-            choose(&stores, first, sizes[first % ARRAY_LEN(sizes)]);
-            same += stores_as_image(t, &p);
+            choose(ops, first, sizes[first % ARRAY_LEN(sizes)]);
+            same += both_the_same(t, &p);
             tried++;
         }
-        ktest_report(same == tried && begun == tried && ended == tried &&
-                         handled == tried && !wrong,
+        ktest_report(same == tried && begun == 2 * tried && ended == 2 * tried &&
+                         with_image == tried && !wrong,
                      "%s: %u of %u", t->name, same, tried);
     }
 }
-
-static const struct kprobe_stores none = { .begin = begin, .end = end };
 
 /* This function begins with a `lea` of five bytes. */
 static NOINLINE long target(long x)
@@ -183,36 +176,99 @@ static NOINLINE long target(long x)
 
 KTEST(stores, without_room_nothing_is_stored)
 {
-    struct kprobe_stores stores = { .begin = begin, .end = end };
-    struct kprobe p = { .pre_handler = as_stores, .stores = &stores };
+    struct kprobe_op ops[OPS];
+    struct kprobe_program program = { .ops = ops, .count = OPS };
+    struct kprobe p = { .program = &program };
+    static const struct record none;
 
-    choose(&stores, 3, 8);
+    choose(ops, 3, 8);
     has_room = false;
-    begun = ended = handled = 0;
-    memset(&room, 0xcc, sizeof(room));
-    memset(&by_image, 0xcc, sizeof(by_image));
+    begun = ended = 0;
+    memset(&room, 0, sizeof(room));
     if (!with_jump(&p, target))
         return;
-    ktest_report(target(3) == 29 && begun == 1 && !ended && !handled, "it has asked");
-    ktest_report(!memcmp(&room, &by_image, sizeof(room)), "and stored nothing");
+    ktest_report(target(3) == 29 && begun == 1 && !ended, "it has asked");
+    ktest_report(!memcmp(&room, &none, sizeof(room)), "and stored nothing");
     without_jump(&p);
 }
 
-KTEST(stores, what_it_does_not_suit_is_done_to_the_image)
-{
-    struct kprobe p = { .pre_handler = as_stores, .stores = &none };
+/* ---- more than one ---- */
 
-    has_room = true;
-    begun = ended = handled = 0;
-    if (!with_jump(&p, target))
+static uint64_t called[2], lost;
+
+static void first_called(struct kprobe *p UNUSED, uintptr_t ip UNUSED)
+{
+    called[0]++;
+}
+
+static uint64_t second_called(struct kprobe *p, uintptr_t ip)
+{
+    called[1]++;
+    lost += p->addr != ip || !p->program;
+    return called[1];
+}
+
+/* Programs that call stand in one detour, one behind the other; each probe has its own. */
+KTEST(stores, the_programs_of_two_probes_call)
+{
+    const struct kprobe_op ops[] = { KPROBE_CALL(second_called),
+                                     KPROBE_SUM(0, KPROBE_VALUE, 0) };
+    struct kprobe_program program = { .ops = ops, .count = 2, .words = 1 };
+    struct kprobe first = { .light_handler = first_called, .addr = (uintptr_t)target };
+    struct kprobe second = { .program = &program, .addr = (uintptr_t)target };
+
+    called[0] = called[1] = lost = 0;
+    by_hand_begin();
+    if (register_kprobe(&first) || register_kprobe(&second) || !by_hand_jump(&first)) {
+        ktest_report(false, "two probes are a jump");
         return;
+    }
+    ktest_report(jump_site(first.site)->specialized, "they have code of their own");
+    target(1);
+    target(2);
+    disable_kprobe(&second);
     target(3);
-    ktest_report(begun == 1 && ended == 1 && !handled, "no arguments: by its own code");
-    kprobe_by_image(&p, true);
+    enable_kprobe(&second);
+    target(4);
+    ktest_report(called[0] == 4 && called[1] == 3 && !lost, "%lu and %lu calls",
+                 called[0], called[1]);
+    ktest_report(program_sum(&program, 0) == 1 + 2 + 3, "the value is what was returned");
+    by_hand_int3(&first);
+    unregister_kprobe(&second);
+    unregister_kprobe(&first);
+}
+
+/* ---- exchange ---- */
+
+static uint64_t handled;
+
+static int handle(struct kprobe *p UNUSED, struct pt_regs *regs UNUSED)
+{
+    handled++;
+    return 0;
+}
+
+KTEST(stores, a_program_is_exchanged_while_it_is_hit)
+{
+    static const struct kprobe_op count[] = { KPROBE_COUNT(0) };
+    struct kprobe_program one = { .ops = count, .count = 1, .words = 1 }, two = one;
+    struct kprobe p = { .program = &one };
+    struct kprobe_exchange to_handler = { &p, NULL, handle }, to_two = { &p, &two, NULL };
+
+    handled = 0;
+    p.addr = (uintptr_t)target;
+    ktest_report(!register_kprobe(&p), "it is registered");
+    optimize_run();
+    target(1);
+    ktest_report(!kprobe_exchange(&to_handler, 1), "a handler takes the program's place");
+    target(2);
+    ktest_report(handled == 1 && program_sum(&one, 0) == 1, "and its words stay");
+    kprobe_program_end(&one);
+    ktest_report(!kprobe_exchange(&to_two, 1), "another program takes the handler's");
+    optimize_run();
     target(3);
-    ktest_report(begun == 1 && handled == 1, "by the image, when it is asked for");
-    kprobe_by_image(&p, false);
-    target(3);
-    ktest_report(begun == 2 && handled == 1 && kprobe_hits(&p) == 3, "and no longer");
-    without_jump(&p);
+    ktest_report(handled == 1 && program_sum(&two, 0) == 1 && kprobe_hits(&p) == 3,
+                 "each hit was of one of them");
+    ktest_report(kprobe_exchange(&to_two, 1) == -EINVAL, "one that is in use is refused");
+    unregister_kprobe(&p);
 }

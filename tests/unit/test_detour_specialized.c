@@ -317,8 +317,10 @@ static void start_light(const char *hex, struct kprobe like)
     CHECK_EQ(prepare(), 0);
 }
 
-static void a_light_handler_is_filled_in_as_well(void)
+static void a_light_handler_is_called_by_the_code_of_programs(void)
 {
+    /* In place of the pattern's call: the counter, the address, the call. */
+    const size_t called = HANDLER_END + INSN_INC_GS_LEN + INSN_MOV_IMM_MAX_LEN;
     uintptr_t cell;
 
     start_light("48 89 e5 48 01 c8 c3", simple);
@@ -326,9 +328,9 @@ static void a_light_handler_is_filled_in_as_well(void)
     CHECK(jump_site(p.site)->specialized && !jump_site(p.site)->saves_registers &&
           detour_is_current(p.site));
     cell = (uintptr_t)detour_cell(p.site);
-    CHECK_EQ(cell + HANDLER_END + (uintptr_t)(intptr_t)half(cell + HANDLER_END),
+    CHECK_EQ(cell + called + (uintptr_t)(intptr_t)half(cell + called),
              (uintptr_t)handler);
-    CHECK_EQ(copy_original(cell + HANDLER_END), p.addr);
+    CHECK_EQ(copy_original(cell + called), p.addr);
     end();
 }
 
@@ -401,8 +403,15 @@ static void with_anything_else_it_is_called_with_an_image(void)
     end();
     start_light("48 89 e5 c3", simple);
     other.addr = p.addr;
-    CHECK_EQ(register_kprobe(&other), 0);
+    CHECK_EQ(register_kprobe(&other),
+             0); /* it only counts, and the code does that, too */
     CHECK(!detour_is_current(p.site));
+    release();
+    CHECK_EQ(prepare(), 0);
+    CHECK(jump_site(p.site)->specialized && jump_site(p.site)->kind == DETOUR_LIGHT);
+    CHECK_EQ(unregister_kprobe(&other), 0);
+    other.pre_handler = handler;
+    CHECK_EQ(register_kprobe(&other), 0);
     release();
     CHECK_EQ(prepare(), 0);
     CHECK(!jump_site(p.site)->specialized && jump_site(p.site)->kind == DETOUR_CALL);
@@ -416,6 +425,6 @@ UNIT_TESTS(what_is_looked_up_elsewhere_is_filled_in,
            one_site_of_many_has_it_as_well, it_comes_and_goes_with_its_cell,
            it_is_current_for_that_very_probe,
            what_is_out_of_reach_is_called_by_what_is_shared,
-           a_light_handler_is_filled_in_as_well, what_is_rare_is_left_to_what_is_shared,
-           more_is_kept_for_whom_more_can_be_lost,
+           a_light_handler_is_called_by_the_code_of_programs,
+           what_is_rare_is_left_to_what_is_shared, more_is_kept_for_whom_more_can_be_lost,
            with_anything_else_it_is_called_with_an_image)

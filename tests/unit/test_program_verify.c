@@ -87,6 +87,36 @@ static void operands_must_be_possible(void)
     CHECK_EQ(VERIFY(0, KPROBE_KEY_LINEAR(KPROBE_REG_DI, 0, 0, 16)), -EINVAL);
 }
 
+#define RESERVE(skip) KPROBE_RESERVE(1, skip) /* functions that are never called */
+#define STORE KPROBE_STORE(8, 0, KPROBE_REG_DI, 0)
+#define COMMIT KPROBE_COMMIT(1)
+#define IF(skip) KPROBE_IF(KPROBE_REG_DI, KPROBE_E, 0, skip)
+
+static void a_record_is_entered_and_left_as_a_whole(void)
+{
+    CHECK_EQ(VERIFY(0, RESERVE(2), STORE, COMMIT), 0);
+    CHECK_EQ(VERIFY(0, IF(3), RESERVE(2), STORE, COMMIT, KPROBE_END), 0);
+    CHECK_EQ(VERIFY(0, STORE), -EINVAL);
+    CHECK_EQ(VERIFY(0, COMMIT), -EINVAL);
+    CHECK_EQ(VERIFY(0, RESERVE(1), STORE), -EINVAL);         /* never committed */
+    CHECK_EQ(VERIFY(0, RESERVE(1), STORE, COMMIT), -EINVAL); /* without a record */
+    CHECK_EQ(VERIFY(0, RESERVE(2), RESERVE(1), COMMIT), -EINVAL);
+    CHECK_EQ(VERIFY(0, RESERVE(2), KPROBE_CALL(1), COMMIT), -EINVAL);
+    CHECK_EQ(VERIFY(0, IF(1), RESERVE(2), STORE, COMMIT), -EINVAL); /* into it */
+    CHECK_EQ(VERIFY(0, IF(2), RESERVE(2), STORE, COMMIT), -EINVAL);
+    CHECK_EQ(VERIFY(0, RESERVE(3), IF(1), STORE, COMMIT), 0); /* inside */
+    CHECK_EQ(VERIFY(0, RESERVE(3), IF(2), STORE, COMMIT, KPROBE_END), -EINVAL); /* out */
+    CHECK_EQ(VERIFY(0, RESERVE(2), KPROBE_END, COMMIT), -EINVAL);
+    CHECK_EQ(VERIFY(0, RESERVE(3), KPROBE_CONST(0), KPROBE_LOAD(8, 0), COMMIT), -EINVAL);
+    CHECK_EQ(VERIFY(0, RESERVE(3), KPROBE_CONST(0), KPROBE_LOAD_OR_ZERO(8, 0, 0), COMMIT),
+             0);
+    CHECK_EQ(VERIFY(0, RESERVE(2), KPROBE_STORE(8, KPROBE_RECORD_MAX - 7, KPROBE_IMM, 0),
+                    COMMIT),
+             -EINVAL);
+    CHECK_EQ(VERIFY(0, IF(4), RESERVE(2), STORE, COMMIT, RESERVE(1), COMMIT), -EINVAL);
+    CHECK_EQ(VERIFY(0, RESERVE(2), STORE, COMMIT, RESERVE(1), COMMIT), 0);
+}
+
 static void words_begin_as_their_operations_say(void)
 {
     static const struct kprobe_op ops[] = {
@@ -130,4 +160,4 @@ static void a_program_can_be_read(void)
 UNIT_TESTS(an_operation_that_does_not_exist_is_refused, a_skip_leads_to_the_end_at_most,
            words_and_keys_stay_in_memory, the_greatest_key_counts,
            operands_must_be_possible, words_begin_as_their_operations_say,
-           a_program_can_be_read)
+           a_record_is_entered_and_left_as_a_whole, a_program_can_be_read)

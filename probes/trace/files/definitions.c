@@ -70,8 +70,8 @@ static void show_causes(struct seq *s, const struct live_probe *p)
         if (p->rp.missed[i])
             seq_printf(s, " return-%s=%lu", kretprobe_miss_name(i), p->rp.missed[i]);
     for (unsigned i = 0; i < LIVE_LOSSES; i++)
-        if (p->event->lost[i])
-            seq_printf(s, " %s=%lu", live_loss_name(i), p->event->lost[i]);
+        if (live_lost(p->event, i))
+            seq_printf(s, " %s=%lu", live_loss_name(i), live_lost(p->event, i));
 }
 
 /* profile_show - print Linux's three columns, and behind them the causes of misses and of

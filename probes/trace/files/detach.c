@@ -225,7 +225,7 @@ static void record_switch(bool on)
     for (struct live_event *e = live_event_next(NULL); e; e = live_event_next(e))
         for (unsigned i = 0; e->attached && i < e->attached->count; i++)
             if (e->attached->trigger[i]->hist)
-                hist_pause(e->attached->trigger[i]->hist, !on);
+                live_hist_pause(e->attached->trigger[i]->hist, !on);
     buffer_switch(on);
     snapshot_settle(); /* the host reads the snapshot from memory */
 }

@@ -192,17 +192,24 @@ static int trigger_truncate(void *priv)
 
 static void print_hist(struct seq *s, const struct live_trigger *t)
 {
-    uint32_t *order = kmalloc(hist_size(t->hist) * sizeof(*order));
-    size_t count = order ? hist_sorted(t->hist, order) : 0;
+    struct hist *hist = live_hist_view(t->hist);
+    uint32_t *order = hist ? kmalloc(hist_size(hist) * sizeof(*order)) : NULL;
+    size_t count = order ? hist_sorted(hist, order) : 0;
 
+    if (!order) {
+        s->err = -ENOMEM;
+        live_hist_view_free(hist);
+        return;
+    }
     seq_puts(s, "# event histogram\n#\n# trigger info: ");
     print_trigger(s, t);
     seq_puts(s, "#\n\n");
     for (size_t i = 0; i < count && !s->err; i++)
         PRINT_SIZED(
-            s, hist_print_entry(t->hist, order[i], trace_symbol, sized_buf, sized_size));
-    PRINT_SIZED(s, hist_print_totals(t->hist, sized_buf, sized_size));
+            s, hist_print_entry(hist, order[i], trace_symbol, sized_buf, sized_size));
+    PRINT_SIZED(s, hist_print_totals(hist, sized_buf, sized_size));
     kfree(order);
+    live_hist_view_free(hist);
 }
 
 static int hist_show(struct seq *s, void *priv)

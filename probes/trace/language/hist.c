@@ -212,6 +212,14 @@ static void note_extreme(uint64_t *sum, uint64_t value, const struct hist_part *
             return;
 }
 
+static void sum_merge(uint64_t *sum, uint64_t value, const struct hist_part *part)
+{
+    if (part->show == HIST_MIN || part->show == HIST_MAX)
+        note_extreme(sum, value, part);
+    else
+        __atomic_fetch_add(sum, value, __ATOMIC_RELAXED);
+}
+
 void hist_add_at(struct hist *hist, const struct hist_hit *hit,
                  const struct hist_time *time)
 {
@@ -231,10 +239,7 @@ void hist_add_at(struct hist *hist, const struct hist_hit *hit,
         const struct hist_part *part = &hist->val[i];
         uint64_t value = number_in_hit(hist, part, hit, time);
 
-        if (part->show == HIST_MIN || part->show == HIST_MAX)
-            note_extreme(&entry->sum[1 + i], value, part);
-        else
-            __atomic_fetch_add(&entry->sum[1 + i], value, __ATOMIC_RELAXED);
+        sum_merge(&entry->sum[1 + i], value, part);
     }
     __atomic_fetch_add(&entry->sum[0], 1, __ATOMIC_RELAXED);
     __atomic_fetch_add(&hist->table->hits, 1, __ATOMIC_RELAXED);
@@ -267,4 +272,68 @@ void hist_clear(struct hist *hist)
     table->used = 0;
     table->hits = 0;
     table->dropped = 0;
+}
+
+bool hist_is_paused(const struct hist *hist)
+{
+    return READ_ONCE(hist->paused);
+}
+
+bool hist_shares(const struct hist *a, const struct hist *b)
+{
+    return a->table == b->table;
+}
+
+/* ---- hits that were counted elsewhere ---- */
+
+void hist_merge(struct hist *hist, const uint8_t *key, const uint64_t *sums)
+{
+    struct hist_entry *entry = entry_find(hist, key, "");
+
+    if (!entry) {
+        __atomic_fetch_add(&hist->table->dropped, sums[0], __ATOMIC_RELAXED);
+        return;
+    }
+    for (unsigned i = 0; i < hist->val_count; i++)
+        sum_merge(&entry->sum[1 + i], sums[1 + i], &hist->val[i]);
+    __atomic_fetch_add(&entry->sum[0], sums[0], __ATOMIC_RELAXED);
+    __atomic_fetch_add(&hist->table->hits, sums[0], __ATOMIC_RELAXED);
+}
+
+/* An entry in the middle of being made is not in a slot yet, and is left out. */
+struct hist *hist_copy(const struct def_host *host, const struct hist *hist)
+{
+    const struct hist_table *from = hist->table;
+    struct hist *copy = host->alloc(sizeof(*copy));
+    struct hist_table *to = host->alloc(sizeof(*to));
+    size_t slots = 2 * from->size * sizeof(*to->slot),
+           entries = from->size * from->entry_size;
+    uint32_t *slot = host->alloc(slots);
+    uint8_t *bytes = host->alloc(entries);
+
+    if (!copy || !to || !slot || !bytes) {
+        host->free(copy);
+        host->free(to);
+        host->free(slot);
+        host->free(bytes);
+        return NULL;
+    }
+    *copy = *hist;
+    *to = *from;
+    copy->table = to;
+    to->slot = memcpy(slot, from->slot, slots);
+    to->entries = memcpy(bytes, from->entries, entries);
+    to->spare = 0;
+    to->used = 0;
+    for (size_t i = 0; i < 2 * from->size; i++)
+        to->used += slot[i] != 0;
+    return copy;
+}
+
+void hist_copy_free(const struct def_host *host, struct hist *copy)
+{
+    host->free(copy->table->slot);
+    host->free(copy->table->entries);
+    host->free(copy->table);
+    host->free(copy);
 }

@@ -124,6 +124,18 @@ void hist_pause(struct hist *hist, bool pause);
  * still change the table. A paused histogram stays paused. Context: any.
  */
 void hist_hold(struct hist *hist, bool hold);
+/* hist_is_paused - has it been told to pause? Context: any.
+ * hist_shares - do @a and @b count in one table?
+ */
+bool hist_is_paused(const struct hist *hist);
+bool hist_shares(const struct hist *a, const struct hist *b);
+/* hist_merge - add hits that were counted elsewhere to the entry of @key: @sums are their
+ * number, and the sum, minimum or maximum of each value.
+ * hist_copy - copy a histogram with its entries as they are now. Return: NULL: no memory.
+ */
+void hist_merge(struct hist *hist, const uint8_t *key, const uint64_t *sums);
+struct hist *hist_copy(const struct def_host *host, const struct hist *hist);
+void hist_copy_free(const struct def_host *host, struct hist *copy);
 /* hist_clear - remove all entries. The caller makes sure that no hit counts meanwhile. */
 void hist_clear(struct hist *hist);
 /* hist_name - return the NAME of "name=NAME", or NULL. Context: any. */

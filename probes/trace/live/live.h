@@ -30,12 +30,13 @@
 #include <stdint.h>
 
 struct live_event;
+struct live_program;
 
 /* A probe, which one line has made. */
 struct live_probe {
-    struct kretprobe rp;         /* a kprobe uses only its first field, rp.kp */
-    struct kprobe_stores stores; /* [I] rp.kp.stores is NULL or points here */
-    struct watch watch;          /* def->is_watch: used in place of the fields above */
+    struct kretprobe rp;          /* a kprobe uses only its first field, rp.kp */
+    struct live_program *program; /* [T] of rp.kp, or NULL: see live_program.c */
+    struct watch watch;           /* def->is_watch: used in place of the fields above */
     uint64_t hits, misses;    /* [T] of the watch, before it got its present register */
     bool is_set;              /* [a] a trigger has given the watch an address */
     struct live_event *event; /* [I] */
@@ -220,14 +221,38 @@ void live_probe_fill(struct live_probe *p);
  */
 struct marker_call;
 void live_mark_hit(void *private, struct marker_call *call);
-/* live_direct_fill - if the code of a detour can store all arguments of @p itself,
- * without a handler, set up these stores.
- * live_direct_allow - allow or forbid such stores at the probes of @e. They are forbidden
- * while a filter or a trigger is attached.
+/* live_hit_probe - the handler of a hit of a probe for which no program can be made.
+ * live_preempt_count - the preemption count that the program had at the hit, whose handler
+ * runs. Context: any, as in a handler.
  */
-void live_direct_fill(struct live_probe *p);
-void live_direct_allow(const struct live_event *e, bool allowed);
+int live_hit_probe(struct kprobe *kp, struct pt_regs *regs);
+uint8_t live_preempt_count(void);
+/* live_is_plain - is @p a probe at an instruction? Context: any. */
+static inline bool live_is_plain(const struct live_probe *p)
+{
+    return !p->def->is_return && !p->def->is_watch && !p->mark;
+}
 /* live_scratch_init - allocate room for records that are read before they are kept.
  * Return: 0; -ENOMEM.
  */
 int live_scratch_init(void);
+
+/* ---- programs ---- */
+
+/* live_program_update - give the probes of @count events programs for what is attached to the
+ * events and recorded now. If an event is not armed, and not @arming either, its probes lose
+ * their programs. It cannot fail: without memory there are no programs.
+ * Context: waits for quiescence.
+ */
+void live_program_update(struct live_event *const *events, size_t count, bool arming);
+/* live_hist_pause - let the histogram pause, or count again.
+ * live_hist_clear - remove all its entries.
+ * live_hist_view - copy it, with what programs have counted so far. Return: NULL: no memory.
+ * live_hist_view_free - free the copy; NULL: nothing is done.
+ */
+void live_hist_pause(struct hist *hist, bool pause);
+void live_hist_clear(struct hist *hist);
+struct hist *live_hist_view(const struct hist *hist);
+void live_hist_view_free(struct hist *view);
+/* live_lost - how many hits of @e were lost, or incomplete, for @cause. */
+uint64_t live_lost(const struct live_event *e, enum live_loss cause);

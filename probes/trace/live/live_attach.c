@@ -48,11 +48,8 @@ static void exchange(struct live_event *e, struct live_attached *new)
         kfree(new);
         new = NULL;
     }
-    if (new)
-        live_direct_allow(e, false);
     __atomic_store_n(&e->attached, new, __ATOMIC_RELEASE);
-    if (!new)
-        live_direct_allow(e, true);
+    live_program_update(&e, 1, false);
     if (old && e->armed)
         quiesce();
     kfree(old);
@@ -327,13 +324,10 @@ static int ask_hist(struct live_event *e, const struct live_trigger *t,
         return -EEXIST;
     case HIST_PAUSE:
     case HIST_CONTINUE:
-        hist_pause(there->hist, request == HIST_PAUSE);
+        live_hist_pause(there->hist, request == HIST_PAUSE);
         break;
     case HIST_CLEAR:
-        hist_hold(there->hist, true);
-        quiesce();
-        hist_clear(there->hist);
-        hist_hold(there->hist, false);
+        live_hist_clear(there->hist);
         break;
     }
     return 1;
@@ -538,6 +532,8 @@ static int apply(struct live_event *e, struct live_trigger *t, const char *text)
         return -EEXIST;
     }
     err = add_trigger(e, t);
+    if (!err && t->other)
+        live_program_update(&t->other, 1, false);
     return err ? err : 1;
 }
 

@@ -119,13 +119,16 @@ static size_t size_of(const struct hit *hit)
 /* preempt_count_of - return the preempt count that the program had at the hit. The engine
  * has noted it before it added its own counts. A marker adds one itself.
  */
-static uint8_t preempt_count_of(const struct hit *hit)
+uint8_t live_preempt_count(void)
 {
     const struct probe_cpu *cpu = plat_this_cpu();
 
-    if (hit->is_mark)
-        return (uint8_t)(preempt_count() - 1);
     return (uint8_t)cpu->hits[cpu->depth - 1].found.preempt;
+}
+
+static uint8_t preempt_count_of(const struct hit *hit)
+{
+    return hit->is_mark ? (uint8_t)(preempt_count() - 1) : live_preempt_count();
 }
 
 /* fill - fill in the record, except the head; of the head only preempt_count. Bytes that
@@ -388,7 +391,7 @@ static void take(const struct hit *hit)
         record(hit);
 }
 
-static int hit_probe(struct kprobe *kp, struct pt_regs *regs)
+int live_hit_probe(struct kprobe *kp, struct pt_regs *regs)
 {
     const struct live_probe *p = CONTAINER_OF(kp, struct live_probe, rp.kp);
     struct hit hit = {
@@ -502,8 +505,7 @@ void live_probe_fill(struct live_probe *p)
         return;
     }
     if (!p->def->is_return) {
-        p->rp.kp.pre_handler = hit_probe;
-        live_direct_fill(p);
+        p->rp.kp.pre_handler = live_hit_probe;
         return;
     }
     p->rp.handler = hit_return;

@@ -270,6 +270,7 @@ static struct live_probe *probe_new(struct def *def)
 static void probe_free(struct live_probe *p)
 {
     def_free(&live_host, p->def);
+    kfree(p->program);
     kfree(p);
 }
 
@@ -323,8 +324,6 @@ static int probe_register(struct live_probe *p, const char *line)
         p->rp.kp.offset = p->def->offset;
         p->rp.kp.flags |= KPROBE_FLAG_PENDING;
     }
-    if (p->event->attached && p->rp.kp.stores)
-        p->rp.kp.flags |= KPROBE_FLAG_BY_IMAGE;
     err = p->def->is_return ? register_kretprobe_why(&p->rp, &why)
                             : register_kprobe_why(&p->rp.kp, &why);
     if (!err) {
@@ -590,7 +589,6 @@ static void detach(struct live_event *e)
     struct live_attached *old = (struct live_attached *)(uintptr_t)e->attached;
 
     e->attached = NULL;
-    live_direct_allow(e, true);
     if (old && old->filter)
         filter_free(&live_host, old->filter);
     kfree(old);

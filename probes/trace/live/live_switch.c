@@ -136,6 +136,8 @@ static int arm(struct live_event *const *events, size_t count, bool on)
         err = buffer_expand();
     if (!err && on)
         err = watches_on(events, count);
+    if (!err && on)
+        live_program_update(events, count, true);
     if (!err && found)
         err = on ? enable_kprobes(probes, found) : disable_kprobes(probes, found);
     if (!err) {
@@ -151,12 +153,21 @@ static int arm(struct live_event *const *events, size_t count, bool on)
     return err;
 }
 
+/* record_hits - let the hits of @e, which is armed, be recorded, or not. */
+static void record_hits(struct live_event *e, bool on)
+{
+    if (e->soft_disabled == !on)
+        return;
+    WRITE_ONCE(e->soft_disabled, !on);
+    live_program_update(&e, 1, false);
+}
+
 static int switch_on(struct live_event *const *events, size_t count)
 {
     int err = arm(events, count, true);
 
     for (size_t i = 0; !err && i < count; i++)
-        WRITE_ONCE(events[i]->soft_disabled, false);
+        record_hits(events[i], true);
     return err;
 }
 
@@ -171,7 +182,7 @@ static int switch_off(struct live_event *const *events, size_t count)
         return -ENOMEM;
     for (size_t i = 0; i < count; i++)
         if (live_is_soft(events[i]))
-            WRITE_ONCE(events[i]->soft_disabled, true);
+            record_hits(events[i], false);
         else
             off[offs++] = events[i];
     err = arm(off, offs, false);

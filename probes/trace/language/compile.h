@@ -1,0 +1,62 @@
+/* compile.h - makes programs of hits (probes/program) from what the tracer is asked for:
+ * the arguments of an event, a filter, a histogram. What cannot be said as a program is
+ * refused; then an interpreter does it at each hit, from the same definitions.
+ *
+ * Refused are: texts, stacks, times, the fields of a thread; bit fields and arrays; keys
+ * with more than KPROBE_PROGRAM_WORDS values; more than KPROBE_OPS_MAX operations; and an
+ * argument from memory that is read twice, because memory that cannot be read is counted
+ * once.
+ */
+#pragma once
+
+#include "probes/program/program.h"
+#include "probes/trace/language/def.h"
+#include "probes/trace/language/filter.h"
+#include "probes/trace/language/hist.h"
+
+struct compile {
+    const struct def *def;
+    uint16_t type;                      /* the number of the event */
+    struct kprobe_op *ops;              /* KPROBE_OPS_MAX */
+    unsigned count, words;              /* operations; words of memory */
+    uint64_t read[FETCH_ARGS_MAX / 64]; /* bit i: argument i, from memory, is read */
+    uint64_t ends; /* bit i: the skip of operation i leads to the end of the part */
+    bool unable;
+};
+
+/* compile_begin_part, compile_end_part - what a filter does not keep goes on at the end
+ * of the part.
+ * compile_filter - the hits that @filter does not keep skip the rest of the part.
+ * compile_hist - count in the words of @table.
+ * compile_record - make a record of the arguments. @head: its bytes before the first
+ * argument
+ * @c->unable says at the end whether an operation was impossible.
+ */
+struct compile_table {
+    uint16_t first; /* word: the hit counts of all rows, then each value's */
+    uint16_t rows;
+};
+void compile_begin_part(struct compile *c);
+void compile_end_part(struct compile *c);
+void compile_filter(struct compile *c, const struct filter *filter);
+void compile_hist(struct compile *c, const struct hist *hist,
+                  struct compile_table *table);
+void compile_record(struct compile *c, size_t head, kprobe_reserve_t reserve,
+                    void (*commit)(void *token));
+
+/* compile_end - nothing else is asked for: a program has one operation at least.
+ * compile_words - how many words a table of @hist has.
+ */
+void compile_end(struct compile *c);
+size_t compile_words(const struct hist *hist, const struct compile_table *table);
+/* compile_fold - add the words of @table of a CPU to the entries of @hist.
+ * @words: of the program, on CPU @cpu
+ * @c:     the event and the probe, as the program was made for
+ * @ip:    address of the probe
+ * Context: thread.
+ */
+void compile_fold(struct hist *hist, const struct compile_table *table,
+                  const struct compile *c, uintptr_t ip, unsigned cpu,
+                  uint64_t (*word)(const struct kprobe_program *program, unsigned cpu,
+                                   size_t i),
+                  const struct kprobe_program *program);
