@@ -2,7 +2,7 @@
 #include "kernel/base/err.h"
 #include "probes/bench/bench.h"
 #include "probes/jump/optimize.h"
-#include "probes/trace/files/buffer.h"
+#include "probes/trace/buffer/buffer.h"
 #include "probes/trace/live/live.h"
 
 #include <stdio.h>

@@ -10,7 +10,7 @@
 #include "probes/core/life.h"
 #include "probes/explain/explain.h"
 #include "probes/many/census.h"
-#include "probes/trace/files/buffer.h"
+#include "probes/trace/buffer/buffer.h"
 #include "probes/trace/live/live.h"
 
 #include <extra.h>

@@ -16,7 +16,7 @@
 #include "probes/jump/optimize.h"
 #include "probes/jump/pad.h"
 #include "probes/many/census.h"
-#include "probes/trace/files/buffer.h"
+#include "probes/trace/buffer/buffer.h"
 #include "probes/trace/live/live.h"
 
 static void print(struct shell *sh, const char *name, uint64_t value)

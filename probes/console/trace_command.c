@@ -17,7 +17,7 @@
 #include "probes/console/trace_table.h"
 #include "probes/core/life.h"
 #include "probes/many/walk.h"
-#include "probes/trace/files/buffer.h"
+#include "probes/trace/buffer/buffer.h"
 #include "probes/trace/files/files.h"
 #include "probes/trace/language/def_mark.h"
 #include "probes/trace/live/live.h"

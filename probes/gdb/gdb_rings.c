@@ -3,7 +3,7 @@
 
 #include "kernel/mm/heap.h"
 #include "kernel/time/clock.h"
-#include "probes/trace/files/buffer.h"
+#include "probes/trace/buffer/buffer.h"
 
 static const struct ring_ops ops = { .clock = clock_ns,
                                      .page_new = buffer_page_new,

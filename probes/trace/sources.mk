@@ -21,6 +21,8 @@ TRACE := \
     probes/trace/language/event.c \
     probes/trace/ring/print.c \
     probes/trace/ring/format.c \
+    probes/trace/buffer/buffer.c \
+    probes/trace/buffer/spare.c \
     probes/trace/live/live_list.c \
     probes/trace/live/live_mark.c \
     probes/trace/live/live_switch.c \
@@ -28,10 +30,8 @@ TRACE := \
     probes/trace/live/live_hit.c \
     probes/trace/live/live_program.c \
     probes/trace/files/tracefs.c \
-    probes/trace/files/buffer.c \
     probes/trace/files/number.c \
     probes/trace/files/show.c \
-    probes/trace/files/spare.c \
     probes/trace/files/files.c \
     probes/trace/files/definitions.c \
     probes/trace/files/events.c \

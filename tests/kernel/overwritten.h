@@ -2,7 +2,7 @@
 #pragma once
 
 #include "kernel/cpu/percpu.h"
-#include "probes/trace/files/buffer.h"
+#include "probes/trace/buffer/buffer.h"
 
 #include <stdint.h>
 

@@ -4,7 +4,7 @@
 #include "kernel/cpu/percpu.h"
 #include "probes/core/life.h"
 #include "probes/jump/jump_site.h"
-#include "probes/trace/files/buffer.h"
+#include "probes/trace/buffer/buffer.h"
 #include "probes/trace/live/live.h"
 #include "tests/kernel/by_hand.h"
 #include "tests/kernel/ktest.h"

@@ -5,7 +5,7 @@
 #include "kernel/fs/vfs.h"
 #include "kernel/mm/heap.h"
 #include "kernel/sync/quiesce.h"
-#include "probes/trace/files/buffer.h"
+#include "probes/trace/buffer/buffer.h"
 #include "probes/trace/live/live.h"
 #include "tests/kernel/each_cpu.h"
 #include "tests/kernel/ktest.h"

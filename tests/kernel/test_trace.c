@@ -10,7 +10,7 @@
 #include "kernel/mm/frame.h"
 #include "kernel/thread/thread.h"
 #include "probes/kprobe.h"
-#include "probes/trace/files/buffer.h"
+#include "probes/trace/buffer/buffer.h"
 #include "probes/trace/ring/page.h"
 #include "tests/kernel/each_cpu.h"
 #include "tests/kernel/ktest.h"

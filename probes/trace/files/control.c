@@ -10,7 +10,7 @@
 #include "kernel/mm/heap.h"
 #include "kernel/sync/quiesce.h"
 #include "kernel/thread/thread.h"
-#include "probes/trace/files/buffer.h"
+#include "probes/trace/buffer/buffer.h"
 #include "probes/trace/files/files.h"
 #include "probes/trace/files/files_parts.h"
 #include "probes/trace/files/tracefs.h"

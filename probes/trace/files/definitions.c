@@ -6,7 +6,7 @@
 #include "kernel/mm/heap.h"
 #include "probes/core/life.h"
 #include "probes/many/walk.h"
-#include "probes/trace/files/buffer.h"
+#include "probes/trace/buffer/buffer.h"
 #include "probes/trace/files/events.h"
 #include "probes/trace/files/tracefs.h"
 #include "probes/trace/language/error.h"

@@ -6,7 +6,7 @@
 #include "kernel/base/err.h"
 #include "kernel/debug/log.h"
 #include "kernel/mm/heap.h"
-#include "probes/trace/files/buffer.h"
+#include "probes/trace/buffer/buffer.h"
 #include "probes/trace/files/files.h"
 #include "probes/trace/files/files_parts.h"
 #include "probes/trace/files/tracefs.h"

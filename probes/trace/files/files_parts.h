@@ -47,3 +47,8 @@ int trace_add_control(void);
  * Return: as vfs_add_tree().
  */
 int trace_add_tracer(void);
+
+/* trace_add_snapshot - make the file `snapshot`.
+ * Return: as vfs_add_tree().
+ */
+int trace_add_snapshot(void);

@@ -3,10 +3,10 @@
 #include "kernel/base/err.h"
 #include "kernel/cpu/instr.h"
 #include "kernel/time/clock.h"
-#include "probes/trace/files/buffer.h"
+#include "probes/trace/buffer/buffer.h"
+#include "probes/trace/buffer/snapshot.h"
 #include "probes/trace/files/files.h"
 #include "probes/trace/files/files_parts.h"
-#include "probes/trace/files/snapshot.h"
 #include "probes/trace/files/tracefs.h"
 
 #include <string.h>

@@ -5,10 +5,10 @@
 #include "kernel/base/err.h"
 #include "kernel/cpu/percpu.h"
 #include "kernel/mm/heap.h"
-#include "probes/trace/files/buffer.h"
+#include "probes/trace/buffer/buffer.h"
+#include "probes/trace/buffer/snapshot.h"
 #include "probes/trace/files/files.h"
 #include "probes/trace/files/files_parts.h"
-#include "probes/trace/files/snapshot.h"
 #include "probes/trace/files/tracefs.h"
 
 #include <stdio.h>

@@ -3,7 +3,7 @@
 #include "kernel/base/err.h"
 #include "kernel/cpu/percpu.h"
 #include "kernel/debug/ksyms.h"
-#include "probes/trace/files/buffer.h"
+#include "probes/trace/buffer/buffer.h"
 #include "probes/trace/files/files.h"
 #include "probes/trace/files/files_parts.h"
 

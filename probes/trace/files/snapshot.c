@@ -1,8 +1,8 @@
 /* snapshot.c - makes the file `snapshot`. */
-#include "probes/trace/files/snapshot.h"
+#include "probes/trace/buffer/snapshot.h"
 #include "kernel/base/compiler.h"
 #include "kernel/base/err.h"
-#include "probes/trace/files/buffer.h"
+#include "probes/trace/buffer/buffer.h"
 #include "probes/trace/files/files_parts.h"
 #include "probes/trace/files/tracefs.h"
 

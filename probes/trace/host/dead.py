@@ -9,7 +9,7 @@ import struct
 from .take import ENTRY, pages_of
 from .pages import PAGE, part, records, tell_missed
 
-# probes/trace/files/buffer.c: trace_layout
+# probes/trace/buffer/buffer.c: trace_layout
 NAMES = """cpus cpu_count cpu_size cpu_ring cpu_old cpu_spare cpu_snapshot
            published slots slot_count read dropped overrun dropped_before overrun_before
            overwritten ring_size slot_size slot_end slot_first slot_lost

@@ -23,9 +23,9 @@
 #include "kernel/thread/thread.h"
 #include "kernel/time/clock.h"
 #include "probes/core/life.h"
-#include "probes/trace/files/buffer.h"
+#include "probes/trace/buffer/buffer.h"
+#include "probes/trace/buffer/snapshot.h"
 #include "probes/trace/files/files.h"
-#include "probes/trace/files/snapshot.h"
 #include "probes/trace/language/def_mark.h"
 #include "probes/trace/live/live.h"
 

@@ -13,7 +13,7 @@
 #include "kernel/mm/heap.h"
 #include "kernel/time/clock.h"
 #include "probes/core/platform.h"
-#include "probes/trace/files/buffer.h"
+#include "probes/trace/buffer/buffer.h"
 #include "probes/trace/language/def_mark.h"
 #include "probes/trace/language/error.h"
 #include "probes/trace/live/live.h"

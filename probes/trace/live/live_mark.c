@@ -6,7 +6,7 @@
 #include "kernel/base/err.h"
 #include "kernel/debug/log.h"
 #include "probes/marker/marker.h"
-#include "probes/trace/files/buffer.h"
+#include "probes/trace/buffer/buffer.h"
 #include "probes/trace/language/def_mark.h"
 #include "probes/trace/live/live.h"
 

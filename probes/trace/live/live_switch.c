@@ -15,7 +15,7 @@
 #include "kernel/debug/log.h"
 #include "kernel/mm/heap.h"
 #include "probes/marker/marker.h"
-#include "probes/trace/files/buffer.h"
+#include "probes/trace/buffer/buffer.h"
 #include "probes/trace/live/live.h"
 
 static size_t count_probes(struct live_event *const *events, size_t count)

@@ -39,8 +39,3 @@ void snapshot_release(void);
  *          a snapshot it takes some hundredths of a second until there is one.
  */
 bool snapshot_take(void);
-
-/* trace_add_snapshot - make the file `snapshot`.
- * Context: boot.  Return: as vfs_add_tree().
- */
-int trace_add_snapshot(void);

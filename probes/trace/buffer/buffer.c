@@ -1,7 +1,7 @@
 /* buffer.c - owns the rings of the CPUs, writes records into them, and keeps the names of
  * threads.
  */
-#include "probes/trace/files/buffer.h"
+#include "probes/trace/buffer/buffer.h"
 #include "kernel/base/compiler.h"
 #include "kernel/base/err.h"
 #include "kernel/cpu/percpu.h"

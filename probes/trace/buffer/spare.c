@@ -10,8 +10,8 @@
 #include "kernel/base/err.h"
 #include "kernel/cpu/instr.h"
 #include "kernel/thread/thread.h"
-#include "probes/trace/files/buffer.h"
-#include "probes/trace/files/snapshot.h"
+#include "probes/trace/buffer/buffer.h"
+#include "probes/trace/buffer/snapshot.h"
 
 #define LOOK_NS UINT64_C(10000000)
 
