@@ -23,6 +23,8 @@ TRACE := \
     probes/trace/ring/format.c \
     probes/trace/buffer/buffer.c \
     probes/trace/buffer/spare.c \
+    probes/trace/buffer/select.c \
+    probes/trace/buffer/clocks.c \
     probes/trace/live/live_list.c \
     probes/trace/live/live_mark.c \
     probes/trace/live/live_switch.c \

@@ -4,6 +4,7 @@
 #include "probes/trace/files/events.h"
 #include "kernel/base/compiler.h"
 #include "kernel/base/err.h"
+#include "kernel/debug/ksyms.h"
 #include "kernel/debug/log.h"
 #include "kernel/mm/heap.h"
 #include "probes/trace/buffer/buffer.h"
@@ -206,7 +207,7 @@ static void print_hist(struct seq *s, const struct live_trigger *t)
     seq_puts(s, "#\n\n");
     for (size_t i = 0; i < count && !s->err; i++)
         PRINT_SIZED(
-            s, hist_print_entry(hist, order[i], trace_symbol, sized_buf, sized_size));
+            s, hist_print_entry(hist, order[i], ksyms_text, sized_buf, sized_size));
     PRINT_SIZED(s, hist_print_totals(hist, sized_buf, sized_size));
     kfree(order);
     live_hist_view_free(hist);

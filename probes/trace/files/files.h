@@ -13,9 +13,6 @@ int trace_init(void);
 /* trace_printer - set @p up so that it prints to @s in the way that the options say. */
 void trace_printer(struct print *p, struct seq *s);
 
-/* trace_symbol - write an address as "vfs_read+0x4/0x90": print.symbol. Context: any. */
-size_t trace_symbol(char *buf, size_t size, uintptr_t addr);
-
 /* The options, in the order of Linux's list. Each is a file below options/ and a word of
  * trace_options. idle: the option has no effect, because this kernel lacks its subject.
  */
@@ -42,21 +39,6 @@ enum trace_option {
 
 /* trace_option_is - tell whether an option is set. Context: any. */
 bool trace_option_is(enum trace_option option);
-
-/* trace_clock_is_cycles - tell whether times are not in nanoseconds. Context: any. */
-bool trace_clock_is_cycles(void);
-/* trace_set_clock - use the clock @name for records. Earlier records are lost.
- * @name: @len bytes
- * Locks: the trace lock held.  Return: 0; -EINVAL: there is no such clock; -ENOMEM.
- */
-int trace_set_clock(const char *name, size_t len);
-
-/* trace_takes_hit - tell whether hits of this thread on this CPU are recorded now. They
- * are not if tracing is off, or if the CPU or the thread is not wanted.
- * Context: any, preemption off.
- * Cost:    two loads; if CPUs or threads are selected, also a search in each list.
- */
-bool trace_takes_hit(void);
 
 /* trace_add_options - make options/, trace_options, trace_clock, current_tracer and
  * available_tracers. Context: boot.  Return: as vfs_add_tree().

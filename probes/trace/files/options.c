@@ -1,10 +1,8 @@
 /* options.c - makes options/, trace_options and trace_clock. */
 #include "kernel/base/compiler.h"
 #include "kernel/base/err.h"
-#include "kernel/cpu/instr.h"
-#include "kernel/time/clock.h"
 #include "probes/trace/buffer/buffer.h"
-#include "probes/trace/buffer/snapshot.h"
+#include "probes/trace/buffer/clocks.h"
 #include "probes/trace/files/files.h"
 #include "probes/trace/files/files_parts.h"
 #include "probes/trace/files/tracefs.h"
@@ -97,71 +95,16 @@ static long options_write(void *priv UNUSED, const char *text, size_t len)
 
 /* ---- trace_clock ---- */
 
-static uint64_t clock_counter(void)
-{
-    static uint64_t count;
-
-    return __atomic_add_fetch(&count, 1, __ATOMIC_RELAXED);
-}
-
-/* clock_uptime - count hundredths of a second, as processes see jiffies on Linux. */
-static uint64_t clock_uptime(void)
-{
-    return clock_ns() / 10000000;
-}
-
-static uint64_t clock_tsc(void)
-{
-    return rdtsc();
-}
-
-/* All clocks that count nanoseconds are the same one here, because clock_ns() is the same
- * on all CPUs. They have all of Linux's names.
- */
-static const struct trace_clock {
-    const char *name;
-    uint64_t (*read)(void);
-    bool cycles;
-} clocks[] = {
-    { "local", clock_ns, false },       { "global", clock_ns, false },
-    { "counter", clock_counter, true }, { "uptime", clock_uptime, true },
-    { "perf", clock_ns, false },        { "mono", clock_ns, false },
-    { "mono_raw", clock_ns, false },    { "boot", clock_ns, false },
-    { "tai", clock_ns, false },         { "x86-tsc", clock_tsc, true },
-};
-
-static const struct trace_clock *chosen = &clocks[0];
-
-bool trace_clock_is_cycles(void)
-{
-    return READ_ONCE(chosen)->cycles;
-}
-
 /* clock_show - print the names of all clocks, the chosen one in brackets. */
 static int clock_show(struct seq *s, void *priv UNUSED)
 {
-    for (size_t i = 0; i < ARRAY_LEN(clocks); i++)
-        seq_printf(s, &clocks[i] == chosen ? "%s[%s]" : "%s%s", i ? " " : "",
-                   clocks[i].name);
+    const char *name;
+    bool chosen;
+
+    for (size_t i = 0; (name = trace_clock_name(i, &chosen)); i++)
+        seq_printf(s, chosen ? "%s[%s]" : "%s%s", i ? " " : "", name);
     seq_puts(s, "\n");
     return 0;
-}
-
-int trace_set_clock(const char *name, size_t len)
-{
-    int err;
-
-    for (size_t i = 0; i < ARRAY_LEN(clocks); i++) {
-        if (!is_word(name, len, clocks[i].name))
-            continue;
-        snapshot_hold();
-        err = buffer_set_clock(clocks[i].read);
-        snapshot_release();
-        if (!err)
-            WRITE_ONCE(chosen, &clocks[i]);
-        return err;
-    }
-    return -EINVAL;
 }
 
 static long clock_write(void *priv UNUSED, const char *text, size_t len)

@@ -6,6 +6,7 @@
 #include "kernel/cpu/percpu.h"
 #include "kernel/mm/heap.h"
 #include "probes/trace/buffer/buffer.h"
+#include "probes/trace/buffer/clocks.h"
 #include "probes/trace/buffer/snapshot.h"
 #include "probes/trace/files/files.h"
 #include "probes/trace/files/files_parts.h"

@@ -4,15 +4,11 @@
 #include "kernel/cpu/percpu.h"
 #include "kernel/debug/ksyms.h"
 #include "probes/trace/buffer/buffer.h"
+#include "probes/trace/buffer/clocks.h"
 #include "probes/trace/files/files.h"
 #include "probes/trace/files/files_parts.h"
 
 #include <stdio.h>
-
-size_t trace_symbol(char *buf, size_t size, uintptr_t addr)
-{
-    return ksyms_text(buf, size, addr);
-}
 
 static void write_seq(void *to, const char *text, size_t len)
 {
@@ -24,7 +20,7 @@ void trace_printer(struct print *p, struct seq *s)
     *p = (struct print){
         .write = write_seq,
         .to = s,
-        .symbol = trace_symbol,
+        .symbol = ksyms_text,
         .comm = comm_find,
         .cycles = trace_clock_is_cycles(),
         .brief = !trace_option_is(OPTION_CONTEXT_INFO),

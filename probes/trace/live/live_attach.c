@@ -8,8 +8,8 @@
 #include "kernel/base/err.h"
 #include "kernel/mm/heap.h"
 #include "kernel/sync/quiesce.h"
+#include "probes/trace/buffer/clocks.h"
 #include "probes/trace/buffer/snapshot.h"
-#include "probes/trace/files/files.h"
 #include "probes/trace/language/error.h"
 #include "probes/trace/live/live.h"
 

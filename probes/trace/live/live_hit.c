@@ -17,6 +17,7 @@
 #include "kernel/cpu/instr.h"
 #include "kernel/cpu/percpu.h"
 #include "kernel/debug/backtrace.h"
+#include "kernel/debug/ksyms.h"
 #include "kernel/debug/marker.h"
 #include "kernel/mm/extable.h"
 #include "kernel/mm/heap.h"
@@ -24,8 +25,9 @@
 #include "kernel/time/clock.h"
 #include "probes/core/life.h"
 #include "probes/trace/buffer/buffer.h"
+#include "probes/trace/buffer/clocks.h"
+#include "probes/trace/buffer/select.h"
 #include "probes/trace/buffer/snapshot.h"
-#include "probes/trace/files/files.h"
 #include "probes/trace/language/def_mark.h"
 #include "probes/trace/live/live.h"
 
@@ -404,7 +406,7 @@ int live_hit_probe(struct kprobe *kp, struct pt_regs *regs)
                   .now = clock_ns,
                   .returns = kretprobe_find_ret,
                   .read = read_memory,
-                  .symbol = trace_symbol },
+                  .symbol = ksyms_text },
     };
 
     take(&hit);
@@ -424,7 +426,7 @@ static void hit_watch(struct watch *w, struct pt_regs *regs)
                   .watched = READ_ONCE(w->addr),
                   .now = clock_ns,
                   .read = read_memory,
-                  .symbol = trace_symbol },
+                  .symbol = ksyms_text },
     };
 
     if (hit.from.watched) /* 0: another CPU has just cleared the watch */
@@ -455,7 +457,7 @@ static int hit_return(struct kretprobe_instance *ri, struct pt_regs *regs)
                   .now = clock_ns,
                   .returns = kretprobe_find_ret,
                   .read = read_memory,
-                  .symbol = trace_symbol },
+                  .symbol = ksyms_text },
     };
 
     take(&hit);
@@ -490,7 +492,7 @@ void live_mark_hit(void *private, struct marker_call *call)
                   .comm = thread_current()->name,
                   .now = clock_ns,
                   .read = read_memory,
-                  .symbol = trace_symbol },
+                  .symbol = ksyms_text },
     };
 
     for (unsigned i = 0; i < p->def->arg_count; i++)

@@ -16,7 +16,7 @@
 #include "kernel/sync/quiesce.h"
 #include "probes/core/life.h"
 #include "probes/trace/buffer/buffer.h"
-#include "probes/trace/files/files.h"
+#include "probes/trace/buffer/select.h"
 #include "probes/trace/language/compile.h"
 #include "probes/trace/live/live.h"
 

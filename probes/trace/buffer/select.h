@@ -1,0 +1,47 @@
+/* select.h - decides which hits are recorded: those of selected threads on selected CPUs.
+ *
+ * A hit reads the lists without a lock. A list never changes: a new list replaces it, and
+ * the old list is freed after quiescence.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Locks:  I immutable once a hit may see it */
+struct pids {
+    size_t count; /* [I] */
+    int pid[];    /* [I] sorted, without duplicates */
+};
+
+enum select_list {
+    SELECT_WANTED,   /* no list: all threads are wanted */
+    SELECT_UNWANTED, /* no list: no thread is unwanted */
+    SELECT_LISTS,
+};
+
+/* trace_takes_hit - tell whether hits of this thread on this CPU are recorded now. They
+ * are not if tracing is off, or if the CPU or the thread is not wanted.
+ * Context: any, preemption off.
+ * Cost:    two loads; if CPUs or threads are selected, also a search in each list.
+ */
+bool trace_takes_hit(void);
+
+/* ---- all below: Context: thread. Locks: the trace lock held. ---- */
+
+/* select_pids - return a list, or NULL: there is none. */
+const struct pids *select_pids(enum select_list which);
+/* select_add_pids - add the numbers of @text to a list. If a word of it is not a number,
+ * nothing changes.
+ * @text: @len bytes; blanks between the numbers
+ *
+ * Return: 0; -EINVAL; -ENOMEM.
+ */
+int select_add_pids(enum select_list which, const char *text, size_t len);
+void select_drop_pids(enum select_list which);
+
+/* select_cpus - set for each CPU whether its hits are recorded.
+ * @mask: bit i: CPU i
+ */
+void select_cpus(uint64_t mask);
