@@ -22,7 +22,7 @@ static INIT void text_copy(char *to, size_t to_len, const char *from, size_t fro
     to[i] = '\0';
 }
 
-static INIT void info_clear(struct boot_info *info)
+static INIT void boot_info_clear(struct boot_info *info)
 {
     __builtin_memset(info, 0, sizeof(*info));
     info->cmdline = info->cmdline_buf;
@@ -158,7 +158,7 @@ INIT int boot_info_from_multiboot2(struct boot_info *out, const void *mbi, size_
     bool have_map = false;
     size_t off = sizeof(*head);
 
-    info_clear(out);
+    boot_info_clear(out);
     if (limit < sizeof(*head) || head->total_len > limit)
         return -EINVAL;
     while (off + sizeof(struct multiboot2_tag) <= head->total_len) {
@@ -249,7 +249,7 @@ INIT int boot_info_from_pvh(struct boot_info *out, const void *start_info,
     const struct pvh_start_info *start = start_info;
     int err;
 
-    info_clear(out);
+    boot_info_clear(out);
     if (start->magic != PVH_MAGIC)
         return -EINVAL;
     out->rsdp = start->rsdp;

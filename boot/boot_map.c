@@ -21,7 +21,7 @@ static INIT int range_insert(struct boot_info *info, unsigned at, uint64_t start
     return 0;
 }
 
-static INIT void range_remove(struct boot_info *info, unsigned at)
+static INIT void boot_range_remove(struct boot_info *info, unsigned at)
 {
     info->range_count--;
     for (unsigned i = at; i < info->range_count; i++)
@@ -42,7 +42,7 @@ static INIT int range_carve(struct boot_info *info, unsigned at, uint64_t start,
         return 0;
     if (range->start >= start) {
         if (range->end <= end)
-            range_remove(info, at);
+            boot_range_remove(info, at);
         else
             range->start = end;
         return 0;
@@ -61,7 +61,7 @@ static INIT void range_merge(struct boot_info *info, unsigned at)
         range[1].type != range->type)
         return;
     range->end = range[1].end;
-    range_remove(info, at + 1);
+    boot_range_remove(info, at + 1);
 }
 
 INIT int boot_map_paint(struct boot_info *info, uint64_t start, uint64_t end,

@@ -2,14 +2,14 @@
 #include "kernel/base/boot_info.h"
 #include "kernel/base/compiler.h"
 
-static bool is_blank(char c)
+static bool option_is_blank(char c)
 {
     return c == ' ' || c == '\t' || c == '\n' || c == '\r';
 }
 
 static const char *blanks_skip(const char *s)
 {
-    while (is_blank(*s))
+    while (option_is_blank(*s))
         s++;
     return s;
 }
@@ -19,7 +19,7 @@ static const char *word_end(const char *s)
 {
     bool quoted = false;
 
-    while (*s && (quoted || !is_blank(*s))) {
+    while (*s && (quoted || !option_is_blank(*s))) {
         if (*s == '"')
             quoted = !quoted;
         s++;

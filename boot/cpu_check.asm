@@ -65,7 +65,7 @@ proc cpu_check
     push ebx
     push ebp
     xor ebp, ebp            ; how many are missing
-    mov edi, features
+    mov edi, cpu_features
 .next:
     mov esi, [edi + FEATURE_LEAF]
     mov eax, esi
@@ -93,7 +93,7 @@ proc cpu_check
     xor eax, eax
     mov ecx, -1
     repne scasb             ; the next row is behind the text
-    cmp edi, features_end
+    cmp edi, cpu_features_end
     jb .next
     test ebp, ebp
     jnz cpu_check_stop
@@ -230,7 +230,7 @@ FEATURE_ECX equ 4
 FEATURE_EDX equ 8
 FEATURE_TEXT equ 12
 
-features:
+cpu_features:
     feature CPUID_BASIC, 0, 1 << 4, "TSC: the time stamp counter, which is the clock"
     feature CPUID_BASIC, 0, 1 << 5, "MSR: model specific registers"
     feature CPUID_BASIC, 0, 1 << 6, "PAE: page tables with entries of 64 bits"
@@ -241,7 +241,7 @@ features:
     feature CPUID_EXTENDED, 0, 1 << 20, "NX: data that cannot be executed"
     feature CPUID_EXTENDED, 0, 1 << 29, "LM: the 64-bit mode"
     feature CPUID_EXTENDED, 1 << 0, 0, "LAHF: lahf and sahf in 64-bit mode, in detours"
-features_end:
+cpu_features_end:
 
 section .bss nobits alloc noexec write align=4
 vga_at: resd 1

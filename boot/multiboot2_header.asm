@@ -18,11 +18,11 @@ OPTIONAL equ 1
 section .boot.header progbits alloc noexec nowrite align=8
 
 ; Source: Multiboot2 Specification 2.0, "OS image format".
-header:
+multiboot2_header:
     dd MULTIBOOT2_MAGIC
     dd ARCHITECTURE_I386
-    dd .end - header
-    dd 0x100000000 - (MULTIBOOT2_MAGIC + ARCHITECTURE_I386 + (.end - header))
+    dd .end - multiboot2_header
+    dd 0x100000000 - (MULTIBOOT2_MAGIC + ARCHITECTURE_I386 + (.end - multiboot2_header))
 
 .request:
     dw TAG_INFORMATION_REQUEST, OPTIONAL

@@ -103,7 +103,7 @@ static INIT void cpu_add(struct madt_info *out, uint32_t apic_id, uint32_t broad
     out->cpu_count++;
 }
 
-static INIT void ioapic_add(struct madt_info *out, const struct madt_ioapic_entry *e)
+static INIT void madt_ioapic_add(struct madt_info *out, const struct madt_ioapic_entry *e)
 {
     struct madt_ioapic *ioapic = &out->ioapics[out->ioapic_count];
 
@@ -125,7 +125,7 @@ static INIT void override_add(struct madt_info *out, const struct madt_override 
 }
 
 /* An entry that is shorter than the struct of its type is skipped. */
-static INIT void entry_read(struct madt_info *out, const struct madt_entry *e)
+static INIT void madt_entry_read(struct madt_info *out, const struct madt_entry *e)
 {
     if (e->type == MADT_LAPIC && e->len >= sizeof(struct madt_lapic)) {
         const struct madt_lapic *lapic = (const struct madt_lapic *)e;
@@ -136,7 +136,7 @@ static INIT void entry_read(struct madt_info *out, const struct madt_entry *e)
 
         cpu_add(out, x2apic->apic_id, UINT32_MAX, x2apic->flags);
     } else if (e->type == MADT_IOAPIC && e->len >= sizeof(struct madt_ioapic_entry)) {
-        ioapic_add(out, (const struct madt_ioapic_entry *)e);
+        madt_ioapic_add(out, (const struct madt_ioapic_entry *)e);
     } else if (e->type == MADT_OVERRIDE && e->len >= sizeof(struct madt_override)) {
         override_add(out, (const struct madt_override *)e);
     } else if (e->type == MADT_LAPIC_ADDRESS &&
@@ -145,7 +145,7 @@ static INIT void entry_read(struct madt_info *out, const struct madt_entry *e)
     }
 }
 
-static INIT void info_clear(struct madt_info *out)
+static INIT void madt_info_clear(struct madt_info *out)
 {
     memset(out, 0, sizeof(*out));
     out->lapic_phys = LAPIC_DEFAULT_PHYS;
@@ -158,7 +158,7 @@ INIT int acpi_madt_parse(const struct boot_info *boot, struct madt_info *out)
     const struct madt *madt = (const struct madt *)acpi_find(boot, "APIC");
     size_t off = sizeof(*madt);
 
-    info_clear(out);
+    madt_info_clear(out);
     if (!madt || madt->head.len < sizeof(*madt))
         return -ENOENT;
     out->lapic_phys = madt->lapic_phys;
@@ -168,7 +168,7 @@ INIT int acpi_madt_parse(const struct boot_info *boot, struct madt_info *out)
 
         if (e->len < sizeof(*e) || e->len > madt->head.len - off)
             break;
-        entry_read(out, e);
+        madt_entry_read(out, e);
         off += e->len;
     }
     return 0;

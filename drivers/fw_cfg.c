@@ -42,7 +42,7 @@ static INIT void item_read(void *out, size_t len)
         bytes[i] = inb(DATA_PORT);
 }
 
-static INIT bool is_present(void)
+static INIT bool fw_cfg_is_present(void)
 {
     char signature[4];
 
@@ -67,8 +67,8 @@ static INIT bool file_find(const char *name, struct fw_cfg_file *file)
     return false;
 }
 
-/* entry_read - read row @i of the directory. Return: false: there is no such row. */
-static INIT bool entry_read(uint32_t i, struct fw_cfg_file *file)
+/* fw_cfg_entry_read - read row @i of the directory. Return: false: there is no such row. */
+static INIT bool fw_cfg_entry_read(uint32_t i, struct fw_cfg_file *file)
 {
     uint32_t count;
 
@@ -88,9 +88,9 @@ INIT void fw_cfg_for_each(const char *prefix,
     size_t len = strlen(prefix);
     struct fw_cfg_file file;
 
-    if (!is_present())
+    if (!fw_cfg_is_present())
         return;
-    for (uint32_t i = 0; entry_read(i, &file); i++)
+    for (uint32_t i = 0; fw_cfg_entry_read(i, &file); i++)
         if (strncmp(file.name, prefix, len) == 0)
             fn(file.name + len, __builtin_bswap32(file.size),
                __builtin_bswap16(file.item));
@@ -107,7 +107,7 @@ INIT int fw_cfg_read_file(const char *name, char *out, size_t cap)
     struct fw_cfg_file file;
     size_t len;
 
-    if (!is_present())
+    if (!fw_cfg_is_present())
         return -ENODEV;
     if (!file_find(name, &file))
         return -ENOENT;

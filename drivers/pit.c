@@ -29,7 +29,7 @@
 #define STANDSTILL_CYCLES (UINT64_C(1) << 33) /* some seconds: the PIT has stopped */
 
 /* The PIT's count, and the TSC before and after it was latched. */
-struct reading {
+struct pit_reading {
     uint16_t count;
     uint64_t before, after;
 };
@@ -49,9 +49,9 @@ static INIT uint16_t count_read(void)
     return (uint16_t)(inb(CHANNEL2) << 8 | low);
 }
 
-static INIT struct reading reading_take(void)
+static INIT struct pit_reading reading_take(void)
 {
-    struct reading r;
+    struct pit_reading r;
 
     r.before = rdtsc();
     outb(COMMAND, CHANNEL2_LATCH);
@@ -63,12 +63,12 @@ static INIT struct reading reading_take(void)
 /* Take several readings, and return the reading that took the least time. A reading takes
  * longer if the host interrupts the CPU meanwhile.
  */
-static INIT struct reading reading_take_best(void)
+static INIT struct pit_reading reading_take_best(void)
 {
-    struct reading best = reading_take();
+    struct pit_reading best = reading_take();
 
     for (unsigned i = 1; i < READINGS; i++) {
-        struct reading r = reading_take();
+        struct pit_reading r = reading_take();
 
         if (r.after - r.before < best.after - best.before)
             best = r;
@@ -76,15 +76,15 @@ static INIT struct reading reading_take_best(void)
     return best;
 }
 
-/* measure - wait for @us microseconds, and measure them in cycles of the TSC.
+/* pit_measure - wait for @us microseconds, and measure them in cycles of the TSC.
  * Return: false: the count came to 0 before the end, or does not change; *cycles has no
  * meaning.
  */
-static INIT bool measure(unsigned us, uint64_t *cycles)
+static INIT bool pit_measure(unsigned us, uint64_t *cycles)
 {
     int ticks = (int)(us * PIT_HZ / 1000000);
-    struct reading start = reading_take_best();
-    struct reading end = start;
+    struct pit_reading start = reading_take_best();
+    struct pit_reading end = start;
 
     while (start.count >= end.count && start.count - end.count < ticks) {
         pause();
@@ -108,7 +108,7 @@ INIT uint64_t pit_wait_us(unsigned us)
 
     for (unsigned i = 0; i < ATTEMPTS; i++) {
         count_start(port_b);
-        if (measure(us, &cycles)) {
+        if (pit_measure(us, &cycles)) {
             outb(PORT_B, port_b);
             return cycles;
         }

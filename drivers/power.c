@@ -39,7 +39,7 @@ INIT void power_init(const struct boot_info *boot)
     pm1a_control = (uint16_t)port;
 }
 
-static _Noreturn void halt(void)
+static _Noreturn void power_halt(void)
 {
     cli();
     for (;;)
@@ -51,7 +51,7 @@ _Noreturn void power_off(void)
     qemu_exit(QEMU_EXIT_OK);
     if (pm1a_control)
         outw(pm1a_control, PM1_SLEEP_ENABLE | PM1_SLEEP_TYPE_S5 << 10);
-    halt();
+    power_halt();
 }
 
 _Noreturn void power_reset(void)
@@ -61,5 +61,5 @@ _Noreturn void power_reset(void)
     for (unsigned i = 0; i < RESET_WAIT; i++)
         inb(KEYBOARD_PORT);
     outb(KEYBOARD_PORT, KEYBOARD_PULSE_RESET);
-    halt();
+    power_halt();
 }

@@ -52,12 +52,12 @@
 static struct serial *ports[PORTS_MAX]; /* filled at boot, then immutable */
 static unsigned port_count;
 
-static uint8_t reg_read(const struct serial *s, unsigned reg)
+static uint8_t serial_reg_read(const struct serial *s, unsigned reg)
 {
     return inb((uint16_t)(s->port + reg));
 }
 
-static void reg_write(const struct serial *s, unsigned reg, uint8_t v)
+static void serial_reg_write(const struct serial *s, unsigned reg, uint8_t v)
 {
     outb((uint16_t)(s->port + reg), v);
 }
@@ -69,7 +69,7 @@ static uint32_t ring_used(const struct serial *s)
     return s->rx_head - s->rx_tail;
 }
 
-static void ring_put(struct serial *s, uint8_t byte)
+static void serial_ring_put(struct serial *s, uint8_t byte)
 {
     s->rx[s->rx_head++ % SERIAL_RING_LEN] = byte;
     s->interrupts_unread += byte == CTRL_C;
@@ -85,10 +85,10 @@ static uint8_t ring_get(struct serial *s)
 
 /* ---- set-up ------------------------------------------------------------------------ */
 
-static bool is_present(const struct serial *s)
+static bool serial_is_present(const struct serial *s)
 {
-    reg_write(s, SCR, 0x5a);
-    return reg_read(s, SCR) == 0x5a;
+    serial_reg_write(s, SCR, 0x5a);
+    return serial_reg_read(s, SCR) == 0x5a;
 }
 
 /* A byte may have been received before the driver runs, from a person who types early or from
@@ -98,20 +98,20 @@ static bool is_present(const struct serial *s)
  */
 static void fifo_enable(struct serial *s)
 {
-    reg_write(s, MCR, MCR_LOOP);
-    if (reg_read(s, LSR) & LSR_RECEIVED)
-        ring_put(s, reg_read(s, RBR));
-    reg_write(s, FCR, FCR_ENABLE | FCR_TRIGGER_14);
-    reg_write(s, MCR, MCR_DTR_RTS | MCR_OUT2);
+    serial_reg_write(s, MCR, MCR_LOOP);
+    if (serial_reg_read(s, LSR) & LSR_RECEIVED)
+        serial_ring_put(s, serial_reg_read(s, RBR));
+    serial_reg_write(s, FCR, FCR_ENABLE | FCR_TRIGGER_14);
+    serial_reg_write(s, MCR, MCR_DTR_RTS | MCR_OUT2);
 }
 
 static void line_set_up(struct serial *s)
 {
-    reg_write(s, IER, 0);
-    reg_write(s, LCR, LCR_DLAB);
-    reg_write(s, DLL, 1);
-    reg_write(s, DLM, 0);
-    reg_write(s, LCR, LCR_8N1);
+    serial_reg_write(s, IER, 0);
+    serial_reg_write(s, LCR, LCR_DLAB);
+    serial_reg_write(s, DLL, 1);
+    serial_reg_write(s, DLM, 0);
+    serial_reg_write(s, LCR, LCR_8N1);
     fifo_enable(s);
 }
 
@@ -149,7 +149,7 @@ INIT int serial_init(struct serial *s, const char *name, uint16_t port, unsigned
                                    .interrupt_pending = console_interrupt_pending,
                                    .input_pending = console_input_pending,
                                    .priv = s };
-    if (port_count == PORTS_MAX || !is_present(s))
+    if (port_count == PORTS_MAX || !serial_is_present(s))
         return -ENODEV;
     line_set_up(s);
     ports[port_count++] = s;
@@ -167,12 +167,12 @@ static bool fifo_drain_locked(struct serial *s)
 {
     bool any = false;
 
-    while (ring_used(s) < SERIAL_RING_LEN && (reg_read(s, LSR) & LSR_RECEIVED)) {
-        ring_put(s, reg_read(s, RBR));
+    while (ring_used(s) < SERIAL_RING_LEN && (serial_reg_read(s, LSR) & LSR_RECEIVED)) {
+        serial_ring_put(s, serial_reg_read(s, RBR));
         any = true;
     }
     if (ring_used(s) == SERIAL_RING_LEN)
-        reg_write(s, IER, 0);
+        serial_reg_write(s, IER, 0);
     return any;
 }
 
@@ -199,7 +199,7 @@ static void serial_irq(struct pt_regs *regs UNUSED)
     while (pending) {
         pending = false;
         for (unsigned i = 0; i < port_count; i++) {
-            if (reg_read(ports[i], IIR) & IIR_NONE)
+            if (serial_reg_read(ports[i], IIR) & IIR_NONE)
                 continue;
             port_receive(ports[i]);
             pending = true;
@@ -214,7 +214,7 @@ INIT int serial_start(struct serial *s, uint32_t apic_id)
 
     irq_set_handler(vector, "serial", serial_irq);
     port_receive(s);
-    reg_write(s, IER, IER_RECEIVED);
+    serial_reg_write(s, IER, IER_RECEIVED);
     return ioapic_route(s->irq, vector, apic_id);
 }
 
@@ -242,7 +242,8 @@ size_t serial_read(struct serial *s, char *buf, size_t len)
         while (n < len && ring_used(s))
             buf[n++] = (char)ring_get(s);
         if (was_full)
-            reg_write(s, IER, IER_RECEIVED); /* an interrupt comes at once for the rest */
+            serial_reg_write(s, IER,
+                             IER_RECEIVED); /* an interrupt comes at once for the rest */
         spin_unlock_irqrestore(&s->rx_lock, flags);
     }
     return n;
@@ -250,9 +251,9 @@ size_t serial_read(struct serial *s, char *buf, size_t len)
 
 /* ---- sending ----------------------------------------------------------------------- */
 
-static bool is_ready(const struct serial *s, unsigned spins)
+static bool serial_is_ready(const struct serial *s, unsigned spins)
 {
-    while (!(reg_read(s, LSR) & LSR_THR_EMPTY)) {
+    while (!(serial_reg_read(s, LSR) & LSR_THR_EMPTY)) {
         if (spins-- == 0)
             return false;
         pause();
@@ -275,7 +276,7 @@ static void owner_send(const struct serial *s, const char *text, size_t len)
     if (s->mirror)
         s->mirror(text, len);
     for (size_t sent = 0; sent < len;) {
-        if (is_ready(s, SPINS_BRIEF))
+        if (serial_is_ready(s, SPINS_BRIEF))
             sent += burst_send(s, text + sent, len - sent);
         else
             thread_sleep_ns(RETRY_NS);
@@ -291,15 +292,15 @@ static size_t text_send(const struct serial *s, const char *text, size_t len,
 
     for (i = 0; i < len; i++) {
         if (room < 2) { /* no room for CR and LF */
-            if (!is_ready(s, spins))
+            if (!serial_is_ready(s, spins))
                 break;
             room = FIFO_LEN;
         }
         if (text[i] == '\n') {
-            reg_write(s, THR, '\r');
+            serial_reg_write(s, THR, '\r');
             room--;
         }
-        reg_write(s, THR, (uint8_t)text[i]);
+        serial_reg_write(s, THR, (uint8_t)text[i]);
         room--;
     }
     return i;
@@ -348,7 +349,7 @@ static void held_remove_locked(struct serial *s, size_t n)
  */
 static bool held_send_locked(struct serial *s, unsigned spins)
 {
-    while (s->held_len && is_ready(s, spins))
+    while (s->held_len && serial_is_ready(s, spins))
         held_remove_locked(s, burst_send(s, s->held, s->held_len));
     return !s->held_len;
 }
@@ -455,7 +456,7 @@ void serial_write_panic(struct serial *s, const char *text, size_t len)
 void serial_flush(const struct serial *s)
 {
     for (unsigned spins = 0; spins < SPINS_LONG; spins++) {
-        if (reg_read(s, LSR) & LSR_IDLE)
+        if (serial_reg_read(s, LSR) & LSR_IDLE)
             return;
         pause();
     }

@@ -82,7 +82,7 @@ static void memory_rewind(void)
     vga.top = 0;
 }
 
-static void line_feed(void)
+static void vga_line_feed(void)
 {
     if (vga.row + 1 < ROWS) {
         vga.row++;
@@ -100,7 +100,7 @@ static void char_show(char c)
 {
     if (vga.column == COLUMNS) {
         vga.column = 0;
-        line_feed();
+        vga_line_feed();
     }
     row_cells(vga.row)[vga.column++] = (uint16_t)(ATTRIBUTE | (uint8_t)c);
 }
@@ -133,7 +133,7 @@ static void char_write(char c)
     switch (c) {
     case '\n':
         vga.column = 0;
-        line_feed();
+        vga_line_feed();
         return;
     case '\r':
         vga.column = 0;

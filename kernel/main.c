@@ -181,13 +181,13 @@ static INIT void start_threads(void)
     smp_start(&madt);
 }
 
-static void must(int err, const char *what)
+static void boot_must(int err, const char *what)
 {
     if (err)
         panic("%s: %s", what, err_text(err));
 }
 
-static void switch_off(bool failed)
+static void machine_off(bool failed)
 {
     gdb_exit(failed);
     if (failed)
@@ -218,17 +218,17 @@ static INIT void start_services(void)
 {
     char jump[16], at_panic[16], probes[512];
 
-    must(vfs_init(), "files");
-    must(proc_init(keep_words()), "/proc");
+    boot_must(vfs_init(), "files");
+    boot_must(proc_init(keep_words()), "/proc");
     shell_init();
-    shell_set_power(switch_off, power_reset);
-    must(module_init(), "modules");
-    must(probes_init(), "probes");
+    shell_set_power(machine_off, power_reset);
+    boot_must(module_init(), "modules");
+    boot_must(probes_init(), "probes");
     if (boot_option(boot.cmdline, "probes", probes, sizeof(probes)))
         probes_add_listed(probes);
     marker_init();
-    must(marker_add_command(), "markers");
-    must(trace_init(), "tracing");
+    boot_must(marker_add_command(), "markers");
+    boot_must(trace_init(), "tracing");
     if (boot_option(boot.cmdline, "kprobes-jump", jump, sizeof(jump)) &&
         port_choose_jump(jump))
         log_warn("kprobes-jump=%s: pun, region or off", jump);
@@ -346,9 +346,9 @@ static INIT void keep_wishes(void)
 static void start_shells(void)
 {
     if (have_com1)
-        must(shell_start(&com1.console, kept.flags, kept.script), "console");
+        boot_must(shell_start(&com1.console, kept.flags, kept.script), "console");
     if (have_com3)
-        must(shell_start(&com3.console, SHELL_MACHINE, ""), "machine interface");
+        boot_must(shell_start(&com3.console, SHELL_MACHINE, ""), "machine interface");
     if (!have_com1 && !have_com3)
         panic("no serial port to talk over");
 }

@@ -14,7 +14,7 @@ struct array {
     int (*compare)(const void *, const void *);
 };
 
-static void swap(const struct array *a, size_t i, size_t j)
+static void swap_elements(const struct array *a, size_t i, size_t j)
 {
     uint8_t *x = a->base + i * a->size;
     uint8_t *y = a->base + j * a->size;
@@ -40,7 +40,7 @@ static bool is_before(const struct array *a, size_t i, size_t j)
     return a->compare(a->base + i * a->size, a->base + j * a->size) < 0;
 }
 
-static bool is_sorted(const struct array *a, size_t count)
+static bool is_array_sorted(const struct array *a, size_t count)
 {
     for (size_t i = 1; i < count; i++)
         if (is_before(a, i, i - 1))
@@ -62,7 +62,7 @@ static void sift_down(const struct array *a, size_t parent, size_t count)
             child++;
         if (!is_before(a, parent, child))
             return;
-        swap(a, parent, child);
+        swap_elements(a, parent, child);
         parent = child;
     }
 }
@@ -72,13 +72,14 @@ void qsort(void *base, size_t count, size_t size,
 {
     struct array a = { base, size, compare };
 
-    if (is_sorted(&a, count))
+    if (is_array_sorted(&a, count))
         return;
     for (size_t i = count / 2; i-- > 0;)
         sift_down(&a, i, count);
     while (count > 1) {
         count--;
-        swap(&a, 0, count); /* the greatest element of the heap goes behind the heap */
+        swap_elements(&a, 0,
+                      count); /* the greatest element of the heap goes behind the heap */
         sift_down(&a, 0, count);
     }
 }

@@ -58,7 +58,7 @@ struct args {
     va_list list; /* in a struct, so that functions can get a pointer to it */
 };
 
-struct spec {
+struct format_spec {
     bool left, plus, space, alt, zero;
     bool has_precision;
     size_t width;
@@ -67,7 +67,7 @@ struct spec {
     char conversion;
 };
 
-static bool *flag_find(struct spec *spec, char c)
+static bool *flag_find(struct format_spec *spec, char c)
 {
     switch (c) {
     case '-':
@@ -85,7 +85,7 @@ static bool *flag_find(struct spec *spec, char c)
     }
 }
 
-static const char *flags_parse(const char *fmt, struct spec *spec)
+static const char *flags_parse(const char *fmt, struct format_spec *spec)
 {
     bool *flag;
 
@@ -114,7 +114,8 @@ static const char *count_parse(const char *fmt, struct args *args, long *count)
     return fmt;
 }
 
-static const char *width_parse(const char *fmt, struct args *args, struct spec *spec)
+static const char *width_parse(const char *fmt, struct args *args,
+                               struct format_spec *spec)
 {
     long count;
 
@@ -127,7 +128,8 @@ static const char *width_parse(const char *fmt, struct args *args, struct spec *
     return fmt;
 }
 
-static const char *precision_parse(const char *fmt, struct args *args, struct spec *spec)
+static const char *precision_parse(const char *fmt, struct args *args,
+                                   struct format_spec *spec)
 {
     long count;
 
@@ -139,7 +141,7 @@ static const char *precision_parse(const char *fmt, struct args *args, struct sp
     return fmt;
 }
 
-static const char *length_parse(const char *fmt, struct spec *spec)
+static const char *length_parse(const char *fmt, struct format_spec *spec)
 {
     spec->arg_size = sizeof(int);
     switch (*fmt) {
@@ -159,9 +161,10 @@ static const char *length_parse(const char *fmt, struct spec *spec)
 }
 
 /* @fmt: behind the %. Return: behind the conversion character, or at the final NUL. */
-static const char *spec_parse(const char *fmt, struct args *args, struct spec *spec)
+static const char *spec_parse(const char *fmt, struct args *args,
+                              struct format_spec *spec)
 {
-    *spec = (struct spec){ 0 };
+    *spec = (struct format_spec){ 0 };
     fmt = flags_parse(fmt, spec);
     fmt = width_parse(fmt, args, spec);
     fmt = precision_parse(fmt, args, spec);
@@ -172,7 +175,7 @@ static const char *spec_parse(const char *fmt, struct args *args, struct spec *s
 
 /* --- the conversions --- */
 
-static int64_t arg_signed(struct args *args, const struct spec *spec)
+static int64_t arg_signed(struct args *args, const struct format_spec *spec)
 {
     switch (spec->arg_size) {
     case sizeof(char):
@@ -186,7 +189,7 @@ static int64_t arg_signed(struct args *args, const struct spec *spec)
     }
 }
 
-static uint64_t arg_unsigned(struct args *args, const struct spec *spec)
+static uint64_t arg_unsigned(struct args *args, const struct format_spec *spec)
 {
     switch (spec->arg_size) {
     case sizeof(char):
@@ -211,7 +214,7 @@ static char *digits_make(char *end, uint64_t value, unsigned base, bool upper)
 }
 
 /* Print an integer: spaces, prefix, zeros, digits, spaces. Each part may be empty. */
-static void put_number(struct sink *out, const struct spec *spec, uint64_t value,
+static void put_number(struct sink *out, const struct format_spec *spec, uint64_t value,
                        unsigned base, const char *prefix)
 {
     char buf[22]; /* the longest: 64 bits in octal */
@@ -237,7 +240,7 @@ static void put_number(struct sink *out, const struct spec *spec, uint64_t value
     put_run(out, ' ', spec->left ? pad : 0);
 }
 
-static void put_signed(struct sink *out, const struct spec *spec, int64_t value)
+static void put_signed(struct sink *out, const struct format_spec *spec, int64_t value)
 {
     uint64_t magnitude = value < 0 ? 0 - (uint64_t)value : (uint64_t)value;
     const char *sign = value < 0 ? "-" : spec->plus ? "+" : spec->space ? " " : "";
@@ -245,14 +248,15 @@ static void put_signed(struct sink *out, const struct spec *spec, int64_t value)
     put_number(out, spec, magnitude, 10, sign);
 }
 
-static void put_hex(struct sink *out, const struct spec *spec, uint64_t value)
+static void put_hex(struct sink *out, const struct format_spec *spec, uint64_t value)
 {
     const char *prefix = spec->conversion == 'X' ? "0X" : "0x";
 
     put_number(out, spec, value, 16, spec->alt && value ? prefix : "");
 }
 
-static void put_text(struct sink *out, const struct spec *spec, const char *s, size_t len)
+static void put_text(struct sink *out, const struct format_spec *spec, const char *s,
+                     size_t len)
 {
     size_t pad = spec->width > len ? spec->width - len : 0;
 
@@ -261,14 +265,14 @@ static void put_text(struct sink *out, const struct spec *spec, const char *s, s
     put_run(out, ' ', spec->left ? pad : 0);
 }
 
-static void put_string(struct sink *out, const struct spec *spec, const char *s)
+static void put_string(struct sink *out, const struct format_spec *spec, const char *s)
 {
     if (!s)
         s = "(null)";
     put_text(out, spec, s, strnlen(s, spec->has_precision ? spec->precision : SIZE_MAX));
 }
 
-static void put_char(struct sink *out, const struct spec *spec, int c)
+static void put_char(struct sink *out, const struct format_spec *spec, int c)
 {
     char text = (char)c;
 
@@ -276,7 +280,8 @@ static void put_char(struct sink *out, const struct spec *spec, int c)
 }
 
 /* Return: false for a conversion that does not exist. */
-static bool put_converted(struct sink *out, const struct spec *spec, struct args *args)
+static bool put_converted(struct sink *out, const struct format_spec *spec,
+                          struct args *args)
 {
     switch (spec->conversion) {
     case 'd':
@@ -325,7 +330,7 @@ static void format_run(struct sink *out, const char *fmt, struct args *args)
 {
     while (*fmt) {
         const char *start = fmt;
-        struct spec spec;
+        struct format_spec spec;
 
         if (*fmt != '%') {
             fmt += plain_len(fmt);

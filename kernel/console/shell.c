@@ -23,7 +23,7 @@
 
 /* -- input --------------------------------------------------------------------------- */
 
-static void draw(struct shell *sh)
+static void draw_prompt(struct shell *sh)
 {
     if (!shell_on_terminal(sh))
         return;
@@ -39,7 +39,7 @@ static void end_line(struct shell *sh, const char *end)
 {
     if (sh->flags & SHELL_PLAIN)
         shell_echo(sh, sh->editor.text, sh->editor.len);
-    draw(sh);
+    draw_prompt(sh);
     shell_send(sh, end);
 }
 
@@ -57,7 +57,7 @@ static char next_byte(struct shell *sh)
     if (*sh->script)
         return *sh->script++;
     if (!more_input(sh))
-        draw(sh);
+        draw_prompt(sh);
     while (sh->input_at == sh->input_len) {
         long len = sh->con->read(sh->con, sh->input, sizeof(sh->input));
 
@@ -146,10 +146,10 @@ static void refuse_typed(struct shell *sh)
         shell_error(sh, EINVAL, "sh: only requests here: @TAG COMMAND");
 }
 
-/* answer - answer the line. A reply must begin at the beginning of a line, so if a prompt
+/* answer_line - answer the line. A reply must begin at the beginning of a line, so if a prompt
  * was printed, a new line is begun first.
  */
-static void answer(struct shell *sh)
+static void answer_line(struct shell *sh)
 {
     if (sh->editor.raw) {
         if (sh->flags & SHELL_HUMAN)
@@ -170,22 +170,22 @@ static void answer(struct shell *sh)
 static void show_line_again(struct shell *sh)
 {
     line_forget_screen(&sh->editor);
-    draw(sh);
+    draw_prompt(sh);
 }
 
-static void list_candidates(struct shell *sh, const struct shell_completion *c)
+static void show_candidates(struct shell *sh, const struct shell_completion *c)
 {
-    draw(sh);
+    draw_prompt(sh);
     shell_send(sh, "\n");
     shell_complete_list(c, &sh->lines);
     shell_output_flush(sh);
     show_line_again(sh);
 }
 
-/* complete - insert the letters that all candidates have in common. If there are none, a
+/* complete_line - insert the letters that all candidates have in common. If there are none, a
  * second Tab lists the candidates.
  */
-static void complete(struct shell *sh)
+static void complete_line(struct shell *sh)
 {
     struct line_editor *e = &sh->editor;
     struct shell_completion c;
@@ -204,7 +204,7 @@ static void complete(struct shell *sh)
     if (c.count == 1 && !strchr("/:", c.names.text[common - 1]))
         line_insert(e, " ", 1);
     else if (c.count > 1 && common == typed && e->tabs > 1)
-        list_candidates(sh, &c);
+        show_candidates(sh, &c);
     shell_complete_free(&c);
     kfree(copy);
 }
@@ -245,7 +245,7 @@ static void handle_key(struct shell *sh, enum line_event event)
     if (event == LINE_END)
         end_input(sh);
     else if (shell_on_terminal(sh) && event == LINE_COMPLETE)
-        complete(sh);
+        complete_line(sh);
     else if (shell_on_terminal(sh) && event == LINE_CLEAR)
         clear_screen(sh);
     else if (event == LINE_COMPLETE)
@@ -255,7 +255,7 @@ static void handle_key(struct shell *sh, enum line_event event)
 static void handle(struct shell *sh, enum line_event event)
 {
     if (event == LINE_DONE)
-        answer(sh);
+        answer_line(sh);
     else if (event == LINE_CANCEL)
         cancel(sh);
     else if (sh->flags & SHELL_HUMAN)
@@ -264,18 +264,18 @@ static void handle(struct shell *sh, enum line_event event)
 
 /* -- the thread ---------------------------------------------------------------------- */
 
-static _Noreturn void serve(struct shell *sh)
+static _Noreturn void serve_lines(struct shell *sh)
 {
     if (!(sh->flags & SHELL_HUMAN))
         shell_send(sh, "sonde: machine interface, version 1\n");
     new_line(sh);
     for (;;)
-        handle(sh, line_feed(&sh->editor, next_byte(sh)));
+        handle(sh, line_put_byte(&sh->editor, next_byte(sh)));
 }
 
 static int shell_thread(void *arg)
 {
-    serve(arg);
+    serve_lines(arg);
     return 0;
 }
 

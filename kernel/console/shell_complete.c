@@ -83,7 +83,7 @@ void shell_complete_paths(struct shell_completion *c, int index UNUSED)
 
 /* -- which word is it? --------------------------------------------------------------- */
 
-struct place {
+struct word_place {
     char *command; /* the first word of the stage; NULL: @word is the first word */
     char *word;    /* the beginning of the word */
     char *first;   /* the second word of the stage; NULL: there is none yet */
@@ -94,11 +94,11 @@ struct place {
 /* find_place - find out which word ends at the end of @line. Quotes are ignored: a quoted
  * word with blanks is completed from its last blank on. That is better than nothing.
  */
-static void find_place(char *line, struct place *out)
+static void find_place(char *line, struct word_place *out)
 {
     char *at = line;
 
-    *out = (struct place){ .word = line };
+    *out = (struct word_place){ .word = line };
     while (*at) {
         size_t len = strcspn(at, " \t|>");
 
@@ -126,7 +126,7 @@ static void find_place(char *line, struct place *out)
 void shell_complete(char *line, struct shell_completion *out)
 {
     const struct shell_command *cmd;
-    struct place place;
+    struct word_place place;
 
     find_place(line, &place);
     out->word = place.word;

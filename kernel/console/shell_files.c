@@ -79,7 +79,7 @@ static int ls_run(struct shell *sh, int argc, char **argv)
     return err ? shell_error(sh, err, "ls: %s", path) : 0;
 }
 
-static int stat_run(struct shell *sh, int argc, char **argv)
+static int file_stat_run(struct shell *sh, int argc, char **argv)
 {
     struct vfs_stat st;
     int err;
@@ -157,8 +157,8 @@ const struct shell_command shell_file_commands[] = {
       "list a directory\n"
       "One name per line; a directory has '/' behind its name.",
       ls_run, shell_complete_paths },
-    { "stat", "PATH", "print kind (d or f) and mode of a file or directory", stat_run,
-      shell_complete_paths },
+    { "stat", "PATH", "print kind (d or f) and mode of a file or directory",
+      file_stat_run, shell_complete_paths },
     { "echo", "[-ne] [TEXT...]",
       "print text\n"
       "-n  without a line feed at the end\n"

@@ -9,12 +9,13 @@
 
 #define DEFAULT_LINES 10
 
-/* take_options - read options, each of which is one of @letters.
+/* take_filter_options - read options, each of which is one of @letters.
  * @flags:  receives bit i for letter i
  *
  * Return:  index of the first word that is no option; -EINVAL a letter is unknown.
  */
-static int take_options(int argc, char **argv, const char *letters, unsigned *flags)
+static int take_filter_options(int argc, char **argv, const char *letters,
+                               unsigned *flags)
 {
     int i = 1;
 
@@ -68,7 +69,7 @@ static int grep_run(struct shell *sh, int argc, char **argv)
     size_t count;
     int at, err;
 
-    at = take_options(argc, argv, "vic", &flags);
+    at = take_filter_options(argc, argv, "vic", &flags);
     if (at < 0 || at == argc)
         return shell_usage(sh, argc, argv);
     err = pattern_parse(argv[at], flags & FOLD, &pattern);
@@ -142,7 +143,7 @@ static int sort_run(struct shell *sh, int argc, char **argv)
     unsigned flags; /* letter i of "nru" is bit i of the TEXT_SORT_ flags */
     int at, err;
 
-    at = take_options(argc, argv, "nru", &flags);
+    at = take_filter_options(argc, argv, "nru", &flags);
     if (at < 0)
         return shell_usage(sh, argc, argv);
     err = take_input(sh, argc - at, argv + at, &own, &in);
@@ -161,7 +162,7 @@ static int wc_run(struct shell *sh, int argc, char **argv)
     unsigned flags;
     int at, err;
 
-    at = take_options(argc, argv, "lwc", &flags);
+    at = take_filter_options(argc, argv, "lwc", &flags);
     if (at < 0)
         return shell_usage(sh, argc, argv);
     err = take_input(sh, argc - at, argv + at, &own, &in);

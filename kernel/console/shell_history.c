@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-static char *copy_string(const char *s)
+static char *history_copy(const char *s)
 {
     size_t size = strlen(s) + 1;
     char *copy = kmalloc(size);
@@ -41,7 +41,7 @@ void history_add(struct history *h, const char *line)
     char *copy = NULL;
 
     if (is_worth_keeping(h, line))
-        copy = copy_string(line);
+        copy = history_copy(line);
     if (copy && h->count == HISTORY_MAX)
         drop_oldest(h);
     if (copy)
@@ -55,7 +55,7 @@ const char *history_older(struct history *h, const char *current)
         return NULL;
     if (h->at == h->count) {
         kfree(h->draft);
-        h->draft = copy_string(current);
+        h->draft = history_copy(current);
         if (!h->draft)
             return NULL;
     }

@@ -139,7 +139,7 @@ static enum key continue_escape(struct line_editor *e, char byte)
     return byte == '~' ? key_of_number(e->parameter) : key_of_letter(byte);
 }
 
-static enum key decode(struct line_editor *e, char byte)
+static enum key decode_key(struct line_editor *e, char byte)
 {
     if (byte == 0x1b) {
         e->escape = ESCAPE_START;
@@ -298,7 +298,7 @@ static enum line_event feed_key(struct line_editor *e, enum key key, char byte)
     }
 }
 
-enum line_event line_feed(struct line_editor *e, char byte)
+enum line_event line_put_byte(struct line_editor *e, char byte)
 {
     bool second_half = e->after_cr && byte == '\n';
     enum key key;
@@ -308,7 +308,7 @@ enum line_event line_feed(struct line_editor *e, char byte)
         return feed_raw(e, byte);
     if (second_half)
         return LINE_MORE;
-    key = decode(e, byte);
+    key = decode_key(e, byte);
     e->tabs = key == KEY_COMPLETE ? e->tabs + 1 : 0;
     if (key == KEY_TEXT && byte == '@' && e->len == 0 && e->takes_raw)
         e->raw = true;
@@ -318,8 +318,8 @@ enum line_event line_feed(struct line_editor *e, char byte)
 /* -- drawing ------------------------------------------------------------------------- */
 
 /* A byte that is not printable is drawn as '?', so each byte takes one column. */
-static void draw_text(const struct line_editor *e, size_t start, size_t end,
-                      struct seq *out)
+static void draw_line_part(const struct line_editor *e, size_t start, size_t end,
+                           struct seq *out)
 {
     for (size_t i = start; i < end; i++) {
         char c = e->text[i];
@@ -336,7 +336,7 @@ static void draw_all(struct line_editor *e, const char *prompt, struct seq *out)
     size_t end = e->len - start > width ? start + width : e->len;
 
     seq_printf(out, "\r%s", prompt);
-    draw_text(e, start, end, out);
+    draw_line_part(e, start, end, out);
     seq_puts(out, "\033[K");
     if (e->cursor < end)
         seq_printf(out, "\033[%zuD", end - e->cursor);
@@ -354,7 +354,7 @@ void line_draw(struct line_editor *e, const char *prompt, struct seq *out)
         draw_all(e, prompt, out);
         return;
     }
-    draw_text(e, e->shown, e->len, out);
+    draw_line_part(e, e->shown, e->len, out);
     e->shown = e->len;
 }
 

@@ -2,7 +2,7 @@
  * the line that is being edited.
  *
  * Pure: it neither reads nor writes a console. The shell gives each byte of input to
- * line_feed() and acts on the event that this returns. The shell calls line_draw() only
+ * line_put_byte() and acts on the event that this returns. The shell calls line_draw() only
  * when no input is waiting, so pasted text is drawn once and not once for each byte.
  */
 #pragma once
@@ -52,8 +52,8 @@ void line_init(struct line_editor *e, char *text, size_t size, bool takes_raw);
 /* line_reset - begin a new, empty line; the prompt has just been printed. */
 void line_reset(struct line_editor *e);
 
-/* line_feed - take one byte of input. Return: what the shell has to do. */
-enum line_event line_feed(struct line_editor *e, char byte);
+/* line_put_byte - take one byte of input. Return: what the shell has to do. */
+enum line_event line_put_byte(struct line_editor *e, char byte);
 
 /* line_insert - insert @len bytes at the cursor, as if typed. */
 void line_insert(struct line_editor *e, const char *text, size_t len);

@@ -90,10 +90,10 @@ int shell_output_init(struct shell *sh)
     return 0;
 }
 
-/* shrink - replace a buffer that a long line has made large by a small one. The small
+/* shrink_buffer - replace a buffer that a long line has made large by a small one. The small
  * buffer is allocated first; if there is no memory, the shell keeps the large one.
  */
-static void shrink(struct seq *s)
+static void shrink_buffer(struct seq *s)
 {
     struct seq fresh;
 
@@ -115,8 +115,8 @@ void shell_output_flush(struct shell *sh)
         send_line(sh, lines->text, lines->len, false);
     seq_resize(lines, 0);
     lines->err = 0;
-    shrink(lines);
-    shrink(&sh->bytes);
+    shrink_buffer(lines);
+    shrink_buffer(&sh->bytes);
 }
 
 void shell_echo(struct shell *sh, const char *text, size_t len)

@@ -25,20 +25,20 @@ static char peek(const struct lexer *lx)
     return lx->held ? lx->held : *lx->at;
 }
 
-static void skip(struct lexer *lx)
+static void lexer_skip(struct lexer *lx)
 {
     lx->at++;
     lx->held = '\0';
 }
 
-static bool is_blank(char c)
+static bool ends_plain_word(char c)
 {
     return c == ' ' || c == '\t';
 }
 
 static bool ends_word(char c)
 {
-    return c == '\0' || is_blank(c) || c == '|' || c == '>';
+    return c == '\0' || ends_plain_word(c) || c == '|' || c == '>';
 }
 
 static enum token read_word(struct lexer *lx)
@@ -47,7 +47,7 @@ static enum token read_word(struct lexer *lx)
     char quote = '\0';
 
     lx->word = to;
-    for (;; skip(lx)) {
+    for (;; lexer_skip(lx)) {
         char c = peek(lx);
 
         if (quote ? c == '\0' : ends_word(c))
@@ -66,21 +66,21 @@ static enum token read_word(struct lexer *lx)
 
 static enum token next_token(struct lexer *lx)
 {
-    while (is_blank(peek(lx)))
-        skip(lx);
+    while (ends_plain_word(peek(lx)))
+        lexer_skip(lx);
     lx->start = lx->at;
     switch (peek(lx)) {
     case '\0':
     case '#':
         return TOKEN_END;
     case '|':
-        skip(lx);
+        lexer_skip(lx);
         return TOKEN_PIPE;
     case '>':
-        skip(lx);
+        lexer_skip(lx);
         if (peek(lx) != '>')
             return TOKEN_INTO;
-        skip(lx);
+        lexer_skip(lx);
         return TOKEN_ONTO;
     default:
         return read_word(lx);
@@ -95,7 +95,7 @@ struct parser {
     size_t typed;      /* words, without the NULLs */
 };
 
-static int refuse(struct parser *p, int err, const char *why)
+static int refuse_parse(struct parser *p, int err, const char *why)
 {
     p->error->why = why;
     p->error->column = (size_t)(p->lx.start - p->lx.line) + 1;
@@ -122,7 +122,7 @@ static void end_stage(struct parser *p)
 static int add_word(struct parser *p)
 {
     if (p->typed == SHELL_WORDS_MAX)
-        return refuse(p, -E2BIG, "too many words");
+        return refuse_parse(p, -E2BIG, "too many words");
     p->typed++;
     p->out->words[p->word_count++] = p->lx.word;
     last_stage(p)->argc++;
@@ -132,11 +132,11 @@ static int add_word(struct parser *p)
 static int add_stage(struct parser *p)
 {
     if (p->out->target)
-        return refuse(p, -EINVAL, "'|' behind a file that takes the output");
+        return refuse_parse(p, -EINVAL, "'|' behind a file that takes the output");
     if (last_stage(p)->argc == 0)
-        return refuse(p, -EINVAL, "no command before '|'");
+        return refuse_parse(p, -EINVAL, "no command before '|'");
     if (p->out->stage_count == SHELL_STAGES_MAX)
-        return refuse(p, -E2BIG, "too many '|'");
+        return refuse_parse(p, -E2BIG, "too many '|'");
     end_stage(p);
     begin_stage(p);
     return 0;
@@ -145,16 +145,16 @@ static int add_stage(struct parser *p)
 static int set_target(struct parser *p, bool append)
 {
     if (p->out->target)
-        return refuse(p, -EINVAL, "a second file to take the output");
+        return refuse_parse(p, -EINVAL, "a second file to take the output");
     switch (next_token(&p->lx)) {
     case TOKEN_WORD:
         p->out->target = p->lx.word;
         p->out->append = append;
         return 0;
     case TOKEN_UNCLOSED:
-        return refuse(p, -EINVAL, "a quote that is not closed");
+        return refuse_parse(p, -EINVAL, "a quote that is not closed");
     default:
-        return refuse(p, -EINVAL, "no file behind '>'");
+        return refuse_parse(p, -EINVAL, "no file behind '>'");
     }
 }
 
@@ -169,7 +169,7 @@ static int take_token(struct parser *p, enum token token)
     case TOKEN_ONTO:
         return set_target(p, token == TOKEN_ONTO);
     default:
-        return refuse(p, -EINVAL, "a quote that is not closed");
+        return refuse_parse(p, -EINVAL, "a quote that is not closed");
     }
 }
 
@@ -190,6 +190,6 @@ int shell_parse(char *line, struct shell_pipeline *out, struct shell_parse_error
     }
     end_stage(&p);
     if (out->stage_count > 1 && last_stage(&p)->argc == 0)
-        return refuse(&p, -EINVAL, "no command behind '|'");
+        return refuse_parse(&p, -EINVAL, "no command behind '|'");
     return 0;
 }

@@ -55,7 +55,7 @@ static int run_stages(struct shell *sh, struct seq *out)
     return status;
 }
 
-static int write_target(struct shell *sh, struct file *file, const struct seq *text)
+static int write_into_target(struct shell *sh, struct file *file, const struct seq *text)
 {
     uint64_t pos = 0;
     long done;
@@ -84,7 +84,7 @@ static int run_into_file(struct shell *sh)
     seq_init(&text, NULL, NULL);
     status = run_stages(sh, &text);
     if (text.err != -ENOMEM)
-        err = write_target(sh, &file, &text);
+        err = write_into_target(sh, &file, &text);
     seq_free(&text);
     vfs_close(&file);
     return status ? status : err;

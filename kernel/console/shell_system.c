@@ -82,7 +82,7 @@ static int dmesg_run(struct shell *sh, int argc UNUSED, char **argv UNUSED)
 
 /* -- symbols ------------------------------------------------------------------------- */
 
-static void print_symbol(struct shell *sh, const struct ksym *sym, uint64_t offset)
+static void sym_print(struct shell *sh, const struct ksym *sym, uint64_t offset)
 {
     shell_printf(sh, "0x%016lx %c %s+0x%lx/0x%zx%s%s%s\n", sym->start + offset, sym->type,
                  sym->name, offset, sym->size, sym->module ? " [" : "",
@@ -113,7 +113,7 @@ static int print_by_name(struct shell *sh, char *word)
     if (!ksyms_next(word, &iter, &sym))
         return -ENOENT;
     do {
-        print_symbol(sh, &sym, offset);
+        sym_print(sh, &sym, offset);
     } while (ksyms_next(word, &iter, &sym));
     return 0;
 }
@@ -124,7 +124,7 @@ static int print_by_address(struct shell *sh, uintptr_t addr)
     int err = ksyms_at(addr, &sym);
 
     if (!err)
-        print_symbol(sh, &sym, sym.offset);
+        sym_print(sh, &sym, sym.offset);
     return err;
 }
 
@@ -223,7 +223,7 @@ static int run_run(struct shell *sh, int argc, char **argv)
     return err ? shell_error(sh, err, "run: %s", argv[1]) : 0;
 }
 
-static int sleep_run(struct shell *sh, int argc, char **argv)
+static int shell_sleep_run(struct shell *sh, int argc, char **argv)
 {
     uint64_t seconds;
 
@@ -249,6 +249,6 @@ const struct shell_command shell_system_commands[] = {
       "It prints a checksum that depends on SEED only, and how often it called the\n"
       "function it is about. `run list` names the workloads and tells what each does.",
       run_run, complete_run },
-    { "sleep", "SECONDS", "wait", sleep_run, NULL },
+    { "sleep", "SECONDS", "wait", shell_sleep_run, NULL },
     {},
 };

@@ -32,7 +32,7 @@ const struct shell_command *shell_table_get(unsigned idx)
     return idx < count ? table[idx].cmd : NULL;
 }
 
-static int add(const struct shell_command *cmd, bool for_developers)
+static int table_add(const struct shell_command *cmd, bool for_developers)
 {
     unsigned at = count;
 
@@ -50,12 +50,12 @@ static int add(const struct shell_command *cmd, bool for_developers)
 
 int shell_add_command(const struct shell_command *cmd)
 {
-    return add(cmd, false);
+    return table_add(cmd, false);
 }
 
 int shell_add_developer_command(const struct shell_command *cmd)
 {
-    return add(cmd, true);
+    return table_add(cmd, true);
 }
 
 bool shell_has_command(uintptr_t start, uintptr_t end)
@@ -66,7 +66,7 @@ bool shell_has_command(uintptr_t start, uintptr_t end)
     return false;
 }
 
-static void add_all(const struct shell_command *cmd)
+static void table_add_all(const struct shell_command *cmd)
 {
     for (; cmd->name; cmd++)
         BUG_ON(shell_add_command(cmd));
@@ -74,11 +74,11 @@ static void add_all(const struct shell_command *cmd)
 
 INIT void shell_init(void)
 {
-    add_all(shell_help_commands);
-    add_all(shell_file_commands);
-    add_all(shell_filter_commands);
-    add_all(shell_system_commands);
-    add_all(shell_power_commands);
+    table_add_all(shell_help_commands);
+    table_add_all(shell_file_commands);
+    table_add_all(shell_filter_commands);
+    table_add_all(shell_system_commands);
+    table_add_all(shell_power_commands);
 }
 
 int shell_unknown_command(struct shell *sh, const char *head, const char *name)
@@ -120,7 +120,7 @@ static void print_commands(struct shell *sh, bool for_developers, const char *he
     }
 }
 
-static void print_overview(struct shell *sh)
+static void print_help_overview(struct shell *sh)
 {
     print_commands(sh, false, "");
     print_commands(sh, true, "\nFor work on the kernel itself:\n");
@@ -136,7 +136,7 @@ static int help_run(struct shell *sh, int argc, char **argv)
     const struct shell_command *cmd;
 
     if (argc < 2) {
-        print_overview(sh);
+        print_help_overview(sh);
         return 0;
     }
     cmd = shell_table_find(argv[1]);

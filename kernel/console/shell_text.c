@@ -23,7 +23,7 @@ bool text_next_line(struct text *rest, struct text *line)
     return true;
 }
 
-static void put_line(struct seq *out, struct text line)
+static void put_text_line(struct seq *out, struct text line)
 {
     seq_write(out, line.start, line.len);
     seq_write(out, "\n", 1);
@@ -81,7 +81,7 @@ static uint64_t pass_stars(const struct pattern *p, uint64_t set)
     return set;
 }
 
-static uint64_t advance(const struct pattern *p, uint64_t set, char c)
+static uint64_t pattern_advance(const struct pattern *p, uint64_t set, char c)
 {
     uint64_t next = 0;
 
@@ -99,7 +99,7 @@ bool pattern_matches(const struct pattern *p, struct text line)
     for (size_t i = 0; i < line.len; i++) {
         if ((set & BIT(p->count)) && !p->at_end)
             return true;
-        set = advance(p, set, line.start[i]);
+        set = pattern_advance(p, set, line.start[i]);
         if (!p->at_start)
             set |= BIT(0);
         set = pass_stars(p, set);
@@ -117,7 +117,7 @@ size_t text_grep(struct seq *out, struct text in, const struct pattern *p, bool 
             continue;
         count++;
         if (out)
-            put_line(out, line);
+            put_text_line(out, line);
     }
     return count;
 }
@@ -129,7 +129,7 @@ void text_head(struct seq *out, struct text in, size_t count)
     struct text line;
 
     while (count-- > 0 && text_next_line(&in, &line))
-        put_line(out, line);
+        put_text_line(out, line);
 }
 
 void text_tail(struct seq *out, struct text in, size_t count)
@@ -144,7 +144,7 @@ void text_tail(struct seq *out, struct text in, size_t count)
         if (skip > 0)
             skip--;
         else
-            put_line(out, line);
+            put_text_line(out, line);
     }
 }
 
@@ -186,10 +186,10 @@ static int compare_bytes(const void *a, const void *b)
     return (x->len > y->len) - (x->len < y->len);
 }
 
-/* leading_number - read the number that a line begins with. The line has no NUL, so its
+/* line_leading_number - read the number that a line begins with. The line has no NUL, so its
  * first bytes are copied.
  */
-static long long leading_number(const struct text *line)
+static long long line_leading_number(const struct text *line)
 {
     char digits[32];
     size_t len = line->len < sizeof(digits) - 1 ? line->len : sizeof(digits) - 1;
@@ -199,9 +199,9 @@ static long long leading_number(const struct text *line)
     return strtoll(digits, NULL, 10);
 }
 
-static int compare_numbers(const void *a, const void *b)
+static int compare_line_numbers(const void *a, const void *b)
 {
-    long long x = leading_number(a), y = leading_number(b);
+    long long x = line_leading_number(a), y = line_leading_number(b);
 
     if (x != y)
         return x < y ? -1 : 1;
@@ -217,7 +217,7 @@ static void put_sorted(struct seq *out, const struct text *lines, size_t count,
         if ((flags & TEXT_SORT_UNIQUE) && at > 0 &&
             compare_bytes(&lines[at], &lines[at - 1]) == 0)
             continue;
-        put_line(out, lines[at]);
+        put_text_line(out, lines[at]);
     }
 }
 
@@ -233,7 +233,7 @@ int text_sort(struct seq *out, struct text in, unsigned flags)
     for (size_t i = 0; i < counts.lines; i++)
         text_next_line(&in, &lines[i]);
     qsort(lines, counts.lines, sizeof(*lines),
-          flags & TEXT_SORT_NUMBERS ? compare_numbers : compare_bytes);
+          flags & TEXT_SORT_NUMBERS ? compare_line_numbers : compare_bytes);
     put_sorted(out, lines, counts.lines, flags);
     kfree(lines);
     return 0;

@@ -92,7 +92,7 @@ static unsigned setting_of(enum debug_reg_kind kind, size_t len)
     return (unsigned)kind | (unsigned)lens[len] << 2;
 }
 
-NOKPROBE_INLINE size_t len_of(unsigned setting)
+NOKPROBE_INLINE size_t setting_len(unsigned setting)
 {
     static const uint8_t lens[] = { 1, 2, 8, 4 };
 
@@ -170,7 +170,7 @@ NOKPROBE_INLINE void void_hits(struct percpu *cpu, unsigned i)
     WRITE_ONCE(cpu->debug_changes[i], cpu->debug_changes[i] + 1);
 }
 
-NOKPROBE_INLINE void load_one(struct percpu *cpu, unsigned i)
+NOKPROBE_INLINE void debug_reg_load(struct percpu *cpu, unsigned i)
 {
     uintptr_t addr = __atomic_load_n(&table.addr[i], __ATOMIC_ACQUIRE);
     uint8_t setting = READ_ONCE(table.setting[i]);
@@ -198,7 +198,7 @@ void debug_regs_load(void)
     do {
         seen = __atomic_load_n(&table.changes, __ATOMIC_SEQ_CST);
         for (unsigned i = 0; i < DEBUG_REGS; i++)
-            load_one(cpu, i);
+            debug_reg_load(cpu, i);
         settle(cpu);
     } while (seen != __atomic_load_n(&table.changes, __ATOMIC_SEQ_CST));
     irq_restore(flags);
@@ -241,13 +241,13 @@ INIT void debug_regs_init(void)
 
 /* ---- for the handler of #DB ---- */
 
-NOKPROBE_INLINE unsigned kind_of(unsigned setting)
+NOKPROBE_INLINE unsigned setting_kind(unsigned setting)
 {
     return setting & 3;
 }
 
-/* is_loaded - does this CPU watch with register @i what the table says? */
-NOKPROBE_INLINE bool is_loaded(const struct percpu *cpu, unsigned i)
+/* debug_reg_is_loaded - does this CPU watch with register @i what the table says? */
+NOKPROBE_INLINE bool debug_reg_is_loaded(const struct percpu *cpu, unsigned i)
 {
     uintptr_t addr = READ_ONCE(cpu->debug_addr[i]);
 
@@ -268,7 +268,7 @@ bool debug_reg_is_hit(unsigned long dr6, unsigned i)
 {
     const struct percpu *cpu = this_cpu();
 
-    return is_loaded(cpu, i) && valid(cpu, dr6 | BIT(i)) & BIT(i);
+    return debug_reg_is_loaded(cpu, i) && valid(cpu, dr6 | BIT(i)) & BIT(i);
 }
 NOKPROBE(debug_reg_is_hit);
 
@@ -278,11 +278,12 @@ NOKPROBE(debug_reg_is_hit);
 NOKPROBE_INLINE bool implies(const struct percpu *cpu, unsigned i, unsigned j)
 {
     uintptr_t a = cpu->debug_addr[i], b = cpu->debug_addr[j];
-    unsigned kind = kind_of(cpu->debug_setting[i]),
-             other = kind_of(cpu->debug_setting[j]);
+    unsigned kind = setting_kind(cpu->debug_setting[i]),
+             other = setting_kind(cpu->debug_setting[j]);
 
     return b && b <= a &&
-           a + len_of(cpu->debug_setting[i]) <= b + len_of(cpu->debug_setting[j]) &&
+           a + setting_len(cpu->debug_setting[i]) <=
+               b + setting_len(cpu->debug_setting[j]) &&
            (kind == other || (kind == DEBUG_REG_WRITE && other == DEBUG_REG_ACCESS));
 }
 
@@ -309,7 +310,7 @@ unsigned debug_reg_hits(unsigned long dr6)
     for (unsigned i = 0; i < DEBUG_REGS; i++) {
         if (!(dr6 & BIT(i)) || !cpu->debug_addr[i])
             continue;
-        if (is_loaded(cpu, i))
+        if (debug_reg_is_loaded(cpu, i))
             hits |= 1u << i;
         else
             stale |= 1u << i;
@@ -320,11 +321,11 @@ unsigned debug_reg_hits(unsigned long dr6)
 }
 NOKPROBE(debug_reg_hits);
 
-/* let_pass - let the CPU execute the instruction at regs->ip without another trap by the
+/* debug_reg_let_pass - let the CPU execute the instruction at regs->ip without another trap by the
  * registers in @bits. RF does that. But only IRET loads RF, and in an NMI traps return
  * without IRET, so there the registers rest until the NMI ends.
  */
-NOKPROBE_INLINE void let_pass(struct pt_regs *regs, unsigned bits)
+NOKPROBE_INLINE void debug_reg_let_pass(struct pt_regs *regs, unsigned bits)
 {
     regs->flags |= FLAGS_RF;
     if (cpu_context() == CTX_NMI)
@@ -336,7 +337,7 @@ NOKPROBE_INLINE void let_pass(struct pt_regs *regs, unsigned bits)
  */
 NOKPROBE_INLINE bool tell_owner(struct pt_regs *regs, unsigned i, bool miss)
 {
-    bool executes = kind_of(this_cpu()->debug_setting[i]) == DEBUG_REG_EXECUTE;
+    bool executes = setting_kind(this_cpu()->debug_setting[i]) == DEBUG_REG_EXECUTE;
     debug_reg_hit_t hit = READ_ONCE(owners[i].hit);
     uintptr_t ip = regs->ip;
 
@@ -355,7 +356,7 @@ void debug_regs_tell(struct pt_regs *regs, unsigned bits, bool miss)
         if (bits & BIT(i) && tell_owner(regs, i, miss))
             passes |= 1u << i;
     if (passes)
-        let_pass(regs, passes);
+        debug_reg_let_pass(regs, passes);
 }
 NOKPROBE(debug_regs_tell);
 

@@ -55,11 +55,11 @@ static void write_idx(const struct ioapic *io, uint32_t idx, uint32_t value)
     *reg(io, REG_WINDOW) = value;
 }
 
-/* redirect - write @entry, in two halves. The half with the mask bit is written first, to
+/* ioapic_redirect - write @entry, in two halves. The half with the mask bit is written first, to
  * mask the input, and again last, so that no interrupt comes while the entry is
  * incomplete.
  */
-static void redirect(const struct ioapic *io, uint32_t input, uint64_t entry)
+static void ioapic_redirect(const struct ioapic *io, uint32_t input, uint64_t entry)
 {
     unsigned long flags;
 
@@ -70,7 +70,7 @@ static void redirect(const struct ioapic *io, uint32_t input, uint64_t entry)
     spin_unlock_irqrestore(&lock, flags);
 }
 
-static INIT void ioapic_add(const struct madt_ioapic *from)
+static INIT void ioapic_add_one(const struct madt_ioapic *from)
 {
     struct ioapic *io = &ioapics[ioapic_count++];
 
@@ -80,7 +80,7 @@ static INIT void ioapic_add(const struct madt_ioapic *from)
     io->gsi_base = from->gsi_base;
     io->input_count = ((read_idx(io, IDX_VERSION) >> 16) & 0xff) + 1;
     for (uint32_t input = 0; input < io->input_count; input++)
-        redirect(io, input, MASKED);
+        ioapic_redirect(io, input, MASKED);
     log_info("ioapic: id %u serves interrupts %u..%u", from->id, io->gsi_base,
              io->gsi_base + io->input_count - 1);
 }
@@ -88,7 +88,7 @@ static INIT void ioapic_add(const struct madt_ioapic *from)
 INIT void ioapic_init(const struct madt_info *info)
 {
     for (unsigned i = 0; i < info->ioapic_count; i++)
-        ioapic_add(&info->ioapics[i]);
+        ioapic_add_one(&info->ioapics[i]);
     for (unsigned irq = 0; irq < MADT_ISA_IRQS; irq++)
         isa[irq] = info->isa[irq];
 }
@@ -102,7 +102,7 @@ static const struct ioapic *ioapic_find(uint32_t gsi)
     return NULL;
 }
 
-static INIT int route(unsigned isa_irq, uint32_t how, uint32_t apic_id)
+static INIT int route_isa_irq(unsigned isa_irq, uint32_t how, uint32_t apic_id)
 {
     const struct madt_isa *from = &isa[isa_irq];
     const struct ioapic *io = ioapic_find(from->gsi);
@@ -116,18 +116,18 @@ static INIT int route(unsigned isa_irq, uint32_t how, uint32_t apic_id)
         entry |= ACTIVE_LOW;
     if (from->level)
         entry |= LEVEL;
-    redirect(io, from->gsi - io->gsi_base, entry);
+    ioapic_redirect(io, from->gsi - io->gsi_base, entry);
     return 0;
 }
 
 INIT int ioapic_route(unsigned isa_irq, unsigned vector, uint32_t apic_id)
 {
-    return route(isa_irq, vector, apic_id);
+    return route_isa_irq(isa_irq, vector, apic_id);
 }
 
 INIT int ioapic_route_nmi(unsigned isa_irq, uint32_t apic_id)
 {
-    return route(isa_irq, DELIVERY_NMI, apic_id);
+    return route_isa_irq(isa_irq, DELIVERY_NMI, apic_id);
 }
 
 int ioapic_mask(unsigned isa_irq)
@@ -137,6 +137,6 @@ int ioapic_mask(unsigned isa_irq)
 
     if (!io)
         return -ENOENT;
-    redirect(io, gsi - io->gsi_base, MASKED);
+    ioapic_redirect(io, gsi - io->gsi_base, MASKED);
     return 0;
 }

@@ -65,14 +65,14 @@ static bool x2apic;
 static volatile uint8_t *regs; /* xAPIC */
 static uint64_t timer_hz;      /* counts per second, with DIVIDE_BY_16 */
 
-static ALWAYS_INLINE uint32_t reg_read(uint32_t reg)
+static ALWAYS_INLINE uint32_t lapic_read(uint32_t reg)
 {
     if (x2apic)
         return (uint32_t)rdmsr(MSR_X2APIC + reg / 16);
     return *(volatile uint32_t *)(regs + reg);
 }
 
-static ALWAYS_INLINE void reg_write(uint32_t reg, uint32_t value)
+static ALWAYS_INLINE void lapic_write(uint32_t reg, uint32_t value)
 {
     if (x2apic)
         wrmsr(MSR_X2APIC + reg / 16, value);
@@ -108,7 +108,7 @@ static INIT void mode_choose(const struct madt_info *info)
         panic("no memory to map the local APIC");
 }
 
-static void spurious(struct pt_regs *interrupted)
+static void spurious_irq(struct pt_regs *interrupted)
 {
     (void)interrupted; /* and no EOI: no interrupt is in service */
 }
@@ -124,19 +124,19 @@ void lapic_init_cpu(void)
     wrmsr(MSR_APIC_BASE, rdmsr(MSR_APIC_BASE) | BASE_ENABLE);
     if (x2apic)
         wrmsr(MSR_APIC_BASE, rdmsr(MSR_APIC_BASE) | BASE_X2APIC);
-    reg_write(REG_SPURIOUS, SPURIOUS_ENABLE | VECTOR_SPURIOUS);
-    reg_write(REG_TPR, 0);
-    reg_write(REG_LVT_TIMER, LVT_MASKED);
-    reg_write(REG_LVT_LINT0, LVT_MASKED); /* the 8259s, which are masked themselves */
-    reg_write(REG_LVT_LINT1, LVT_NMI);
-    reg_write(REG_LVT_ERROR, LVT_MASKED);
-    reg_write(REG_ERROR, 0);
+    lapic_write(REG_SPURIOUS, SPURIOUS_ENABLE | VECTOR_SPURIOUS);
+    lapic_write(REG_TPR, 0);
+    lapic_write(REG_LVT_TIMER, LVT_MASKED);
+    lapic_write(REG_LVT_LINT0, LVT_MASKED); /* the 8259s, which are masked themselves */
+    lapic_write(REG_LVT_LINT1, LVT_NMI);
+    lapic_write(REG_LVT_ERROR, LVT_MASKED);
+    lapic_write(REG_ERROR, 0);
 }
 
 INIT void lapic_init(const struct madt_info *info)
 {
     mode_choose(info);
-    irq_set_handler(VECTOR_SPURIOUS, "spurious", spurious);
+    irq_set_handler(VECTOR_SPURIOUS, "spurious", spurious_irq);
     lapic_init_cpu();
     this_cpu()->apic_id = lapic_id();
     log_info("lapic: %s, id %u", x2apic ? "x2APIC" : "xAPIC", lapic_id());
@@ -144,7 +144,7 @@ INIT void lapic_init(const struct madt_info *info)
 
 uint32_t lapic_id(void)
 {
-    return x2apic ? reg_read(REG_ID) : reg_read(REG_ID) >> 24;
+    return x2apic ? lapic_read(REG_ID) : lapic_read(REG_ID) >> 24;
 }
 
 bool lapic_is_x2apic(void)
@@ -154,7 +154,7 @@ bool lapic_is_x2apic(void)
 
 void lapic_eoi(void)
 {
-    reg_write(REG_EOI, 0);
+    lapic_write(REG_EOI, 0);
 }
 NOKPROBE(lapic_eoi);
 
@@ -169,7 +169,7 @@ static void wait_sent(void)
 {
     uint64_t end = clock_ns() + SENT_NS;
 
-    while (reg_read(REG_ICR) & ICR_PENDING && clock_ns() < end)
+    while (lapic_read(REG_ICR) & ICR_PENDING && clock_ns() < end)
         pause();
 }
 
@@ -183,10 +183,10 @@ static void send_xapic(uint32_t apic_id, uint32_t command)
     uint32_t high;
 
     wait_sent();
-    high = reg_read(REG_ICR_HIGH);
-    reg_write(REG_ICR_HIGH, apic_id << 24);
-    reg_write(REG_ICR, command);
-    reg_write(REG_ICR_HIGH, high);
+    high = lapic_read(REG_ICR_HIGH);
+    lapic_write(REG_ICR_HIGH, apic_id << 24);
+    lapic_write(REG_ICR, command);
+    lapic_write(REG_ICR_HIGH, high);
     irq_restore(flags);
 }
 
@@ -203,7 +203,7 @@ static void send_x2apic(uint32_t apic_id, uint32_t command)
     wrmsr(MSR_X2APIC + REG_ICR / 16, (uint64_t)apic_id << 32 | command);
 }
 
-static void send(uint32_t apic_id, uint32_t command)
+static void send_command(uint32_t apic_id, uint32_t command)
 {
     if (x2apic)
         send_x2apic(apic_id, command);
@@ -213,22 +213,22 @@ static void send(uint32_t apic_id, uint32_t command)
 
 void lapic_send_ipi(uint32_t apic_id, unsigned vector)
 {
-    send(apic_id, ICR_ASSERT | ICR_FIXED | vector);
+    send_command(apic_id, ICR_ASSERT | ICR_FIXED | vector);
 }
 
 void lapic_send_nmi(uint32_t apic_id)
 {
-    send(apic_id, ICR_ASSERT | ICR_NMI);
+    send_command(apic_id, ICR_ASSERT | ICR_NMI);
 }
 
 INIT void lapic_send_init(uint32_t apic_id)
 {
-    send(apic_id, ICR_ASSERT | ICR_INIT);
+    send_command(apic_id, ICR_ASSERT | ICR_INIT);
 }
 
 INIT void lapic_send_startup(uint32_t apic_id, unsigned page)
 {
-    send(apic_id, ICR_ASSERT | ICR_STARTUP | page);
+    send_command(apic_id, ICR_ASSERT | ICR_STARTUP | page);
 }
 
 /* ---- the timer ------------------------------------------------------------------------- */
@@ -243,13 +243,13 @@ static struct measurement timer_measure(void)
     uint64_t before_start = clock_ns(), start, before_end, end;
     uint32_t left;
 
-    reg_write(REG_TIMER_START, UINT32_MAX);
+    lapic_write(REG_TIMER_START, UINT32_MAX);
     start = clock_ns();
     clock_spin_ns(MEASURE_NS);
     before_end = clock_ns();
-    left = reg_read(REG_TIMER_NOW);
+    left = lapic_read(REG_TIMER_NOW);
     end = clock_ns();
-    reg_write(REG_TIMER_START, 0);
+    lapic_write(REG_TIMER_START, 0);
     return (struct measurement){
         .counts = UINT32_MAX - left,
         .ns = end - start,
@@ -276,17 +276,17 @@ static uint64_t timer_rate(void)
 
 void lapic_timer_init(unsigned hz)
 {
-    reg_write(REG_TIMER_DIVIDE, DIVIDE_BY_16);
+    lapic_write(REG_TIMER_DIVIDE, DIVIDE_BY_16);
     if (!timer_hz) {
         timer_hz = timer_rate();
         log_info("lapic: timer at %llu kHz", (unsigned long long)timer_hz / 1000);
     }
-    reg_write(REG_LVT_TIMER, LVT_PERIODIC | VECTOR_TIMER);
-    reg_write(REG_TIMER_START, (uint32_t)(timer_hz / hz));
+    lapic_write(REG_LVT_TIMER, LVT_PERIODIC | VECTOR_TIMER);
+    lapic_write(REG_TIMER_START, (uint32_t)(timer_hz / hz));
 }
 
 void lapic_timer_stop(void)
 {
-    reg_write(REG_LVT_TIMER, LVT_MASKED);
-    reg_write(REG_TIMER_START, 0);
+    lapic_write(REG_LVT_TIMER, LVT_MASKED);
+    lapic_write(REG_TIMER_START, 0);
 }

@@ -65,7 +65,7 @@ static INIT bool stacks_fill(struct percpu *cpu)
     return true;
 }
 
-static void area_init(struct percpu *cpu, unsigned id)
+static void percpu_area_init(struct percpu *cpu, unsigned id)
 {
     cpu->self = cpu;
     cpu->id = id;
@@ -99,7 +99,7 @@ void percpu_load(struct percpu *cpu)
 INIT void percpu_init_boot(void)
 {
     boot_cpu.irq_counts = boot_irq_counts;
-    area_init(&boot_cpu, 0);
+    percpu_area_init(&boot_cpu, 0);
     boot_cpu.online = true;
     online = 1;
     percpu_load(&boot_cpu);
@@ -126,7 +126,7 @@ INIT void percpu_init_boot_area(void)
     if (!cpu || !stacks_fill(&boot_cpu))
         panic("no memory for the area and the emergency stacks of CPU 0");
     *cpu = boot_cpu;
-    area_init(cpu, 0);
+    percpu_area_init(cpu, 0);
     percpu_load(cpu);
 }
 
@@ -145,7 +145,7 @@ INIT struct percpu *percpu_add(unsigned id)
     cpu->irq_counts = counts;
     if (!stacks_fill(cpu))
         return NULL;
-    area_init(cpu, id);
+    percpu_area_init(cpu, id);
     return cpu;
 }
 

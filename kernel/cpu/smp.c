@@ -228,13 +228,13 @@ static bool push(unsigned cpu, struct call *call)
     return !head;
 }
 
-/* post - let CPU @cpu run @fn. Return: the call; it is `done` when @fn has returned.
+/* call_post - let CPU @cpu run @fn. Return: the call; it is `done` when @fn has returned.
  *
  * The caller that finds the list empty sends the IPI, and later callers rely on it. So this
  * caller may not be interrupted before the IPI is sent: stop_machine() could park its CPU
  * there, and the call of stop_machine() itself relies on that IPI.
  */
-static struct call *post(unsigned cpu, void (*fn)(void *arg), void *arg)
+static struct call *call_post(unsigned cpu, void (*fn)(void *arg), void *arg)
 {
     struct call *call = &calls[cpu_id()][cpu];
     unsigned long flags;
@@ -255,15 +255,15 @@ void smp_call(unsigned cpu, void (*fn)(void *arg), void *arg)
     if (cpu == cpu_id())
         call_here(fn, arg);
     else
-        smp_wait(&post(cpu, fn, arg)->done, cpu);
+        smp_wait(&call_post(cpu, fn, arg)->done, cpu);
     preempt_enable();
 }
 
-/* call_all - call @fn on all CPUs.
+/* smp_call_each - call @fn on all CPUs.
  * @halted: called for each halted CPU instead; NULL: halted CPUs are called, too
  */
-static void call_all(void (*fn)(void *arg), void (*halted)(unsigned cpu, void *arg),
-                     void *arg)
+static void smp_call_each(void (*fn)(void *arg), void (*halted)(unsigned cpu, void *arg),
+                          void *arg)
 {
     struct call *posted[MAX_CPUS] = { NULL };
     unsigned count, self;
@@ -278,7 +278,7 @@ static void call_all(void (*fn)(void *arg), void (*halted)(unsigned cpu, void *a
         if (halted && READ_ONCE(percpu_of(cpu)->halted))
             halted(cpu, arg);
         else
-            posted[cpu] = post(cpu, fn, arg);
+            posted[cpu] = call_post(cpu, fn, arg);
     }
     call_here(fn, arg);
     for (unsigned cpu = 0; cpu < count; cpu++)
@@ -289,7 +289,7 @@ static void call_all(void (*fn)(void *arg), void (*halted)(unsigned cpu, void *a
 
 void smp_call_all(void (*fn)(void *arg), void *arg)
 {
-    call_all(fn, NULL, arg);
+    smp_call_each(fn, NULL, arg);
 }
 
 /* The fence orders the caller's earlier writes before the look at `halted`: see WAKE in
@@ -299,7 +299,7 @@ void smp_call_awake(void (*fn)(void *arg), void (*halted)(unsigned cpu, void *ar
                     void *arg)
 {
     __atomic_thread_fence(__ATOMIC_SEQ_CST);
-    call_all(fn, halted, arg);
+    smp_call_each(fn, halted, arg);
 }
 
 /* ---- bare interrupts ------------------------------------------------------------------- */

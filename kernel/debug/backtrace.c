@@ -14,7 +14,7 @@
 
 #include <stdbool.h>
 
-#define BACKTRACE_MAX 48 /* at most 64: struct walk has a bit for each */
+#define BACKTRACE_MAX 48 /* at most 64: struct frame_walk has a bit for each */
 
 extern const char entry_text_start[], entry_text_end[];
 extern const char image_text_start[], image_text_end[];
@@ -31,7 +31,7 @@ uintptr_t backtrace_original(uintptr_t addr, const uintptr_t *slot, uintptr_t sp
     return resolver ? resolver(addr, slot, sp) : addr;
 }
 
-struct walk {
+struct frame_walk {
     uintptr_t bp;
     uintptr_t *out;
     size_t count, max;
@@ -39,10 +39,11 @@ struct walk {
         images; /* bit i: out[i] is the ip of an image, not a return address; i < 64 */
 };
 
-/* emit - store @addr in the result, after the resolver has changed it.
+/* emit_caller - store @addr in the result, after the resolver has changed it.
  * @slot: where @addr lies as a return address; NULL: @addr is the ip of an image with @sp
  */
-static uintptr_t emit(struct walk *w, uintptr_t addr, const uintptr_t *slot, uintptr_t sp)
+static uintptr_t emit_caller(struct frame_walk *w, uintptr_t addr, const uintptr_t *slot,
+                             uintptr_t sp)
 {
     addr = backtrace_original(addr, slot, sp);
     if (w->count == w->max)
@@ -56,7 +57,7 @@ static uintptr_t emit(struct walk *w, uintptr_t addr, const uintptr_t *slot, uin
 /* At the start of a function, the function has no frame yet: its return address is at the
  * top of the stack, and bp still belongs to the caller.
  */
-static void emit_missing_caller(struct walk *w, uintptr_t ip, uintptr_t sp)
+static void emit_missing_caller(struct frame_walk *w, uintptr_t ip, uintptr_t sp)
 {
     struct ksym sym;
     uintptr_t caller;
@@ -65,12 +66,12 @@ static void emit_missing_caller(struct walk *w, uintptr_t ip, uintptr_t sp)
         return;
     if (copy_nofault(&caller, (const void *)sp, sizeof(caller)))
         return;
-    emit(w, caller, (const uintptr_t *)sp, 0);
+    emit_caller(w, caller, (const uintptr_t *)sp, 0);
 }
 
-static void start_at_regs(struct walk *w, const struct pt_regs *regs)
+static void start_at_regs(struct frame_walk *w, const struct pt_regs *regs)
 {
-    uintptr_t ip = emit(w, regs->ip, NULL, regs->sp);
+    uintptr_t ip = emit_caller(w, regs->ip, NULL, regs->sp);
 
     emit_missing_caller(w, ip, regs->sp);
     w->bp = regs->bp;
@@ -103,7 +104,7 @@ static bool read_frame(struct frame *frame, uintptr_t bp)
  * registers in the image.
  * Return: false: the chain ends.
  */
-static bool step(struct walk *w)
+static bool step(struct frame_walk *w)
 {
     struct frame frame;
     struct pt_regs regs;
@@ -119,14 +120,14 @@ static bool step(struct walk *w)
     }
     if (!frame.ret)
         return false;
-    emit(w, frame.ret, (const uintptr_t *)slot, 0);
+    emit_caller(w, frame.ret, (const uintptr_t *)slot, 0);
     if (frame.bp <= w->bp)
         return false;
     w->bp = frame.bp;
     return true;
 }
 
-static void walk(struct walk *w, const struct pt_regs *regs, uintptr_t frame)
+static void walk_frames(struct frame_walk *w, const struct pt_regs *regs, uintptr_t frame)
 {
     w->bp = frame;
     if (regs)
@@ -138,15 +139,15 @@ static void walk(struct walk *w, const struct pt_regs *regs, uintptr_t frame)
 
 size_t backtrace_collect(const struct pt_regs *regs, uintptr_t *out, size_t max)
 {
-    struct walk w = { .out = out, .max = max };
+    struct frame_walk w = { .out = out, .max = max };
 
-    walk(&w, regs, (uintptr_t)__builtin_frame_address(0));
+    walk_frames(&w, regs, (uintptr_t)__builtin_frame_address(0));
     return w.count;
 }
 
 size_t backtrace_calls(uintptr_t bp, uintptr_t *out, size_t max)
 {
-    struct walk w = { .out = out, .max = max };
+    struct frame_walk w = { .out = out, .max = max };
     struct frame frame;
 
     for (; w.count < max && read_frame(&frame, bp); bp = frame.bp) {
@@ -154,7 +155,7 @@ size_t backtrace_calls(uintptr_t bp, uintptr_t *out, size_t max)
 
         if (is_below_image(frame.ret, slot))
             return 0;
-        emit(&w, frame.ret, slot, 0);
+        emit_caller(&w, frame.ret, slot, 0);
         if (!frame.bp)
             return w.count;
         if (frame.bp <= bp)
@@ -177,9 +178,9 @@ static void print_frame(uintptr_t addr, void (*line)(const char *fmt, ...))
 void backtrace_print(const struct pt_regs *regs, void (*line)(const char *fmt, ...))
 {
     uintptr_t at[BACKTRACE_MAX];
-    struct walk w = { .out = at, .max = BACKTRACE_MAX };
+    struct frame_walk w = { .out = at, .max = BACKTRACE_MAX };
 
-    walk(&w, regs, (uintptr_t)__builtin_frame_address(0));
+    walk_frames(&w, regs, (uintptr_t)__builtin_frame_address(0));
     for (size_t i = 0; i < w.count; i++)
         print_frame(w.images & BIT(i) ? at[i] : at[i] - 1, line);
 }

@@ -24,7 +24,7 @@ extern const uint32_t inlines_total;
 extern const uint32_t inlines_places[];
 extern const char inlines_names[];
 
-static const struct inlines_entry *find(const char *name)
+static const struct inlines_entry *inlines_find(const char *name)
 {
     size_t low = 0, high = inlines_total;
 
@@ -45,7 +45,7 @@ static const struct inlines_entry *find(const char *name)
 
 size_t inlines_count(const char *name)
 {
-    const struct inlines_entry *e = find(name);
+    const struct inlines_entry *e = inlines_find(name);
 
     return e ? e->count : 0;
 }
@@ -53,7 +53,7 @@ size_t inlines_count(const char *name)
 /* Kernel text lies in the last 2 GiB: the upper half of an address is all ones. */
 uintptr_t inlines_get(const char *name, size_t i)
 {
-    const struct inlines_entry *e = find(name);
+    const struct inlines_entry *e = inlines_find(name);
 
     if (!e || i >= e->count)
         return 0;

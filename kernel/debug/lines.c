@@ -81,7 +81,7 @@ static uint32_t unpack(const uint8_t **at)
     return number;
 }
 
-static struct place_scan begin(int file)
+static struct place_scan scan_begin(int file)
 {
     const struct lines_entry *e = &lines_files[file];
 
@@ -103,7 +103,7 @@ static bool step_to_next(struct place_scan *s)
 
 int lines_get(int file, unsigned line, size_t i, uintptr_t *addr)
 {
-    struct place_scan s = begin(file);
+    struct place_scan s = scan_begin(file);
 
     while (step_to_next(&s) && s.line <= line)
         if (s.line == line && !i--) {
@@ -115,7 +115,7 @@ int lines_get(int file, unsigned line, size_t i, uintptr_t *addr)
 
 unsigned lines_next(int file, unsigned line)
 {
-    struct place_scan s = begin(file);
+    struct place_scan s = scan_begin(file);
 
     while (step_to_next(&s))
         if (s.line > line)

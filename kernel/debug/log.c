@@ -23,7 +23,7 @@ static struct {
     enum log_level sink_level;
 } log = { .lock = SPINLOCK_INIT };
 
-static void ring_put(const char *line, size_t len)
+static void log_ring_put(const char *line, size_t len)
 {
     for (size_t i = 0; i < len; i++)
         log.ring[(log.head + i) % RING_LEN] = line[i];
@@ -53,7 +53,7 @@ void log_print(enum log_level level, const char *fmt, ...)
     len = format_line(line, fmt, args);
     va_end(args);
     spin_lock_irqsave(&log.lock, &flags);
-    ring_put(line, len);
+    log_ring_put(line, len);
     if (log.sink && level <= log.sink_level)
         log.sink(line, len);
     spin_unlock_irqrestore(&log.lock, flags);

@@ -46,7 +46,7 @@ static bool enter(unsigned cpu, struct marker_site *site, uintptr_t sp)
     return true;
 }
 
-static void leave(unsigned cpu)
+static void marker_leave(unsigned cpu)
 {
     unsigned depth = stacks[cpu].depth - 1;
 
@@ -63,7 +63,7 @@ void marker_given_up(uintptr_t low, uintptr_t high)
 
         if (sp < low || sp >= high)
             return;
-        leave(cpu);
+        marker_leave(cpu);
     }
 }
 
@@ -123,7 +123,7 @@ void marker_run(const uint64_t *words, const uintptr_t *frame)
             hooks->hook[i].fn(hooks->hook[i].private, &call);
             irqs_as(were_on);
         }
-        leave(cpu);
+        marker_leave(cpu);
     }
     preempt_enable();
 }

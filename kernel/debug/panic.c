@@ -70,7 +70,7 @@ void panic_print(const char *fmt, ...)
         sink(text, (size_t)n);
 }
 
-static _Noreturn void halt(void)
+static _Noreturn void panic_halt(void)
 {
     for (;;) {
         cli();
@@ -86,7 +86,7 @@ void panic_nmi(const struct pt_regs *regs)
         return;
     stopped[cpu].regs = *regs;
     atomic_store(&stopped[cpu].valid, true);
-    halt();
+    panic_halt();
 }
 
 static void print_regs(const struct pt_regs *r)
@@ -149,7 +149,7 @@ static _Noreturn void panic_common(const struct pt_regs *regs, const char *fmt,
     cli();
     first = atomic_compare_exchange_strong(&owner, &holder, (int)cpu_id());
     if (!first && holder != (int)cpu_id())
-        halt();
+        panic_halt();
     vscnprintf(text, sizeof(text), fmt, args);
     panic_print("\npanic%s: %s\n", first ? "" : " inside the panic", text);
     if (first) {
@@ -163,7 +163,7 @@ static _Noreturn void panic_common(const struct pt_regs *regs, const char *fmt,
     panic_print("end of panic\n");
     if (exit_machine)
         exit_machine();
-    halt();
+    panic_halt();
 }
 
 void panic(const char *fmt, ...)

@@ -23,8 +23,8 @@ void seq_free(struct seq *s)
     seq_init(s, s->drain, s->priv);
 }
 
-/* reserve - make room for @more bytes and a NUL. */
-static int reserve(struct seq *s, size_t more)
+/* seq_reserve - make room for @more bytes and a NUL. */
+static int seq_reserve(struct seq *s, size_t more)
 {
     size_t cap = s->cap ? s->cap : FIRST_CAP;
     char *text;
@@ -56,7 +56,7 @@ void seq_write(struct seq *s, const char *text, size_t len)
 
     if (s->err || len == 0)
         return;
-    s->err = reserve(s, len);
+    s->err = seq_reserve(s, len);
     if (s->err)
         return;
     memcpy(s->text + old, text, len);
@@ -79,8 +79,8 @@ void seq_printf(struct seq *s, const char *fmt, ...)
     va_end(args);
 }
 
-/* print - format @args into the room that is left. Return: as vsnprintf(). */
-static int print(struct seq *s, const char *fmt, va_list args)
+/* seq_format - format @args into the room that is left. Return: as vsnprintf(). */
+static int seq_format(struct seq *s, const char *fmt, va_list args)
 {
     va_list copy;
     int len;
@@ -101,16 +101,16 @@ void seq_vprintf(struct seq *s, const char *fmt, va_list args)
 
     if (s->err)
         return;
-    len = print(s, fmt, args);
+    len = seq_format(s, fmt, args);
     if (len <= 0)
         return;
     if ((size_t)len >= s->cap - old) {
         if (s->text)
             s->text[old] = '\0';
-        s->err = reserve(s, (size_t)len);
+        s->err = seq_reserve(s, (size_t)len);
         if (s->err)
             return;
-        print(s, fmt, args);
+        seq_format(s, fmt, args);
     }
     s->len += (size_t)len;
     drain_lines(s, old);
@@ -121,7 +121,7 @@ int seq_resize(struct seq *s, size_t len)
     int err;
 
     if (len > s->len) {
-        err = reserve(s, len - s->len);
+        err = seq_reserve(s, len - s->len);
         if (err)
             return err;
         memset(s->text + s->len, 0, len - s->len);

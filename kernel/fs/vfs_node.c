@@ -38,8 +38,8 @@ struct vfs_node *vfs_node_tmp(void)
     return tree.tmp;
 }
 
-/* bucket_of - return the list for an entry of @dir with that hash of its name. */
-static struct list *bucket_of(const struct vfs_node *dir, uint32_t hash)
+/* node_bucket - return the list for an entry of @dir with that hash of its name. */
+static struct list *node_bucket(const struct vfs_node *dir, uint32_t hash)
 {
     hash = (hash ^ (uint32_t)((uintptr_t)dir >> 4)) * 2654435769u;
     return &tree.buckets[hash >> (32 - BUCKETS_SHIFT)];
@@ -76,7 +76,7 @@ INIT int vfs_init(void)
 
 /* -- walking ------------------------------------------------------------------------- */
 
-static bool is_name(const char *name, size_t len, const char *want)
+static bool is_node_name(const char *name, size_t len, const char *want)
 {
     return len == strlen(want) && memcmp(name, want, len) == 0;
 }
@@ -86,8 +86,9 @@ struct vfs_node *vfs_node_child(struct vfs_node *dir, const char *name, size_t l
     uint32_t hash = hash_name(name, len);
     struct vfs_node *node;
 
-    list_for_each(node, bucket_of(dir, hash), bucket) {
-        if (node->parent == dir && node->hash == hash && is_name(name, len, node->name))
+    list_for_each(node, node_bucket(dir, hash), bucket) {
+        if (node->parent == dir && node->hash == hash &&
+            is_node_name(name, len, node->name))
             return node->alias ? node->alias : node;
     }
     return NULL;
@@ -99,9 +100,9 @@ static int step_into(struct vfs_node **at, const char *name, size_t len)
 
     if (!(*at)->is_dir)
         return -ENOTDIR;
-    if (is_name(name, len, "."))
+    if (is_node_name(name, len, "."))
         return 0;
-    if (is_name(name, len, "..")) {
+    if (is_node_name(name, len, "..")) {
         *at = (*at)->parent;
         return 0;
     }
@@ -174,7 +175,7 @@ int vfs_node_find(const char *path, struct vfs_node **out)
 
 static int check_new_name(struct vfs_node *dir, const char *name, size_t len)
 {
-    if (len == 0 || is_name(name, len, ".") || is_name(name, len, ".."))
+    if (len == 0 || is_node_name(name, len, ".") || is_node_name(name, len, ".."))
         return -EINVAL;
     if (len > VFS_NAME_MAX)
         return -ENAMETOOLONG;
@@ -201,7 +202,7 @@ int vfs_node_add(struct vfs_node *dir, const char *name, size_t len, enum vfs_ki
     tree.tmp_nodes += is_tmp;
     node->parent = dir;
     list_append(&dir->children, &node->sibling);
-    list_insert(bucket_of(dir, node->hash), &node->bucket);
+    list_insert(node_bucket(dir, node->hash), &node->bucket);
     *out = node;
     return 0;
 }

@@ -61,8 +61,8 @@ static int add_file(struct vfs_node *dir, const struct vfs_file *file, struct li
     return 0;
 }
 
-static int add_files(const char *path, const struct vfs_file *files, size_t count,
-                     struct list *batch)
+static int add_tree_files(const char *path, const struct vfs_file *files, size_t count,
+                          struct list *batch)
 {
     struct vfs_node *dir = vfs_node_root();
     int err;
@@ -93,7 +93,7 @@ int vfs_add_tree(const char *path, const struct vfs_file *files, size_t count)
     int err;
 
     mutex_lock(&vfs_mutex);
-    err = add_files(path, files, count, &batch);
+    err = add_tree_files(path, files, count, &batch);
     end_batch(&batch, err == 0);
     mutex_unlock(&vfs_mutex);
     return err;
@@ -193,7 +193,7 @@ int vfs_remove_tree(const char *path)
     return err;
 }
 
-static bool is_of(const struct vfs_node *node, uintptr_t start, uintptr_t end)
+static bool is_node_of(const struct vfs_node *node, uintptr_t start, uintptr_t end)
 {
     return node->file && (uintptr_t)node->file >= start && (uintptr_t)node->file < end;
 }
@@ -203,11 +203,11 @@ static int remove_files_locked(uintptr_t start, uintptr_t end)
     struct vfs_node *root = vfs_node_root(), *next;
 
     for (struct vfs_node *node = root; node; node = next_below(node, root))
-        if (is_of(node, start, end) && node->users)
+        if (is_node_of(node, start, end) && node->users)
             return -EBUSY;
     for (struct vfs_node *node = root; node; node = next) {
         next = next_below(node, root);
-        if (is_of(node, start, end))
+        if (is_node_of(node, start, end))
             vfs_node_remove(node);
     }
     return 0;
@@ -243,7 +243,7 @@ static int mkdir_locked(const char *path)
     return vfs_node_add(dir, name, len, VFS_KIND_DIR, true, NULL, &node);
 }
 
-static int remove_locked(const char *path, bool want_dir)
+static int remove_node_locked(const char *path, bool want_dir)
 {
     struct vfs_node *node;
     int err;
@@ -278,7 +278,7 @@ NOINLINE int vfs_rmdir(const char *path)
     int err;
 
     mutex_lock(&vfs_mutex);
-    err = remove_locked(path, true);
+    err = remove_node_locked(path, true);
     mutex_unlock(&vfs_mutex);
     return err;
 }
@@ -288,7 +288,7 @@ int vfs_unlink(const char *path)
     int err;
 
     mutex_lock(&vfs_mutex);
-    err = remove_locked(path, false);
+    err = remove_node_locked(path, false);
     mutex_unlock(&vfs_mutex);
     return err;
 }

@@ -25,7 +25,7 @@ static struct exec_frame *buckets[BUCKETS];
 static size_t frame_count;
 
 /* Finds the link to the entry of @phys, or the NULL at the end of its chain. */
-static struct exec_frame **find(uint64_t phys)
+static struct exec_frame **exec_frame_find(uint64_t phys)
 {
     struct exec_frame **link = &buckets[phys / PAGE_SIZE % BUCKETS];
 
@@ -43,7 +43,7 @@ static int direct_map_hide(uint64_t phys)
     return err == -ENOENT ? -EINVAL : err;
 }
 
-static int add(struct exec_frame **link, uint64_t phys)
+static int exec_frame_add(struct exec_frame **link, uint64_t phys)
 {
     struct exec_frame *frame = kmalloc(sizeof(*frame));
     int err;
@@ -63,17 +63,17 @@ static int add(struct exec_frame **link, uint64_t phys)
 
 int exec_frame_get(uint64_t phys)
 {
-    struct exec_frame **link = find(phys);
+    struct exec_frame **link = exec_frame_find(phys);
 
     if (!*link)
-        return add(link, phys);
+        return exec_frame_add(link, phys);
     (*link)->pages++;
     return 0;
 }
 
 void exec_frame_put(uint64_t phys)
 {
-    struct exec_frame **link = find(phys);
+    struct exec_frame **link = exec_frame_find(phys);
     struct exec_frame *frame = *link;
 
     BUG_ON(!frame);

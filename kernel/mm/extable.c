@@ -14,7 +14,7 @@ static uintptr_t insn_of(const struct extable_entry *e)
     return (uintptr_t)&e->insn_off + (uintptr_t)(intptr_t)e->insn_off;
 }
 
-static uintptr_t fixup_of(const struct extable_entry *e)
+static uintptr_t entry_fixup(const struct extable_entry *e)
 {
     return (uintptr_t)&e->fixup_off + (uintptr_t)(intptr_t)e->fixup_off;
 }
@@ -30,12 +30,12 @@ void extable_sort(struct extable_entry *entries, size_t count)
 {
     for (size_t i = 1; i < count; i++) {
         uintptr_t insn = insn_of(&entries[i]);
-        uintptr_t fixup = fixup_of(&entries[i]);
+        uintptr_t fixup = entry_fixup(&entries[i]);
         size_t to = i;
 
         for (; to > 0 && insn_of(&entries[to - 1]) > insn; to--)
             entry_set(&entries[to], insn_of(&entries[to - 1]),
-                      fixup_of(&entries[to - 1]));
+                      entry_fixup(&entries[to - 1]));
         if (to != i)
             entry_set(&entries[to], insn, fixup);
     }
@@ -50,7 +50,7 @@ uintptr_t extable_search(const struct extable_entry *entries, size_t count, uint
         uintptr_t insn = insn_of(&entries[middle]);
 
         if (insn == ip)
-            return fixup_of(&entries[middle]);
+            return entry_fixup(&entries[middle]);
         if (insn < ip)
             low = middle + 1;
         else

@@ -73,7 +73,7 @@ static INIT void range_add(const struct boot_range *r)
         free_set_add(&frames.set, first, end - first);
 }
 
-static INIT void range_remove(uint64_t start, uint64_t end)
+static INIT void frame_range_remove(uint64_t start, uint64_t end)
 {
     size_t first = start >> FRAME_SHIFT;
     size_t last = align_up(end, PAGE_SIZE) >> FRAME_SHIFT;
@@ -93,10 +93,10 @@ INIT void frame_init(const struct boot_info *info)
     free_set_init(&frames.set, count, phys_to_virt(storage));
     for (unsigned i = 0; i < info->range_count; i++)
         range_add(&info->ranges[i]);
-    range_remove(0, PAGE_SIZE); /* so that no frame is NULL or a real-mode vector */
-    range_remove(boot_range.start, boot_range.end);
-    range_remove(virt_to_phys(_text), image_end());
-    range_remove(storage, storage + len);
+    frame_range_remove(0, PAGE_SIZE); /* so that no frame is NULL or a real-mode vector */
+    frame_range_remove(boot_range.start, boot_range.end);
+    frame_range_remove(virt_to_phys(_text), image_end());
+    frame_range_remove(storage, storage + len);
     frames.total = frames.set.free;
     log_info("frame: %zu MiB of RAM free", frames.total >> 8);
 }

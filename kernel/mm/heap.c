@@ -25,12 +25,12 @@ static void span_put(void *span, size_t len)
     frame_free_run(virt_to_phys(span), len / PAGE_SIZE);
 }
 
-static void damaged(const char *what, const void *block, const void *at)
+static void heap_damaged(const char *what, const void *block, const void *at)
 {
     panic("heap: block %p: %s (found at %p)", block, what, at);
 }
 
-static const struct heap_source frames = { span_get, span_put, damaged };
+static const struct heap_source frames = { span_get, span_put, heap_damaged };
 
 static struct {
     struct spinlock lock;
@@ -79,7 +79,7 @@ static void check_is_direct(const void *p)
     uintptr_t va = (uintptr_t)p;
 
     if (va < DIRECT_MAP_BASE || va >= STACK_AREA_BASE)
-        damaged("no block of the heap", p, p);
+        heap_damaged("no block of the heap", p, p);
 }
 
 void kfree(void *p)
@@ -95,7 +95,7 @@ void kfree(void *p)
     spin_unlock_irqrestore(&kernel_heap.lock, flags);
 }
 
-static size_t block_len(const void *p)
+static size_t heap_block_len(const void *p)
 {
     unsigned long flags;
     size_t len;
@@ -114,7 +114,7 @@ void *krealloc(void *p, size_t len)
 
     if (!grown || !p)
         return grown;
-    keep = block_len(p);
+    keep = heap_block_len(p);
     memcpy(grown, p, keep < len ? keep : len);
     kfree(p);
     return grown;

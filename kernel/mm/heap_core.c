@@ -83,7 +83,7 @@ static struct trailer *trailer_of(const struct heap_class *class, uint8_t *block
 }
 
 /* The first of @len bytes from @p on that is not @value; NULL if all bytes are @value. */
-static const uint8_t *find_other(const uint8_t *p, uint8_t value, size_t len)
+static const uint8_t *find_other_byte(const uint8_t *p, uint8_t value, size_t len)
 {
     const uint64_t pattern = value * UINT64_C(0x0101010101010101);
     const uint8_t *end = p + len;
@@ -112,7 +112,7 @@ static void block_free_check(const struct heap *h, const struct heap_class *clas
 {
     struct trailer *trailer = trailer_of(class, block);
     const uint8_t *at =
-        find_other(block, HEAP_FREED, (size_t)((uint8_t *)trailer - block));
+        find_other_byte(block, HEAP_FREED, (size_t)((uint8_t *)trailer - block));
 
     if (at)
         h->source->damaged("a free block was written to", block, at);
@@ -193,14 +193,15 @@ static void redzone_check(const struct heap *h, const void *p, size_t len,
                           const void *end)
 {
     const uint8_t *start = (const uint8_t *)p + len;
-    const uint8_t *at = find_other(start, HEAP_REDZONE, (size_t)((uint8_t *)end - start));
+    const uint8_t *at =
+        find_other_byte(start, HEAP_REDZONE, (size_t)((uint8_t *)end - start));
 
     if (at)
         h->source->damaged("written over its end", p, at);
 }
 
 /* Checks the block at @p. Returns its number in @span. */
-static unsigned small_check(const struct heap *h, struct span *span, const void *p)
+static unsigned small_block_check(const struct heap *h, struct span *span, const void *p)
 {
     const struct heap_class *class = &h->classes[span->class_idx];
     size_t off = (size_t)((uintptr_t)p - (uintptr_t)span) - SPAN_HEADER;
@@ -222,7 +223,7 @@ static unsigned small_check(const struct heap *h, struct span *span, const void 
 static void small_free(struct heap *h, struct span *span, void *p)
 {
     struct heap_class *class = &h->classes[span->class_idx];
-    unsigned i = small_check(h, span, p);
+    unsigned i = small_block_check(h, span, p);
 
     h->in_use -= trailer_of(class, p)->len;
     block_free_fill(class, p, span->first_free);
@@ -316,5 +317,5 @@ size_t heap_core_len(const struct heap *h, const void *p)
         large_check(h, span, p);
         return span->len;
     }
-    return trailer_of(class, block_at(class, span, small_check(h, span, p)))->len;
+    return trailer_of(class, block_at(class, span, small_block_check(h, span, p)))->len;
 }

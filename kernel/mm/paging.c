@@ -152,7 +152,7 @@ uint64_t *paging_slot_peek(uintptr_t va)
     return &table[slot_idx(va, 1)];
 }
 
-static bool is_canonical(uintptr_t va)
+static bool paging_is_canonical(uintptr_t va)
 {
     return (uintptr_t)((intptr_t)(va << 16) >> 16) == va;
 }
@@ -171,13 +171,13 @@ bool page_lookup(uintptr_t va, struct page_info *out)
     unsigned level;
     uint64_t pte;
 
-    if (!is_canonical(va) || !paging_slot_find(va, &level, &pte))
+    if (!paging_is_canonical(va) || !paging_slot_find(va, &level, &pte))
         return false;
     info_fill(out, pte, level, va);
     return true;
 }
 
-struct walk {
+struct table_walk {
     page_walk_fn fn;
     void *arg;
 };
@@ -185,8 +185,8 @@ struct walk {
 /* @above: the rights of the levels above, combined: PTE_WRITE if all of them have it,
  *         PTE_NX if any of them has it
  */
-static void table_walk(const struct walk *walk, const uint64_t *table, unsigned level,
-                       uintptr_t start, uint64_t above)
+static void table_walk(const struct table_walk *walk, const uint64_t *table,
+                       unsigned level, uintptr_t start, uint64_t above)
 {
     for (unsigned i = 0; i < TABLE_ENTRIES; i++) {
         uintptr_t va = start + i * slot_size(level);
@@ -209,7 +209,7 @@ static void table_walk(const struct walk *walk, const uint64_t *table, unsigned 
 
 void page_walk(page_walk_fn fn, void *arg)
 {
-    struct walk walk = { fn, arg };
+    struct table_walk walk = { fn, arg };
 
     table_walk(&walk, root, 4, 0, PTE_WRITE);
 }

@@ -22,7 +22,7 @@ INIT void window_init(void)
     area_init(&window, module_window_start(), MODULE_WINDOW_LEN / PAGE_SIZE);
 }
 
-static size_t pages_of(const struct window *w)
+static size_t window_pages(const struct window *w)
 {
     size_t count = 1; /* the hole */
 
@@ -60,7 +60,7 @@ int window_alloc(struct window *w, const size_t pages[WINDOW_PARTS])
     *w = (struct window){ 0 };
     for (unsigned i = 0; i < WINDOW_PARTS; i++)
         w->pages[i] = pages[i];
-    va = area_get(&window, pages_of(w));
+    va = area_get(&window, window_pages(w));
     if (!va)
         return -ENOMEM;
     for (unsigned i = 0; i < WINDOW_PARTS; i++) {
@@ -69,7 +69,7 @@ int window_alloc(struct window *w, const size_t pages[WINDOW_PARTS])
     }
     err = memory_get(w);
     if (err)
-        area_put(&window, w->start[WINDOW_TEXT], pages_of(w));
+        area_put(&window, w->start[WINDOW_TEXT], window_pages(w));
     return err;
 }
 
@@ -115,6 +115,6 @@ void window_free(struct window *w)
         frame_free_run(w->text_phys, text);
     }
     data_free(w);
-    area_put(&window, w->start[WINDOW_TEXT], pages_of(w));
+    area_put(&window, w->start[WINDOW_TEXT], window_pages(w));
     *w = (struct window){ 0 };
 }

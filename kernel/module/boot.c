@@ -20,7 +20,7 @@ struct boot_file {
     char name[VFS_NAME_MAX + 1];
 };
 
-static int show(struct seq *s, void *priv)
+static int boot_file_show(struct seq *s, void *priv)
 {
     const struct boot_file *f = priv;
 
@@ -28,10 +28,10 @@ static int show(struct seq *s, void *priv)
     return 0;
 }
 
-/* take_name - make the name of the file. For the loader its name may be a path, with
+/* boot_file_name - make the name of the file. For the loader its name may be a path, with
  * words behind it.
  */
-static INIT void take_name(struct boot_file *f, const char *name)
+static INIT void boot_file_name(struct boot_file *f, const char *name)
 {
     static unsigned nameless;
     size_t len = strcspn(name, " ");
@@ -52,11 +52,12 @@ INIT void module_add_boot_file(const char *name, const void *data, size_t len)
     int err = -ENOMEM;
 
     if (f) {
-        take_name(f, name);
+        boot_file_name(f, name);
         f->data = data;
         f->len = len;
-        f->file =
-            (struct vfs_file){ .name = f->name, .mode = 0444, .show = show, .priv = f };
+        f->file = (struct vfs_file){
+            .name = f->name, .mode = 0444, .show = boot_file_show, .priv = f
+        };
         err = vfs_add_tree("/boot", &f->file, 1);
     }
     if (!err)
@@ -65,7 +66,7 @@ INIT void module_add_boot_file(const char *name, const void *data, size_t len)
     kfree(f);
 }
 
-static INIT void load_one(const char *name)
+static INIT void load_boot_file(const char *name)
 {
     char path[VFS_NAME_MAX + 16], why[MODULE_WHY_MAX];
     int err;
@@ -83,5 +84,5 @@ INIT void module_load_listed(const char *list)
     strlcpy(words, list, sizeof(words));
     while ((word = strsep(&rest, ",")) != NULL)
         if (*word)
-            load_one(word);
+            load_boot_file(word);
 }

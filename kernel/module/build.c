@@ -46,7 +46,7 @@ struct build {
     char *why;
 };
 
-static int refuse(struct build *b, const char *what, uintptr_t addr)
+static int build_refuse(struct build *b, const char *what, uintptr_t addr)
 {
     snprintf(b->why, MODULE_WHY_MAX, "%s (at 0x%lx)", what, addr);
     return -ENOEXEC;
@@ -142,7 +142,7 @@ static int find_name(const char *name, uint64_t *value, void *arg)
     return -ENOENT;
 }
 
-static int fill(struct build *b)
+static int build_fill(struct build *b)
 {
     struct elf_reject why = { 0 };
     uint8_t *image[ELF_SEGMENTS];
@@ -198,7 +198,7 @@ static int make_entry_nops(struct build *b)
 
         if (!is_text(b, at[i], NOP_LEN) ||
             (memcmp(code, nops, NOP_LEN) != 0 && memcmp(code, nop, NOP_LEN - 1) != 0))
-            return refuse(b, "no entry NOPs where the object says", at[i]);
+            return build_refuse(b, "no entry NOPs where the object says", at[i]);
         memcpy(code, nop, NOP_LEN);
     }
     qsort(at, t->count, sizeof(*at), compare_addresses);
@@ -215,7 +215,7 @@ static int must_be_text(struct build *b, const struct module_table *t, const cha
 
     for (size_t i = 0; i < t->count; i++)
         if (!is_text(b, at[i], 1))
-            return refuse(b, what, at[i]);
+            return build_refuse(b, what, at[i]);
     return 0;
 }
 
@@ -231,8 +231,8 @@ static bool is_own_string(const struct build *b, const char *s)
     return false;
 }
 
-/* is_off - is there a marker at @at that is switched off: mov $0,%al; test %al,%al? */
-static bool is_off(const struct build *b, uintptr_t at)
+/* build_is_off - is there a marker at @at that is switched off: mov $0,%al; test %al,%al? */
+static bool build_is_off(const struct build *b, uintptr_t at)
 {
     static const uint8_t off[] = { 0xb0, 0, 0x84, 0xc0 };
     const char *text = window_writable(&b->m->window, WINDOW_TEXT);
@@ -255,12 +255,12 @@ static int check_markers(struct build *b)
     for (size_t i = 0; i < t->count; i++)
         if (!is_own_string(b, sites[i].name) || !is_own_string(b, sites[i].format) ||
             sites[i].hooks)
-            return refuse(b, "a marker without a name or a format", t->start);
+            return build_refuse(b, "a marker without a name or a format", t->start);
     for (size_t i = 0; i < b->m->facts.marker_insns.count; i++)
-        if (!is_off(b, insns[i].insn) || insns[i].site < sites ||
+        if (!build_is_off(b, insns[i].insn) || insns[i].site < sites ||
             insns[i].site >= sites + t->count ||
             ((uintptr_t)insns[i].site - t->start) % sizeof(*sites))
-            return refuse(b, "a marker that is not its own", insns[i].insn);
+            return build_refuse(b, "a marker that is not its own", insns[i].insn);
     return 0;
 }
 
@@ -292,7 +292,7 @@ static int check_static_keys(struct build *b)
         if (!is_text(b, keys[i].insn, NOP_LEN) || !is_text(b, keys[i].target, 1) ||
             memcmp(text + (keys[i].insn - b->base[ELF_TEXT]), nop, NOP_LEN) != 0 ||
             !is_variable(b, (uintptr_t)keys[i].key))
-            return refuse(b, "a static key that is none", keys[i].insn);
+            return build_refuse(b, "a static key that is none", keys[i].insn);
     return 0;
 }
 
@@ -304,7 +304,8 @@ static int check_nokprobe_ranges(struct build *b)
     for (size_t i = 0; i < t->count; i++)
         if (r[i].end <= r[i].start || !is_text(b, r[i].start, r[i].end - r[i].start) ||
             !is_own_string(b, r[i].why))
-            return refuse(b, "a blacklisted range that is not of its text", r[i].start);
+            return build_refuse(b, "a blacklisted range that is not of its text",
+                                r[i].start);
     return 0;
 }
 
@@ -318,7 +319,7 @@ static int check_fixups(struct build *b)
             (uintptr_t)&e[i].fixup_off + (uintptr_t)(intptr_t)e[i].fixup_off;
 
         if (!is_text(b, insn, 1) || !is_text(b, fixup, 1))
-            return refuse(b, "a fix-up that is not about its own text", insn);
+            return build_refuse(b, "a fix-up that is not about its own text", insn);
     }
     extable_sort(e, b->m->extable.count);
     return 0;
@@ -435,14 +436,14 @@ static void take_extent(struct build *b)
     f->memory_end = w->start[WINDOW_DATA] + w->pages[WINDOW_DATA] * PAGE_SIZE;
 }
 
-static int build(struct build *b)
+static int build_all(struct build *b)
 {
     int err = check_abi(b); /* 0 */
 
     if (!err)
         err = get_memory(b); /* 1 */
     if (!err)
-        err = fill(b); /* 2 */
+        err = build_fill(b); /* 2 */
     if (!err)
         err = make_entry_nops(b); /* 3 */
     if (!err)
@@ -469,7 +470,7 @@ void module_tear(struct module *m)
 int module_build(struct module *m, const struct elf_object *o, char *why)
 {
     struct build b = { .m = m, .o = o, .why = why };
-    int err = build(&b);
+    int err = build_all(&b);
 
     kfree(b.places);
     kfree(b.values);

@@ -7,38 +7,38 @@
 
 #include <string.h>
 
-static int tell(struct shell *sh, int err, const char *what, const char *why)
+static int module_tell(struct shell *sh, int err, const char *what, const char *why)
 {
     if (!err)
         return 0;
     return shell_error(sh, err, "module: %s%s%s", what, *why ? ": " : "", why);
 }
 
-static int load(struct shell *sh, const char *path)
+static int module_load_run(struct shell *sh, const char *path)
 {
     char why[MODULE_WHY_MAX];
 
-    return tell(sh, module_load_path(path, why), path, why);
+    return module_tell(sh, module_load_path(path, why), path, why);
 }
 
 static int tell_named(struct shell *sh, int err, const char *name, const char *why)
 {
     if (err == -ENOENT && !*why)
         return shell_refuse(sh, ENOENT, "module: no module is called %s", name);
-    return tell(sh, err, name, why);
+    return module_tell(sh, err, name, why);
 }
 
-static int del(struct shell *sh, const char *name)
+static int module_del(struct shell *sh, const char *name)
 {
     char why[MODULE_WHY_MAX];
 
     return tell_named(sh, module_unload(name, why), name, why);
 }
 
-/* reload - take the old module out, if there is one, and load the new one. If something
+/* module_reload - take the old module out, if there is one, and load the new one. If something
  * keeps the old one, the new one is not loaded.
  */
-static int reload(struct shell *sh, const char *path)
+static int module_reload(struct shell *sh, const char *path)
 {
     const char *slash = strrchr(path, '/'), *base = slash ? slash + 1 : path;
     char name[MODULE_NAME_MAX], why[MODULE_WHY_MAX];
@@ -46,22 +46,22 @@ static int reload(struct shell *sh, const char *path)
     int err;
 
     if (len >= sizeof(name))
-        return tell(sh, -EINVAL, path, "");
+        return module_tell(sh, -EINVAL, path, "");
     for (size_t i = 0; i <= len; i++)
         name[i] = i == len ? '\0' : base[i] == '-' ? '_' : base[i];
     err = module_unload(name, why);
     if (err && err != -ENOENT)
-        return tell(sh, err, name, why);
-    return load(sh, path);
+        return module_tell(sh, err, name, why);
+    return module_load_run(sh, path);
 }
 
-static int list(struct shell *sh, const char *unused UNUSED)
+static int module_list(struct shell *sh, const char *unused UNUSED)
 {
     module_print(shell_out(sh));
     return 0;
 }
 
-static int info(struct shell *sh, const char *name)
+static int module_info(struct shell *sh, const char *name)
 {
     return tell_named(sh, module_print_one(name, shell_out(sh)), name, "");
 }
@@ -71,8 +71,9 @@ static const struct {
     bool has_word;
     int (*run)(struct shell *sh, const char *word);
 } verbs[] = {
-    { "load", true, load },  { "reload", true, reload }, { "del", true, del },
-    { "list", false, list }, { "info", true, info },
+    { "load", true, module_load_run }, { "reload", true, module_reload },
+    { "del", true, module_del },       { "list", false, module_list },
+    { "info", true, module_info },
 };
 
 static int module_run(struct shell *sh, int argc, char **argv)
@@ -85,7 +86,7 @@ static int module_run(struct shell *sh, int argc, char **argv)
                         "list | info NAME");
 }
 
-static void complete(struct shell_completion *c, int index)
+static void module_complete(struct shell_completion *c, int index)
 {
     const char *name;
 
@@ -110,7 +111,7 @@ static const struct shell_command command = {
     "list    name, bytes, modules that use it, state, address\n"
     "info    more about one",
     module_run,
-    complete,
+    module_complete,
 };
 
 static int modules_show(struct seq *s, void *priv UNUSED)

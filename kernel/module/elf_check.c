@@ -132,7 +132,7 @@ size_t elf_record_len(enum elf_role role)
 
 /* ---- 1 the header ---- */
 
-static bool is_within(uint64_t offset, uint64_t size, size_t len)
+static bool is_within_file(uint64_t offset, uint64_t size, size_t len)
 {
     return offset <= len && size <= len - offset;
 }
@@ -150,14 +150,14 @@ static int check_header(const struct elf_header *h, size_t len, struct elf_rejec
         return elf_refuse(why, ELF_BAD_KIND, NULL, 0, 0);
     if (h->shentsize != sizeof(struct elf_section) || h->shoff % 8 || !h->shnum ||
         h->shnum > ELF_SECTIONS_MAX ||
-        !is_within(h->shoff, h->shnum * sizeof(struct elf_section), len))
+        !is_within_file(h->shoff, h->shnum * sizeof(struct elf_section), len))
         return elf_refuse(why, ELF_BAD_SECTIONS, NULL, 0, h->shnum);
     return 0;
 }
 
 /* ---- 2 the sections ---- */
 
-static uint64_t number_of(const struct elf_object *o, const struct elf_section *s)
+static uint64_t section_number(const struct elf_object *o, const struct elf_section *s)
 {
     return (uint64_t)(s - o->sections);
 }
@@ -166,7 +166,7 @@ static int refuse_section(const struct elf_object *o, const struct elf_section *
                           enum elf_reason reason, struct elf_reject *why)
 {
     return elf_refuse(why, reason, o->section_names ? elf_section_name(o, s) : NULL,
-                      number_of(o, s), 0);
+                      section_number(o, s), 0);
 }
 
 static int check_extents(const struct elf_object *o, size_t len, struct elf_reject *why)
@@ -176,7 +176,7 @@ static int check_extents(const struct elf_object *o, size_t len, struct elf_reje
     for (size_t i = 1; i < o->section_count; i++) {
         const struct elf_section *s = &o->sections[i];
 
-        if (s->type != ELF_NOBITS && !is_within(s->offset, s->size, len))
+        if (s->type != ELF_NOBITS && !is_within_file(s->offset, s->size, len))
             return refuse_section(o, s, ELF_BAD_EXTENT, why);
         if (s->align & (s->align - 1) || s->align > ELF_ALIGN_MAX)
             return refuse_section(o, s, ELF_BAD_ALIGN, why);
@@ -348,15 +348,15 @@ static int check_symbols(struct elf_object *o, const struct elf_section *table,
 
 /* ---- 4 the relocations ---- */
 
-static bool is_loaded(const struct elf_object *o, const struct elf_section *s)
+static bool is_loaded_section(const struct elf_object *o, const struct elf_section *s)
 {
     return elf_segment_of(o, s) != ELF_NOWHERE;
 }
 
-/* width_of - return how many bytes a relocation of @type changes; 0: the type is not
+/* relocation_width - return how many bytes a relocation of @type changes; 0: the type is not
  * known.
  */
-static size_t width_of(uint32_t type)
+static size_t relocation_width(uint32_t type)
 {
     switch (type) {
     case ELF_R_64:
@@ -376,15 +376,15 @@ static enum elf_reason check_relocation(const struct elf_object *o,
                                         const struct elf_rela *r)
 {
     static const uint8_t zeroes[8];
-    size_t width = width_of(r->type);
+    size_t width = relocation_width(r->type);
     const struct elf_symbol *symbol;
 
     if (!width)
         return ELF_UNKNOWN_RELOCATION;
-    if (!is_within(r->offset, width, target->size) || r->symbol >= o->symbol_count)
+    if (!is_within_file(r->offset, width, target->size) || r->symbol >= o->symbol_count)
         return ELF_BAD_RELOCATION;
     symbol = &o->symbols[r->symbol];
-    if (is_defined(symbol) && !is_loaded(o, &o->sections[symbol->section]))
+    if (is_defined(symbol) && !is_loaded_section(o, &o->sections[symbol->section]))
         return ELF_BAD_RELOCATION;
     if (memcmp(o->file + target->offset + r->offset, zeroes, width) != 0)
         return ELF_NOT_ZERO;
@@ -403,8 +403,8 @@ static int check_table(const struct elf_object *o, const struct elf_section *s,
         enum elf_reason reason = check_relocation(o, target, &r[i]);
 
         if (reason)
-            return elf_refuse(why, reason, elf_section_name(o, target), number_of(o, s),
-                              i);
+            return elf_refuse(why, reason, elf_section_name(o, target),
+                              section_number(o, s), i);
     }
     return 0;
 }
@@ -420,9 +420,9 @@ static int check_relocations(const struct elf_object *o,
             continue;
         if (!s->info || s->info >= o->section_count)
             return refuse_section(o, s, ELF_BAD_RELOCATIONS, why);
-        if (!is_loaded(o, &o->sections[s->info]))
+        if (!is_loaded_section(o, &o->sections[s->info]))
             continue;
-        if (s->type == ELF_REL || s->link != number_of(o, symbols) ||
+        if (s->type == ELF_REL || s->link != section_number(o, symbols) ||
             !are_records(s, sizeof(struct elf_rela)))
             return refuse_section(o, s, ELF_BAD_RELOCATIONS, why);
         err = check_table(o, s, &o->sections[s->info], why);

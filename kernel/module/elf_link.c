@@ -60,8 +60,8 @@ static const struct elf_section *next_of(const struct elf_object *o, enum elf_ro
     return best;
 }
 
-static void place(const struct elf_object *o, const struct elf_section *s,
-                  struct elf_layout *out)
+static void place_section(const struct elf_object *o, const struct elf_section *s,
+                          struct elf_layout *out)
 {
     enum elf_role role = elf_role_of(o, s);
     enum elf_segment segment = elf_segment_of(o, s);
@@ -97,23 +97,23 @@ void elf_lay_out(const struct elf_object *o, struct elf_place *places,
 
         while ((s = next_of(o, role, places,
                             has_order(role) ? 1 : (size_t)(s - o->sections) + 1)))
-            place(o, s, out);
+            place_section(o, s, out);
     }
 }
 
 /* ---- values ---- */
 
-static uint64_t place_of(const struct elf_layout *layout,
-                         const uint64_t base[ELF_SEGMENTS], size_t section)
+static uint64_t section_place(const struct elf_layout *layout,
+                              const uint64_t base[ELF_SEGMENTS], size_t section)
 {
     const struct elf_place *p = &layout->places[section];
 
     return p->segment == ELF_NOWHERE ? 0 : base[p->segment] + p->offset;
 }
 
-static int find_other(const struct elf_object *o, size_t i,
-                      int (*find)(const char *name, uint64_t *value, void *arg),
-                      void *arg, uint64_t *value)
+static int find_outside(const struct elf_object *o, size_t i,
+                        int (*find)(const char *name, uint64_t *value, void *arg),
+                        void *arg, uint64_t *value)
 {
     const struct elf_symbol *s = &o->symbols[i];
 
@@ -135,8 +135,8 @@ int elf_resolve(const struct elf_object *o, const struct elf_layout *layout,
         if (s->section == ELF_ABSOLUTE)
             values[i] = s->value;
         else if (s->section != ELF_UNDEFINED)
-            values[i] = place_of(layout, base, s->section) + s->value;
-        else if (find_other(o, i, find, arg, &values[i]))
+            values[i] = section_place(layout, base, s->section) + s->value;
+        else if (find_outside(o, i, find, arg, &values[i]))
             return elf_refuse(why, ELF_NOT_FOUND, elf_symbol_name(o, s), 0, i);
     }
     return 0;
@@ -144,10 +144,11 @@ int elf_resolve(const struct elf_object *o, const struct elf_layout *layout,
 
 /* ---- bytes ---- */
 
-/* bytes_of - compute what a relocation of @type writes at @place for @value. Return: how
+/* relocation_bytes - compute what a relocation of @type writes at @place for @value. Return: how
  * many bytes; 0: the result does not fit into them.
  */
-static size_t bytes_of(uint32_t type, uint64_t value, uint64_t place, uint64_t *out)
+static size_t relocation_bytes(uint32_t type, uint64_t value, uint64_t place,
+                               uint64_t *out)
 {
     int64_t distance = (int64_t)(value - place);
 
@@ -165,13 +166,13 @@ static size_t bytes_of(uint32_t type, uint64_t value, uint64_t place, uint64_t *
     }
 }
 
-static enum elf_reason apply(const struct elf_rela *r, uint64_t place,
-                             const uint64_t *values, uint8_t *at)
+static enum elf_reason apply_relocation(const struct elf_rela *r, uint64_t place,
+                                        const uint64_t *values, uint8_t *at)
 {
     static const uint8_t zeroes[8];
     uint64_t bytes;
     size_t width =
-        bytes_of(r->type, values[r->symbol] + (uint64_t)r->addend, place, &bytes);
+        relocation_bytes(r->type, values[r->symbol] + (uint64_t)r->addend, place, &bytes);
 
     if (!width)
         return ELF_OVERFLOW;
@@ -189,7 +190,7 @@ static int relocate(const struct elf_object *o, const struct elf_section *s,
 
     for (size_t i = 0; i < s->size / sizeof(*r); i++) {
         enum elf_reason reason =
-            apply(&r[i], base + r[i].offset, values, image + r[i].offset);
+            apply_relocation(&r[i], base + r[i].offset, values, image + r[i].offset);
 
         if (reason)
             return elf_refuse(why, reason, elf_symbol_name(o, &o->symbols[r[i].symbol]),

@@ -40,10 +40,10 @@ struct search {
     bool runs;
 };
 
-/* text_of - return the address in the program that @addr stands for, if it is in the
+/* module_text_of - return the address in the program that @addr stands for, if it is in the
  * text; else 0.
  */
-static uintptr_t text_of(const struct module *m, uintptr_t addr)
+static uintptr_t module_text_of(const struct module *m, uintptr_t addr)
 {
     if (exec_contains(addr))
         addr = module_watch->original(addr);
@@ -54,7 +54,7 @@ static uintptr_t text_of(const struct module *m, uintptr_t addr)
  */
 static void look_at(struct search *s, const struct thread *t, uintptr_t addr)
 {
-    addr = text_of(s->m, addr);
+    addr = module_text_of(s->m, addr);
     if (!addr)
         return;
     s->found = addr;
@@ -63,12 +63,12 @@ static void look_at(struct search *s, const struct thread *t, uintptr_t addr)
     s->runs = t->state == THREAD_RUNNING;
 }
 
-/* is_function - is @addr the start of a function of the text? */
-static bool is_function(const struct search *s, uintptr_t addr)
+/* is_function_of - is @addr the start of a function of the text? */
+static bool is_function_of(const struct search *s, uintptr_t addr)
 {
     struct ksym sym;
 
-    addr = text_of(s->m, addr);
+    addr = module_text_of(s->m, addr);
     return addr && !ksyms_at(addr, &sym) && sym.start == addr;
 }
 
@@ -81,7 +81,7 @@ static void look_at_words(struct search *s, const struct thread *t, uintptr_t sp
         sp = top - t->stack_len; /* it is on the stack of an NMI or the like: take all */
     for (const uintptr_t *word = (const uintptr_t *)(sp & ~7ul);
          (uintptr_t)word < top && !s->found; word++)
-        if (!functions_only || is_function(s, *word))
+        if (!functions_only || is_function_of(s, *word))
             look_at(s, t, *word);
 }
 
@@ -121,7 +121,7 @@ static void look_at_thread(struct thread *t, void *arg)
         look_at(s, t, (uintptr_t)t->fn); /* maybe it has not begun yet */
 }
 
-static void look_at_all(void *arg)
+static void look_at_threads(void *arg)
 {
     struct search *s = arg;
 
@@ -138,7 +138,7 @@ static bool calls_itself(const struct module *m)
     size_t count = backtrace_collect(NULL, frames, 32);
 
     for (size_t i = 0; i < count; i++)
-        if (text_of(m, frames[i]))
+        if (module_text_of(m, frames[i]))
             return true;
     return false;
 }
@@ -152,7 +152,7 @@ static int look_once(const struct module *m, char *why)
         snprintf(why, MODULE_WHY_MAX, "it is called from its own text");
         return -EDEADLK;
     }
-    stop_machine(look_at_all, &s);
+    stop_machine(look_at_threads, &s);
     if (!s.found)
         return 0;
     if (s.tid < 0)

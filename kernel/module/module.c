@@ -54,20 +54,21 @@
 struct module *modules[MODULES_MAX];
 static struct mutex lock = MUTEX_INIT(lock); /* held to change modules[] and the states */
 
-/* refuse_all - refuse each module as long as no watch is set: the engine would not hear
+/* refuse_module - refuse each module as long as no watch is set: the engine would not hear
  * of text that goes, and could have probes there.
  */
-static int refuse_all(const struct module_facts *m UNUSED, char *why)
+static int refuse_module(const struct module_facts *m UNUSED, char *why)
 {
     snprintf(why, MODULE_WHY_MAX, "the probe engine does not follow modules");
     return -ENOSYS;
 }
 
-static void ignore(const struct module_facts *m UNUSED)
+static void ignore_module(const struct module_facts *m UNUSED)
 {
 }
 
-static const struct module_watch no_watch = { .comes = refuse_all, .gone = ignore };
+static const struct module_watch no_watch = { .comes = refuse_module,
+                                              .gone = ignore_module };
 const struct module_watch *module_watch = &no_watch; /* immutable after boot */
 
 INIT void module_set_watch(const struct module_watch *watch)
@@ -77,8 +78,8 @@ INIT void module_set_watch(const struct module_watch *watch)
 
 /* ---- the table of modules ---- */
 
-/* find - find the module called @name. Locks: lock held. */
-static struct module *find(const char *name)
+/* module_named - find the module called @name. Locks: lock held. */
+static struct module *module_named(const char *name)
 {
     for (unsigned i = 0; i < MODULES_MAX; i++)
         if (modules[i] && strcmp(modules[i]->facts.name, name) == 0)
@@ -102,7 +103,7 @@ static const struct module *user_of(const struct module *m)
     return NULL;
 }
 
-static bool is_name(const char *name)
+static bool is_module_name(const char *name)
 {
     size_t len = strlen(name);
 
@@ -114,12 +115,12 @@ static bool is_name(const char *name)
     return true;
 }
 
-static void publish(struct module *m)
+static void module_publish(struct module *m)
 {
     __atomic_store_n(&modules[m->slot], m, __ATOMIC_RELEASE);
 }
 
-static void withdraw(struct module *m)
+static void module_withdraw(struct module *m)
 {
     mutex_lock(&lock);
     symbols_gone(m);
@@ -133,7 +134,7 @@ static void withdraw(struct module *m)
 
 /* ---- constructors and destructors ---- */
 
-static void call_all(const struct module_table *t, bool backwards)
+static void call_functions(const struct module_table *t, bool backwards)
 {
     void (*const *fn)(void) = (void (*const *)(void))t->start;
 
@@ -187,7 +188,7 @@ static struct module *load_locked(const char *name, const void *file, size_t len
     struct elf_object o;
     struct module *m;
 
-    *err = find(name) ? -EEXIST : elf_check(&o, file, len, &reject); /* 1 */
+    *err = module_named(name) ? -EEXIST : elf_check(&o, file, len, &reject); /* 1 */
     if (*err == -ENOEXEC)
         snprintf(why, MODULE_WHY_MAX, "%s: %s", reject.name ? reject.name : "the file",
                  elf_reason_text(reject.reason));
@@ -201,7 +202,7 @@ static struct module *load_locked(const char *name, const void *file, size_t len
         kfree(m);
         return NULL;
     }
-    publish(m); /* 3 */
+    module_publish(m); /* 3 */
     return m;
 }
 
@@ -217,23 +218,23 @@ static void let_be(struct module *m, enum module_state state, const char *why)
     mutex_unlock(&lock);
 }
 
-static int take_out(struct module *m, char *why);
+static int module_take_out(struct module *m, char *why);
 
 static const struct workload *workloads_of(const struct module *m)
 {
     return (const struct workload *)m->workloads.start;
 }
 
-/* start - do steps 4 to 6. */
-static int start(struct module *m, char *why)
+/* module_start - do steps 4 to 6. */
+static int module_start(struct module *m, char *why)
 {
     int err = module_watch->comes(&m->facts, why); /* 4 */
 
     if (err) {
-        withdraw(m);
+        module_withdraw(m);
         return err;
     }
-    call_all(&m->init, false); /* 5 */
+    call_functions(&m->init, false); /* 5 */
     err = m->refused;
     if (!err)
         err = workload_add(workloads_of(m), m->workloads.count); /* 6 */
@@ -243,7 +244,7 @@ static int start(struct module *m, char *why)
     }
     snprintf(why, MODULE_WHY_MAX, "its constructors have refused");
     m->state = MODULE_GOING;
-    if (take_out(m, why))
+    if (module_take_out(m, why))
         let_be(m, MODULE_GOING, why);
     return err;
 }
@@ -254,20 +255,20 @@ int module_load(const char *name, const void *file, size_t len, char *why)
     int err;
 
     why[0] = '\0';
-    if (!is_name(name)) {
+    if (!is_module_name(name)) {
         snprintf(why, MODULE_WHY_MAX, "a name has letters, digits and _");
         return -EINVAL;
     }
     mutex_lock(&lock);
     m = load_locked(name, file, len, why, &err);
     mutex_unlock(&lock);
-    return m ? start(m, why) : err;
+    return m ? module_start(m, why) : err;
 }
 
 /* ---- out ---- */
 
-/* take_out - do all steps of unloading. @m is GOING, and the caller is its owner. */
-static int take_out(struct module *m, char *why)
+/* module_take_out - do all steps of unloading. @m is GOING, and the caller is its owner. */
+static int module_take_out(struct module *m, char *why)
 {
     const struct module_facts *f = &m->facts;
     int err = workload_remove(workloads_of(m)); /* 1 */
@@ -279,7 +280,7 @@ static int take_out(struct module *m, char *why)
         return err;
     }
     if (!m->destroyed)
-        call_all(&m->fini, true); /* 2 */
+        call_functions(&m->fini, true); /* 2 */
     m->destroyed = true;
     module_watch->leaves(f);   /* 3 */
     quiesce();                 /* 4 */
@@ -287,16 +288,16 @@ static int take_out(struct module *m, char *why)
     if (err)
         return err;
     module_watch->goes(f); /* 6 */
-    withdraw(m);           /* 7 to 9 */
+    module_withdraw(m);    /* 7 to 9 */
     return 0;
 }
 
-/* claim - make this thread the owner of module @name, which it will take out. Return: 0;
+/* claim_name - make this thread the owner of module @name, which it will take out. Return: 0;
  * or why it may not do so now.
  */
-static int claim(const char *name, struct module **out, char *why)
+static int claim_name(const char *name, struct module **out, char *why)
 {
-    struct module *m = find(name);
+    struct module *m = module_named(name);
     const struct module *user = m ? user_of(m) : NULL;
 
     *out = m;
@@ -326,11 +327,11 @@ int module_unload(const char *name, char *why)
 
     why[0] = '\0';
     mutex_lock(&lock);
-    err = claim(name, &m, why);
+    err = claim_name(name, &m, why);
     mutex_unlock(&lock);
     if (err)
         return err;
-    err = take_out(m, why);
+    err = module_take_out(m, why);
     if (err)
         let_be(m, MODULE_GOING, why);
     return err;
@@ -338,8 +339,8 @@ int module_unload(const char *name, char *why)
 
 /* ---- from a file ---- */
 
-/* name_of - make the name of a module from a path: my_reads from "/tmp/my-reads.o". */
-static int name_of(const char *path, char name[MODULE_NAME_MAX])
+/* name_of_path - make the name of a module from a path: my_reads from "/tmp/my-reads.o". */
+static int name_of_path(const char *path, char name[MODULE_NAME_MAX])
 {
     const char *slash = strrchr(path, '/'), *base = slash ? slash + 1 : path;
     size_t len = strlen(base);
@@ -379,7 +380,7 @@ int module_load_path(const char *path, char *why)
     int err;
 
     why[0] = '\0';
-    err = name_of(path, name);
+    err = name_of_path(path, name);
     if (!err)
         err = read_all(path, &file, &len);
     if (err)
@@ -428,8 +429,8 @@ void module_print(struct seq *out)
     mutex_unlock(&lock);
 }
 
-static void print_part(const struct module *m, const char *name, enum window_part part,
-                       struct seq *out)
+static void print_module_part(const struct module *m, const char *name,
+                              enum window_part part, struct seq *out)
 {
     uintptr_t start = m->window.start[part];
 
@@ -448,13 +449,13 @@ int module_print_one(const char *name, struct seq *out)
     const struct module *m;
 
     mutex_lock(&lock);
-    m = find(name);
+    m = module_named(name);
     if (m) {
         seq_printf(out, "%s: %s, %zu bytes, %zu symbols\n", name, state_name(m->state),
                    m->size, m->symbol_count);
-        print_part(m, "text", WINDOW_TEXT, out);
-        print_part(m, "rodata", WINDOW_RODATA, out);
-        print_part(m, "data", WINDOW_DATA, out);
+        print_module_part(m, "text", WINDOW_TEXT, out);
+        print_module_part(m, "rodata", WINDOW_RODATA, out);
+        print_module_part(m, "data", WINDOW_DATA, out);
         print_imports(m, out);
         if (m->inside[0])
             seq_printf(out, "kept    %s\n", m->inside);

@@ -28,7 +28,7 @@ struct kept {
 static struct kept *names[NAME_BUCKETS];
 static struct mutex names_lock = MUTEX_INIT(names_lock);
 
-static size_t bucket_of(const char *name)
+static size_t name_bucket(const char *name)
 {
     size_t hash = 5381;
 
@@ -39,7 +39,7 @@ static size_t bucket_of(const char *name)
 
 static const char *name_keep_locked(const char *name)
 {
-    struct kept **bucket = &names[bucket_of(name)];
+    struct kept **bucket = &names[name_bucket(name)];
     size_t len = strlen(name) + 1;
     struct kept *k;
 
@@ -67,11 +67,11 @@ const char *name_keep(const char *name)
 
 /* ---- the table of one module ---- */
 
-/* is_wanted - does @s belong in the table? The rules are those of
+/* is_wanted_symbol - does @s belong in the table? The rules are those of
  * kernel/debug/gen_ksyms.py.
  */
-static bool is_wanted(const struct elf_object *o, const struct elf_layout *layout,
-                      const struct elf_symbol *s)
+static bool is_wanted_symbol(const struct elf_object *o, const struct elf_layout *layout,
+                             const struct elf_symbol *s)
 {
     const char *name = elf_symbol_name(o, s);
 
@@ -100,7 +100,7 @@ static char letter_of(const struct elf_object *o, const struct elf_layout *layou
     return (char)(elf_bind(s) == ELF_LOCAL ? letter : letter - 'a' + 'A');
 }
 
-static int compare(const void *a, const void *b)
+static int compare_symbols(const void *a, const void *b)
 {
     const struct module_symbol *x = a, *y = b;
 
@@ -140,7 +140,7 @@ int symbols_make(struct module *m, const struct elf_object *o,
         const struct elf_symbol *s = &o->symbols[i];
         struct module_symbol *out = &m->symbols[count];
 
-        if (!is_wanted(o, layout, s))
+        if (!is_wanted_symbol(o, layout, s))
             continue;
         out->start = values[i];
         out->size = (uint32_t)s->size;
@@ -151,7 +151,7 @@ int symbols_make(struct module *m, const struct elf_object *o,
         count++;
     }
     m->symbol_count = count;
-    qsort(m->symbols, count, sizeof(*m->symbols), compare);
+    qsort(m->symbols, count, sizeof(*m->symbols), compare_symbols);
     find_outer(m->symbols, count);
     return 0;
 }
@@ -182,8 +182,8 @@ static const struct module *module_at(uintptr_t addr)
     return NULL;
 }
 
-static void report(const struct module *m, const struct module_symbol *s, size_t offset,
-                   struct ksym *out)
+static void report_symbol(const struct module *m, const struct module_symbol *s,
+                          size_t offset, struct ksym *out)
 {
     *out = (struct ksym){ .name = s->name,
                           .start = s->start,
@@ -212,13 +212,13 @@ static int symbol_at(const struct module *m, uintptr_t addr, struct ksym *out)
 
         if (addr - s->start >= s->size)
             continue;
-        report(m, s, addr - s->start, out);
+        report_symbol(m, s, addr - s->start, out);
         return 0;
     }
     return -ENOENT;
 }
 
-static int at(uintptr_t addr, struct ksym *out)
+static int module_symbol_at(uintptr_t addr, struct ksym *out)
 {
     const struct module *m;
     int err = -ENOENT;
@@ -256,14 +256,14 @@ static bool next_in(const struct module *m, size_t *i, const char *name, struct 
 
         if (name && !is_called(m, s, name))
             continue;
-        report(m, s, 0, out);
+        report_symbol(m, s, 0, out);
         ++*i;
         return true;
     }
     return false;
 }
 
-static bool next(const char *name, size_t *iter, struct ksym *out)
+static bool module_symbol_next(const char *name, size_t *iter, struct ksym *out)
 {
     size_t slot = *iter >> ITER_SHIFT, i = (uint32_t)*iter;
     bool found = false;
@@ -295,11 +295,11 @@ static const struct module *module_behind(uintptr_t addr)
     return best;
 }
 
-/* get - get symbol @i of all modules: by address, module by module. While modules come
+/* module_symbol_get - get symbol @i of all modules: by address, module by module. While modules come
  * and go, a list that is made with this function may have a symbol twice, or leave it
  * out.
  */
-static bool get(size_t i, struct ksym *out)
+static bool module_symbol_get(size_t i, struct ksym *out)
 {
     const struct module *m;
 
@@ -310,12 +310,12 @@ static bool get(size_t i, struct ksym *out)
         m = module_behind(m->facts.text);
     }
     if (m)
-        report(m, &m->symbols[i], 0, out);
+        report_symbol(m, &m->symbols[i], 0, out);
     preempt_enable_no_resched();
     return m;
 }
 
-static uintptr_t fixup_of(uintptr_t ip)
+static uintptr_t module_fixup_of(uintptr_t ip)
 {
     const struct module *m;
     uintptr_t fixup = 0;
@@ -461,8 +461,9 @@ static const char *gone_at(uintptr_t addr, size_t *offset)
 
 INIT void symbols_start(void)
 {
-    static const struct ksyms_more more = { at, next, get, gone_at };
+    static const struct ksyms_more more = { module_symbol_at, module_symbol_next,
+                                            module_symbol_get, gone_at };
 
     ksyms_set_more(&more);
-    extable_set_more(fixup_of);
+    extable_set_more(module_fixup_of);
 }

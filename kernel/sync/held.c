@@ -30,7 +30,7 @@ struct held_lock *held_leave(struct held_lock **list, uintptr_t low, uintptr_t h
     return lock;
 }
 
-static int put_place(char *buf, size_t len, uintptr_t addr)
+static int held_put_place(char *buf, size_t len, uintptr_t addr)
 {
     struct ksym sym;
 
@@ -44,12 +44,12 @@ const char *held_text(char buf[HELD_TEXT_MAX], const struct held_lock *lock)
     uintptr_t probe = READ_ONCE(lock->left_by);
     int n = scnprintf(buf, HELD_TEXT_MAX, "taken at ");
 
-    n += put_place(buf + n, HELD_TEXT_MAX - (size_t)n, lock->taken_at);
+    n += held_put_place(buf + n, HELD_TEXT_MAX - (size_t)n, lock->taken_at);
     if (!probe)
         return buf;
     n += scnprintf(buf + n, HELD_TEXT_MAX - (size_t)n,
                    ", by the handler of the probe at ");
-    n += put_place(buf + n, HELD_TEXT_MAX - (size_t)n, probe);
+    n += held_put_place(buf + n, HELD_TEXT_MAX - (size_t)n, probe);
     scnprintf(buf + n, HELD_TEXT_MAX - (size_t)n, ", which was given up");
     return buf;
 }

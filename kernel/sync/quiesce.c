@@ -126,10 +126,10 @@ struct straggler {
     uintptr_t ip; /* where an interrupt has preempted it; 0: no interrupt has */
 };
 
-/* walk - look at all threads that do not run.
+/* walk_threads - look at all threads that do not run.
  * Return: true: every thread has been outside; false: @left is a thread that has not.
  */
-static bool walk(struct straggler *left)
+static bool walk_threads(struct straggler *left)
 {
     unsigned long flags = sched_enter();
     struct thread *t;
@@ -157,11 +157,11 @@ static void straggler_report(const struct straggler *left)
                  sym.name, left->ip - sym.start);
 }
 
-/* look_at_all - do one round. Return: as walk(). */
-static bool look_at_all(struct straggler *left)
+/* look_at_all_cpus - do one round. Return: as walk_threads(). */
+static bool look_at_all_cpus(struct straggler *left)
 {
     smp_call_awake(look_at_running, look_at_halted, NULL);
-    return walk(left);
+    return walk_threads(left);
 }
 
 void quiesce(void)
@@ -173,7 +173,7 @@ void quiesce(void)
     mutex_lock(&one);
     __atomic_store_n(&quiesce_epoch, quiesce_epoch + 1, __ATOMIC_SEQ_CST);
     WRITE_ONCE(under_way, true);
-    while (!look_at_all(&left)) {
+    while (!look_at_all_cpus(&left)) {
         if (clock_ns() >= report_ns) {
             straggler_report(&left);
             report_ns = wait_deadline(REPORT_NS);

@@ -29,15 +29,15 @@ static struct {
     int acting_cpu;             /* [c] -1: none */
 } stop = { .mutex = MUTEX_INIT(stop.mutex), .acting_cpu = -1 };
 
-static void serialise(void)
+static void stop_serialise(void)
 {
     uint32_t out[4];
 
     cpuid(0, 0, out);
 }
 
-/* answer - run the function of stop_machine_call_all(), if this CPU has been called. */
-static void answer(unsigned cpu)
+/* stop_answer - run the function of stop_machine_call_all(), if this CPU has been called. */
+static void stop_answer(unsigned cpu)
 {
     if (!__atomic_load_n(&stop.cpus[cpu].called, __ATOMIC_ACQUIRE))
         return;
@@ -53,13 +53,13 @@ static void stand_still(const struct pt_regs *regs)
     stop.cpus[cpu].regs = regs;
     __atomic_store_n(&stop.cpus[cpu].parked, true, __ATOMIC_RELEASE); /* 1 */
     while (!__atomic_load_n(&stop.released, __ATOMIC_ACQUIRE)) {
-        answer(cpu);
+        stop_answer(cpu);
         pause();
     }
-    serialise(); /* 3 */
+    stop_serialise(); /* 3 */
 }
 
-static void act(void)
+static void stop_act(void)
 {
     unsigned self = cpu_id();
 
@@ -80,7 +80,7 @@ static void stop_cpu(void *arg)
     if (regs)
         stand_still(regs);
     else
-        act();
+        stop_act();
 }
 
 void stop_machine(void (*fn)(void *arg), void *arg)

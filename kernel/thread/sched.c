@@ -426,8 +426,8 @@ static void tick_boot_cpu(void)
         tick_hook();
 }
 
-/* tick - handle the timer interrupt, on every CPU. */
-static void tick(struct pt_regs *regs)
+/* sched_tick - handle the timer interrupt, on every CPU. */
+static void sched_tick(struct pt_regs *regs)
 {
     uint64_t now = clock_ns();
 
@@ -447,7 +447,7 @@ void sched_timer_start(unsigned hz)
     timer_hz = hz < THREAD_HZ_MIN   ? THREAD_HZ_MIN
                : hz > THREAD_HZ_MAX ? THREAD_HZ_MAX
                                     : hz;
-    irq_set_handler(VECTOR_TIMER, "timer", tick);
+    irq_set_handler(VECTOR_TIMER, "timer", sched_tick);
     lapic_timer_init(timer_hz);
 }
 

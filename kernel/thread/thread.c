@@ -152,11 +152,11 @@ static int tid_next(void)
     return last_tid;
 }
 
-/* publish - put @t into the list of all threads. If a quiesce() is under way, no way
+/* thread_publish - put @t into the list of all threads. If a quiesce() is under way, no way
  * leads into the code that it is about, so the new thread is outside.
  * Locks: sched_lock held.
  */
-static void publish(struct thread *t)
+static void thread_publish(struct thread *t)
 {
     t->quiesce_seen = quiesce_epoch;
     t->born = ++births;
@@ -181,7 +181,7 @@ static int thread_enlist(struct thread *t)
     int tid = tid_next();
 
     t->tid = tid;
-    publish(t);
+    thread_publish(t);
     sched_leave(flags);
     return tid;
 }
@@ -231,7 +231,7 @@ INIT struct thread *thread_create_idle(unsigned cpu)
         return NULL;
     t->cpu = cpu;
     flags = sched_enter();
-    publish(t);
+    thread_publish(t);
     sched_leave(flags);
     sched_set_idle(cpu, t);
     return t;
@@ -300,7 +300,7 @@ static bool is_free_to_go(const struct thread *t)
     return t->state == THREAD_DEAD && t->pins == 0;
 }
 
-static void forget(struct thread *t)
+static void thread_forget(struct thread *t)
 {
     list_remove(&t->all_link);
     list_remove(&t->queue_link);
@@ -344,7 +344,7 @@ static bool joiner_take(struct thread *t)
     bool taken = is_free_to_go(t);
 
     if (taken)
-        forget(t);
+        thread_forget(t);
     sched_leave(flags);
     return taken;
 }
@@ -378,7 +378,7 @@ static struct thread *reaper_take(void)
         break;
     }
     if (found)
-        forget(found);
+        thread_forget(found);
     sched_leave(flags);
     return found;
 }
@@ -403,7 +403,7 @@ static _Noreturn int reaper_main(void *arg)
 /* A walk through the list of all threads. It ends with the last thread that existed when
  * the walk began: else it would never end if threads are made too fast.
  */
-struct walk {
+struct thread_walk {
     struct thread
         *at; /* pinned, so that it stays in the list; NULL: the walk has not begun */
     uint64_t last_born;
@@ -412,7 +412,7 @@ struct walk {
 /* follower - get the thread behind the thread that the walk is at; NULL: the walk ends.
  * Locks: sched_lock held.
  */
-static struct thread *follower(const struct walk *w)
+static struct thread *follower(const struct thread_walk *w)
 {
     struct list *next = w->at ? w->at->all_link.next : sched_all.next;
     struct thread *t = list_entry(next, struct thread, all_link);
@@ -423,7 +423,7 @@ static struct thread *follower(const struct walk *w)
 /* walk_on - unpin the thread that the walk is at, and pin the next thread.
  * Return: false: there is no next thread.
  */
-static bool walk_on(struct walk *w)
+static bool walk_on(struct thread_walk *w)
 {
     unsigned long flags = sched_enter();
     struct thread *next = follower(w);
@@ -453,7 +453,7 @@ static uint64_t births_so_far(void)
 
 void thread_for_each(void (*fn)(struct thread *t, void *arg), void *arg)
 {
-    struct walk w = { .last_born = births_so_far() };
+    struct thread_walk w = { .last_born = births_so_far() };
 
     while (walk_on(&w))
         fn(w.at, arg);

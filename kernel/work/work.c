@@ -93,7 +93,7 @@ int workload_add(const struct workload *loads, size_t count)
     return 0;
 }
 
-static struct table *remove_locked(const struct workload *loads, int *err)
+static struct table *workload_remove_locked(const struct workload *loads, int *err)
 {
     struct table **link = &tables, *t;
 
@@ -115,14 +115,14 @@ int workload_remove(const struct workload *loads)
     int err;
 
     mutex_lock(&tables_lock);
-    t = remove_locked(loads, &err);
+    t = workload_remove_locked(loads, &err);
     mutex_unlock(&tables_lock);
     kfree(t);
     return err;
 }
 
-/* take - find a workload of loaded code by name. Its table stays until give(). */
-static const struct workload *take(const char *name, struct table **from)
+/* workload_take - find a workload of loaded code by name. Its table stays until table_give(). */
+static const struct workload *workload_take(const char *name, struct table **from)
 {
     const struct workload *found = NULL;
 
@@ -138,7 +138,7 @@ static const struct workload *take(const char *name, struct table **from)
     return found;
 }
 
-static void give(struct table *t)
+static void table_give(struct table *t)
 {
     if (!t)
         return;
@@ -173,7 +173,7 @@ const struct workload *workload_get(unsigned idx)
     return load;
 }
 
-static const struct workload *find(const char *name)
+static const struct workload *workload_find(const char *name)
 {
     for (const struct workload *l = workloads_start; l < workloads_end; l++) {
         if (strcmp(l->name, name) == 0)
@@ -206,7 +206,7 @@ static int run_one(const struct workload *load, struct work *w)
     return w->out->err;
 }
 
-static int run_all(struct work *w)
+static int run_all_workloads(struct work *w)
 {
     const struct workload *load = NULL;
     uint64_t all = 0;
@@ -229,23 +229,23 @@ int workload_run(const char *name, int argc, char **argv, struct seq *out,
 {
     struct work w = { .seed = DEFAULT_SEED, .argc = argc, .argv = argv, .out = out };
     bool all = strcmp(name, "all") == 0;
-    const struct workload *load = all ? NULL : find(name);
+    const struct workload *load = all ? NULL : workload_find(name);
     struct table *from = NULL;
     int err;
 
     if (argc > 0 && parse_u64(argv[0], 0, &w.seed))
         return -EINVAL;
     if (!all && !load)
-        load = take(name, &from);
+        load = workload_take(name, &from);
     if (!all && !load)
         return -ENOENT;
     mutex_lock(&running);
     stop_asked.fn = stop;
     stop_asked.arg = arg;
-    err = all ? run_all(&w) : run_one(load, &w);
+    err = all ? run_all_workloads(&w) : run_one(load, &w);
     stop_asked.fn = NULL;
     mutex_unlock(&running);
-    give(from);
+    table_give(from);
     return err;
 }
 

@@ -23,7 +23,7 @@ static NOINLINE int sort_compare(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static int sort_run(struct work *w)
+static int work_sort_run(struct work *w)
 {
     uint32_t *values = kmalloc(SORT_COUNT * sizeof(*values));
     int err = 0;
@@ -44,7 +44,7 @@ static int sort_run(struct work *w)
     kfree(values);
     return err;
 }
-WORKLOAD(sort, sort_run, "sort numbers");
+WORKLOAD(sort, work_sort_run, "sort numbers");
 
 /* -- hash: a table of words ---------------------------------------------------------- */
 
@@ -121,25 +121,25 @@ WORKLOAD(matrix, matrix_run, "threads on all CPUs multiply matrices");
 
 /* -- recursion ----------------------------------------------------------------------- */
 
-/* recurse - call itself twice on every level. The function still has work to do after
+/* recursion_step - call itself twice on every level. The function still has work to do after
  * each call, so the compiler cannot make a loop of it. It counts its calls in *@calls.
  */
-static NOINLINE uint64_t recurse(unsigned depth, uint64_t x, uint64_t *calls)
+static NOINLINE uint64_t recursion_step(unsigned depth, uint64_t x, uint64_t *calls)
 {
     uint64_t left, right;
 
     ++*calls;
     if (depth == 0)
         return work_hash(x);
-    left = recurse(depth - 1, x * 3 + 1, calls);
-    right = recurse(depth - 1, x + left, calls);
+    left = recursion_step(depth - 1, x * 3 + 1, calls);
+    right = recursion_step(depth - 1, x + left, calls);
     return work_hash(left ^ (right << 1));
 }
 
 static int recursion_run(struct work *w)
 {
     w->function = "recurse";
-    work_mix(w, recurse(8, work_random(w), &w->calls));
+    work_mix(w, recursion_step(8, work_random(w), &w->calls));
     return 0;
 }
 WORKLOAD(recursion, recursion_run,

@@ -9,14 +9,14 @@
 #define FILE_LEN 600
 #define PATH_LEN 32
 
-static void fill(char *text, size_t len, uint64_t *state)
+static void fill_text(char *text, size_t len, uint64_t *state)
 {
     for (size_t i = 0; i < len; i++)
         text[i] = (char)('a' + work_next(state) % 26);
 }
 
-/* put - write @text to @path in pieces of @step bytes. */
-static int put(struct work_task *t, const char *path, const char *text, size_t step)
+/* file_fill - write @text to @path in pieces of @step bytes. */
+static int file_fill(struct work_task *t, const char *path, const char *text, size_t step)
 {
     struct file file = { .flags = VFS_WRITE | VFS_TRUNC };
     uint64_t pos = 0;
@@ -36,10 +36,10 @@ static int put(struct work_task *t, const char *path, const char *text, size_t s
     return done < 0 ? (int)done : 0;
 }
 
-/* get - read all of @path in pieces of @step bytes, 64 at most, and mix it into
+/* file_get - read all of @path in pieces of @step bytes, 64 at most, and mix it into
  * t->result.
  */
-static int get(struct work_task *t, const char *path, size_t step)
+static int file_get(struct work_task *t, const char *path, size_t step)
 {
     struct file file = { .flags = VFS_READ };
     char buf[64];
@@ -79,8 +79,8 @@ static int make_file(struct work_task *t, const char *path)
     uint64_t calls = t->calls;
     int err;
 
-    fill(text, sizeof(text), &t->seed);
-    err = put(t, path, text, FILE_LEN);
+    fill_text(text, sizeof(text), &t->seed);
+    err = file_fill(t, path, text, FILE_LEN);
     t->calls = calls;
     return err;
 }
@@ -93,9 +93,9 @@ static int read_task(struct work_task *t)
     own_path(t, path);
     err = make_file(t, path);
     for (unsigned i = 0; !err && i < 4; i++) {
-        err = get(t, path, 16 + work_next(&t->seed) % 49);
+        err = file_get(t, path, 16 + work_next(&t->seed) % 49);
         if (!err)
-            err = get(t, "/proc/version", 64);
+            err = file_get(t, "/proc/version", 64);
         if (!err)
             err = work_stop();
     }
@@ -120,11 +120,11 @@ static int write_task(struct work_task *t)
 
     own_path(t, path);
     for (unsigned i = 0; !err && i < 4; i++) {
-        fill(text, sizeof(text), &t->seed);
-        err = put(t, path, text, 50 + work_next(&t->seed) % 100);
+        fill_text(text, sizeof(text), &t->seed);
+        err = file_fill(t, path, text, 50 + work_next(&t->seed) % 100);
         calls = t->calls;
         if (!err)
-            err = get(t, path, 64);
+            err = file_get(t, path, 64);
         t->calls = calls; /* count only calls of vfs_write() */
         if (!err)
             err = work_stop();

@@ -45,14 +45,14 @@ WORKLOAD(timer, timer_run, "the clock of all CPUs, and a tick of the timer");
 
 /* -- ipi: functions run on other CPUs ------------------------------------------------ */
 
-struct call {
+struct machine_call {
     uint64_t in, out;
     unsigned cpu;
 };
 
 static void answer_call(void *arg)
 {
-    struct call *call = arg;
+    struct machine_call *call = arg;
 
     call->out = work_hash(call->in);
     call->cpu = cpu_id();
@@ -69,7 +69,7 @@ static int ipi_run(struct work *w)
 
     w->function = "smp_call";
     for (unsigned i = 0; i < 60; i++) {
-        struct call call = { .in = work_random(w) };
+        struct machine_call call = { .in = work_random(w) };
         unsigned cpu = i % cpu_count();
 
         smp_call(cpu, answer_call, &call);
@@ -89,7 +89,7 @@ static int stop_run(struct work *w)
 {
     w->function = "stop_machine";
     for (unsigned i = 0; i < 5; i++) {
-        struct call call = { .in = work_random(w) };
+        struct machine_call call = { .in = work_random(w) };
 
         stop_machine(answer_call, &call);
         w->calls++;

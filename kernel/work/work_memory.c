@@ -33,7 +33,7 @@ static int let_go(struct held *h)
     return err;
 }
 
-static int take(struct work_task *t, struct held *h)
+static int take_block(struct work_task *t, struct held *h)
 {
     h->len = 1 + work_next(&t->seed) % HEAP_BLOCK_MAX;
     h->mark = (uint8_t)work_next(&t->seed);
@@ -56,7 +56,7 @@ static int heap_task(struct work_task *t)
 
         err = let_go(h);
         if (!err)
-            err = take(t, h);
+            err = take_block(t, h);
         if (!err)
             err = work_stop();
     }

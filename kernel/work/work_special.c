@@ -1,5 +1,5 @@
 /* work_special.c - a workload about a function of which the compiler makes a special
- * copy. gcc gives such copies names like weigh.constprop.0 or weigh.isra.0. A kernel
+ * copy. gcc gives such copies names like special_weigh.constprop.0 or special_weigh.isra.0. A kernel
  * built with all optimizations has many of them; here, only this file is built so, see
  * the Makefile.
  */
@@ -13,11 +13,11 @@ struct load {
     uint64_t amount, unused[7];
 };
 
-/* weigh - compute a sum. Every caller passes the same @scale, and the function reads only
+/* special_weigh - compute a sum. Every caller passes the same @scale, and the function reads only
  * one field of @load. Each is a reason for the compiler to make a copy without that
  * parameter.
  */
-static NOINLINE uint64_t weigh(const struct load *load, uint64_t scale)
+static NOINLINE uint64_t special_weigh(const struct load *load, uint64_t scale)
 {
     uint64_t sum = 0;
 
@@ -26,28 +26,28 @@ static NOINLINE uint64_t weigh(const struct load *load, uint64_t scale)
     return sum;
 }
 
-/* name_of_weigh - return the name that weigh() has in this image. */
-static const char *name_of_weigh(void)
+/* special_name - return the name that special_weigh() has in this image. */
+static const char *special_name(void)
 {
     char base[16];
     struct ksym sym;
 
     for (size_t i = 0; ksyms_get(i, &sym); i++) {
         ksyms_base_name(sym.name, base, sizeof(base));
-        if (strcmp(base, "weigh") == 0)
+        if (strcmp(base, "special_weigh") == 0)
             return sym.name;
     }
-    return "weigh";
+    return "special_weigh";
 }
 
 static int special_run(struct work *w)
 {
     struct load load = { 0 };
 
-    w->function = name_of_weigh();
+    w->function = special_name();
     for (unsigned i = 0; i < 100; i++) {
         load.amount = work_random(w);
-        work_mix(w, weigh(&load, 7));
+        work_mix(w, special_weigh(&load, 7));
         w->calls++;
     }
     return 0;

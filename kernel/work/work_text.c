@@ -42,7 +42,7 @@ WORKLOAD(strings, strings_run, "compare, join and search strings");
 
 /* -- format: numbers to text and back ------------------------------------------------ */
 
-static int format_run(struct work *w)
+static int work_format_run(struct work *w)
 {
     char text[80], word[16];
 
@@ -61,7 +61,7 @@ static int format_run(struct work *w)
     }
     return 0;
 }
-WORKLOAD(format, format_run, "print numbers and words into text");
+WORKLOAD(format, work_format_run, "print numbers and words into text");
 
 /* -- numbers: text to numbers -------------------------------------------------------- */
 

@@ -100,12 +100,12 @@ static int sleep_task(struct work_task *t)
     return 0;
 }
 
-static int sleep_run(struct work *w)
+static int work_sleep_run(struct work *w)
 {
     w->function = "thread_sleep_ns";
     return work_spread(w, sleep_task, NULL);
 }
-WORKLOAD(sleep, sleep_run, "threads on all CPUs sleep for up to 3 ms");
+WORKLOAD(sleep, work_sleep_run, "threads on all CPUs sleep for up to 3 ms");
 
 /* -- mutex: threads on every CPU change one number ----------------------------------- */
 

@@ -90,7 +90,7 @@ static int divide(struct agent_run *run, uint8_t op)
     return 0;
 }
 
-static int variable(struct agent_run *run, bool set)
+static int agent_variable(struct agent_run *run, bool set)
 {
     unsigned number = (unsigned)agent_number(run->at + 1, 2);
     int64_t value = set ? (int64_t)*run->top : 0;
@@ -144,7 +144,7 @@ static int collect_text(struct agent_run *run, uintptr_t addr, uint64_t max)
     return collect_bytes(run, addr, len);
 }
 
-static int collect_variable(struct agent_run *run)
+static int collect_agent_variable(struct agent_run *run)
 {
     int err =
         run->world->collect_var(run->world->arg, (unsigned)agent_number(run->at + 1, 2));
@@ -234,10 +234,10 @@ static void swap_words(uint64_t *top)
 
 /* ---- one instruction ---- */
 
-/* execute - execute an instruction that may fail. NOINLINE: otherwise this function's
+/* execute_op - execute an instruction that may fail. NOINLINE: otherwise this function's
  * variables would take registers from the loop of agent_run().
  */
-static NOINLINE int execute(struct agent_run *run, uint8_t op)
+static NOINLINE int execute_op(struct agent_run *run, uint8_t op)
 {
     const uint8_t *operand = run->at + 1;
 
@@ -249,7 +249,7 @@ static NOINLINE int execute(struct agent_run *run, uint8_t op)
         return reference(run, 1u << (op - OP_REF8));
     case OP_GETV:
     case OP_SETV:
-        return variable(run, op == OP_SETV);
+        return agent_variable(run, op == OP_SETV);
     case OP_TRACE:
         run->top -= 2;
         return collect_bytes(run, run->top[1], run->top[2]);
@@ -261,7 +261,7 @@ static NOINLINE int execute(struct agent_run *run, uint8_t op)
     case OP_TRACE16:
         return collect_bytes(run, *run->top, agent_number(operand, 2));
     case OP_TRACEV:
-        return collect_variable(run);
+        return collect_agent_variable(run);
     case OP_PRINTF:
         return print_words(run);
     default:
@@ -386,7 +386,7 @@ int agent_run(const uint8_t *code, const struct agent_world *world, uint64_t *va
         default:
             run.at = at;
             run.top = top;
-            err = execute(&run, *at);
+            err = execute_op(&run, *at);
             if (err)
                 return fails_at(&run, code, err, problem);
             top = run.top;

@@ -18,7 +18,7 @@
 #define OWN "bench_" /* functions of the benchmark begin with this */
 
 /* A walk over text. The first walk has no room, and only counts. */
-struct walk {
+struct crowd_walk {
     uintptr_t *addrs;
     size_t room, count;
     uintptr_t done; /* for walk_boundaries() */
@@ -26,7 +26,7 @@ struct walk {
     bool all;       /* take functions of the benchmark, too */
 };
 
-static void crowd_take(struct walk *walk, uintptr_t addr)
+static void crowd_take(struct crowd_walk *walk, uintptr_t addr)
 {
     if (walk->count < walk->room)
         walk->addrs[walk->count] = addr;
@@ -43,7 +43,7 @@ static void crowd_take_insn(const struct insn *insn, void *arg)
 
 static bool crowd_take_function(const struct plat_symbol *function, void *arg)
 {
-    struct walk *walk = arg;
+    struct crowd_walk *walk = arg;
 
     if (!walk->all && strncmp(function->name, OWN, strlen(OWN)) == 0)
         return true;
@@ -56,7 +56,7 @@ static bool crowd_take_function(const struct plat_symbol *function, void *arg)
 
 static size_t collect_crowd(struct bench_crowd *crowd, const char *pattern, bool entries)
 {
-    struct walk walk = {
+    struct crowd_walk walk = {
         .addrs = crowd->addrs,
         .room = crowd->room,
         .entries = entries,

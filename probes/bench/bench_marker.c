@@ -17,15 +17,15 @@
 #define MANY "bench_many" /* of marks.asm */
 #define MANY_FORMAT "nothing"
 
-static void passed(void *private UNUSED, struct marker_call *call)
+static void marker_passed(void *private UNUSED, struct marker_call *call)
 {
     bench_pass(va_arg(call->args, uint64_t));
 }
 
 static int switch_marker(bool on)
 {
-    return on ? marker_connect(BENCH_MARKER, BENCH_MARKER_FORMAT, passed, NULL)
-              : marker_disconnect(BENCH_MARKER, passed, NULL);
+    return on ? marker_connect(BENCH_MARKER, BENCH_MARKER_FORMAT, marker_passed, NULL)
+              : marker_disconnect(BENCH_MARKER, marker_passed, NULL);
 }
 
 static int switch_key(bool on)
@@ -90,12 +90,12 @@ static int measure_switch(struct shell *sh, const char *name, const char *format
 {
     static char mine; /* only the bench connects with this address */
     uint64_t start = clock_ns(), middle, end;
-    int err = marker_connect(name, format, passed, &mine);
+    int err = marker_connect(name, format, marker_passed, &mine);
 
     middle = clock_ns();
     if (err)
         return shell_error(sh, err, "bench: marker.switch");
-    marker_disconnect(name, passed, &mine);
+    marker_disconnect(name, marker_passed, &mine);
     end = clock_ns();
     bench_print(sh, (middle - start) / 1000, "us", "marker.switch.%zu.on", places);
     bench_print(sh, (end - middle) / 1000, "us", "marker.switch.%zu.off", places);

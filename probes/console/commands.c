@@ -120,7 +120,7 @@ static int take_program(struct shell *sh, int argc, char **argv,
     return 2;
 }
 
-static int add_run(struct shell *sh, int argc, char **argv)
+static int probe_add_run(struct shell *sh, int argc, char **argv)
 {
     struct add_options options = { .post = false };
     int words = 1;
@@ -175,7 +175,7 @@ const struct probe_command probe_command_add = {
         "[--post] [--pending] [--if COND] [--every N] SYM[#N][+OFF]|FILE:LINE|ADDRESS "
         "[NAME]",
     .help = "count how often an instruction is executed",
-    .run = add_run,
+    .run = probe_add_run,
     .complete = add_complete,
 };
 

@@ -26,7 +26,7 @@ struct all {
 
 /* ---- collect ---- */
 
-static void take_place(struct all *all, uintptr_t addr)
+static void all_take_place(struct all *all, uintptr_t addr)
 {
     struct console_probe *cp = all->cp;
 
@@ -39,7 +39,7 @@ static void take_place(struct all *all, uintptr_t addr)
 
 static void take_insn(const struct insn *insn, void *arg)
 {
-    take_place(arg, insn->addr);
+    all_take_place(arg, insn->addr);
 }
 
 /* If a function cannot be decoded to its end, the instructions before that point are
@@ -61,7 +61,7 @@ static bool take_function(const struct plat_symbol *function, void *arg)
         all->err = shell_interrupted(all->sh) ? -EINTR : 0;
     }
     if (all->entries)
-        take_place(all, function->start);
+        all_take_place(all, function->start);
     else if (!all->err)
         all->err = take_insns(all, function);
     return !all->err;
@@ -86,7 +86,7 @@ static void note_refused(struct kprobe *p UNUSED, const struct probe_reject *why
     all->refused[why->reason]++;
 }
 
-static void report(struct all *all)
+static void all_report(struct all *all)
 {
     size_t armed = kprobes_are_on() ? all->cp->count : 0;
 
@@ -114,17 +114,17 @@ static int register_all(struct all *all)
     return 0;
 }
 
-/* finish - put the set into the list and report, or free it. A set in which no probe is
+/* all_finish - put the set into the list and report, or free it. A set in which no probe is
  * registered gets neither a place in the list nor a name.
  */
-static int finish(struct all *all, int err)
+static int all_finish(struct all *all, int err)
 {
     bool stays = !err && all->cp->count;
 
     if (stays)
         console_probe_add(all->cp);
     if (!err)
-        report(all);
+        all_report(all);
     if (!stays)
         console_probe_free(all->cp);
     return err;
@@ -143,12 +143,12 @@ static int set_all(struct all *all)
     all->cp->kind = all->entries ? CONSOLE_ENTRIES : CONSOLE_INSTRUCTIONS;
     strlcpy(all->cp->pattern, all->pattern, sizeof(all->cp->pattern));
     err = collect_places(all);
-    return finish(all, err ? err : register_all(all));
+    return all_finish(all, err ? err : register_all(all));
 }
 
 /* ---- the command ---- */
 
-static int tell(const struct all *all, int err)
+static int all_tell(const struct all *all, int err)
 {
     if (err == -ENOENT)
         shell_error(all->sh, 0, "probe: no function has a name like %s", all->pattern);
@@ -178,11 +178,11 @@ static int all_run(struct shell *sh, int argc, char **argv)
         all.pattern = "*";
     err = census_get(sh, &text); /* count now: with probes everywhere it takes a minute */
     if (err == -EINTR)
-        return tell(&all, err);
+        return all_tell(&all, err);
     console_probe_lock();
     err = set_all(&all);
     console_probe_unlock();
-    return tell(&all, err);
+    return all_tell(&all, err);
 }
 
 const struct probe_command probe_command_all = {

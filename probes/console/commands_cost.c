@@ -38,8 +38,8 @@ static const char *trap_kind(const struct explanation *e)
     }
 }
 
-/* kind_of - return the name that `bench hit` has for hits of this kind; NULL: none. */
-static const char *kind_of(const struct explanation *e)
+/* cost_kind - return the name that `bench hit` has for hits of this kind; NULL: none. */
+static const char *cost_kind(const struct explanation *e)
 {
     switch (e->jump.state) {
     case JUMP_IS_THERE:
@@ -54,7 +54,7 @@ static const char *kind_of(const struct explanation *e)
 
 void explain_print_cost(struct shell *sh, const struct explanation *e)
 {
-    const char *kind = kind_of(e);
+    const char *kind = cost_kind(e);
     struct bench_cost cost;
     int64_t cycles;
 

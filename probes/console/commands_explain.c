@@ -58,8 +58,8 @@ void explain_print_bytes(struct shell *sh, const struct insn *insn)
     }
 }
 
-/* name_of - write the mnemonic, or the class in parentheses if there is no mnemonic. */
-static const char *name_of(char text[INSN_MNEMONIC_MAX], const struct insn *insn)
+/* insn_name - write the mnemonic, or the class in parentheses if there is no mnemonic. */
+static const char *insn_name(char text[INSN_MNEMONIC_MAX], const struct insn *insn)
 {
     if (!insn_mnemonic(text, insn))
         snprintf(text, INSN_MNEMONIC_MAX, "(%s)", insn_class_name(insn->class));
@@ -72,7 +72,7 @@ void explain_print_insn(struct shell *sh, const char *mark, const struct insn *i
 
     shell_printf(sh, "%s 0x%lx  ", mark, insn->addr);
     explain_print_bytes(sh, insn);
-    shell_printf(sh, " %2u %-12s %-10s %-6s %s\n", insn->len, name_of(text, insn),
+    shell_printf(sh, " %2u %-12s %-10s %-6s %s\n", insn->len, insn_name(text, insn),
                  insn_kind_name(insn->kind), insn_class_name(insn->class),
                  place_text(at, insn->addr));
 }
@@ -131,7 +131,7 @@ static void print_copy(const struct report *r, const struct explain_copy *copy)
             return;
         shell_printf(r->sh, "           0x%lx  ", insn.addr);
         explain_print_bytes(r->sh, &insn);
-        shell_printf(r->sh, " %2u %s\n", insn.len, name_of(text, &insn));
+        shell_printf(r->sh, " %2u %s\n", insn.len, insn_name(text, &insn));
         falls_through = insn_falls_through(&insn) && insn.kind != INSN_INT3;
     }
 }

@@ -19,7 +19,7 @@
 #include "probes/trace/buffer/buffer.h"
 #include "probes/trace/live/live.h"
 
-static void print(struct shell *sh, const char *name, uint64_t value)
+static void print_figure(struct shell *sh, const char *name, uint64_t value)
 {
     shell_printf(sh, "%s %lu\n", name, value);
 }
@@ -74,7 +74,7 @@ static void print_jumps(struct shell *sh, const struct count *c,
     shell_printf(sh, "jumps %lu of %lu (%lu.%02lu %%)\n", c->jumps, rest, share / 100,
                  share % 100);
     print_percent(sh, "blacklist.percent", listed, text->boundaries);
-    print(sh, "jumps.waiting", c->no_jump[PROBE_OK]);
+    print_figure(sh, "jumps.waiting", c->no_jump[PROBE_OK]);
     for (unsigned reason = PROBE_OK + 1; reason < PROBE_REASON_COUNT; reason++)
         if (c->no_jump[reason])
             print_stat_part(sh, "jumps.refused",
@@ -87,15 +87,15 @@ static void print_optimizer(struct shell *sh, const struct count *c)
     struct optimize_stats o;
 
     optimize_stats_get(&o);
-    print(sh, "jumps.evicted", o.evicted);
-    print(sh, "jumps.linked", link_count());
-    print(sh, "jumps.made", o.optimized);
-    print(sh, "jumps.specialized", c->specialized);
-    print(sh, "jumps.specialized_denied", c->denied);
-    print(sh, "jumps.passes", o.passes);
-    print(sh, "pads", pad_count());
-    print(sh, "pads.pages", pad_pages());
-    print(sh, "pads.frames", pad_frames());
+    print_figure(sh, "jumps.evicted", o.evicted);
+    print_figure(sh, "jumps.linked", link_count());
+    print_figure(sh, "jumps.made", o.optimized);
+    print_figure(sh, "jumps.specialized", c->specialized);
+    print_figure(sh, "jumps.specialized_denied", c->denied);
+    print_figure(sh, "jumps.passes", o.passes);
+    print_figure(sh, "pads", pad_count());
+    print_figure(sh, "pads.pages", pad_pages());
+    print_figure(sh, "pads.frames", pad_frames());
 }
 
 /* print_memory - print the memory of the engine by its purpose. */
@@ -110,14 +110,14 @@ static void print_memory(struct shell *sh, size_t sites)
     pads = pad_bytes();
     plat_unlock(PLAT_PROBES);
     all = registry + slots + pads + sites * ext_site_size();
-    print(sh, "memory", all);
-    print(sh, "memory.registry", registry);
-    print(sh, "memory.slots", slots - specialized);
-    print(sh, "memory.specialized", specialized);
-    print(sh, "memory.pads", pads);
-    print(sh, "memory.sites", sites * ext_site_size());
-    print(sh, "memory.per_site", sites ? all / sites : 0);
-    print(sh, "memory.counters", percpu_counters_bytes());
+    print_figure(sh, "memory", all);
+    print_figure(sh, "memory.registry", registry);
+    print_figure(sh, "memory.slots", slots - specialized);
+    print_figure(sh, "memory.specialized", specialized);
+    print_figure(sh, "memory.pads", pads);
+    print_figure(sh, "memory.sites", sites * ext_site_size());
+    print_figure(sh, "memory.per_site", sites ? all / sites : 0);
+    print_figure(sh, "memory.counters", percpu_counters_bytes());
 }
 
 static void print_probes(struct shell *sh, const struct census *text)
@@ -129,11 +129,11 @@ static void print_probes(struct shell *sh, const struct census *text)
     registry_for_each(count_site, &c);
     sites = registry_count();
     plat_unlock(PLAT_PROBES);
-    print(sh, "enabled", kprobes_are_on());
-    print(sh, "probes", c.probes);
-    print(sh, "probes.disabled", c.disabled);
-    print(sh, "sites", sites);
-    print(sh, "armed", c.armed);
+    print_figure(sh, "enabled", kprobes_are_on());
+    print_figure(sh, "probes", c.probes);
+    print_figure(sh, "probes.disabled", c.disabled);
+    print_figure(sh, "sites", sites);
+    print_figure(sh, "armed", c.armed);
     print_jumps(sh, &c, text);
     print_optimizer(sh, &c);
     print_memory(sh, sites);
@@ -154,7 +154,7 @@ static void print_events(struct shell *sh)
             lost[cause] += live_lost(e, cause);
     }
     trace_unlock();
-    print(sh, "trace.events", events);
+    print_figure(sh, "trace.events", events);
     for (unsigned cause = 0; cause < LIVE_LOSSES; cause++)
         print_stat_part(sh, "trace", live_loss_name(cause), lost[cause]);
 }
@@ -176,9 +176,9 @@ static void print_watches(struct shell *sh)
         misses += watch_misses(&cp->watch);
     }
     console_probe_unlock();
-    print(sh, "watch.registers", taken);
-    print(sh, "watch.hits", hits);
-    print(sh, "watch.misses", misses);
+    print_figure(sh, "watch.registers", taken);
+    print_figure(sh, "watch.hits", hits);
+    print_figure(sh, "watch.misses", misses);
 }
 
 static void print_hits(struct shell *sh)
@@ -191,21 +191,21 @@ static void print_hits(struct shell *sh)
         hits += t.ran[way];
     for (unsigned cause = 0; cause < MISS_CAUSES; cause++)
         misses += t.missed[cause];
-    print(sh, "traps", t.traps);
-    print(sh, "hits", hits);
-    print(sh, "hits.boost", t.ran[WAY_BOOST]);
-    print(sh, "hits.step", t.ran[WAY_STEP]);
-    print(sh, "hits.emulate", t.ran[WAY_EMULATE]);
-    print(sh, "hits.jump", t.ran[WAY_JUMP]);
-    print(sh, "misses", misses);
+    print_figure(sh, "traps", t.traps);
+    print_figure(sh, "hits", hits);
+    print_figure(sh, "hits.boost", t.ran[WAY_BOOST]);
+    print_figure(sh, "hits.step", t.ran[WAY_STEP]);
+    print_figure(sh, "hits.emulate", t.ran[WAY_EMULATE]);
+    print_figure(sh, "hits.jump", t.ran[WAY_JUMP]);
+    print_figure(sh, "misses", misses);
     for (unsigned cause = 0; cause < MISS_CAUSES; cause++)
         print_stat_part(sh, "misses", probe_miss_name((enum probe_miss)cause),
                         t.missed[cause]);
-    print(sh, "retries", t.retries);
-    print(sh, "handler_faults", t.handler_faults);
+    print_figure(sh, "retries", t.retries);
+    print_figure(sh, "handler_faults", t.handler_faults);
     print_watches(sh);
     print_events(sh);
-    print(sh, "cache.misses", t.cache_misses);
+    print_figure(sh, "cache.misses", t.cache_misses);
     print_percent(sh, "cache.hit_percent",
                   t.traps > t.cache_misses ? t.traps - t.cache_misses : 0, t.traps);
 }
@@ -220,24 +220,24 @@ static void add_up(const struct plat_symbol *function UNUSED,
     *bytes += range->end - range->start;
 }
 
-static void print_text(struct shell *sh, const struct census *c)
+static void print_text_stat(struct shell *sh, const struct census *c)
 {
     size_t blacklisted = 0;
 
     census_blacklist(add_up, &blacklisted);
-    print(sh, "functions", c->functions);
-    print(sh, "boundaries", c->boundaries);
-    print(sh, "boundaries.accepting", c->refused[PROBE_OK]);
-    print(sh, "boundaries.refused", c->boundaries - c->refused[PROBE_OK]);
+    print_figure(sh, "functions", c->functions);
+    print_figure(sh, "boundaries", c->boundaries);
+    print_figure(sh, "boundaries.accepting", c->refused[PROBE_OK]);
+    print_figure(sh, "boundaries.refused", c->boundaries - c->refused[PROBE_OK]);
     for (unsigned reason = PROBE_OK + 1; reason < PROBE_REASON_COUNT; reason++)
         if (c->refused[reason])
             print_stat_part(sh, "refused", probe_reason_name((enum probe_reason)reason),
                             c->refused[reason]);
-    print(sh, "blacklist.bytes", blacklisted);
+    print_figure(sh, "blacklist.bytes", blacklisted);
     print_percent(sh, "blacklist.bytes_percent", blacklisted, census_text_bytes());
 }
 
-static int stat_run(struct shell *sh, int argc, char **argv)
+static int probe_stat_run(struct shell *sh, int argc, char **argv)
 {
     const struct census *c;
     int err;
@@ -249,11 +249,11 @@ static int stat_run(struct shell *sh, int argc, char **argv)
         return shell_error(sh, err, "probe: stat");
     print_probes(sh, c);
     print_hits(sh);
-    print_text(sh, c);
+    print_text_stat(sh, c);
     shell_printf(sh, "step %s\n", explain_way_name(WAY_STEP));
     return 0;
 }
 
 const struct probe_command probe_command_stat = {
-    "stat", "", "print numbers, one NAME VALUE a line", stat_run, NULL,
+    "stat", "", "print numbers, one NAME VALUE a line", probe_stat_run, NULL,
 };

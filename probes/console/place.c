@@ -99,7 +99,7 @@ const char *place_own_text(char *buf, const struct place *place)
 
 #define INLINED_SHOWN 12
 
-static void list_candidates(struct shell *sh, const char *name)
+static void list_names(struct shell *sh, const char *name)
 {
     struct ksym sym;
     size_t iter = 0;
@@ -214,7 +214,7 @@ int place_refused(struct shell *sh, const struct place *place,
     shell_error(sh, 0, "probe: cannot probe %s: %s%s", place_own_text(text, place),
                 why->why, more);
     if (why->reason == PROBE_NOT_UNIQUE)
-        list_candidates(sh, place->symbol);
+        list_names(sh, place->symbol);
     if (why->reason == PROBE_NO_SYMBOL) {
         list_clones(sh, place->symbol);
         list_inlined(sh, place);

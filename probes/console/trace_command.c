@@ -316,8 +316,8 @@ static void print_answer(struct session *s)
     trace_unlock();
 }
 
-/* stop - stop counting; what was counted until now can still be printed. */
-static void stop(struct session *s)
+/* stop_session - stop counting; what was counted until now can still be printed. */
+static void stop_session(struct session *s)
 {
     trace_lock();
     if (find_again(s) && s->line.action == ACTION_PRINT)
@@ -352,7 +352,7 @@ static void wait(struct session *s)
     }
 }
 
-static int ask(struct session *s, int argc, char **argv)
+static int ask_question(struct session *s, int argc, char **argv)
 {
     int err;
 
@@ -377,7 +377,7 @@ static int ask(struct session *s, int argc, char **argv)
         err = shell_run_inside(s->sh, argc - s->command, argv + s->command);
     else
         wait(s);
-    stop(s);
+    stop_session(s);
     print_answer(s);
     print_losses(s);
     trace_lock();
@@ -462,7 +462,7 @@ static int trace_run(struct shell *sh, int argc, char **argv)
     s->sh = sh;
     err = parse_words(s, argc, argv);
     if (!err)
-        err = ask(s, argc, argv);
+        err = ask_question(s, argc, argv);
     kfree(s);
     return err;
 }

@@ -243,7 +243,7 @@ static int printed_arg(struct line_scan *s, const char *word)
     return need_arg(s, word);
 }
 
-static int key(struct line_scan *s, const char *word)
+static int line_key(struct line_scan *s, const char *word)
 {
     struct trace_line *line = s->line;
     static const char *const known[] = { "func", "cpu", "caller", "comm" };
@@ -314,7 +314,7 @@ static int parse_by(struct line_scan *s)
         return refuse_line(s, "print has no keys");
     if (!takes_keyword(s, "by"))
         return 0;
-    return parse_list(s, key);
+    return parse_list(s, line_key);
 }
 
 int trace_line_parse(struct trace_line *line, const char *text)

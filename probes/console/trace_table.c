@@ -29,7 +29,7 @@ static void address_text(char *buf, uint64_t addr, bool with_offset)
         snprintf(buf, TEXT_MAX, "%s", sym.name);
 }
 
-static uint64_t number_of(const struct hist_part *part, const uint8_t *key)
+static uint64_t key_number(const struct hist_part *part, const uint8_t *key)
 {
     uint64_t number;
 
@@ -39,7 +39,7 @@ static uint64_t number_of(const struct hist_part *part, const uint8_t *key)
 
 static void key_text(const struct hist_part *part, const uint8_t *key, char *buf)
 {
-    uint64_t number = number_of(part, key);
+    uint64_t number = key_number(part, key);
 
     switch (part->show) {
     case HIST_SYM:
@@ -227,7 +227,7 @@ static void print_distribution(const struct trace_line *line, const struct hist 
         keys_text(hist, entry, line->key_count, keys, sizeof(keys));
         if (strcmp(mine, keys) != 0)
             continue;
-        bucket = number_of(value, hist_entry_key(hist, entry));
+        bucket = key_number(value, hist_entry_key(hist, entry));
         in[bucket < BUCKETS ? bucket : BUCKETS - 1] += entry->sum[0];
         total += entry->sum[0];
         order[i] = UINT32_MAX;

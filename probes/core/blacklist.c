@@ -18,7 +18,7 @@ struct marks {
 static struct marks none;
 static struct marks *_Atomic table = &none; /* PLAT_PROBES to write */
 
-static void insert(struct marks *t, struct nokprobe_range range)
+static void blacklist_insert(struct marks *t, struct nokprobe_range range)
 {
     size_t i = t->count;
 
@@ -39,7 +39,7 @@ static void insert_function(struct marks *t, uintptr_t mark)
 
     if (plat_symbol_at(mark, &sym))
         plat_bug("a NOKPROBE mark names no function", mark);
-    insert(t, (struct nokprobe_range){ sym.start, sym.start + sym.size, NULL });
+    blacklist_insert(t, (struct nokprobe_range){ sym.start, sym.start + sym.size, NULL });
 }
 
 /* table_replace - replace the table by a new one. The new table has the ranges of @more,
@@ -60,7 +60,7 @@ static int table_replace(uintptr_t start, uintptr_t end,
     for (size_t i = 0; i < more->function_count; i++)
         insert_function(t, more->functions[i]);
     for (size_t i = 0; i < more->range_count; i++)
-        insert(t, more->ranges[i]);
+        blacklist_insert(t, more->ranges[i]);
     atomic_store_explicit(&table, t->count ? t : &none, memory_order_release);
     if (!t->count)
         plat_free(t);

@@ -9,7 +9,7 @@
 #include "probes/core/life.h"
 #include "probes/core/registry.h"
 
-/* is_hit - must a CPU execute what is in the text at @addr, and not a copy of the
+/* is_probe_hit - must a CPU execute what is in the text at @addr, and not a copy of the
  * instruction? It must if there is a probe, which the CPU has to hit. It must also if a
  * region begins there: a copy would send the CPU behind the first instruction, into the
  * rest of the region's jump. An instruction that was evicted has a site without a probe:
@@ -19,7 +19,7 @@
  * has been looked at: a table is freed, and so is a site that has left the registry, as
  * soon as each CPU has answered plat_sync_cores().
  */
-NOKPROBE_INLINE bool is_hit(uintptr_t addr)
+NOKPROBE_INLINE bool is_probe_hit(uintptr_t addr)
 {
     unsigned long irqs = plat_irq_save();
     const struct site *site = registry_find(addr);
@@ -31,7 +31,7 @@ NOKPROBE_INLINE bool is_hit(uintptr_t addr)
 }
 
 /* Both instructions, STI and its successor, are run together, so that no interrupt comes
- * between them. There are two exceptions: the successor must be hit (is_hit()), or the
+ * between them. There are two exceptions: the successor must be hit (is_probe_hit()), or the
  * program has TF set and wants a trap between the two.
  *
  * If the successor can be copied, one copy has both. If it is emulated, such as a call,
@@ -43,7 +43,7 @@ void boost_sti(const struct site *site, struct pt_regs *regs)
     const struct sti_pair *pair = site_pair(site);
 
     regs->ip = (uintptr_t)site->boost_slot;
-    if (regs->flags & FLAGS_TF || is_hit(site->addr + site->len))
+    if (regs->flags & FLAGS_TF || is_probe_hit(site->addr + site->len))
         return;
     if (pair->slot)
         regs->ip = (uintptr_t)pair->slot;

@@ -110,13 +110,13 @@ NOKPROBE_INLINE void stack_push(struct pt_regs *regs, uint64_t value, unsigned s
         *(uint64_t *)regs->sp = value;
 }
 
-/* pop - read @size bytes at the program's stack pointer. plat_read() reads eight bytes.
+/* stack_pop - read @size bytes at the program's stack pointer. plat_read() reads eight bytes.
  * For a pop of two bytes, the other six are those below the stack pointer: there is
  * always memory, whereas the stack may end right above the two bytes.
  * Return: as load_target().
  */
-static NOINLINE bool pop(const struct site *site, struct pt_regs *regs, uint64_t *value,
-                         unsigned size)
+static NOINLINE bool stack_pop(const struct site *site, struct pt_regs *regs,
+                               uint64_t *value, unsigned size)
 {
     unsigned rest = 8 - size;
 
@@ -128,7 +128,7 @@ static NOINLINE bool pop(const struct site *site, struct pt_regs *regs, uint64_t
     *value >>= 8 * rest;
     return true;
 }
-NOKPROBE(pop);
+NOKPROBE(stack_pop);
 
 /* ---- one function a kind ----
  *
@@ -169,7 +169,7 @@ static NOINLINE bool emulate_ret(const struct site *site, struct pt_regs *regs)
 {
     uint64_t target;
 
-    if (!pop(site, regs, &target, 8))
+    if (!stack_pop(site, regs, &target, 8))
         return false;
     regs->sp += 8u + site->emul.pop;
     regs->ip = target;
@@ -221,7 +221,7 @@ static NOINLINE bool emulate_popf(const struct site *site, struct pt_regs *regs)
 {
     uint64_t value, mask = FLAGS_ARITH_AND_CONTROL;
 
-    if (!pop(site, regs, &value, site->emul.opsize))
+    if (!stack_pop(site, regs, &value, site->emul.opsize))
         return false;
     if (site->emul.opsize == 2)
         mask &= 0xffff;

@@ -6,7 +6,8 @@
 #include "probes/core/aggr.h"
 #include "probes/core/step.h"
 
-NOKPROBE_INLINE size_t stack_left(const struct probe_cpu *cpu, bool in_nmi, uintptr_t sp)
+NOKPROBE_INLINE size_t hit_stack_left(const struct probe_cpu *cpu, bool in_nmi,
+                                      uintptr_t sp)
 {
     return sp - (in_nmi ? cpu->plat.nmi_stack_base : *cpu->plat.stack_base);
 }
@@ -38,7 +39,7 @@ NOKPROBE_INLINE enum probe_miss may_enter(const struct probe_cpu *cpu,
             return MISS_RECURSION;
     if (cpu->depth == PROBE_NEST_MAX)
         return MISS_NESTED;
-    if (stack_left(cpu, in_nmi, (uintptr_t)regs) < PROBE_STACK_MIN)
+    if (hit_stack_left(cpu, in_nmi, (uintptr_t)regs) < PROBE_STACK_MIN)
         return MISS_STACK;
     return MISS_CAUSES;
 }
@@ -93,7 +94,7 @@ NOKPROBE_INLINE struct probe_hit *hit_begin(struct probe_cpu *cpu, struct site *
 NOKPROBE_INLINE struct probe_hit *hit_follow(struct probe_cpu *cpu, struct site *site,
                                              struct pt_regs *regs, bool in_nmi)
 {
-    if (unlikely(stack_left(cpu, in_nmi, (uintptr_t)regs) < PROBE_STACK_MIN / 2))
+    if (unlikely(hit_stack_left(cpu, in_nmi, (uintptr_t)regs) < PROBE_STACK_MIN / 2))
         return NULL;
     return hit_fill(cpu, site, regs, HIT_POST);
 }

@@ -143,8 +143,8 @@ static int choose_site(struct kprobe *p, struct probe_reject *why)
     return p->post_handler ? prepare_step(site, why) : 0;
 }
 
-/* publish - let hits see the probes. */
-static void publish(struct kprobe **ps, size_t count)
+/* publish_probes - let hits see the probes. */
+static void publish_probes(struct kprobe **ps, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
         if (ps[i]->site == ext_waiting()) {
@@ -170,13 +170,13 @@ static void arm_all(struct kprobe **ps, size_t count, struct site_list *list)
     kprobe_arm(list->sites, list->count);
 }
 
-/* forget - restore @ps from @as_given, and free the sites that were made for them. The
+/* forget_probes - restore @ps from @as_given, and free the sites that were made for them. The
  * loop goes from the last probe to the first. If a probe is in @ps twice, its later
  * element of @as_given shows the probe as already chosen; so the earlier element is
  * restored last.
  */
-static void forget(struct kprobe **ps, const struct kprobe *as_given, size_t count,
-                   struct site_list *list)
+static void forget_probes(struct kprobe **ps, const struct kprobe *as_given, size_t count,
+                          struct site_list *list)
 {
     for (size_t i = count; i-- > 0;) {
         const struct kprobe *p = ps[i];
@@ -205,7 +205,7 @@ static int choose_sites(struct kprobe **ps, size_t count, struct kprobe *given,
         if (!err)
             continue;
         why->index = i;
-        forget(ps, given, i + 1, list);
+        forget_probes(ps, given, i + 1, list);
         return err;
     }
     return 0;
@@ -223,7 +223,7 @@ static int register_locked(struct kprobe **ps, size_t count, struct site_list *l
     plat_free(given);
     if (err)
         return err;
-    publish(ps, count);
+    publish_probes(ps, count);
     arm_all(ps, count, list);
     return 0;
 }
@@ -238,11 +238,11 @@ size_t register_some(struct kprobe **ps, size_t count, struct site_list *list,
         struct kprobe *p = ps[i], as_given = *p;
 
         if (choose_site(p, &why)) {
-            forget(&p, &as_given, 1, list);
+            forget_probes(&p, &as_given, 1, list);
             refused(p, &why, arg);
             continue;
         }
-        publish(&p, 1);
+        publish_probes(&p, 1);
         ps[i] = ps[in];
         ps[in++] = p;
     }
@@ -314,11 +314,11 @@ int register_check_all(struct kprobe **ps, size_t count, struct site_list *engin
     return err;
 }
 
-/* take_out - unlink the probes; collect the sites that must be disarmed and those that no
+/* take_out_probes - unlink the probes; collect the sites that must be disarmed and those that no
  * probe needs any more.
  */
-static void take_out(struct kprobe **ps, size_t count, struct site_list *disarm,
-                     struct site_list *dead)
+static void take_out_probes(struct kprobe **ps, size_t count, struct site_list *disarm,
+                            struct site_list *dead)
 {
     for (size_t i = 0; i < count; i++) {
         struct site *site = site_of(ps[i]);
@@ -357,7 +357,7 @@ int register_take_out(struct kprobe **ps, size_t count, struct site **room)
         return err;
     kprobe_disarm(disarm.sites, disarm.count);
     disarm.count = 0;
-    take_out(ps, count, &disarm, &dead);
+    take_out_probes(ps, count, &disarm, &dead);
     kprobe_disarm(disarm.sites, disarm.count);
     kprobe_reclaim(dead.sites, dead.count);
     ext_settle();

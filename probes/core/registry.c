@@ -80,7 +80,7 @@ static void write_entry(struct site_table *t, uintptr_t addr, struct site *site)
     atomic_store_explicit(&t->entries[i], site, memory_order_release);
 }
 
-static void mark(struct site_table *t, const struct site *site)
+static void table_mark(struct site_table *t, const struct site *site)
 {
     size_t i;
 
@@ -105,7 +105,7 @@ static int table_grow(size_t entries)
             continue;
         write_entry(new, site->addr, site);
         if (old->marks[i / 64] & BIT(i % 64))
-            mark(new, site);
+            table_mark(new, site);
     }
     graves = 0;
     atomic_store_explicit(&table, new, memory_order_release);
@@ -177,7 +177,7 @@ void registry_for_each(void (*fn)(struct site *site, void *arg), void *arg)
 
 void registry_mark(const struct site *site)
 {
-    mark(table, site);
+    table_mark(table, site);
 }
 
 void registry_for_each_marked(bool (*fn)(struct site *site, void *arg), void *arg)

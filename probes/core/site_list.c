@@ -48,7 +48,7 @@ size_t site_to_front(struct site **sites, size_t count,
 
 /* ---- in order ---- */
 
-static bool is_sorted(struct site **sites, size_t count)
+static bool site_list_is_sorted(struct site **sites, size_t count)
 {
     for (size_t i = 1; i < count; i++)
         if (sites[i]->addr < sites[i - 1]->addr)
@@ -56,10 +56,10 @@ static bool is_sorted(struct site **sites, size_t count)
     return true;
 }
 
-/* sink - move sites[i] down in the heap of @count sites, until no site below it in the
+/* site_list_sink - move sites[i] down in the heap of @count sites, until no site below it in the
  * heap has a higher address.
  */
-static void sink(struct site **sites, size_t count, size_t i)
+static void site_list_sink(struct site **sites, size_t count, size_t i)
 {
     struct site *site = sites[i];
 
@@ -83,15 +83,15 @@ void site_list_sort(struct site_list *list)
     struct site **sites = list->sites;
     size_t count = list->count;
 
-    if (is_sorted(sites, count))
+    if (site_list_is_sorted(sites, count))
         return;
     for (size_t i = count / 2; i-- > 0;)
-        sink(sites, count, i);
+        site_list_sink(sites, count, i);
     while (count-- > 1) {
         struct site *highest = sites[0];
 
         sites[0] = sites[count];
         sites[count] = highest;
-        sink(sites, count, 0);
+        site_list_sink(sites, count, 0);
     }
 }

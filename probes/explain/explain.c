@@ -12,7 +12,7 @@
 
 /* ---- the function around the address ---- */
 
-struct window {
+struct byte_window {
     struct explanation *e;
     bool found;
 };
@@ -22,7 +22,7 @@ struct window {
  */
 static void window_add(const struct insn *insn, void *arg)
 {
-    struct window *w = arg;
+    struct byte_window *w = arg;
     struct explanation *e = w->e;
 
     if (w->found && e->map_count == e->map_at + 1 + EXPLAIN_AROUND)
@@ -41,7 +41,7 @@ static void window_add(const struct insn *insn, void *arg)
 
 static void map_function(struct explanation *e)
 {
-    struct window w = { .e = e };
+    struct byte_window w = { .e = e };
 
     e->in_function = !plat_symbol_at(e->addr, &e->function);
     if (e->in_function)

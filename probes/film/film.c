@@ -175,10 +175,10 @@ static void on_phase(const struct text_phase *p)
 
 /* ---- begin and end --------------------------------------------------------------------- */
 
-/* measure - find the bytes and the instructions to film. Return: 0; a negative errno:
+/* film_measure - find the bytes and the instructions to film. Return: 0; a negative errno:
  * there is no instruction.
  */
-static int measure(uintptr_t addr)
+static int film_measure(uintptr_t addr)
 {
     size_t count = 0;
 
@@ -202,7 +202,7 @@ static int film_arm(uintptr_t addr, unsigned ms)
 {
     if (film.on)
         return -EBUSY;
-    if (measure(addr))
+    if (film_measure(addr))
         return -EINVAL;
     if (!film.events)
         film.events = kzalloc((EVENTS_MAX + 1) * sizeof(film.events[0]));

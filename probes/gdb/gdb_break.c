@@ -14,7 +14,7 @@
  *
  * How a CPU stops at a probed instruction, and goes on:
  *
- *   1. The trap, or the detour, builds the image of the program, and calls hit().
+ *   1. The trap, or the detour, builds the image of the program, and calls break_hit().
  *   2. If the breakpoint is wanted and its conditions hold, the ip of the image becomes
  *      the probed address, as gdb expects it, and the CPU stands in the handler.
  *   3. When gdb changes registers, it changes the image.
@@ -57,7 +57,7 @@
 #define BREAKS_MAX 64
 #define GRACE_NS UINT64_C(200000000) /* of the clock, which does not count stops */
 
-enum kind { KIND_PROBE, KIND_EXECUTE, KIND_WRITE, KIND_READ, KIND_ACCESS };
+enum break_kind { KIND_PROBE, KIND_EXECUTE, KIND_WRITE, KIND_READ, KIND_ACCESS };
 
 extern const char gdb_text_start[], gdb_text_end[]; /* linker.ld */
 
@@ -66,7 +66,7 @@ extern const char gdb_text_start[], gdb_text_end[]; /* linker.ld */
 static struct gdb_break {
     enum { FREE, THERE, LEAVING } state; /* [s, w] atomic */
     bool wanted;                         /* [s] */
-    enum kind kind;
+    enum break_kind kind;
     uintptr_t addr;
     size_t len;
     int reg;               /* its debug register; -1: it is a probe */
@@ -84,7 +84,7 @@ static const char switched_off[] =
 
 /* ---- a hit ---- */
 
-static bool is_wanted(void *arg)
+static bool break_is_wanted(void *arg)
 {
     const struct gdb_break *b = arg;
 
@@ -102,10 +102,10 @@ static bool is_of_the_stub(void)
     return gdb_collect_is_busy() || (cpu_context() == CTX_NMI && gdb_is_stopping());
 }
 
-/* ask - shall this hit stop the kernel? Return: 1: yes; 0: no; less than 0: a condition
+/* break_ask - shall this hit stop the kernel? Return: 1: yes; 0: no; less than 0: a condition
  * could not be computed.
  */
-static int ask(const struct gdb_break *b, const struct pt_regs *regs)
+static int break_ask(const struct gdb_break *b, const struct pt_regs *regs)
 {
     if (!READ_ONCE(b->wanted) || is_of_the_stub())
         return 0;
@@ -119,12 +119,12 @@ static NOINLINE int stop_at_probe(struct gdb_break *b, struct pt_regs *regs)
 
     if (gdb_is_serving())
         return 0;
-    answer = ask(b, regs);
+    answer = break_ask(b, regs);
     if (!answer)
         return 0;
     flags = irq_save();
     regs->ip = b->addr;
-    gdb_stop(regs, answer < 0 ? GDB_WHY_ERROR : GDB_WHY_BREAK, is_wanted, b);
+    gdb_stop(regs, answer < 0 ? GDB_WHY_ERROR : GDB_WHY_BREAK, break_is_wanted, b);
     irq_restore(flags);
     if (regs->ip != b->addr)
         return 1;
@@ -132,11 +132,11 @@ static NOINLINE int stop_at_probe(struct gdb_break *b, struct pt_regs *regs)
     return 0;
 }
 
-/* hit - handle a hit of a breakpoint's probe. For most hits the condition is false: they
+/* break_hit - handle a hit of a breakpoint's probe. For most hits the condition is false: they
  * end after the first check and cost no more than that. Conditions have no side effects,
- * so ask() can compute a condition once more if it is not false.
+ * so break_ask() can compute a condition once more if it is not false.
  */
-static int hit(struct kprobe *p, struct pt_regs *regs)
+static int break_hit(struct kprobe *p, struct pt_regs *regs)
 {
     struct gdb_break *b = CONTAINER_OF(p, struct gdb_break, kp);
 
@@ -158,7 +158,7 @@ struct reg_hit {
     unsigned reg;
 };
 
-static bool is_hit(void *arg)
+static bool break_is_hit(void *arg)
 {
     const struct reg_hit *h = arg;
 
@@ -172,8 +172,8 @@ static bool stop_for(const struct gdb_break *b, struct reg_hit *h, enum gdb_why 
     };
 
     if (why == GDB_WHY_WATCH)
-        return gdb_stop_at(h->regs, why, b->addr, names[b->kind], is_hit, h);
-    return gdb_stop(h->regs, why, is_hit, h);
+        return gdb_stop_at(h->regs, why, b->addr, names[b->kind], break_is_hit, h);
+    return gdb_stop(h->regs, why, break_is_hit, h);
 }
 
 /* stop_at_register - stop before the instruction, or behind the access, if the conditions
@@ -186,7 +186,7 @@ static bool stop_at_register(const struct gdb_break *b, struct reg_hit *h)
         [KIND_WRITE] = GDB_WHY_WATCH,  [KIND_READ] = GDB_WHY_WATCH,
         [KIND_ACCESS] = GDB_WHY_WATCH,
     };
-    int answer = ask(b, h->regs);
+    int answer = break_ask(b, h->regs);
 
     return answer && stop_for(b, h, answer < 0 ? GDB_WHY_ERROR : whys[b->kind]);
 }
@@ -199,15 +199,15 @@ static bool reg_hit(struct pt_regs *regs, unsigned reg)
     struct reg_hit h = { regs, reg };
     struct gdb_break *b = of_reg(reg);
     struct gdb_step *step = gdb_step_end(regs);
-    bool is_one = b && is_hit(&h), stopped = is_one && stop_at_register(b, &h);
+    bool is_one = b && break_is_hit(&h), stopped = is_one && stop_at_register(b, &h);
 
     gdb_step_go_on(step, regs, stopped);
-    return is_one && is_hit(&h);
+    return is_one && break_is_hit(&h);
 }
 
 /* ---- what a packet says ---- */
 
-static struct gdb_break *find(enum kind kind, uintptr_t addr)
+static struct gdb_break *break_find(enum break_kind kind, uintptr_t addr)
 {
     for (size_t i = 0; i < BREAKS_MAX; i++)
         if (breaks[i].state == THERE && breaks[i].kind == kind && breaks[i].addr == addr)
@@ -240,7 +240,7 @@ static bool is_own(uintptr_t addr)
     return addr >= (uintptr_t)gdb_text_start && addr < (uintptr_t)gdb_text_end;
 }
 
-static const char *check_bytes(uintptr_t addr, size_t len)
+static const char *break_check_bytes(uintptr_t addr, size_t len)
 {
     if (len != 1 && len != 2 && len != 4 && len != 8)
         return "a debug register watches 1, 2, 4 or 8 bytes";
@@ -260,7 +260,7 @@ static const char *check_place(const struct gdb_break *b)
 
     if (executes && is_own(b->addr))
         return own_code;
-    return reason ? watch_reason_text(reason) : check_bytes(b->addr, b->len);
+    return reason ? watch_reason_text(reason) : break_check_bytes(b->addr, b->len);
 }
 
 static const char *put_in_register(struct gdb_break *b)
@@ -296,8 +296,8 @@ static void note_refusal(struct kprobe *p, const struct probe_reject *why, void 
     *(struct probe_reject *)arg = *why;
 }
 
-/* arm - register one probe. Return: false, and @why is filled. */
-static bool arm(struct kprobe *p, struct probe_reject *why)
+/* break_arm - register one probe. Return: false, and @why is filled. */
+static bool break_arm(struct kprobe *p, struct probe_reject *why)
 {
     struct site_list list;
     size_t in;
@@ -340,7 +340,7 @@ static const char *arm_at(struct kprobe *kp, uintptr_t addr, struct probe_reject
     }
     kp->addr = addr;
     port_reserve(true);
-    armed = arm(kp, why);
+    armed = break_arm(kp, why);
     port_reserve(false);
     return armed ? NULL : probe_reason_text(why->reason);
 }
@@ -364,10 +364,10 @@ static bool may_be_executed(uintptr_t addr, enum probe_reason reason)
     return reason != PROBE_UNDECODABLE && reason != PROBE_NOT_BOUNDARY;
 }
 
-/* put - set the new breakpoint @b: as a probe, or, if that is impossible, in a debug
+/* break_put - set the new breakpoint @b: as a probe, or, if that is impossible, in a debug
  * register.
  */
-static const char *put(struct gdb_break *b)
+static const char *break_put(struct gdb_break *b)
 {
     struct probe_reject rule = { 0 };
     const char *why;
@@ -376,7 +376,7 @@ static const char *put(struct gdb_break *b)
     if (b->kind != KIND_PROBE)
         return put_in_register(b);
     memset(&b->kp, 0, sizeof(b->kp));
-    b->kp.pre_handler = hit;
+    b->kp.pre_handler = break_hit;
     why = arm_at(&b->kp, b->addr, &rule);
     if (!why || !may_be_executed(b->addr, rule.reason))
         return why;
@@ -386,11 +386,11 @@ static const char *put(struct gdb_break *b)
 
 /* ---- Z, z ---- */
 
-static bool take_place(struct gdb_request *r, enum kind *kind, uint64_t *addr,
-                       uint64_t *len)
+static bool break_take_place(struct gdb_request *r, enum break_kind *kind, uint64_t *addr,
+                             uint64_t *len)
 {
-    static const enum kind kinds[] = { KIND_PROBE, KIND_EXECUTE, KIND_WRITE, KIND_READ,
-                                       KIND_ACCESS };
+    static const enum break_kind kinds[] = { KIND_PROBE, KIND_EXECUTE, KIND_WRITE,
+                                             KIND_READ, KIND_ACCESS };
     char digit = *r->at++;
 
     if (digit < '0' || digit > '4')
@@ -400,14 +400,14 @@ static bool take_place(struct gdb_request *r, enum kind *kind, uint64_t *addr,
            gdb_take_char(&r->at, ',') && gdb_take_number(&r->at, len);
 }
 
-/* insert - set a breakpoint, or find it. A probe that is there but not armed, because the
+/* break_insert - set a breakpoint, or find it. A probe that is there but not armed, because the
  * module around it has gone, or because the user has switched probes off, is of no use: it
- * is left to take_out(), and the breakpoint is set anew.
+ * is left to break_take_out(), and the breakpoint is set anew.
  */
-static const char *insert(enum kind kind, uintptr_t addr, size_t len,
-                          struct gdb_code *code)
+static const char *break_insert(enum break_kind kind, uintptr_t addr, size_t len,
+                                struct gdb_code *code)
 {
-    struct gdb_break *b = find(kind, addr);
+    struct gdb_break *b = break_find(kind, addr);
     const char *why;
 
     if (b && b->reg < 0 && !gdb_break_is_armed(&b->kp)) {
@@ -428,7 +428,7 @@ static const char *insert(enum kind kind, uintptr_t addr, size_t len,
     b->addr = addr;
     b->len = kind <= KIND_EXECUTE ? 1 : len;
     b->code = code;
-    why = put(b);
+    why = break_put(b);
     if (why) {
         gdb_code_free(code);
         return why;
@@ -442,21 +442,21 @@ void gdb_break_insert(struct gdb_request *r)
 {
     struct gdb_code *code = NULL;
     uint64_t addr, len;
-    enum kind kind;
+    enum break_kind kind;
     const char *why;
 
-    if (!take_place(r, &kind, &addr, &len)) {
+    if (!break_take_place(r, &kind, &addr, &len)) {
         gdb_error(r, "Z0 to Z4 want an address and a length");
         return;
     }
     why = gdb_code_take(r, &code);
-    gdb_done(r, why ? why : insert(kind, addr, len, code));
+    gdb_done(r, why ? why : break_insert(kind, addr, len, code));
 }
 
-/* drop - note that @b is not wanted. Its debug register is given back at once, so that
+/* break_drop - note that @b is not wanted. Its debug register is given back at once, so that
  * another watchpoint may have it.
  */
-static void drop(struct gdb_break *b)
+static void break_drop(struct gdb_break *b)
 {
     b->wanted = false;
     if (b->reg < 0)
@@ -470,15 +470,15 @@ void gdb_break_remove(struct gdb_request *r)
 {
     struct gdb_break *b;
     uint64_t addr, len;
-    enum kind kind;
+    enum break_kind kind;
 
-    if (!take_place(r, &kind, &addr, &len)) {
+    if (!break_take_place(r, &kind, &addr, &len)) {
         gdb_error(r, "z0 to z4 want an address and a length");
         return;
     }
-    b = find(kind, addr);
+    b = break_find(kind, addr);
     if (b)
-        drop(b);
+        break_drop(b);
     gdb_ok(r);
 }
 
@@ -486,7 +486,7 @@ void gdb_break_remove_all(void)
 {
     for (size_t i = 0; i < BREAKS_MAX; i++)
         if (breaks[i].state == THERE)
-            drop(&breaks[i]);
+            break_drop(&breaks[i]);
 }
 
 /* ---- when the kernel runs ---- */
@@ -501,11 +501,11 @@ bool gdb_break_has_work(void)
     return READ_ONCE(is_settled);
 }
 
-/* take_out - take out the probe of @b, if it is not wanted. If the kernel stops in the
+/* break_take_out - take out the probe of @b, if it is not wanted. If the kernel stops in the
  * middle of this, the breakpoint is LEAVING: then `Z0` does not find it, and arms a new
  * one.
  */
-static void take_out(struct gdb_break *b)
+static void break_take_out(struct gdb_break *b)
 {
     struct kprobe *p = &b->kp;
     unsigned long flags = irq_save();
@@ -533,6 +533,6 @@ void gdb_break_work(void)
     if (!__atomic_exchange_n(&is_settled, false, __ATOMIC_ACQ_REL))
         return;
     for (size_t i = 0; i < BREAKS_MAX; i++)
-        take_out(&breaks[i]);
+        break_take_out(&breaks[i]);
     gdb_code_free_retired();
 }

@@ -32,21 +32,22 @@ static char refusal[REASON_LEN];
 
 /* ---- at a hit ---- */
 
-static int read_memory(void *unused, void *dst, uintptr_t addr, size_t len)
+static int gdb_code_read(void *unused, void *dst, uintptr_t addr, size_t len)
 {
     (void)unused;
     return copy_nofault(dst, (const void *)addr, len);
 }
 
-static int print(void *unused, const char *text, size_t len)
+static int gdb_code_print(void *unused, const char *text, size_t len)
 {
     (void)unused;
     gdb_output_put(text, len);
     return 0;
 }
 
-/* tell - report a program that has failed to the user of the debugger, as output. */
-static void tell(const struct agent_world *world, const struct agent_problem *problem)
+/* gdb_code_tell - report a program that has failed to the user of the debugger, as output. */
+static void gdb_code_tell(const struct agent_world *world,
+                          const struct agent_problem *problem)
 {
     char text[REASON_LEN + 32];
     int len = scnprintf(text, sizeof(text), "[at 0x%lx: ", world->ip);
@@ -70,7 +71,7 @@ static int do_hold(const struct gdb_code *code, const struct agent_world *world)
         int err = agent_run(code->bytes + code->each[i].at, world, &value, &problem);
 
         if (err)
-            tell(world, &problem);
+            gdb_code_tell(world, &problem);
         if (err || value)
             return err ? err : 1;
     }
@@ -83,7 +84,7 @@ static void run_commands(const struct gdb_code *code, const struct agent_world *
         struct agent_problem problem;
 
         if (agent_run(code->bytes + code->each[i].at, world, NULL, &problem))
-            tell(world, &problem);
+            gdb_code_tell(world, &problem);
     }
 }
 
@@ -96,7 +97,7 @@ bool gdb_code_is_false(const struct gdb_code *code, uintptr_t addr,
 
     world.regs = regs;
     world.ip = addr;
-    world.read = read_memory;
+    world.read = gdb_code_read;
     for (size_t i = 0; i < count; i++)
         if (agent_run(code->bytes + code->each[i].at, &world, &value, NULL) || value)
             return false;
@@ -106,7 +107,7 @@ bool gdb_code_is_false(const struct gdb_code *code, uintptr_t addr,
 int gdb_code_ask(const struct gdb_code *code, uintptr_t addr, const struct pt_regs *regs)
 {
     struct agent_world world = {
-        .regs = regs, .ip = addr, .read = read_memory, .print = print
+        .regs = regs, .ip = addr, .read = gdb_code_read, .print = gdb_code_print
     };
     int answer;
 
@@ -121,14 +122,14 @@ int gdb_code_ask(const struct gdb_code *code, uintptr_t addr, const struct pt_re
 
 /* ---- what a packet says ---- */
 
-/* len_of - return how many bytes the programs in @text need at most. */
-static size_t len_of(const char *text)
+/* gdb_code_len - return how many bytes the programs in @text need at most. */
+static size_t gdb_code_len(const char *text)
 {
     return strlen(text) / 2;
 }
 
-static const char *take_one(struct gdb_request *r, struct gdb_code *code, size_t *at,
-                            unsigned use)
+static const char *gdb_code_take_one(struct gdb_request *r, struct gdb_code *code,
+                                     size_t *at, unsigned use)
 {
     struct agent_problem problem = { 0 };
     uint64_t len;
@@ -158,14 +159,14 @@ static const char *take_all(struct gdb_request *r, struct gdb_code *code)
     size_t at = 0;
 
     while (!why && gdb_take_word(&r->at, ";X"))
-        why = take_one(r, code, &at, AGENT_VALUE);
+        why = gdb_code_take_one(r, code, &at, AGENT_VALUE);
     if (why || !*r->at)
         return why;
     if (!gdb_take_word(&r->at, ";cmds:") || !gdb_take_number(&r->at, &persist) ||
         !gdb_take_char(&r->at, ','))
         return "neither a condition nor a command";
     while (!why && gdb_take_char(&r->at, 'X')) {
-        why = take_one(r, code, &at, AGENT_PRINT);
+        why = gdb_code_take_one(r, code, &at, AGENT_PRINT);
         code->commands++;
     }
     return why || !*r->at ? why : "rubbish behind the commands";
@@ -179,7 +180,7 @@ const char *gdb_code_take(struct gdb_request *r, struct gdb_code **out)
     *out = NULL;
     if (!*r->at)
         return NULL;
-    code = port_held_alloc(sizeof(*code) + len_of(r->at));
+    code = port_held_alloc(sizeof(*code) + gdb_code_len(r->at));
     if (!code)
         return "no memory for the condition or command";
     why = take_all(r, code);

@@ -42,7 +42,7 @@ struct collector {
 };
 
 /* A frame that is being made. */
-struct making {
+struct collecting {
     struct gdb_tracepoint *tp;
     const struct pt_regs *regs;
     struct gdb_record record;
@@ -67,7 +67,7 @@ bool gdb_collect_init(void)
     return true;
 }
 
-static void count(enum gdb_loss cause)
+static void collect_count_loss(enum gdb_loss cause)
 {
     __atomic_fetch_add(&gdb_trace_state.lost[cause], 1, __ATOMIC_RELAXED);
 }
@@ -85,7 +85,7 @@ void gdb_collect_end(enum gdb_trace_end why, unsigned number)
 /* record_start - begin a record with @len bytes of blocks. Return: where they go; NULL:
  * there is no room.
  */
-static uint8_t *record_start(struct making *m, size_t len)
+static uint8_t *record_start(struct collecting *m, size_t len)
 {
     size_t size = sizeof(m->record) + len;
     struct gdb_record *record = NULL;
@@ -94,7 +94,7 @@ static uint8_t *record_start(struct making *m, size_t len)
     if (gdb_trace_state.is_circular || used <= gdb_trace_state.limit)
         record = gdb_rings_write(&gdb_frames, size);
     if (!record) {
-        count(GDB_LOST_FULL);
+        collect_count_loss(GDB_LOST_FULL);
         gdb_collect_end(GDB_TRACE_FULL, 0);
         return NULL;
     }
@@ -105,7 +105,7 @@ static uint8_t *record_start(struct making *m, size_t len)
 }
 
 /* send_part - write the part into the ring, as a record. */
-static void send_part(struct making *m, bool ends)
+static void send_part(struct collecting *m, bool ends)
 {
     uint8_t *to = NULL;
 
@@ -126,12 +126,12 @@ static void send_part(struct making *m, bool ends)
 /* room_for - make room in the part for a block. Return: where its @len bytes go; NULL:
  * the frame is full.
  */
-static uint8_t *room_for(struct making *m, size_t len)
+static uint8_t *room_for(struct collecting *m, size_t len)
 {
     uint8_t *at;
 
     if (m->total + len > m->most) {
-        count(GDB_LOST_CUT);
+        collect_count_loss(GDB_LOST_CUT);
         return NULL;
     }
     if (m->record.len + len > PART_MAX)
@@ -166,7 +166,7 @@ static bool put_piece(uint8_t *at, uintptr_t addr, uint16_t len)
     return gdb_memory_read(at + GDB_BLOCK_M, addr, len) == len;
 }
 
-static size_t piece_len(const struct making *m, uintptr_t addr, size_t len)
+static size_t piece_len(const struct collecting *m, uintptr_t addr, size_t len)
 {
     size_t left = PART_MAX - m->record.len, page = 4096 - addr % 4096;
 
@@ -181,7 +181,7 @@ static size_t piece_len(const struct making *m, uintptr_t addr, size_t len)
 /* Memory that cannot be read is missing in the frame, and is counted. */
 static int collect_memory(void *arg, uintptr_t addr, size_t len)
 {
-    struct making *m = arg;
+    struct collecting *m = arg;
 
     while (len) {
         size_t n = piece_len(m, addr, len);
@@ -190,7 +190,7 @@ static int collect_memory(void *arg, uintptr_t addr, size_t len)
         if (!at)
             return 0;
         if (!put_piece(at, addr, (uint16_t)n)) {
-            count(GDB_LOST_FAULT);
+            collect_count_loss(GDB_LOST_FAULT);
             m->record.len -= (uint32_t)(GDB_BLOCK_M + n);
             m->total -= GDB_BLOCK_M + n;
         }
@@ -200,10 +200,10 @@ static int collect_memory(void *arg, uintptr_t addr, size_t len)
     return 0;
 }
 
-static int collect_variable(void *arg, unsigned number)
+static int collect_by_number(void *arg, unsigned number)
 {
     const struct gdb_variable *var = gdb_variable_of(number);
-    struct making *m = arg;
+    struct collecting *m = arg;
     int64_t value;
     uint8_t *at;
 
@@ -221,19 +221,19 @@ static int collect_variable(void *arg, unsigned number)
 
 /* ---- programs ---- */
 
-static int read_memory(void *unused, void *dst, uintptr_t addr, size_t len)
+static int collect_read(void *unused, void *dst, uintptr_t addr, size_t len)
 {
     (void)unused;
     return copy_nofault(dst, (const void *)addr, len);
 }
 
-/* variable - read or set a trace variable. `$n = $n + 1` may run on several CPUs at once.
+/* collect_any_variable - read or set a trace variable. `$n = $n + 1` may run on several CPUs at once.
  * So if a program reads a variable and then sets it, the difference is added, atomically.
  */
-static int variable(void *arg, unsigned number, bool set, int64_t *value)
+static int collect_any_variable(void *arg, unsigned number, bool set, int64_t *value)
 {
     struct gdb_variable *var = gdb_variable_of(number);
-    struct making *m = arg;
+    struct collecting *m = arg;
 
     if (!var)
         return -ENOENT;
@@ -249,37 +249,39 @@ static int variable(void *arg, unsigned number, bool set, int64_t *value)
     return 0;
 }
 
-static bool holds(const struct gdb_tracepoint *tp, const struct pt_regs *regs)
+static bool collect_holds(const struct gdb_tracepoint *tp, const struct pt_regs *regs)
 {
-    struct making m = { .read = NULL };
-    struct agent_world world = {
-        .regs = regs, .ip = tp->addr, .arg = &m, .read = read_memory, .var = variable
-    };
+    struct collecting m = { .read = NULL };
+    struct agent_world world = { .regs = regs,
+                                 .ip = tp->addr,
+                                 .arg = &m,
+                                 .read = collect_read,
+                                 .var = collect_any_variable };
     uint64_t value = 0;
 
     if (agent_run(tp->condition, &world, &value, NULL))
-        count(GDB_LOST_FAULT);
+        collect_count_loss(GDB_LOST_FAULT);
     return value;
 }
 
-static void run_code(struct making *m, const uint8_t *code)
+static void run_code(struct collecting *m, const uint8_t *code)
 {
     struct agent_world world = { .regs = m->regs,
                                  .ip = m->tp->addr,
                                  .arg = m,
-                                 .read = read_memory,
-                                 .var = variable,
+                                 .read = collect_read,
+                                 .var = collect_any_variable,
                                  .collect = collect_memory,
-                                 .collect_var = collect_variable };
+                                 .collect_var = collect_by_number };
 
     m->read = NULL;
     if (agent_run(code, &world, NULL, NULL))
-        count(GDB_LOST_FAULT);
+        collect_count_loss(GDB_LOST_FAULT);
 }
 
 /* ---- frames ---- */
 
-static void carry_out(struct making *m, const struct gdb_action *action)
+static void collect_action(struct collecting *m, const struct gdb_action *action)
 {
     struct agent_world world = { .regs = m->regs, .ip = m->tp->addr };
     uintptr_t addr = action->offset;
@@ -301,7 +303,7 @@ static void carry_out(struct making *m, const struct gdb_action *action)
     }
 }
 
-static void make_registers(struct making *m)
+static void make_registers(struct collecting *m)
 {
     uint8_t *to;
 
@@ -317,7 +319,7 @@ static void make_frame(struct collector *c, struct gdb_tracepoint *tp,
                        const struct pt_regs *regs, unsigned level)
 {
     uint64_t hits = __atomic_add_fetch(&tp->hits, 1, __ATOMIC_RELAXED);
-    struct making m;
+    struct collecting m;
 
     if (tp->pass && hits > tp->pass) { /* another CPU has just made the last one */
         __atomic_fetch_sub(&tp->hits, 1, __ATOMIC_RELAXED);
@@ -338,7 +340,7 @@ static void make_frame(struct collector *c, struct gdb_tracepoint *tp,
         m.total = 0;
         m.most = level ? PART_MAX : GDB_FRAME_MAX;
         for (const struct gdb_action *a = tp->actions; a; a = a->next)
-            carry_out(&m, a);
+            collect_action(&m, a);
         send_part(&m, true);
     }
     __atomic_fetch_add(&gdb_trace_state.created, 1, __ATOMIC_RELAXED);
@@ -350,7 +352,7 @@ static void make_frames(struct collector *c, struct gdb_tracepoint *tp,
                         const struct pt_regs *regs, unsigned level)
 {
     for (; tp && READ_ONCE(gdb_trace_state.runs); tp = tp->next)
-        if (READ_ONCE(tp->is_enabled) && (!tp->condition || holds(tp, regs)))
+        if (READ_ONCE(tp->is_enabled) && (!tp->condition || collect_holds(tp, regs)))
             make_frame(c, tp, regs, level);
 }
 
@@ -379,7 +381,7 @@ void gdb_collect(struct gdb_tracepoint *tp, const struct pt_regs *regs)
     unsigned level = cpu_context() == CTX_NMI;
 
     if (c->is_busy[level]) {
-        count(GDB_LOST_RECURSION);
+        collect_count_loss(GDB_LOST_RECURSION);
     } else {
         c->is_busy[level] = true;
         barrier();

@@ -154,7 +154,7 @@ static const char *take_memory(struct gdb_request *r, struct gdb_action *action)
     return action->len > AGENT_TRACE_MAX ? "M: more than 65535 bytes" : NULL;
 }
 
-static const char *take_action(struct gdb_request *r, struct gdb_action *action)
+static const char *define_take_action(struct gdb_request *r, struct gdb_action *action)
 {
     size_t unused;
 
@@ -199,7 +199,7 @@ static const char *take_actions(struct gdb_request *r, struct gdb_tracepoint *tp
 
         if (!action)
             return no_memory;
-        why = take_action(r, action);
+        why = define_take_action(r, action);
         if (why)
             return why;
         action->text_len = (size_t)(r->at - from);
@@ -213,10 +213,10 @@ static const char *take_actions(struct gdb_request *r, struct gdb_tracepoint *tp
     return NULL;
 }
 
-/* take_options - read what is behind the pass count: [:F LENGTH] [:X CONDITION] [:S] [:H]
+/* define_take_options - read what is behind the pass count: [:F LENGTH] [:X CONDITION] [:S] [:H]
  * [-]. S and H are refused.
  */
-static const char *take_options(struct gdb_request *r, struct gdb_tracepoint *tp)
+static const char *define_take_options(struct gdb_request *r, struct gdb_tracepoint *tp)
 {
     const char *why = NULL;
 
@@ -254,7 +254,7 @@ static const char *take_new(struct gdb_request *r)
         return "while-stepping is not served";
     if (find_point(tp->number, tp->addr))
         return "this tracepoint is there already";
-    why = take_options(r, tp);
+    why = define_take_options(r, tp);
     if (why)
         return why;
     points[point_count++] = tp;
@@ -347,8 +347,8 @@ void gdb_define_greet(void)
     is_new = true;
 }
 
-static void put_place(struct gdb_out *out, const char *letter,
-                      const struct gdb_tracepoint *tp)
+static void define_put_place(struct gdb_out *out, const char *letter,
+                             const struct gdb_tracepoint *tp)
 {
     gdb_put_text(out, letter);
     gdb_put_number(out, tp->number);
@@ -364,7 +364,7 @@ static void put_place(struct gdb_out *out, const char *letter,
  */
 static void put_definition(struct gdb_out *out, const struct gdb_tracepoint *tp)
 {
-    put_place(out, "T", tp);
+    define_put_place(out, "T", tp);
     gdb_put_text(out, tp->is_enabled ? "E:0:" : "D:0:");
     gdb_put_number(out, tp->pass);
     if (tp->fast && (tp->fast >= FAST_LEN || !for_file)) {
@@ -379,10 +379,11 @@ static void put_definition(struct gdb_out *out, const struct gdb_tracepoint *tp)
     }
 }
 
-/* put_line - tell line *@n of @tp: the lines are its definition, its actions, its
+/* define_put_line - tell line *@n of @tp: the lines are its definition, its actions, its
  * sources. Return: false: @tp has less lines, and *@n is reduced by their number.
  */
-static bool put_line(struct gdb_out *out, const struct gdb_tracepoint *tp, unsigned *n)
+static bool define_put_line(struct gdb_out *out, const struct gdb_tracepoint *tp,
+                            unsigned *n)
 {
     if (!(*n)--) {
         put_definition(out, tp);
@@ -390,13 +391,13 @@ static bool put_line(struct gdb_out *out, const struct gdb_tracepoint *tp, unsig
     }
     for (const struct gdb_action *a = tp->actions; a; a = a->next)
         if (!(*n)--) {
-            put_place(out, "A", tp);
+            define_put_place(out, "A", tp);
             gdb_put_text(out, a->text);
             return true;
         }
     for (const struct gdb_source *s = tp->sources; s; s = s->next)
         if (!(*n)--) {
-            put_place(out, "Z", tp);
+            define_put_place(out, "Z", tp);
             gdb_put_text(out, s->text);
             return true;
         }
@@ -408,7 +409,7 @@ void gdb_tell_next_point(struct gdb_request *r)
     unsigned n = told++;
 
     for (size_t i = 0; i < point_count; i++)
-        if (put_line(r->out, points[i], &n))
+        if (define_put_line(r->out, points[i], &n))
             return;
     gdb_put_text(r->out, "l");
 }

@@ -18,7 +18,7 @@
 #define NONE UINT32_MAX
 #define CONSTANTS_MAX 8
 
-struct frame {
+struct gdb_frame {
     struct gdb_record record;
     const uint8_t *blocks; /* record.len bytes */
 };
@@ -43,7 +43,7 @@ static size_t constant_count;
 
 static bool is_selected;
 static uint32_t selected_index;
-static struct frame selected;
+static struct gdb_frame selected;
 static uint8_t selected_blocks[GDB_FRAME_MAX + 256];
 
 bool gdb_frame_init(unsigned rings)
@@ -64,10 +64,10 @@ static void rewind(void)
     older = 0;
 }
 
-/* append - add the record in @out to its frame. Return: true: the frame is complete, and
+/* frame_append - add the record in @out to its frame. Return: true: the frame is complete, and
  * @out is the whole frame.
  */
-static bool append(struct assembly *a, struct frame *out)
+static bool frame_append(struct assembly *a, struct gdb_frame *out)
 {
     const struct gdb_record *record = &out->record;
 
@@ -89,7 +89,7 @@ static bool append(struct assembly *a, struct frame *out)
 /* next_there - read the next of all frames in the rings. Return: false: there are no
  * more.
  */
-static bool next_there(struct frame *out)
+static bool next_there(struct gdb_frame *out)
 {
     struct merged record;
 
@@ -97,41 +97,41 @@ static bool next_there(struct frame *out)
         memcpy(&out->record, record.event.data, sizeof(out->record));
         out->blocks = (const uint8_t *)record.event.data + sizeof(out->record);
         if ((out->record.begins && out->record.ends) ||
-            append(&assemblies[record.ring], out))
+            frame_append(&assemblies[record.ring], out))
             return true;
     }
     is_looking = false;
     return false;
 }
 
-static uint64_t bytes_of(const struct frame *frame)
+static uint64_t frame_bytes(const struct gdb_frame *frame)
 {
     return sizeof(frame->record) + frame->record.len;
 }
 
-/* begin - begin a walk. A ring consists of whole pages. So if the debugger wants a small
+/* frame_begin - begin a walk. A ring consists of whole pages. So if the debugger wants a small
  * circular buffer, the rings hold older frames too, and the walk skips these.
  */
-static void begin(void)
+static void frame_begin(void)
 {
-    struct frame frame;
+    struct gdb_frame frame;
     uint64_t bytes = 0;
 
     rewind();
     if (!gdb_trace_state.keeps)
         return;
     while (next_there(&frame))
-        bytes += bytes_of(&frame);
+        bytes += frame_bytes(&frame);
     rewind();
     if (bytes > gdb_trace_state.keeps)
         older = bytes - gdb_trace_state.keeps;
 }
 
-/* next - read the next frame that is shown. Return: false: there are no more. */
-static bool next(struct frame *out)
+/* frame_next - read the next frame that is shown. Return: false: there are no more. */
+static bool frame_next(struct gdb_frame *out)
 {
     while (next_there(out)) {
-        uint64_t bytes = bytes_of(out);
+        uint64_t bytes = frame_bytes(out);
 
         if (!older) {
             index++;
@@ -144,16 +144,16 @@ static bool next(struct frame *out)
 
 uint32_t gdb_frame_count(void)
 {
-    struct frame frame;
+    struct gdb_frame frame;
 
-    for (begin(); next(&frame);)
+    for (frame_begin(); frame_next(&frame);)
         continue;
     return index;
 }
 
 /* ---- blocks ---- */
 
-static size_t block_len(const uint8_t *block)
+static size_t frame_block_len(const uint8_t *block)
 {
     uint16_t len;
 
@@ -171,9 +171,9 @@ static size_t block_len(const uint8_t *block)
 /* block_next - return the block behind @block; with NULL the first one. Return: NULL:
  * there are no more.
  */
-static const uint8_t *block_next(const struct frame *frame, const uint8_t *block)
+static const uint8_t *block_next(const struct gdb_frame *frame, const uint8_t *block)
 {
-    block = block ? block + block_len(block) : frame->blocks;
+    block = block ? block + frame_block_len(block) : frame->blocks;
     return block < frame->blocks + frame->record.len ? block : NULL;
 }
 
@@ -302,12 +302,12 @@ void gdb_frame_info(void (*add)(void *arg, bool is_memory, uint64_t start, uint6
 
 /* ---- QTFrame ---- */
 
-struct wanted {
+struct wanted_frame {
     enum { BY_INDEX, BY_PC, BY_NUMBER, INSIDE, OUTSIDE } how;
     uint64_t from, to;
 };
 
-static bool take_wanted(struct gdb_request *r, struct wanted *w)
+static bool take_wanted(struct gdb_request *r, struct wanted_frame *w)
 {
     bool has_end = false;
 
@@ -329,7 +329,7 @@ static bool take_wanted(struct gdb_request *r, struct wanted *w)
     return has_end;
 }
 
-static bool is_it(const struct frame *frame, const struct wanted *w)
+static bool is_it(const struct gdb_frame *frame, const struct wanted_frame *w)
 {
     uintptr_t addr = frame->record.addr;
     bool inside = addr >= w->from && addr <= w->to;
@@ -348,7 +348,7 @@ static bool is_it(const struct frame *frame, const struct wanted *w)
     }
 }
 
-static void select_frame(const struct frame *frame)
+static void select_frame(const struct gdb_frame *frame)
 {
     selected = *frame;
     memcpy(selected_blocks, frame->blocks, frame->record.len);
@@ -363,8 +363,8 @@ static void select_frame(const struct frame *frame)
 void gdb_frame_find(struct gdb_request *r)
 {
     uint32_t from;
-    struct wanted w;
-    struct frame frame;
+    struct wanted_frame w;
+    struct gdb_frame frame;
 
     if (!take_wanted(r, &w)) {
         gdb_error(r, "QTFrame wants a number, pc, tdp, range or outside");
@@ -374,8 +374,8 @@ void gdb_frame_find(struct gdb_request *r)
         is_selected = false;
     from = w.how == BY_INDEX ? (uint32_t)w.from : is_selected ? selected_index + 1 : 0;
     if (!is_looking || index > from)
-        begin();
-    while (from != NONE && next(&frame)) {
+        frame_begin();
+    while (from != NONE && frame_next(&frame)) {
         if (index - 1 < from || !is_it(&frame, &w))
             continue;
         select_frame(&frame);
@@ -402,20 +402,20 @@ static size_t put_block(uint8_t *to, const uint8_t *block)
     struct pt_regs regs;
 
     if (*block != 'R') {
-        memcpy(to, block, block_len(block));
-        return block_len(block);
+        memcpy(to, block, frame_block_len(block));
+        return frame_block_len(block);
     }
     memcpy(&regs, block + 1, sizeof(regs));
     *to = 'R';
     return 1 + gdb_regs_block(to + 1, &regs);
 }
 
-static void make_image(const struct frame *frame)
+static void make_image(const struct gdb_frame *frame)
 {
     uint32_t len = 0;
 
     for (const uint8_t *b = NULL; (b = block_next(frame, b));)
-        if (6 + len + GDB_REGS_BLOCK + block_len(b) < sizeof(image))
+        if (6 + len + GDB_REGS_BLOCK + frame_block_len(b) < sizeof(image))
             len += (uint32_t)put_block(image + 6 + len, b);
     memcpy(image, &frame->record.number, 2);
     memcpy(image + 2, &len, 4);
@@ -427,16 +427,16 @@ static void make_image(const struct frame *frame)
  */
 static bool seek(uint64_t at)
 {
-    struct frame frame;
+    struct gdb_frame frame;
 
     if (!is_looking || at < image_at || !image_len) {
-        begin();
+        frame_begin();
         image_at = image_len = 0;
     }
     while (at >= image_at + image_len) {
         image_at += image_len;
         image_len = 0;
-        if (!next(&frame))
+        if (!frame_next(&frame))
             return false;
         make_image(&frame);
     }

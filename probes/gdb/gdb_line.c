@@ -39,11 +39,11 @@ bool gdb_line_flush(void)
     return rest_at == rest_len;
 }
 
-/* offer - send @bytes whole, or not at all. If the host takes only a part now, the rest
+/* line_offer - send @bytes whole, or not at all. If the host takes only a part now, the rest
  * is kept and sent later. Return: false: an older rest is in the way, and nothing was
  * sent.
  */
-static bool offer(const char *bytes, size_t len)
+static bool line_offer(const char *bytes, size_t len)
 {
     size_t sent;
 
@@ -61,7 +61,7 @@ static bool offer(const char *bytes, size_t len)
 void gdb_line_greet(void)
 {
     if (no_acks)
-        offer("+", 1);
+        line_offer("+", 1);
     no_acks = false;
 }
 
@@ -80,11 +80,11 @@ void gdb_line_no_acks(void)
 static void acknowledge(bool good)
 {
     if (!no_acks && (good || attached))
-        offer(good ? "+" : "-", 1);
+        line_offer(good ? "+" : "-", 1);
 }
 
-/* take - handle one received byte. Return: what the byte has completed. */
-static enum gdb_event take(uint8_t byte)
+/* line_take - handle one received byte. Return: what the byte has completed. */
+static enum gdb_event line_take(uint8_t byte)
 {
     enum gdb_event event = gdb_receive(&in, byte);
 
@@ -99,7 +99,7 @@ static enum gdb_event take(uint8_t byte)
         break;
     case GDB_NAK:
         if (last && !no_acks && repeats && repeats--)
-            offer(last->frame, last_len);
+            line_offer(last->frame, last_len);
         break;
     default:
         break;
@@ -112,7 +112,7 @@ bool gdb_line_poll(void)
     int byte;
 
     while (!ready && (byte = gdb_wire_get()) >= 0)
-        if (take((uint8_t)byte) == GDB_INTERRUPT && attached)
+        if (line_take((uint8_t)byte) == GDB_INTERRUPT && attached)
             return true;
     return ready != GDB_NOTHING;
 }
@@ -130,7 +130,7 @@ const char *gdb_line_packet(size_t *len)
         int byte = gdb_wire_get();
 
         if (byte >= 0)
-            take((uint8_t)byte);
+            line_take((uint8_t)byte);
         else if (gdb_line_flush())
             for (unsigned n = 0; n < PAUSES; n++)
                 pause();
@@ -142,7 +142,7 @@ const char *gdb_line_packet(size_t *len)
     return event == GDB_PACKET ? in.data : NULL;
 }
 
-static void finish(struct gdb_out *out)
+static void line_finish(struct gdb_out *out)
 {
     last_len = gdb_out_end(out);
     last = out;
@@ -151,8 +151,8 @@ static void finish(struct gdb_out *out)
 
 bool gdb_line_send(struct gdb_out *out)
 {
-    finish(out);
-    return offer(out->frame, last_len);
+    line_finish(out);
+    return line_offer(out->frame, last_len);
 }
 
 /* The kernel stands and waits for the debugger anyway, so this function may wait. Ctrl-C
@@ -160,11 +160,11 @@ bool gdb_line_send(struct gdb_out *out)
  */
 void gdb_line_answer(struct gdb_out *out)
 {
-    finish(out);
-    while (!offer(out->frame, last_len) && !ready) {
+    line_finish(out);
+    while (!line_offer(out->frame, last_len) && !ready) {
         int byte = gdb_wire_get();
 
         if (byte >= 0)
-            take((uint8_t)byte);
+            line_take((uint8_t)byte);
     }
 }

@@ -133,7 +133,7 @@ static bool is_exchanged(uintptr_t addr, size_t len)
     return false;
 }
 
-static const char *write_text(uintptr_t addr, const void *bytes, size_t len)
+static const char *gdb_write_text(uintptr_t addr, const void *bytes, size_t len)
 {
     if (is_under_probe(addr, len))
         return "there is a probe: its copy of the instruction would not change";
@@ -150,7 +150,7 @@ const char *gdb_memory_write(uintptr_t addr, const void *bytes, size_t len)
         !memcmp(now, bytes, len))
         return NULL;
     if (plat_text_contains(addr, len))
-        return write_text(addr, bytes, len);
+        return gdb_write_text(addr, bytes, len);
     if (is_exchanged(addr, len))
         return "a return probe has exchanged this return address";
     return copy_nofault((void *)addr, bytes, len) ? "no such memory, or read-only" : NULL;

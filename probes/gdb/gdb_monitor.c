@@ -74,7 +74,7 @@ static bool has_no_mutex(struct thread *t, void *arg)
     return !*is_held;
 }
 
-static size_t stack_left(void)
+static size_t monitor_stack_left(void)
 {
     const struct percpu *cpu = this_cpu();
     uintptr_t base = cpu->nmi_depth ? cpu->nmi_stack_base : cpu->stack_base;
@@ -95,7 +95,7 @@ static const char *why_not_now(const char *line)
     gdb_thread_for_each(has_no_mutex, &is_held);
     if (is_held)
         return "a thread that stands holds a mutex";
-    if (stack_left() < STACK_MIN)
+    if (monitor_stack_left() < STACK_MIN)
         return "the stack of the thread that stands is too full";
     return NULL;
 }
@@ -135,7 +135,7 @@ static bool keep(const char *line, const char *why)
     return true;
 }
 
-static void answer(struct gdb_request *r, int err)
+static void monitor_answer(struct gdb_request *r, int err)
 {
     uint8_t number = (uint8_t)-err;
 
@@ -156,14 +156,14 @@ void gdb_monitor_command(struct gdb_request *r)
     line[len] = '\0';
     if (*r->at || strlen(line) != len) {
         say("monitor: a command has at most 511 characters\n");
-        answer(r, -E2BIG);
+        monitor_answer(r, -E2BIG);
         return;
     }
     why = why_not_now(line);
     if (!why)
-        answer(r, run_now(line));
+        monitor_answer(r, run_now(line));
     else
-        answer(r, keep(line, why) ? 0 : -EBUSY);
+        monitor_answer(r, keep(line, why) ? 0 : -EBUSY);
 }
 
 /* ---- when the kernel runs ---- */

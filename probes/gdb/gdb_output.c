@@ -29,7 +29,7 @@ bool gdb_output_init(void)
     return gdb_rings_init(&rings, PAGES, false);
 }
 
-static void lose(uint64_t count)
+static void output_lose(uint64_t count)
 {
     __atomic_fetch_add(&lost, count, __ATOMIC_RELAXED);
 }
@@ -49,7 +49,7 @@ void gdb_output_put(const char *text, size_t len)
         memcpy((uint16_t *)at + 1, text, len);
         gdb_rings_commit(&rings);
     } else {
-        lose(1);
+        output_lose(1);
     }
     preempt_enable();
     __atomic_store_n(&is_waiting, true, __ATOMIC_RELEASE);
@@ -97,7 +97,7 @@ static void tell_lost(void)
     if (!count)
         return;
     if (!send_piece(text, (size_t)len)) {
-        lose(count);
+        output_lose(count);
         __atomic_store_n(&is_waiting, true, __ATOMIC_RELEASE);
     }
 }
@@ -124,7 +124,7 @@ void gdb_output_send(size_t most)
         }
         text = next.event.data;
         if (!send_piece((const char *)(text + 1), *text))
-            lose(1);
+            output_lose(1);
         sent += *text;
     }
 }

@@ -14,7 +14,7 @@ static const char digits[] = "0123456789abcdef";
 
 /* ---- in ---- */
 
-static void begin(struct gdb_receiver *r)
+static void packet_begin(struct gdb_receiver *r)
 {
     r->at = GDB_DATA;
     r->too_long = false;
@@ -23,7 +23,7 @@ static void begin(struct gdb_receiver *r)
     r->len = 0;
 }
 
-static void store(struct gdb_receiver *r, uint8_t byte)
+static void packet_store(struct gdb_receiver *r, uint8_t byte)
 {
     if (r->on_line > GDB_PACKET_MAX)
         r->too_long = true;
@@ -56,11 +56,11 @@ static enum gdb_event in_data(struct gdb_receiver *r, uint8_t byte)
         r->on_line++;
     if (r->at == GDB_ESCAPED) {
         r->at = GDB_DATA;
-        store(r, byte ^ 0x20);
+        packet_store(r, byte ^ 0x20);
     } else if (byte == ESCAPE) {
         r->at = GDB_ESCAPED;
     } else {
-        store(r, byte);
+        packet_store(r, byte);
     }
     return GDB_NOTHING;
 }
@@ -82,7 +82,7 @@ static enum gdb_event completed(struct gdb_receiver *r, uint8_t byte)
 enum gdb_event gdb_receive(struct gdb_receiver *r, uint8_t byte)
 {
     if (byte == '$') {
-        begin(r);
+        packet_begin(r);
         return GDB_NOTHING;
     }
     switch (r->at) {
@@ -113,7 +113,7 @@ size_t gdb_out_room(const struct gdb_out *out)
     return GDB_PACKET_MAX + 1 - out->len;
 }
 
-static void put(struct gdb_out *out, char c)
+static void packet_put(struct gdb_out *out, char c)
 {
     if (gdb_out_room(out))
         out->frame[out->len++] = c;
@@ -136,7 +136,7 @@ size_t gdb_out_end(struct gdb_out *out)
 void gdb_put_text(struct gdb_out *out, const char *text)
 {
     while (*text)
-        put(out, *text++);
+        packet_put(out, *text++);
 }
 
 void gdb_put_escaped(struct gdb_out *out, const void *bytes, size_t len)
@@ -148,8 +148,8 @@ void gdb_put_escaped(struct gdb_out *out, const void *bytes, size_t len)
             from[i] == '$' || from[i] == '#' || from[i] == '*' || from[i] == ESCAPE;
 
         if (special)
-            put(out, ESCAPE);
-        put(out, special ? (char)(from[i] ^ 0x20) : from[i]);
+            packet_put(out, ESCAPE);
+        packet_put(out, special ? (char)(from[i] ^ 0x20) : from[i]);
     }
 }
 
@@ -158,8 +158,8 @@ void gdb_put_hex(struct gdb_out *out, const void *bytes, size_t len)
     const uint8_t *from = bytes;
 
     for (size_t i = 0; i < len; i++) {
-        put(out, digits[from[i] >> 4]);
-        put(out, digits[from[i] & 15]);
+        packet_put(out, digits[from[i] >> 4]);
+        packet_put(out, digits[from[i] & 15]);
     }
 }
 
@@ -170,13 +170,13 @@ void gdb_put_number(struct gdb_out *out, uint64_t value)
     while (shift > 0 && !(value >> shift))
         shift -= 4;
     for (; shift >= 0; shift -= 4)
-        put(out, digits[(value >> shift) & 15]);
+        packet_put(out, digits[(value >> shift) & 15]);
 }
 
 void gdb_put_unknown(struct gdb_out *out, size_t len)
 {
     for (size_t i = 0; i < 2 * len; i++)
-        put(out, 'x');
+        packet_put(out, 'x');
 }
 
 /* ---- what is in a packet ---- */

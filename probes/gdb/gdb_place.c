@@ -1,4 +1,4 @@
-/* gdb_place.c - owns the probes of tracepoints: one for each address, in a struct place.
+/* gdb_place.c - owns the probes of tracepoints: one for each address, in a struct gdb_place.
  *
  * QTStart arms all places while all CPUs stand, so all tracepoints begin at once. QTStop
  * leaves the probes; the stub's thread takes them out later, as those of breakpoints.
@@ -19,15 +19,15 @@
 /* An address at which tracepoints are armed.
  * Locks:  s written while serving, read by hits   w written by the stub's thread as well
  */
-static struct place {
+static struct gdb_place {
     enum { FREE, THERE, LEAVING } state; /* [s, w] */
     struct gdb_tracepoint *first;        /* [s] NULL: the place is not wanted */
     struct kprobe kp;
 } places[PLACES_MAX];
 
-static int hit(struct kprobe *kp, struct pt_regs *regs)
+static int place_hit(struct kprobe *kp, struct pt_regs *regs)
 {
-    struct place *place = CONTAINER_OF(kp, struct place, kp);
+    struct gdb_place *place = CONTAINER_OF(kp, struct gdb_place, kp);
     struct gdb_tracepoint *first = READ_ONCE(place->first);
 
     if (first && READ_ONCE(gdb_trace_state.runs) && !gdb_is_serving())
@@ -35,7 +35,7 @@ static int hit(struct kprobe *kp, struct pt_regs *regs)
     return 0;
 }
 
-static struct place *place_at(uintptr_t addr)
+static struct gdb_place *place_at(uintptr_t addr)
 {
     for (size_t i = 0; i < PLACES_MAX; i++)
         if (places[i].state == THERE && (uintptr_t)places[i].kp.addr == addr &&
@@ -44,7 +44,7 @@ static struct place *place_at(uintptr_t addr)
     return NULL;
 }
 
-static struct place *free_place(void)
+static struct gdb_place *free_place(void)
 {
     for (size_t i = 0; i < PLACES_MAX; i++)
         if (places[i].state == FREE)
@@ -54,7 +54,7 @@ static struct place *free_place(void)
 
 const char *gdb_place_arm(struct gdb_tracepoint *tp)
 {
-    struct place *place = place_at(tp->addr);
+    struct gdb_place *place = place_at(tp->addr);
     struct gdb_tracepoint **end;
     const char *why;
 
@@ -63,7 +63,7 @@ const char *gdb_place_arm(struct gdb_tracepoint *tp)
         if (!place)
             return "128 addresses have tracepoints already: let the kernel run first";
         memset(place, 0, sizeof(*place));
-        place->kp.pre_handler = hit;
+        place->kp.pre_handler = place_hit;
         why = gdb_break_arm(&place->kp, tp->addr);
         if (why)
             return why;
@@ -76,7 +76,7 @@ const char *gdb_place_arm(struct gdb_tracepoint *tp)
     return NULL;
 }
 
-static void leave(struct place *place)
+static void place_leave(struct gdb_place *place)
 {
     struct gdb_tracepoint *tp = place->first, *next;
 
@@ -90,14 +90,14 @@ static void leave(struct place *place)
 void gdb_place_leave_all(void)
 {
     for (size_t i = 0; i < PLACES_MAX; i++)
-        leave(&places[i]);
+        place_leave(&places[i]);
 }
 
-/* take_out - take out the probe of @place, if it is not wanted. If the kernel stops in
+/* place_take_out - take out the probe of @place, if it is not wanted. If the kernel stops in
  * the middle of this, the place is LEAVING: then place_at() does not find it, and another
  * place is used.
  */
-static void take_out(struct place *place)
+static void place_take_out(struct gdb_place *place)
 {
     unsigned long flags = irq_save();
     bool goes = place->state == THERE && !place->first;
@@ -114,5 +114,5 @@ static void take_out(struct place *place)
 void gdb_place_work(void)
 {
     for (size_t i = 0; i < PLACES_MAX; i++)
-        take_out(&places[i]);
+        place_take_out(&places[i]);
 }

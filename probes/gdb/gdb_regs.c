@@ -246,7 +246,8 @@ static bool is_fixed(const struct pt_regs *regs, unsigned number)
     return (number == IP || number == 7) && gdb_stop_ip(regs) != regs->ip;
 }
 
-static const char *store(struct pt_regs *regs, unsigned number, unsigned long value)
+static const char *store_general(struct pt_regs *regs, unsigned number,
+                                 unsigned long value)
 {
     unsigned long now = 0;
     uint8_t *at = (uint8_t *)regs + general[number].off;
@@ -295,7 +296,7 @@ const char *gdb_regs_set(const struct thread *t, unsigned number, const char **a
         return "the thread is not on a CPU: its registers cannot be changed";
     if (gdb_take_hex(at, &value, general[number].len) != general[number].len)
         return "too few digits";
-    return store(regs, number, value);
+    return store_general(regs, number, value);
 }
 
 const char *gdb_regs_set_all(const struct thread *t, const char **at)

@@ -267,13 +267,13 @@ static void take_write_binary(struct gdb_request *r)
 
 /* What a vCont packet asks for: at most one thread steps; other threads continue or stay.
  */
-struct plan {
+struct resume_plan {
     struct thread *steps, *runs;
     uintptr_t start, end; /* step until the thread is outside [start, end) */
     bool all_run;
 };
 
-static bool take_range_step(struct gdb_request *r, struct plan *plan)
+static bool take_range_step(struct gdb_request *r, struct resume_plan *plan)
 {
     uint64_t start, end;
 
@@ -285,9 +285,9 @@ static bool take_range_step(struct gdb_request *r, struct plan *plan)
     return true;
 }
 
-/* take_action - read one action of vCont into @plan. Return: NULL; or why it is refused.
+/* take_plan_action - read one action of vCont into @plan. Return: NULL; or why it is refused.
  */
-static const char *take_action(struct gdb_request *r, struct plan *plan)
+static const char *take_plan_action(struct gdb_request *r, struct resume_plan *plan)
 {
     char action = *r->at++;
     uint64_t number, id = ALL_THREADS;
@@ -320,7 +320,7 @@ static const char *take_action(struct gdb_request *r, struct plan *plan)
     }
 }
 
-static const char *carry_out(const struct plan *plan, struct gdb_request *r)
+static const char *carry_out_plan(const struct resume_plan *plan, struct gdb_request *r)
 {
     struct thread *t = plan->steps ? plan->steps : plan->runs;
     int cpu = GDB_ALL_CPUS;
@@ -351,13 +351,13 @@ static const char *carry_out(const struct plan *plan, struct gdb_request *r)
 
 static void take_vcont(struct gdb_request *r)
 {
-    struct plan plan = { 0 };
+    struct resume_plan plan = { 0 };
     const char *why = NULL;
 
     while (!why && gdb_take_char(&r->at, ';'))
-        why = take_action(r, &plan);
+        why = take_plan_action(r, &plan);
     if (!why)
-        why = carry_out(&plan, r);
+        why = carry_out_plan(&plan, r);
     if (why)
         gdb_error(r, why);
 }
@@ -367,7 +367,7 @@ static void take_vcont(struct gdb_request *r)
  */
 static void take_old_resume(struct gdb_request *r, bool steps)
 {
-    struct plan plan = { .all_run = true };
+    struct resume_plan plan = { .all_run = true };
     struct gdb_cpu *cpu = gdb_cpu(serving);
     const char *why;
     uint64_t ip;
@@ -376,7 +376,7 @@ static void take_old_resume(struct gdb_request *r, bool steps)
         cpu->regs->ip = ip;
     if (steps)
         plan.steps = continued ? continued : percpu_of(serving)->current;
-    why = carry_out(&plan, r);
+    why = carry_out_plan(&plan, r);
     if (why)
         gdb_error(r, why);
 }
@@ -442,7 +442,7 @@ static void ok_kill(struct gdb_request *r)
     take_kill(r);
 }
 
-/* dispatch() calls the function of the first row with a word that the packet begins with.
+/* dispatch_packet() calls the function of the first row with a word that the packet begins with.
  * So if one word begins with another word, the longer one comes first ("vCont?" before
  * "vCont"). A packet that fits no row gets an empty answer: for gdb that means "not
  * supported".
@@ -485,7 +485,7 @@ static const struct {
     { "qT", gdb_trace_query },
 };
 
-static void dispatch(const char *data, size_t len)
+static void dispatch_packet(const char *data, size_t len)
 {
     struct gdb_request r = { .at = data, .end = data + len, .out = &out };
 
@@ -520,7 +520,7 @@ static void answer_next(void)
     gdb_out_start(&out);
     resumed = false;
     if (data)
-        dispatch(data, len);
+        dispatch_packet(data, len);
     else
         gdb_error(&(struct gdb_request){ .out = &out }, "the packet is too long");
     waiting_since = rdtsc();

@@ -37,7 +37,7 @@
 
 #define STEPS_MAX 17
 
-enum kind { OTHER, PUSHF, POPF, CLI, STI, IRET, HLT };
+enum step_kind { OTHER, PUSHF, POPF, CLI, STI, IRET, HLT };
 
 enum step_state {
     FREE,
@@ -56,11 +56,11 @@ static struct gdb_step {
     bool alone;
     uintptr_t ip; /* of the instruction */
     bool had_if;  /* with alone: the program's IF before the instruction */
-    enum kind kind;
+    enum step_kind kind;
 } steps[STEPS_MAX];
 
-/* move - change the state of @s, if it is @from. */
-static bool move(struct gdb_step *s, enum step_state from, enum step_state to)
+/* gdb_step_move - change the state of @s, if it is @from. */
+static bool gdb_step_move(struct gdb_step *s, enum step_state from, enum step_state to)
 {
     return __atomic_compare_exchange_n(&s->state, &from, to, false, __ATOMIC_SEQ_CST,
                                        __ATOMIC_SEQ_CST);
@@ -71,8 +71,8 @@ static void release(struct gdb_step *s)
     __atomic_store_n(&s->state, FREE, __ATOMIC_SEQ_CST);
 }
 
-/* find - find a step of @t in state @state. @t: NULL: of any thread */
-static struct gdb_step *find(enum step_state state, const struct thread *t)
+/* gdb_step_find - find a step of @t in state @state. @t: NULL: of any thread */
+static struct gdb_step *gdb_step_find(enum step_state state, const struct thread *t)
 {
     for (unsigned i = 0; i < STEPS_MAX; i++)
         if (READ_ONCE(steps[i].state) == state && (!t || steps[i].thread == t))
@@ -87,7 +87,7 @@ static bool is_prefix(uint8_t byte)
     return byte == 0x66 || byte == 0xf2 || byte == 0xf3 || (byte & 0xf0) == 0x40;
 }
 
-static enum kind kind_at(uintptr_t ip)
+static enum step_kind kind_at(uintptr_t ip)
 {
     uint8_t bytes[15];
     size_t len = gdb_memory_read(bytes, ip, sizeof(bytes)), i = 0;
@@ -116,7 +116,7 @@ static enum kind kind_at(uintptr_t ip)
 
 /* ---- before and after the instruction ---- */
 
-static void prepare(struct gdb_step *s, struct pt_regs *regs)
+static void gdb_step_prepare(struct gdb_step *s, struct pt_regs *regs)
 {
     s->ip = gdb_stop_ip(regs);
     s->kind = kind_at(s->ip);
@@ -179,7 +179,7 @@ static void put_right_below(const struct gdb_step *s, struct pt_regs *regs)
     struct gdb_step *below = NULL;
 
     if ((s->kind == POPF || s->kind == IRET) && regs->flags & FLAGS_TF)
-        below = find(LEFT_OVER, s->thread);
+        below = gdb_step_find(LEFT_OVER, s->thread);
     if (!below)
         return;
     put_right(below, regs, gdb_stop_ip(regs) != below->ip);
@@ -194,11 +194,11 @@ struct gdb_step *gdb_step_end(struct pt_regs *regs)
 
     if (!(regs->dr6 & DR6_BS))
         return NULL;
-    s = find(UNDER_WAY, t);
-    waits = s && move(s, UNDER_WAY, BEHIND);
+    s = gdb_step_find(UNDER_WAY, t);
+    waits = s && gdb_step_move(s, UNDER_WAY, BEHIND);
     if (!waits)
-        s = find(LEFT_OVER, t); /* perhaps an NMI has just made it that */
-    if (!s || !(waits || move(s, LEFT_OVER, BEHIND)))
+        s = gdb_step_find(LEFT_OVER, t); /* perhaps an NMI has just made it that */
+    if (!s || !(waits || gdb_step_move(s, LEFT_OVER, BEHIND)))
         return NULL;
     regs->dr6 &= ~(unsigned long)DR6_BS;
     put_right_below(s, regs);
@@ -221,8 +221,8 @@ void gdb_step_go_on(struct gdb_step *s, struct pt_regs *regs, bool stopped)
     if (!s)
         return;
     if (!stopped && regs->ip - s->start < s->end - s->start && !gdb_is_stopping() &&
-        move(s, BEHIND, UNDER_WAY)) {
-        prepare(s, regs);
+        gdb_step_move(s, BEHIND, UNDER_WAY)) {
+        gdb_step_prepare(s, regs);
         return;
     }
     if (!stopped && is_behind(s))
@@ -243,7 +243,7 @@ bool gdb_step_trap(struct pt_regs *regs)
 const char *gdb_step_start(struct thread *t, uintptr_t start, uintptr_t end, bool alone,
                            bool *done)
 {
-    struct gdb_step *s = find(FREE, NULL);
+    struct gdb_step *s = gdb_step_find(FREE, NULL);
     int cpu = gdb_cpu_of(t);
     struct pt_regs *regs;
 
@@ -263,7 +263,7 @@ const char *gdb_step_start(struct thread *t, uintptr_t start, uintptr_t end, boo
     s->start = start;
     s->end = end;
     s->alone = alone;
-    prepare(s, regs);
+    gdb_step_prepare(s, regs);
     __atomic_store_n(&s->state, UNDER_WAY, __ATOMIC_SEQ_CST);
     return NULL;
 }
@@ -274,7 +274,8 @@ const char *gdb_step_start(struct thread *t, uintptr_t start, uintptr_t end, boo
  */
 void gdb_step_cancel(void)
 {
-    struct gdb_step *s = find(UNDER_WAY, NULL), *behind = find(BEHIND, NULL);
+    struct gdb_step *s = gdb_step_find(UNDER_WAY, NULL),
+                    *behind = gdb_step_find(BEHIND, NULL);
     int cpu = s ? gdb_cpu_of(s->thread) : -1;
     struct pt_regs *regs = cpu < 0 ? NULL : gdb_cpu((unsigned)cpu)->regs;
 

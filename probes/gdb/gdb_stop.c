@@ -83,7 +83,7 @@ int gdb_cpu_of(const struct thread *t)
 
 /* ---- 1 ---- */
 
-static void stand(struct gdb_cpu *me, struct pt_regs *regs)
+static void gdb_stop_stand(struct gdb_cpu *me, struct pt_regs *regs)
 {
     me->cr0 = read_cr0();
     me->cr2 = read_cr2();
@@ -183,7 +183,7 @@ static bool become_owner(unsigned self)
                                        __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
 }
 
-static void serialise(void)
+static void gdb_stop_serialise(void)
 {
     uint32_t out[4];
 
@@ -211,7 +211,7 @@ static bool may_report(unsigned self)
     return runs == NO_CPU || runs == (int)self || cpus[self].why == GDB_WHY_INTERRUPT;
 }
 
-static void stay(unsigned self)
+static void gdb_stop_stay(unsigned self)
 {
     while (!__atomic_load_n(&cpus[self].go, __ATOMIC_ACQUIRE)) {
         listen(self);
@@ -221,15 +221,15 @@ static void stay(unsigned self)
     }
 }
 
-/* leave - end the stop of this CPU. The image is withdrawn after all else, and the
+/* gdb_stop_leave - end the stop of this CPU. The image is withdrawn after all else, and the
  * ownership is given up after the image: see 3. The CPU that held the machine may have
  * changed pages, text and debug registers.
  */
-static void leave(struct gdb_cpu *me)
+static void gdb_stop_leave(struct gdb_cpu *me)
 {
     paging_flush_local(0, PAGING_FLUSH_ALL);
     debug_regs_load();
-    serialise();
+    gdb_stop_serialise();
     __atomic_store_n(&me->regs, NULL, __ATOMIC_RELEASE);
     if (gdb_is_serving())
         disown();
@@ -248,7 +248,7 @@ static void stay_until_told(unsigned self, bool (*wanted)(void *arg), void *arg)
     struct gdb_cpu *me = &cpus[self];
 
     for (;;) {
-        stay(self);
+        gdb_stop_stay(self);
         if (!me->why)
             return;
         if (!still_holds(wanted, arg))
@@ -281,7 +281,7 @@ static void stand_on(unsigned self, bool (*wanted)(void *arg), void *arg)
     __atomic_thread_fence(__ATOMIC_SEQ_CST);
     if (cpus[self].why || !may_run(self))
         stay_until_told(self, wanted, arg);
-    leave(&cpus[self]);
+    gdb_stop_leave(&cpus[self]);
 }
 
 bool gdb_stop(struct pt_regs *regs, enum gdb_why why, bool (*wanted)(void *arg),
@@ -293,7 +293,7 @@ bool gdb_stop(struct pt_regs *regs, enum gdb_why why, bool (*wanted)(void *arg),
     if (gdb_is_serving() || me->regs)
         return false;
     me->inside_nmi = cpu_context() == CTX_NMI && why != GDB_WHY_INTERRUPT;
-    stand(me, regs);
+    gdb_stop_stand(me, regs);
     me->why = reason_of(why, wanted, arg);
     stand_on(self, wanted, arg);
     return true;
@@ -320,7 +320,7 @@ bool gdb_stop_nmi(struct pt_regs *regs)
     if (cpus[self].regs || gdb_is_serving() || gdb_collect_defers())
         return true;
     cpus[self].inside_nmi = false;
-    stand(&cpus[self], regs);
+    gdb_stop_stand(&cpus[self], regs);
     stand_on(self, NULL, NULL);
     return true;
 }

@@ -47,7 +47,7 @@ static bool available; /* COM2 exists, and gdb_init() has succeeded */
  *   4. Between 1 and 3 the kernel may stop for another reason: an NMI may hit a
  *      breakpoint on its way to 2, and any CPU may hit one while a change of text delays
  *      3. Then the debugger already has the stop that it wants. The serving CPU takes the
- *      byte itself, or serve() clears stop_wanted. By 2 no NMI is about to set it at
+ *      byte itself, or gdb_serve() clears stop_wanted. By 2 no NMI is about to set it at
  *      that time. Otherwise the kernel would stop a second time, unasked, as soon as the
  *      debugger lets it go.
  */
@@ -57,7 +57,7 @@ static struct wait_queue work = WAIT_QUEUE_INIT(work);
 static bool served;            /* a debugger has let the kernel run */
 static struct thread *exiting; /* the thread in gdb_exit(), or NULL */
 
-static void serve(unsigned cpu)
+static void gdb_serve(unsigned cpu)
 {
     gdb_wire_listen(false);
     WRITE_ONCE(stop_wanted, false);
@@ -155,12 +155,12 @@ void gdb_poll(void)
         wake_all(&work);
 }
 
-/* worker - do the work that cannot be done while the kernel stands still.
+/* gdb_worker - do the work that cannot be done while the kernel stands still.
  * gdb_place_work() comes last because it has no flag of its own: gdb_break_work() sleeps
  * first, and then clears the flag for both. What a stop during that sleep leaves for
  * gdb_place_work() is done in the same turn.
  */
-static int worker(void *unused UNUSED)
+static int gdb_worker(void *unused UNUSED)
 {
     do {
         gdb_monitor_work();
@@ -209,12 +209,12 @@ INIT void gdb_init(void)
     if (!gdb_trace_init())
         log_warn("gdb: no tracepoints: no memory for frames, or more than %u CPUs",
                  MAX_CPUS_TRACED);
-    gdb_stop_init(serve);
+    gdb_stop_init(gdb_serve);
     trap_set_handler(TRAP_NMI, take_nmi);
     trap_set_handler(TRAP_DB, gdb_step_trap);
     trap_set_handler(TRAP_BP, take_int3);
-    if (kernel_clone(
-            &(struct clone_args){ .fn = worker, .name = "gdb", .detached = true }) < 0) {
+    if (kernel_clone(&(struct clone_args){
+            .fn = gdb_worker, .name = "gdb", .detached = true }) < 0) {
         log_warn("gdb: no memory for the stub's thread");
         return;
     }

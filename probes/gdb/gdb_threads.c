@@ -39,14 +39,14 @@ void gdb_thread_for_each(bool (*fn)(struct thread *t, void *arg), void *arg)
     }
 }
 
-struct wanted {
+struct wanted_thread {
     unsigned id;
     struct thread *found;
 };
 
-static bool is_wanted(struct thread *t, void *arg)
+static bool is_wanted_thread(struct thread *t, void *arg)
 {
-    struct wanted *wanted = arg;
+    struct wanted_thread *wanted = arg;
 
     if (gdb_thread_id(t) == wanted->id)
         wanted->found = t;
@@ -55,9 +55,9 @@ static bool is_wanted(struct thread *t, void *arg)
 
 struct thread *gdb_thread_find(unsigned id)
 {
-    struct wanted wanted = { .id = id };
+    struct wanted_thread wanted = { .id = id };
 
-    gdb_thread_for_each(is_wanted, &wanted);
+    gdb_thread_for_each(is_wanted_thread, &wanted);
     return wanted.found;
 }
 

@@ -44,15 +44,15 @@ static uint64_t limit(void)
     return wanted_limit ? wanted_limit : room();
 }
 
-static void stop(enum gdb_trace_end why)
+static void stop_trace_for(enum gdb_trace_end why)
 {
     gdb_collect_end(why, 0);
     gdb_place_leave_all();
 }
 
-static void init(struct gdb_request *r)
+static void init_trace(struct gdb_request *r)
 {
-    stop(GDB_TRACE_STOPPED);
+    stop_trace_for(GDB_TRACE_STOPPED);
     gdb_frame_forget();
     gdb_define_forget();
     gdb_frame_constants_clear();
@@ -69,12 +69,12 @@ static void reset_counters(void)
     gdb_trace_state.keeps = wanted_circular ? wanted_limit : 0;
 }
 
-static void start(struct gdb_request *r)
+static void start_trace(struct gdb_request *r)
 {
     struct gdb_tracepoint *tp;
     const char *why = NULL;
 
-    stop(GDB_TRACE_STOPPED);
+    stop_trace_for(GDB_TRACE_STOPPED);
     gdb_frame_forget();
     gdb_rings_reset(&gdb_frames);
     gdb_rings_overwrite(&gdb_frames, wanted_circular);
@@ -95,7 +95,7 @@ static void start(struct gdb_request *r)
 
 static void stop_trace(struct gdb_request *r)
 {
-    stop(GDB_TRACE_STOPPED);
+    stop_trace_for(GDB_TRACE_STOPPED);
     gdb_ok(r);
 }
 
@@ -103,7 +103,7 @@ void gdb_trace_detach(void)
 {
     gdb_frame_forget();
     if (!stays_when_detached)
-        stop(GDB_TRACE_DISCONNECTED);
+        stop_trace_for(GDB_TRACE_DISCONNECTED);
 }
 
 static void enable(struct gdb_request *r, bool on)
@@ -115,12 +115,12 @@ static void enable(struct gdb_request *r, bool on)
     gdb_done(r, tp ? NULL : "there is no such tracepoint");
 }
 
-static void switch_on(struct gdb_request *r)
+static void switch_points_on(struct gdb_request *r)
 {
     enable(r, true);
 }
 
-static void switch_off(struct gdb_request *r)
+static void switch_points_off(struct gdb_request *r)
 {
     enable(r, false);
 }
@@ -331,7 +331,7 @@ struct row {
     void (*fn)(struct gdb_request *r);
 };
 
-static void dispatch(struct gdb_request *r, const struct row *rows, size_t count)
+static void dispatch_row(struct gdb_request *r, const struct row *rows, size_t count)
 {
     for (size_t i = 0; is_available && i < count; i++) {
         if (!gdb_take_word(&r->at, rows[i].word))
@@ -347,12 +347,12 @@ void gdb_trace_packet(struct gdb_request *r)
         { "DPsrc:", gdb_define_source },
         { "DP:", gdb_define_point },
         { "DV:", gdb_define_variable },
-        { "init", init },
-        { "Start", start },
+        { "init", init_trace },
+        { "Start", start_trace },
         { "Stop", stop_trace },
         { "Frame:", gdb_frame_find },
-        { "Enable:", switch_on },
-        { "Disable:", switch_off },
+        { "Enable:", switch_points_on },
+        { "Disable:", switch_points_off },
         { "ro", set_constants },
         { "Buffer:circular:", set_circular },
         { "Buffer:size:", set_size },
@@ -360,7 +360,7 @@ void gdb_trace_packet(struct gdb_request *r)
         { "Notes:", set_notes },
     };
 
-    dispatch(r, rows, ARRAY_LEN(rows));
+    dispatch_row(r, rows, ARRAY_LEN(rows));
 }
 
 void gdb_trace_query(struct gdb_request *r)
@@ -373,5 +373,5 @@ void gdb_trace_query(struct gdb_request *r)
         { "MinFTPILen", tell_shortest },
     };
 
-    dispatch(r, rows, ARRAY_LEN(rows));
+    dispatch_row(r, rows, ARRAY_LEN(rows));
 }

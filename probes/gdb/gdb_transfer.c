@@ -71,14 +71,14 @@ void gdb_query_thread_text(struct gdb_request *r)
 /* A piece of a document. For each piece the document is made from its beginning, and only
  * the wanted bytes are sent.
  */
-struct piece {
+struct transfer {
     struct gdb_out *out;
     uint64_t from, len; /* wanted */
     uint64_t at;        /* bytes made so far */
     bool is_more;
 };
 
-static void piece_add(struct piece *p, const char *text)
+static void transfer_add(struct transfer *p, const char *text)
 {
     for (; *text; text++, p->at++) {
         if (p->at < p->from)
@@ -99,31 +99,31 @@ static bool add_thread(struct thread *t, void *arg)
     gdb_thread_describe(t, text, sizeof(text));
     scnprintf(line, sizeof(line), "<thread id=\"%x\" name=\"%s\"", gdb_thread_id(t),
               t->name);
-    piece_add(arg, line);
+    transfer_add(arg, line);
     if (cpu >= 0) {
         scnprintf(line, sizeof(line), " core=\"%x\"", (unsigned)cpu);
-        piece_add(arg, line);
+        transfer_add(arg, line);
     }
     scnprintf(line, sizeof(line), ">%s</thread>\n", text);
-    piece_add(arg, line);
-    return !((struct piece *)arg)->is_more;
+    transfer_add(arg, line);
+    return !((struct transfer *)arg)->is_more;
 }
 
-static void write_threads(struct piece *p)
+static void write_threads(struct transfer *p)
 {
-    piece_add(p, "<?xml version=\"1.0\"?><threads>\n");
+    transfer_add(p, "<?xml version=\"1.0\"?><threads>\n");
     gdb_thread_for_each(add_thread, p);
-    piece_add(p, "</threads>\n");
+    transfer_add(p, "</threads>\n");
 }
 
-static void write_target(struct piece *p)
+static void write_target_xml(struct transfer *p)
 {
-    piece_add(p, gdb_regs_target());
+    transfer_add(p, gdb_regs_target());
 }
 
-static void transfer(struct gdb_request *r, void (*write)(struct piece *p))
+static void transfer(struct gdb_request *r, void (*write)(struct transfer *p))
 {
-    struct piece p = { .out = r->out };
+    struct transfer p = { .out = r->out };
 
     if (!gdb_take_range(r, &p.from, &p.len)) {
         gdb_error(r, "no offset or length");
@@ -144,15 +144,15 @@ static void add_collected(void *arg, bool is_memory, uint64_t start, uint64_t le
                   start, len);
     else
         scnprintf(line, sizeof(line), "<tvar id=\"0x%lx\"/>\n", start);
-    piece_add(arg, line);
+    transfer_add(arg, line);
 }
 
-static void write_collected(struct piece *p)
+static void write_collected(struct transfer *p)
 {
-    piece_add(p, "<?xml version=\"1.0\"?><traceframe-info>\n");
+    transfer_add(p, "<?xml version=\"1.0\"?><traceframe-info>\n");
     if (gdb_frame_is_selected())
         gdb_frame_info(add_collected, p);
-    piece_add(p, "</traceframe-info>\n");
+    transfer_add(p, "</traceframe-info>\n");
 }
 
 void gdb_query_collected(struct gdb_request *r)
@@ -162,7 +162,7 @@ void gdb_query_collected(struct gdb_request *r)
 
 void gdb_query_target(struct gdb_request *r)
 {
-    transfer(r, write_target);
+    transfer(r, write_target_xml);
 }
 
 void gdb_query_thread_document(struct gdb_request *r)

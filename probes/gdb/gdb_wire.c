@@ -68,7 +68,7 @@ int gdb_wire_get(void)
     return inb(RBR);
 }
 
-static bool is_ready(void)
+static bool wire_is_ready(void)
 {
     unsigned spins = host_gone ? 1 : SPINS;
     uint8_t status;
@@ -91,7 +91,7 @@ size_t gdb_wire_put(const char *bytes, size_t len)
     while (sent < len) {
         size_t n = len - sent < FIFO_LEN ? len - sent : FIFO_LEN;
 
-        host_gone = !is_ready();
+        host_gone = !wire_is_ready();
         if (host_gone)
             break;
         outsb(THR, bytes + sent, n);

@@ -65,7 +65,7 @@ static const char *arithmetic(const struct insn *insn)
 }
 
 /* Groups 3 to 5: f6, f7, fe, ff. */
-static const char *unary(const struct insn *insn)
+static const char *unary_name(const struct insn *insn)
 {
     static const char *const of_f6[] = { "test", "test", "not", "neg",
                                          "mul",  "imul", "div", "idiv" };
@@ -75,13 +75,13 @@ static const char *unary(const struct insn *insn)
     return of_f6[modrm_reg(insn)];
 }
 
-static const char *compare(const struct insn *insn)
+static const char *compare_name(const struct insn *insn)
 {
     bool is_test = insn->opcode == 0x84 || insn->opcode == 0x85 || insn->opcode == 0xa8 ||
                    insn->opcode == 0xa9;
 
     if (insn->opcode >= 0xf6)
-        return unary(insn);
+        return unary_name(insn);
     return is_test ? "test" : arithmetic(insn);
 }
 
@@ -207,7 +207,7 @@ static const char *cache_line(const struct insn *insn)
 }
 
 /* Group 7 in register form has an instruction for each value of modrm. */
-static const char *group7(const struct insn *insn)
+static const char *group7_name(const struct insn *insn)
 {
     switch (insn->bytes[insn->modrm_off]) {
     case 0xc6:
@@ -297,18 +297,18 @@ static const char *several(const struct insn *insn)
 
     switch (insn->op) {
     case OP_ADD:
-        return insn->opcode >= 0xf6 ? unary(insn) : arithmetic(insn);
+        return insn->opcode >= 0xf6 ? unary_name(insn) : arithmetic(insn);
     case OP_SUB:
     case OP_ADC:
         return arithmetic(insn);
     case OP_CMP:
-        return compare(insn);
+        return compare_name(insn);
     case OP_INC:
     case OP_MUL:
     case OP_MULB:
     case OP_DIV:
     case OP_DIVB:
-        return unary(insn);
+        return unary_name(insn);
     case OP_ROT:
     case OP_ROTC:
     case OP_SHIFT:
@@ -374,15 +374,16 @@ static const char *several(const struct insn *insn)
                : insn->rep == INSN_PREFIX_F3 ? "wbnoinvd"
                                              : "wbinvd";
     case OP_WRMSR:
-        return insn->opcode == 0x30 ? "wrmsr" : group7(insn);
+        return insn->opcode == 0x30 ? "wrmsr" : group7_name(insn);
     case OP_RDMSR:
-        return insn->opcode == 0x01 ? group7(insn) : one_of(insn, 0x32, "rdmsr", "rdpmc");
+        return insn->opcode == 0x01 ? group7_name(insn)
+                                    : one_of(insn, 0x32, "rdmsr", "rdpmc");
     case OP_CLAC:
     case OP_WRXCR:
     case OP_MONITR:
     case OP_SERIAL:
     case OP_MWAIT:
-        return group7(insn);
+        return group7_name(insn);
     case OP_TPAUSE:
         return insn->prefix == INSN_PREFIX_66 ? "tpause" : "umwait";
     case OP_RDBASE:
@@ -399,8 +400,8 @@ static const char *several(const struct insn *insn)
     }
 }
 
-/* append - write @text to @buf at offset @len. Return: the new length. */
-static size_t append(char buf[INSN_MNEMONIC_MAX], size_t len, const char *text)
+/* name_append - write @text to @buf at offset @len. Return: the new length. */
+static size_t name_append(char buf[INSN_MNEMONIC_MAX], size_t len, const char *text)
 {
     while (*text && len + 1 < INSN_MNEMONIC_MAX)
         buf[len++] = *text++;
@@ -438,8 +439,8 @@ const char *insn_mnemonic(char buf[INSN_MNEMONIC_MAX], const struct insn *insn)
         name = several(insn);
     if (!name)
         return NULL;
-    len = append(buf, 0, insn->lock ? "lock " : repeat(insn));
-    len = append(buf, len, name);
-    append(buf, len, condition);
+    len = name_append(buf, 0, insn->lock ? "lock " : repeat(insn));
+    len = name_append(buf, len, name);
+    name_append(buf, len, condition);
     return buf;
 }

@@ -133,7 +133,7 @@ static enum detour_kind kind_for(const struct site *site, const struct insn *ins
     return insn_is_branch(insn) ? DETOUR_IMAGE : DETOUR_POST;
 }
 
-static void decode(const struct site *site, struct insn *insn)
+static void detour_decode(const struct site *site, struct insn *insn)
 {
     if (insn_decode(insn, site->bytes, site->len, site->addr))
         plat_bug("a registered instruction does not decode", site->addr);
@@ -153,7 +153,7 @@ enum detour_kind detour_kind_wanted(const struct site *site)
 {
     struct insn insn;
 
-    decode(site, &insn);
+    detour_decode(site, &insn);
     return kind_for(site, &insn);
 }
 
@@ -279,7 +279,7 @@ static void return_put(struct code *c)
     put_jmp(c, boosted);
 }
 
-static void compose(struct code *c, uintptr_t cell, size_t start)
+static void detour_compose(struct code *c, uintptr_t cell, size_t start)
 {
     c->at = cell;
     c->len = insn_encode_int3s(c->bytes, start);
@@ -363,13 +363,13 @@ static int fill_cell(struct code *c, uint8_t *cell, size_t start)
     return 0;
 }
 
-/* place - write the detour into a cell of its own, the smallest that holds it. */
-static int place(struct code *c)
+/* detour_place - write the detour into a cell of its own, the smallest that holds it. */
+static int detour_place(struct code *c)
 {
     size_t start = 0;
     uint8_t *cell;
 
-    compose(c, c->site->addr, 0); /* for the length, the same at any address */
+    detour_compose(c, c->site->addr, 0); /* for the length, the same at any address */
     if (c->err)
         return c->err;
     if (is_counting(c->kind))
@@ -379,7 +379,7 @@ static int place(struct code *c)
     cell = insn_slot_reserve(insn_slot_len(start + c->len));
     if (!cell)
         return probe_refuse(c->why, PROBE_NO_SLOT, c->site->addr);
-    compose(c, (uintptr_t)cell, start);
+    detour_compose(c, (uintptr_t)cell, start);
     return fill_cell(c, cell, start);
 }
 
@@ -406,11 +406,11 @@ static bool place_specialized(struct code *c)
         return false;
     c->specialized = true;
     c->keeps = detour_specialized_keeps(c->site);
-    compose(c, c->site->addr, 0);
+    detour_compose(c, c->site->addr, 0);
     if (!c->err)
         cell = insn_slot_reserve(specialized_cell_len(c->len));
     if (cell)
-        compose(c, (uintptr_t)cell, 0);
+        detour_compose(c, (uintptr_t)cell, 0);
     if (!cell || fill_cell(c, cell, specialized_pattern(c)->entry))
         c->specialized = false;
     return c->specialized;
@@ -434,7 +434,7 @@ bool detour_can_reach(const struct insn *insn)
            insn_relocate(copy, sizeof(copy), insn, start + window, &len) != -ERANGE;
 }
 
-static int build(struct code *c)
+static int detour_build(struct code *c)
 {
     if (c->kind == DETOUR_NONE && site_is_call(c->site)) {
         if (!detour_can_reach(c->insn))
@@ -450,7 +450,7 @@ static int build(struct code *c)
         return c->err;
     c->len = 0;
     c->err = 0;
-    return place(c);
+    return detour_place(c);
 }
 
 /* ---- coming and going ---- */
@@ -533,13 +533,13 @@ int detour_prepare(struct site *site, struct probe_reject *why)
         return 0;
     if (site_detour(site))
         plat_bug("a detour is made anew and has not been released", site->addr);
-    decode(site, &insn);
+    detour_decode(site, &insn);
     code.kind = kind_for(site, &insn);
     changed = flags_changed(site, code.kind);
     code.flags_live = changed && !detour_may_change_flags(&insn, changed);
     err = counters_get(site, why);
     if (!err)
-        err = build(&code);
+        err = detour_build(&code);
     if (err)
         return err;
     jump_site(site)->kind = code.kind & 0xf;

@@ -88,21 +88,21 @@ const struct plat_pattern *detour_specialized_pattern(const struct site *site, b
     return plat_detour_specialized(which, flags_live);
 }
 
-/* put - write the low @len bytes of @value in front of @end. */
-static void put(uint8_t *end, uint64_t value, size_t len)
+/* put_value - write the low @len bytes of @value in front of @end. */
+static void put_value(uint8_t *end, uint64_t value, size_t len)
 {
     for (size_t i = 0; i < len; i++)
         end[i - len] = (uint8_t)(value >> (8 * i));
 }
 
-/* put_signed - write 4 bytes, which the CPU extends to @value by their sign.
+/* put_signed_value - write 4 bytes, which the CPU extends to @value by their sign.
  * Return: 0; -ERANGE @value does not fit.
  */
-static int put_signed(uint8_t *end, uint64_t value)
+static int put_signed_value(uint8_t *end, uint64_t value)
 {
     if ((int64_t)value != (int32_t)value)
         return -ERANGE;
-    put(end, value, sizeof(int32_t));
+    put_value(end, value, sizeof(int32_t));
     return 0;
 }
 
@@ -120,7 +120,7 @@ static uint64_t displacement(const uint8_t *end)
  */
 static int put_moved(uint8_t *end, uintptr_t from, uintptr_t to)
 {
-    return put_signed(end, displacement(end) + from - to);
+    return put_signed_value(end, displacement(end) + from - to);
 }
 
 /* fill_hole - fill in the hole in front of @end.
@@ -133,21 +133,21 @@ static int fill_hole(enum plat_hole what, uint8_t *end, uintptr_t at, uintptr_t 
 
     switch (what) {
     case PLAT_HOLE_SITE:
-        put(end, (uintptr_t)site, sizeof(uint64_t));
+        put_value(end, (uintptr_t)site, sizeof(uint64_t));
         return 0;
     case PLAT_HOLE_IP:
-        return put_signed(end, site->addr + 1);
+        return put_signed_value(end, site->addr + 1);
     case PLAT_HOLE_PROBE:
-        put(end, (uintptr_t)p, sizeof(uint64_t));
+        put_value(end, (uintptr_t)p, sizeof(uint64_t));
         return 0;
     case PLAT_HOLE_COUNTER:
-        put(end, (uint32_t)plat_counter_disp(p->counter), sizeof(uint32_t));
+        put_value(end, (uint32_t)plat_counter_disp(p->counter), sizeof(uint32_t));
         return 0;
     case PLAT_HOLE_HANDLER:
-        return put_signed(end, (uintptr_t)p->pre_handler - at);
+        return put_signed_value(end, (uintptr_t)p->pre_handler - at);
     case PLAT_HOLE_SHARED:
         if (site_is_call(site))
-            return put_signed(end, plat_detour(PLAT_DETOUR_CALLED) - at);
+            return put_signed_value(end, plat_detour(PLAT_DETOUR_CALLED) - at);
         return put_moved(end, from, at);
     case PLAT_HOLE_MOVED:
         return put_moved(end, from, at);
@@ -168,7 +168,7 @@ struct composed {
     size_t grows; /* by how many bytes the code behind the body moves on */
 };
 
-static size_t place_of(const struct composed *c, size_t off)
+static size_t body_place(const struct composed *c, size_t off)
 {
     return off <= c->body ? off : off + c->grows;
 }
@@ -217,12 +217,12 @@ static int body_put(struct composed *c, uint8_t *out, uintptr_t at,
 static int hole_put(const struct composed *c, size_t i, uint8_t *out, uintptr_t at)
 {
     enum plat_hole what = (enum plat_hole)c->pattern->holes[i].what;
-    size_t from = c->pattern->holes[i].end, end = place_of(c, from);
+    size_t from = c->pattern->holes[i].end, end = body_place(c, from);
 
     if (what == PLAT_HOLE_COPY)
-        return put_signed(out + end, c->pattern->len + c->grows - end);
+        return put_signed_value(out + end, c->pattern->len + c->grows - end);
     if (what == PLAT_HOLE_ACROSS)
-        return put_signed(out + end, displacement(out + end) +
+        return put_signed_value(out + end, displacement(out + end) +
                                          (from > c->body ? -c->grows : c->grows));
     if (what == PLAT_HOLE_HANDLER && c->body != c->pattern->len)
         return 0;

@@ -18,8 +18,9 @@
 
 /* ---- coming ---- */
 
-NOKPROBE_INLINE struct probe_hit *begin(struct probe_cpu *cpu, struct site *site,
-                                        struct pt_regs *regs, enum hit_stage stage)
+NOKPROBE_INLINE struct probe_hit *jump_hit_begin(struct probe_cpu *cpu, struct site *site,
+                                                 struct pt_regs *regs,
+                                                 enum hit_stage stage)
 {
     struct probe_hit *hit = hit_begin(cpu, site, regs, stage, probe_in_nmi(cpu));
 
@@ -71,7 +72,7 @@ NOKPROBE_INLINE bool run_handlers(struct probe_cpu *cpu, struct probe_hit *hit,
 
 bool kprobe_jump_handler(struct pt_regs *regs, struct site *site, struct probe_cpu *cpu)
 {
-    struct probe_hit *hit = likely(cpu) ? begin(cpu, site, regs, HIT_PRE) : NULL;
+    struct probe_hit *hit = likely(cpu) ? jump_hit_begin(cpu, site, regs, HIT_PRE) : NULL;
 
     if (unlikely(!hit)) {
         miss(cpu, site);
@@ -83,8 +84,8 @@ NOKPROBE(kprobe_jump_handler);
 
 /* ---- the instruction by the image ---- */
 
-NOKPROBE_INLINE void leave(struct pt_regs *regs, struct site *site, struct probe_cpu *cpu,
-                           bool stopped)
+NOKPROBE_INLINE void jump_hit_leave(struct pt_regs *regs, struct site *site,
+                                    struct probe_cpu *cpu, bool stopped)
 {
     if (stopped)
         site_go_on(site, regs);
@@ -104,7 +105,7 @@ void kprobe_jump_leave(struct pt_regs *regs, struct site *site, struct probe_cpu
     bool admitted = cpu && may_enter(cpu, site, regs, probe_in_nmi(cpu)) == MISS_CAUSES;
 
     if (stopped || likely(admitted))
-        leave(regs, site, cpu, stopped);
+        jump_hit_leave(regs, site, cpu, stopped);
     else
         hit_run_alone(site, regs);
 }
@@ -121,10 +122,10 @@ NOKPROBE(kprobe_specialized_leave);
 
 void kprobe_image_handler(struct pt_regs *regs, struct site *site, struct probe_cpu *cpu)
 {
-    struct probe_hit *hit = likely(cpu) ? begin(cpu, site, regs, HIT_PRE) : NULL;
+    struct probe_hit *hit = likely(cpu) ? jump_hit_begin(cpu, site, regs, HIT_PRE) : NULL;
 
     if (likely(hit)) {
-        leave(regs, site, cpu, run_handlers(cpu, hit, site, regs));
+        jump_hit_leave(regs, site, cpu, run_handlers(cpu, hit, site, regs));
         return;
     }
     miss(cpu, site);
@@ -141,7 +142,7 @@ bool kprobe_post_handler(struct pt_regs *regs, struct site *site, struct probe_c
     bool stopped;
 
     regs->ip = next;
-    hit = likely(cpu) ? begin(cpu, site, regs, HIT_POST) : NULL;
+    hit = likely(cpu) ? jump_hit_begin(cpu, site, regs, HIT_POST) : NULL;
     if (likely(hit))
         hit_after(cpu, hit, aggr_first(site), regs, true);
     stopped = regs->ip != next;

@@ -259,7 +259,7 @@ static void prepare_detours(struct site_list *list)
 
 /* ---- the pass ---- */
 
-static void refuse_all(const struct site_list *list, enum probe_reason reason)
+static void optimize_refuse_all(const struct site_list *list, enum probe_reason reason)
 {
     for (size_t i = 0; i < list->count; i++)
         optimize_refuse(list->sites[i], reason);
@@ -290,7 +290,7 @@ static void make_jumps(struct site_list *list)
     if (list->count)
         reason = change_sites(list, &none, &is_done);
     if (reason)
-        refuse_all(list, reason);
+        optimize_refuse_all(list, reason);
 }
 
 /* make_regions - make jumps of @list by the region method. First, no other jump may read

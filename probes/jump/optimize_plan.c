@@ -89,11 +89,11 @@ static void pun_set(struct pun *pun, uintptr_t addr, const uint8_t *bytes, uint8
         pun->bytes[i] = bytes[i];
 }
 
-/* neighbour - may the instruction at @addr be evicted? It must have no probe, be allowed
+/* plan_neighbour - may the instruction at @addr be evicted? It must have no probe, be allowed
  * to carry one, and have a copy that works in every cell. The last condition is needed
  * because the whole plan fails if a planned eviction fails.
  */
-static bool neighbour(void *arg UNUSED, uintptr_t addr, struct pun *out)
+static bool plan_neighbour(void *arg UNUSED, uintptr_t addr, struct pun *out)
 {
     struct probe_reject why;
     struct insn insn;
@@ -131,7 +131,7 @@ static void env_make(struct plan *plan)
         .pad_is_free = is_free_pad,
         .byte_at = byte_at,
         .is_padding = is_dead_padding,
-        .neighbour = neighbour,
+        .neighbour = plan_neighbour,
     };
 }
 

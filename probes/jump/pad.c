@@ -122,7 +122,7 @@ static void gone_add(struct pad_page *page)
 
 static struct pad_page *touched; /* pages with fresh pads */
 
-static bool piece_add(const struct pad_piece *piece)
+static bool pad_piece_add(const struct pad_piece *piece)
 {
     struct pad_page *page = pad_page_get(piece->page);
 
@@ -147,7 +147,7 @@ static int pads_add(const uintptr_t *pads, size_t count)
         unsigned n = pad_pieces(pads[i], pieces);
 
         for (unsigned k = 0; k < n; k++) {
-            if (!piece_add(&pieces[k]))
+            if (!pad_piece_add(&pieces[k]))
                 return -ENOMEM;
         }
     }

@@ -153,7 +153,7 @@ uintptr_t pad_frame_writable(struct pad_frame *f)
 
 /* ---- a page that shows nothing yet ---- */
 
-static int page_map(struct pad_page *page, struct pad_frame *f)
+static int pad_page_map(struct pad_page *page, struct pad_frame *f)
 {
     int err = plat_pad_page_show(page->addr, 0, f->id);
 
@@ -176,7 +176,7 @@ static int page_give_frame(struct pad_page *page)
         insn_encode_int3s(scratch, PAD_PAGE_LEN);
         f = frame_new(scratch);
     }
-    return f ? page_map(page, f) : -ENOMEM;
+    return f ? pad_page_map(page, f) : -ENOMEM;
 }
 
 /* ---- a page that has to move to another frame ---- */

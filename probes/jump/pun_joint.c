@@ -141,7 +141,7 @@ static bool actor_place(struct planner *pl, struct joint *c, size_t i, size_t de
 }
 
 /* If no padding follows, a jump of one byte leaves no choice: one try is enough. */
-static unsigned width_of(const struct joint *c, size_t i, size_t depth)
+static unsigned joint_width(const struct joint *c, size_t i, size_t depth)
 {
     const struct pun *p = c->actors[i].pun;
     bool is_followed = i + 1 < c->count && c->actors[i + 1].pun->addr == p->addr + p->len;
@@ -149,16 +149,16 @@ static unsigned width_of(const struct joint *c, size_t i, size_t depth)
     return p->len == 1 && is_followed ? 1 : widths[depth][i];
 }
 
-static bool walk(struct planner *pl, struct joint *c, size_t i, size_t depth)
+static bool joint_walk(struct planner *pl, struct joint *c, size_t i, size_t depth)
 {
     static const struct pun_wish none;
 
     if (i == 0)
         return pun_place(pl, c->actors[0].pun, none);
-    for (unsigned try = 0; try < width_of(c, i, depth); try++) {
+    for (unsigned try = 0; try < joint_width(c, i, depth); try++) {
         if (!actor_place(pl, c, i, depth, try))
             continue;
-        if (walk(pl, c, i - 1, depth))
+        if (joint_walk(pl, c, i - 1, depth))
             return true;
         plan_drop(pl, c->actors[i].pun);
     }
@@ -200,7 +200,7 @@ bool pun_joint(struct planner *pl)
     joint_gather(pl, &c);
     for (size_t depth = 1; depth < c.count && evicted_fit(pl, &c, depth); depth++) {
         plans_set_aside(pl, &c, depth);
-        if (!walk(pl, &c, depth, depth)) {
+        if (!joint_walk(pl, &c, depth, depth)) {
             plans_restore(pl, &c, depth);
             continue;
         }

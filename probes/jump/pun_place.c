@@ -73,7 +73,7 @@ static unsigned free_bytes(const struct pun_trial *s)
     return left < 4 ? (unsigned)left : 4;
 }
 
-static bool padded(struct planner *pl, struct pun_trial *s)
+static bool place_padded(struct planner *pl, struct pun_trial *s)
 {
     for (s->prefixes = 0; s->prefixes <= prefixes_max(s); s->prefixes++) {
         s->free = free_bytes(s);
@@ -111,7 +111,8 @@ static bool place_call(struct planner *pl, struct pun *p, struct pun_wish wish)
 
 /* ---- the ladder ---- */
 
-static bool jump(struct planner *pl, struct pun *p, size_t room, struct pun_wish wish)
+static bool place_jump(struct planner *pl, struct pun *p, size_t room,
+                       struct pun_wish wish)
 {
     struct pun_trial s = trial_new(p, room, wish.must);
 
@@ -119,10 +120,10 @@ static bool jump(struct planner *pl, struct pun *p, size_t room, struct pun_wish
         return true;
     s.wish = wish.should;
     s.room = p->len;
-    if (padded(pl, &s))
+    if (place_padded(pl, &s))
         return true;
     s.room = room;
-    return room > p->len && padded(pl, &s);
+    return room > p->len && place_padded(pl, &s);
 }
 
 bool pun_place(struct planner *pl, struct pun *p, struct pun_wish wish)
@@ -132,7 +133,7 @@ bool pun_place(struct planner *pl, struct pun *p, struct pun_wish wish)
 
     if (p->is_call)
         return place_call(pl, p, wish) || place_call(pl, p, none);
-    return jump(pl, p, room, wish) || jump(pl, p, room, none);
+    return place_jump(pl, p, room, wish) || place_jump(pl, p, room, none);
 }
 
 bool pun_place_random(struct planner *pl, struct pun *p, struct pun_wish wish)

@@ -28,7 +28,7 @@ static uintptr_t target_of(const struct pun_trial *s)
     return pun_trial_next(s) + (uintptr_t)(int64_t)(int32_t)s->disp;
 }
 
-static size_t bytes_of(const struct pun_trial *s, uint8_t out[PUN_JUMP_MAX])
+static size_t trial_bytes(const struct pun_trial *s, uint8_t out[PUN_JUMP_MAX])
 {
     size_t head;
 
@@ -89,7 +89,7 @@ bool pun_trial_accept(struct planner *pl, const struct pun_trial *s, bool is_dir
 
     if (!is_direct && !pun_pad_in_range(pl->env, target))
         return false;
-    span = bytes_of(s, bytes);
+    span = trial_bytes(s, bytes);
     if (!wish_holds(pl, bytes, span < s->room ? span : s->room, s->wish))
         return false;
     if (!is_direct && !pun_pad_is_free(pl, target)) {

@@ -62,7 +62,7 @@ static const uint8_t code[][INSN_LEN] = { { 0xb0, 0 }, { 0xb0, 1 } };
 
 /* ---- names and formats ---- */
 
-static struct marker *find(const char *name)
+static struct marker *marker_find(const char *name)
 {
     struct marker *m = markers;
 
@@ -79,7 +79,7 @@ static bool site_is_of(const struct marker_site *site, const struct marker *m)
 /* format_fits - check that no marker or function of that name has another format. */
 static bool format_fits(const char *name, const char *format)
 {
-    const struct marker *m = find(name);
+    const struct marker *m = marker_find(name);
 
     if (m && strcmp(m->format, format) != 0)
         return false;
@@ -167,7 +167,7 @@ static int switch_all(bool on)
 
 /* ---- the lists ---- */
 
-static void nothing(void *private UNUSED, struct marker_call *call UNUSED)
+static void marker_nothing(void *private UNUSED, struct marker_call *call UNUSED)
 {
 }
 
@@ -220,24 +220,24 @@ static int caller_may_switch(void)
     return marker_is_running() ? -EDEADLK : register_check_caller(&why);
 }
 
-/* plan - do step 1 for @m: make a copy of its latest list, without @gone and with @added.
+/* marker_plan - do step 1 for @m: make a copy of its latest list, without @gone and with @added.
  * @gone or @added may be NULL. Return: 0; -ENOMEM.
  */
-static int plan(struct marker *m, const struct marker_hook *gone,
-                const struct marker_hook *added)
+static int marker_plan(struct marker *m, const struct marker_hook *gone,
+                       const struct marker_hook *added)
 {
     const struct marker_hooks *from = latest(m);
     size_t count = from ? from->count : 0, left = added != NULL;
     struct marker_hooks *to = NULL;
 
     for (size_t i = 0; i < count; i++)
-        left += &from->hook[i] != gone && from->hook[i].fn != nothing;
+        left += &from->hook[i] != gone && from->hook[i].fn != marker_nothing;
     if (left)
         to = hooks_make(left);
     if (left && !to)
         return -ENOMEM;
     for (size_t i = 0; left && i < count; i++)
-        if (&from->hook[i] != gone && from->hook[i].fn != nothing)
+        if (&from->hook[i] != gone && from->hook[i].fn != marker_nothing)
             to->hook[to->count++] = from->hook[i];
     if (added)
         to->hook[to->count++] = *added;
@@ -251,7 +251,7 @@ static int plan(struct marker *m, const struct marker_hook *gone,
 static int plan_to_add(const struct marker_wish *w)
 {
     struct marker_hook hook = { w->fn, w->private };
-    struct marker *m = find(w->name);
+    struct marker *m = marker_find(w->name);
 
     if (!format_fits(w->name, w->format))
         return -EINVAL;
@@ -259,7 +259,7 @@ static int plan_to_add(const struct marker_wish *w)
         return -EEXIST;
     if (!m)
         m = marker_new(w->name, w->format);
-    return m ? plan(m, NULL, &hook) : -ENOMEM;
+    return m ? marker_plan(m, NULL, &hook) : -ENOMEM;
 }
 
 /* plan_to_remove - plan a list of @m without @gone. If there is no memory for this list,
@@ -269,8 +269,8 @@ static int plan_to_add(const struct marker_wish *w)
  */
 static void plan_to_remove(struct marker *m, struct marker_hook *gone)
 {
-    if (plan(m, gone, NULL))
-        WRITE_ONCE(gone->fn, nothing);
+    if (marker_plan(m, gone, NULL))
+        WRITE_ONCE(gone->fn, marker_nothing);
 }
 
 /* ---- carry out the plans ---- */
@@ -392,10 +392,10 @@ int marker_disconnect_all(const struct marker_wish *wishes, size_t count)
         return err;
     mutex_lock(&lock);
     for (size_t i = 0; i < count && !err; i++)
-        if (!hook_find(find(wishes[i].name), wishes[i].fn, wishes[i].private))
+        if (!hook_find(marker_find(wishes[i].name), wishes[i].fn, wishes[i].private))
             err = -ENOENT;
     for (size_t i = 0; i < count && !err; i++) {
-        struct marker *m = find(wishes[i].name);
+        struct marker *m = marker_find(wishes[i].name);
         struct marker_hook *hook = hook_find(m, wishes[i].fn, wishes[i].private);
 
         if (hook) /* NULL: @wishes has it twice, and it is removed already */
@@ -433,7 +433,7 @@ static int part_connect(struct marker_part *p)
     int err = 0;
 
     for (size_t i = 0; i < p->site_count; i++) {
-        const struct marker *m = find(p->sites[i].name);
+        const struct marker *m = marker_find(p->sites[i].name);
 
         if (m && site_is_of(&p->sites[i], m))
             p->sites[i].hooks = m->hooks;
@@ -496,7 +496,7 @@ static struct marker_hook *find_inside(const struct marker *m,
     struct marker_hooks *h = latest(m);
 
     for (size_t i = 0; h && i < h->count; i++)
-        if (h->hook[i].fn != nothing && hook_is_inside(part, &h->hook[i]))
+        if (h->hook[i].fn != marker_nothing && hook_is_inside(part, &h->hook[i]))
             return &h->hook[i];
     return NULL;
 }

@@ -47,7 +47,7 @@ static void print_all(struct seq *out)
     marker_for_each(print_facts, out);
 }
 
-static int list(struct shell *sh, const char *name UNUSED)
+static int marker_list(struct shell *sh, const char *name UNUSED)
 {
     print_all(shell_out(sh));
     return 0;
@@ -61,15 +61,15 @@ static int file_show(struct seq *s, void *priv UNUSED)
 
 /* ---- on, off, count ---- */
 
-struct search {
+struct marker_search {
     const char *name;
     char format[2 * MARKER_NAME_MAX];
     bool found;
 };
 
-static void match(const struct marker_facts *m, void *arg)
+static void marker_match(const struct marker_facts *m, void *arg)
 {
-    struct search *s = arg;
+    struct marker_search *s = arg;
 
     if (s->found || strcmp(m->name, s->name) != 0 ||
         strlen(m->format) >= sizeof(s->format))
@@ -80,9 +80,9 @@ static void match(const struct marker_facts *m, void *arg)
 
 static int tally_connect(struct tally *t)
 {
-    struct search s = { .name = t->name };
+    struct marker_search s = { .name = t->name };
 
-    marker_for_each(match, &s);
+    marker_for_each(marker_match, &s);
     return s.found ? marker_connect(t->name, s.format, tally_call, &t->count) : -ENOENT;
 }
 
@@ -129,7 +129,7 @@ static int say_error(struct shell *sh, int err, const char *name)
     return err ? shell_error(sh, err, "marker: %s", name) : 0;
 }
 
-static int on(struct shell *sh, const char *name)
+static int marker_on(struct shell *sh, const char *name)
 {
     int err;
 
@@ -139,7 +139,7 @@ static int on(struct shell *sh, const char *name)
     return say_error(sh, err, name);
 }
 
-static int off(struct shell *sh, const char *name)
+static int marker_off(struct shell *sh, const char *name)
 {
     int err;
 
@@ -172,9 +172,9 @@ static const struct {
     int words; /* how many words follow it */
     int (*run)(struct shell *sh, const char *name);
 } verbs[] = {
-    { "list", 0, list },
-    { "on", 1, on },
-    { "off", 1, off },
+    { "list", 0, marker_list },
+    { "on", 1, marker_on },
+    { "off", 1, marker_off },
     { "count", 1, show_count },
 };
 
@@ -188,17 +188,17 @@ static int marker_run_command(struct shell *sh, int argc, char **argv)
     return shell_error(sh, -EINVAL, "usage: marker %s", command.usage);
 }
 
-static void offer(const struct marker_facts *m, void *arg)
+static void marker_offer(const struct marker_facts *m, void *arg)
 {
     shell_offer(arg, m->name);
 }
 
-static void complete(struct shell_completion *c, int index)
+static void marker_complete(struct shell_completion *c, int index)
 {
     for (size_t i = 0; index == 1 && i < ARRAY_LEN(verbs); i++)
         shell_offer(c, verbs[i].name);
     if (index == 2)
-        marker_for_each(offer, c);
+        marker_for_each(marker_offer, c);
 }
 
 static const struct shell_command command = {
@@ -210,7 +210,7 @@ static const struct shell_command command = {
     "off    no longer\n"
     "count  how often that was",
     marker_run_command,
-    complete,
+    marker_complete,
 };
 
 static const struct vfs_file files[] = {

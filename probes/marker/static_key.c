@@ -68,8 +68,8 @@ static void add_places(struct key_batch *b, const struct static_key_insn *insns,
         add_place(b, &insns[i]);
 }
 
-/* add_all - add the places of @only; NULL: the places of all text. */
-static void add_all(struct key_batch *b, const struct static_key_part *only)
+/* add_all_places - add the places of @only; NULL: the places of all text. */
+static void add_all_places(struct key_batch *b, const struct static_key_part *only)
 {
     b->count = 0;
     plat_lock(PLAT_PROBES);
@@ -96,13 +96,13 @@ static int exchange_places(struct key_batch *b, const struct static_key_part *on
     struct probe_reject why;
     int err = -ENOMEM;
 
-    add_all(b, only);
+    add_all_places(b, only);
     if (!b->count)
         return 0;
     b->changes = plat_alloc(b->count * sizeof(*b->changes));
     b->code = plat_alloc(b->count * sizeof(*b->code));
     if (b->changes && b->code) {
-        add_all(b, only);
+        add_all_places(b, only);
         qsort(b->changes, b->count, sizeof(*b->changes), by_place);
         err = xmc_batch(b->changes, b->count, &why);
     }

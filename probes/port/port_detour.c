@@ -92,23 +92,23 @@ static bool is_pop(uintptr_t ip)
     return false;
 }
 
-static bool is_within(uintptr_t ip, const uintptr_t *range)
+static bool is_within_range(uintptr_t ip, const uintptr_t *range)
 {
     return ip >= range[0] && ip < range[1];
 }
 
-/* word_at - a CPU is at @ip with stack pointer @sp: at which stack address is the word
+/* stack_word_at - a CPU is at @ip with stack pointer @sp: at which stack address is the word
  * that says where it will go on? In the routines that a specialized detour calls, this
  * word is the ip field of the register image. The image lies above the routine's return
  * address; detour_specialized_leave pops that address first, and then the image begins at
  * @sp.
  */
-static uintptr_t word_at(uintptr_t ip, uintptr_t sp)
+static uintptr_t stack_word_at(uintptr_t ip, uintptr_t sp)
 {
-    if (is_within(ip, detour_specialized_rare_range) ||
+    if (is_within_range(ip, detour_specialized_rare_range) ||
         ip == detour_specialized_leave_range[0])
         return sp + sizeof(uint64_t) + offsetof(struct pt_regs, ip);
-    if (is_within(ip, detour_specialized_leave_range))
+    if (is_within_range(ip, detour_specialized_leave_range))
         return sp + offsetof(struct pt_regs, ip);
     return sp + 8 * (words_below(code_at(ip), ip) + is_pop(ip));
 }
@@ -117,7 +117,7 @@ uintptr_t port_detour_cell(uintptr_t ip, uintptr_t sp)
 {
     uint64_t word;
 
-    if (plat_read(&word, word_at(ip, sp)))
+    if (plat_read(&word, stack_word_at(ip, sp)))
         return ip;
     return word;
 }

@@ -203,14 +203,14 @@ uintptr_t plat_seg_base(unsigned seg)
 }
 NOKPROBE(plat_seg_base);
 
-static bool is_canonical(uintptr_t addr)
+static bool port_is_canonical(uintptr_t addr)
 {
     return (uintptr_t)((intptr_t)(addr << 16) >> 16) == addr;
 }
 
 void plat_raise_fault(struct pt_regs *regs, uintptr_t addr)
 {
-    regs->vector = is_canonical(addr) ? TRAP_PF : TRAP_GP;
+    regs->vector = port_is_canonical(addr) ? TRAP_PF : TRAP_GP;
     regs->error_code = 0;
     if (regs->vector == TRAP_PF)
         regs->cr2 = addr;

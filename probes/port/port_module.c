@@ -425,7 +425,7 @@ static int switches_come(struct guest *g, const struct module_facts *m, char *wh
     return err;
 }
 
-static int comes(const struct module_facts *m, char *why)
+static int port_module_comes(const struct module_facts *m, char *why)
 {
     int err = check_marks(m, why);
     struct guest *g;
@@ -445,7 +445,7 @@ static int comes(const struct module_facts *m, char *why)
     }
     err = switches_come(g, m, why);
     if (err)
-        text_goes(&g->part); /* gone() does the rest */
+        text_goes(&g->part); /* port_module_gone() does the rest */
     return err;
 }
 
@@ -484,7 +484,7 @@ static size_t collect_all_own(struct own *own)
     return own->count;
 }
 
-static void take_one(const struct module_facts *m, struct kprobe *p)
+static void port_module_take(const struct module_facts *m, struct kprobe *p)
 {
     struct plat_symbol sym = { .start = p->addr, .name = "?" };
     struct kretprobe *rp = CONTAINER_OF(p, struct kretprobe, kp);
@@ -498,7 +498,7 @@ static void take_one(const struct module_facts *m, struct kprobe *p)
         unregister_kprobes(&p, 1);
 }
 
-/* The result stays valid until gone(), which the same thread calls. */
+/* The result stays valid until port_module_gone(), which the same thread calls. */
 static struct guest *guest_of(const struct module_facts *m)
 {
     struct guest *g;
@@ -510,14 +510,14 @@ static struct guest *guest_of(const struct module_facts *m)
     return g;
 }
 
-static void leaves(const struct module_facts *m)
+static void port_module_leaves(const struct module_facts *m)
 {
     struct guest *g = guest_of(m);
     struct own own = { .text = &g->part };
 
     while (collect_all_own(&own))
         for (size_t i = 0; i < own.count; i++)
-            take_one(m, own.ps[i]);
+            port_module_take(m, own.ps[i]);
     marker_leaves(&g->markers);
 }
 
@@ -542,7 +542,7 @@ static uintptr_t returns_to(uintptr_t start, uintptr_t end)
     return r.found;
 }
 
-static void goes(const struct module_facts *m)
+static void port_module_goes(const struct module_facts *m)
 {
     struct guest *g = guest_of(m);
 
@@ -553,7 +553,7 @@ static void goes(const struct module_facts *m)
     text_goes(&g->part);
 }
 
-static void gone(const struct module_facts *m)
+static void port_module_gone(const struct module_facts *m)
 {
     struct guest *g = guest_unlink(m->text);
 
@@ -584,12 +584,12 @@ static INIT int boot_text_comes(void)
 INIT int port_module_init(void)
 {
     static const struct module_watch watch = {
-        .comes = comes,
-        .leaves = leaves,
+        .comes = port_module_comes,
+        .leaves = port_module_leaves,
         .original = copy_original,
         .returns_to = returns_to,
-        .goes = goes,
-        .gone = gone,
+        .goes = port_module_goes,
+        .gone = port_module_gone,
     };
 
     module_set_watch(&watch);

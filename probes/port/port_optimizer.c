@@ -22,7 +22,7 @@ void plat_optimize_soon(void)
     wake_all(&work);
 }
 
-static int optimizer(void *unused UNUSED)
+static int optimizer_thread(void *unused UNUSED)
 {
     while (!wait_event_until(&work, READ_ONCE(wanted), WAIT_FOREVER)) {
         thread_sleep_ns(DELAY_NS);
@@ -34,8 +34,8 @@ static int optimizer(void *unused UNUSED)
 
 INIT int port_optimizer_start(void)
 {
-    int tid = kernel_clone(
-        &(struct clone_args){ .fn = optimizer, .name = "optimizer", .detached = true });
+    int tid = kernel_clone(&(struct clone_args){
+        .fn = optimizer_thread, .name = "optimizer", .detached = true });
 
     return tid < 0 ? tid : 0;
 }

@@ -16,7 +16,7 @@
 /* Entries of compiled functions, ascending; see linker.ld. */
 extern const uintptr_t patchable_start[], patchable_end[];
 
-static bool is_function(const struct ksym *sym)
+static bool is_function_symbol(const struct ksym *sym)
 {
     return sym->type == 'T' || sym->type == 't';
 }
@@ -38,7 +38,7 @@ static int find_nth(const char *name, uint64_t nth, struct plat_symbol *out)
     while (ksyms_next(name, &iter, &sym)) {
         if (sym.module && found.name && !found.module)
             break; /* it was found in the image: modules are not searched */
-        if (is_function(&sym) && (++seen == nth || !nth))
+        if (is_function_symbol(&sym) && (++seen == nth || !nth))
             found = sym;
     }
     if (!found.name)
@@ -68,7 +68,7 @@ int plat_symbol_at(uintptr_t addr, struct plat_symbol *out)
 {
     struct ksym sym;
 
-    if (ksyms_at(addr, &sym) || !is_function(&sym))
+    if (ksyms_at(addr, &sym) || !is_function_symbol(&sym))
         return -ENOENT;
     *out = symbol_from(&sym);
     return 0;

@@ -33,8 +33,8 @@ static size_t restore_line(uintptr_t line)
 
 static size_t bytes, lines, other;
 
-/* restore - restore the text in [@start, @end): whole pages, and so whole lines. */
-static void restore(uintptr_t start, uintptr_t end)
+/* unprobe_restore - restore the text in [@start, @end): whole pages, and so whole lines. */
+static void unprobe_restore(uintptr_t start, uintptr_t end)
 {
     for (uintptr_t line = start; line < end; line += PLAT_LINE_LEN) {
         size_t changed = restore_line(line);
@@ -45,19 +45,19 @@ static void restore(uintptr_t start, uintptr_t end)
     }
 }
 
-static void unprobe(void)
+static void unprobe_all(void)
 {
     uintptr_t start, end;
 
-    restore((uintptr_t)_text, kernel_text_end());
+    unprobe_restore((uintptr_t)_text, kernel_text_end());
     for (size_t i = 0; i < MODULES_MAX; i++)
         if (module_text_get(i, &start, &end))
-            restore(start, end);
+            unprobe_restore(start, end);
     panic_print("panic=unprobe: %zu bytes of text restored in %zu lines; ", bytes, lines);
     panic_print("%zu lines are not as they were built\n", other);
 }
 
 INIT void port_unprobe_at_panic(void)
 {
-    panic_add_report(unprobe);
+    panic_add_report(unprobe_all);
 }

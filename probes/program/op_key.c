@@ -134,7 +134,7 @@ const struct program_op program_op_linear = {
 
 /* ---- small ---- */
 
-static const char *small_check(struct program_facts *f, const struct kprobe_op *op)
+static const char *key_small_check(struct program_facts *f, const struct kprobe_op *op)
 {
     if (op->imm >= KPROBE_PROGRAM_WORDS)
         return "its key is too large for the program's memory";
@@ -164,7 +164,7 @@ static void small_emit(struct program_code *c, const struct kprobe_op *op, unsig
 const struct program_op program_op_small = {
     .name = "small",
     .sources = KEY_SOURCE,
-    .check = small_check,
+    .check = key_small_check,
     .run = small_run,
     .emit = small_emit,
     .clobbers = CLOBBERS_KEY | CLOBBERS_FLAGS,

@@ -5,12 +5,12 @@
 #include <stdio.h>
 #include <string.h>
 
-struct text {
+struct sentence {
     char *buf;
     size_t size, len;
 };
 
-static void add(struct text *t, const char *part)
+static void add_text(struct sentence *t, const char *part)
 {
     size_t len = strlen(part);
 
@@ -21,30 +21,30 @@ static void add(struct text *t, const char *part)
         t->buf[t->len < t->size ? t->len : t->size - 1] = '\0';
 }
 
-static void add_number(struct text *t, uint64_t number)
+static void add_number(struct sentence *t, uint64_t number)
 {
     char buf[24];
 
     snprintf(buf, sizeof(buf), "%llu", (unsigned long long)number);
-    add(t, buf);
+    add_text(t, buf);
 }
 
-static void add_source(struct text *t, const struct kprobe_op *op)
+static void add_source(struct sentence *t, const struct kprobe_op *op)
 {
 #define NAME(name, field, number, gdb, dwarf) [number] = name,
     static const char *const names[REGISTERS_COUNT] = { REGISTERS(NAME) };
 
     if (op->source < REGISTERS_COUNT)
-        add(t, names[op->source]);
+        add_text(t, names[op->source]);
     else if (op->source == KPROBE_VALUE)
-        add(t, "the value");
+        add_text(t, "the value");
     else if (op->source == KPROBE_ADDRESS)
-        add(t, "the address");
+        add_text(t, "the address");
     else
         add_number(t, op->imm);
 }
 
-static void add_condition(struct text *t, const struct kprobe_op *op)
+static void add_condition(struct sentence *t, const struct kprobe_op *op)
 {
     static const char *const words[] = {
         [KPROBE_B] = " < ",
@@ -61,14 +61,15 @@ static void add_condition(struct text *t, const struct kprobe_op *op)
         [KPROBE_NONE] = " has none of the bits ",
     };
 
-    add(t, words[op->sub]);
+    add_text(t, words[op->sub]);
     add_number(t, op->imm);
 }
 
 /* add_sentence - write the row's sentence: $ stands for the operand, @ for the word, # for
  * the constant.
  */
-static void add_sentence(struct text *t, const struct kprobe_op *op, const char *sentence)
+static void add_sentence(struct sentence *t, const struct kprobe_op *op,
+                         const char *sentence)
 {
     for (; *sentence; sentence++) {
         char one[2] = { *sentence };
@@ -80,7 +81,7 @@ static void add_sentence(struct text *t, const struct kprobe_op *op, const char 
         else if (*sentence == '#')
             add_number(t, op->imm);
         else
-            add(t, one);
+            add_text(t, one);
     }
 }
 
@@ -89,13 +90,13 @@ size_t program_op_text(const struct kprobe_program *program, unsigned i, char *b
 {
     const struct kprobe_op *op = &program->ops[i];
     const struct program_op *row = program_op_of(op->code);
-    struct text t = { .buf = buf, .size = size };
+    struct sentence t = { .buf = buf, .size = size };
 
     add_sentence(&t, op, row->sentence);
     if (op->code == KPROBE_OP_IF)
         add_condition(&t, op);
     if (op->skip && op->skip < program->count - i - 1) {
-        add(&t, "; else skip ");
+        add_text(&t, "; else skip ");
         add_number(&t, op->skip);
     }
     return t.len;

@@ -43,7 +43,7 @@ static void line_end(struct picture *p)
     p->line(p->text, p->arg);
 }
 
-static void draw_text(struct picture *p, size_t column, const char *text)
+static void draw_words(struct picture *p, size_t column, const char *text)
 {
     memcpy(p->text + column, text, strlen(text));
 }
@@ -53,7 +53,7 @@ static void put_byte(struct picture *p, size_t i)
     char hex[3];
 
     snprintf(hex, sizeof(hex), "%02x", p->r->bytes[i]);
-    draw_text(p, COLUMNS * i + 1, hex);
+    draw_words(p, COLUMNS * i + 1, hex);
 }
 
 /* put_span - draw "[<- NAME --->]" over the bytes from @first up to @end; "[--]" if the
@@ -68,8 +68,8 @@ static void put_span(struct picture *p, size_t first, size_t end, const char *na
     p->text[to - 1] = ']';
     if (to - from < strlen("[<-  >]") + strlen(name))
         return;
-    draw_text(p, from + 1, "<- ");
-    draw_text(p, from + 4, name);
+    draw_words(p, from + 1, "<- ");
+    draw_words(p, from + 4, name);
     p->text[from + 4 + strlen(name)] = ' ';
     p->text[to - 2] = '>';
 }
@@ -79,10 +79,10 @@ static void put_span(struct picture *p, size_t first, size_t end, const char *na
 static void draw_address(struct picture *p)
 {
     line_start(p);
-    draw_text(p, 0, "IA");
+    draw_words(p, 0, "IA");
     line_end(p);
     line_start(p);
-    draw_text(p, 0, "|");
+    draw_words(p, 0, "|");
     line_end(p);
 }
 
@@ -94,7 +94,7 @@ static void draw_numbers(struct picture *p)
     line_start(p);
     for (size_t i = 0; i < bytes; i++) {
         snprintf(number, sizeof(number), "[%2zu]", i);
-        draw_text(p, COLUMNS * i, number);
+        draw_words(p, COLUMNS * i, number);
     }
     line_end(p);
 }
@@ -173,7 +173,7 @@ static void draw_obstacle(struct picture *p, const struct obstacle *o)
     }
     if (!any)
         return;
-    draw_text(p, COLUMNS * (REGION_JUMP_LEN + 1), o->meaning);
+    draw_words(p, COLUMNS * (REGION_JUMP_LEN + 1), o->meaning);
     line_end(p);
 }
 

@@ -66,7 +66,7 @@ static void mark_used(struct shadow *s, void *arg UNUSED)
 }
 
 /* Step 2. */
-static void clear(struct shadow *s, void *arg UNUSED)
+static void holder_clear(struct shadow *s, void *arg UNUSED)
 {
     for (struct shadow_entry *e = s->entries + 1; e <= s->limit; e++) {
         struct kretprobe_holder *h = READ_ONCE(e->holder);
@@ -100,7 +100,7 @@ void holder_sweep(void)
 
     if (!unused || choose_leaving())
         return;
-    plat_shadow_for_each(clear, NULL);
+    plat_shadow_for_each(holder_clear, NULL);
     plat_sync_cores(); /* step 3 */
     while ((h = *link) != NULL) {
         if (!h->leaves) {

@@ -156,7 +156,7 @@ static bool all_registered(struct kretprobe **rps, size_t count)
     return true;
 }
 
-static int unregister(struct kretprobe **rps, struct kprobe **ps, size_t count)
+static int unregister_locked(struct kretprobe **rps, struct kprobe **ps, size_t count)
 {
     int err;
 
@@ -173,7 +173,7 @@ static int unregister_in_turn(struct kretprobe **rps, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
         struct kprobe *p = &rps[i]->kp;
-        int err = rps[i]->holder ? unregister(&rps[i], &p, 1) : 0;
+        int err = rps[i]->holder ? unregister_locked(&rps[i], &p, 1) : 0;
 
         if (err)
             return err;
@@ -191,7 +191,7 @@ int unregister_kretprobes(struct kretprobe **rps, size_t count)
     if (!all_registered(rps, count))
         return -EINVAL;
     ps = count > 1 ? kprobes_of(rps, count) : NULL;
-    err = ps ? unregister(rps, ps, count) : unregister_in_turn(rps, count);
+    err = ps ? unregister_locked(rps, ps, count) : unregister_in_turn(rps, count);
     plat_free(ps);
     return err;
 }

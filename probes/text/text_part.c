@@ -242,8 +242,8 @@ static size_t wake(const struct text_part *t, struct waking *w, struct portion *
     return some->count;
 }
 
-/* stay - let a probe that was refused wait again, and say so in the log. */
-static void stay(struct kprobe *p, const struct probe_reject *why, void *arg)
+/* text_part_stay - let a probe that was refused wait again, and say so in the log. */
+static void text_part_stay(struct kprobe *p, const struct probe_reject *why, void *arg)
 {
     struct waking *w = arg;
 
@@ -271,7 +271,7 @@ int text_comes(struct text_part *t)
     while (wake(t, &w, &some) != 0) {
         struct site_list list = { .sites = some.room };
 
-        register_some(some.ps, some.count, &list, stay, &w);
+        register_some(some.ps, some.count, &list, text_part_stay, &w);
         portion_grow(&some);
     }
     plat_free(some.memory);

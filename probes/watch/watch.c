@@ -80,7 +80,8 @@ enum watch_reason watch_check_own(uintptr_t addr, size_t len, enum watch_kind ki
     return WATCH_OK;
 }
 
-static enum watch_reason check_bytes(uintptr_t addr, size_t len, enum watch_kind kind)
+static enum watch_reason watch_check_bytes(uintptr_t addr, size_t len,
+                                           enum watch_kind kind)
 {
     if (!is_aligned(addr, len))
         return WATCH_UNALIGNED;
@@ -115,7 +116,7 @@ static bool is_there(const struct watch *w)
 }
 
 /* Locks: PLAT_PROBES held. */
-static enum watch_reason check(const struct watch *w)
+static enum watch_reason watch_check_all(const struct watch *w)
 {
     enum watch_reason why;
 
@@ -129,7 +130,7 @@ static enum watch_reason check(const struct watch *w)
         return WATCH_EXECUTE_LEN;
     if (!w->addr)
         return w->kind == WATCH_EXECUTE ? WATCH_NO_CODE : WATCH_OK;
-    why = check_bytes(w->addr, w->len, w->kind);
+    why = watch_check_bytes(w->addr, w->len, w->kind);
     return why || w->kind != WATCH_EXECUTE ? why : check_instruction(w->addr);
 }
 
@@ -138,7 +139,7 @@ enum watch_reason watch_check(const struct watch *w)
     enum watch_reason why;
 
     plat_lock(PLAT_PROBES);
-    why = check(w);
+    why = watch_check_all(w);
     plat_unlock(PLAT_PROBES);
     return why;
 }
@@ -215,14 +216,14 @@ static void slot_fill(struct watch *w, struct site *site)
     WRITE_ONCE(slot->watch, w);
 }
 
-static bool is_off(const struct watch *w)
+static bool watch_is_off(const struct watch *w)
 {
     return READ_ONCE(w->kp.flags) & KPROBE_FLAG_DISABLED;
 }
 
 static void put_to_use(const struct watch *w)
 {
-    plat_watch_set((unsigned)w->reg, is_off(w) ? 0 : w->addr, w->kind, w->len);
+    plat_watch_set((unsigned)w->reg, watch_is_off(w) ? 0 : w->addr, w->kind, w->len);
 }
 
 static void use_register(struct watch *w, int reg, struct site *site)
@@ -237,7 +238,7 @@ static void use_register(struct watch *w, int reg, struct site *site)
 
 static enum watch_reason take_register(struct watch *w)
 {
-    enum watch_reason why = check(w);
+    enum watch_reason why = watch_check_all(w);
     struct site *site;
     int reg;
 
@@ -332,11 +333,11 @@ int disable_watch(struct watch *w)
 
 int watch_move(struct watch *w, uintptr_t addr)
 {
-    if (w->kind == WATCH_EXECUTE || (addr && check_bytes(addr, w->len, w->kind)))
+    if (w->kind == WATCH_EXECUTE || (addr && watch_check_bytes(addr, w->len, w->kind)))
         return -EINVAL;
     WRITE_ONCE(w->addr, addr);
     WRITE_ONCE(watch_slots[w->reg].site->addr, addr);
-    if (!is_off(w))
+    if (!watch_is_off(w))
         plat_watch_move((unsigned)w->reg, addr);
     return 0;
 }

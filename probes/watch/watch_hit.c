@@ -81,12 +81,12 @@ NOKPROBE_INLINE unsigned mine(unsigned bits)
     return bits;
 }
 
-/* let_pass - if a watch in @bits is on the next instruction, let the CPU execute
+/* watch_let_pass - if a watch in @bits is on the next instruction, let the CPU execute
  * this instruction without another trap. The flag RF does that. But only IRET loads
  * RF, and in an NMI traps return without IRET, so there the register watches nothing
  * until the NMI ends.
  */
-NOKPROBE_INLINE void let_pass(struct pt_regs *regs, unsigned bits, bool in_nmi)
+NOKPROBE_INLINE void watch_let_pass(struct pt_regs *regs, unsigned bits, bool in_nmi)
 {
     unsigned before = 0;
 
@@ -136,7 +136,7 @@ NOKPROBE_INLINE void registers_hit(struct pt_regs *regs, struct probe_cpu *cpu,
     for (unsigned reg = 0; reg < WATCH_SLOTS; reg++)
         if (watched & BIT(reg))
             probe_count(&cpu->watch_missed[reg]); /* 2 */
-    let_pass(regs, watched, in_nmi);
+    watch_let_pass(regs, watched, in_nmi);
     end_step(regs, cpu); /* 3 */
     if (bits & ~watched)
         others_hit(regs, cpu, bits & ~watched); /* 4 */

@@ -36,7 +36,7 @@ LEFT_OUT = (b"poweroff", b"reboot", b"panic", b"bench")
 PROBE = ("add", "all", "list", "stat", "del", "on", "off", "explain", "blacklist")
 NAMES = (
     "vfs_read", "memcpy", "schedule", "vfs_*", "kmain", "kprobe_int3_handler",
-    "no_such", "exc_int3", "weigh#2", "p1", "p2", "all", "x", "*", "[a-z]*", "?",
+    "no_such", "exc_int3", "special_weigh#2", "p1", "p2", "all", "x", "*", "[a-z]*", "?",
 )  # fmt: skip
 PATHS = (
     "/", "/proc", "/proc/version", "/proc/kallsyms", "/proc/meminfo", "/tmp", "/tmp/a",

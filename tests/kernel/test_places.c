@@ -180,16 +180,16 @@ static bool has_base(const char *name, const char *base)
     return strcmp(text, base) == 0 && strcmp(name, base) != 0;
 }
 
-/* work_special.c is compiled so that the compiler replaces weigh() by a specialized copy.
+/* work_special.c is compiled so that the compiler replaces special_weigh() by a specialized copy.
  */
 KTEST(places, a_copy_made_by_the_compiler_has_its_own_name)
 {
-    struct kprobe gone = { .symbol_name = "weigh" };
+    struct kprobe gone = { .symbol_name = "special_weigh" };
     struct kprobe copy = { 0 };
     struct ksym sym = { 0 };
     size_t i = 0;
 
-    while (ksyms_get(i, &sym) && !has_base(sym.name, "weigh"))
+    while (ksyms_get(i, &sym) && !has_base(sym.name, "special_weigh"))
         i++;
     if (i == ksyms_count()) {
         ktest_skip("this compiler makes none");
@@ -199,7 +199,7 @@ KTEST(places, a_copy_made_by_the_compiler_has_its_own_name)
     ktest_report(register_kprobe(&copy) == 0, "%s can be given", sym.name);
     ktest_report(copy.addr == sym.start, "and is where it says");
     unregister_kprobe(&copy);
-    ktest_report(register_kprobe(&gone) == -ENOENT, "weigh itself is not there");
+    ktest_report(register_kprobe(&gone) == -ENOENT, "special_weigh itself is not there");
 }
 
 /* ---- the end of a function ------------------------------------------------------------- */

@@ -5,7 +5,7 @@ answers with those of Linux. Each row of linux_answers/*.tsv is a fact.
 `A || B` in a column of answers means that Linux 6.1 answers A, and Linux 6.12 answers B.
 sonde's whole answer must be that of one of the two. A word in braces stands for a place
 in the image that is tested: {sym_off:F:boundary}, {sym_off:F:mid}, {sym_next:F},
-{addr:F}, {blacklist}, {nonuniq}, {dotfn}.
+{addr:F}, {blacklist}.
 
 The rows of own_*.tsv were written for this project. Their answers are those of
 Debian's Linux 6.1.192, 6.12.95 and 6.12.117: the same lines were written to their
@@ -41,9 +41,6 @@ class Image:
             (int(a, 16), t, n) for a, t, n in (line.split() for line in lines)
         ]
         self.text = sorted({a for a, t, _ in self.symbols if t in "Tt"})
-        names = [n for _, t, n in self.symbols if t in "Tt"]
-        self.twice = next(n for n in names if names.count(n) > 1)
-        self.dotted = next(n for n in names if ".isra." in n or ".constprop." in n)
 
     def address(self, name):
         return next(a for a, _, n in self.symbols if n == name)
@@ -75,8 +72,6 @@ class Image:
             "sym_next": lambda: f"{name}+{self.next(name)}",
             "addr": lambda: f"{self.address(name):#x}",
             "blacklist": lambda: "exc_int3",
-            "nonuniq": lambda: self.twice,
-            "dotfn": lambda: self.dotted,
         }[kind]()
 
 

@@ -141,7 +141,8 @@ def an_event_records_accesses():
         rows = lines_of(guest, "tick")
         values = [int(re.search(r"value=(\d+)$", row)[1]) for _, row in rows]
         tap.check(
-            rows and all("(tick+0x" in row for _, row in rows), "in the timer's tick"
+            rows and all("(sched_tick+0x" in row for _, row in rows),
+            "in the timer's tick",
         )
         tap.check(
             all(value % 2 for value in values) and values == sorted(set(values)),

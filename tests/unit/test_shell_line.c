@@ -30,7 +30,7 @@ static enum line_event type(const char *bytes)
     enum line_event last = LINE_MORE;
 
     for (; *bytes; bytes++) {
-        enum line_event event = line_feed(&ed, *bytes);
+        enum line_event event = line_put_byte(&ed, *bytes);
 
         if (event != LINE_MORE)
             last = event;
@@ -247,7 +247,7 @@ static void random_bytes_keep_the_editor_sound(void)
     for (int i = 0; i < 200000; i++) {
         char byte = (char)unit_random();
 
-        if (line_feed(&ed, byte) == LINE_DONE) {
+        if (line_put_byte(&ed, byte) == LINE_DONE) {
             history_add(&ed.history, ed.text);
             line_reset(&ed);
         }

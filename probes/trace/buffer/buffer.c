@@ -62,7 +62,7 @@ static const struct ring_ops ops = { .clock = clock_ns,
                                      .alloc = kzalloc,
                                      .free = kfree };
 
-static size_t pages_of(uint64_t kb)
+static size_t buffer_pages(uint64_t kb)
 {
     size_t pages = (size_t)((kb * 1024 + RING_DATA_LEN - 1) / RING_DATA_LEN);
 
@@ -71,7 +71,7 @@ static size_t pages_of(uint64_t kb)
 
 static struct ring *ring_of_size(uint64_t kb)
 {
-    struct ring *ring = ring_new(pages_of(kb), may_overwrite, &ops);
+    struct ring *ring = ring_new(buffer_pages(kb), may_overwrite, &ops);
 
     if (ring)
         ring->clock = now;
@@ -131,8 +131,8 @@ static void keep_old(unsigned cpu, struct ring *ring)
     cpus[cpu].old = ring;
 }
 
-/* lose - free @ring, and count its unread events as lost. */
-static void lose(unsigned cpu, struct ring *ring)
+/* buffer_lose - free @ring, and count its unread events as lost. */
+static void buffer_lose(unsigned cpu, struct ring *ring)
 {
     lose_old(cpu, cpus[cpu].ring);
     ring_lost_before(cpus[cpu].ring, ring_unread(ring));
@@ -153,7 +153,7 @@ static void replace(unsigned first, unsigned last, struct ring **new, bool keep)
         if (keep && new[i]->count <= cpus[i].ring->count) {
             keep_old(i, new[i]);
         } else if (keep) {
-            lose(i, new[i]);
+            buffer_lose(i, new[i]);
         } else {
             ring_free(new[i]);
             forget_old(i);
@@ -212,7 +212,7 @@ int buffer_set_size(int cpu, uint64_t kb)
 
 uint64_t buffer_size(unsigned cpu)
 {
-    return pages_of(cpus[cpu].kb) * RING_DATA_LEN / 1024;
+    return buffer_pages(cpus[cpu].kb) * RING_DATA_LEN / 1024;
 }
 
 uint64_t buffer_wanted(unsigned cpu)

@@ -28,7 +28,7 @@ static bool is_followed; /* [T] the thread runs */
 static bool is_asked;    /* [T] the file or a trigger has asked for snapshots */
 static bool is_held;     /* [T] no snapshot is taken until snapshot_release() */
 
-static bool move(uint32_t from, uint32_t to)
+static bool spare_move(uint32_t from, uint32_t to)
 {
     return __atomic_compare_exchange_n(&state, &from, to, false, __ATOMIC_ACQ_REL,
                                        __ATOMIC_RELAXED);
@@ -39,14 +39,14 @@ static int renew(uint32_t from)
 {
     int err;
 
-    if (!move(from, SPARE_BUSY))
+    if (!spare_move(from, SPARE_BUSY))
         return 0;
     err = buffer_spare_renew(from == SPARE_TAKEN);
     __atomic_store_n(&state, err ? SPARE_NONE : SPARE_READY, __ATOMIC_RELEASE);
     return err;
 }
 
-static int follow(void *arg UNUSED)
+static int spare_follow(void *arg UNUSED)
 {
     for (;;) {
         thread_sleep_ns(LOOK_NS);
@@ -61,7 +61,7 @@ static int follow(void *arg UNUSED)
 
 int snapshot_prepare(void)
 {
-    struct clone_args args = { .fn = follow, .name = "snapshot", .detached = true };
+    struct clone_args args = { .fn = spare_follow, .name = "snapshot", .detached = true };
     int err = buffer_expand();
 
     if (!err)
@@ -94,11 +94,11 @@ void snapshot_settle(void)
 void snapshot_hold(void)
 {
     while (READ_ONCE(state) != SPARE_NONE) {
-        if (move(SPARE_READY, SPARE_BUSY)) {
+        if (spare_move(SPARE_READY, SPARE_BUSY)) {
             is_held = true;
             return;
         }
-        if (move(SPARE_TAKEN, SPARE_BUSY)) {
+        if (spare_move(SPARE_TAKEN, SPARE_BUSY)) {
             is_held = true;
             buffer_spare_renew(true); /* snapshot_release() makes another empty set */
             return;
@@ -120,7 +120,7 @@ void snapshot_release(void)
 
 bool snapshot_take(void)
 {
-    if (!move(SPARE_READY, SPARE_BUSY))
+    if (!spare_move(SPARE_READY, SPARE_BUSY))
         return false;
     buffer_spare_exchange();
     __atomic_store_n(&state, SPARE_TAKEN, __ATOMIC_RELEASE);

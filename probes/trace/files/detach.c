@@ -117,8 +117,8 @@ static void spare_give(struct ring_page *page)
         buffer_page_free(page);
 }
 
-/* confirmed - make the pages of the batch spare pages, because the host has read them. */
-static void confirmed(void)
+/* detach_confirmed - make the pages of the batch spare pages, because the host has read them. */
+static void detach_confirmed(void)
 {
     for (size_t i = 0; i < trace_batch.count; i++)
         spare_give(phys_to_virt(trace_batch.list[i].place & ~(PAGE_SIZE - 1)));
@@ -185,7 +185,7 @@ static int open_batches(void)
 
 static void close_batches(void)
 {
-    confirmed();
+    detach_confirmed();
     while (trace_batch.spare_count)
         buffer_page_free(trace_batch.spares[--trace_batch.spare_count]);
     frame_free_run(virt_to_phys(trace_batch.list), LIST_FRAMES);
@@ -212,7 +212,7 @@ static int batch(uint64_t number, const char *how)
         return -EINVAL;
     if (number == trace_batch.number)
         return 0;
-    confirmed();
+    detach_confirmed();
     trace_batch.number = number;
     return detach_batch(all);
 }

@@ -19,10 +19,10 @@
 
 /* ---- written texts ---- */
 
-/* text_of - copy a written text as a string, without the blanks at its end.
+/* copy_written - copy a written text as a string, without the blanks at its end.
  * Return: NULL: no memory.
  */
-static char *text_of(const char *text, size_t len)
+static char *copy_written(const char *text, size_t len)
 {
     char *copy;
 
@@ -38,8 +38,8 @@ static char *text_of(const char *text, size_t len)
 
 #define WRITTEN_MAX 4096 /* bytes of a written filter or trigger, with a NUL */
 
-/* write_text - call @fn with the written text. Return: as vfs_file.write. */
-static long write_text(const char *text, size_t len, void *priv,
+/* write_copy - call @fn with the written text. Return: as vfs_file.write. */
+static long write_copy(const char *text, size_t len, void *priv,
                        int (*fn)(void *priv, const char *text))
 {
     char *copy;
@@ -47,7 +47,7 @@ static long write_text(const char *text, size_t len, void *priv,
 
     if (len >= WRITTEN_MAX)
         return -EINVAL;
-    copy = text_of(text, len);
+    copy = copy_written(text, len);
     if (!copy)
         return -ENOMEM;
     trace_lock();
@@ -106,7 +106,7 @@ static int set_filter(void *priv, const char *text)
 
 static long filter_write(void *priv, const char *text, size_t len)
 {
-    return write_text(text, len, priv, set_filter);
+    return write_copy(text, len, priv, set_filter);
 }
 
 static int format_show(struct seq *s, void *priv)
@@ -180,7 +180,7 @@ static int set_trigger(void *priv, const char *text)
 
 static long trigger_write(void *priv, const char *text, size_t len)
 {
-    return write_text(text, len, priv, set_trigger);
+    return write_copy(text, len, priv, set_trigger);
 }
 
 static int trigger_truncate(void *priv)
@@ -264,7 +264,7 @@ struct event_dir {
     struct vfs_file files[ARRAY_LEN(event_files)];
 };
 
-static bool is_of(const struct live_event *e, const struct group *g)
+static bool is_event_of(const struct live_event *e, const struct group *g)
 {
     return !g || !strcmp(e->group, g->name);
 }
@@ -276,7 +276,7 @@ static int group_enable_show(struct seq *s, void *priv)
 
     trace_lock();
     while ((e = live_event_next(e)) != NULL)
-        if (is_of(e, priv))
+        if (is_event_of(e, priv))
             seen |= e->armed ? 2 : 1;
     trace_unlock();
     seq_printf(s, "%c\n", "001X"[seen]);
@@ -307,7 +307,7 @@ static int switch_matching(bool (*matches)(const struct live_event *e, const voi
 
 static bool is_of_group(const struct live_event *e, const void *group)
 {
-    return is_of(e, group);
+    return is_event_of(e, group);
 }
 
 static long group_enable_write(void *priv, const char *text, size_t len)
@@ -346,14 +346,14 @@ static int set_group_filter(void *priv, const char *text)
     int err = 0;
 
     while (err != -ENOMEM && (e = live_event_next(e)) != NULL)
-        if (is_of(e, priv))
+        if (is_event_of(e, priv))
             err = live_set_filter(e, text, true);
     return err == -ENOMEM ? err : 0;
 }
 
 static long group_filter_write(void *priv, const char *text, size_t len)
 {
-    return write_text(text, len, priv, set_group_filter);
+    return write_copy(text, len, priv, set_group_filter);
 }
 
 static const struct vfs_file group_files[GROUP_FILES] = {
@@ -466,7 +466,7 @@ static int add_event_directory(struct live_event *e)
     return err;
 }
 
-static int add_files(struct live_event *e)
+static int add_event_files(struct live_event *e)
 {
     int err = 0;
 
@@ -534,7 +534,7 @@ struct wanted {
     const char *either; /* the group or the name */
 };
 
-static bool is_wanted(const struct live_event *e, const void *arg)
+static bool is_wanted_event(const struct live_event *e, const void *arg)
 {
     const struct wanted *w = arg;
 
@@ -564,7 +564,7 @@ static int switch_word(char *word)
     } else {
         w.either = word;
     }
-    return switch_matching(is_wanted, &w, !off);
+    return switch_matching(is_wanted_event, &w, !off);
 }
 
 #define BLANKS " \t\n\v\f\r"
@@ -573,7 +573,7 @@ static int set_words(void *priv UNUSED, const char *text)
 {
     int err = 0;
 
-    /* The text may be changed: it is the copy that write_text() made. */
+    /* The text may be changed: it is the copy that write_copy() made. */
     text += strspn(text, BLANKS);
     for (char *word = (char *)(uintptr_t)text; !err && *word;) {
         size_t len = strcspn(word, BLANKS);
@@ -591,7 +591,7 @@ static int set_words(void *priv UNUSED, const char *text)
 
 static long set_write(void *priv, const char *text, size_t len)
 {
-    return write_text(text, len, priv, set_words);
+    return write_copy(text, len, priv, set_words);
 }
 
 static bool is_any(const struct live_event *e UNUSED, const void *arg UNUSED)
@@ -631,7 +631,7 @@ INIT int trace_add_events(void)
 
     if (err)
         return err;
-    live_set_files(add_files, remove_files);
+    live_set_files(add_event_files, remove_files);
     events_dir = tracefs_create_dir("events", NULL);
     return events_dir ? 0 : -ENOMEM;
 }

@@ -50,7 +50,7 @@ static int snapshot_command(uint64_t number)
     return 0;
 }
 
-static long write(void *priv UNUSED, const char *text, size_t len)
+static long snapshot_write(void *priv UNUSED, const char *text, size_t len)
 {
     uint64_t number;
     int err = trace_number(text, len, &number);
@@ -64,7 +64,7 @@ static long write(void *priv UNUSED, const char *text, size_t len)
 }
 
 static const struct vfs_file file = {
-    .name = "snapshot", .mode = 0640, .show = snapshot_show, .write = write
+    .name = "snapshot", .mode = 0640, .show = snapshot_show, .write = snapshot_write
 };
 
 INIT int trace_add_snapshot(void)

@@ -71,10 +71,10 @@ static bool is_word_char(char c)
     return isalnum((unsigned char)c) || c == '_';
 }
 
-/* take_name - find the last word in [@from, @end). A 0x at the end belongs to the number
+/* take_field_name - find the last word in [@from, @end). A 0x at the end belongs to the number
  * that follows, and is no word.
  */
-static void take_name(const char *from, const char *end, struct mark_field *field)
+static void take_field_name(const char *from, const char *end, struct mark_field *field)
 {
     if (end - from >= 2 && !memcmp(end - 2, "0x", 2))
         end -= 2;
@@ -99,7 +99,7 @@ static int fields_of(const char *format, struct mark_field *fields)
         }
         if (count == DEF_MARK_ARGS_MAX)
             return -EINVAL;
-        take_name(from, p, &fields[count]);
+        take_field_name(from, p, &fields[count]);
         p++;
         fields[count].type = take_type(&p);
         if (!fields[count++].type)

@@ -85,11 +85,11 @@ static NOINLINE uint64_t load_agent(const struct fetch_insn *insn,
     return value;
 }
 
-/* load - execute the first instruction of a program. A text gives no value here: its
+/* fetch_load - execute the first instruction of a program. A text gives no value here: its
  * store finds the text itself.
  */
-static uint64_t load(const struct fetch_insn *insn, const struct fetch_from *from,
-                     bool *fault)
+static uint64_t fetch_load(const struct fetch_insn *insn, const struct fetch_from *from,
+                           bool *fault)
 {
     uint64_t word;
 
@@ -144,12 +144,12 @@ static uint64_t deref(const struct fetch_insn *insn, const struct fetch_from *fr
 
 /* ---- strings ---- */
 
-/* copy_string - copy a string from memory into @dst of @room bytes, always with a NUL.
+/* fetch_copy_string - copy a string from memory into @dst of @room bytes, always with a NUL.
  * With @dst NULL it only measures the string.
  * Return: the length, NUL included; 0 when a part of the string cannot be read.
  */
-static size_t copy_string(const struct fetch_from *from, uint64_t addr, bool user,
-                          char *dst, size_t room, bool *cut)
+static size_t fetch_copy_string(const struct fetch_from *from, uint64_t addr, bool user,
+                                char *dst, size_t room, bool *cut)
 {
     char piece[PIECE];
     size_t len = 0;
@@ -210,7 +210,7 @@ static size_t copy_symbol(const struct fetch_from *from, uint64_t addr, char *ds
 
 /* one_string - copy the string that the store @insn asks for. @load is the first
  * instruction of the program: it may itself hold a text.
- * Return: as copy_string().
+ * Return: as fetch_copy_string().
  */
 static size_t one_string(const struct fetch_from *from, const struct fetch_insn *load,
                          const struct fetch_insn *insn, uint64_t value, char *dst,
@@ -226,8 +226,8 @@ static size_t one_string(const struct fetch_from *from, const struct fetch_insn 
                    : 0;
     if (insn->op == FETCH_STORE_SYMBOL)
         return copy_symbol(from, value, dst, room, cut);
-    return copy_string(from, value + (uint64_t)insn->value,
-                       insn->op == FETCH_STORE_STRING_USER, dst, room, cut);
+    return fetch_copy_string(from, value + (uint64_t)insn->value,
+                             insn->op == FETCH_STORE_STRING_USER, dst, room, cut);
 }
 
 static bool stores_string(const struct fetch_insn *insn)
@@ -325,7 +325,7 @@ static const struct fetch_insn *before_store(const struct fetch_insn *insn,
 {
     if (insn->op == FETCH_NAME)
         insn++;
-    *value = load(insn++, from, fault);
+    *value = fetch_load(insn++, from, fault);
     *last = *value;
     while (is_deref(insn)) {
         *last = *value;

@@ -70,8 +70,8 @@ static void make(struct fetch_parser *parse, enum fetch_op op, int64_t value)
     *now(parse) = (struct fetch_insn){ .op = (uint8_t)op, .value = value };
 }
 
-/* next - go on to another instruction; false: the program would be too long. */
-static bool next(struct fetch_parser *parse)
+/* parse_next - go on to another instruction; false: the program would be too long. */
+static bool parse_next(struct fetch_parser *parse)
 {
     return ++parse->at < LAST;
 }
@@ -248,7 +248,7 @@ static int parse_of_watch(struct fetch_parser *parse, struct piece name)
     make(parse, FETCH_LOAD_ADDR, 0);
     if (piece_is(name, "addr"))
         return 0;
-    if (!next(parse))
+    if (!parse_next(parse))
         return fetch_refuse(parse, TRACE_TOO_MANY_OPS, parse->column, -EINVAL);
     make(parse, FETCH_DEREF, 0);
     return 0;
@@ -292,7 +292,7 @@ static int load_symbol(struct fetch_parser *parse, struct piece name)
     *now(parse) = (struct fetch_insn){ .op = FETCH_NAME,
                                        .len = (uint16_t)name.len,
                                        .text = name.p };
-    if (!next(parse))
+    if (!parse_next(parse))
         return fetch_refuse(parse, TRACE_TOO_MANY_OPS, parse->column, -EINVAL);
     make(parse, FETCH_LOAD_VALUE, (int64_t)addr);
     return 0;
@@ -316,7 +316,7 @@ static int parse_address(struct fetch_parser *parse, struct piece text)
         if (err)
             return err;
     }
-    if (!next(parse))
+    if (!parse_next(parse))
         return fetch_refuse(parse, TRACE_TOO_MANY_OPS, parse->column, -EINVAL);
     make(parse, FETCH_DEREF, 0);
     return 0;
@@ -354,7 +354,7 @@ static int parse_constant(struct fetch_parser *parse, struct piece text)
 
 static const char agent_word[] = "agent(";
 
-static int hex_digit(char c)
+static int fetch_hex_digit(char c)
 {
     if (isdigit((unsigned char)c))
         return c - '0';
@@ -373,7 +373,7 @@ static int parse_agent(struct fetch_parser *parse, struct piece text)
     if (hex.len % 2 != 1 || hex.p[hex.len - 1] != ')' || len > AGENT_CODE_MAX)
         return fetch_refuse(parse, TRACE_BAD_AGENT, parse->column, -EINVAL);
     for (size_t i = 0; i < len; i++) {
-        int high = hex_digit(hex.p[2 * i]), low = hex_digit(hex.p[2 * i + 1]);
+        int high = fetch_hex_digit(hex.p[2 * i]), low = fetch_hex_digit(hex.p[2 * i + 1]);
 
         if (high < 0 || low < 0)
             return fetch_refuse(
@@ -445,7 +445,7 @@ static int parse_deref(struct fetch_parser *parse, struct piece text)
     parse->column = column;
     if (now(parse)->op == FETCH_LOAD_COMM || now(parse)->op == FETCH_LOAD_TEXT)
         return fetch_refuse(parse, TRACE_COMM_CANT_DEREF, column, -EINVAL);
-    if (!next(parse))
+    if (!parse_next(parse))
         return fetch_refuse(parse, TRACE_TOO_MANY_OPS, column, -EINVAL);
     make(parse, user ? FETCH_DEREF_USER : FETCH_DEREF, value);
     return 0;
@@ -581,7 +581,7 @@ static int parse_stored_string(struct fetch_parser *parse, const struct fetch_ar
                             column, -EINVAL);
     if (is_symstr(arg) || arg->count ||
         (last != FETCH_DEREF && last != FETCH_DEREF_USER)) {
-        if (!next(parse))
+        if (!parse_next(parse))
             return fetch_refuse(parse, TRACE_TOO_MANY_OPS, parse->column, -EINVAL);
         offset = 0;
     }
@@ -604,7 +604,7 @@ static int read_named(struct fetch_parser *parse, const struct fetch_arg *arg)
         return 0;
     if (!context->param_is_text(context->function, parse->param))
         return fetch_refuse(parse, TRACE_BAD_TYPE4STR, parse->column, -EINVAL);
-    if (!next(parse))
+    if (!parse_next(parse))
         return fetch_refuse(parse, TRACE_TOO_MANY_OPS, parse->column, -E2BIG);
     make(parse, FETCH_DEREF, 0);
     return 0;
@@ -618,7 +618,7 @@ static int store_value(struct fetch_parser *parse, const struct fetch_arg *arg)
         make(parse, last == FETCH_DEREF ? FETCH_STORE_MEM : FETCH_STORE_MEM_USER,
              now(parse)->value);
     } else {
-        if (!next(parse))
+        if (!parse_next(parse))
             return fetch_refuse(parse, TRACE_TOO_MANY_OPS, parse->column, -E2BIG);
         make(parse, FETCH_STORE, 0);
     }
@@ -626,11 +626,11 @@ static int store_value(struct fetch_parser *parse, const struct fetch_arg *arg)
     return 0;
 }
 
-/* leading_number - read the number at the start of @text, in the base that its prefix
+/* parse_leading_number - read the number at the start of @text, in the base that its prefix
  * gives.
  * Return: how many characters the number has.
  */
-static size_t leading_number(struct piece text, uint64_t *out)
+static size_t parse_leading_number(struct piece text, uint64_t *out)
 {
     size_t len = text.len;
 
@@ -649,13 +649,13 @@ static int parse_bits(struct fetch_parser *parse, struct piece type,
     uint64_t width, low;
     size_t len;
 
-    rest = behind(rest, leading_number(rest, &width));
+    rest = behind(rest, parse_leading_number(rest, &width));
     if (!width || first(rest) != '@')
         return fetch_refuse(parse, TRACE_BAD_BITFIELD, column, -EINVAL);
     rest = behind(rest, 1);
-    len = leading_number(rest, &low);
+    len = parse_leading_number(rest, &low);
     if (!len || first(behind(rest, len)) != '/' || width > bits || low > bits - width ||
-        !next(parse))
+        !parse_next(parse))
         return fetch_refuse(parse, TRACE_BAD_BITFIELD, column, -EINVAL);
     make(parse, FETCH_BITS, (int64_t)(low | width << 8));
     now(parse)->size = arg->type->size;
@@ -687,7 +687,7 @@ static int parse_store(struct fetch_parser *parse, struct piece type,
             (is_string && parse->at && parse->code[parse->at - 1].op != FETCH_DEREF &&
              parse->code[parse->at - 1].op != FETCH_DEREF_USER))
             return fetch_refuse(parse, TRACE_BAD_STRING, column, -EINVAL);
-        if (!next(parse))
+        if (!parse_next(parse))
             return fetch_refuse(parse, TRACE_TOO_MANY_OPS, parse->column, -E2BIG);
         make(parse, FETCH_REPEAT, arg->count);
     }

@@ -16,7 +16,7 @@ static bool equals(const char *text, size_t size, const char *operand)
     return strlen(operand) == len && !memcmp(text, operand, len);
 }
 
-static bool fits(const char *text, size_t size, const char *pattern)
+static bool filter_fits(const char *text, size_t size, const char *pattern)
 {
     char copy[FILTER_STRING_MAX];
 
@@ -36,9 +36,9 @@ static bool compare_string(const struct filter_step *step, const void *record, s
     const char *text = filter_field_string(&step->field, record, len, comm, &size);
 
     if (step->field.kind == FILTER_COMM)
-        size++; /* the NUL of the thread's name: fits() then needs no copy */
+        size++; /* the NUL of the thread's name: filter_fits() then needs no copy */
     if (step->op == FILTER_GLOB)
-        return fits(text, size, step->pattern);
+        return filter_fits(text, size, step->pattern);
     return equals(text, size, step->pattern);
 }
 
@@ -81,8 +81,8 @@ static bool compare_number(const struct filter_step *step, uint64_t a)
     return compare_sized(step, a);
 }
 
-static bool holds(const struct filter_step *step, const void *record, size_t len,
-                  unsigned cpu, const char *comm)
+static bool filter_holds(const struct filter_step *step, const void *record, size_t len,
+                         unsigned cpu, const char *comm)
 {
     bool answer;
 
@@ -100,6 +100,7 @@ bool filter_match(const struct filter *filter, const void *record, size_t len,
 
     /* The loop ends, because a step leads only to later steps. */
     while (at < filter->count)
-        at = filter->step[at].next[holds(&filter->step[at], record, len, cpu, comm)];
+        at = filter->step[at]
+                 .next[filter_holds(&filter->step[at], record, len, cpu, comm)];
     return at == FILTER_YES;
 }

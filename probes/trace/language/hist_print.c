@@ -20,7 +20,7 @@ struct out {
 
 /* ---- the line ---- */
 
-static void print_part(struct out *out, const struct hist_part *part)
+static void print_key_part(struct out *out, const struct hist_part *part)
 {
     const char *modifier = hist_modifier(part->show);
 
@@ -37,8 +37,8 @@ static void print_sort(struct out *out, const struct hist *hist,
     if (!sort->by_key && !sort->index)
         PRINT(out, "hitcount");
     else
-        print_part(out,
-                   sort->by_key ? &hist->key[sort->index] : &hist->val[sort->index - 1]);
+        print_key_part(out, sort->by_key ? &hist->key[sort->index]
+                                         : &hist->val[sort->index - 1]);
     if (sort->descending)
         PRINT(out, ".descending");
 }
@@ -54,12 +54,12 @@ size_t hist_print_spec(const struct hist *hist, const char *filter, char *buf,
     PRINT(&out, "keys=");
     for (unsigned i = 0; i < hist->key_count; i++) {
         PRINT(&out, "%s", i ? "," : "");
-        print_part(&out, &hist->key[i]);
+        print_key_part(&out, &hist->key[i]);
     }
     PRINT(&out, ":vals=%s", hist->no_hitcount && hist->val_count ? "" : "hitcount");
     for (unsigned i = 0; i < hist->val_count; i++) {
         PRINT(&out, "%s", i || !hist->no_hitcount ? "," : "");
-        print_part(&out, &hist->val[i]);
+        print_key_part(&out, &hist->val[i]);
     }
     PRINT(&out, ":sort=");
     for (unsigned i = 0; i < hist->sort_count; i++) {
@@ -75,7 +75,7 @@ size_t hist_print_spec(const struct hist *hist, const char *filter, char *buf,
 
 /* ---- the order ---- */
 
-static int compare_numbers(uint64_t a, uint64_t b, bool is_signed)
+static int compare_keys(uint64_t a, uint64_t b, bool is_signed)
 {
     if (a == b)
         return 0;
@@ -89,15 +89,15 @@ static int compare_by(const struct hist *hist, const struct hist_sort *sort,
     uint64_t x, y;
 
     if (!sort->by_key)
-        return compare_numbers(a->sum[sort->index], b->sum[sort->index],
-                               sort->index && hist->val[sort->index - 1].field.is_signed);
+        return compare_keys(a->sum[sort->index], b->sum[sort->index],
+                            sort->index && hist->val[sort->index - 1].field.is_signed);
     part = &hist->key[sort->index];
     if (!hist_key_is_number(part))
         return memcmp(hist_entry_key(hist, a) + part->at,
                       hist_entry_key(hist, b) + part->at, part->size);
     memcpy(&x, hist_entry_key(hist, a) + part->at, sizeof(x));
     memcpy(&y, hist_entry_key(hist, b) + part->at, sizeof(y));
-    return compare_numbers(x, y, part->field.is_signed);
+    return compare_keys(x, y, part->field.is_signed);
 }
 
 /* comes_first - tell whether entry @a is printed before entry @b. Entries that are equal
@@ -115,7 +115,7 @@ static bool comes_first(const struct hist *hist, uint32_t a, uint32_t b)
     return a < b;
 }
 
-static void swap(uint32_t *a, uint32_t *b)
+static void swap_entries(uint32_t *a, uint32_t *b)
 {
     uint32_t was = *a;
 
@@ -136,7 +136,7 @@ static void numbers_sink(const struct hist *hist, uint32_t *numbers, size_t i,
             child++;
         if (!comes_first(hist, numbers[i], numbers[child]))
             return;
-        swap(&numbers[i], &numbers[child]);
+        swap_entries(&numbers[i], &numbers[child]);
         i = child;
     }
 }
@@ -154,7 +154,7 @@ size_t hist_sorted(const struct hist *hist, uint32_t *numbers)
     for (size_t i = count / 2; i--;)
         numbers_sink(hist, numbers, i, count);
     for (size_t i = count; i-- > 1;) {
-        swap(&numbers[0], &numbers[i]);
+        swap_entries(&numbers[0], &numbers[i]);
         numbers_sink(hist, numbers, 0, i);
     }
     return count;
@@ -169,9 +169,9 @@ size_t hist_size(const struct hist *hist)
 
 typedef size_t (*symbol_text_t)(char *buf, size_t size, uintptr_t addr);
 
-/* place_text - write the address @addr as text. Return: @buf. */
-static const char *place_text(char *buf, size_t size, uint64_t addr, symbol_text_t symbol,
-                              bool with_offset)
+/* hist_place_text - write the address @addr as text. Return: @buf. */
+static const char *hist_place_text(char *buf, size_t size, uint64_t addr,
+                                   symbol_text_t symbol, bool with_offset)
 {
     if (!symbol || !symbol(buf, size, addr))
         snprintf(buf, size, "0x%llx", (unsigned long long)addr);
@@ -191,7 +191,8 @@ static void print_stack_part(struct out *out, const struct hist_part *part,
         memcpy(&addr, key + part->at + i * sizeof(addr), sizeof(addr));
         if (!addr)
             return;
-        PRINT(out, "         %s\n", place_text(text, sizeof(text), addr, symbol, true));
+        PRINT(out, "         %s\n",
+              hist_place_text(text, sizeof(text), addr, symbol, true));
     }
 }
 
@@ -213,11 +214,11 @@ static void print_key(struct out *out, const struct hist_part *part, const uint8
         return;
     case HIST_SYM:
         PRINT(out, "[%llx] %-45s", value,
-              place_text(text, sizeof(text), value, symbol, false));
+              hist_place_text(text, sizeof(text), value, symbol, false));
         return;
     case HIST_SYM_OFFSET:
         PRINT(out, "[%llx] %-55s", value,
-              place_text(text, sizeof(text), value, symbol, true));
+              hist_place_text(text, sizeof(text), value, symbol, true));
         return;
     case HIST_EXECNAME:
         PRINT(out, "%-16s[%10llu]", comm, value);

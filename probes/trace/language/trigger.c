@@ -161,7 +161,7 @@ static int trigger_parse_watch(struct trigger *trigger, char *event)
     return err ? err : trigger_parse_filter(trigger, rest);
 }
 
-static bool is_blank(char c)
+static bool trigger_is_blank(char c)
 {
     return c == ' ' || c == '\t';
 }
@@ -171,8 +171,8 @@ static char *find_if(char *text)
 {
     char *at = text;
 
-    while ((at = strstr(at, "if")) != NULL &&
-           !(at > text && is_blank(at[-1]) && (!at[2] || is_blank(at[2]))))
+    while ((at = strstr(at, "if")) != NULL && !(at > text && trigger_is_blank(at[-1]) &&
+                                                (!at[2] || trigger_is_blank(at[2]))))
         at++;
     return at;
 }
@@ -184,7 +184,7 @@ static int parse_hist(struct trigger *trigger, char *spec)
 
     if (!*spec || !strncmp(spec, "if", 2))
         return -EINVAL;
-    while (end > spec && is_blank(end[-1]))
+    while (end > spec && trigger_is_blank(end[-1]))
         end--;
     *end = '\0';
     trigger->spec = spec;

@@ -34,10 +34,10 @@ static bool looks_at_record(const struct live_trigger *t)
            t->line->kind == TRIGGER_STACK || t->line->kind == TRIGGER_OFF;
 }
 
-/* exchange - replace the attached parts of @e by @new, which is freed if it is empty.
+/* live_exchange - replace the attached parts of @e by @new, which is freed if it is empty.
  * When the function returns, no hit uses the old struct.
  */
-static void exchange(struct live_event *e, struct live_attached *new)
+static void live_exchange(struct live_event *e, struct live_attached *new)
 {
     struct live_attached *old = (struct live_attached *)(uintptr_t)e->attached;
 
@@ -100,7 +100,7 @@ static int put_filter(struct live_event *e, struct filter *filter)
     *new = *old;
     memcpy(new->trigger, old->trigger, old->count * sizeof(struct live_trigger *));
     new->filter = filter;
-    exchange(e, new);
+    live_exchange(e, new);
     if (before)
         filter_free(&live_host, before);
     return 0;
@@ -216,7 +216,7 @@ static int put_trigger(struct live_event *e, struct live_trigger *t)
     new->trigger[plain] = t;
     memcpy(new->trigger + plain + 1, old->trigger + plain,
            (old->count - plain) * sizeof(*new->trigger));
-    exchange(e, new);
+    live_exchange(e, new);
     return 0;
 }
 
@@ -231,7 +231,7 @@ static int take_trigger(struct live_event *e, struct live_trigger *t)
     for (unsigned i = 0; i < old->count; i++)
         if (old->trigger[i] != t)
             new->trigger[new->count++] = old->trigger[i];
-    exchange(e, new);
+    live_exchange(e, new);
     trigger_destroy(t);
     live_release(e);
     return 0;
@@ -457,8 +457,8 @@ static bool switches_event(enum trigger_kind kind)
     return kind >= TRIGGER_ENABLE_EVENT && kind <= TRIGGER_DISABLE_HIST;
 }
 
-/* prepare - check @t, and make its histogram and its filter. Nothing is attached yet. */
-static int prepare(struct live_event *e, struct live_trigger *t, const char *text)
+/* live_prepare - check @t, and make its histogram and its filter. Nothing is attached yet. */
+static int live_prepare(struct live_event *e, struct live_trigger *t, const char *text)
 {
     struct filter_error error = { 0 };
     int err;
@@ -506,13 +506,13 @@ static int add_trigger(struct live_event *e, struct live_trigger *t)
     return put_trigger(e, t);
 }
 
-/* apply - carry out the line @text, parsed as @t. Return: 1: @t is attached; 0: the line
+/* live_apply - carry out the line @text, parsed as @t. Return: 1: @t is attached; 0: the line
  * is done and @t is not needed any more; a negative errno.
  */
-static int apply(struct live_event *e, struct live_trigger *t, const char *text)
+static int live_apply(struct live_event *e, struct live_trigger *t, const char *text)
 {
     struct live_trigger *there;
-    int err = prepare(e, t, text);
+    int err = live_prepare(e, t, text);
 
     if (err)
         return err;
@@ -549,7 +549,7 @@ int live_trigger_write(struct live_event *e, const char *text)
         kfree(t);
         return err;
     }
-    err = apply(e, t, text);
+    err = live_apply(e, t, text);
     if (err > 0)
         return 0;
     trigger_destroy(t);

@@ -44,7 +44,7 @@ struct hit {
     struct fetch_from from;
 };
 
-static void count(struct live_event *e, enum live_loss cause, uint64_t n)
+static void hit_count(struct live_event *e, enum live_loss cause, uint64_t n)
 {
     __atomic_add_fetch(&e->lost[cause], n, __ATOMIC_RELAXED);
 }
@@ -94,7 +94,7 @@ static void scratch_put(void)
 
 /* ---- the record ---- */
 
-static int read_memory(void *dst, uintptr_t addr, size_t len, bool user UNUSED)
+static int hit_read_memory(void *dst, uintptr_t addr, size_t len, bool user UNUSED)
 {
     return copy_nofault(dst, (const void *)addr, len);
 }
@@ -107,7 +107,7 @@ static size_t size_of(const struct hit *hit)
     size_t size = hit->event->fixed;
 
     if (unlikely(size > RING_EVENT_MAX)) {
-        count(hit->event, LIVE_LOST_LONG, 1);
+        hit_count(hit->event, LIVE_LOST_LONG, 1);
         return 0;
     }
     if (hit->event->has_strings) {
@@ -133,10 +133,10 @@ static uint8_t preempt_count_of(const struct hit *hit)
     return hit->is_mark ? (uint8_t)(preempt_count() - 1) : live_preempt_count();
 }
 
-/* fill - fill in the record, except the head; of the head only preempt_count. Bytes that
+/* hit_fill_record - fill in the record, except the head; of the head only preempt_count. Bytes that
  * the strings have left over are zeroed.
  */
-static void fill(const struct hit *hit, uint8_t *record, size_t size)
+static void hit_fill_record(const struct hit *hit, uint8_t *record, size_t size)
 {
     size_t head = event_head(&hit->event->event);
     struct fetch_to to = { .record = record, .size = size };
@@ -150,12 +150,12 @@ static void fill(const struct hit *hit, uint8_t *record, size_t size)
     if (to.used < size)
         memset(record + to.used, 0, size - to.used);
     if (unlikely(to.faults))
-        count(hit->event, LIVE_FAULT, to.faults);
+        hit_count(hit->event, LIVE_FAULT, to.faults);
     if (unlikely(to.cut))
-        count(hit->event, LIVE_CUT, to.cut);
+        hit_count(hit->event, LIVE_CUT, to.cut);
 }
 
-static void record(const struct hit *hit)
+static void hit_record(const struct hit *hit)
 {
     struct ring *ring;
     uint8_t *to;
@@ -168,10 +168,10 @@ static void record(const struct hit *hit)
         return;
     to = record_begin(&hit->event->event, size, hit->from.regs->flags, &ring);
     if (unlikely(!to)) {
-        count(hit->event, LIVE_LOST_RING, ring != NULL);
+        hit_count(hit->event, LIVE_LOST_RING, ring != NULL);
         return;
     }
-    fill(hit, to, size);
+    hit_fill_record(hit, to, size);
     record_end(ring);
 }
 
@@ -198,7 +198,7 @@ static void record_stack(const struct hit *hit)
     size = sizeof(*to) + found * sizeof(callers[0]);
     to = record_begin(&event_stack, size, hit->from.regs->flags, &ring);
     if (!to) {
-        count(hit->event, LIVE_LOST_RING, ring != NULL);
+        hit_count(hit->event, LIVE_LOST_RING, ring != NULL);
         return;
     }
     to->head.preempt_count = preempt_count_of(hit);
@@ -252,7 +252,7 @@ static void set_watch(struct live_trigger *t, const uint8_t *record)
     }
     WRITE_ONCE(t->other->soft_disabled, was_soft);
     __atomic_store_n(&p->is_set, false, __ATOMIC_RELEASE);
-    count(t->other, LIVE_NOT_SET, 1);
+    hit_count(t->other, LIVE_NOT_SET, 1);
 }
 
 static void clear_watch(struct live_trigger *t, const uint8_t *record)
@@ -291,9 +291,9 @@ static void add_to_hist(struct hist *hist, const struct hit *hit, const uint8_t 
     }
 }
 
-/* act - carry out a trigger. Stacks are not written here, but after the record. */
-static void act(struct live_trigger *t, const struct hit *hit, const uint8_t *record,
-                size_t len)
+/* hit_act - carry out a trigger. Stacks are not written here, but after the record. */
+static void hit_act(struct live_trigger *t, const struct hit *hit, const uint8_t *record,
+                    size_t len)
 {
     switch (t->line->kind) {
     case TRIGGER_ON:
@@ -343,7 +343,7 @@ static void look_then_record(const struct live_attached *attached, const struct 
         return;
     record_head_fill((struct record_head *)(void *)room, &hit->event->event,
                      hit->from.regs->flags);
-    fill(hit, room, size);
+    hit_fill_record(hit, room, size);
     for (unsigned i = 0; i < attached->count; i++) {
         struct live_trigger *t = attached->trigger[i];
 
@@ -352,11 +352,11 @@ static void look_then_record(const struct live_attached *attached, const struct 
         if (t->line->kind == TRIGGER_STACK)
             stack |= trigger_take(t->line);
         else
-            act(t, hit, room, size);
+            hit_act(t, hit, room, size);
     }
     if (was_taken && !READ_ONCE(hit->event->soft_disabled) &&
         is_kept(attached->filter, hit, room, size) && !record_copy(room, size))
-        count(hit->event, LIVE_LOST_RING, 1);
+        hit_count(hit->event, LIVE_LOST_RING, 1);
     if (stack)
         record_stack(hit);
 }
@@ -367,14 +367,14 @@ static void with_attached(const struct live_attached *attached, const struct hit
 
     if (!attached->needs_record) {
         for (unsigned i = 0; i < attached->count; i++)
-            act(attached->trigger[i], hit, NULL, 0);
+            hit_act(attached->trigger[i], hit, NULL, 0);
         if (!READ_ONCE(hit->event->soft_disabled))
-            record(hit);
+            hit_record(hit);
         return;
     }
     room = scratch_get();
     if (!room) {
-        count(hit->event, LIVE_LOST_NESTED, 1);
+        hit_count(hit->event, LIVE_LOST_NESTED, 1);
         return;
     }
     look_then_record(attached, hit, room);
@@ -383,14 +383,14 @@ static void with_attached(const struct live_attached *attached, const struct hit
 
 /* ---- handlers ---- */
 
-static void take(const struct hit *hit)
+static void hit_take(const struct hit *hit)
 {
     const struct live_attached *attached = READ_ONCE(hit->event->attached);
 
     if (unlikely(attached))
         with_attached(attached, hit);
     else if (likely(!READ_ONCE(hit->event->soft_disabled)))
-        record(hit);
+        hit_record(hit);
 }
 
 int live_hit_probe(struct kprobe *kp, struct pt_regs *regs)
@@ -405,11 +405,11 @@ int live_hit_probe(struct kprobe *kp, struct pt_regs *regs)
                   .comm = thread_current()->name,
                   .now = clock_ns,
                   .returns = kretprobe_find_ret,
-                  .read = read_memory,
+                  .read = hit_read_memory,
                   .symbol = ksyms_text },
     };
 
-    take(&hit);
+    hit_take(&hit);
     return 0;
 }
 
@@ -425,18 +425,18 @@ static void hit_watch(struct watch *w, struct pt_regs *regs)
                   .ip = regs->ip,
                   .watched = READ_ONCE(w->addr),
                   .now = clock_ns,
-                  .read = read_memory,
+                  .read = hit_read_memory,
                   .symbol = ksyms_text },
     };
 
     if (hit.from.watched) /* 0: another CPU has just cleared the watch */
-        take(&hit);
+        hit_take(&hit);
 }
 
 static int hit_entry(struct kretprobe_instance *ri, struct pt_regs *regs)
 {
     const struct live_probe *p = CONTAINER_OF(ri->rp, struct live_probe, rp);
-    struct fetch_from from = { .regs = regs, .now = clock_ns, .read = read_memory };
+    struct fetch_from from = { .regs = regs, .now = clock_ns, .read = hit_read_memory };
 
     fetch_entry(p->def->entry, p->def->entry_count, &from, (uint64_t *)(void *)ri->data);
     return 0;
@@ -456,11 +456,11 @@ static int hit_return(struct kretprobe_instance *ri, struct pt_regs *regs)
                   .comm = thread_current()->name,
                   .now = clock_ns,
                   .returns = kretprobe_find_ret,
-                  .read = read_memory,
+                  .read = hit_read_memory,
                   .symbol = ksyms_text },
     };
 
-    take(&hit);
+    hit_take(&hit);
     return 0;
 }
 
@@ -491,13 +491,13 @@ void live_mark_hit(void *private, struct marker_call *call)
                   .entry = values,
                   .comm = thread_current()->name,
                   .now = clock_ns,
-                  .read = read_memory,
+                  .read = hit_read_memory,
                   .symbol = ksyms_text },
     };
 
     for (unsigned i = 0; i < p->def->arg_count; i++)
         values[i] = va_arg(call->args, uint64_t);
-    take(&hit);
+    hit_take(&hit);
 }
 
 void live_probe_fill(struct live_probe *p)

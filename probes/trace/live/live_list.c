@@ -134,7 +134,7 @@ void live_error(const char *subsystem, const char *text, const char *command,
     error_log_add(&live_errors, clock_ns(), subsystem, text, command, column);
 }
 
-static int refuse(const char *line, const struct trace_error *error)
+static int live_refuse(const char *line, const struct trace_error *error)
 {
     char *joined;
 
@@ -184,15 +184,15 @@ USED const uint64_t live_layout[] = {
     offsetof(struct live_trigger, hist),
 };
 
-/* bucket_of - return the bucket of @name. It may hold events with other names as well. */
-static struct live_event **bucket_of(const char *name)
+/* event_bucket - return the bucket of @name. It may hold events with other names as well. */
+static struct live_event **event_bucket(const char *name)
 {
     return &buckets[hash_name(name, strlen(name)) % ARRAY_LEN(buckets)];
 }
 
 struct live_event *live_event_find(const char *group, const char *name)
 {
-    struct live_event *e = *bucket_of(name);
+    struct live_event *e = *event_bucket(name);
 
     while (e && (strcmp(e->name, name) != 0 || strcmp(e->group, group) != 0))
         e = e->next;
@@ -299,7 +299,7 @@ static int watch_is_possible(const struct live_probe *p, const char *line)
         return 0;
     log_warn("trace: %s: %s", line, watch_reason_text(why));
     def_refused(line, watch_reason_errno(why), &error);
-    return refuse(line, &error);
+    return live_refuse(line, &error);
 }
 
 /* probe_register - register @p, enabled if its event is armed. @line: for the log. */
@@ -333,7 +333,7 @@ static int probe_register(struct live_probe *p, const char *line)
     if (why.err)
         log_warn("trace: %s: %s", line, why.why);
     def_refused(line, why.err ? linux_errno(&why) : err, &error);
-    return refuse(line, &error);
+    return live_refuse(line, &error);
 }
 
 static int probes_unregister(struct live_probe *const *probes, size_t count)
@@ -398,15 +398,15 @@ static int event_publish(struct live_event *e)
         return err;
     }
     list_insert(&events, &e->link);
-    e->next = *bucket_of(e->name);
-    *bucket_of(e->name) = e;
+    e->next = *event_bucket(e->name);
+    *event_bucket(e->name) = e;
     return 0;
 }
 
 /* event_hide - take the event out of all lists. */
 static void event_hide(struct live_event *e)
 {
-    struct live_event **at = bucket_of(e->name);
+    struct live_event **at = event_bucket(e->name);
 
     while (*at != e)
         at = &(*at)->next;
@@ -544,7 +544,7 @@ static int define_more(struct live_probe *p, struct live_event *e, const char *l
     err = def_append(p->def, defs, count, line, &error);
     kfree(defs);
     if (err)
-        return refuse(line, &error);
+        return live_refuse(line, &error);
     p->event = e;
     err = probe_register(p, line);
     if (!err)
@@ -561,7 +561,7 @@ static int define(const char *line)
     int err = def_parse(&live_host, line, &def, &error);
 
     if (err)
-        return refuse(line, &error);
+        return live_refuse(line, &error);
     if (!def)
         return 0;
     p = probe_new(def);
@@ -571,7 +571,7 @@ static int define(const char *line)
     }
     e = live_event_find(def->group, def->event);
     if (is_owned(def, e))
-        err = refuse(line, &taken);
+        err = live_refuse(line, &taken);
     else
         err = e ? define_more(p, e, line) : define_new(p, line);
     if (err)
@@ -638,8 +638,8 @@ static bool ends_with(const struct live_event *e, struct live_probe *const *gone
     return found == all;
 }
 
-/* show - make the missing files of these events again. Without memory: log a warning. */
-static void show(struct live_probe *const *probes, size_t count)
+/* live_show - make the missing files of these events again. Without memory: log a warning. */
+static void live_show(struct live_probe *const *probes, size_t count)
 {
     for (size_t i = 0; i < count; i++)
         if (!probes[i]->event->files && add_files(probes[i]->event))
@@ -656,7 +656,7 @@ static int hide(struct live_probe *const *gone, size_t count)
 
         if (!e->files || !ends_with(e, gone, count) || !remove_files(e))
             continue;
-        show(gone, i);
+        live_show(gone, i);
         return -EBUSY;
     }
     return 0;
@@ -684,7 +684,7 @@ static int delete_all(struct live_probe *const *gone, size_t count)
         return err;
     err = probes_unregister(gone, count);
     if (err) {
-        show(gone, count);
+        live_show(gone, count);
         return err;
     }
     for (size_t i = 0; i < count; i++) {

@@ -15,7 +15,7 @@ struct marker_wish live_mark_wish(struct live_probe *p)
     return (struct marker_wish){ p->def->event, p->mark, live_mark_hit, p };
 }
 
-static void came(const struct marker_site *sites, size_t count)
+static void live_marks_came(const struct marker_site *sites, size_t count)
 {
     trace_lock();
     for (size_t i = 0; i < count; i++) {
@@ -28,7 +28,7 @@ static void came(const struct marker_site *sites, size_t count)
     trace_unlock();
 }
 
-static void went(const struct marker_site *sites, size_t count)
+static void live_marks_went(const struct marker_site *sites, size_t count)
 {
     trace_lock();
     for (size_t i = 0; i < count; i++)
@@ -39,5 +39,5 @@ static void went(const struct marker_site *sites, size_t count)
 
 INIT void live_add_marks(void)
 {
-    marker_set_watch(came, went);
+    marker_set_watch(live_marks_came, live_marks_went);
 }

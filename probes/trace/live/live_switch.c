@@ -121,8 +121,8 @@ static int arm_marks(struct live_event *const *events, size_t count, bool on)
     return err;
 }
 
-/* arm - arm or disarm all of @events; in case of an error none of them changes. */
-static int arm(struct live_event *const *events, size_t count, bool on)
+/* live_arm - arm or disarm all of @events; in case of an error none of them changes. */
+static int live_arm(struct live_event *const *events, size_t count, bool on)
 {
     struct kprobe **probes =
         kmalloc((count_probes(events, count) + 1) * sizeof(struct kprobe *));
@@ -162,17 +162,17 @@ static void record_hits(struct live_event *e, bool on)
     live_program_update(&e, 1, false);
 }
 
-static int switch_on(struct live_event *const *events, size_t count)
+static int live_switch_on(struct live_event *const *events, size_t count)
 {
-    int err = arm(events, count, true);
+    int err = live_arm(events, count, true);
 
     for (size_t i = 0; !err && i < count; i++)
         record_hits(events[i], true);
     return err;
 }
 
-/* switch_off - stop recording. An event that a trigger needs stays armed. */
-static int switch_off(struct live_event *const *events, size_t count)
+/* live_switch_off - stop recording. An event that a trigger needs stays armed. */
+static int live_switch_off(struct live_event *const *events, size_t count)
 {
     struct live_event **off = kmalloc((count + 1) * sizeof(struct live_event *));
     size_t offs = 0;
@@ -185,14 +185,14 @@ static int switch_off(struct live_event *const *events, size_t count)
             record_hits(events[i], false);
         else
             off[offs++] = events[i];
-    err = arm(off, offs, false);
+    err = live_arm(off, offs, false);
     kfree(off);
     return err;
 }
 
 int live_switch(struct live_event *const *events, size_t count, bool on)
 {
-    return on ? switch_on(events, count) : switch_off(events, count);
+    return on ? live_switch_on(events, count) : live_switch_off(events, count);
 }
 
 int live_hold(struct live_event *e)
@@ -201,7 +201,7 @@ int live_hold(struct live_event *e)
 
     if (!e->armed) {
         WRITE_ONCE(e->soft_disabled, true);
-        err = arm(&e, 1, true);
+        err = live_arm(&e, 1, true);
         if (err) {
             WRITE_ONCE(e->soft_disabled, false);
             return err;
@@ -218,6 +218,6 @@ void live_release(struct live_event *e)
     /* If disarming fails for lack of memory, the event stays armed and is not recorded:
      * its hits cost time and have no effect.
      */
-    if (!arm(&e, 1, false))
+    if (!live_arm(&e, 1, false))
         WRITE_ONCE(e->soft_disabled, false);
 }

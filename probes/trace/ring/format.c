@@ -97,7 +97,7 @@ static void arg_field(const struct print *p, const struct fetch_arg *arg, size_t
 
 /* ---- print fmt ---- */
 
-static const char *conversion(const struct fetch_type *type)
+static const char *format_conversion(const struct fetch_type *type)
 {
     switch (type->kind) {
     case FETCH_UNSIGNED:
@@ -120,11 +120,11 @@ static void arg_conversion(const struct print *p, const struct fetch_arg *arg)
 {
     print_text(p, " %s=", arg->name);
     if (!arg->count) {
-        print_text(p, "%s", conversion(arg->type));
+        print_text(p, "%s", format_conversion(arg->type));
         return;
     }
     for (unsigned i = 0; i < arg->count; i++)
-        print_text(p, "%c%s", i ? ',' : '{', conversion(arg->type));
+        print_text(p, "%c%s", i ? ',' : '{', format_conversion(arg->type));
     print_text(p, "}");
 }
 

@@ -22,10 +22,10 @@ static uint32_t page_word(const struct page_iter *it, uint32_t off)
     return word;
 }
 
-/* skip - tell how long a @header is that is not an event, and apply its time. Return: the
+/* page_skip - tell how long a @header is that is not an event, and apply its time. Return: the
  * length; 0: it is the header of an event.
  */
-static uint32_t skip(struct page_iter *it, uint32_t header)
+static uint32_t page_skip(struct page_iter *it, uint32_t header)
 {
     uint32_t next = page_word(it, it->off + 4), delta = header >> 5;
 
@@ -65,7 +65,7 @@ static bool event_at(struct page_iter *it, uint32_t header, struct page_event *e
 bool page_next(struct page_iter *it, struct page_event *event)
 {
     while (it->off + 8 <= it->end) {
-        uint32_t header = page_word(it, it->off), len = skip(it, header);
+        uint32_t header = page_word(it, it->off), len = page_skip(it, header);
 
         if (!len)
             return event_at(it, header, event);

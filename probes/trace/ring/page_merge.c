@@ -17,8 +17,8 @@ static bool merge_next_page(struct merge *m, struct merge_ring *r)
     return true;
 }
 
-/* advance - go to the next event of @r, on this page or on a later one. */
-static void advance(struct merge *m, struct merge_ring *r)
+/* merge_advance - go to the next event of @r, on this page or on a later one. */
+static void merge_advance(struct merge *m, struct merge_ring *r)
 {
     while (r->has_event && !page_next(&r->it, &r->event))
         r->has_event = merge_next_page(m, r);
@@ -39,7 +39,7 @@ void merge_init(struct merge *m, struct merge_ring *rings, unsigned count,
         r->look = r->ring->read;
         r->pages_left = r->ring->count + 1;
         r->has_event = merge_next_page(m, r);
-        advance(m, r);
+        merge_advance(m, r);
     }
 }
 
@@ -48,7 +48,7 @@ bool merge_next(struct merge *m, struct merged *out)
     struct merge_ring *first = NULL;
 
     if (m->given)
-        advance(m, m->given);
+        merge_advance(m, m->given);
     m->given = NULL;
     for (struct merge_ring *r = m->rings; r < m->rings + m->count; r++)
         if (r->has_event && (!first || r->event.time < first->event.time))

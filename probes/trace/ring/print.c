@@ -113,7 +113,7 @@ static void print_context(const struct print *p, unsigned cpu, uint64_t time,
 
 /* ---- arguments ---- */
 
-static void print_symbol(const struct print *p, uintptr_t addr)
+static void print_address_name(const struct print *p, uintptr_t addr)
 {
     char text[SYMBOL_LEN];
 
@@ -176,7 +176,7 @@ static void print_value(const struct print *p, const struct fetch_type *type,
         print_text(p, "'%c'", *at);
         break;
     case FETCH_SYMBOL:
-        print_symbol(p, load_unsigned(at, type->size));
+        print_address_name(p, load_unsigned(at, type->size));
         break;
     case FETCH_STRING:
         print_located(p, record, len, at);
@@ -221,7 +221,7 @@ static void print_probe(const struct print *p, const struct event *event,
                         const struct record_probe *record)
 {
     print_text(p, "%s: (", event->name);
-    print_symbol(p, record->ip);
+    print_address_name(p, record->ip);
     print_where(p, record->ip);
     print_string(p, ")");
 }
@@ -248,7 +248,7 @@ static void print_return(const struct print *p, const struct event *event,
                          const struct record_return *record)
 {
     print_text(p, "%s: (", event->name);
-    print_symbol(p, record->ret_ip);
+    print_address_name(p, record->ret_ip);
     print_where(p, record->ret_ip);
     print_string(p, " <- ");
     name_only(p, record->func);

@@ -104,10 +104,10 @@ void ring_free(struct ring *r)
 
 enum claim { CLAIMED, CLAIM_FULL, CLAIM_HELD };
 
-/* claim - claim the slot of @place for writing. The writer that this one has interrupted
+/* ring_claim - claim the slot of @place for writing. The writer that this one has interrupted
  * may have claimed it already.
  */
-static enum claim claim(struct ring *r, uint64_t place)
+static enum claim ring_claim(struct ring *r, uint64_t place)
 {
     uint64_t lap = place >> RING_LAP_SHIFT;
     struct ring_slot *slot = ring_slot_of(r, place);
@@ -125,10 +125,10 @@ static enum claim claim(struct ring *r, uint64_t place)
     }
 }
 
-/* drop - count a dropped event at the closed tail @old.
+/* ring_drop - count a dropped event at the closed tail @old.
  * Return: false: the tail has changed, and nothing was counted.
  */
-static bool drop(struct ring *r, struct ring_tail old, enum claim why)
+static bool ring_drop(struct ring *r, struct ring_tail old, enum claim why)
 {
     struct ring_tail new = { old.where, old.time + 1 };
 
@@ -231,9 +231,9 @@ void *ring_write_slow(struct ring *r, size_t len, uint64_t seen, uint64_t now)
             now = r->clock();
             continue;
         }
-        c = claim(r, place_next(r, ring_place(old.where)));
+        c = ring_claim(r, place_next(r, ring_place(old.where)));
         if (c != CLAIMED) {
-            if (drop(r, old, c))
+            if (ring_drop(r, old, c))
                 return NULL;
             continue;
         }
@@ -312,11 +312,11 @@ static bool still_there(const struct slot_look *l)
     return !((word_read(l->slot) ^ l->word) & ~UINT64_C(3));
 }
 
-/* give - prepare @page, which belongs to the caller of ring_read(): leave only the events
+/* ring_give - prepare @page, which belongs to the caller of ring_read(): leave only the events
  * that @at has not read, note the losses before them, and move @at over them.
  */
-static struct ring_page *give(struct ring *r, struct ring_cursor *at,
-                              const struct slot_look *l, struct ring_page *page)
+static struct ring_page *ring_give(struct ring *r, struct ring_cursor *at,
+                                   const struct slot_look *l, struct ring_page *page)
 {
     bool consume = at == &r->read;
     uint64_t events;
@@ -356,7 +356,7 @@ static bool read_open(struct ring *r, struct ring_cursor *at, uint64_t place,
     copy(spare, ring_slot_page(l.word), l.end);
     if (!still_there(&l))
         return false;
-    give(r, at, &l, spare);
+    ring_give(r, at, &l, spare);
     at->off = l.end;
     return true;
 }
@@ -396,7 +396,7 @@ static bool read_closed(struct ring *r, struct ring_cursor *at, struct ring_page
             return false;
         *page = ring_slot_page(l.word);
     }
-    give(r, at, &l, *page);
+    ring_give(r, at, &l, *page);
     return true;
 }
 
