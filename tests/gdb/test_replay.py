@@ -54,7 +54,7 @@ def back_to_hits(path):
     if tap.LONG:
         text = replayed(path, "who-wrote jiffies", "bt 1")
         tap.check(
-            re.search(r"^jiffies: (\d+) of \1$", text, re.M) and "tick" in text,
+            re.search(r"^jiffies: (\d+) of \1$", text, re.M) and "sched_tick" in text,
             "who-wrote: the last tick",
         )
 

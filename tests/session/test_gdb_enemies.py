@@ -14,7 +14,7 @@ from session import LIMIT
 
 READS = "cat /proc/version"  # calls vfs_read twice
 STOPS = 5
-SERIAL, TICK = "serial_write", "tick"
+SERIAL, TICK = "serial_write", "sched_tick"
 
 
 class Enemy:

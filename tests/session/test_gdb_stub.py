@@ -452,7 +452,9 @@ def one_cpu_runs_alone(stub, client):
     would send the text.
     """
     client.resume()
-    tick, polls = symbol(stub, "tick"), symbol(stub, "serial_poll_all")  # in this order
+    tick, polls = symbol(stub, "sched_tick"), symbol(
+        stub, "serial_poll_all"
+    )  # in this order
     client.interrupt()
     text = b"tick\n\0"
     code = "2200" + "2200" + f"3400{len(text):04x}" + text.hex() + "27"

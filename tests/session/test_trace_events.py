@@ -652,7 +652,7 @@ def questions(files):
 # Functions that run during a hit, in the tracer and in the code that the tracer calls.
 OWN = ("record_begin", "record_head_fill", "record_copy", "record_end", "ring_write",
        "ring_write_slow", "ring_commit", "ring_publish", "fetch_args", "fetch_strings_size",
-       "filter_match", "hist_add", "trigger_take", "hit_probe", "take", "clock_ns",
+       "filter_match", "hist_add", "trigger_take", "hit_probe", "hit_take", "clock_ns",
        "comm_save", "copy_nofault", "kretprobe_find_ret", "cpu_id")  # fmt: skip
 
 

@@ -291,7 +291,7 @@ def stacks():
         frames = max(counts, key=counts.get)
         tap.equal(
             (counts[frames], frames[0], frames[-3:]),
-            (720, "thread_entry", ("get", "vfs_read", "reads")),
+            (720, "thread_entry", ("file_get", "vfs_read", "reads")),
             "each call is under its callers",
         )
 
@@ -361,7 +361,7 @@ def questions_are_answered():
     tap.equal(
         sum(int(n) for _, n in counts), 298, "with -o they are recorded, filtered too"
     )
-    tap.check("put;vfs_close;vfs_close 8\n" in folded, "with stacks")
+    tap.check("file_fill;vfs_close;vfs_close 8\n" in folded, "with stacks")
     tap.check(re.search(r"<td>vfs_write</td><td>8</td>", page), "and times of returns")
     status, _, err = sonde("trace", "vfs_open { print no_such_name }", "--", "run vfs")
     tap.check(status == 1 and 'No symbol "no_such_name"' in err, "a wrong one is refused")

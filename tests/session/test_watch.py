@@ -38,7 +38,7 @@ def what_a_watch_says():
         hits, misses, rest = row_of(guest, "w1")
         tap.check(hits > 0 and misses == 0, "the timer writes")
         tap.check(
-            re.match(r"jiffies\+0x0 w 8 last=tick\+0x\w+ value=0x\w+$", rest),
+            re.match(r"jiffies\+0x0 w 8 last=sched_tick\+0x\w+ value=0x\w+$", rest),
             "the list says where, and what",
         )
         tap.note(rest)

@@ -46,7 +46,7 @@ def one_function_at_a_time():
 
 def some_functions_on_all_cpus():
     with counted(4) as machine:
-        for function in ("sched_block", "mutex_lock", "kmalloc", "tick"):
+        for function in ("sched_block", "mutex_lock", "kmalloc", "sched_tick"):
             trial(machine, function, ("mutex", "heap"), f"4 CPUs, {function}")
 
 
