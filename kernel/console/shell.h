@@ -147,6 +147,10 @@ bool shell_stop(void *sh);
  * other output.
  */
 void shell_progress(struct shell *sh, const char *fmt, ...) PRINTF(2, 3);
+/* shell_show_progress - do the same with a text, for functions that take such a function
+ * as a parameter.
+ */
+void shell_show_progress(void *sh, const char *text);
 
 /* shell_offer - offer a candidate for the word that is being completed.
  * @text:  the whole word; a blank is added behind it unless it ends in '/' or ':'

@@ -170,6 +170,14 @@ void shell_progress(struct shell *sh, const char *fmt, ...)
     shell_send(sh, "\x1b[K");
 }
 
+void shell_show_progress(void *sh, const char *text)
+{
+    if (text)
+        shell_progress(sh, "%s", text);
+    else
+        shell_progress(sh, NULL);
+}
+
 /* begin_message - prepare @s for a message. If output was lost or dropped by Ctrl-C, the
  * message must be printed all the same. If the last output line has no line feed, one is
  * added.

@@ -103,12 +103,13 @@ static void print_crowd_jumps(const struct counted *c, const char *what,
 static int count_crowd(const struct counted *c, const char *what,
                        struct bench_crowd *crowd)
 {
+    const struct mass_caller shell = { shell_stop, shell_show_progress, c->sh };
     size_t without = bench_free_bytes(), with;
     long in;
     int err;
 
     bench_crowd_place(crowd, crowd->room);
-    in = mass_register(c->sh, crowd->ps, crowd->room, bench_ignore_refused, NULL);
+    in = mass_register(&shell, crowd->ps, crowd->room, bench_ignore_refused, NULL);
     if (in <= 0)
         return (int)in;
     optimize_run();

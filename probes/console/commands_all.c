@@ -104,10 +104,11 @@ static void all_report(struct all *all)
 
 static int register_all(struct all *all)
 {
+    const struct mass_caller caller = { shell_stop, shell_show_progress, all->sh };
     struct console_probe *cp = all->cp;
     long in;
 
-    in = mass_register(all->sh, cp->ps, all->places, note_refused, all);
+    in = mass_register(&caller, cp->ps, all->places, note_refused, all);
     if (in < 0)
         return (int)in;
     cp->count = (size_t)in;
@@ -176,7 +177,8 @@ static int all_run(struct shell *sh, int argc, char **argv)
     }
     if (!all.pattern)
         all.pattern = "*";
-    err = census_get(sh, &text); /* count now: with probes everywhere it takes a minute */
+    err = census_get(shell_stop, sh,
+                     &text); /* count now: with probes everywhere it takes a minute */
     if (err == -EINTR)
         return all_tell(&all, err);
     console_probe_lock();

@@ -244,7 +244,7 @@ static int probe_stat_run(struct shell *sh, int argc, char **argv)
 
     if (argc)
         return probe_usage(sh, &probe_command_stat, argc, argv);
-    err = census_get(sh, &c);
+    err = census_get(shell_stop, sh, &c);
     if (err)
         return shell_error(sh, err, "probe: stat");
     print_probes(sh, c);

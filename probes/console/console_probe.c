@@ -128,10 +128,12 @@ void console_probe_add(struct console_probe *cp)
 
 static int unregister_of(struct shell *sh, struct console_probe *cp)
 {
+    const struct mass_caller caller = { shell_stop, shell_show_progress, sh };
+
     if (cp->kind == CONSOLE_WATCH)
         return unregister_watch(&cp->watch);
     return cp->kind == CONSOLE_RETURN ? unregister_kretprobe(&cp->ret)
-                                      : mass_unregister(sh, cp->ps, &cp->count);
+                                      : mass_unregister(&caller, cp->ps, &cp->count);
 }
 
 int console_probe_del(struct shell *sh, struct console_probe *cp)
@@ -154,9 +156,11 @@ int console_probe_on(struct shell *sh UNUSED, struct console_probe *cp)
 
 int console_probe_off(struct shell *sh, struct console_probe *cp)
 {
+    const struct mass_caller caller = { shell_stop, shell_show_progress, sh };
+
     if (cp->kind == CONSOLE_WATCH)
         return disable_watch(&cp->watch);
-    return mass_disable(sh, cp->ps, cp->count);
+    return mass_disable(&caller, cp->ps, cp->count);
 }
 
 size_t console_probe_disabled(const struct console_probe *cp)

@@ -68,22 +68,6 @@ int place_find(const struct place *place, uintptr_t *addr, struct probe_reject *
 
 /* ---- write ---- */
 
-const char *place_text(char *buf, uintptr_t addr)
-{
-    struct plat_symbol sym;
-    const char *gone;
-    size_t offset;
-
-    if (plat_symbol_at(addr, &sym) == 0)
-        snprintf(buf, PLACE_TEXT_MAX, "%s%s%s+0x%lx", sym.module ? sym.module : "",
-                 sym.module ? ":" : "", sym.name, addr - sym.start);
-    else if ((gone = ksyms_gone(addr, &offset)) != NULL)
-        snprintf(buf, PLACE_TEXT_MAX, "[%s]+0x%zx", gone, offset);
-    else
-        snprintf(buf, PLACE_TEXT_MAX, "0x%lx", addr);
-    return buf;
-}
-
 const char *place_own_text(char *buf, const struct place *place)
 {
     if (!place->symbol[0])

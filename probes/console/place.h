@@ -11,11 +11,10 @@
 #pragma once
 
 #include "kernel/console/shell.h"
+#include "probes/explain/place_text.h"
 #include "probes/kprobe.h"
 
 #include <stdint.h>
-
-#define PLACE_MAX 128 /* bytes of a symbol's name, NUL included */
 
 struct place {
     char symbol[PLACE_MAX]; /* with its #N; "": the place is @addr */
@@ -40,13 +39,7 @@ void place_fill(struct kprobe *p, const struct place *place);
  */
 int place_find(const struct place *place, uintptr_t *addr, struct probe_reject *why);
 
-#define PLACE_TEXT_MAX (PLACE_MAX + 24)
-/* place_text - write the name of @addr, such as "vfs_read+0x4", into @buf of
- * PLACE_TEXT_MAX bytes; outside of functions "0x...". Context: any.
- */
-const char *place_text(char *buf, uintptr_t addr);
-
-/* place_own_text - write @place as the user gave it, but always spelt alike; an address
+/* place_own_text - write @place into @buf of PLACE_TEXT_MAX bytes as the user gave it, but always spelt alike; an address
  * is written as a function and an offset.
  */
 const char *place_own_text(char *buf, const struct place *place);

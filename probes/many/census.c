@@ -12,10 +12,11 @@ static struct mutex lock = MUTEX_INIT(lock);
 static struct census census; /* under lock until is_done; then it never changes */
 static bool is_done;
 
-#define LOOK_STEP 16 /* functions between two looks for Ctrl-C */
+#define LOOK_STEP 16 /* functions between two calls of @stop */
 
 struct counting {
-    struct shell *sh;
+    bool (*stop)(void *arg); /* of census_get() */
+    void *arg;
     uintptr_t done; /* @done of walk_boundaries() */
     int err;
 };
@@ -35,16 +36,16 @@ static bool count_function(const struct plat_symbol *function, void *arg)
 {
     struct counting *c = arg;
 
-    if (census.functions++ % LOOK_STEP == 0 && shell_interrupted(c->sh))
+    if (census.functions++ % LOOK_STEP == 0 && c->stop(c->arg))
         c->err = -EINTR;
     else if (walk_boundaries(function, &c->done, count_insn, NULL) == -ENOMEM)
         c->err = -ENOMEM;
     return !c->err;
 }
 
-static int count_text(struct shell *sh)
+static int count_text(bool (*stop)(void *arg), void *arg)
 {
-    struct counting c = { .sh = sh };
+    struct counting c = { .stop = stop, .arg = arg };
 
     census = (struct census){ 0 };
     walk_functions(NULL, count_function, &c);
@@ -54,13 +55,13 @@ static int count_text(struct shell *sh)
     return census.refused[PROBE_NO_MEMORY] ? -ENOMEM : c.err;
 }
 
-int census_get(struct shell *sh, const struct census **out)
+int census_get(bool (*stop)(void *arg), void *arg, const struct census **out)
 {
     int err = 0;
 
     mutex_lock(&lock);
     if (!is_done)
-        err = count_text(sh);
+        err = count_text(stop, arg);
     if (!err)
         is_done = true;
     mutex_unlock(&lock);

@@ -4,10 +4,10 @@
 #pragma once
 
 #include "kernel/base/nokprobe.h"
-#include "kernel/console/shell.h"
 #include "probes/core/platform.h"
 #include "probes/core/reject.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 
 /* The counts. They are made once: code that is loaded later is not counted. */
@@ -20,11 +20,11 @@ struct census {
 /* census_get - return the counts. The first call counts; later calls return the same
  * result. Counting takes a tenth of a second, but a thousand times as long with probes on
  * every instruction.
- * @sh:  the shell; its Ctrl-C ends the counting
- * @out: receives a pointer to the result, which is never freed
- * Context: thread, held.  Return: 0; -ENOMEM; -EINTR after Ctrl-C.
+ * @stop: called with @arg while it counts; true ends the counting
+ * @out:  receives a pointer to the result, which is never freed
+ * Context: thread, held.  Return: 0; -ENOMEM; -EINTR after @stop.
  */
-int census_get(struct shell *sh, const struct census **out);
+int census_get(bool (*stop)(void *arg), void *arg, const struct census **out);
 
 /* census_blacklist - call @fn for each range of code that can never carry a probe,
  * function by function: @range is all of @function, or a part of it.

@@ -3,11 +3,26 @@
 
 #include "kernel/base/err.h"
 
+#include <stdarg.h>
+#include <stdio.h>
+
 #define PORTION 4096u /* probes; a portion takes a fraction of a second */
 
 static size_t portion(size_t left)
 {
     return left < PORTION ? left : PORTION;
+}
+
+PRINTF(2, 3)
+static void tell_progress(const struct mass_caller *caller, const char *fmt, ...)
+{
+    char text[64];
+    va_list args;
+
+    va_start(args, fmt);
+    vsnprintf(text, sizeof(text), fmt, args);
+    va_end(args);
+    caller->progress(caller->arg, text);
 }
 
 /* ---- register ---- */
@@ -28,7 +43,8 @@ static void move_to_front(struct kprobe **ps, size_t in, size_t from, size_t cou
 /* register_off - register the probes disabled, so that none is armed yet.
  * @in: is increased by the number of registered probes
  */
-static int register_off(struct shell *sh, struct kprobe **ps, size_t count,
+static int register_off(const struct mass_caller *caller, struct kprobe **ps,
+                        size_t count,
                         void (*refused)(struct kprobe *p, const struct probe_reject *why,
                                         void *arg),
                         void *arg, size_t *in)
@@ -36,7 +52,7 @@ static int register_off(struct shell *sh, struct kprobe **ps, size_t count,
     for (size_t at = 0, some; at < count; at += some) {
         long accepted;
 
-        if (shell_interrupted(sh))
+        if (caller->stop(caller->arg))
             return -EINTR;
         some = portion(count - at);
         for (size_t i = at; i < at + some; i++)
@@ -46,37 +62,37 @@ static int register_off(struct shell *sh, struct kprobe **ps, size_t count,
             return (int)accepted;
         move_to_front(ps, *in, at, (size_t)accepted);
         *in += (size_t)accepted;
-        shell_progress(sh, "%zu of %zu probes", at + some, count);
+        tell_progress(caller, "%zu of %zu probes", at + some, count);
     }
-    return shell_interrupted(sh) ? -EINTR : 0;
+    return caller->stop(caller->arg) ? -EINTR : 0;
 }
 
 /* take_back - unregister the first @in probes: only these are registered. */
-static void take_back(struct shell *sh, struct kprobe **ps, size_t in)
+static void take_back(const struct mass_caller *caller, struct kprobe **ps, size_t in)
 {
-    shell_progress(sh, "%zu probes are taken away again", in);
+    tell_progress(caller, "%zu probes are taken away again", in);
     unregister_kprobes(ps, in);
 }
 
-long mass_register(struct shell *sh, struct kprobe **ps, size_t count,
+long mass_register(const struct mass_caller *caller, struct kprobe **ps, size_t count,
                    void (*refused)(struct kprobe *p, const struct probe_reject *why,
                                    void *arg),
                    void *arg)
 {
     size_t in = 0;
-    int err = register_off(sh, ps, count, refused, arg, &in);
+    int err = register_off(caller, ps, count, refused, arg, &in);
 
     for (size_t i = in; i < count; i++)
         ps[i]->flags &= ~KPROBE_FLAG_DISABLED;
     if (!err) {
-        shell_progress(sh, "%zu probes are being armed", in);
+        tell_progress(caller, "%zu probes are being armed", in);
         err = enable_kprobes(ps, in);
     }
-    if (!err && shell_interrupted(sh))
+    if (!err && caller->stop(caller->arg))
         err = -EINTR;
     if (err)
-        take_back(sh, ps, in);
-    shell_progress(sh, NULL);
+        take_back(caller, ps, in);
+    caller->progress(caller->arg, NULL);
     return err ? err : (long)in;
 }
 
@@ -85,25 +101,26 @@ long mass_register(struct shell *sh, struct kprobe **ps, size_t count,
 /* The lowest addresses are those of the engine's own code. Its probes are disabled first.
  * Otherwise the engine would hit its own probes while it disables all others.
  */
-int mass_disable(struct shell *sh, struct kprobe **ps, size_t count)
+int mass_disable(const struct mass_caller *caller, struct kprobe **ps, size_t count)
 {
     int err = 0;
 
     for (size_t at = 0, some; at < count && !err; at += some) {
         some = portion(count - at);
         if (at)
-            shell_progress(sh, "%zu of %zu probes are off", at, count);
-        err = shell_interrupted(sh) ? -EINTR : disable_kprobes(ps + at, some);
+            tell_progress(caller, "%zu of %zu probes are off", at, count);
+        err = caller->stop(caller->arg) ? -EINTR : disable_kprobes(ps + at, some);
     }
-    shell_progress(sh, NULL);
+    caller->progress(caller->arg, NULL);
     return err;
 }
 
-static int unregister_portions(struct shell *sh, struct kprobe **ps, size_t *count)
+static int unregister_portions(const struct mass_caller *caller, struct kprobe **ps,
+                               size_t *count)
 {
     while (*count) {
         size_t some = portion(*count);
-        int err = shell_interrupted(sh) ? -EINTR : 0;
+        int err = caller->stop(caller->arg) ? -EINTR : 0;
 
         if (!err)
             err = unregister_kprobes(ps + *count - some, some);
@@ -111,17 +128,17 @@ static int unregister_portions(struct shell *sh, struct kprobe **ps, size_t *cou
             return err;
         *count -= some;
         if (*count)
-            shell_progress(sh, "%zu probes are left", *count);
+            tell_progress(caller, "%zu probes are left", *count);
     }
     return 0;
 }
 
-int mass_unregister(struct shell *sh, struct kprobe **ps, size_t *count)
+int mass_unregister(const struct mass_caller *caller, struct kprobe **ps, size_t *count)
 {
-    int err = *count > PORTION ? mass_disable(sh, ps, *count) : 0;
+    int err = *count > PORTION ? mass_disable(caller, ps, *count) : 0;
 
     if (!err)
-        err = unregister_portions(sh, ps, count);
-    shell_progress(sh, NULL);
+        err = unregister_portions(caller, ps, count);
+    caller->progress(caller->arg, NULL);
     return err;
 }

@@ -8,10 +8,17 @@
  */
 #pragma once
 
-#include "kernel/console/shell.h"
 #include "probes/kprobe.h"
 
+#include <stdbool.h>
 #include <stddef.h>
+
+/* What such a function asks and tells between two portions. */
+struct mass_caller {
+    bool (*stop)(void *arg);                       /* does the user want it to stop? */
+    void (*progress)(void *arg, const char *text); /* how far it is; NULL: it is done */
+    void *arg;
+};
 
 /* mass_register - register and arm the probes that the rules accept, and move them to the
  * front of @ps, as register_kprobes_some() does.
@@ -22,7 +29,7 @@
  * Return:  how many are registered; -EINTR the user has stopped it, or -ENOMEM: in both
  *          cases no probe is registered.
  */
-long mass_register(struct shell *sh, struct kprobe **ps, size_t count,
+long mass_register(const struct mass_caller *caller, struct kprobe **ps, size_t count,
                    void (*refused)(struct kprobe *p, const struct probe_reject *why,
                                    void *arg),
                    void *arg);
@@ -33,7 +40,7 @@ long mass_register(struct shell *sh, struct kprobe **ps, size_t count,
  * Return:  0; -EINTR the user has stopped it, and some probes are disabled now; an errno of
  *          disable_kprobes().
  */
-int mass_disable(struct shell *sh, struct kprobe **ps, size_t count);
+int mass_disable(const struct mass_caller *caller, struct kprobe **ps, size_t count);
 
 /* mass_unregister - unregister the probes, beginning with the last one. If there are very
  * many, they are disabled first.
@@ -43,4 +50,4 @@ int mass_disable(struct shell *sh, struct kprobe **ps, size_t count);
  * Return:  0; -EINTR the user has stopped it, and some probes are disabled or
  *          unregistered now; an errno of unregister_kprobes().
  */
-int mass_unregister(struct shell *sh, struct kprobe **ps, size_t *count);
+int mass_unregister(const struct mass_caller *caller, struct kprobe **ps, size_t *count);

@@ -218,13 +218,14 @@ void truth_find_links(struct kprobe *const *ps, uintptr_t *past, size_t count)
  */
 static int trial(struct truth *t, size_t first, size_t count)
 {
+    const struct mass_caller caller = { shell_stop, shell_show_progress, t->sh };
     struct kprobe **ps = t->pointers + first;
     long in = (long)count;
     size_t left;
     int err;
 
     if (!t->bare)
-        in = mass_register(t->sh, ps, count, refused, t);
+        in = mass_register(&caller, ps, count, refused, t);
     if (in <= 0)
         return (int)in;
     t->armed += (size_t)in;
@@ -233,7 +234,7 @@ static int trial(struct truth *t, size_t first, size_t count)
     err = t->storm.count ? storm_run(t) : run_commands(t);
     truth_close(ps, records + first, (size_t)in);
     left = (size_t)in;
-    if (!t->bare && mass_unregister(t->sh, ps, &left))
+    if (!t->bare && mass_unregister(&caller, ps, &left))
         unregister_kprobes(ps, left); /* after Ctrl-C the rest is unregistered, too */
     return err;
 }
