@@ -3,11 +3,13 @@
  *
  * It uses only what the files of the tracer offer: an event in the group `trace`, or the
  * event of a marker, and a filter or a histogram. -n prints the lines that would be
- * written to the files.
+ * written to the files. -p prints how the question was understood: its parts, and each
+ * place with the names that the question may use there.
  */
 #include "kernel/base/compiler.h"
 #include "kernel/base/err.h"
 #include "kernel/debug/ksyms.h"
+#include "kernel/debug/params.h"
 #include "kernel/mm/heap.h"
 #include "kernel/thread/thread.h"
 #include "kernel/time/clock.h"
@@ -35,6 +37,7 @@ struct session {
     struct trace_line line;
     char text[TRACE_LINE_MAX]; /* the question, as typed */
     bool only_print;           /* -n */
+    bool only_parts;           /* -p */
     bool watch;                /* -w */
     uint64_t for_ns;           /* 0: until Ctrl-C, or until the command ends */
     int command;               /* argv index of the command's first word; 0: none */
@@ -81,6 +84,17 @@ static void tell_refusal(struct session *s, const char *place, uintptr_t addr,
         unregister_kprobe(&p);
 }
 
+/* print_place - print a place of the question, and the names that are known there. */
+static void print_place(struct session *s, uintptr_t addr)
+{
+    struct param param;
+
+    shell_printf(s->sh, "at 0x%lx", addr);
+    for (unsigned i = 0; params_get(addr, i, &param); i++)
+        shell_printf(s->sh, " %.*s", (int)param.name_len, param.name);
+    shell_printf(s->sh, "\n");
+}
+
 /* define_one - define the event for one function. @place: its name in the line */
 static int define_one(struct session *s, const char *place, uintptr_t function)
 {
@@ -89,6 +103,11 @@ static int define_one(struct session *s, const char *place, uintptr_t function)
     struct seq text;
     int err;
 
+    if (s->only_parts) {
+        print_place(s, function);
+        s->defined++;
+        return 0;
+    }
     snprintf(event, sizeof(event), GROUP "/%s", s->event);
     seq_init(&text, NULL, NULL);
     err = trace_line_define(&s->line, event, place, function, &text, &bad);
@@ -389,6 +408,12 @@ static int ask_question(struct session *s, int argc, char **argv)
     return err;
 }
 
+static int print_parts(struct session *s)
+{
+    trace_line_parts(&s->line, shell_out(s->sh));
+    return s->line.is_mark || s->line.is_pattern ? 0 : define_all(s);
+}
+
 /* ---- words ---- */
 
 static int show_problem(struct session *s, const char *text)
@@ -411,7 +436,7 @@ static int take_question(int argc, char **argv, char *text, size_t size)
     return 1;
 }
 
-#define USAGE "[-w] [-n] 'QUESTION' [for SECONDS | -- COMMAND]"
+#define USAGE "[-w] [-n] [-p] 'QUESTION' [for SECONDS | -- COMMAND]"
 
 static int usage(struct shell *sh)
 {
@@ -423,12 +448,13 @@ static int usage(struct shell *sh)
 static int parse_words(struct session *s, int argc, char **argv)
 {
     struct shell *sh = s->sh;
-    int i = 1, taken;
+    int i = 1, taken, err;
 
     for (; i < argc && argv[i][0] == '-' && argv[i][1] != '-'; i++) {
         s->only_print |= !strcmp(argv[i], "-n");
+        s->only_parts |= !strcmp(argv[i], "-p");
         s->watch |= !strcmp(argv[i], "-w");
-        if (strcmp(argv[i], "-n") != 0 && strcmp(argv[i], "-w") != 0)
+        if (strlen(argv[i]) != 2 || !strchr("npw", argv[i][1]))
             return usage(sh);
     }
     taken = take_question(argc - i, argv + i, s->text, sizeof(s->text));
@@ -447,9 +473,9 @@ static int parse_words(struct session *s, int argc, char **argv)
         return usage(sh);
     if (s->command && (s->watch || s->for_ns))
         return shell_error(sh, EINVAL, "trace: a command, or -w and for, not both");
-    if (trace_line_parse(&s->line, s->text))
-        return show_problem(s, s->text);
-    return 0;
+    err = s->only_parts ? trace_line_split(&s->line, s->text)
+                        : trace_line_parse(&s->line, s->text);
+    return err ? show_problem(s, s->text) : 0;
 }
 
 static int trace_run(struct shell *sh, int argc, char **argv)
@@ -462,14 +488,14 @@ static int trace_run(struct shell *sh, int argc, char **argv)
     s->sh = sh;
     err = parse_words(s, argc, argv);
     if (!err)
-        err = ask_question(s, argc, argv);
+        err = s->only_parts ? print_parts(s) : ask_question(s, argc, argv);
     kfree(s);
     return err;
 }
 
 static const struct shell_command command = {
     "trace",
-    "[-w] [-n] 'QUESTION' [for SECONDS | -- COMMAND]",
+    "[-w] [-n] [-p] 'QUESTION' [for SECONDS | -- COMMAND]",
     "ask what happens in functions, and get a table\n"
     "QUESTION: PLACE [with NAME=EXPRESSION,...] [if FILTER] { ACTION [by KEY,...] }\n"
     "PLACE:    FUNCTION, ret FUNCTION, FUNCTION+OFF, FILE:LINE, a pattern: 'vfs_*',\n"
@@ -483,7 +509,8 @@ static const struct shell_command command = {
     "          trace callers FUNCTION\n"
     "It ends with COMMAND, after SECONDS, or at Ctrl-C.\n"
     "-w  show the answer while it grows\n"
-    "-n  print what would be written to the files of the tracer",
+    "-n  print what would be written to the files of the tracer\n"
+    "-p  print the parts of the question, its places, and the names that are known there",
     trace_run,
     NULL,
 };

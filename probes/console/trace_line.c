@@ -211,18 +211,20 @@ static int parse_condition(struct line_scan *s)
     err = take_until(s, "{", line->filter, sizeof(line->filter));
     if (err)
         return err;
-    return line->filter[0] ? fetch_for_filter(s, at)
-                           : refuse_line(s, "a condition is missing");
+    if (!line->filter[0])
+        return refuse_line(s, "a condition is missing");
+    return line->has_blanks ? 0 : fetch_for_filter(s, at);
 }
 
 static int parse_list(struct line_scan *s,
                       int (*each)(struct line_scan *s, const char *word))
 {
+    const char *ends = s->line->has_blanks ? "{}," : " \t{},";
     char word[TRACE_WORD_MAX];
     int err;
 
     for (;;) {
-        err = take_word(s, word, sizeof(word));
+        err = take_until(s, ends, word, sizeof(word));
         if (!err && !word[0])
             err = refuse_line(s, "a name is missing");
         if (!err)
@@ -253,6 +255,8 @@ static int line_key(struct line_scan *s, const char *word)
     if (line->is_mark && !strcmp(word, "caller"))
         return refuse_line(s, "a marker knows no caller; stack does");
     strlcpy(line->key[line->key_count++], word, TRACE_WORD_MAX);
+    if (line->has_blanks)
+        return 0;
     for (size_t i = 0; i < ARRAY_LEN(known); i++)
         if (!strcmp(known[i], word))
             return strcmp(word, "caller") != 0 || line->is_return ? 0 : need_arg(s, word);
@@ -279,7 +283,7 @@ static int take_value(struct line_scan *s, char *word)
         return refuse_line(s, "this action has an argument: hist(ARG)");
     *open = *close = '\0';
     strlcpy(s->line->value, open + 1, sizeof(s->line->value));
-    return need_arg(s, s->line->value);
+    return s->line->has_blanks ? 0 : need_arg(s, s->line->value);
 }
 
 static int parse_action(struct line_scan *s)
@@ -317,12 +321,11 @@ static int parse_by(struct line_scan *s)
     return parse_list(s, line_key);
 }
 
-int trace_line_parse(struct trace_line *line, const char *text)
+static int parse_all(struct trace_line *line, const char *text)
 {
     struct line_scan s = { .line = line, .text = text, .p = text };
     int err;
 
-    memset(line, 0, sizeof(*line));
     scan_blanks(&s);
     err = parse_probed(&s);
     if (!err)
@@ -346,9 +349,50 @@ int trace_line_parse(struct trace_line *line, const char *text)
     scan_blanks(&s);
     if (*s.p)
         return refuse_line(&s, "nothing is expected behind }");
-    if (!line->key_count && line->action == ACTION_COUNT)
-        strlcpy(line->key[line->key_count++], "func", TRACE_WORD_MAX);
     return 0;
+}
+
+int trace_line_parse(struct trace_line *line, const char *text)
+{
+    int err;
+
+    memset(line, 0, sizeof(*line));
+    err = parse_all(line, text);
+    if (!err && !line->key_count && line->action == ACTION_COUNT)
+        strlcpy(line->key[line->key_count++], "func", TRACE_WORD_MAX);
+    return err;
+}
+
+int trace_line_split(struct trace_line *line, const char *text)
+{
+    memset(line, 0, sizeof(*line));
+    line->has_blanks = true;
+    return parse_all(line, text);
+}
+
+void trace_line_parts(const struct trace_line *line, struct seq *out)
+{
+    seq_printf(out, "place %s\n", line->place);
+    if (line->is_return || line->is_mark || line->is_pattern)
+        seq_printf(out, "kind %s\n",
+                   line->is_return ? "ret"
+                   : line->is_mark ? "mark"
+                                   : "pattern");
+    for (unsigned i = 0; i < line->arg_count; i++)
+        if (line->expression[i])
+            seq_printf(out, "with %s=%s\n", line->arg[i], line->expression[i]);
+    if (line->filter[0])
+        seq_printf(out, "if %s\n", line->filter);
+    seq_printf(out, "action %s\n", actions[line->action].name);
+    if (line->value[0])
+        seq_printf(out, "arg %s\n", line->value);
+    for (unsigned i = 0; i < line->arg_count; i++)
+        if (!line->expression[i])
+            seq_printf(out, "arg %s\n", line->arg[i]);
+    if (line->all_args)
+        seq_puts(out, "arg *\n");
+    for (unsigned i = 0; i < line->key_count; i++)
+        seq_printf(out, "by %s\n", line->key[i]);
 }
 
 int trace_line_short(const char *word, const char *place, char *buf, size_t size)

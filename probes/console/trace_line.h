@@ -52,6 +52,7 @@ struct trace_line {
     const char *expression[TRACE_ARGS_MAX]; /* what `with` gives to @arg; NULL: nothing */
     char with[TRACE_LINE_MAX];              /* the text that @expression points into */
     bool all_args;                          /* `print *`: print each parameter */
+    bool has_blanks;     /* an ARG may have blanks, and the filter may be any text */
     const char *problem; /* why trace_line_parse() has refused the text */
     size_t at;           /* the offset in the text of the word that is refused */
 };
@@ -61,6 +62,12 @@ struct trace_line {
  * Return: 0; -EINVAL with @line->problem.
  */
 int trace_line_parse(struct trace_line *line, const char *text);
+/* trace_line_split - do the same for a host, which replaces the parts that are C: an ARG
+ * may have blanks, the filter may be any text, and @line->arg has only what is printed.
+ */
+int trace_line_split(struct trace_line *line, const char *text);
+/* trace_line_parts - print the parts of such a line, each behind a word. */
+void trace_line_parts(const struct trace_line *line, struct seq *out);
 
 /* trace_line_short - write out a short command, such as `trace count vfs_read`, as a line
  * of the language above: `vfs_read { count by func }`.

@@ -70,7 +70,10 @@ def forced(recorded, asked):
     """Return the question with each parameter compiled by gdb."""
     capture = recorded.capture
     return question.resolve(
-        asked, lambda text: capture.lines_of([text]), capture.result.symbols, force=True
+        asked,
+        lambda text: capture.lines_of("-p", [text]),
+        capture.result.symbols,
+        force=True,
     )
 
 

@@ -113,7 +113,7 @@ class Capture:
         """Write to the files what the console's `trace` would write for a question."""
         short = SHORT.fullmatch(line.strip())
         words = [short[1], short[2]] if short else [self.resolved(line)]
-        reply = self.lines_of(words)
+        reply = self.lines_of("-n", words)
         if reply.errno:
             raise TraceError(reply.text.rstrip())
         for command in reply.lines:
@@ -122,19 +122,22 @@ class Capture:
                 raise TraceError(f"trace -n prints {command!r}")
             self.follow(match[2].removeprefix(ROOT), match[1])
 
-    def lines_of(self, words):
-        """Return the reply to `trace -n` with these words."""
+    def lines_of(self, option, words):
+        """Return the reply to `trace` with @option and these words."""
         if any("'" in word and '"' in word for word in words):
             raise TraceError(f"{words[-1]!r} has both kinds of quotes")
         words = [f'"{word}"' if "'" in word else f"'{word}'" for word in words]
         return self.machine.request(
-            " ".join(["trace", "-n", *words]), LIMIT, may_fail=True
+            " ".join(["trace", option, *words]), LIMIT, may_fail=True
         )
 
     def resolved(self, line):
         """Return the question with its C expressions compiled to programs."""
         return question.resolve(
-            line, lambda text: self.lines_of([text]), self.result.symbols, self.force_gdb
+            line,
+            lambda text: self.lines_of("-p", [text]),
+            self.result.symbols,
+            self.force_gdb,
         )
 
     def follow(self, name, text):

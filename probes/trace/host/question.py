@@ -19,12 +19,6 @@ from .take import TraceError
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 
-QUESTION = re.compile(
-    r"\s*(ret\s+)?([^\s{]+)\s*(?:if\s+([^{]*?))?\s*\{\s*(.*?)\s*\}\s*", re.S
-)
-ACTION = re.compile(r"(\w+)\s*(.*)", re.S)
-PATTERN = re.compile(r"[*?\[]")
-DEFINED = re.compile(r"echo '[pr]:\S+ (\S+)(.*)' >> \S+/kprobe_events")
 FETCHED = re.compile(r"[%$@\\]|[+-]u?(0x)?[0-9a-f]+\(")  # an expression of kprobe_events
 COMPARISON = re.compile(r"(\w+)\s*(?:[<>=!]=|[<>&~])\s*(?:-?\d\w*|\"[^\"]*\"|'[^']*')")
 ALWAYS = {"func", "cpu", "caller", "comm", "COMM", "CPU", "common_cpu", "common_pid",
@@ -50,44 +44,28 @@ def split_outside(text, mark):
     return [*pieces, text[start:].strip()]
 
 
-def closing(text):
-    """Return the index where the parenthesis at the start of @text is closed, or -1."""
-    depth = 0
-    for i, letter in enumerate(text):
-        depth += (letter == "(") - (letter == ")")
-        if not depth:
-            return i
-    return -1
-
-
 class Question:
-    """The parts of the question @line. `action` is None if it cannot be rewritten."""
+    """What the guest has understood of a question: the reply to `trace -p QUESTION`.
 
-    def __init__(self, line):
-        match = QUESTION.fullmatch(line)
-        self.action = None
-        if not match or PATTERN.search(match[2]):
-            return
-        self.place = (match[1] or "") + match[2]
-        self.is_return = bool(match[1])
-        self.filter = (match[3] or "").strip()
-        action = ACTION.fullmatch(match[4])
-        rest = action[2] if action else ""
-        self.args, self.keys = [], []
-        if action and action[1] == "print":
-            self.args = split_outside(rest, ",") if rest else []
-            rest = ""
-        elif rest.startswith("("):
-            end = closing(rest)
-            self.args, rest = [rest[1:end].strip()], rest[end + 1 :].strip()
-        if rest.startswith("by "):
-            self.keys = split_outside(rest[3:], ",")
-        elif rest:
-            return
-        self.action = action and action[1]
+    places: (address, names that are known there)
+    """
+
+    def __init__(self, lines):
+        parts = {}
+        for line in lines:
+            word, _, text = line.partition(" ")
+            parts.setdefault(word, []).append(text)
+        self.place, self.action = parts["place"][0], parts["action"][0]
+        self.kind = parts.get("kind", [""])[0]
+        self.filter = parts.get("if", [""])[0]
+        self.args, self.keys = parts.get("arg", []), parts.get("by", [])
+        self.has_definitions = "with" in parts
+        places = [text.split() for text in parts.get("at", [])]
+        self.places = [(int(address, 16), names) for address, *names in places]
 
     def line(self, definitions):
         """Return the line that the guest gets. @definitions: the texts behind `with`."""
+        place = f"{self.kind} {self.place}".strip()
         with_ = f" with {','.join(definitions)}" if definitions else ""
         condition = f" if {self.filter}" if self.filter else ""
         args = ",".join(self.args)
@@ -96,7 +74,7 @@ class Question:
         else:
             action = f"{self.action}({args})" if self.args else self.action
         by = f" by {','.join(self.keys)}" if self.keys else ""
-        return f"{self.place}{with_}{condition} {{ {action}{by} }}"
+        return f"{place}{with_}{condition} {{ {action}{by} }}"
 
 
 class Names:
@@ -140,15 +118,6 @@ def gdb_compile(address, expressions):
         raise TraceError(f"gdb: {done.stderr.strip()[-500:]}") from None
 
 
-def address_of(place, symbols):
-    if place.startswith("0x"):
-        return int(place, 16)
-    name, _, offset = place.partition("+")
-    if name not in symbols.objects:
-        raise TraceError(f"{place} is not in the image: there are no expressions for it")
-    return symbols.objects[name] + int(offset or "0", 0)
-
-
 class Resolver:
     """Finds the parts of a question that gdb has to compile, and replaces them by names.
 
@@ -160,7 +129,7 @@ class Resolver:
         if force and question.args == ["*"]:
             question.args = list(known)
         self.known = set(ALWAYS) if force else ALWAYS | set(known)
-        if question.is_return:
+        if question.kind == "ret":
             self.known |= {"retval", "ns", *known}
         self.names = Names({"retval", "ns", *(() if force else known), *ALWAYS})
 
@@ -204,30 +173,32 @@ def definition(name, answer):
 
 def resolve(line, ask, symbols, force=False):
     """Return a line that the guest can answer. @ask: returns the guest's reply to
-    `trace -n QUESTION`.
+    `trace -p QUESTION`.
     """
-    question = Question(line)
-    if not question.action:
-        return line
-    if not question.filter and set(question.args + question.keys) <= ALWAYS:
-        return line  # the guest knows all names in it at any place
-    reply = ask(f"{question.place} {{ print * }}")
-    places = [match for match in map(DEFINED.fullmatch, reply.lines) if match]
-    if reply.errno or not places:
+    reply = ask(line)
+    if reply.errno:
         return line  # the guest will refuse the line and say why
-    known = re.findall(r" (\w+)=", places[0][2])
+    question = Question(reply.lines)
+    if not question.places or question.has_definitions:
+        return line
+    address, known = question.places[0]
     expressions = Resolver(question, known, force).run()
     if not expressions:
         return line
-    if len(places) > 1:
+    first = next(iter(expressions))
+    if len(question.places) > 1:
         raise TraceError(
-            f"{question.place} is compiled to {len(places)} places, and "
-            f"{next(iter(expressions))} differs: choose {question.place}#1"
+            f"{question.place} is compiled to {len(question.places)} places, and {first} "
+            f"differs: choose {question.place}#1"
         )
-    if question.is_return:
-        named = next(iter(expressions))
-        raise TraceError(f"{named}: in a ret there are parameters, retval and ns")
-    answers = gdb_compile(address_of(places[0][1], symbols), list(expressions))
+    if question.kind == "ret":
+        raise TraceError(f"{first}: in a ret there are parameters, retval and ns")
+    found = symbols.find(address)
+    if not found or found[3]:
+        raise TraceError(
+            f"{question.place} is not in the image: there are no expressions for it"
+        )
+    answers = gdb_compile(address, list(expressions))
     return question.line(
         [definition(name, answer) for name, answer in zip(expressions.values(), answers)]
     )
