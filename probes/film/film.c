@@ -281,7 +281,7 @@ static int by_time(const void *a, const void *b)
     return (x->ns > y->ns) - (x->ns < y->ns);
 }
 
-static void print_place(struct seq *out, uintptr_t at)
+static void film_print_place(struct seq *out, uintptr_t at)
 {
     char text[PLACE_TEXT_MAX];
 
@@ -297,7 +297,7 @@ static void print_hex(struct seq *out, const uint8_t *bytes, size_t len)
 static void print_film_head(struct seq *out)
 {
     seq_printf(out, "{\"film\":1,\"cpus\":%u,\"ms\":%u,\"at\":\"", cpu_count(), film.ms);
-    print_place(out, film.addr);
+    film_print_place(out, film.addr);
     seq_puts(out, "\",\"bytes\":\"");
     print_hex(out, film.first, film.len);
     seq_puts(out, "\",\"lengths\":[");
@@ -315,7 +315,7 @@ static void print_event(struct seq *out, const struct film_note *e)
 
     seq_printf(out, "{\"t\":%lu,\"cpu\":%u,\"ev\":\"%s\",\"at\":\"", e->ns, e->cpu,
                names[e->kind]);
-    print_place(out, e->at);
+    film_print_place(out, e->at);
     seq_puts(out, "\"");
     if (e->len) {
         seq_puts(out, ",\"bytes\":\"");

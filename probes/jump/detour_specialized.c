@@ -223,7 +223,7 @@ static int hole_put(const struct composed *c, size_t i, uint8_t *out, uintptr_t 
         return put_signed_value(out + end, c->pattern->len + c->grows - end);
     if (what == PLAT_HOLE_ACROSS)
         return put_signed_value(out + end, displacement(out + end) +
-                                         (from > c->body ? -c->grows : c->grows));
+                                               (from > c->body ? -c->grows : c->grows));
     if (what == PLAT_HOLE_HANDLER && c->body != c->pattern->len)
         return 0;
     return fill_hole(what, out + end, at + end, (uintptr_t)c->pattern->code + from,

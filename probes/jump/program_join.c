@@ -86,10 +86,10 @@ void program_part(struct kprobe *p)
 
 /* ---- exchange ---- */
 
-/* exchange_check - may the probe of @x get another program or handler? If a program is given,
+/* program_exchange_check - may the probe of @x get another program or handler? If a program is given,
  * it gets its words.
  */
-static int exchange_check(const struct kprobe_exchange *x)
+static int program_exchange_check(const struct kprobe_exchange *x)
 {
     const struct kprobe *p = x->p;
 
@@ -125,7 +125,7 @@ static int exchange_locked(const struct kprobe_exchange *x, size_t count,
     size_t done;
 
     for (done = 0; done < count && !err; done++)
-        err = exchange_check(&x[done]);
+        err = program_exchange_check(&x[done]);
     if (err) {
         while (--done)
             if (x[done - 1].program)

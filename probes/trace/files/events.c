@@ -206,8 +206,8 @@ static void print_hist(struct seq *s, const struct live_trigger *t)
     print_trigger(s, t);
     seq_puts(s, "#\n\n");
     for (size_t i = 0; i < count && !s->err; i++)
-        PRINT_SIZED(
-            s, hist_print_entry(hist, order[i], ksyms_text, sized_buf, sized_size));
+        PRINT_SIZED(s,
+                    hist_print_entry(hist, order[i], ksyms_text, sized_buf, sized_size));
     PRINT_SIZED(s, hist_print_totals(hist, sized_buf, sized_size));
     kfree(order);
     live_hist_view_free(hist);

@@ -90,7 +90,7 @@ static void to_value(struct compile *c, struct taken_from from)
     compile_op(c, (struct kprobe_op){ KPROBE_OP_GET, from.source, 0, 0, 0, from.imm });
 }
 
-static bool derefs(const struct fetch_insn *insn)
+static bool insn_derefs(const struct fetch_insn *insn)
 {
     return insn->op == FETCH_DEREF || insn->op == FETCH_DEREF_USER;
 }
@@ -121,15 +121,15 @@ static void note_read(struct compile *c, unsigned i)
     c->read[i / 64] |= bit;
 }
 
-/* argument - make the value of argument @i, as it is stored, in its lower bytes. */
-static struct taken_from argument(struct compile *c, unsigned i)
+/* compile_argument - make the value of argument @i, as it is stored, in its lower bytes. */
+static struct taken_from compile_argument(struct compile *c, unsigned i)
 {
     const struct fetch_arg *arg = &c->def->args[i];
     const struct fetch_insn *insn = arg->code;
     struct taken_from value = compile_load(c, insn++);
     unsigned loads = 0;
 
-    while (derefs(&insn[loads]))
+    while (insn_derefs(&insn[loads]))
         loads++;
     if (arg->count || arg->type->kind == FETCH_STRING ||
         (insn[loads].op != FETCH_STORE && !is_store_of_memory(&insn[loads])) ||
@@ -142,7 +142,7 @@ static struct taken_from argument(struct compile *c, unsigned i)
     note_read(c, i);
     to_value(c, value);
     for (unsigned left = loads + (insn[loads].op != FETCH_STORE); left--; insn++)
-        compile_read(c, insn->value, derefs(insn) ? 8 : insn->size, left);
+        compile_read(c, insn->value, insn_derefs(insn) ? 8 : insn->size, left);
     return in_value;
 }
 
@@ -174,7 +174,8 @@ static struct taken_from field_value(struct compile *c, const struct filter_fiel
     }
     for (unsigned i = 0; field->kind == FILTER_NUMBER && i < c->def->arg_count; i++)
         if (head + c->def->args[i].offset == field->offset)
-            return compile_extended(c, argument(c, i), field->size, field->is_signed);
+            return compile_extended(c, compile_argument(c, i), field->size,
+                                    field->is_signed);
     c->unable = true;
     return in_value;
 }
@@ -434,7 +435,7 @@ void compile_record(struct compile *c, size_t head, kprobe_reserve_t reserve,
     ADD(c, KPROBE_RESERVE(reserve, 0));
     for (unsigned i = 0; i < c->def->arg_count; i++) {
         const struct fetch_arg *arg = &c->def->args[i];
-        struct taken_from value = argument(c, i);
+        struct taken_from value = compile_argument(c, i);
 
         compile_op(c, (struct kprobe_op){ KPROBE_OP_STORE, value.source,
                                           (uint8_t)(stored_size(arg) << 4), 0,

@@ -147,11 +147,12 @@ static void fold_cpu(struct hist *into, const struct live_probe *p, unsigned i,
                  program_word_of, &from->program);
 }
 
-/* fold - add the words of @p's program to the tables of its histograms. What a histogram
+/* fold_words - add the words of @p's program to the tables of its histograms. What a histogram
  * has counted while it was paused does not count.
  * @only: of this histogram, to the table of @into; NULL: of all, each to its own
  */
-static void fold(const struct live_probe *p, const struct hist *only, struct hist *into)
+static void fold_words(const struct live_probe *p, const struct hist *only,
+                       struct hist *into)
 {
     const struct live_program *from = p->program;
 
@@ -193,7 +194,7 @@ static void fold_one(struct live_probe *p, void *arg)
 {
     const struct folding *f = arg;
 
-    fold(p, f->only, f->into);
+    fold_words(p, f->only, f->into);
 }
 
 /* begin_one - let the words of a histogram begin anew. Each CPU does that for itself: its
@@ -303,7 +304,7 @@ static void program_set(struct live_probe *p, struct live_program *new)
 {
     struct live_program *old = p->program;
 
-    fold(p, NULL, NULL);
+    fold_words(p, NULL, NULL);
     p->event->lost[LIVE_FAULT] += faults_of(p);
     p->program = new;
     if (old)
