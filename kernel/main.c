@@ -216,7 +216,7 @@ static INIT const char *keep_words(void)
 
 static INIT void start_services(void)
 {
-    char jump[16], at_panic[16], probes[512];
+    char jump[16], poke[16], at_panic[16], probes[512];
 
     boot_must(vfs_init(), "files");
     boot_must(proc_init(keep_words()), "/proc");
@@ -224,6 +224,9 @@ static INIT void start_services(void)
     shell_set_power(machine_off, power_reset);
     boot_must(module_init(), "modules");
     boot_must(probes_init(), "probes");
+    if (boot_option(boot.cmdline, "text-poke", poke, sizeof(poke)) &&
+        port_choose_text_engine(poke))
+        log_warn("text-poke=%s: docs/text-poke.md has the names of the engines", poke);
     if (boot_option(boot.cmdline, "probes", probes, sizeof(probes)))
         probes_add_listed(probes);
     marker_init();

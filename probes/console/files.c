@@ -8,14 +8,13 @@
 #include "probes/core/extend.h"
 #include "probes/core/life.h"
 #include "probes/core/registry.h"
-#include "probes/core/text_poke.h"
 #include "probes/jump/optimize.h"
 #include "probes/kprobe.h"
 #include "probes/many/census.h"
 #include "probes/many/walk.h"
 #include "probes/port/port.h"
+#include "probes/text/text_engine.h"
 #include "probes/text/text_phases.h"
-#include "probes/text/text_stop.h"
 
 #include <string.h>
 
@@ -168,15 +167,21 @@ static int choice_show(struct seq *s, void *priv)
     return 0;
 }
 
+/* word_len - how many of the @len bytes of @text are left without a line feed at the end? */
+static size_t word_len(const char *text, size_t len)
+{
+    return len && text[len - 1] == '\n' ? len - 1 : len;
+}
+
 static long choice_write(void *priv, const char *text, size_t len)
 {
-    size_t word_len = len && text[len - 1] == '\n' ? len - 1 : len;
     const struct choice *c = priv;
 
     for (unsigned i = 0; i < c->count; i++) {
         int err;
 
-        if (strlen(c->words[i]) != word_len || memcmp(text, c->words[i], word_len) != 0)
+        if (strlen(c->words[i]) != word_len(text, len) ||
+            memcmp(text, c->words[i], word_len(text, len)) != 0)
             continue;
         err = c->set(i);
         return err ? err : (long)len;
@@ -202,23 +207,26 @@ static unsigned step_get(void)
 static struct choice step_choice = { step_words, ARRAY_LEN(step_words), step_set,
                                      step_get };
 
-static const char *const poke_words[] = {
-    [TEXT_POKE_INT3] = "int3", [TEXT_POKE_STOP_MACHINE] = "stop-machine"
-};
-
-static int poke_set(unsigned word)
+static int poke_show(struct seq *s, void *priv UNUSED)
 {
-    text_poke_set_engine((enum text_poke_engine)word);
+    seq_printf(s, "%s\n", text_engine_get()->name);
     return 0;
 }
 
-static unsigned poke_get(void)
+static long poke_write(void *priv UNUSED, const char *text, size_t len)
 {
-    return text_poke_get_engine();
+    const struct text_engine *engine = text_engine_find(text, word_len(text, len));
+
+    if (!engine)
+        return -EINVAL;
+    text_engine_set(engine);
+    return (long)len;
 }
 
-static struct choice poke_choice = { poke_words, ARRAY_LEN(poke_words), poke_set,
-                                     poke_get };
+INIT int port_choose_text_engine(const char *word)
+{
+    return poke_write(NULL, word, strlen(word)) < 0 ? -EINVAL : 0;
+}
 
 /* ---- kprobes-jump, kprobes-optimization: a write returns when it is done ---- */
 
@@ -276,11 +284,7 @@ static const struct vfs_file sysctl_files[] = {
       .show = choice_show,
       .write = choice_write,
       .priv = &step_choice },
-    { .name = "text-poke",
-      .mode = 0644,
-      .show = choice_show,
-      .write = choice_write,
-      .priv = &poke_choice },
+    { .name = "text-poke", .mode = 0644, .show = poke_show, .write = poke_write },
     { .name = "kprobes-jump",
       .mode = 0644,
       .show = choice_show,

@@ -30,19 +30,16 @@ static void poke_check(const struct text_poke *p, const struct text_poke *next)
 /* level_of - in which level of @step is @p written? TEXT_POKE_UNGUARDED: in none. */
 static unsigned level_of(const struct text_poke *p, enum text_poke_step step)
 {
-    switch (step) {
-    case TEXT_POKE_GUARD:
+    if (step == TEXT_POKE_GUARD)
         return p->guard_level;
-    case TEXT_POKE_TAIL:
-        return p->len > 1 ? 0 : TEXT_POKE_UNGUARDED;
-    default:
+    if (step == TEXT_POKE_FIRST)
         return p->first_level;
-    }
+    return step == TEXT_POKE_TAIL && p->len > 1 && !p->whole ? 0 : TEXT_POKE_UNGUARDED;
 }
 
 static void count_levels(struct text_batch *b, const struct text_poke *p)
 {
-    for (unsigned step = 0; step <= TEXT_POKE_FIRST; step++) {
+    for (unsigned step = 0; step < TEXT_POKE_STEPS; step++) {
         unsigned level = level_of(p, step);
 
         if (level != TEXT_POKE_UNGUARDED && level >= b->levels[step])
@@ -153,6 +150,7 @@ void text_batch_begin(struct text_batch *b, struct text_poke *pokes, size_t coun
         poke_check(&pokes[i], i + 1 < count ? &pokes[i + 1] : NULL);
         pokes[i].guard_level = pokes[i].len > 1 ? 0 : TEXT_POKE_UNGUARDED;
         pokes[i].first_level = 0;
+        pokes[i].whole = false;
     }
     ext_poke_levels(pokes, count);
     for (size_t i = 0; i < count; i++)

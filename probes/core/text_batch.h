@@ -7,7 +7,7 @@
 struct text_batch {
     struct text_poke *pokes;
     size_t count;
-    unsigned levels[TEXT_POKE_FIRST + 1]; /* how many each step has; 0: nothing to do */
+    unsigned levels[TEXT_POKE_STEPS]; /* how many each step has; 0: nothing to do */
     size_t first, end; /* outside of this range, no poke is left to write */
 };
 

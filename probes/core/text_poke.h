@@ -22,6 +22,7 @@ struct text_poke {
     uint8_t old_span; /* bytes that the present instruction extends over; 0: len */
     uint8_t new_span; /* bytes that the new instruction extends over; 0: len */
     uint8_t bytes[INSN_MAX_LEN]; /* the new bytes */
+    bool whole;                  /* by the engine: one store makes the whole change */
     uint16_t guard_level; /* by text_poke_batch(): the level that writes the int3 */
     uint16_t first_level; /* by text_poke_batch(): the level that writes the first byte */
 };
@@ -49,11 +50,12 @@ struct text_poke {
 void text_poke_batch(struct text_poke *pokes, size_t count);
 
 /* The steps of a batch. A step may have several levels, and each level ends with a
- * synchronisation.
+ * synchronisation. An engine may also make pokes whole: they have no other step.
  */
 enum text_poke_step {
     TEXT_POKE_GUARD, /* int3 over the first bytes */
     TEXT_POKE_TAIL,  /* all bytes behind the first */
     TEXT_POKE_FIRST, /* the new first bytes */
-    TEXT_POKE_WHOLE, /* all bytes at once: by a store of xmc, never in a batch */
+    TEXT_POKE_WHOLE, /* all bytes at once, by one store: text_whole.h */
+    TEXT_POKE_STEPS
 };

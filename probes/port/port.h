@@ -74,11 +74,13 @@ void probes_add_listed(const char *list);
 /* port_unprobe_at_panic - let a panic restore all text, and say so. Context: boot. */
 void port_unprobe_at_panic(void);
 
-/* port_choose_jump - do what the boot argument kprobes-jump=@word asks for. The words are
- * those that the file /proc/sys/debug/kprobes-jump accepts.
+/* port_choose_jump - do what the boot argument kprobes-jump=@word asks for.
+ * port_choose_text_engine - do what the boot argument text-poke=@word asks for.
+ * The words are those that the file of this name in /proc/sys/debug accepts.
  * Return: 0; -EINVAL.
  */
 int port_choose_jump(const char *word);
+int port_choose_text_engine(const char *word);
 
 /* film_add_command - add the console's `film`. Return: as shell_add_command(). */
 int film_add_command(void);

@@ -27,6 +27,7 @@ static void note_change(const struct text_poke *p)
         .guard_level = p->guard_level,
         .first_level = p->first_level,
         .len = p->len,
+        .whole = p->whole,
     };
     plat_text_read(c->old, c->addr, c->len);
     for (size_t i = 0; i < c->len; i++)
@@ -94,6 +95,8 @@ size_t text_change_in(const struct text_change *c, unsigned step, unsigned level
                       size_t *off)
 {
     *off = 0;
+    if (c->whole != (step == TEXT_POKE_WHOLE))
+        return 0;
     switch (step) {
     case TEXT_POKE_GUARD:
         return c->guard_level == level && c->old[0] != INSN_INT3;

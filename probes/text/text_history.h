@@ -3,6 +3,7 @@
 
 #include "probes/insn/insn.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -16,6 +17,7 @@ struct text_change {
     uint16_t phases;      /* of its batch; not each phase has written bytes here */
     uint16_t guard_level, first_level; /* as in struct text_poke */
     uint8_t len;
+    bool whole;                  /* as in struct text_poke */
     uint8_t old[INSN_MAX_LEN];   /* the bytes before; 0 where they could not be read */
     uint8_t bytes[INSN_MAX_LEN]; /* the bytes after the change */
 };

@@ -1,17 +1,13 @@
-/* text_stop.c - takes the steps of a batch of pokes with the machine stopped, if the user
- * has chosen this engine.
+/* text_stop.c - the engine that takes the steps of a batch with the machine stopped.
  *
  * The steps are the same as without. A CPU that stands still takes NMIs, and the NMI
  * handler may run into text that is being changed. And the loop in which the CPUs wait
  * may be part of the text that is changed.
  */
-#include "probes/text/text_stop.h"
-
-#include "kernel/base/compiler.h"
-#include "probes/core/extend.h"
+#include "kernel/base/bits.h"
 #include "probes/core/platform.h"
 #include "probes/core/text_batch.h"
-#include "probes/text/text_history.h"
+#include "probes/text/text_engine.h"
 
 /* How often the machine is stopped before the log names the CPU that is in the way: first
  * TRIES_MIN times, then twice as often each time, up to TRIES_MAX. A CPU that makes
@@ -20,8 +16,6 @@
  */
 #define TRIES_MIN 16
 #define TRIES_MAX 65536
-
-static enum text_poke_engine engine = TEXT_POKE_INT3;
 
 /* is_inside - is @ip in the middle of a poke of @b, not at its first byte? */
 static bool is_inside(const struct text_batch *b, uintptr_t ip)
@@ -82,12 +76,16 @@ static void report_in_the_way(const struct stop *stop)
 
 /* run_stopping - stop the machine until no CPU is inside of the text that is to be
  * changed, and change it then. Between two tries all CPUs go on, so that a CPU can leave
- * this text.
+ * this text. If a debugger has stopped all CPUs, the steps are taken at once.
  */
 static void run_stopping(struct text_batch *b)
 {
     struct stop stop = { .batch = b };
 
+    if (plat_context() == PLAT_HELD) {
+        text_poke_steps(b);
+        return;
+    }
     for (unsigned tries = TRIES_MIN; tries <= TRIES_MAX; tries *= 2) {
         for (unsigned i = 0; i < tries && !stop.done; i++)
             plat_stop_machine(run_stopped, &stop);
@@ -98,22 +96,8 @@ static void run_stopping(struct text_batch *b)
     plat_bug("a CPU does not leave text that is to be changed", stop.ip);
 }
 
-void ext_poke_steps(struct text_batch *b)
-{
-    text_history_begin(b->pokes, b->count);
-    if (engine == TEXT_POKE_STOP_MACHINE && plat_context() != PLAT_HELD)
-        run_stopping(b);
-    else
-        text_poke_steps(b);
-    text_history_end(b->count);
-}
-
-void text_poke_set_engine(enum text_poke_engine wanted)
-{
-    WRITE_ONCE(engine, wanted);
-}
-
-enum text_poke_engine text_poke_get_engine(void)
-{
-    return READ_ONCE(engine);
-}
+const struct text_engine text_engine_stop_machine = {
+    .name = "stop-machine",
+    .steps = BIT(TEXT_POKE_GUARD) | BIT(TEXT_POKE_TAIL) | BIT(TEXT_POKE_FIRST),
+    .run = run_stopping,
+};

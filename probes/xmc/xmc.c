@@ -39,7 +39,7 @@
 #include "probes/insn/encode.h"
 #include "probes/jump/jump_stage.h"
 #include "probes/jump/optimize.h"
-#include "probes/text/text_history.h"
+#include "probes/text/text_whole.h"
 #include "probes/xmc/xmc_parts.h"
 
 /* ---- 2 --------------------------------------------------------------------------------- */
@@ -303,11 +303,7 @@ static void store_word(const struct exchange *x)
     struct text_poke poke = poke_for(x);
 
     plat_lock(PLAT_TEXT);
-    text_history_begin(&poke, 1);
-    if (plat_text_write(exchange_start(x), x->bytes, x->len))
-        plat_bug("text that is to be exchanged is not writable", exchange_start(x));
-    ext_poke_sync(&poke, 1, TEXT_POKE_WHOLE, 0);
-    text_history_end(1);
+    text_poke_whole(&poke);
     plat_unlock(PLAT_TEXT);
 }
 

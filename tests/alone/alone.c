@@ -78,6 +78,12 @@ int port_choose_jump(const char *word)
     return 0;
 }
 
+int port_choose_text_engine(const char *word)
+{
+    (void)word;
+    return 0;
+}
+
 void plat_given_up(const struct kprobe *p, uintptr_t sp)
 {
     (void)p;

@@ -3,7 +3,7 @@
  * chance, and takes long.
  */
 #include "probes/core/text_poke.h"
-#include "probes/text/text_stop.h"
+#include "probes/text/text_engine.h"
 #include "tests/hosted/poke.h"
 #include "tests/hosted/posix.h"
 #include "tests/unit/unit.h"
@@ -35,28 +35,25 @@ static void with_all_threads_parked_nothing_is_torn(void)
 /* nothing_is_torn_by - change an instruction at each place around the end of a cache line
  * and page: in front of the end, across it, and behind it.
  */
-static void nothing_is_torn_by(enum text_poke_engine engine, unsigned long changes)
+static void nothing_is_torn_by(const struct text_engine *engine, unsigned long changes)
 {
-    posix_init();
-    text_poke_set_engine(engine);
+    text_engine_set(engine);
     for (size_t off = LINE - CODE_LEN; off <= LINE; off++) {
         struct poke_result r = poke_stress(poke_engine, off, changes);
 
-        note(engine == TEXT_POKE_INT3 ? "int3" : "stopped", off, &r);
+        note(engine->name, off, &r);
         CHECK_EQ(r.torn, 0);
         CHECK_EQ(r.pokes, changes);
     }
-    text_poke_set_engine(TEXT_POKE_INT3);
+    text_engine_set(text_engines[0]);
 }
 
-static void int3_first_nothing_is_torn(void)
+static void nothing_is_torn_by_any_engine(void)
 {
-    nothing_is_torn_by(TEXT_POKE_INT3, posix_rounds(500, 8000));
-}
-
-static void with_all_threads_stopped_nothing_is_torn(void)
-{
-    nothing_is_torn_by(TEXT_POKE_STOP_MACHINE, posix_rounds(20, 500));
+    posix_init();
+    nothing_is_torn_by(text_engines[0], posix_rounds(500, 8000));
+    for (size_t i = 1; i < text_engine_count; i++)
+        nothing_is_torn_by(text_engines[i], posix_rounds(20, 500));
 }
 
 /* torn_somewhere - does @protocol let a thread execute a mixture? There are at most
@@ -105,6 +102,5 @@ static void int3_first_without_waiting_it_is_torn(void)
         CHECK(torn_somewhere(poke_unsynced, "unsynced", 300));
 }
 
-UNIT_TESTS(with_all_threads_parked_nothing_is_torn, int3_first_nothing_is_torn,
-           with_all_threads_stopped_nothing_is_torn,
+UNIT_TESTS(with_all_threads_parked_nothing_is_torn, nothing_is_torn_by_any_engine,
            byte_by_byte_across_a_line_it_is_torn, int3_first_without_waiting_it_is_torn)

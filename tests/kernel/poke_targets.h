@@ -39,9 +39,10 @@ void targets_out(void);
 /* poke - call text_poke_batch() with its lock held.
  * targets_poke - write @code to all targets.
  * targets_poke_one - write @code to target @i.
- * targets_poke_rounds - do @rounds rounds of four batches each. At the end all targets
- * have their old code.
+ * targets_poke_rounds - do @rounds rounds of TARGETS_BATCHES batches each. At the end all
+ * targets have their old code.
  */
+#define TARGETS_BATCHES 4
 void poke(struct text_poke *pokes, size_t count);
 void targets_poke(const uint8_t *code);
 void targets_poke_one(size_t i, const uint8_t *code);

@@ -41,6 +41,7 @@ KTESTS := \
     tests/kernel/test_marker_misuse.c \
     tests/kernel/test_marks.c \
     tests/kernel/test_static_key.c \
+    tests/kernel/engines.c \
     tests/kernel/poke_targets.c \
     tests/kernel/poke_targets.asm \
     tests/kernel/test_stack.c \

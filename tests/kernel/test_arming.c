@@ -13,7 +13,7 @@
 #include "probes/core/text_poke.h"
 #include "probes/explain/totals.h"
 #include "probes/kprobe.h"
-#include "probes/text/text_stop.h"
+#include "tests/kernel/engines.h"
 #include "tests/kernel/ktest.h"
 #include "tests/kernel/logged.h"
 
@@ -163,38 +163,39 @@ static uint64_t retries(void)
     return totals.retries;
 }
 
-/* The names of enum text_poke_engine. */
-static const char *const engine_names[] = { "int3", "stop-machine" };
-
-static void toggling(enum text_poke_engine engine, struct kprobe *p,
-                     int (*on)(struct kprobe *), int (*off)(struct kprobe *),
-                     uint64_t times)
+static void toggling(const char *engine, struct kprobe *p, int (*on)(struct kprobe *),
+                     int (*off)(struct kprobe *), uint64_t times)
 {
     uint64_t before = retries(), hits = p->hits;
     int tids[MAX_CPUS];
     unsigned failed = 0;
 
-    text_poke_set_engine(engine);
     runners_start(tids);
     for (uint64_t n = 0; n < times; n++)
         toggle(p, on, off, &failed);
     runners_stop(tids);
-    text_poke_set_engine(TEXT_POKE_INT3);
-    ktest_report(failed == 0, "%s: %lu times on and off", engine_names[engine],
-                 (unsigned long)times);
+    ktest_report(failed == 0, "%s: %lu times on and off", engine, (unsigned long)times);
     runners_judge(p, hits);
     ktest_note("%lu times an int3 was gone when it was looked for",
                (unsigned long)(retries() - before));
 }
 
+static void coming_and_going(const char *engine, void *unused)
+{
+    struct kprobe p = { .addr = (uintptr_t)target, .pre_handler = count_here };
+
+    (void)unused;
+    toggling(engine, &p, register_kprobe, unregister_kprobe, ktest_rounds(8, 500));
+}
+
 KTEST(arming, no_call_is_lost_while_a_probe_comes_and_goes)
 {
-    for (int engine = TEXT_POKE_INT3; engine <= TEXT_POKE_STOP_MACHINE; engine++) {
-        struct kprobe p = { .addr = (uintptr_t)target, .pre_handler = count_here };
+    for_each_engine(coming_and_going, NULL);
+}
 
-        toggling((enum text_poke_engine)engine, &p, register_kprobe, unregister_kprobe,
-                 ktest_rounds(8, 500));
-    }
+static void switching(const char *engine, void *arg)
+{
+    toggling(engine, arg, enable_kprobe, disable_kprobe, ktest_rounds(15, 2000));
 }
 
 KTEST(arming, nor_while_it_is_switched)
@@ -204,9 +205,7 @@ KTEST(arming, nor_while_it_is_switched)
                         .flags = KPROBE_FLAG_DISABLED };
 
     register_kprobe(&p);
-    for (int engine = TEXT_POKE_INT3; engine <= TEXT_POKE_STOP_MACHINE; engine++)
-        toggling((enum text_poke_engine)engine, &p, enable_kprobe, disable_kprobe,
-                 ktest_rounds(15, 2000));
+    for_each_engine(switching, &p);
     unregister_kprobe(&p);
 }
 
@@ -243,13 +242,13 @@ static unsigned cpus_synced(const uint64_t before[MAX_CPUS], uint64_t times)
     return synced;
 }
 
-static void look_at_syncs(enum text_poke_engine engine)
+static void look_at_syncs(const char *engine, void *unused)
 {
     struct kprobe p = { .addr = (uintptr_t)target };
     uint64_t before[MAX_CPUS];
 
-    ktest_note("%s", engine_names[engine]);
-    text_poke_set_engine(engine);
+    (void)unused;
+    ktest_note("%s", engine);
     sync_counts(before);
     register_kprobe(&p);
     ktest_report(cpus_synced(before, 2) == cpu_count(),
@@ -264,13 +263,11 @@ static void look_at_syncs(enum text_poke_engine engine)
     unregister_kprobe(&p);
     ktest_report(cpus_synced(before, 2) == cpu_count(),
                  "removing: for the text, and before the copy is freed");
-    text_poke_set_engine(TEXT_POKE_INT3);
 }
 
 KTEST(arming, every_cpu_is_synchronised_before_it_returns)
 {
-    look_at_syncs(TEXT_POKE_INT3);
-    look_at_syncs(TEXT_POKE_STOP_MACHINE);
+    for_each_engine(look_at_syncs, NULL);
 }
 
 /* ---- a CPU that is halted -------------------------------------------------------------- */

@@ -8,7 +8,8 @@
 #include "probes/jump/jump_site.h"
 #include "probes/jump/optimize.h"
 #include "probes/kprobe.h"
-#include "probes/text/text_stop.h"
+#include "probes/text/text_engine.h"
+#include "tests/kernel/engines.h"
 #include "tests/kernel/ktest.h"
 #include "tests/kernel/say.h"
 
@@ -187,36 +188,38 @@ KTEST(files, the_step_engine_is_chosen_by_name)
 
 /* ---- text-poke ---- */
 
-KTEST(files, the_patch_engine_is_chosen_by_name)
+static void choose_engine(const char *name, void *arg)
 {
-    static const char *const junk[] = { "",
-                                        "x",
-                                        "int",
-                                        "int33",
-                                        " int3",
-                                        "stop_machine",
-                                        "STOP-MACHINE",
-                                        "stop-machine now",
-                                        "1" };
     struct kprobe p = { .addr = (uintptr_t)target };
-    long without = target(5);
+    const char *before = arg;
     char line[80];
 
-    ktest_report(reads("cat " POKE, "int3\n"), "int3 at first");
-    ktest_report(say("echo stop-machine > " POKE) == 0 &&
-                     reads("cat " POKE, "stop-machine\n"),
-                 "stop-machine");
+    text_engine_set(text_engine_find(before, strlen(before)));
+    ktest_report(say("echo %s > " POKE, name) == 0, "%s is chosen", name);
+    snprintf(line, sizeof(line), "%s\n", name);
+    ktest_report(reads("cat " POKE, line), "and shown");
     register_kprobe(&p);
-    ktest_report(is_armed() && target(5) == without && p.hits == 1, "arms");
+    ktest_report(is_armed() && target(5) == 58 && p.hits == 1, "arms");
     unregister_kprobe(&p);
-    ktest_report(!is_armed() && target(5) == without, "and disarms");
-    for (size_t i = 0; i < ARRAY_LEN(junk); i++) {
-        snprintf(line, sizeof(line), "echo '%s' > " POKE, junk[i]);
-        ktest_report(say("%s", line) == -EINVAL, "'%s' is EINVAL", junk[i]);
-    }
-    ktest_report(reads("cat " POKE, "stop-machine\n"), "nothing has changed");
-    ktest_report(say("echo -n int3 > " POKE) == 0 && reads("cat " POKE, "int3\n"),
-                 "int3 again, without a line feed");
+    ktest_report(!is_armed() && target(5) == 58, "and disarms");
+    ktest_report(say("echo ' %s' > " POKE, name) == -EINVAL &&
+                     say("echo '%s now' > " POKE, name) == -EINVAL &&
+                     say("echo %.2s > " POKE, name) == -EINVAL,
+                 "other words are EINVAL");
+    ktest_report(reads("cat " POKE, line), "nothing has changed");
+    ktest_report(say("echo -n %s > " POKE, name) == 0, "without a line feed, too");
+}
+
+KTEST(files, the_patch_engine_is_chosen_by_name)
+{
+    const struct text_engine *before = text_engine_get();
+    char booted[16];
+
+    if (!ktest_word("text-poke", booted, sizeof(booted)))
+        strlcpy(booted, text_engines[0]->name, sizeof(booted));
+    ktest_report(!strcmp(booted, before->name), "%s at first", booted);
+    for_each_engine(choose_engine, (void *)before->name);
+    ktest_report(text_engine_get() == before, "%s as before", before->name);
     ktest_report(reads("stat " POKE, "f 0644\n"), "mode 0644");
 }
 
@@ -333,9 +336,9 @@ static bool is_wrong(const struct kprobe *p)
     return (armed && !on) || (wanted && !armed);
 }
 
-static int turn_one(struct kprobe *p, unsigned which)
+static int turn_one(struct kprobe *p, uint64_t random)
 {
-    switch (which) {
+    switch (random >> 61) {
     case 0:
         return disable_kprobe(p);
     case 1:
@@ -349,10 +352,8 @@ static int turn_one(struct kprobe *p, unsigned which)
         step_set_engine(STEP_INT3);
         return 0;
     case 5:
-        text_poke_set_engine(TEXT_POKE_STOP_MACHINE);
-        return 0;
     case 6:
-        text_poke_set_engine(TEXT_POKE_INT3);
+        text_engine_set(text_engines[(random >> 32) % text_engine_count]);
         return 0;
     default:
         return enable_kprobe(p);
@@ -375,7 +376,7 @@ static int turn_knobs(void *arg)
         wrong += register_kprobe(&p) != 0;
         for (int n = 0; n < 3; n++) {
             random = random * 6364136223846793005u + 1442695040888963407u;
-            wrong += turn_one(&p, (unsigned)(random >> 61)) != 0;
+            wrong += turn_one(&p, random) != 0;
             wrong += is_wrong(&p);
             wrong += target(i) != i * 11 + 3;
         }
@@ -386,6 +387,7 @@ static int turn_knobs(void *arg)
 
 KTEST(files, four_threads_turn_all_knobs)
 {
+    const struct text_engine *before = text_engine_get();
     int tids[4], wrong = 0, code;
     size_t heap = heap_in_use();
 
@@ -406,7 +408,7 @@ KTEST(files, four_threads_turn_all_knobs)
                  4 * ROUNDS, wrong);
     kprobes_switch(true);
     step_set_engine(STEP_INT3);
-    text_poke_set_engine(TEXT_POKE_INT3);
+    text_engine_set(before);
     ktest_report(!is_armed(), "the text is as it was");
     ktest_report(heap_in_use() == heap, "no memory is left over");
 }

@@ -1,19 +1,23 @@
 /* test_text_poke.c - instructions of several bytes are changed while all CPUs execute
- * them, by both engines. Each execution is that of the old or the new instruction, never
+ * them, by each engine. Each execution is that of the old or the new instruction, never
  * a mixture.
  */
 #include "probes/core/text_poke.h"
 
+#include "kernel/base/bits.h"
 #include "kernel/cpu/instr.h"
 #include "kernel/cpu/percpu.h"
 #include "kernel/cpu/smp.h"
 #include "kernel/cpu/trap.h"
+#include "kernel/sync/stop_machine.h"
 #include "kernel/thread/thread.h"
 #include "kernel/time/clock.h"
 #include "probes/core/life.h"
+#include "probes/insn/encode.h"
 #include "probes/kprobe.h"
+#include "probes/text/text_engine.h"
 #include "probes/text/text_phases.h"
-#include "probes/text/text_stop.h"
+#include "tests/kernel/engines.h"
 #include "tests/kernel/ktest.h"
 #include "tests/kernel/logged.h"
 #include "tests/kernel/poke_targets.h"
@@ -26,12 +30,10 @@
 extern const char spin_inside_len[];
 int spin_inside(void *leave);
 
-static const char *const engine_names[] = { "int3", "stop-machine" };
-
 /* ---- changes under running CPUs ---------------------------------------------------- */
 
 static uint64_t synced[MAX_CPUS];
-static unsigned steps, unsynced;
+static unsigned phases, others, unsynced;
 
 /* watch - let @fn be called in each phase of a change; NULL: no longer. */
 static void watch(void (*fn)(const struct text_phase *p))
@@ -45,7 +47,8 @@ static void look_at_counts(const struct text_phase *p)
 {
     if (!p->cpus)
         return;
-    steps++;
+    phases++;
+    others += !(text_engine_get()->steps & BIT(p->step));
     for (unsigned cpu = 0; cpu < cpu_count(); cpu++) {
         uint64_t count = plat_sync_count(cpu);
 
@@ -54,29 +57,30 @@ static void look_at_counts(const struct text_phase *p)
     }
 }
 
-static void straddling(enum text_poke_engine engine)
+static void straddling(const char *engine, void *unused)
 {
     uint64_t rounds = ktest_count(3, 60);
+    unsigned batches = (unsigned)rounds * TARGETS_BATCHES;
+    unsigned steps = bit_count(text_engine_get()->steps);
     int tids[MAX_CPUS];
 
-    text_poke_set_engine(engine);
-    steps = unsynced = 0;
+    (void)unused;
+    phases = others = unsynced = 0;
     watch(look_at_counts);
     runners_start(tids);
     targets_poke_rounds(rounds);
     runners_stop(tids);
     watch(NULL);
-    text_poke_set_engine(TEXT_POKE_INT3);
-    seen_report(engine_names[engine], seen_sum(seen));
-    ktest_report(steps == rounds * 12, "three steps each time");
+    seen_report(engine, seen_sum(seen));
+    ktest_report(phases >= batches && phases <= batches * steps && !others,
+                 "%u batches took %u steps, each a step of this engine", batches, phases);
     ktest_report(unsynced == 0, "and every CPU synchronised in each");
 }
 
 KTEST(text_poke, at_every_offset_of_a_line_and_across_pages)
 {
     targets_begin();
-    straddling(TEXT_POKE_INT3);
-    straddling(TEXT_POKE_STOP_MACHINE);
+    for_each_engine(straddling, NULL);
     targets_end();
 }
 
@@ -106,21 +110,24 @@ static bool nmi_and_wait(unsigned cpu)
     return nmis != before;
 }
 
-static unsigned step_nmis[TEXT_POKE_FIRST + 1];
+static struct {
+    unsigned phases, nmis;
+} stormed[TEXT_POKE_STEPS];
 
 static void nmi_to_all(const struct text_phase *p)
 {
+    stormed[p->step].phases += !p->cpus;
     for (unsigned cpu = 0; p->cpus && cpu < cpu_count(); cpu++)
-        step_nmis[p->step] += nmi_and_wait(cpu);
+        stormed[p->step].nmis += nmi_and_wait(cpu);
 }
 
-static void storm(enum text_poke_engine engine)
+static void storm(const char *engine, void *unused)
 {
     uint64_t rounds = ktest_count(1, 20);
     int tids[MAX_CPUS];
 
-    memset(step_nmis, 0, sizeof(step_nmis));
-    text_poke_set_engine(engine);
+    (void)unused;
+    memset(stormed, 0, sizeof(stormed));
     watch(nmi_to_all);
     runners_start(tids);
     storming = true;
@@ -128,12 +135,13 @@ static void storm(enum text_poke_engine engine)
     storming = false;
     runners_stop(tids);
     watch(NULL);
-    text_poke_set_engine(TEXT_POKE_INT3);
-    seen_report(engine_names[engine], seen_sum(seen));
+    seen_report(engine, seen_sum(seen));
     seen_report("inside NMIs", seen_sum(seen_in_nmi));
-    for (unsigned step = TEXT_POKE_GUARD; step <= TEXT_POKE_FIRST; step++)
-        ktest_report(step_nmis[step] == rounds * 4 * cpu_count(), "%u NMIs in step %u",
-                     step_nmis[step], step + 1);
+    for (unsigned step = 0; step < TEXT_POKE_STEPS; step++)
+        if (stormed[step].phases)
+            ktest_report(stormed[step].nmis == stormed[step].phases * cpu_count(),
+                         "%u NMIs in the step %s", stormed[step].nmis,
+                         text_phase_name(step));
 }
 
 KTEST(text_poke, an_nmi_in_each_step_on_each_cpu)
@@ -144,8 +152,7 @@ KTEST(text_poke, an_nmi_in_each_step_on_each_cpu)
         trap_set_handler(TRAP_NMI, run_in_nmi);
     done = true;
     targets_begin();
-    storm(TEXT_POKE_INT3);
-    storm(TEXT_POKE_STOP_MACHINE);
+    for_each_engine(storm, NULL);
     targets_end();
 }
 
@@ -192,7 +199,7 @@ KTEST(text_poke, nmis_serialise_while_a_patch_is_open)
 
 /* ---- CPUs that run into the int3 ---- */
 
-static unsigned held;
+static unsigned guarded, held;
 static uint64_t not_old;
 
 static uint64_t traps_of(unsigned cpu)
@@ -200,17 +207,27 @@ static uint64_t traps_of(unsigned cpu)
     return READ_ONCE(plat_probe_cpu(cpu)->ran[WAY_BOOST]);
 }
 
-/* hold - keep this phase until the last CPU has called all targets ten times, and count
- * whether it has trapped. A call that began before this phase is among the first TARGETS
- * calls, so these are not looked at.
+static bool is_guarded(void)
+{
+    for (size_t i = 0; i < TARGETS; i++)
+        if (*(const volatile uint8_t *)poke_targets[i] == INSN_INT3)
+            return true;
+    return false;
+}
+
+/* hold - if this phase leaves an int3 in the text, and other CPUs run meanwhile, keep the
+ * phase until the last CPU has called all targets ten times, and count whether it has
+ * trapped. A call that began before this phase is among the first TARGETS calls, so these
+ * are not looked at.
  */
 static void hold(const struct text_phase *p)
 {
     const struct seen *s = &seen[cpu_count() - 1];
     uint64_t traps = traps_of(cpu_count() - 1), new, end = s->calls + TARGETS;
 
-    if (!p->cpus || p->step == TEXT_POKE_FIRST)
+    if (!p->cpus || stop_machine_running() || !is_guarded())
         return;
+    guarded++;
     while (s->calls < end)
         pause();
     new = s->new;
@@ -220,17 +237,12 @@ static void hold(const struct text_phase *p)
     held += traps_of(cpu_count() - 1) > traps;
 }
 
-KTEST(text_poke, a_cpu_that_traps_meanwhile_runs_the_old_one)
+static void hold_all(const char *engine, void *unused)
 {
     int tids[MAX_CPUS];
 
-    if (cpu_count() < 2) {
-        ktest_skip("needs two CPUs");
-        return;
-    }
-    targets_begin();
-    thread_set_affinity(BIT(0));
-    held = 0;
+    (void)unused;
+    guarded = held = 0;
     not_old = 0;
     runners_start(tids);
     watch(hold);
@@ -238,10 +250,21 @@ KTEST(text_poke, a_cpu_that_traps_meanwhile_runs_the_old_one)
     targets_poke(old_code);
     watch(NULL);
     runners_stop(tids);
-    thread_set_affinity(UINT64_MAX);
-    seen_report("held", seen_sum(seen));
-    ktest_report(held == 4, "four times held until a CPU had trapped");
+    seen_report(engine, seen_sum(seen));
+    ktest_report(held == guarded, "%u times held until a CPU had trapped", held);
     ktest_report(not_old == 0, "it saw the old one each time");
+}
+
+KTEST(text_poke, a_cpu_that_traps_meanwhile_runs_the_old_one)
+{
+    if (cpu_count() < 2) {
+        ktest_skip("needs two CPUs");
+        return;
+    }
+    targets_begin();
+    thread_set_affinity(BIT(0));
+    for_each_engine(hold_all, NULL);
+    thread_set_affinity(UINT64_MAX);
     targets_end();
 }
 
@@ -289,6 +312,7 @@ KTEST(text_poke, a_cpu_inside_is_waited_for_and_named)
                            .len = (uint8_t)(uintptr_t)spin_inside_len },
                      back;
     struct kprobe site = { .addr = p.addr, .flags = KPROBE_FLAG_DISABLED };
+    const struct text_engine *before = text_engine_get();
     int spinner_tid, watcher_tid, touched = 1, code = 1;
 
     if (cpu_count() < 2) {
@@ -304,9 +328,9 @@ KTEST(text_poke, a_cpu_inside_is_waited_for_and_named)
     spinner_tid = kernel_clone(&spinner);
     thread_sleep_ns(20 * MS);
     watcher_tid = kernel_clone(&watcher);
-    text_poke_set_engine(TEXT_POKE_STOP_MACHINE);
+    text_engine_set(&text_engine_stop_machine);
     poke(&p, 1);
-    text_poke_set_engine(TEXT_POKE_INT3);
+    text_engine_set(before);
     ktest_report(READ_ONCE(leave_it), "it was not changed before the CPU had left");
     thread_join(watcher_tid, &touched);
     thread_join(spinner_tid, &code);
@@ -338,6 +362,7 @@ static int turn_deaf(void *unused)
 KTEST(text_poke, a_deaf_cpu_holds_up_the_machine_and_is_named)
 {
     struct clone_args victim = { .fn = turn_deaf, .cpus = BIT(1) };
+    const struct text_engine *before = text_engine_get();
     uint64_t unanswered = smp_unanswered();
     int tid;
 
@@ -348,7 +373,7 @@ KTEST(text_poke, a_deaf_cpu_holds_up_the_machine_and_is_named)
     targets_begin();
     thread_set_affinity(BIT(0));
     smp_set_call_limit(20 * MS);
-    text_poke_set_engine(TEXT_POKE_STOP_MACHINE);
+    text_engine_set(&text_engine_stop_machine);
     deaf = false;
     tid = kernel_clone(&victim);
     while (!deaf)
@@ -356,7 +381,7 @@ KTEST(text_poke, a_deaf_cpu_holds_up_the_machine_and_is_named)
     targets_poke_one(0, new_code);
     thread_join(tid, NULL);
     targets_poke_one(0, old_code);
-    text_poke_set_engine(TEXT_POKE_INT3);
+    text_engine_set(before);
     smp_set_call_limit(10000 * MS);
     thread_set_affinity(UINT64_MAX);
     ktest_report(smp_unanswered() > unanswered, "the wait was noticed");
@@ -369,13 +394,13 @@ KTEST(text_poke, a_deaf_cpu_holds_up_the_machine_and_is_named)
 
 /* ---- a large batch comes and goes ---- */
 
-static void come_and_go(enum text_poke_engine engine)
+static void come_and_go(const char *engine, void *unused)
 {
     uint64_t rounds = ktest_count(5, 80), hits = 0, missed = 0;
     int tids[MAX_CPUS];
 
+    (void)unused;
     targets_failed = 0;
-    text_poke_set_engine(engine);
     runners_start(tids);
     for (uint64_t n = 0; n < rounds; n++) {
         targets_in(0);
@@ -387,8 +412,7 @@ static void come_and_go(enum text_poke_engine engine)
         }
     }
     runners_stop(tids);
-    text_poke_set_engine(TEXT_POKE_INT3);
-    seen_report(engine_names[engine], seen_sum(seen));
+    seen_report(engine, seen_sum(seen));
     ktest_report(targets_failed == 0, "%lu times there and gone", (unsigned long)rounds);
     ktest_report(hits > 0 && !missed, "%lu hits, %lu missed", (unsigned long)hits,
                  (unsigned long)missed);
@@ -396,6 +420,5 @@ static void come_and_go(enum text_poke_engine engine)
 
 KTEST(text_poke, a_batch_goes_away_in_a_storm_of_hits)
 {
-    come_and_go(TEXT_POKE_INT3);
-    come_and_go(TEXT_POKE_STOP_MACHINE);
+    for_each_engine(come_and_go, NULL);
 }

@@ -13,7 +13,8 @@
 #include "probes/core/registry.h"
 #include "probes/insn/encode.h"
 #include "probes/jump/optimize.h"
-#include "probes/text/text_stop.h"
+#include "probes/text/text_engine.h"
+#include "tests/kernel/engines.h"
 #include "tests/kernel/ktest.h"
 #include "tests/kernel/poke_targets.h"
 
@@ -34,20 +35,18 @@ static NOINLINE long target(long x)
     return x * 3 + 1;
 }
 
-static const char *const engine_names[] = { "int3", "stop-machine" };
-
 /* ---- while CPUs execute it ---- */
 
 /* exchanges - exchange the targets again and again while CPUs call them.
- * Return: how many calls there were.
+ * @arg: the number of calls is added to this uint64_t
  */
-static uint64_t exchanges(enum text_poke_engine engine)
+static void exchanges(const char *engine, void *arg)
 {
+    uint64_t *calls = arg;
     uint64_t rounds = ktest_count(1, 12);
     unsigned failed = 0;
     int tids[MAX_CPUS];
 
-    text_poke_set_engine(engine);
     runners_start(tids);
     for (uint64_t n = 0; n < rounds; n++) {
         for (size_t i = n % 16; i < TARGETS; i += 16)
@@ -56,18 +55,17 @@ static uint64_t exchanges(enum text_poke_engine engine)
             failed += xmc(poke_targets[i], old_code, CODE_LEN) != 0;
     }
     runners_stop(tids);
-    text_poke_set_engine(TEXT_POKE_INT3);
-    seen_report(engine_names[engine], seen_sum(seen));
+    seen_report(engine, seen_sum(seen));
     ktest_report(failed == 0, "all exchanges were made");
-    return seen_sum(seen).calls;
+    *calls += seen_sum(seen).calls;
 }
 
 KTEST(xmc, one_for_one_under_running_cpus)
 {
     size_t heap = heap_in_use(), sites = registry_count();
+    uint64_t calls = 0;
 
-    exchanges(TEXT_POKE_INT3);
-    exchanges(TEXT_POKE_STOP_MACHINE);
+    for_each_engine(exchanges, &calls);
     ktest_report(registry_count() == sites && heap_in_use() == heap,
                  "nothing is left over");
 }
@@ -80,7 +78,7 @@ static struct kprobe under[TARGETS];
 static void exchanges_under(bool jumps)
 {
     struct kprobe *ps[TARGETS];
-    uint64_t hits = 0, calls;
+    uint64_t hits = 0, calls = 0;
     bool all_there = true;
 
     for (size_t i = 0; i < TARGETS; i++) {
@@ -89,8 +87,7 @@ static void exchanges_under(bool jumps)
     }
     optimize_switch(jumps);
     ktest_report(register_kprobes(ps, TARGETS) == 0, "a probe at each, jumps: %d", jumps);
-    calls = exchanges(TEXT_POKE_INT3);
-    calls += exchanges(TEXT_POKE_STOP_MACHINE);
+    for_each_engine(exchanges, &calls);
     for (size_t i = 0; i < TARGETS; i++)
         hits += kprobe_hits(&under[i]);
     unregister_kprobes(ps, TARGETS);
@@ -178,7 +175,7 @@ static int fill_forever(void *unused)
     return 0;
 }
 
-static void several_for_one(enum text_poke_engine engine)
+static void several_for_one(const char *engine, void *unused)
 {
     static const uint8_t one[] = { 0x66, 0x2e, 0x0f, 0x1f, 0x84, 0, 0, 0, 0, 0 };
     struct clone_args args = { .fn = fill_forever,
@@ -189,20 +186,19 @@ static void several_for_one(enum text_poke_engine engine)
     struct probe_reject why = { 0 };
     int tid, err;
 
+    (void)unused;
     memcpy(before, (const void *)at, sizeof(before));
     fill.filled = fill.left_alone = fill.wrong = 0;
     exchanged = false;
     tid = kernel_clone(&args);
     while (!fill.filled)
         thread_yield();
-    text_poke_set_engine(engine);
     err = xmc_why(at, one, sizeof(one), XMC_INT3, &why);
-    text_poke_set_engine(TEXT_POKE_INT3);
     while (!err && !fill.left_alone)
         thread_yield();
     exchanged = true;
     thread_join(tid, NULL);
-    ktest_report(err == 0, "%s: three instructions become one %s", engine_names[engine],
+    ktest_report(err == 0, "%s: three instructions become one %s", engine,
                  err ? why.why : "");
     ktest_report(fill.wrong == 0, "%lu times the old ones ran, %lu times the new one",
                  (unsigned long)fill.filled, (unsigned long)fill.left_alone);
@@ -220,8 +216,7 @@ KTEST(xmc, several_for_one_with_a_thread_between_them)
         ktest_skip("no memory");
         return;
     }
-    several_for_one(TEXT_POKE_INT3);
-    several_for_one(TEXT_POKE_STOP_MACHINE);
+    for_each_engine(several_for_one, NULL);
     kfree((void *)fill.memory);
 }
 

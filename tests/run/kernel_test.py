@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
 """kernel_test.py - run the kernel's own tests in one boot, and print TAP.
 
-    tests/run/kernel_test.py SELECTION SMP [long] [stepped]
+    tests/run/kernel_test.py SELECTION SMP [long] [stepped] [KEY=VALUE]
                                                     e.g. all 4, or frame 2, or frame.NAME 1
 
 long: tests repeat their work more often, which takes a while. stepped: QEMU translates
 one instruction at a time, so that an interrupt may come between any two instructions, and
-the timer runs at its highest rate. A run prints its seed; SEED=N in the environment
-repeats that run. LIMIT=N ends the run after N seconds. The output of the guest is kept in
-build/kernel-SELECTION-SMP.log.
+the timer runs at its highest rate. KEY=VALUE is one more boot argument. A run prints its
+seed; SEED=N in the environment repeats that run. LIMIT=N ends the run after N seconds. The
+output of the guest is kept in build/kernel-SELECTION-SMP.log.
 
 A run on one CPU that fails is repeated, and recorded. If it fails again, the recording is
 kept in build/failed, and the command that replays it is printed.
@@ -72,6 +72,8 @@ def main():
     words += " hz=1000" * is_stepped
     if os.environ.get("SEED"):
         words += " seed=" + os.environ["SEED"]
+    option = next((word for word in sys.argv[3:] if "=" in word), "")
+    words += " " * bool(option) + option
     lock = threading.Lock()
 
     def print_line(line):
@@ -80,6 +82,7 @@ def main():
 
     flat = Flat(print_line, f"{smp} CPUs, " if smp > 1 else "1 CPU, ")
     name = "stepped" if is_stepped else "all" if "," in selection else selection
+    name = option.replace("=", "-") or name
     log = os.path.join(BUILD, f"kernel-{name}-{smp}.log")
     setup = Setup(
         smp=smp, elf=image.TESTS, append=words, log=log, qemu="-singlestep" * is_stepped

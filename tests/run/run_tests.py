@@ -10,9 +10,10 @@ tests in Python. tests/tools/facts.py shows which facts only the long run has.
 
 A test has a label TIER/STEM. A NAME is a label, a tier, or a stem; a stem means its tests
 in every tier. `kernel/STEM` boots with the tests of one subject. A whole run has these
-instead: `kernel/smpN`, many subjects on N CPUs, and `kernel/stepped2`, some subjects with
-one instruction in each translation block. SMP=N sets the CPUs of kernel/STEM. SEED=N
-repeats a run with a printed seed.
+instead: `kernel/smpN`, many subjects on N CPUs; `kernel/by-ENGINE1`, those that change text,
+with each engine for that; and `kernel/stepped2`, some subjects with one instruction in each
+translation block. SMP=N sets the CPUs of kernel/STEM. SEED=N repeats a run with a printed
+seed.
 """
 
 import glob
@@ -31,6 +32,7 @@ ROOT = os.path.dirname(os.path.dirname(HERE))
 FOLDERS = (os.path.join(ROOT, "kernel/host"), HERE, ROOT)
 sys.path[:0] = FOLDERS
 import image
+import rows
 from sonde import building
 from sonde.exits import HOST
 from sonde.guest import BUILD, die_with_parent
@@ -79,6 +81,10 @@ STEPPED_LONG = (
     "return_point.h90_nmis_at_every_instruction",
     "conformance.h06_jcc_under_all_flags",
 )
+# Subjects that run once more with each engine that changes text. On one CPU every engine may
+# take all its steps.
+BY_ENGINE = ("arming", "files", "jump", "marker", "optimize", "pad", "pun", "region",
+             "static_key", "text_poke", "xmc")  # fmt: skip
 # CPUs of the boot of a long run in which all subjects but the storms take more rounds.
 MANY_ROUNDS = 2
 STORMS = 4  # CPUs of a boot with storms only: a million hits while modules are loaded
@@ -197,6 +203,7 @@ def every_label():
         f"kernel/storm{STORMS}",
         "kernel/steppedlong2",
     ]
+    labels += [f"kernel/by-{name}{cpus}" for name in rows.engines() for cpus in (1, 2)]
     labels += python_labels(LONG_ONES + STRESS + WAITING_ONES)
     for stem in stems("tests/hosted/test_*.c", "test_"):
         labels += [f"hosted/{stem}-{variant}" for variant in HOSTED_VARIANTS]
@@ -208,6 +215,8 @@ def is_usual(label):
     tier, _, stem = label.partition("/")
     if tier == "kernel" and stem.startswith("smp"):
         return int(stem.removeprefix("smp")) in SMP
+    if tier == "kernel" and stem.startswith("by-"):
+        return stem.endswith("1") and stem != f"by-{next(iter(rows.engines()))}1"
     return label not in LONG_ONLY + TOOLS
 
 
@@ -268,6 +277,9 @@ def command(label):
         if stem == "stepped2":
             chosen = STEPPED + STEPPED_LONG * is_long
             return program + [",".join(chosen), "2", "stepped"]
+        if stem.startswith("by-"):
+            option = "text-poke=" + stem[3:-1]
+            return program + [",".join(BY_ENGINE), stem[-1], option] + ["long"] * is_long
         if stem.startswith("storm"):
             return program + ["module_storm", stem.removeprefix("storm"), "long"]
         if stem.startswith("long"):
@@ -300,7 +312,7 @@ def has_several_cpus(label):
     many threads?"""
     tier, _, stem = label.partition("/")
     if tier == "kernel":
-        return stem != "smp1"
+        return stem != "smp1" and not (stem.startswith("by-") and stem.endswith("1"))
     if tier == "session":
         return stem not in CALM and label not in UNDER_GDB
     if tier == "hosted" and "LONG" in os.environ:

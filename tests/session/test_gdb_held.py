@@ -8,6 +8,7 @@ import json
 import re
 import time
 
+import rows
 import tap
 from probes.gdb.host.rsp import Stub, fields
 from session import LIMIT, stat
@@ -85,11 +86,12 @@ def facts_of(explained):
     return [line for line in explained.splitlines() if not re.match(r" +0x\w+ ", line)]
 
 
-def the_machine_is_not_stopped_twice(held):
-    """The user wants text to be changed with the machine stopped, and it is stopped."""
-    held.console("echo stop-machine > /proc/sys/debug/text-poke")
-    held.breakpoint_stops("text-poke is stop-machine")
-    held.console("echo int3 > /proc/sys/debug/text-poke")
+def each_engine_writes_breakpoints(held):
+    """The user may also want text to be changed with the machine stopped, and it is."""
+    first, *others = rows.engines()
+    for name in (*others, first):
+        held.console(f"echo {name} > /proc/sys/debug/text-poke")
+        held.breakpoint_stops(f"text-poke is {name}")
 
 
 def a_film_does_not_wait(held):
@@ -193,7 +195,7 @@ def all_of_it():
                 on(test)
                 for test in (
                     explain_needs_no_other_cpu,
-                    the_machine_is_not_stopped_twice,
+                    each_engine_writes_breakpoints,
                     a_film_does_not_wait,
                     text_is_written_inside_a_write,
                     a_cpu_that_runs_alone_can_be_stopped,

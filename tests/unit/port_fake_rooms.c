@@ -7,8 +7,8 @@
 #include "probes/jump/platform_jump.h"
 #include "probes/returns/kretprobe.h"
 #include "probes/returns/return_point.h"
+#include "probes/text/text_engine.h"
 #include "probes/text/text_phases.h"
-#include "probes/text/text_stop.h"
 #include "tests/unit/port_fake.h"
 #include "tests/unit/port_fake_parts.h"
 
@@ -33,7 +33,7 @@ void fake_rooms_start(void)
     optimize_set_method(OPTIMIZE_OFF); /* tests of jumps switch them on */
     fake_pads_start();
     text_phases_watch(NULL);
-    text_poke_set_engine(TEXT_POKE_INT3);
+    text_engine_set(text_engines[0]);
 }
 
 void fake_watch_phases(void (*fn)(const struct text_phase *p))

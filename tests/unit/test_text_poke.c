@@ -2,8 +2,8 @@
  * and that a CPU never executes a mixture of old and new bytes.
  */
 #include "probes/core/text_poke.h"
+#include "probes/text/text_engine.h"
 #include "probes/text/text_phases.h"
-#include "probes/text/text_stop.h"
 
 #include "tests/unit/port_fake.h"
 
@@ -464,8 +464,7 @@ static void the_other_engine_stops_the_machine_and_does_the_same(void)
     uintptr_t at = start(OLD);
     struct text_poke p = { .addr = at, .len = 2, .bytes = { 0xeb, 0x00 } };
 
-    text_poke_set_engine(TEXT_POKE_STOP_MACHINE);
-    CHECK_EQ(text_poke_get_engine(), TEXT_POKE_STOP_MACHINE);
+    text_engine_set(&text_engine_stop_machine);
     watched(&p, 1, at);
     CHECK_EQ(seen_count, 3);
     CHECK_SEEN(0, GUARD, 0, "cc c7 c0");
@@ -481,7 +480,7 @@ static void while_the_machine_is_held_it_is_not_stopped(void)
     uintptr_t at = start(OLD);
     struct text_poke p = { .addr = at, .len = 2, .bytes = { 0xeb, 0x00 } };
 
-    text_poke_set_engine(TEXT_POKE_STOP_MACHINE);
+    text_engine_set(&text_engine_stop_machine);
     fake.context = PLAT_HELD;
     watched(&p, 1, at);
     CHECK_EQ(fake.stops, 0);
@@ -505,7 +504,7 @@ static void it_waits_until_no_cpu_is_inside_any_more(void)
     struct text_poke p[] = { { .addr = at, .len = 1, .bytes = { 0x90 } },
                              { .addr = at + 3, .len = 4, .bytes = { 0xeb, 0, 1, 2 } } };
 
-    text_poke_set_engine(TEXT_POKE_STOP_MACHINE);
+    text_engine_set(&text_engine_stop_machine);
     fake.cpus = 3;
     fake.stopped_ip[1] = at + 3; /* at the first byte, which is not inside */
     fake.stopped_ip[2] = at + 5;
@@ -523,7 +522,7 @@ static void a_cpu_that_never_leaves_is_reported(void)
     uintptr_t at = start(OLD);
     struct text_poke p = { .addr = at, .len = 3, .bytes = { 0x90, 0x90, 0x90 } };
 
-    text_poke_set_engine(TEXT_POKE_STOP_MACHINE);
+    text_engine_set(&text_engine_stop_machine);
     fake.cpus = 2;
     fake.stopped_ip[1] = at + 2;
     CHECK(is_bug(&p, 1));

@@ -10,8 +10,8 @@
 #include "probes/jump/jump_site.h"
 #include "probes/jump/optimize.h"
 #include "probes/region/targets.h"
+#include "probes/text/text_engine.h"
 #include "probes/text/text_phases.h"
-#include "probes/text/text_stop.h"
 #include "tests/unit/port_fake.h"
 
 #include <stdio.h>
@@ -180,15 +180,16 @@ static void by_a_single_store_as_well(void)
     fake_end();
 }
 
-static void both_engines_do_it(void)
+static void each_engine_does_it(void)
 {
-    uintptr_t fn = start(OLD);
+    for (size_t i = 0; i < text_engine_count; i++) {
+        uintptr_t fn = start(OLD);
 
-    text_poke_set_engine(TEXT_POKE_STOP_MACHINE);
-    CHECK_EQ(exchange(fn + 1, "48 c7 c0 02 03 00 00", XMC_INT3), 0);
-    CHECK(fake.stops > 0);
-    CHECK_BYTES((const uint8_t *)fn, "55 48 c7 c0 02 03 00 00 89 c8 c3");
-    end(fn, OLD);
+        text_engine_set(text_engines[i]);
+        CHECK_EQ(exchange(fn + 1, "48 c7 c0 02 03 00 00", XMC_INT3), 0);
+        CHECK_BYTES((const uint8_t *)fn, "55 48 c7 c0 02 03 00 00 89 c8 c3");
+        end(fn, OLD);
+    }
 }
 
 static void the_short_form_asks_no_more(void)
@@ -212,12 +213,12 @@ static struct {
     unsigned count;
 } trapped;
 
-/* trap - let another CPU run into the int3, after the first two steps. */
+/* trap - let another CPU run into the int3, when the new bytes are behind it. */
 static void trap(const struct text_phase *p)
 {
     struct pt_regs regs = fake_regs();
 
-    if (!p->cpus || p->step == TEXT_POKE_FIRST || trapped.count)
+    if (!p->cpus || p->step != TEXT_POKE_TAIL || trapped.count)
         return;
     trapped.count++;
     CHECK(fake_int3(&regs, trap_at));
@@ -750,7 +751,7 @@ static void and_one_instruction_only(void)
 UNIT_TESTS(one_instruction_becomes_another, int3_first_then_the_tail_then_the_first_byte,
            one_becomes_several, several_become_one, or_one_that_goes_elsewhere,
            a_place_is_known_as_long_as_something_leads_there, what_the_build_knows_stays,
-           addresses_that_are_taken_count, by_a_single_store_as_well, both_engines_do_it,
+           addresses_that_are_taken_count, by_a_single_store_as_well, each_engine_does_it,
            the_short_form_asks_no_more, it_runs_the_new_one, a_new_jump_is_taken,
            it_runs_the_old_one_where_there_are_several_new,
            and_where_the_new_one_cannot_be_run_elsewhere,
