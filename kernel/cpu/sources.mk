@@ -4,6 +4,7 @@ CPU := \
     kernel/cpu/debug_reg.c \
     kernel/cpu/gdt.asm \
     kernel/cpu/features.c \
+    kernel/cpu/fetch.c \
     kernel/cpu/memory_types.c \
     kernel/cpu/percpu.c \
     kernel/cpu/percpu_counters.c \

@@ -7,6 +7,7 @@
  * itself. So each write shows again what the alias has shown before.
  */
 #include "kernel/base/err.h"
+#include "kernel/base/store.h"
 #include "kernel/cpu/instr.h"
 #include "kernel/cpu/percpu.h"
 #include "kernel/debug/panic.h"
@@ -52,31 +53,6 @@ static void alias_exchange(uintptr_t alias, uint64_t frames[ALIAS_PAGES])
     }
 }
 
-/* bytes_store - store @len bytes, with a single instruction if one can do it. */
-static void bytes_store(uintptr_t to, const void *bytes, size_t len)
-{
-    uint64_t word = 0;
-
-    if (len > sizeof(word) || len & (len - 1) || to % len) {
-        memcpy((void *)to, bytes, len);
-        return;
-    }
-    memcpy(&word, bytes, len);
-    switch (len) {
-    case 1:
-        WRITE_ONCE(*(uint8_t *)to, (uint8_t)word);
-        break;
-    case 2:
-        WRITE_ONCE(*(uint16_t *)to, (uint16_t)word);
-        break;
-    case 4:
-        WRITE_ONCE(*(uint32_t *)to, (uint32_t)word);
-        break;
-    default:
-        WRITE_ONCE(*(uint64_t *)to, word);
-    }
-}
-
 /* Reads the bytes where they are executed; they were written at another address. */
 static void bytes_verify(const uint8_t *at, const uint8_t *want, size_t len)
 {
@@ -105,7 +81,7 @@ int text_poke_alias_write(void *addr, const void *bytes, size_t len)
     flags = irq_save();
     alias = POKE_AREA_BASE + cpu_id() * POKE_AREA_STRIDE;
     alias_exchange(alias, frames);
-    bytes_store(alias + (uintptr_t)addr % PAGE_SIZE, bytes, len);
+    store_bytes((void *)(alias + (uintptr_t)addr % PAGE_SIZE), bytes, len);
     barrier();
     alias_exchange(alias, frames);
     irq_restore(flags);

@@ -33,6 +33,7 @@
  */
 #include "kernel/base/compiler.h"
 #include "kernel/base/err.h"
+#include "kernel/cpu/fetch.h"
 #include "kernel/cpu/instr.h"
 #include "kernel/cpu/percpu.h"
 #include "kernel/cpu/smp.h"
@@ -48,6 +49,7 @@
 #include "probes/core/life.h"
 #include "probes/jump/platform_jump.h"
 #include "probes/port/port.h"
+#include "probes/text/platform_text.h"
 
 #include <string.h>
 
@@ -214,6 +216,12 @@ uint64_t plat_sync_ns(unsigned cpu)
     uint64_t cycles = READ_ONCE(percpu_of(cpu)->sync_cycles);
 
     return cycles ? clock_ns_at(cycles) : 0;
+}
+
+/* One CPU fetches the text before its own store, or after it. */
+bool plat_fetches_words(void)
+{
+    return cpu_count() == 1 || cpu_fetches_words();
 }
 
 /* ---- with the machine stopped ---- */

@@ -6,6 +6,7 @@
 #include "probes/core/extend.h"
 #include "probes/core/text_batch.h"
 #include "probes/text/text_history.h"
+#include "probes/text/text_whole.h"
 
 #include <string.h>
 
@@ -29,6 +30,7 @@ void ext_poke_steps(struct text_batch *b)
     if (engine->choose)
         engine->choose(b);
     text_history_begin(b->pokes, b->count);
+    text_whole_write(b->pokes, b->count);
     engine->run(b);
     text_history_end(b->count);
 }

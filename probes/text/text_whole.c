@@ -52,21 +52,21 @@ static bool write_one(const struct text_poke *p)
     return true;
 }
 
-bool text_whole_write(const struct text_poke *pokes, size_t count)
+void text_whole_write(const struct text_poke *pokes, size_t count)
 {
     bool changed = false;
 
     for (size_t i = count; i-- > 0;)
         if (pokes[i].whole)
             changed |= write_one(&pokes[i]);
-    return changed;
+    if (changed)
+        ext_poke_sync(pokes, count, TEXT_POKE_WHOLE, 0);
 }
 
 void text_poke_whole(struct text_poke *poke)
 {
     text_whole_choose(poke);
     text_history_begin(poke, 1);
-    if (text_whole_write(poke, 1))
-        ext_poke_sync(poke, 1, TEXT_POKE_WHOLE, 0);
+    text_whole_write(poke, 1);
     text_history_end(1);
 }

@@ -9,7 +9,8 @@ HOSTED_PORT := $(addprefix tests/hosted/,port_posix.c posix_text.c posix_pads.c 
     posix_symbols.c posix_threads.c posix_trap.c posix_shadow.c posix_tsan.c \
     trampoline.asm jump_leave.asm signal_return.asm) tests/unit/symbol_list.c \
     $(addprefix probes/jump/,detour.asm detour_specialized.asm detour_light.asm detour_return.asm) \
-    probes/returns/jprobe_call.asm probes/port/port_detour.c kernel/mm/extable.c kernel/mm/copy_nofault.asm
+    probes/returns/jprobe_call.asm probes/port/port_detour.c kernel/cpu/fetch.c \
+    kernel/mm/extable.c kernel/mm/copy_nofault.asm
 HOSTED_FIXTURES := tests/hosted/fixtures.c tests/hosted/fixtures.asm \
     tests/hosted/fixture_call.asm
 HOSTED_TRACE := probes/trace/ring/ring.c probes/trace/ring/page.c

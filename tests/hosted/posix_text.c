@@ -9,7 +9,10 @@
 #include "tests/hosted/posix_parts.h"
 
 #include "kernel/base/err.h"
+#include "kernel/base/store.h"
+#include "kernel/cpu/fetch.h"
 #include "kernel/mm/extable.h"
+#include "probes/text/platform_text.h"
 
 #include <link.h>
 #include <stdio.h>
@@ -188,13 +191,18 @@ int plat_text_write(uintptr_t addr, const void *bytes, size_t len)
     alias = r ? r->alias + (addr - r->start) : pads_alias(addr, len);
     if (!alias)
         return -EFAULT;
-    memcpy(alias, bytes, len);
+    store_bytes(alias, bytes, len);
     return 0;
 }
 
 int plat_text_store(uintptr_t addr, const void *bytes, size_t len)
 {
     return plat_text_write(addr, bytes, len);
+}
+
+bool plat_fetches_words(void)
+{
+    return cpu_fetches_words();
 }
 
 bool plat_text_contains(uintptr_t addr, size_t len)

@@ -24,10 +24,11 @@
  * begins with the value that fake_start() gives it.
  */
 struct fake_machine {
-    unsigned cpus;     /* 1; at most FAKE_CPUS */
-    unsigned this_cpu; /* 0 */
-    bool early;        /* false; true: this CPU has no struct probe_cpu yet */
-    bool detours_far;  /* false; true: cells cannot reach plat_detour() */
+    unsigned cpus;      /* 1; at most FAKE_CPUS */
+    unsigned this_cpu;  /* 0 */
+    bool early;         /* false; true: this CPU has no struct probe_cpu yet */
+    bool fetches_words; /* false; of plat_fetches_words() */
+    bool detours_far;   /* false; true: cells cannot reach plat_detour() */
     const struct plat_pattern *specialized; /* NULL; of plat_detour_specialized() */
     size_t stack_left;                      /* 16384; bytes of free stack at each trap */
     enum plat_context context;              /* PLAT_THREAD; the context outside of hits */
@@ -63,7 +64,8 @@ struct fake_machine {
     void (*on_quiesce)(void);
     void (*on_alloc)(void);
     /* It calls on_stop() when it has stopped, before the engine's function runs, and
-     * on_sync() inside each plat_sync_cores(). */
+     * on_sync() inside each plat_sync_cores(). on_write() comes after each write of text. */
+    void (*on_write)(uintptr_t addr, size_t len);
     void (*on_stop)(void);
     void (*on_sync)(void);
 };

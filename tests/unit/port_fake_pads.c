@@ -3,6 +3,7 @@
  * through plat_text_read() and plat_text_write() only.
  */
 #include "kernel/base/err.h"
+#include "kernel/base/store.h"
 #include "probes/jump/platform_jump.h"
 #include "tests/unit/port_fake.h"
 #include "tests/unit/port_fake_parts.h"
@@ -63,7 +64,7 @@ bool fake_pads_write(uintptr_t addr, const void *bytes, size_t len)
     uint8_t *to = find(addr, len);
 
     if (to)
-        memcpy(to, bytes, len);
+        store_bytes(to, bytes, len);
     return to != NULL;
 }
 

@@ -4,7 +4,9 @@
  */
 #define _GNU_SOURCE /* memfd_create */
 #include "kernel/base/err.h"
+#include "kernel/base/store.h"
 #include "probes/core/insn_slot.h"
+#include "probes/text/platform_text.h"
 #include "tests/unit/port_fake.h"
 #include "tests/unit/port_fake_parts.h"
 #include "tests/unit/symbol_list.h"
@@ -175,8 +177,15 @@ int plat_text_write(uintptr_t addr, const void *bytes, size_t len)
         note_text((const uint8_t *)addr, bytes, len);
     else
         fake_note(word_of_cell(addr, bytes, len));
-    memcpy(writable + (addr - (uintptr_t)text), bytes, len);
+    store_bytes(writable + (addr - (uintptr_t)text), bytes, len);
+    if (fake.on_write)
+        fake.on_write(addr, len);
     return 0;
+}
+
+bool plat_fetches_words(void)
+{
+    return fake.fetches_words;
 }
 
 bool plat_text_contains(uintptr_t addr, size_t len)

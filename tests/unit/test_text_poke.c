@@ -1,6 +1,7 @@
 /* test_text_poke.c - tests of text_poke_batch(): the order in which bytes are written,
  * and that a CPU never executes a mixture of old and new bytes.
  */
+#include "kernel/base/bits.h"
 #include "probes/core/text_poke.h"
 #include "probes/text/text_engine.h"
 #include "probes/text/text_phases.h"
@@ -303,7 +304,7 @@ static void sixty_thousand_breakpoints_take_one_synchronisation(void)
     end_with_nops(at, 2 * MANY);
 }
 
-static void independent_jumps_take_three(void)
+static void independent_jumps_by(const struct text_engine *engine)
 {
     uintptr_t at = start_with_nops(2 * MANY);
     size_t count = 2 * MANY / 7, good = 0;
@@ -313,13 +314,21 @@ static void independent_jumps_take_three(void)
         p[i] = (struct text_poke){ .addr = at + 7 * i,
                                    .len = 5,
                                    .bytes = { 0xe9, 1, 2, 3, (uint8_t)i } };
+    text_engine_set(engine);
+    fake.fetches_words = true;
     batch(p, count);
-    CHECK_EQ(fake.syncs, 3);
+    CHECK_EQ(fake.syncs, bit_count(engine->steps));
     for (size_t i = 0; i < count; i++)
         good += !memcmp((const void *)p[i].addr, p[i].bytes, 5);
     CHECK_EQ(good, count);
     free(p);
     end_with_nops(at, 2 * MANY);
+}
+
+static void independent_jumps_take_each_step_once(void)
+{
+    for (size_t i = 0; i < text_engine_count; i++)
+        independent_jumps_by(text_engines[i]);
 }
 
 /* ---- random batches ---- */
@@ -328,52 +337,95 @@ static void independent_jumps_take_three(void)
  * At each synchronisation the test checks each instruction that a CPU could have executed
  * since the previous one.
  */
-#define ROUNDS 3000
+#define ROUNDS 1000
 #define TEXT 160
+#define LEN_MAX (TEXT + INSN_MAX_LEN)
 
 static struct text_poke *all;
 static size_t all_count;
-static uint8_t before[TEXT + INSN_MAX_LEN], oldest[TEXT + INSN_MAX_LEN];
+static uint8_t before[LEN_MAX], oldest[LEN_MAX], newest[LEN_MAX];
 static uintptr_t text_at;
 static unsigned torn;
+
+/* The writes since the last synchronisation. */
+static struct {
+    size_t first, end;
+} written[LEN_MAX];
+static size_t written_count;
+
+static void note_write(uintptr_t addr, size_t len)
+{
+    written[written_count].first = addr - text_at;
+    written[written_count++].end = addr - text_at + len;
+}
 
 static bool differs(const uint8_t *a, const uint8_t *b, size_t off, size_t len)
 {
     return memcmp(a + off, b + off, len) != 0;
 }
 
-/* is_torn - could a CPU have executed a mixture at @p since the last synchronisation?
- * That is so if the old or the new first byte was or is visible, and the bytes behind it
- * have changed, or are not those that belong to this first byte.
+/* is_at_once - has no CPU seen a part of the bytes that differ in @len bytes at @off? It is
+ * so if it is one byte; or if one store has written all of them, and CPUs fetch its word in
+ * one piece.
  */
-static bool is_torn(const struct text_poke *p, const uint8_t *now, const uint8_t *newest)
+static bool is_at_once(const uint8_t *now, size_t off, size_t len)
+{
+    size_t first = off, end = off + len, stores = 0;
+    bool is_word = false;
+
+    while (before[first] == now[first])
+        first++;
+    while (before[end - 1] == now[end - 1])
+        end--;
+    for (size_t i = 0; i < written_count; i++) {
+        size_t size = written[i].end - written[i].first;
+
+        if (written[i].end <= first || written[i].first >= end)
+            continue;
+        stores++;
+        is_word = written[i].first <= first && written[i].end >= end && size <= 8 &&
+                  !(size & (size - 1)) && !((text_at + written[i].first) % size);
+    }
+    return first + 1 == end || (fake.fetches_words && stores == 1 && is_word);
+}
+
+/* length_of - how long is the instruction of @p that @bytes has? 1: its int3; 0: it is
+ * neither the old one nor the new one.
+ */
+static size_t length_of(const struct text_poke *p, const uint8_t *bytes)
 {
     size_t off = p->addr - text_at;
     size_t old_len = p->old_span > p->len ? p->old_span : p->len;
     size_t new_len = p->new_span > p->len ? p->new_span : p->len;
-    bool was_old = before[off] != 0xcc && before[off] == oldest[off];
-    bool is_old = now[off] != 0xcc && now[off] == oldest[off];
-    bool was_new = before[off] != 0xcc && before[off] == newest[off];
-    bool is_new = now[off] != 0xcc && now[off] == newest[off];
 
-    if ((was_old || is_old) && (differs(before, now, off + 1, old_len - 1) ||
-                                differs(now, oldest, off + 1, old_len - 1)))
+    if (bytes[off] == 0xcc)
+        return 1;
+    if (!differs(bytes, oldest, off, old_len))
+        return old_len;
+    return differs(bytes, newest, off, new_len) ? 0 : new_len;
+}
+
+/* is_torn - could a CPU have executed a mixture at @p since the last synchronisation? */
+static bool is_torn(const struct text_poke *p, const uint8_t *now)
+{
+    size_t off = p->addr - text_at;
+    size_t was = length_of(p, before), is = length_of(p, now);
+
+    if (!was || !is)
         return true;
-    return (was_new || is_new) && (differs(before, now, off + 1, new_len - 1) ||
-                                   differs(now, newest, off + 1, new_len - 1));
+    if (!differs(before, now, off + 1, was - 1) && !differs(before, now, off + 1, is - 1))
+        return false;
+    return !is_at_once(now, off, was > is ? was : is);
 }
 
 static void look_for_torn_ones(void)
 {
-    uint8_t newest[sizeof(before)];
     const uint8_t *now = (const uint8_t *)text_at;
 
-    memcpy(newest, oldest, sizeof(newest));
     for (size_t i = 0; i < all_count; i++)
-        memcpy(newest + (all[i].addr - text_at), all[i].bytes, all[i].len);
-    for (size_t i = 0; i < all_count; i++)
-        torn += is_torn(&all[i], now, newest);
+        torn += is_torn(&all[i], now);
     memcpy(before, now, sizeof(before));
+    written_count = 0;
 }
 
 static uint8_t any_byte(uint8_t base)
@@ -410,41 +462,50 @@ static size_t any_batch(struct text_poke *pokes)
 }
 
 /* old_text - write random old bytes. In one of four places the first byte is an int3:
- * there the old instruction does not extend over other bytes.
+ * there the old instruction does not extend over other bytes. In one of four others a
+ * single byte will change.
  */
 static void old_text(void)
 {
     for (size_t off = 0; off < TEXT; off++)
         fake_text_poke(text_at + off, any_byte(0x10));
-    for (size_t i = 0; i < all_count; i++)
+    for (size_t i = 0; i < all_count; i++) {
+        struct text_poke *p = &all[i];
+        size_t changing = unit_random() % p->len;
+
         if (unit_random() % 4 == 0) {
-            fake_text_poke(all[i].addr, 0xcc);
-            all[i].old_span = 0;
+            fake_text_poke(p->addr, 0xcc);
+            p->old_span = 0;
+        } else if (unit_random() % 4 == 0) {
+            for (size_t at = 0; at < p->len; at++)
+                if (at != changing)
+                    p->bytes[at] = ((const uint8_t *)p->addr)[at];
         }
+    }
     memcpy(oldest, (const void *)text_at, sizeof(oldest));
     memcpy(before, oldest, sizeof(before));
+    memcpy(newest, oldest, sizeof(newest));
+    for (size_t i = 0; i < all_count; i++)
+        memcpy(newest + (all[i].addr - text_at), all[i].bytes, all[i].len);
 }
 
 static unsigned any_round(void)
 {
     static struct text_poke pokes[TEXT];
-    unsigned wrong = 0;
 
     all = pokes;
     all_count = any_batch(pokes);
     old_text();
     batch(pokes, all_count);
-    for (size_t i = 0; i < all_count; i++)
-        wrong += memcmp((const void *)pokes[i].addr, pokes[i].bytes, pokes[i].len) != 0;
-    return wrong;
+    return memcmp((const void *)text_at, newest, sizeof(newest)) != 0;
 }
 
-static void whatever_extends_over_whatever_is_never_torn(void)
+static void rounds_of(const struct text_engine *engine, bool fetches_words)
 {
-    unsigned wrong = 0;
+    unsigned wrong = 0, syncs = fake.syncs;
 
-    text_at = start_with_nops(sizeof(before));
-    fake.on_sync = look_for_torn_ones;
+    text_engine_set(engine);
+    fake.fetches_words = fetches_words;
     torn = 0;
     for (unsigned i = 0; i < ROUNDS; i++) {
         fake_log_start(0);
@@ -452,9 +513,21 @@ static void whatever_extends_over_whatever_is_never_torn(void)
     }
     CHECK_EQ(torn, 0);
     CHECK_EQ(wrong, 0);
-    unit_note("%u batches, %u synchronisations", ROUNDS, fake.syncs);
-    CHECK(fake.syncs > ROUNDS * 3);
-    end_with_nops(text_at, sizeof(before));
+    unit_note("%s, words %d: %u batches, %u synchronisations", engine->name,
+              fetches_words, ROUNDS, fake.syncs - syncs);
+    CHECK(fake.syncs - syncs >= ROUNDS);
+}
+
+static void whatever_extends_over_whatever_is_never_torn(void)
+{
+    text_at = start_with_nops(LEN_MAX);
+    fake.on_sync = look_for_torn_ones;
+    fake.on_write = note_write;
+    for (size_t i = 0; i < text_engine_count; i++) {
+        rounds_of(text_engines[i], false);
+        rounds_of(text_engines[i], true);
+    }
+    end_with_nops(text_at, LEN_MAX);
 }
 
 /* ---- the engine that stops the machine ---- */
@@ -539,7 +612,8 @@ UNIT_TESTS(int3_then_the_tail_then_the_first_byte, an_int3_that_is_there_is_guar
            what_lies_between_stays, breaking_the_rules_is_a_bug,
            a_cpu_that_is_not_synchronised_is_a_bug,
            sixty_thousand_breakpoints_take_one_synchronisation,
-           independent_jumps_take_three, whatever_extends_over_whatever_is_never_torn,
+           independent_jumps_take_each_step_once,
+           whatever_extends_over_whatever_is_never_torn,
            the_other_engine_stops_the_machine_and_does_the_same,
            while_the_machine_is_held_it_is_not_stopped,
            it_waits_until_no_cpu_is_inside_any_more, a_cpu_that_never_leaves_is_reported)
