@@ -27,7 +27,8 @@ struct text_engine {
 /* The first one is used until the user chooses another one. */
 #define TEXT_ENGINES(X)                                                                  \
     X(int3)                                                                              \
-    X(stop_machine)
+    X(stop_machine)                                                                      \
+    X(word)
 
 #define TEXT_ENGINE_DECLARE(id) extern const struct text_engine text_engine_##id;
 TEXT_ENGINES(TEXT_ENGINE_DECLARE)

@@ -83,8 +83,9 @@ STEPPED_LONG = (
 )
 # Subjects that run once more with each engine that changes text. On one CPU every engine may
 # take all its steps.
-BY_ENGINE = ("arming", "files", "jump", "marker", "optimize", "pad", "pun", "region",
-             "static_key", "text_poke", "xmc")  # fmt: skip
+BY_ENGINE = ("arming", "files.the_patch_engine_is_chosen_by_name", "jump", "marker",
+             "optimize.h71_every_order_of_five_operations", "region", "static_key",
+             "text_poke", "xmc")  # fmt: skip
 # CPUs of the boot of a long run in which all subjects but the storms take more rounds.
 MANY_ROUNDS = 2
 STORMS = 4  # CPUs of a boot with storms only: a million hits while modules are loaded

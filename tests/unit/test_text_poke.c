@@ -347,16 +347,28 @@ static uint8_t before[LEN_MAX], oldest[LEN_MAX], newest[LEN_MAX];
 static uintptr_t text_at;
 static unsigned torn;
 
-/* The writes since the last synchronisation. */
+/* The writes since the last synchronisation, and which bytes each has changed. */
 static struct {
     size_t first, end;
+    bool is_word; /* one store, of a word that CPUs fetch in one piece */
 } written[LEN_MAX];
 static size_t written_count;
+static uint8_t latest[LEN_MAX];
 
 static void note_write(uintptr_t addr, size_t len)
 {
-    written[written_count].first = addr - text_at;
-    written[written_count++].end = addr - text_at + len;
+    size_t first = addr - text_at, end = first + len;
+    const uint8_t *now = (const uint8_t *)text_at;
+
+    while (first < end && latest[first] == now[first])
+        first++;
+    while (first < end && latest[end - 1] == now[end - 1])
+        end--;
+    written[written_count].first = first;
+    written[written_count].end = end;
+    written[written_count++].is_word =
+        fake.fetches_words && len <= 8 && !(len & (len - 1)) && !(addr % len);
+    memcpy(latest, now, sizeof(latest));
 }
 
 static bool differs(const uint8_t *a, const uint8_t *b, size_t off, size_t len)
@@ -365,28 +377,24 @@ static bool differs(const uint8_t *a, const uint8_t *b, size_t off, size_t len)
 }
 
 /* is_at_once - has no CPU seen a part of the bytes that differ in @len bytes at @off? It is
- * so if it is one byte; or if one store has written all of them, and CPUs fetch its word in
- * one piece.
+ * so if it is one byte; or if one store of a word has changed all of them.
  */
 static bool is_at_once(const uint8_t *now, size_t off, size_t len)
 {
-    size_t first = off, end = off + len, stores = 0;
-    bool is_word = false;
+    size_t first = off, end = off + len, writes = 0;
+    bool is_word = true;
 
     while (before[first] == now[first])
         first++;
     while (before[end - 1] == now[end - 1])
         end--;
     for (size_t i = 0; i < written_count; i++) {
-        size_t size = written[i].end - written[i].first;
-
         if (written[i].end <= first || written[i].first >= end)
             continue;
-        stores++;
-        is_word = written[i].first <= first && written[i].end >= end && size <= 8 &&
-                  !(size & (size - 1)) && !((text_at + written[i].first) % size);
+        writes++;
+        is_word &= written[i].is_word;
     }
-    return first + 1 == end || (fake.fetches_words && stores == 1 && is_word);
+    return first + 1 == end || (writes == 1 && is_word);
 }
 
 /* length_of - how long is the instruction of @p that @bytes has? 1: its int3; 0: it is
@@ -462,8 +470,8 @@ static size_t any_batch(struct text_poke *pokes)
 }
 
 /* old_text - write random old bytes. In one of four places the first byte is an int3:
- * there the old instruction does not extend over other bytes. In one of four others a
- * single byte will change.
+ * there the old instruction does not extend over other bytes. In one of four others one
+ * byte or two will change.
  */
 static void old_text(void)
 {
@@ -471,19 +479,20 @@ static void old_text(void)
         fake_text_poke(text_at + off, any_byte(0x10));
     for (size_t i = 0; i < all_count; i++) {
         struct text_poke *p = &all[i];
-        size_t changing = unit_random() % p->len;
+        size_t one = unit_random() % p->len, two = unit_random() % p->len;
 
         if (unit_random() % 4 == 0) {
             fake_text_poke(p->addr, 0xcc);
             p->old_span = 0;
         } else if (unit_random() % 4 == 0) {
             for (size_t at = 0; at < p->len; at++)
-                if (at != changing)
+                if (at != one && at != two)
                     p->bytes[at] = ((const uint8_t *)p->addr)[at];
         }
     }
     memcpy(oldest, (const void *)text_at, sizeof(oldest));
     memcpy(before, oldest, sizeof(before));
+    memcpy(latest, oldest, sizeof(latest));
     memcpy(newest, oldest, sizeof(newest));
     for (size_t i = 0; i < all_count; i++)
         memcpy(newest + (all[i].addr - text_at), all[i].bytes, all[i].len);
