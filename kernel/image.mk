@@ -19,7 +19,8 @@ ksyms_needs := $(ksyms_maker) $(TABLE_TOOLS)
 inlines_needs := $(inlines_maker) $(TABLE_TOOLS)
 params_needs := $(params_maker) $(inlines_needs)
 lines_needs := $(lines_maker) $(inlines_needs)
-frames_needs := $(frames_maker) kernel/debug/asm_frames.py kernel/debug/elf64.py
+frames_needs := $(frames_maker) kernel/debug/asm_frames.py kernel/debug/elf64.py \
+    kernel/base/registers.h
 targets_needs := $(targets_maker) $(ksyms_needs) $(B)/link/gen_branches
 targets_options := --branches $(B)/link/gen_branches
 

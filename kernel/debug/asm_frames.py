@@ -12,12 +12,21 @@ it is loaded from there again. A register that was not stored is taken to be unc
 """
 
 import dataclasses
+import os
 import re
 
 WORD = 8
-# The numbers are those of DWARF.
-REGISTERS = {"rax": 0, "rdx": 1, "rcx": 2, "rbx": 3, "rsi": 4, "rdi": 5, "rbp": 6, "rsp": 7,
-             **{f"r{n}": n for n in range(8, 16)}}  # fmt: skip
+HERE = os.path.dirname(os.path.abspath(__file__))
+ROW = re.compile(r'X\("(\w+)", \w+, \d+, \d+, (\d+)\)')
+
+
+def registers():
+    """{name: DWARF's number} of the table kernel/base/registers.h."""
+    with open(os.path.join(HERE, "../base/registers.h"), encoding="utf-8") as file:
+        return {name: int(number) for name, number in ROW.findall(file.read())}
+
+
+REGISTERS = registers()
 RETURN, FLAGS = 16, 49  # further numbers
 STACK = REGISTERS["rsp"]
 IMAGE_REGISTERS = {name: number for name, number in REGISTERS.items() if number != STACK}

@@ -8,6 +8,7 @@
 
 #include "kernel/base/compiler.h"
 #include "kernel/base/err.h"
+#include "kernel/base/registers.h"
 
 #include <string.h>
 
@@ -25,10 +26,9 @@ struct agent_run {
 uint64_t agent_register(const struct agent_world *world, unsigned number)
 {
 #define AT(field) offsetof(struct pt_regs, field)
+#define BY_GDB(name, field, number, gdb, dwarf) [gdb] = AT(field),
     static const uint8_t offsets[AGENT_REGS] = {
-        AT(ax),  AT(bx),  AT(cx), AT(dx),    AT(si),  AT(di),  AT(bp),
-        AT(sp),  AT(r8),  AT(r9), AT(r10),   AT(r11), AT(r12), AT(r13),
-        AT(r14), AT(r15), AT(ip), AT(flags), AT(cs),  AT(ss),
+        [AGENT_REG_IP] = AT(ip), AT(flags), AT(cs), AT(ss), REGISTERS(BY_GDB)
     };
     uint64_t word;
 

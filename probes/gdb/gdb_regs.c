@@ -8,7 +8,7 @@
 #include "probes/gdb/gdb_regs.h"
 
 #include "kernel/base/bits.h"
-#include "kernel/base/regs.h"
+#include "kernel/base/registers.h"
 #include "kernel/debug/backtrace.h"
 #include "kernel/mm/extable.h"
 #include "kernel/thread/thread.h"
@@ -20,10 +20,11 @@
 #define IP 16
 #define GENERAL 24
 #define X87_END 40
-#define REGISTERS 47
+#define KNOWN 47
 #define ST_LEN 10
 
 #define OFF(field) ((uint8_t)offsetof(struct pt_regs, field))
+#define BY_GDB(name, field, number, gdb, dwarf) [gdb] = { OFF(field), 8, false },
 
 /* Places of the general registers in the image. Segment registers that the image lacks
  * (is_absent) are shown as 0.
@@ -31,19 +32,18 @@
 static const struct {
     uint8_t off, len;
     bool is_absent;
-} general[GENERAL] = {
-    { OFF(ax), 8, false },  { OFF(bx), 8, false },  { OFF(cx), 8, false },
-    { OFF(dx), 8, false },  { OFF(si), 8, false },  { OFF(di), 8, false },
-    { OFF(bp), 8, false },  { OFF(sp), 8, false },  { OFF(r8), 8, false },
-    { OFF(r9), 8, false },  { OFF(r10), 8, false }, { OFF(r11), 8, false },
-    { OFF(r12), 8, false }, { OFF(r13), 8, false }, { OFF(r14), 8, false },
-    { OFF(r15), 8, false }, { OFF(ip), 8, false },  { OFF(flags), 4, false },
-    { OFF(cs), 4, false },  { OFF(ss), 4, false },  { 0, 4, true },
-    { 0, 4, true },         { 0, 4, true },         { 0, 4, true },
-};
+} general[GENERAL] = { [IP] = { OFF(ip), 8, false },
+                       { OFF(flags), 4, false },
+                       { OFF(cs), 4, false },
+                       { OFF(ss), 4, false },
+                       { 0, 4, true },
+                       { 0, 4, true },
+                       { 0, 4, true },
+                       { 0, 4, true },
+                       REGISTERS(BY_GDB) };
 
 /* Places of the registers from X87_END on, in struct gdb_cpu. */
-static const size_t special[REGISTERS - X87_END] = {
+static const size_t special[KNOWN - X87_END] = {
     offsetof(struct gdb_cpu, fs_base), offsetof(struct gdb_cpu, gs_base),
     offsetof(struct gdb_cpu, cr0),     offsetof(struct gdb_cpu, cr2),
     offsetof(struct gdb_cpu, cr3),     offsetof(struct gdb_cpu, cr4),
@@ -202,7 +202,7 @@ bool gdb_regs_put_one(struct gdb_out *out, const struct thread *t, unsigned numb
 {
     int cpu = gdb_cpu_of(t);
 
-    if (number >= REGISTERS)
+    if (number >= KNOWN)
         return false;
     if (number < GENERAL)
         put_general(out, t, number);
@@ -218,7 +218,7 @@ bool gdb_regs_put_one(struct gdb_out *out, const struct thread *t, unsigned numb
 
 void gdb_regs_put(struct gdb_out *out, const struct thread *t)
 {
-    for (unsigned number = 0; number < REGISTERS; number++)
+    for (unsigned number = 0; number < KNOWN; number++)
         gdb_regs_put_one(out, t, number);
 }
 
@@ -274,7 +274,7 @@ static const char *check_special(const struct thread *t, unsigned number, const 
     int cpu = gdb_cpu_of(t);
     uint64_t value;
 
-    if (number >= X87_END && number < REGISTERS && cpu >= 0 &&
+    if (number >= X87_END && number < KNOWN && cpu >= 0 &&
         gdb_take_hex(at, &value, sizeof(value)) == sizeof(value) &&
         !memcmp(&value,
                 (const uint8_t *)gdb_cpu((unsigned)cpu) + special[number - X87_END],

@@ -6,14 +6,11 @@
 #include "probes/insn/operand.h"
 
 #include "kernel/base/compiler.h"
+#include "kernel/base/registers.h"
 
-#define OFFSET(field) (uint8_t) offsetof(struct pt_regs, field)
-
-static const uint8_t reg_offsets[16] = {
-    OFFSET(ax),  OFFSET(cx),  OFFSET(dx),  OFFSET(bx),  OFFSET(sp),  OFFSET(bp),
-    OFFSET(si),  OFFSET(di),  OFFSET(r8),  OFFSET(r9),  OFFSET(r10), OFFSET(r11),
-    OFFSET(r12), OFFSET(r13), OFFSET(r14), OFFSET(r15),
-};
+#define OFFSET(name, field, number, gdb, dwarf)                                          \
+    [number] = offsetof(struct pt_regs, field),
+static const uint8_t reg_offsets[REGISTERS_COUNT] = { REGISTERS(OFFSET) };
 
 unsigned long *insn_reg(struct pt_regs *regs, unsigned n)
 {

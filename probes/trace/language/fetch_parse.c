@@ -9,6 +9,7 @@
 
 #include "kernel/base/compiler.h"
 #include "kernel/base/err.h"
+#include "kernel/base/registers.h"
 
 #include <ctype.h>
 #include <string.h>
@@ -83,18 +84,13 @@ static bool parse_next(struct fetch_parser *parse)
  */
 static int register_offset(struct piece name)
 {
-#define REG(field)                                                                       \
-    {                                                                                    \
-#field, offsetof(struct pt_regs, field)                                          \
-    }
+#define ROW(field) { #field, offsetof(struct pt_regs, field) },
+#define BY_FIELD(name, field, number, gdb, dwarf) ROW(field)
     static const struct {
         const char *name;
         size_t offset;
-    } registers[] = {
-        REG(r15), REG(r14), REG(r13), REG(r12), REG(bp),      REG(bx), REG(r11),
-        REG(r10), REG(r9),  REG(r8),  REG(ax),  REG(cx),      REG(dx), REG(si),
-        REG(di),  REG(ip),  REG(cs),  REG(sp),  REG(orig_ax), REG(ss), REG(flags),
-    };
+    } registers[] = { REGISTERS(BY_FIELD) ROW(ip) ROW(cs) ROW(orig_ax) ROW(ss)
+                          ROW(flags) };
 
     for (size_t i = 0; i < ARRAY_LEN(registers); i++)
         if (piece_is(name, registers[i].name))
