@@ -14,7 +14,7 @@
 
 static const struct bench_group *const groups[] = {
     &bench_group_hit,    &bench_group_scale,  &bench_group_cache,  &bench_group_counted,
-    &bench_group_starve, &bench_group_marker, &bench_group_events,
+    &bench_group_starve, &bench_group_marker, &bench_group_events, &bench_group_text,
 };
 
 /* ---- the command ---- */

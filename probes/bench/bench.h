@@ -26,7 +26,8 @@ struct bench_group {
 };
 
 extern const struct bench_group bench_group_hit, bench_group_scale, bench_group_cache,
-    bench_group_counted, bench_group_starve, bench_group_marker, bench_group_events;
+    bench_group_counted, bench_group_starve, bench_group_marker, bench_group_events,
+    bench_group_text;
 
 /* bench_print - print a figure. @name: a format of printf, with its arguments */
 void bench_print(struct shell *sh, uint64_t value, const char *unit, const char *name,

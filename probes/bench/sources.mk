@@ -14,4 +14,5 @@ PROBE_BENCH := \
     probes/bench/bench_starve.c \
     probes/bench/bench_condition.c \
     probes/bench/bench_marker.c \
-    probes/bench/bench_events.c
+    probes/bench/bench_events.c \
+    probes/bench/bench_text.c

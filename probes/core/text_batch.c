@@ -34,7 +34,7 @@ static unsigned level_of(const struct text_poke *p, enum text_poke_step step)
         return p->guard_level;
     if (step == TEXT_POKE_FIRST)
         return p->first_level;
-    return step == TEXT_POKE_TAIL && p->len > 1 && !p->whole ? 0 : TEXT_POKE_UNGUARDED;
+    return step == TEXT_POKE_TAIL && p->len > 1 ? 0 : TEXT_POKE_UNGUARDED;
 }
 
 static void count_levels(struct text_batch *b, const struct text_poke *p)

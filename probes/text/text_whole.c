@@ -9,10 +9,11 @@
 #include "probes/core/text_poke.h"
 #include "probes/text/text_history.h"
 
+/* The steps of the batch come later. They find the bytes written, so they do nothing. */
 void text_whole_choose(struct text_poke *poke)
 {
     poke->whole = true;
-    poke->guard_level = poke->first_level = TEXT_POKE_UNGUARDED;
+    poke->guard_level = TEXT_POKE_UNGUARDED;
 }
 
 /* write_word - write the bytes [@first, @end) of @p by one store, of the smallest aligned

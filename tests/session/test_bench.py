@@ -7,6 +7,7 @@ import re
 import subprocess
 import tempfile
 
+import rows
 import tap
 from sonde.guest import ROOT
 from session import ask, at_prompt, stat
@@ -161,6 +162,26 @@ def events():
         tap.equal(stat(guest)["probes"], 0, "no probe is left")
 
 
+def changes_of_text():
+    """Measure changes of text by each engine, while one CPU runs, and while two run."""
+    changes = ("arm", "disarm", "byte", "instruction", "batch")
+    with at_prompt(smp=2) as guest:
+        out = figures(ask(guest, "bench text"))
+        names = {
+            f"text.{engine}.{cpus}.{change}.{what}"
+            for engine in rows.engines()
+            for cpus in (1, 2)
+            for change in changes
+            for what in ("ns", "syncs", "others_stand_ns")
+            if cpus > 1 or what != "others_stand_ns"
+        }
+        tap.equal(set(out), names, "bench text: each engine, each number of CPUs")
+        tap.check(min(out.values()) > 0, "each change takes time and synchronisations")
+        arming = [out[name] for name in names if re.search(r"arm\.syncs$", name)]
+        tap.equal(set(arming), {1}, "a breakpoint comes and goes by one synchronisation")
+        tap.equal(stat(guest)["probes"], 0, "no probe is left")
+
+
 def what_it_does_not_have():
     with at_prompt(smp=1) as guest:
         for words, name in (
@@ -171,6 +192,7 @@ def what_it_does_not_have():
             ("starve.7us", "ENOENT"),
             ("marker.x", "ENOENT"),
             ("events.x", "ENOENT"),
+            ("text.x", "ENOENT"),
         ):
             reply = guest.machine.request(f"bench {words}", 60, may_fail=True)
             tap.equal(reply.name, name, f"bench {words}")
@@ -184,5 +206,6 @@ tap.run(
     goals_stand_beside_figures,
     conditions,
     events,
+    changes_of_text,
     what_it_does_not_have,
 )

@@ -32,7 +32,7 @@ if [ -n "${PEER-}" ]; then
     peer floor-smp floor/run.sh smp
     peer linux-smp linux/run.sh smp quick
 fi
-measure sonde-smp4 --smp 4 'bench scale counted'
+measure sonde-smp4 --smp 4 'bench scale counted text'
 # One instruction takes one nanosecond, and is one cycle.
 measure sonde-icount --smp 1 --icount --qemu '-icount shift=0,sleep=off' 'bench hit scale'
 if [ -n "${PEER-}" ]; then
