@@ -34,4 +34,4 @@ $(B)/tests/conformance.o: $(B)/tests/kernel/ktest.c.o $(CONFORMANCE:%=$(B)/%.o) 
 	$(call say,LD,$@)
 	$(Q)$(call module_link,-T tests/kernel/ktests.ld)
 
-include tests/unit/unit.mk tests/hosted/hosted.mk tests/checkers.mk
+include tests/unit/unit.mk tests/hosted/hosted.mk tests/explore/explore.mk tests/checkers.mk

@@ -20,7 +20,7 @@ LIMIT_FACTOR = 10
 LIMIT_FIRST = 600
 # Seconds beyond the limit until a test is killed. The kernel's runner itself keeps the
 # limit, and prints where the CPUs are; scripts have limits of their own for each guest.
-GRACE = {"unit": 0, "hosted": 0, "kernel": 60}
+GRACE = {"unit": 0, "explore": 0, "hosted": 0, "kernel": 60}
 GRACE_OF_SCRIPTS = 60
 # No warnings, since a mutant may leave a variable unused. ./sonde passes it to its make.
 MAKEFLAGS = "s -- WARNINGS=-w"
@@ -142,8 +142,13 @@ class Lane:
         names = [test.name] if test.name else []
         if test.tier == "unit":
             return [self.path("build/unit/test_" + test.stem), *names]
+        if test.tier == "explore":
+            return [self.path("build/tests/explore", test.stem)]
         if test.tier == "hosted":
-            return [self.path("build/hosted", test.variant, "test_" + test.stem), *names]
+            return [
+                self.path("build/hosted", test.variant, "test_" + test.stem),
+                *names,
+            ]
         if test.tier == "lint":
             return [self.path("tests/lint/check_" + test.stem)]
         if test.tier == "kernel":
@@ -195,6 +200,8 @@ def target_of(test):
     """The targets of make that a test needs."""
     if test.tier == "unit":
         return ["build/unit/test_" + test.stem]
+    if test.tier == "explore":
+        return ["build/tests/explore/" + test.stem]
     if test.tier == "hosted":
         return [f"build/hosted/{test.variant}/test_{test.stem}"]
     if test.tier == "kernel":

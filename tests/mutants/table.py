@@ -41,6 +41,8 @@ class Test:
             return f"tests/lint/check_{self.stem}"
         if self.tier == "model":
             return f"docs/model/{self.stem}.pml"
+        if self.tier == "explore":
+            return f"tests/explore/explore_{self.stem}.c"
         ending = "c" if self.tier in ("unit", "hosted", "kernel") else "py"
         return f"tests/{self.tier}/test_{self.stem}.{ending}"
 
@@ -76,7 +78,13 @@ def test_of(label):
         variant = variant or "gcc"
     stepped = cpus == "stepped"
     return Test(
-        label, tier, stem, variant, name, CPUS if stepped else int(cpus or CPUS), stepped
+        label,
+        tier,
+        stem,
+        variant,
+        name,
+        CPUS if stepped else int(cpus or CPUS),
+        stepped,
     )
 
 

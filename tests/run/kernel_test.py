@@ -24,7 +24,14 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "../../kernel/host"))
 import image
 from ktap import Flat
-from sonde.guest import BUILD, EXIT_POWEROFF, EXIT_TESTS_FAILED, Guest, GuestError, Setup
+from sonde.guest import (
+    BUILD,
+    EXIT_POWEROFF,
+    EXIT_TESTS_FAILED,
+    Guest,
+    GuestError,
+    Setup,
+)
 from sonde.timeline import pack, record
 
 LIMIT = 240  # seconds

@@ -40,7 +40,14 @@ from sonde.guest import BUILD, die_with_parent
 LAB_TASKS = os.path.join(ROOT, "docs", "labs")
 
 SMP = (1, 4, 8)
-SMP_LONG = (1, 3, 4, 8, 16, 32)  # on 2 CPUs kernel/long2 has all tests, with more rounds
+SMP_LONG = (
+    1,
+    3,
+    4,
+    8,
+    16,
+    32,
+)  # on 2 CPUs kernel/long2 has all tests, with more rounds
 # Subjects that change very much, again and again. With more than four CPUs they take
 # minutes on the usual host, and find nothing that they do not find on four.
 UP_TO_4 = ("conformance", "detour", "detour_return", "everywhere", "jprobe", "jump",
@@ -151,7 +158,17 @@ UNDER_GDB = ("session/attach", "session/exits", "session/gdb", "session/transcri
 
 # Tests that only compute. They leave the CPUs to guests of several CPUs, which waste time in
 # loops while one of their CPUs does not run.
-COMPUTING = ("lint", "unit", "model", "hosted", "insn", "pun", "region", "tools")
+COMPUTING = (
+    "lint",
+    "unit",
+    "explore",
+    "model",
+    "hosted",
+    "insn",
+    "pun",
+    "region",
+    "tools",
+)
 COMPUTING_GUESTS = ("truth/mass", "truth/truth")  # of one CPU, or of several in turns
 NICE = 10
 
@@ -197,6 +214,9 @@ def every_label():
     """All labels: first quick tests, then tests that take long or wait, then the rest."""
     labels = ["lint/" + stem for stem in stems("tests/lint/check_*", "check_")]
     labels += ["unit/" + stem for stem in stems("tests/unit/test_*.c", "test_")]
+    labels += [
+        "explore/" + stem for stem in stems("tests/explore/explore_*.c", "explore_")
+    ]
     labels += [f"kernel/smp{n}" for n in SMP_LONG]
     labels += [
         "kernel/stepped2",
@@ -266,6 +286,8 @@ def command(label):
         return [glob.glob(os.path.join(ROOT, "tests", "lint", f"check_{stem}*"))[0]]
     if tier == "unit":
         return [os.path.join(BUILD, "unit", "test_" + stem)]
+    if tier == "explore":
+        return [os.path.join(BUILD, "tests", "explore", stem)]
     if tier == "hosted" and "-" in stem:
         stem, _, variant = stem.partition("-")
         return [os.path.join(BUILD, "hosted", variant, "test_" + stem)]
@@ -351,7 +373,9 @@ def build(labels):
     programs = [
         command(label)[0]
         for label in labels
-        if label.startswith("unit/") or label.startswith("hosted/") and "-" in label
+        if label.startswith(("unit/", "explore/"))
+        or label.startswith("hosted/")
+        and "-" in label
     ]
     if "insn/decoder" in labels:
         programs.append(os.path.join(BUILD, "insn", "check_zydis"))

@@ -461,7 +461,8 @@ def words_of_qemu():
     setup = guest.Setup(smp=3, boot="iso", append="a=1,2 b")
     words = guest.qemu_words(setup, "x", "y", "c", "z", "w")
     tap.check(
-        "name=opt/sonde/append,string=a=1,,2 b" in words, "commas are doubled for fw_cfg"
+        "name=opt/sonde/append,string=a=1,,2 b" in words,
+        "commas are doubled for fw_cfg",
     )
     tap.check("-no-reboot" in words, "a reset ends QEMU")
 

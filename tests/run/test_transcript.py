@@ -1,7 +1,15 @@
 """test_transcript.py - tests of transcript.py: reading, and comparing with output."""
 
 import tap
-from sonde.transcript import GUEST, HOST, as_rows, difference, explain, sonde_words, steps
+from sonde.transcript import (
+    GUEST,
+    HOST,
+    as_rows,
+    difference,
+    explain,
+    sonde_words,
+    steps,
+)
 
 PAGE = """\
 Text with `sonde> in it`.

@@ -1,0 +1,37 @@
+# explore.mk - builds the explorer of interleavings: one program for each scenario
+# tests/explore/explore_STEM.c, which contains the files of the kernel that it tests.
+
+EXPLORE_STEMS := $(sort $(patsubst tests/explore/explore_%.c,%,$(wildcard tests/explore/explore_*.c)))
+
+explore_ring := probes/trace/ring/ring.c probes/trace/ring/page.c
+explore_ring_reset := $(explore_ring)
+
+# The compiler calls a function before each access to memory: seen.c has these functions.
+EXPLORE_CFLAGS := $(C_COMMON) -O1 -fno-pie -fcf-protection=none -D_GNU_SOURCE
+EXPLORE_SEEN := -fsanitize=thread --param tsan-distinguish-volatile=1 \
+    --param tsan-instrument-func-entry-exit=0 -include tests/explore/code.h \
+    -Itests/explore/fake
+EXPLORE_WRAP := -Wl,--wrap=memcpy,--wrap=memset
+
+$(B)/explore/%.o: %.c $(B)/flags.stamp
+	$(call say,HOSTCC,$<)
+	@mkdir -p $(@D)
+	$(Q)$(HOSTCC) $(EXPLORE_CFLAGS) $(EXPLORE_SEEN) -MMD -MP -c -o $@ $<
+$(B)/explore/tests/explore/search.o $(B)/explore/tests/explore/seen.o: EXPLORE_SEEN := -O2
+
+define explore_program
+explore_objs_$(1) := $(patsubst %.c,$(B)/explore/%.o,tests/explore/explore_$(1).c \
+    tests/explore/search.c tests/explore/seen.c $(explore_$(1)))
+$(B)/tests/explore/$(1): $$(explore_objs_$(1)) tests/explore/explore.mk
+	@mkdir -p $$(@D)
+	$$(Q)$$(HOSTCC) -no-pie $$(EXPLORE_WRAP) -o $$@ $$(explore_objs_$(1))
+EXPLORE_OBJS += $$(explore_objs_$(1))
+endef
+EXPLORE_OBJS :=
+$(foreach stem,$(EXPLORE_STEMS),$(eval $(call explore_program,$(stem))))
+-include $(sort $(EXPLORE_OBJS:.o=.d))
+
+explore: $(patsubst %,$(B)/tests/explore/%,$(or $(T),$(EXPLORE_STEMS))) ## orders of steps; T=STEM, LONG=1
+	$(Q)$(if $(LONG),LONG=1) prove --exec '' $^
+
+.PHONY: explore
