@@ -5,6 +5,7 @@
 #pragma once
 
 #include "kernel/base/compiler.h"
+#include "libc/include/extra.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -5,23 +5,24 @@ EXPLORE_STEMS := $(sort $(patsubst tests/explore/explore_%.c,%,$(wildcard tests/
 
 explore_ring := probes/trace/ring/ring.c probes/trace/ring/page.c
 explore_ring_reset := $(explore_ring)
+explore_debug_reg := kernel/cpu/debug_reg.c libc/string.c
 
 # The compiler calls a function before each access to memory: seen.c has these functions.
-EXPLORE_CFLAGS := $(C_COMMON) -O1 -fno-pie -fcf-protection=none -D_GNU_SOURCE
+EXPLORE_CFLAGS := -Itests/explore/fake $(C_COMMON) -O1 -fno-pie -fcf-protection=none -D_GNU_SOURCE
 EXPLORE_SEEN := -fsanitize=thread --param tsan-distinguish-volatile=1 \
-    --param tsan-instrument-func-entry-exit=0 -include tests/explore/code.h \
-    -Itests/explore/fake
+    --param tsan-instrument-func-entry-exit=0 -include tests/explore/code.h
 EXPLORE_WRAP := -Wl,--wrap=memcpy,--wrap=memset
 
 $(B)/explore/%.o: %.c $(B)/flags.stamp
 	$(call say,HOSTCC,$<)
 	@mkdir -p $(@D)
 	$(Q)$(HOSTCC) $(EXPLORE_CFLAGS) $(EXPLORE_SEEN) -MMD -MP -c -o $@ $<
+$(B)/explore/libc/%.o: private EXPLORE_CFLAGS += -include tests/unit/libc_rename.h
 $(B)/explore/tests/explore/search.o $(B)/explore/tests/explore/seen.o: EXPLORE_SEEN := -O2
 
 define explore_program
 explore_objs_$(1) := $(patsubst %.c,$(B)/explore/%.o,tests/explore/explore_$(1).c \
-    tests/explore/search.c tests/explore/seen.c $(explore_$(1)))
+    tests/explore/search.c tests/explore/seen.c tests/explore/machine.c $(explore_$(1)))
 $(B)/tests/explore/$(1): $$(explore_objs_$(1)) tests/explore/explore.mk
 	@mkdir -p $$(@D)
 	$$(Q)$$(HOSTCC) -no-pie $$(EXPLORE_WRAP) -o $$@ $$(explore_objs_$(1))

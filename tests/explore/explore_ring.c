@@ -1,4 +1,4 @@
-/* explore_ring.c - a thread and an NMI write on one CPU, each record on a page of its own, into
+/* explore_ring.c - a thread and an NMI write on one CPU, each record on a page of its own, to
  * a ring of two pages; on another CPU a reader copies a page, and then takes pages.
  */
 #include "probes/trace/ring/page.h"
