@@ -5,6 +5,7 @@ EXPLORE_STEMS := $(sort $(patsubst tests/explore/explore_%.c,%,$(wildcard tests/
 
 explore_ring := probes/trace/ring/ring.c probes/trace/ring/page.c
 explore_ring_reset := $(explore_ring)
+explore_module := kernel/module/module.c kernel/module/symbols.c
 explore_debug_reg := kernel/cpu/debug_reg.c libc/string.c
 
 # The compiler calls a function before each access to memory: seen.c has these functions.
@@ -25,7 +26,7 @@ explore_objs_$(1) := $(patsubst %.c,$(B)/explore/%.o,tests/explore/explore_$(1).
     tests/explore/search.c tests/explore/seen.c tests/explore/machine.c $(explore_$(1)))
 $(B)/tests/explore/$(1): $$(explore_objs_$(1)) tests/explore/explore.mk
 	@mkdir -p $$(@D)
-	$$(Q)$$(HOSTCC) -no-pie $$(EXPLORE_WRAP) -o $$@ $$(explore_objs_$(1))
+	$$(Q)$$(HOSTCC) -no-pie -Wl,--unresolved-symbols=ignore-in-object-files $$(EXPLORE_WRAP) -o $$@ $$(explore_objs_$(1))
 EXPLORE_OBJS += $$(explore_objs_$(1))
 endef
 EXPLORE_OBJS :=

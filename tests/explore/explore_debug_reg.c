@@ -129,7 +129,6 @@ static void end(void)
 const struct scenario scenario = {
     .start = start,
     .end = end,
-    .actors = { { "thread", thread, 0, EXPLORE_THREAD },
-                { "nmi", nmi, 0, EXPLORE_NMI } },
+    .actors = { { "thread", thread, 0, EXPLORE_THREAD }, { "nmi", nmi, 0, EXPLORE_NMI } },
     .outcomes = { "a hit", "a register changes before its hit is looked at" },
 };

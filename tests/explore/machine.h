@@ -9,7 +9,9 @@
 
 struct machine_cpu {
     uint64_t dr[8];
-    bool irqs_off; /* the actors of this CPU let no interrupt in */
+    unsigned inside; /* in code that quiesce() waits for: preemption is off, or a hit */
+    unsigned left;   /* how often it has left such code */
+    bool irqs_off;   /* the actors of this CPU let no interrupt in */
 };
 
 extern struct machine_cpu machine[MACHINE_CPUS];
@@ -21,3 +23,9 @@ static inline struct machine_cpu *machine_self(void)
 
 /* machine_irqs - let interrupts of this CPU in, or keep them out. */
 void machine_irqs(bool on);
+
+/* machine_enter, machine_leave - this CPU is in code that quiesce() waits for, such as a
+ * handler of a hit.
+ */
+void machine_enter(void);
+void machine_leave(void);

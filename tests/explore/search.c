@@ -160,11 +160,24 @@ static uint64_t random_next(void)
 
 /* ---- choosing ---- */
 
+/* waits - tell whether @f waits for something. */
+static bool waits(const struct fiber *f)
+{
+    bool holds;
+
+    if (!f->holds)
+        return false;
+    x->is_running = false; /* the scheduler reads, and no actor */
+    holds = f->holds(f->arg);
+    x->is_running = true;
+    return !holds;
+}
+
 static bool can_run(const struct fiber *f)
 {
     const struct actor *a = &scenario.actors[f - x->fibers];
 
-    if (f->is_done || (f->holds && !f->holds(f->arg)))
+    if (f->is_done || waits(f))
         return false;
     if (!f->is_started && a->level == EXPLORE_IRQ && x->irqs_off[a->cpu])
         return false;
@@ -264,7 +277,7 @@ static void choose(void)
 
 void search_access(bool is_shared, uintptr_t addr, unsigned kind, const void *pc)
 {
-    if (is_shared || s->mode == REPLAY)
+    if ((is_shared || s->mode == REPLAY) && !x->is_looking)
         choose();
     else
         x->step++;
@@ -281,6 +294,14 @@ void explore_point(void)
         choose();
 }
 
+/* look - ask @holds in one step, so that what it reads is known to be shared. */
+static void look(bool (*holds)(const void *arg), const void *arg)
+{
+    x->is_looking = true;
+    holds(arg);
+    x->is_looking = false;
+}
+
 void explore_wait(bool (*holds)(const void *arg), const void *arg)
 {
     if (!x->is_running) {
@@ -291,7 +312,7 @@ void explore_wait(bool (*holds)(const void *arg), const void *arg)
     x->now->arg = arg;
     choose();
     x->now->holds = NULL;
-    x->now->history = seen_mix(x->now->history, (uintptr_t)holds);
+    look(holds, arg);
 }
 
 static bool something_changed(const void *arg)

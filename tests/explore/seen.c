@@ -327,8 +327,12 @@ void explore_free(void *p)
     if (x->freed[first])
         explore_fail("memory is freed twice");
     explore_point();
-    for (size_t i = 0; i < (((uint64_t *)p)[-1] + 7) / 8; i++)
+    for (size_t i = 0; i < (((uint64_t *)p)[-1] + 7) / 8; i++) {
         x->freed[first + i] = 1;
+        if (x->is_running) /* as if it was written: who reads it may come before or after */
+            granule_of((uintptr_t)p + 8 * i)->writers |=
+                (uint8_t)(1u << (x->now - x->fibers));
+    }
     x->blocks--;
 }
 

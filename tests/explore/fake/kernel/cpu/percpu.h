@@ -1,7 +1,7 @@
 /* percpu.h - for the explorer: the area of a CPU is that of the CPU of the running actor. */
 #pragma once
 
-#include "tests/explore/explore.h"
+#include "tests/explore/machine.h"
 
 #define this_cpu(...) real_this_cpu(__VA_ARGS__)
 #define cpu_id(...) real_cpu_id(__VA_ARGS__)
@@ -45,7 +45,7 @@ static inline struct thread *percpu_current(void)
 
 static inline int preempt_count(void)
 {
-    return this_cpu()->preempt_count;
+    return (int)machine_self()->inside;
 }
 
 static inline bool preempt_is_off(void)
@@ -55,10 +55,10 @@ static inline bool preempt_is_off(void)
 
 static inline void preempt_disable(void)
 {
-    this_cpu()->preempt_count++;
+    machine_enter();
 }
 
 static inline void preempt_enable_no_resched(void)
 {
-    this_cpu()->preempt_count--;
+    machine_leave();
 }
