@@ -6,6 +6,9 @@ EXPLORE_STEMS := $(sort $(patsubst tests/explore/explore_%.c,%,$(wildcard tests/
 explore_ring := probes/trace/ring/ring.c probes/trace/ring/page.c
 explore_ring_reset := $(explore_ring)
 explore_module := kernel/module/module.c kernel/module/symbols.c
+explore_attach := tests/explore/one_event.c probes/trace/live/live_attach.c \
+    $(filter probes/trace/language/%,$(TRACE)) $(AGENT) $(filter-out libc/err.c libc/qsort.c,$(LIBC))
+explore_hist_clear := $(explore_attach)
 explore_debug_reg := kernel/cpu/debug_reg.c libc/string.c
 
 # The compiler calls a function before each access to memory: seen.c has these functions.

@@ -10,7 +10,7 @@
 
 static uint64_t *text;    /* the memory of the module: its text and its table */
 static uint64_t *handler; /* what a hit finds; it lies in the text */
-static bool is_going;     /* probes of others have left the text, and its symbols follow */
+static bool is_going; /* probes of others have left the text, and its symbols follow */
 
 /* ---- the parts of the kernel around the two files ---- */
 

@@ -35,7 +35,7 @@ void machine_enter(void)
 
 void machine_leave(void)
 {
-    machine_self()->left++;
+    machine_self()->left += machine_self()->inside == 1;
     machine_self()->inside--;
 }
 

@@ -1,0 +1,21 @@
+/* explore_attach.c - a histogram is taken off its event while two CPUs have hits of it. */
+#include "tests/explore/one_event.h"
+
+static void take_off(void)
+{
+    explore_check(!live_trigger_write(&one_event, "!" ONE_HIST), "it goes");
+    explore_check(!one_event.attached, "nothing is attached");
+}
+
+static void hit(void)
+{
+    explore_seen(one_event_hit() ? "a hit counts" : "a hit finds nothing");
+}
+
+const struct scenario scenario = {
+    .start = one_event_start,
+    .actors = { { "trigger", take_off, 0, EXPLORE_THREAD },
+                { "hit", hit, 1, EXPLORE_THREAD },
+                { "nmi", hit, 1, EXPLORE_NMI } },
+    .outcomes = { "a hit counts", "a hit finds nothing" },
+};

@@ -1,0 +1,97 @@
+/* one_event.c - an event of the tracer with a histogram, and its hits. */
+#include "tests/explore/one_event.h"
+
+static struct live_probe probe;
+struct live_event one_event;
+
+static int symbol(const char *module, size_t module_len, const char *name, size_t len,
+                  uintptr_t *addr)
+{
+    (void)module;
+    (void)module_len;
+    (void)name;
+    (void)len;
+    *addr = 0x1000;
+    return 1;
+}
+
+static bool is_entry(uintptr_t addr)
+{
+    return addr;
+}
+
+static bool function(uintptr_t addr, uintptr_t *start, uintptr_t *end)
+{
+    *start = addr;
+    *end = addr + 64;
+    return true;
+}
+
+static unsigned cpus(void)
+{
+    return MACHINE_CPUS;
+}
+
+const struct def_host live_host = {
+    .symbol = symbol,
+    .is_entry = is_entry,
+    .function = function,
+    .cpus = cpus,
+    .alloc = explore_alloc,
+    .free = explore_free,
+};
+
+void live_direct_allow(const struct live_event *e, bool allowed)
+{
+    (void)e;
+    (void)allowed;
+}
+
+struct live_event *live_event_next(const struct live_event *e)
+{
+    return e ? NULL : &one_event;
+}
+
+int live_scratch_init(void)
+{
+    return 0;
+}
+
+int live_hold(struct live_event *e)
+{
+    e->soft_users++;
+    return 0;
+}
+
+void live_release(struct live_event *e)
+{
+    e->soft_users--;
+}
+
+void one_event_start(void)
+{
+    struct trace_error error;
+
+    list_init(&one_event.probes);
+    list_append(&one_event.probes, &probe.sibling);
+    explore_check(!def_parse(&live_host, "p f a=%di:u64", &probe.def, &error), "a line");
+    one_event.armed = true;
+    explore_check(!live_trigger_write(&one_event, ONE_HIST), "a histogram");
+}
+
+bool one_event_hit(void)
+{
+    struct {
+        struct record_probe head;
+        uint64_t a;
+    } record = { .a = 7 };
+    struct hist_hit hit = { &record, sizeof(record), explore_cpu(), "t", NULL, 0 };
+    const struct live_attached *attached;
+
+    machine_enter();
+    attached = READ_ONCE(one_event.attached);
+    if (attached)
+        hist_add(attached->trigger[0]->hist, &hit);
+    machine_leave();
+    return attached;
+}
