@@ -25,6 +25,7 @@ struct actor {
     void (*run)(void);
     unsigned cpu;
     enum explore_level level; /* a higher level interrupts a lower one of its CPU */
+    bool (*comes)(void); /* an interrupt comes each time that this holds; NULL: once */
 };
 
 struct scenario {
@@ -54,8 +55,8 @@ void explore_point(void);
 /* explore_wait - wait until @holds(@arg), which only reads. */
 void explore_wait(bool (*holds)(const void *arg), const void *arg);
 
-/* explore_pause - in a loop that waits: go on when another actor has changed something that
- * this actor has read since its last explore_pause().
+/* explore_pause - in a loop that waits. If this turn of the loop has only read, and the same as
+ * the turn before, the actor goes on when something that it has read has changed.
  */
 void explore_pause(void);
 

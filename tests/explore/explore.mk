@@ -9,12 +9,15 @@ explore_module := kernel/module/module.c kernel/module/symbols.c
 explore_attach := tests/explore/one_event.c probes/trace/live/live_attach.c \
     $(filter probes/trace/language/%,$(TRACE)) $(AGENT) $(filter-out libc/err.c libc/qsort.c,$(LIBC))
 explore_hist_clear := $(explore_attach)
+explore_arm := probes/trace/live/live_switch.c
+explore_gdb_stop := probes/gdb/gdb_stop.c tests/explore/two_stops.c
+explore_gdb_late := $(explore_gdb_stop)
 explore_debug_reg := kernel/cpu/debug_reg.c libc/string.c
 
 # The compiler calls a function before each access to memory: seen.c has these functions.
 EXPLORE_CFLAGS := -Itests/explore/fake $(C_COMMON) -O1 -fno-pie -fcf-protection=none -D_GNU_SOURCE
 EXPLORE_SEEN := -fsanitize=thread --param tsan-distinguish-volatile=1 \
-    --param tsan-instrument-func-entry-exit=0 -include tests/explore/code.h
+    --param tsan-instrument-func-entry-exit=0 -Wno-tsan -include tests/explore/code.h
 EXPLORE_WRAP := -Wl,--wrap=memcpy,--wrap=memset
 
 $(B)/explore/%.o: %.c $(B)/flags.stamp

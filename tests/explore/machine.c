@@ -7,6 +7,7 @@
 #include "kernel/sync/quiesce.h"
 
 struct machine_cpu machine[MACHINE_CPUS];
+unsigned machine_cpus ALIGNED(64) = MACHINE_CPUS; /* on its own: it never changes */
 
 static struct percpu areas[MACHINE_CPUS];
 
@@ -17,7 +18,7 @@ struct percpu *percpu_of(unsigned cpu)
 
 unsigned cpu_count(void)
 {
-    return MACHINE_CPUS;
+    return machine_cpus;
 }
 
 void machine_irqs(bool on)

@@ -5,7 +5,7 @@
 
 #include "tests/explore/explore.h"
 
-#define MACHINE_CPUS 3
+#define MACHINE_CPUS 3 /* at most */
 
 struct machine_cpu {
     uint64_t dr[8];
@@ -15,6 +15,7 @@ struct machine_cpu {
 };
 
 extern struct machine_cpu machine[MACHINE_CPUS];
+extern unsigned machine_cpus; /* 3 */
 
 static inline struct machine_cpu *machine_self(void)
 {

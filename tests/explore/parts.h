@@ -9,7 +9,7 @@
 
 #define ARENA_LEN (4u << 20)
 #define STACK_LEN (256u << 10)
-#define SPIN_READS 8
+#define SPIN_READS 16
 
 /* Eight bytes of memory that an actor has used. */
 struct granule {
@@ -30,6 +30,8 @@ struct fiber {
         uint64_t value;
     } reads[SPIN_READS];
     unsigned read_count;
+    bool has_written; /* since then */
+    uint64_t turn;    /* hash of the turn of a loop that ended with that pause */
 };
 
 /* All state of the explorer lies outside of the program's data, which is put back before

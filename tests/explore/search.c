@@ -160,32 +160,53 @@ static uint64_t random_next(void)
 
 /* ---- choosing ---- */
 
-/* waits - tell whether @f waits for something. */
-static bool waits(const struct fiber *f)
-{
-    bool holds;
+/* ASKS - ask a function of the scenario; the scheduler reads then, and no actor. */
+#define ASKS(call)                                                                       \
+    __extension__({                                                                      \
+        bool holds_;                                                                     \
+                                                                                         \
+        x->is_running = false;                                                           \
+        holds_ = call;                                                                   \
+        x->is_running = true;                                                            \
+        holds_;                                                                          \
+    })
 
-    if (!f->holds)
+static bool is_in(const struct fiber *f)
+{
+    return f->is_started && !f->is_done;
+}
+
+/* is_below - does another actor on the CPU of @f keep it from running? An interrupt does not
+ * begin inside of one of its own kind.
+ */
+static bool is_below(const struct fiber *f)
+{
+    const struct actor *a = &scenario.actors[f - x->fibers];
+
+    for (unsigned i = 0; i < x->count; i++) {
+        const struct actor *other = &scenario.actors[i];
+
+        if (other == a || other->cpu != a->cpu || !is_in(&x->fibers[i]))
+            continue;
+        if (other->level > a->level ||
+            (other->level == a->level && a->level && !f->is_started))
+            return true;
+    }
+    return false;
+}
+
+static bool can_begin(const struct actor *a)
+{
+    if (a->level == EXPLORE_IRQ && x->irqs_off[a->cpu])
         return false;
-    x->is_running = false; /* the scheduler reads, and no actor */
-    holds = f->holds(f->arg);
-    x->is_running = true;
-    return !holds;
+    return !a->comes || ASKS(a->comes());
 }
 
 static bool can_run(const struct fiber *f)
 {
-    const struct actor *a = &scenario.actors[f - x->fibers];
-
-    if (f->is_done || waits(f))
+    if (f->is_done || is_below(f) || (f->holds && !ASKS(f->holds(f->arg))))
         return false;
-    if (!f->is_started && a->level == EXPLORE_IRQ && x->irqs_off[a->cpu])
-        return false;
-    for (unsigned i = 0; i < x->count; i++)
-        if (scenario.actors[i].cpu == a->cpu && scenario.actors[i].level > a->level &&
-            x->fibers[i].is_started && !x->fibers[i].is_done)
-            return false;
-    return true;
+    return f->is_started || can_begin(&scenario.actors[f - x->fibers]);
 }
 
 static void give_up(void)
@@ -238,25 +259,27 @@ static bool is_next_of_file(unsigned *value)
 static void choose(void)
 {
     struct fiber *list[EXPLORE_ACTORS];
-    unsigned count = 0, which = 0, done = 0;
+    unsigned count = 0, which = 0, left = 0;
     struct fiber *self = x->now;
     bool may_stay = can_run(self);
 
     x->step++;
-    if (s->mode == REPLAY) {
-        if (is_next_of_file(&which))
-            run(&x->fibers[which]);
+    if (s->mode == REPLAY && is_next_of_file(&which)) {
+        run(&x->fibers[which]);
         return;
     }
+    if (s->mode == REPLAY && may_stay)
+        return;
     if (may_stay)
         list[count++] = x->now;
     for (unsigned i = 0; i < x->count; i++) {
-        done += x->fibers[i].is_done;
+        left +=
+            is_in(&x->fibers[i]) || (!x->fibers[i].is_done && !scenario.actors[i].level);
         if (&x->fibers[i] != x->now && (!may_stay || s->used < s->bound) &&
             can_run(&x->fibers[i]))
             list[count++] = &x->fibers[i];
     }
-    if (done == x->count)
+    if (!count && !left) /* interrupts that never came do not matter */
         setcontext(&s->main);
     if (!count)
         explore_fail("all actors wait");
@@ -325,11 +348,29 @@ static bool something_changed(const void *arg)
     return false;
 }
 
+/* turn_of - hash this turn of a loop: where it ends, and what it has read. */
+static uint64_t turn_of(const struct fiber *f, uintptr_t pc)
+{
+    uint64_t hash = pc;
+
+    for (unsigned i = 0; i < f->read_count && i < SPIN_READS; i++)
+        hash = seen_mix(seen_mix(hash, f->reads[i].addr), f->reads[i].value);
+    return hash;
+}
+
 void explore_pause(void)
 {
+    uint64_t turn;
+
     if (!x->is_running)
         return;
-    explore_wait(something_changed, x->now);
+    turn = turn_of(x->now, (uintptr_t)__builtin_return_address(0));
+    if (!x->now->has_written && turn == x->now->turn)
+        explore_wait(something_changed, x->now);
+    else
+        choose();
+    x->now->turn = turn;
+    x->now->has_written = false;
     x->now->read_count = 0;
 }
 
@@ -381,9 +422,18 @@ void explore_seen(const char *outcome)
 
 static void actor_main(void)
 {
-    scenario.actors[x->now - x->fibers].run();
+    const struct actor *a = &scenario.actors[x->now - x->fibers];
+
+    for (;;) {
+        a->run();
+        x->now->history = seen_mix(x->now->history, 2);
+        if (!a->comes)
+            break;
+        x->now->is_started = false; /* until it comes again */
+        choose();
+        x->now->is_started = true;
+    }
     x->now->is_done = true;
-    x->now->history = seen_mix(x->now->history, 1);
     choose();
     abort(); /* nothing runs an actor that is done */
 }

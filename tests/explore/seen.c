@@ -97,8 +97,10 @@ static void granule_access(uintptr_t addr, unsigned kind, const void *pc)
     self = x->now;
     bit = 1u << (self - x->fibers);
     self->history = seen_mix(self->history, (uintptr_t)pc);
-    if (kind & SEEN_WRITE)
+    if (kind & SEEN_WRITE) {
         g->writers |= (uint8_t)bit;
+        self->has_written = true;
+    }
     if (!(kind & SEEN_READ))
         return;
     g->readers |= (uint8_t)bit;

@@ -3,6 +3,12 @@
 
 #include "tests/explore/machine.h"
 
+#define read_cr0 real_read_cr0
+#define read_cr2 real_read_cr2
+#define read_cr3 real_read_cr3
+#define read_cr4 real_read_cr4
+#define rdmsr real_rdmsr
+#define cpuid real_cpuid
 #define read_dr6 real_read_dr6
 #define read_dr7 real_read_dr7
 #define write_dr0 real_write_dr0
@@ -16,6 +22,12 @@
 #define irq_restore real_irq_restore
 #define pause real_pause
 #include "../../../../../kernel/cpu/instr.h"
+#undef read_cr0
+#undef read_cr2
+#undef read_cr3
+#undef read_cr4
+#undef rdmsr
+#undef cpuid
 #undef read_dr6
 #undef read_dr7
 #undef write_dr0
@@ -28,6 +40,30 @@
 #undef irq_save
 #undef irq_restore
 #undef pause
+
+#define MACHINE_NOTHING(name)                                                            \
+    static inline uint64_t name(void)                                                    \
+    {                                                                                    \
+        return 0;                                                                        \
+    }
+
+MACHINE_NOTHING(read_cr0)
+MACHINE_NOTHING(read_cr2)
+MACHINE_NOTHING(read_cr3)
+MACHINE_NOTHING(read_cr4)
+
+static inline uint64_t rdmsr(uint32_t msr)
+{
+    (void)msr;
+    return 0;
+}
+
+static inline void cpuid(uint32_t leaf, uint32_t sub, uint32_t out[4])
+{
+    (void)leaf;
+    (void)sub;
+    (void)out;
+}
 
 #define MACHINE_DR(i)                                                                    \
     static inline uint64_t read_dr##i(void)                                              \

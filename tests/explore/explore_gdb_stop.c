@@ -1,0 +1,83 @@
+/* explore_gdb_stop.c - two CPUs come to breakpoints of the debugger at the same time. At the
+ * first two stops the debugger may let the CPU that has stopped run alone.
+ */
+#include "tests/explore/two_stops.h"
+
+static struct pt_regs images[2], nmi_images[2];
+static bool serves;
+static unsigned stops;
+static int alone ALIGNED(64) = GDB_ALL_CPUS;
+static unsigned reports[2];
+
+/* talk - what the debugger does at a stop. */
+static void talk(unsigned cpu)
+{
+    explore_check(!serves, "one CPU serves at a time");
+    serves = true;
+    for (unsigned i = 0; i < 2; i++)
+        explore_check(gdb_cpu(i)->regs, "all CPUs stand");
+    explore_check(gdb_cpu(cpu)->why, "the CPU that serves has a reason");
+    reports[cpu]++;
+    alone = stops++ < 2 && explore_choose(2) ? (int)cpu : GDB_ALL_CPUS;
+    if (alone >= 0)
+        explore_seen("a CPU runs alone");
+    for (unsigned i = 0; i < 2; i++)
+        explore_check(gdb_cpu(i)->regs, "they still do");
+    serves = false;
+    gdb_release(alone);
+}
+
+static bool is_wanted(void *arg)
+{
+    (void)arg;
+    return true;
+}
+
+/* stop - come to a breakpoint; and when this CPU runs alone, to a second one. */
+static void stop(void)
+{
+    unsigned cpu = explore_cpu();
+
+    explore_irqs(false);
+    do {
+        explore_check(alone < 0 || alone == (int)cpu, "the other CPU stands");
+        gdb_stop(&images[cpu], GDB_WHY_BREAK, is_wanted, NULL);
+    } while (alone == (int)cpu);
+    explore_irqs(true);
+}
+
+static void stop_twice(void)
+{
+    stop();
+    stop();
+}
+
+static void nmi(void)
+{
+    two_stops_nmi(&nmi_images[explore_cpu()]);
+}
+
+static void start(void)
+{
+    machine_cpus = 2;
+    gdb_stop_init(talk);
+}
+
+static void end(void)
+{
+    explore_check(!gdb_is_stopping(), "no CPU is to stand");
+    for (unsigned i = 0; i < 2; i++)
+        explore_check(!gdb_cpu(i)->regs, "no CPU stands");
+    explore_check(reports[0] && reports[1], "each stop is reported");
+}
+
+const struct scenario scenario = {
+    .start = start,
+    .end = end,
+    .actors = { { "cpu0", stop_twice, 0, EXPLORE_THREAD },
+                { "nmi0", nmi, 0, EXPLORE_NMI, two_stops_sent_0 },
+                { "cpu1", stop, 1, EXPLORE_THREAD },
+                { "nmi1", nmi, 1, EXPLORE_NMI, two_stops_sent_1 } },
+    .outcomes = { "a CPU runs alone" },
+    .preemptions = 1,
+};

@@ -1,0 +1,85 @@
+/* two_stops.c - what gdb_stop.c needs of the kernel. */
+#include "tests/explore/two_stops.h"
+
+#include "kernel/cpu/smp.h"
+#include "kernel/debug/backtrace.h"
+#include "kernel/mm/extable.h"
+#include "kernel/mm/paging.h"
+#include "kernel/time/clock.h"
+#include "probes/gdb/gdb_collect.h"
+#include "probes/gdb/gdb_line.h"
+
+#include <string.h>
+
+uint64_t two_stops_late;
+static bool sent[MACHINE_CPUS];
+static uint64_t now;
+
+void smp_send_nmi(unsigned cpu)
+{
+    WRITE_ONCE(sent[cpu], true);
+}
+
+bool two_stops_sent_0(void)
+{
+    return sent[0];
+}
+
+bool two_stops_sent_1(void)
+{
+    return sent[1];
+}
+
+void two_stops_nmi(struct pt_regs *regs)
+{
+    WRITE_ONCE(sent[explore_cpu()], false);
+    gdb_stop_nmi(regs);
+}
+
+uint64_t clock_ns(void)
+{
+    if (two_stops_late)
+        now += two_stops_late;
+    return now;
+}
+
+void smp_hold(void)
+{
+}
+
+void smp_unhold(bool all_go)
+{
+    (void)all_go;
+}
+
+uintptr_t backtrace_original(uintptr_t addr, const uintptr_t *slot, uintptr_t sp)
+{
+    (void)slot;
+    (void)sp;
+    return addr;
+}
+
+bool gdb_collect_defers(void)
+{
+    return false;
+}
+
+bool gdb_line_attached(void)
+{
+    return true;
+}
+
+bool gdb_line_poll(void)
+{
+    return false;
+}
+
+void debug_regs_load(void)
+{
+}
+
+void paging_flush_local(uintptr_t start, size_t len)
+{
+    (void)start;
+    (void)len;
+}
