@@ -52,6 +52,11 @@ void explore_seen(const char *outcome);
  */
 void explore_point(void);
 
+/* explore_together - what this actor does until explore_together(false) is one step: no choice
+ * is in it. For what the processor does as a whole.
+ */
+void explore_together(bool on);
+
 /* explore_wait - wait until @holds(@arg), which only reads. */
 void explore_wait(bool (*holds)(const void *arg), const void *arg);
 

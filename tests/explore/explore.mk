@@ -12,6 +12,7 @@ explore_hist_clear := $(explore_attach)
 explore_arm := probes/trace/live/live_switch.c
 explore_gdb_stop := probes/gdb/gdb_stop.c tests/explore/two_stops.c
 explore_gdb_late := $(explore_gdb_stop)
+explore_gdb_step := $(explore_gdb_stop) probes/gdb/gdb_step.c
 explore_debug_reg := kernel/cpu/debug_reg.c libc/string.c
 
 # The compiler calls a function before each access to memory: seen.c has these functions.

@@ -5,12 +5,13 @@
 #include "kernel/debug/log.h"
 #include "probes/marker/marker.h"
 #include "probes/trace/files/buffer.h"
-#include "tests/explore/machine.h"
 #include "probes/trace/live/live.h"
+#include "tests/explore/machine.h"
 
 enum { KPROBE, WATCH, MARK, KINDS };
 
-static struct live_event events[KINDS], *const all[] = { &events[0], &events[1], &events[2] };
+static struct live_event events[KINDS], *const all[] = { &events[0], &events[1],
+                                                         &events[2] };
 static struct live_probe probes[KINDS];
 static struct def defs[KINDS] = { [WATCH] = { .is_watch = true } };
 static bool is_on[KINDS];

@@ -39,7 +39,7 @@ struct fiber {
  */
 extern struct explorer {
     /* the schedule that runs */
-    bool is_looking;   /* the actor does several accesses in one step */
+    bool is_together;  /* the accesses of the actor are parts of one step */
     bool is_running;   /* actors run: their accesses count */
     struct fiber *now; /* the actor that runs */
     uint64_t step;     /* opportunities to choose, up to now */

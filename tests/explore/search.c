@@ -300,7 +300,7 @@ static void choose(void)
 
 void search_access(bool is_shared, uintptr_t addr, unsigned kind, const void *pc)
 {
-    if ((is_shared || s->mode == REPLAY) && !x->is_looking)
+    if ((is_shared || s->mode == REPLAY) && !x->is_together)
         choose();
     else
         x->step++;
@@ -317,12 +317,19 @@ void explore_point(void)
         choose();
 }
 
+void explore_together(bool on)
+{
+    if (on)
+        explore_point();
+    x->is_together = on;
+}
+
 /* look - ask @holds in one step, so that what it reads is known to be shared. */
 static void look(bool (*holds)(const void *arg), const void *arg)
 {
-    x->is_looking = true;
+    x->is_together = true;
     holds(arg);
-    x->is_looking = false;
+    x->is_together = false;
 }
 
 void explore_wait(bool (*holds)(const void *arg), const void *arg)

@@ -1,0 +1,145 @@
+/* explore_gdb_step.c - the debugger steps the program on CPU 0, and meanwhile CPU 1, and
+ * an interrupt of CPU 0, come to a breakpoint. That stop cancels the step, wherever it is.
+ */
+#include "probes/gdb/gdb_step.h"
+
+#include "kernel/cpu/msr.h"
+#include "probes/gdb/gdb_memory.h"
+#include "tests/explore/two_stops.h"
+
+#include <string.h>
+
+#define START 0x1000
+
+/* The image of the program on CPU 0: that of an NMI if no trap is under way. */
+static struct pt_regs program = { .ip = START, .flags = FLAGS_FIXED | FLAGS_IF };
+static struct pt_regs handler, above, other;
+static struct pt_regs *interrupted = &program;
+static bool is_stepping; /* the debugger waits for the step */
+static bool irq_came;
+static uintptr_t executed;
+
+/* Every instruction is a nop of one byte. */
+size_t gdb_memory_read(void *out, uintptr_t addr, size_t len)
+{
+    (void)addr;
+    memset(out, 0x90, len);
+    return len;
+}
+
+int copy_nofault(void *dst, const void *src, size_t len)
+{
+    memcpy(dst, src, len);
+    return 0;
+}
+
+/* talk - the debugger steps at its first stop of CPU 0, and lets all go. */
+static void talk(unsigned cpu)
+{
+    struct thread *t = percpu_of(0)->current;
+    bool done;
+
+    if (gdb_cpu(cpu)->why == GDB_WHY_STEP) {
+        explore_check(is_stepping, "a step ends that is under way");
+        explore_check(executed == 1, "and that is one instruction");
+        explore_seen("the step ends");
+        is_stepping = false;
+    } else if (is_stepping) {
+        gdb_step_cancel();
+        explore_seen("the step is cancelled");
+        is_stepping = false;
+    } else if (gdb_cpu(0)->regs == &program && cpu == 0) {
+        executed = 0;
+        is_stepping = !gdb_step_start(t, 0, 0, explore_choose(2), &done);
+        explore_check(is_stepping, "a step begins");
+    }
+    gdb_release(GDB_ALL_CPUS);
+}
+
+/* execute - one instruction. If it began with TF, the processor is in the handler of #DB
+ * before an NMI can come.
+ */
+static void execute(void)
+{
+    bool traps;
+
+    explore_together(true);
+    traps = program.flags & FLAGS_TF;
+    program.ip++;
+    executed++;
+    if (traps)
+        interrupted = &handler;
+    explore_together(false);
+    if (!traps)
+        return;
+    explore_irqs(false);
+    program.dr6 = DR6_BS;
+    explore_check(gdb_step_trap(&program), "a trap by TF is one of a step");
+    explore_irqs(true);
+    interrupted = &program;
+}
+
+static void cpu0(void)
+{
+    interrupted = &handler;
+    explore_irqs(false);
+    gdb_stop(&program, GDB_WHY_BREAK, NULL, NULL);
+    explore_irqs(true);
+    interrupted = &program;
+    execute();
+    execute();
+    execute();
+}
+
+/* irq - an interrupt of CPU 0 comes to a breakpoint, on top of the step. */
+static bool irq_comes(void)
+{
+    return !irq_came && is_stepping && interrupted == &program && program.flags & FLAGS_IF;
+}
+
+static void irq(void)
+{
+    irq_came = true;
+    interrupted = &above;
+    gdb_stop(&above, GDB_WHY_BREAK, NULL, NULL);
+    interrupted = &program;
+}
+
+static void cpu1(void)
+{
+    gdb_stop(&other, GDB_WHY_BREAK, NULL, NULL);
+}
+
+static void nmi(void)
+{
+    two_stops_nmi(explore_cpu() ? &other : interrupted);
+}
+
+static void start(void)
+{
+    static char thread;
+
+    machine_cpus = 2;
+    gdb_stop_init(talk);
+    percpu_of(0)->current = (struct thread *)&thread;
+}
+
+static void end(void)
+{
+    explore_check(!(program.flags & FLAGS_TF), "TF does not stay");
+    explore_check(program.flags & FLAGS_IF, "IF is as it was");
+    explore_check(!is_stepping, "the debugger does not wait for a step");
+    explore_check(program.ip == START + 3, "the program has executed all");
+}
+
+const struct scenario scenario = {
+    .start = start,
+    .end = end,
+    .actors = { { "cpu0", cpu0, 0, EXPLORE_THREAD },
+                { "irq0", irq, 0, EXPLORE_IRQ, irq_comes },
+                { "nmi0", nmi, 0, EXPLORE_NMI, two_stops_sent_0 },
+                { "cpu1", cpu1, 1, EXPLORE_THREAD },
+                { "nmi1", nmi, 1, EXPLORE_NMI, two_stops_sent_1 } },
+    .outcomes = { "the step ends", "the step is cancelled" },
+    .preemptions = 1,
+};
