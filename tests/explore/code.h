@@ -4,12 +4,14 @@
  */
 #pragma once
 
-#include "kernel/base/compiler.h"
-#include "libc/include/extra.h"
-
+#define _GNU_SOURCE /* a file behind may define it itself */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#undef _GNU_SOURCE
+
+#include "kernel/base/compiler.h"
+#include "libc/include/extra.h"
 
 void explore_asm(void);
 

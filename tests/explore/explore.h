@@ -29,6 +29,7 @@ struct actor {
 };
 
 struct scenario {
+    void (*once)(void);  /* before all schedules: what it makes stays as it is */
     void (*start)(void); /* before the actors; NULL: nothing to do */
     void (*end)(void);   /* after them; checks what is left */
     struct actor actors[EXPLORE_ACTORS + 1];

@@ -13,13 +13,15 @@ explore_arm := probes/trace/live/live_switch.c
 explore_gdb_stop := probes/gdb/gdb_stop.c tests/explore/two_stops.c
 explore_gdb_late := $(explore_gdb_stop)
 explore_gdb_step := $(explore_gdb_stop) probes/gdb/gdb_step.c
+explore_kprobe := tests/explore/text.c $(filter-out tests/unit/test_%,$(unit_extend_none))
 explore_debug_reg := kernel/cpu/debug_reg.c libc/string.c
 
 # The compiler calls a function before each access to memory: seen.c has these functions.
-EXPLORE_CFLAGS := -Itests/explore/fake $(C_COMMON) -O1 -fno-pie -fcf-protection=none -D_GNU_SOURCE
+EXPLORE_CFLAGS := -Itests/explore/fake $(C_COMMON) -O1 -fno-pie -fcf-protection=none
 EXPLORE_SEEN := -fsanitize=thread --param tsan-distinguish-volatile=1 \
-    --param tsan-instrument-func-entry-exit=0 -Wno-tsan -include tests/explore/code.h
-EXPLORE_WRAP := -Wl,--wrap=memcpy,--wrap=memset
+    --param tsan-instrument-func-entry-exit=0 -Wno-tsan -Wno-dangling-else -include tests/explore/code.h
+EXPLORE_WRAP := $(addprefix -Wl$(,)--wrap=,memcpy memset $(addprefix plat_,text_write text_read \
+    sync_cores quiesce this_cpu irq_save irq_restore alloc free))
 
 $(B)/explore/%.o: %.c $(B)/flags.stamp
 	$(call say,HOSTCC,$<)

@@ -94,7 +94,8 @@ static void cpu0(void)
 /* irq - an interrupt of CPU 0 comes to a breakpoint, on top of the step. */
 static bool irq_comes(void)
 {
-    return !irq_came && is_stepping && interrupted == &program && program.flags & FLAGS_IF;
+    return !irq_came && is_stepping && interrupted == &program &&
+           program.flags & FLAGS_IF;
 }
 
 static void irq(void)

@@ -4,6 +4,7 @@
  * the same ones up to the last that has an alternative left. A schedule is given up as soon
  * as it comes to a state that an earlier one has been in with as many preemptions left.
  */
+#define _GNU_SOURCE
 #include "tests/explore/parts.h"
 
 #include <errno.h>
@@ -641,6 +642,8 @@ int main(int argc, char **argv)
     catch_crashes();
     snprintf(file, sizeof(file), "%s.schedule", argv[0]);
     s->file = strdup(file);
+    if (scenario.once)
+        scenario.once();
     s->data = malloc((size_t)(_end - __data_start));
     memcpy(s->data, __data_start, (size_t)(_end - __data_start));
     if (argc == 3 && strcmp(argv[1], "--replay") == 0)

@@ -2,6 +2,7 @@
  * before an access, or in place of an atomic one (-fsanitize=thread); the linker brings calls
  * of memcpy() and its kind here.
  */
+#define _GNU_SOURCE
 #include "tests/explore/parts.h"
 
 #include <stdio.h>
