@@ -286,6 +286,12 @@ mutants: ## undo what the code does, piece by piece: do tests notice? M=NAME for
 	$(Q)kernel/host/need.sh run uefi gdb test tools
 	$(Q)tests/mutants/run.py --folder $(B)/mutants $(M)
 
+MUTATE_OPTIONS := SEED COUNT LAST
+mutate: ## random edits of a room: which do tests notice? ROOM=probes/trace SEED=1 COUNT=30
+	$(Q)kernel/host/need.sh run gdb test
+	$(Q)tests/mutants/mutate.py --folder $(B)/mutate $(if $(AGAIN),--again) $(foreach option, \
+	    $(MUTATE_OPTIONS),$(if $($(option)),--$(shell echo $(option) | tr A-Z a-z) $($(option)))) $(ROOM)
+
 check: $(B)/sonde.elf ## layers, headers, stems, format, lists; what clang and shellcheck say
 	$(Q)kernel/host/need.sh gdb test
 	$(Q)prove --exec '' --comments -j 2 \
@@ -321,5 +327,5 @@ print-%:
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(sort $(filter Makefile %.mk,$(MAKEFILE_LIST))) | sort | expand -t 14
 
-.PHONY: all run gdb gdb-suite core test test-tools test-long test-fresh labs-fresh ktest fuzz stress mutants check format size disas \
+.PHONY: all run gdb gdb-suite core test test-tools test-long test-fresh labs-fresh ktest fuzz stress mutants mutate check format size disas \
     host-insn hooks clean help

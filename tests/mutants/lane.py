@@ -118,8 +118,17 @@ class Lane:
         return [outcome(test, output, ended) for test in tests], output, took
 
     def output(self, tests, limit):
+        tier = tests[0].tier
+        limit_here = limit + GRACE.get(tier, GRACE_OF_SCRIPTS)
+        stop_at = None if tier in GRACE else NOT_OK
+        return self.start(self.command(tests), limit, limit_here, stop_at)
+
+    def start(self, command, limit, limit_here, stop_at):
+        """Run @command until a line matches @stop_at: further facts would not change the
+        outcome. The command is told @limit; it is killed after @limit_here seconds. Return
+        the output and how it ended."""
         process = subprocess.Popen(
-            self.command(tests),
+            command,
             cwd=self.folder,
             env=environment(limit),
             stdin=subprocess.DEVNULL,
@@ -129,13 +138,19 @@ class Lane:
             text=True,
             errors="replace",
         )
-        watch = Watch(process, limit + GRACE.get(tests[0].tier, GRACE_OF_SCRIPTS))
+        watch = Watch(process, limit_here)
         lines = []
-        for line in process.stdout:
-            lines.append(line)
-            if tests[0].tier not in GRACE and NOT_OK.match(line):
-                watch.stop()  # further facts would not change the outcome
-        return "".join(lines), watch.end()
+        try:
+            for line in process.stdout:
+                lines.append(line)
+                if stop_at and stop_at.match(line):
+                    watch.stop()
+        except BaseException:  # Ctrl-C, which the process itself does not get
+            watch.stop()
+            raise
+        finally:
+            ended = watch.end()
+        return "".join(lines), ended
 
     def command(self, tests):
         test = tests[0]

@@ -128,6 +128,17 @@ def spans(path, text, name):
                 yield match.start(), last.end()
 
 
+def functions(path, text):
+    """(name, start, end) of each function of C, and each proc and macro of NASM."""
+    language = language_of(path)
+    for begin, end in FORMS[language] if language == "asm" else FORMS[language][:1]:
+        for match in re.finditer(begin.replace("@", r"(?P<name>\w+)"), text, re.M):
+            ends = re.compile(end.replace("@", match["name"]), re.M)
+            last = ends.search(text, match.end())
+            if last:
+                yield match["name"], match.start(), last.end()
+
+
 @functools.cache
 def python_functions(text):
     """(name, start, end) of each function."""
