@@ -201,7 +201,7 @@ static void cell_write(uint8_t *slot, const uint8_t *code, size_t len, uint64_t 
 
     if (len > cell_len - OWNER_LEN)
         plat_bug("a copy does not fit its cell", (uintptr_t)slot);
-    for (size_t i = 0; i < cell_len - OWNER_LEN; i++)
+    for (size_t i = 0; i < cell_len; i++)
         cell[i] = i < len ? code[i] : INSN_INT3;
     for (size_t i = 0; i < OWNER_LEN; i++)
         cell[cell_len - OWNER_LEN + i] = (uint8_t)(owner >> (8 * i));

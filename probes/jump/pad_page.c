@@ -59,7 +59,9 @@ static void buckets_swap(struct pad_page **buckets, size_t count)
         plat_free(old);
 }
 
-/* Without memory for more buckets the table stays as it is, and gets slower. */
+/* Without memory for more buckets the table stays as it is, and gets slower. Their number
+ * changes nothing but the time of a search.
+ */
 static void buckets_grow(void)
 {
     size_t count = 2 * (table.mask + 1);

@@ -57,6 +57,7 @@ static int append_copy(struct region_code *c, const struct insn *insn)
 
     if (insn->kind == INSN_CALL_REL)
         return append_call(c, insn);
+    /* A copy never meets the end of this room: see REGION_COPY_MAX. */
     err =
         insn_relocate(c->out + c->len, REGION_COPY_MAX - c->len, insn, copy_end(c), &len);
     if (!err)

@@ -1,5 +1,6 @@
 /* test_marks.c - markers as events of the tracer. */
 #include "kernel/base/bits.h"
+#include "kernel/base/err.h"
 #include "kernel/cpu/percpu.h"
 #include "kernel/debug/marker.h"
 #include "kernel/mm/heap.h"
@@ -10,6 +11,7 @@
 #include "tests/kernel/each_cpu.h"
 #include "tests/kernel/ktest.h"
 #include "tests/kernel/say.h"
+#include "tests/kernel/text_sum.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -88,6 +90,29 @@ KTEST(marks, a_group_is_switched_in_one_batch)
     ktest_report(!err && all <= 2 * one, "and off: %lu", all);
     traced(2, "group");
     ktest_report(traces("ktest_traced: (") == 1, "each is recorded meanwhile");
+}
+
+KTEST(marks, all_events_are_armed_or_none)
+{
+    unsigned n, changed = 0;
+    uint64_t sum;
+    int err = -ENOMEM;
+
+    begin();
+    say("echo 'p:one_more vfs_read' >> " ROOT "kprobe_events");
+    sum = text_sum();
+    for (n = 1; err && n < 500; n++) {
+        heap_fail_after((long)n);
+        err = say("echo 1 > " ROOT "events/enable");
+        heap_fail_after(-1);
+        changed += err && text_sum() != sum;
+    }
+    ktest_report(!err && n > 5, "a probe and markers are armed at the %u. try", n);
+    ktest_report(!changed, "until then the text is as it was");
+    ktest_report(!say("echo 0 > " ROOT "events/enable") && text_sum() == sum,
+                 "and after");
+    say("echo '-:one_more' >> " ROOT "kprobe_events");
+    begin();
 }
 
 KTEST(marks, filters_and_triggers)

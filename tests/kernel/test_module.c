@@ -324,11 +324,11 @@ static int hold_an_address(void *unused UNUSED)
     return (int)(words[0] >> 63);
 }
 
-/* unload_held - unload guest.c while a thread of CPU 0 has @addr on its stack: it sleeps,
- * or was interrupted.
+/* unload_held - unload guest.c on @cpu while a thread of CPU 0 has @addr on its stack: it
+ * sleeps, or was interrupted; or it runs, if @cpu is another one.
  * Return: as module_unload().
  */
-static int unload_held(uintptr_t addr, bool sleeps)
+static int unload_held(uintptr_t addr, bool sleeps, unsigned cpu)
 {
     int tid, err;
 
@@ -338,8 +338,8 @@ static int unload_held(uintptr_t addr, bool sleeps)
     tid = kernel_clone(
         &(struct clone_args){ .fn = hold_an_address, .name = "holder", .cpus = 1 });
     thread_sleep_ns(5000000);
-    thread_join(kernel_clone(&(struct clone_args){ .fn = unload_guest, .cpus = 1 }),
-                &err);
+    thread_join(
+        kernel_clone(&(struct clone_args){ .fn = unload_guest, .cpus = BIT(cpu) }), &err);
     WRITE_ONCE(in_hands.stop, true);
     thread_join(tid, NULL);
     return err;
@@ -348,18 +348,23 @@ static int unload_held(uintptr_t addr, bool sleeps)
 KTEST(module, what_a_thread_holds_may_be_a_function_or_be_left_over)
 {
     load_guest();
-    ktest_report(
-        unload_held(of("guest_twice"), true) == -EBUSY && strstr(loaded_why, "(holder)"),
-        "a thread that holds the address of a function may call it: %s", loaded_why);
-    ktest_report(unload_held(of("guest_twice") + 5, false) == -EBUSY &&
+    ktest_report(unload_held(of("guest_twice"), true, 0) == -EBUSY &&
+                     strstr(loaded_why, "(holder)"),
+                 "a thread that holds the address of a function may call it: %s",
+                 loaded_why);
+    ktest_report(unload_held(of("guest_twice") + 5, false, 0) == -EBUSY &&
                      strstr(loaded_why, "(holder)"),
                  "one that was interrupted may return to any word on its stack: %s",
                  loaded_why);
-    ktest_report(unload_held(of("guest_twice") & ~(PAGE_SIZE - 1), false) == 0,
+    if (cpu_count() > 1)
+        ktest_report(unload_held(of("guest_twice") + 5, false, 1) == -EBUSY &&
+                         strstr(loaded_why, "(holder) runs"),
+                     "so may a thread that runs: %s", loaded_why);
+    ktest_report(unload_held(of("guest_twice") & ~(PAGE_SIZE - 1), false, 0) == 0,
                  "the address where its memory begins is that of no function");
     load_guest();
     ktest_report(
-        unload_held(of("guest_twice") + 5, true) == 0,
+        unload_held(of("guest_twice") + 5, true, 0) == 0,
         "a thread that sleeps returns to its callers only: the word is left over");
 }
 

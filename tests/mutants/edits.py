@@ -55,7 +55,7 @@ REMOVED = re.compile(
     r"(?:call|lock|inc|dec|cli|sti|cld|clac|stac|swapgs|[lms]fence|lfence)\b"
 )
 REMOVED_TOO = re.compile(r"(?:add|sub|and|or|xor|xchg) (?:\w+ )?\[")
-NASM_STORE = re.compile(r"mov (?:\w+ )?\[")
+NASM_STORE = re.compile(r"mov (?:\w+ )?\[(?!rsp)")  # what others may see
 
 
 @dataclasses.dataclass(frozen=True)

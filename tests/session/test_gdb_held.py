@@ -10,7 +10,7 @@ import time
 
 import rows
 import tap
-from probes.gdb.host.rsp import Stub, fields
+from probes.gdb.host.rsp import Stub, fields, output
 from session import LIMIT, stat
 
 READS = "cat /proc/version"  # calls vfs_read
@@ -110,6 +110,32 @@ def a_film_does_not_wait(held):
     )
 
 
+def a_command_waits_for_a_mutex(held):
+    """A thread stands where it is about to release a mutex, which a command may need."""
+    held.client.resume()
+    place = held.stub.symbol("mutex_unlock")
+    held.client.interrupt()
+    tap.equal(held.client.ask(f"Z0,{place:x},1"), "OK", "a breakpoint at mutex_unlock")
+    held.client.resume()
+    reading = held.stub.in_background("cat /proc/modules")
+    tap.check("swbreak" in fields(held.stub_stops(reading)), "a thread holds a mutex")
+    said, answer = held.client.monitor("sym vfs_read")
+    tap.equal(
+        (said, answer),
+        (
+            "monitor: a thread that stands holds a mutex; the command runs when the kernel"
+            " does\n",
+            "OK",
+        ),
+        "a command waits for it",
+    )
+    held.client.ask(f"z0,{place:x},1")
+    held.client.resume()
+    output(held.client, lambda text: "vfs_read" in text)
+    reading.join(LIMIT)
+    held.client.interrupt()
+
+
 def text_is_written_inside_a_write(held):
     """A CPU stands in the middle of a write of text: in memcpy(), with its alias open. The
     debugger writes other text by the same alias.
@@ -197,6 +223,7 @@ def all_of_it():
                     explain_needs_no_other_cpu,
                     each_engine_writes_breakpoints,
                     a_film_does_not_wait,
+                    a_command_waits_for_a_mutex,
                     text_is_written_inside_a_write,
                     a_cpu_that_runs_alone_can_be_stopped,
                     a_breakpoint_that_is_accepted_stops,

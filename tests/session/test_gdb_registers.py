@@ -183,15 +183,34 @@ def steps_back_into_a_cancelled_step(d):
     ends(d, "stepped out of a hit")
 
 
+def pushf_of(d):
+    """Return the address of a pushf that each command executes."""
+    start = d.symbol("take_or_enqueue")
+    return start + re.search(rb"\x9c\x41?[\x58-\x5f]", d.client.read(start, 128)).start()
+
+
+def word_on_the_stack(d):
+    """Return the address of the word, and its bytes."""
+    rsp = int.from_bytes(bytes.fromhex(d.client.ask("p7")), "little")
+    return rsp, d.client.read(rsp, 8)
+
+
+def a_step_over_pushf_pushes_the_flags_of_the_program(d):
+    thread = stand_before(d, pushf_of(d))
+    d.client.resume("s:" + thread)
+    d.stop()
+    flags = int.from_bytes(word_on_the_stack(d)[1], "little")
+    tap.check(flags & IF and not flags & TF, "a step over pushf pushes IF, and no TF")
+    ends(d, "stepped over pushf")
+
+
 def a_cancelled_pushf_has_pushed_nothing(d):
     """A breakpoint in the same place stops the thread again before it executes anything. The
     word on its stack is one that the end of a pushf would change.
     """
-    start = d.symbol("take_or_enqueue")
-    place = start + re.search(rb"\x9c\x41?[\x58-\x5f]", d.client.read(start, 128)).start()
+    place = pushf_of(d)
     thread, word = stand_before(d, place), TF.to_bytes(8, "little")
-    rsp = int.from_bytes(bytes.fromhex(d.client.ask("p7")), "little")
-    before = d.client.read(rsp, 8)
+    rsp, before = word_on_the_stack(d)
     d.client.ask(f"M{rsp:x},8:{word.hex()}")
     d.client.ask(f"Z0,{place:x},1")
     d.client.resume("s:" + thread)
@@ -265,6 +284,7 @@ def on(cpus):
         a_debugger_takes_leave(d)
         what_would_hit_itself(d)
         what_the_way_to_the_stub_touches(d)
+        a_step_over_pushf_pushes_the_flags_of_the_program(d)
         a_cancelled_pushf_has_pushed_nothing(d)
         a_step_is_cancelled_below_a_hit(d)
         steps_back_into_a_cancelled_step(d)

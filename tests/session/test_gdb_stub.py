@@ -506,6 +506,7 @@ def with_a_probe_there(stub, client, place):
     )
     before = hits(stub)
     client.interrupt()
+    answers(client, f"M{place + 1:x},1:90", "E.there is a probe.*")
     answers(client, f"Z0,{place:x},1", "OK")
     client.resume()
     console = threading.Thread(target=ask_console, args=(stub, "cat /proc/version"))

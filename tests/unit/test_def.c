@@ -489,6 +489,12 @@ static void several_probes_of_one_event(void)
     check_append("p:ev vfs_read a=%di c=%si", "p:ev  vfs_write a=%di b=%si", other, 21);
     check_append("p:ev vfs_read a=%di", "p:ev vfs_write", other, 15);
     check_append("p:ev vfs_read", "p:ev vfs_write a=%di", other, 15);
+    check_append("p:ev vfs_read a=%di", "p:ev vfs_write a=%di b=%si", other, 21);
+    check_append("p:ev vfs_read", "p:ev vfs_read+4", "", 0);
+    check_append("p:ev vfs_read", "p:ev 0xffffffff80001000", "", 0);
+    check_append("p:ev 0xffffffff80001000", "p:ev vfs_read", "", 0);
+    check_append("p:ev 0xffffffff80001000", "p:ev 0xffffffff80001001", "", 0);
+    check_append("p:ev 0xffffffff80001000", "p:ev 0xffffffff80001000", same, 0);
 }
 
 static void check_delete(const char *line, const char *of, bool matches)

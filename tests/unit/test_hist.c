@@ -283,6 +283,9 @@ static void keys_are_shown_by_their_modifiers(void)
         { "keys=a:vals=common_timestamp.usecs,common_timestamp",
           "{ a:         18 } hitcount:          1  common_timestamp:          5"
           "  common_timestamp:          5\n" },
+        { "keys=a:vals=a,a.hex,a.max",
+          "{ a:         18 } hitcount:          1"
+          "  a:         18  a:         12  a:         18\n" },
     };
     char want[512];
 

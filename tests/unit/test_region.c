@@ -174,6 +174,25 @@ static void code_that_was_changed_is_left_alone(void)
     fake_end();
 }
 
+static void code_is_compared_by_lines(void)
+{
+    static char hex[3 * PLAT_LINE_LEN * 3 + 4];
+    uintptr_t end;
+
+    for (size_t i = 0; i < PLAT_LINE_LEN * 3; i++)
+        memcpy(hex + 3 * i, "90 ", 3);
+    memcpy(hex + 3 * PLAT_LINE_LEN * 3, "c3", 3);
+    fake_start();
+    fn = fake_function("fn", hex);
+    end = (fn + 2 * PLAT_LINE_LEN) & ~(uintptr_t)(PLAT_LINE_LEN - 1);
+    fake_text_poke(end, 0xc3);
+    boundary_forget();
+    CHECK_EQ(plan_at(end - REGION_JUMP_LEN), PROBE_OK);
+    CHECK_EQ(plan_at(end - REGION_JUMP_LEN + 1), PROBE_REGION_CHANGED);
+    fake_text_poke(end, 0x90);
+    fake_end();
+}
+
 /* ---- ends of functions ---- */
 
 static void padding_behind_a_function_may_be_overwritten(void)
@@ -357,8 +376,9 @@ UNIT_TESTS(whole_instructions_up_to_five_bytes, one_long_instruction_is_enough,
            a_call_comes_last_or_not_at_all, no_code_may_jump_behind_the_first_byte,
            where_anything_may_jump_is_said_so, a_branch_written_at_run_time_counts,
            without_a_table_there_are_no_regions, code_that_was_changed_is_left_alone,
-           padding_behind_a_function_may_be_overwritten, functions_of_one_to_six_bytes,
-           other_bytes_there_are_not_padding, code_that_runs_into_the_end_is_refused,
+           code_is_compared_by_lines, padding_behind_a_function_may_be_overwritten,
+           functions_of_one_to_six_bytes, other_bytes_there_are_not_padding,
+           code_that_runs_into_the_end_is_refused,
            a_call_that_never_returns_may_be_the_end, data_between_functions_end_a_region,
            what_does_not_decode_is_named, between_two_instructions_is_no_place,
            what_must_never_be_changed_is_not, another_probe_inside_forbids_it,
