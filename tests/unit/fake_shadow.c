@@ -54,6 +54,7 @@ void plat_shadow_for_each(void (*fn)(struct shadow *shadow, void *arg), void *ar
 
 const struct shadow *plat_shadow_running(unsigned cpu, bool nmi)
 {
+    CHECK(cpu < plat_cpu_count());
     return cpu == fake.this_cpu ? shadows[nmi] : NULL;
 }
 

@@ -474,6 +474,41 @@ static void calls_under_way_outlive_their_probe(void)
     end(&other); /* this unregistration frees the holder that the call needed */
 }
 
+static void a_thread_that_ends_leaves_nothing(void)
+{
+    struct kretprobe rp = { 0 };
+    struct pt_regs regs;
+
+    start();
+    probed(&rp, "f");
+    regs = fake_regs();
+    call(&regs, rp.kp.addr, RETURN_ADDR);
+    fake_shadow_end();
+    CHECK_EQ(fake.irqs_off, 0);
+    CHECK_STR(order, "");
+    end(&rp);
+}
+
+static int with_irqs_off(struct kretprobe_instance *ri, struct pt_regs *regs)
+{
+    CHECK_EQ(fake.irqs_off, 1);
+    return on_return(ri, regs);
+}
+
+static void a_handler_runs_with_interrupts_off_on_request(void)
+{
+    struct kretprobe rp = { .kp.flags = KPROBE_FLAG_IRQS_OFF, .handler = with_irqs_off };
+    struct pt_regs regs;
+
+    start();
+    probed(&rp, "f");
+    regs = fake_regs();
+    call(&regs, rp.kp.addr, RETURN_ADDR);
+    CHECK(fake_return(&regs));
+    CHECK_STR(order, "r");
+    end(&rp);
+}
+
 static void a_disabled_one_sees_nothing(void)
 {
     struct kretprobe rp = { .entry_handler = on_entry };
@@ -487,6 +522,7 @@ static void a_disabled_one_sees_nothing(void)
     CHECK(fake_return(&regs));
     CHECK_EQ(regs.ip, RETURN_ADDR);
     CHECK_STR(order, "e");
+    CHECK_EQ(rp.missed[KRETPROBE_MISS_RETURN], 1);
     CHECK_EQ(enable_kretprobe(&rp), 0);
     regs = fake_regs();
     call(&regs, rp.kp.addr, RETURN_ADDR);
@@ -763,7 +799,8 @@ UNIT_TESTS(a_return_goes_where_the_call_came_from,
            a_return_address_out_of_reach_is_left_alone,
            the_shadow_holds_an_entry_for_every_16_bytes,
            closer_calls_than_that_are_missed_and_counted, an_nmi_has_a_shadow_of_its_own,
-           calls_under_way_outlive_their_probe, a_disabled_one_sees_nothing,
+           calls_under_way_outlive_their_probe, a_thread_that_ends_leaves_nothing,
+           a_handler_runs_with_interrupts_off_on_request, a_disabled_one_sees_nothing,
            a_handler_that_faults_has_had_its_last_return,
            an_entry_handler_that_faults_leaves_the_return_alone,
            a_handler_that_calls_the_function_is_a_recursion, only_entries_are_accepted,
