@@ -129,12 +129,11 @@ class Mutate:
 
     def in_guest(self, path):
         """Batches of tests in the guest; the kernel tests are one group."""
-        labels = sorted(self.named[path] or self.all_named)
-        tests = [table.test_of(label) for label in labels]
+        tests = guests(self.named[path]) or guests(self.all_named)
         kernel = tuple(test for test in tests if test.tier == "kernel")
         if kernel:
             yield [kernel]
-        yield [(test,) for test in tests if test.tier in ("session", "tools", "gdb")]
+        yield [(test,) for test in tests if test.tier != "kernel"]
 
     # ---- one edit ----
 
@@ -301,6 +300,12 @@ def first(results):
 
 def stem_of(path):
     return os.path.basename(path).partition(".")[0]
+
+
+def guests(labels):
+    """The tests of @labels that boot a guest."""
+    tests = [table.test_of(label) for label in sorted(labels)]
+    return [test for test in tests if test.tier in ("kernel", "session", "gdb")]
 
 
 def without_name(test):
