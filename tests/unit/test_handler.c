@@ -26,17 +26,19 @@ static void what_changes_only_what_it_may_is_plain(void)
     CHECK(is_plain("eb 01 90 c3"));                            /* jmp over nop */
     CHECK(is_plain("4c 89 c8 4d 31 d2 41 bb 01 00 00 00 c3")); /* r9, r10, r11 */
     CHECK(is_plain("48 89 1f 4d 39 fe c3"));                   /* reads rbx, r14, r15 */
+    CHECK(is_plain("65 48 8b 04 25 00 00 00 00 c3"));          /* mov %gs:0, %rax */
 }
 
 static void what_changes_more_is_not(void)
 {
-    CHECK(!is_plain("31 db c3"));       /* xor %ebx, %ebx */
-    CHECK(!is_plain("41 5c c3"));       /* pop %r12 */
-    CHECK(!is_plain("45 88 cd c3"));    /* mov %r9b, %r13b */
-    CHECK(!is_plain("49 ff c6 c3"));    /* inc %r14 */
-    CHECK(!is_plain("4c 87 38 c3"));    /* xchg %r15, (%rax) */
-    CHECK(!is_plain("fa 8b 07 fb c3")); /* cli, sti */
-    CHECK(!is_plain("9c 9d c3"));       /* pushf, popf */
+    CHECK(!is_plain("31 db c3"));                      /* xor %ebx, %ebx */
+    CHECK(!is_plain("41 5c c3"));                      /* pop %r12 */
+    CHECK(!is_plain("45 88 cd c3"));                   /* mov %r9b, %r13b */
+    CHECK(!is_plain("49 ff c6 c3"));                   /* inc %r14 */
+    CHECK(!is_plain("4c 87 38 c3"));                   /* xchg %r15, (%rax) */
+    CHECK(!is_plain("fa 8b 07 fb c3"));                /* cli, sti */
+    CHECK(!is_plain("9c 9d c3"));                      /* pushf, popf */
+    CHECK(!is_plain("65 48 89 04 25 00 00 00 00 c3")); /* mov %rax, %gs:0 */
 }
 
 static void nor_is_what_leads_elsewhere(void)

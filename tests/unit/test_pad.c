@@ -156,11 +156,13 @@ static void pages_share_a_frame(void)
 static void the_same_bytes_of_two_pages_need_two_frames(void)
 {
     start();
-    CHECK_EQ(reserve(low + 100), 0);
-    CHECK_EQ(reserve(low + PAGE_LEN + 104), 0);
-    CHECK_EQ(pad_frames(), 2);
-    give_back(low + 100);
-    give_back(low + PAGE_LEN + 104);
+    for (uintptr_t at = low + PAD_LEN; at < low + PAGE_LEN - PAD_LEN; at++) {
+        CHECK_EQ(reserve(at), 0);
+        CHECK_EQ(reserve(at + PAGE_LEN - PAD_LEN + 1), 0);
+        CHECK_EQ(pad_frames(), 2);
+        give_back(at);
+        give_back(at + PAGE_LEN - PAD_LEN + 1);
+    }
     end();
 }
 
@@ -209,6 +211,7 @@ static void a_page_moves_to_a_frame_with_room(void)
     CHECK(pad_bytes() > 3 * PAGE_LEN && pad_bytes() < 4 * PAGE_LEN);
     CHECK_EQ(reserve(low + 3 * PAGE_LEN + 400), 0);
     CHECK_EQ(reserve(low + 3 * PAGE_LEN + 100), 0);
+    CHECK(is_int3(low + 3 * PAGE_LEN, PAGE_LEN));
     for (size_t i = 0; i < 3; i++)
         CHECK_EQ(pad_target(pads[i]), target + 32 * i);
     pad_free_all(pads, 3);
