@@ -156,6 +156,7 @@ static void a_hit_is_counted_and_its_handler_called(void)
     CHECK(!(regs.flags & FLAGS_RF));
     CHECK_EQ(unregister_watch(&w), 0);
     CHECK_EQ(watch_hits(&w), 1);
+    CHECK_EQ(watch_misses(&w), 0);
     fake_end();
 }
 
@@ -284,6 +285,9 @@ static void what_its_own_handler_touches_is_a_miss(void)
     CHECK_EQ(watch_misses(&w), 1);
     CHECK_EQ(unregister_watch(&w), 0);
     CHECK_EQ(watch_misses(&w), 1);
+    CHECK_EQ(register_watch(&w), 0); /* it has the same register again */
+    CHECK_EQ(watch_hits(&w) + watch_misses(&w), 0);
+    CHECK_EQ(unregister_watch(&w), 0);
     fake_end();
 }
 
