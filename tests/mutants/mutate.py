@@ -41,7 +41,7 @@ VERDICTS = ("killed", "survived", "equivalent", "skipped")
 SURE = ("killed", "equivalent", "skipped")  # verdicts that further tests do not change
 ALL = "tests/run/run_tests.py"
 NO_CODE = ("lint/",)  # what a lint says of an edit says nothing about tests
-FAILED = re.compile(r"^(?:[\w/-]+: )?not ok |^Bail out!|Dubious", re.M)
+FAILED = re.compile(r"^not ok |^Bail out!|^Dubious", re.M)
 LIMITS = {"unit": 60, "hosted": 120}  # seconds, beside ten times the usual time
 HOSTED = ("ENGINE", "HOSTED_PORT", "HOSTED_REST")  # sources of all hosted tests
 LIMIT_ALL = 3600
@@ -223,8 +223,8 @@ class Mutate:
         output, ended = self.run_all(FAILED)
         if not ended:
             return None
-        found = re.search(r"^([\w/-]+): not ok ", output, re.M)
-        return found[1] if found else "all"
+        begun = re.findall(r"^\[[\d:]+\] ([\w/-]+) \.", output, re.M)  # prove's lines
+        return begun[-1] if begun else "all"
 
     def quick_ones(self):
         """Labels of `make test` that pass without the edit."""
@@ -234,7 +234,7 @@ class Mutate:
             label for label in listing.stdout.split() if not label.startswith(NO_CODE)
         ]
         output, _ = self.run_all(None)
-        failed = set(re.findall(r"^([\w/-]+)(?:: not ok | \.+ .*Dubious)", output, re.M))
+        failed = set(re.findall(r"^([\w/-]+) +\(Wstat", output, re.M))
         if failed:
             print("without any edit tests fail, so they are left out:", *sorted(failed))
         return [label for label in self.labels if label not in failed]

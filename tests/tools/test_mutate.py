@@ -77,7 +77,7 @@ import sys
 if "--list" in sys.argv:
     print("lint/x session/b")
 elif "return 60" not in open("room/small.c").read():
-    print("session/b: not ok 1 - bad")
+    print("[10:20:30] session/a .. \\nok 1 - good\\n[10:20:31] session/b .. \\nnot ok 1 - bad")
     sys.exit(1)
 """
 ROW = """
