@@ -41,6 +41,8 @@ static void a_field_is_called_as_the_word_before_it(void)
               "path:string@0 flags:x32@4 result:s32@8");
     CHECK_STR(fields("count=%zu, pos: %lu"), "count:u64@0 pos:u64@8");
     CHECK_STR(fields("of the kind_2 %u"), "kind_2:u32@0");
+    CHECK_STR(fields("a_name_of_just_thirty_two_chars_ %d"),
+              "a_name_of_just_thirty_two_chars_:s32@0");
     CHECK_STR(fields("nothing"), "");
 }
 
