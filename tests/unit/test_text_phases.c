@@ -105,6 +105,18 @@ static void a_phase_may_be_anothers(void)
     end();
 }
 
+static void one_byte_has_no_guard(void)
+{
+    struct text_poke p = { .len = 1 };
+
+    begin();
+    p.addr = at;
+    poke(&p, 1);
+    CHECK_EQ(change.phases, 1);
+    CHECK(stored(0) == 1 && off == 0 && phase.step == TEXT_POKE_FIRST);
+    end();
+}
+
 static void the_oldest_are_forgotten(void)
 {
     struct text_poke p = { .len = 1, .bytes = { 0xcc } };
@@ -125,4 +137,4 @@ static void the_oldest_are_forgotten(void)
 }
 
 UNIT_TESTS(three_phases_and_all_answers, an_armed_site_has_its_guard,
-           a_phase_may_be_anothers, the_oldest_are_forgotten)
+           a_phase_may_be_anothers, one_byte_has_no_guard, the_oldest_are_forgotten)
