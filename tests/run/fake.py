@@ -4,6 +4,7 @@
     tests/run/fake.py WORD...    ./sonde's main()
 
 fake_qemu.py is the guest. FAKE in the environment, or the request, says what it does.
+BUG in the environment names a function of ./sonde that gets a bug.
 """
 
 import importlib.machinery
@@ -46,6 +47,11 @@ def launched(groups):
             file.write(" ".join(groups))
 
 
+def has_bug(*_arguments):
+    """Replaces a function of ./sonde: a mistake in its code."""
+    return {}["no such key"]
+
+
 def load_launcher():
     """Load ./sonde as a module that builds and installs nothing."""
     loader = importlib.machinery.SourceFileLoader("launcher", os.path.join(ROOT, "sonde"))
@@ -55,12 +61,18 @@ def load_launcher():
     module.PROGRAM = PROGRAM
     module.building.install = launched
     module.building.build = lambda targets, say: None
+    if "BUG" in os.environ:
+        setattr(module, os.environ["BUG"], has_bug)
     return module
 
 
-def run_launcher(*arguments, stdin=b"", fake=None):
-    """Run ./sonde's main() in a process of its own: (status, stdout, stderr)."""
-    environment = dict(os.environ, FAKE=fake) if fake else os.environ
+def run_launcher(*arguments, stdin=b"", fake=None, **more):
+    """Run ./sonde's main() in a process of its own: (status, stdout, stderr). @more:
+    variables of its environment.
+    """
+    environment = dict(os.environ, **more)
+    if fake:
+        environment["FAKE"] = fake
     done = subprocess.run(
         [*PROGRAM, *arguments],
         input=stdin,

@@ -154,11 +154,22 @@ def usages():
         "two",
         "say",
     ], "sonde: --smp: 'two' is not a number from 1 to 64"
-    yield [
-        "web",
-        "--port",
-        "x",
-    ], "sonde: --port: 'x' is no number; ./sonde web --help shows"
+    for option, value in (("--port", "x"), ("--port", "65536"), ("--port", "-1")):
+        yield ["web", option, value], f"{option}: '{value}' is not a number"
+    yield ["web", "--guests", "-5"], "--guests: '-5' is not a number"
+    yield ["replay", "/no/such/file"], "/no/such/file: no such file"
+    yield ["replay", "/tmp"], "a directory"
+    yield ["record", "/no/such/dir/file", "echo x"], "no directory /no/such/dir"
+    yield ["film", "play", "/no/such/film"], "/no/such/film: No such file"
+    yield ["film", "play", "/dev/null"], "it is no film"
+    yield ["film", "text"], "of which film?"
+    yield ["film", "record", "x"], "x is none of"
+    yield ["film", "svg", "hit", "--frames", "1,x"], "the frames of hit are 0 to"
+    yield ["film", "svg", "hit", "-o", "/no/such/dir/x"], "no directory /no/such/dir"
+    yield ["module", "-k", "x.c"], "no option -k; ./sonde module --help"
+    yield ["module", "--jsno", "x.c"], "no option --jsno; "
+    yield ["exec", "--jsno", "x"], "(did you mean `--json`?)"
+    yield ["module", b"\xff.c"], "module: \\xff.c: no such file"
     yield ["attach", "--smp", "2"], "--smp"
     yield ["test", "no_such_test"], "no_such_test"
     yield ["exec", "--append", "a=1 tests=all", "say a"], "use run"
@@ -199,7 +210,7 @@ def wrong_usage_is_refused():
     os.environ["LAUNCHED"] = launched = os.path.join(folder, "launched")
     for words, reason in usages():
         status, out, err = run_launcher(*words)
-        what = tap.shortened(" ".join(["./sonde"] + words))
+        what = tap.shortened(" ".join(["./sonde", *map(os.fsdecode, words)]))
         if not tap.check(status == 2 and reason in err and not out, f"{what} is refused"):
             tap.note(f"status {status}\n{err}")
         at_once = not os.path.exists(launched)
@@ -322,6 +333,26 @@ def strange_bytes_are_passed_on():
     tap.equal(
         (status, out, err), (0, b"\xff\n\xff\xfe\n\xe2\x80\xa8x\n", ""), "as they are"
     )
+
+
+def a_bug_is_told():
+    """An exception that no code expects is told in words, as what it is."""
+    for function, words in (("parse", ()), ("run_commands", ("exec", "say a"))):
+        status, _, err = run_launcher(*words, BUG=function)
+        *places, last = err.splitlines()
+        tap.check(
+            "Traceback" not in err and status == 6, f"{function}: a status of its own"
+        )
+        tap.check("a bug of ./sonde" in last and "CONTRIBUTING.md" in last, "named so")
+        tap.check(last.endswith("KeyError: 'no such key'"), "with what it is")
+        tap.check("in has_bug()" in places[-1], "and where it is")
+
+
+def any_text_can_be_printed():
+    """./sonde prints what its streams have no character for in another way."""
+    words = ("film", "text", "\u2588\u20ac")
+    status, out, err = run_launcher(*words, PYTHONIOENCODING="ascii")
+    tap.check(status == 2 and out == b"" and "film: #?: No such file" in err, "ASCII")
 
 
 def help_is_given():
@@ -490,6 +521,8 @@ if __name__ == "__main__":
             the_reader_has_gone,
             signals_end_it,
             strange_bytes_are_passed_on,
+            a_bug_is_told,
+            any_text_can_be_printed,
             help_is_given,
             a_build_says_how_far_it_is,
             a_build_that_fails_is_told,

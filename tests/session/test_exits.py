@@ -55,6 +55,23 @@ def status_of(*words, stdin=b"", **more):
     return done.returncode
 
 
+# What a command line of these commands needs at least.
+NEEDED = {
+    "module": ["x.c"],
+    "record": ["x", "echo x"],
+    "replay": [__file__],
+    "check": ["-"],
+    "grade": ["3"],
+}
+
+
+def with_bug(command):
+    """Return the status of a command whose function has a bug."""
+    with tempfile.TemporaryDirectory() as folder:
+        words = NEEDED.get(command, [folder] * (command == "tracefs"))
+        return run_launcher(command, *words, BUG=f"command_{command}")[0]
+
+
 def with_tap_elsewhere(*words, **more):
     """Run ./sonde test with another folder for TAP output, because the same tests may be
     running at the same time.
@@ -387,6 +404,12 @@ def no_guest_at_socket(is_there):
         return status_of("module", "--socket", path, SAMPLE)
 
 
+CRASH = """#include "kernel/module/module.h"
+__attribute__((constructor)) static void begin(void)
+{
+    __builtin_trap();
+}
+"""
 SAMPLE = os.path.join(ROOT, "docs/samples/reads.c")
 INT3 = os.path.join(ROOT, "docs/labs/host/int3/solution")
 INT3_START = os.path.join(ROOT, "docs/labs/int3/start")
@@ -398,6 +421,7 @@ TRIPLE = "a CPU of the guest went down by a triple fault"
 QEMU_ENDED = "QEMU ended, or was ended by a signal"
 NO_BUILD = "the build failed, or a tool is missing"
 LIMIT_REACHED = "the time limit was reached (--timeout)"
+BUG = "a bug of ./sonde, to be reported as CONTRIBUTING.md says"
 SIGNAL = "signal N: 130 Ctrl-C, 141 the output has no reader, 143 SIGTERM"
 INT, TERM = signal.SIGINT, signal.SIGTERM
 FUSE = can_open("/dev/fuse")
@@ -466,6 +490,10 @@ FACTS = {
         lambda: (status_of("module", SAMPLE, "cat /nope"), 1),
         lambda: (with_module("int broken"), 1),
     ],
+    ("3", "module", "the kernel panicked"): [
+        lambda: (with_module(CRASH), 3),
+        lambda: (status_of("module", SAMPLE, "panic"), 3),
+    ],
     ("1", "module", "there is no guest at --socket"): [
         lambda: (no_guest_at_socket(is_there=False), 1),
         lambda: (no_guest_at_socket(is_there=True), 1),
@@ -518,7 +546,7 @@ FACTS = {
     ],
     ("2", "gdb", USAGE): [lambda: (status_of("gdb", "--qemu", "-no-such-option"), 2)],
     ("2", "record", USAGE): [lambda: (recording("--memory", "abc"), (2, False))],
-    ("2", "replay", USAGE): [lambda: (status_of("replay"), 2)],
+    ("2", "replay", USAGE): [lambda: (status_of("replay", "/no/such"), 2)],
     ("2", "attach", USAGE): [lambda: (status_of("attach", "x"), 2)],
     ("2", "test", USAGE): [lambda: (status_of("test", "no_such_test"), 2)],
     ("3", "run", "the kernel panicked"): [
@@ -527,9 +555,6 @@ FACTS = {
         lambda: (status_of(*RUN, *TESTS, "tests=stack.an_overflow_is_named"), 3),
     ],
     ("3", "exec", "the kernel panicked"): [lambda: (status_of("exec", "panic"), 3)],
-    ("3", "module", "the kernel panicked"): [
-        lambda: (status_of("module", SAMPLE, "panic"), 3),
-    ],
     ("4", "module", EARLY): [
         lambda: (status_of("module", SAMPLE, "poweroff", "echo x"), 4),
     ],
@@ -580,7 +605,7 @@ FACTS = {
     ("5", "module", NO_BUILD): [lambda: (broken_build("module", SAMPLE), 5)],
     ("5", "gdb", NO_BUILD): [lambda: (broken_build("gdb"), 5)],
     ("5", "record", NO_BUILD): [lambda: (broken_build("record", "/tmp/none", "echo x"), 5)],
-    ("5", "replay", NO_BUILD): [lambda: (broken_build("replay", "/tmp/none"), 5)],
+    ("5", "replay", NO_BUILD): [lambda: (broken_build("replay", SONDE), 5)],
     ("5", "replay", "the file is no recording, or one of another build or QEMU"): [
         lambda: (replay_of_nothing(), 5),
     ],
@@ -672,6 +697,7 @@ FACTS = {
                                                        "-ex", "quit 7")), 7),
     ],
 }  # fmt: skip
+FACTS |= {("6", one, BUG): [lambda one=one: (with_bug(one), 6)] for one in COMMANDS}
 
 
 def every_row_has_a_fact():

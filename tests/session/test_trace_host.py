@@ -325,17 +325,20 @@ def questions_are_answered():
         "count vfs_*",
         "ret vfs_open { count by cpu }",
         "vfs_read { avg(count) by count }",
+        "mark vfs_write { sum(count) }",
         "--",
         "run vfs",
     )
-    tap.equal(status, 0, "four questions")
+    tap.equal(status, 0, "five questions")
     rows = re.findall(r"^<= (\d+) +(\d+)", out, re.M)
     tap.equal(rows, [("16", "39"), ("32", "383"), ("64", "298")], "a histogram")
     tap.check(re.search(r"^vfs_read +720 ", out, re.M), "of the commands' calls alone")
     by_cpu = out.partition("ret vfs_open")[2].partition("avg(")[0]
     by_cpu = re.findall(r"^([01]) +(\d+) ", by_cpu, re.M)
     tap.equal(sum(int(n) for _, n in by_cpu), 72, "by CPU")
-    rows = re.findall(r"^(\d+) +(\d+) +(\d+) ", out.partition("avg(")[2], re.M)
+    averages, _, marked = out.partition("avg(")[2].partition("mark vfs_write {")
+    tap.check(re.search(r"^ *8 +4800 ", marked, re.M), "about a marker")
+    rows = re.findall(r"^(\d+) +(\d+) +(\d+) ", averages, re.M)
     means = [int(mean) for _, _, mean in rows]
     tap.check(
         len(rows) > 9

@@ -3,7 +3,7 @@
 tests/session/test_exits.py reads the table from --help, and has a fact for each row.
 """
 
-DONE, FAILED, USAGE, PANICKED, ENDED, HOST, TIMEOUT = 0, 1, 2, 3, 4, 5, 124
+DONE, FAILED, USAGE, PANICKED, ENDED, HOST, BUG, TIMEOUT = 0, 1, 2, 3, 4, 5, 6, 124
 
 # (status, of which commands, when)
 ROWS = (
@@ -42,6 +42,7 @@ ROWS = (
     (HOST, "all but attach, lab", "the build failed, or a tool is missing"),
     (HOST, "attach", "it is running already"),
     (HOST, "replay", "the file is no recording, or one of another build or QEMU"),
+    (BUG, "all", "a bug of ./sonde, to be reported as CONTRIBUTING.md says"),
     (TIMEOUT, "run, exec, trace", "the time limit was reached (--timeout)"),
     (TIMEOUT, "module, record", "the time limit was reached (--timeout)"),
     ("128+N", "all", "signal N: 130 Ctrl-C, 141 the output has no reader, 143 SIGTERM"),

@@ -72,10 +72,14 @@ class Reply:
         return self.text.splitlines()
 
 
+def encoded(text):
+    """Bytes or str as bytes. A str may have bytes of the command line that are no UTF-8."""
+    return text.encode("utf-8", "surrogateescape") if isinstance(text, str) else text
+
+
 def quote(text):
     """Bytes or str as a TEXT in single quotes, for the machine interface."""
-    if isinstance(text, str):
-        text = text.encode()
+    text = encoded(text)
     plain = set(range(0x20, 0x7F)) - set(b"'\\")
     body = "".join(chr(b) if b in plain else "\\x%02x" % b for b in text)
     return f"'{body}'"
@@ -98,7 +102,7 @@ def shortened(command):
 
 def one_line(command):
     """The bytes of a command. ValueError: it is more than one line."""
-    line = command.encode() if isinstance(command, str) else command
+    line = encoded(command)
     if re.search(rb"[\0\r\n]", line):
         raise ValueError("a request is one line")
     return line

@@ -42,6 +42,12 @@ def cpus(text):
     return int(text)
 
 
+def port(text):
+    if not re.fullmatch(r"[0-9]{1,5}", text) or int(text) > 65535:
+        fail(f"{text!r} is not a number from 0 to 65535")
+    return int(text)
+
+
 def seed(text):
     """A seed, or the number of a case."""
     if not re.fullmatch(r"[0-9]{1,18}", text):
@@ -97,6 +103,14 @@ def check_folder(path):
         fail(f"{path}: there is no directory {folder}")
     if not os.path.exists(path) and not os.access(folder, os.W_OK | os.X_OK):
         fail(f"{path}: {folder} cannot be written to")
+
+
+def input_file(path):
+    if not os.path.exists(path):
+        fail(f"{path}: no such file")
+    if os.path.isdir(path) or not os.access(path, os.R_OK):
+        fail(f"{path} cannot be read" + " (a directory)" * os.path.isdir(path))
+    return path
 
 
 def output_file(path):

@@ -18,9 +18,11 @@ class Parser(argparse.ArgumentParser):
     """A parser; the parsers of its subcommands are of this class, too."""
 
     _is_mixed = False
+    _chosen = None  # the parser of the subcommand that the command line names
 
     def parse_known_args(self, args=None, namespace=None):
         """Accept also `grade 3 --seed 7 FOLDER`; argparse would refuse FOLDER there."""
+        self._chosen = self._commands().get(args[0] if args else None, self)
         if self._is_mixed or self._commands() or "--" in args:
             return super().parse_known_args(args, namespace)
         self._is_mixed = True
@@ -35,24 +37,17 @@ class Parser(argparse.ArgumentParser):
                 return action.choices
         return {}
 
-    def _options(self):
-        names = list(self._option_string_actions)
-        for parser in self._commands().values():
-            names += parser._option_string_actions
-        return names
-
     def error(self, message):
         word = re.search(
             r"argument COMMAND: invalid choice: '([^']*)'|unrecognized arguments: (-[^ =]+)",
             message,
         )
+        parser = self._chosen or self
         if word and word.group(1) is not None:
             message = f"no command is called {word.group(1)}"
             message += nearest(word.group(1), self._commands())
         elif word and word.group(2):
-            message = (
-                f"no option {word.group(2)}{nearest(word.group(2), self._options())}"
-            )
+            names = parser._option_string_actions
+            message = f"no option {word.group(2)}{nearest(word.group(2), names)}"
         message = re.sub(r"^argument (\S+): ", r"\1: ", message)
-        message = re.sub(r"invalid int value: (.*)", r"\1 is no number", message)
-        self.exit(2, f"sonde: {message}; {self.prog} --help shows what there is\n")
+        self.exit(2, f"sonde: {message}; {parser.prog} --help shows what there is\n")

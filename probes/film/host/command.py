@@ -3,6 +3,8 @@
 import os
 import sys
 
+from sonde.options import UsageError
+
 from . import film as films
 from . import page, picture, play, scenes
 
@@ -24,17 +26,24 @@ def write(text, output):
         raise films.FilmError(f"{output}: {error.strerror}") from None
 
 
+def load(name):
+    try:
+        return films.load(path_of(name))
+    except films.FilmError as error:
+        raise UsageError(f"film: {error}") from None
+
+
 def command_play(options):
-    play.play(films.load(path_of(options.films[0])))
+    play.play(load(options.films[0]))
 
 
 def command_text(options):
     for name in options.films:
-        print("\n".join(films.as_text(films.load(path_of(name)))))
+        print("\n".join(films.as_text(load(name))))
 
 
 def command_html(options):
-    some = [films.load(path_of(name)) for name in options.films or scenes.SCENES]
+    some = [load(name) for name in options.films or scenes.SCENES]
     output = options.output or "film.html"
     try:
         with open(output, "w", encoding="utf-8") as file:
@@ -44,11 +53,12 @@ def command_html(options):
 
 
 def command_svg(options):
-    film = films.load(path_of(options.films[0]))
+    film = load(options.films[0])
     last = len(film.frames()) - 1
-    numbers = [int(word) for word in (options.frames or f"0,{last}").split(",")]
-    if not all(0 <= number <= last for number in numbers):
-        raise films.FilmError(f"the frames of {options.films[0]} are 0 to {last}")
+    words = (options.frames or f"0,{last}").split(",")
+    if not all(word.isdecimal() and int(word) <= last for word in words):
+        raise UsageError(f"film: the frames of {options.films[0]} are 0 to {last}")
+    numbers = [int(word) for word in words]
     write("\n".join(picture.strip(film, numbers)) + "\n", options.output)
 
 
@@ -64,13 +74,13 @@ def run(options, ask):
     """@ask: `with ask() as fn` makes a guest; fn runs a command in it."""
     if options.way != "html" and not options.films:
         names = ", ".join(scenes.SCENES)
-        raise films.FilmError(f"film {options.way}: of which film? {names}")
+        raise UsageError(f"film {options.way}: of which film? {names}")
     if options.way in WAYS:
         WAYS[options.way](options)
         return
     for name in options.films:
         if name not in scenes.SCENES:
-            raise films.FilmError(f"{name} is none of {', '.join(scenes.SCENES)}")
+            raise UsageError(f"film record: {name} is none of {', '.join(scenes.SCENES)}")
         scene = scenes.SCENES[name]
         if isinstance(scene, scenes.Trail):
             text = scenes.from_spin(scene)

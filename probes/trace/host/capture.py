@@ -68,7 +68,7 @@ class Capture:
             pages=[[] for _ in range(cpus)],
             lost=[0] * cpus,
         )
-        self.events = {}  # "group/event", made by one of the lines: that line
+        self.events = {}  # "group/event": the line that has made it, or asks about it
         self.counted = {}  # "group/event" that has a histogram: its filter, or None
 
     def set_up(self, buffer_kb=0, record_all=True):
@@ -80,9 +80,9 @@ class Capture:
         for line in self.result.lines:
             before = set(self.all_events())
             self.define(line)
-            self.events |= {
-                event: line for event in self.all_events() if event not in before
-            }
+            for event in self.all_events():
+                if event not in before:
+                    self.events[event] = line
         if buffer_kb:
             self.files.write("buffer_size_kb", str(buffer_kb))
         self.files.truncate("trace")
@@ -120,7 +120,7 @@ class Capture:
             match = COMMAND.fullmatch(command)
             if not match:
                 raise TraceError(f"trace -n prints {command!r}")
-            self.follow(match[2].removeprefix(ROOT), match[1])
+            self.follow(line, match[2].removeprefix(ROOT), match[1])
 
     def lines_of(self, option, words):
         """Return the reply to `trace` with @option and these words."""
@@ -140,16 +140,18 @@ class Capture:
             self.force_gdb,
         )
 
-    def follow(self, name, text):
-        """Write one of the lines that a question consists of to its file."""
+    def follow(self, line, name, text):
+        """Write one of the lines that the question @line consists of to its file."""
+        event = re.fullmatch(r"events/(.+)/(?:enable|filter|trigger)", name)
+        if event:  # it may be a marker, which was there before the question
+            self.events[event[1]] = line
         if name == "kprobe_events" and text.startswith("r") and " ns=" not in text:
             text += " ns=$ns:u64"  # how long the call took
         trigger = TRIGGER.fullmatch(text)
         if not trigger or not name.endswith("/trigger"):
             self.files.write(name, text)
             return
-        event = name.removeprefix("events/").removesuffix("/trigger")
-        keys, condition = trigger.groups()
+        event, (keys, condition) = event[1], trigger.groups()
         behind = f" if {condition}" if condition else ""
         self.files.write(name, f"hist:{keys}:pause{behind}")  # paused until switch(True)
         self.counted[event] = condition
