@@ -678,6 +678,11 @@ FACTS = {
         lambda: (grade_after_signal(TERM), 143),
         lambda: (grade_after_signal(INT), 130),
     ],
+    ("3", "tracefs", "the kernel panicked while the command ran"): [
+        lambda: (in_tracefs(lambda folder: status_of("tracefs", folder, "--", "sh", "-c",
+                                                     f"echo panic > {folder}/sonde")),
+                 3 if FUSE else 5),
+    ],
     ("else", "tracefs", "what the command exited with"): [
         lambda: (in_tracefs(lambda folder: status_of("tracefs", folder, "--", "sh", "-c",
                                                      "exit 7")), 7 if FUSE else 5),

@@ -68,6 +68,49 @@ trace-cmd extract -o FOLDER.dat >/dev/null
 trace-cmd report FOLDER.dat | grep -c 'work/.*reads:'
 rm FOLDER.dat
 """
+SHORT = """
+T=/sys/kernel/tracing
+echo 'p:foo vfs_read count=$arg3' > $T/kprobe_events
+run="echo 'run vfs' > $T/sonde"
+for i in 1 2 3 4 5 6; do
+    trace-cmd record -e kprobes -o FOLDER.dat sh -c "$run" >/dev/null 2>&1
+    trace-cmd report -i FOLDER.dat | grep -c 'work/.*foo:'
+done
+trace-cmd stream -e kprobes sh -c "$run; sleep 2" | grep -c foo:
+echo 1 > $T/events/kprobes/foo/enable
+cat $T/README $T/kprobe_events >/dev/null
+sh -c "$run"
+cat $T/README $T/kprobe_events >/dev/null
+grep -c foo: $T/trace
+dd if=$T/per_cpu/cpu0/trace_pipe_raw bs=4096 count=1 2>/dev/null | wc -c
+cat $T/per_cpu/cpu0/trace_pipe_raw | wc -c | grep -cx 0
+sh -c "$run"
+dd if=$T/per_cpu/cpu0/trace_pipe_raw bs=4096 count=1 2>/dev/null | wc -c
+echo > $T/trace
+cat $T/per_cpu/cpu0/trace_pipe_raw $T/per_cpu/cpu1/trace_pipe_raw | wc -c
+rm FOLDER.dat
+"""
+# Each line tries a way to the files of the host, which have an instance MARKER.
+WAYS_OUT = """
+mkdir FOLDER.m
+exec 2>/dev/null
+trace-cmd record -e ftrace -o FOLDER.dat true >/dev/null
+ls /sys/kernel/debug/tracing/README
+umount /sys/kernel/tracing && echo umounted
+umount /sys/kernel/debug && echo umounted
+mount -t tracefs none FOLDER.m && echo tracefs
+mount -t debugfs none FOLDER.m && echo debugfs
+mount -t sysfs none FOLDER.m && echo sysfs
+unshare --mount mount -t tracefs none FOLDER.m && echo unshared
+unshare --mount --user --map-root-user sh -c '
+    umount /sys/kernel/tracing || mount -t tracefs none FOLDER.m' && echo user
+nsenter --target 1 --mount ls /sys/kernel/tracing/instances
+ls /proc/1/root/sys/kernel/tracing/instances
+cut -d' ' -f2 /proc/mounts | while read -r place; do
+    ls -d "$(printf "$place")"/instances/MARKER "$(printf "$place")"/tracing/instances/MARKER
+done
+rm -rf FOLDER.m FOLDER.dat
+"""
 
 
 def run(script, name="sh"):
@@ -147,6 +190,99 @@ def trace_cmd():
     tap.note(err)
 
 
+def short_recordings():
+    """A recording has all events, however short the command is, and no event of an
+    earlier one."""
+    status, lines, err = run(SHORT)
+    want = ["720"] * 8 + ["4096", "0", "4096", "0"]
+    tap.equal((status, lines), (0, want), "each has the 720 reads of its command")
+    tap.note(err)
+
+
+def the_table_in_the_document():
+    """Type each command of the table, in a guest. RUN and sonde.elf are files."""
+    with open(os.path.join(ROOT, "docs/trace-host.md"), encoding="utf-8") as file:
+        rows = re.findall(r"^\| `((?:trace-cmd|perf) .*)` \| (.*) \|$", file.read(), re.M)
+    script = "echo 'p:foo vfs_read count=$arg3' > /sys/kernel/tracing/kprobe_events\n"
+    script += "mkdir FOLDER; cd FOLDER; ln -s %s sonde.elf; PATH=$PATH:$PWD\n" % ELF
+    script += "printf '#!/bin/sh\\necho run vfs > /sys/kernel/tracing/sonde' > RUN\n"
+    script += "chmod +x RUN\n"
+    for command, _ in rows:
+        script += f'{command} > said 2>&1; echo "=$?"; tail -c 2000 said\n'
+    script += "echo =; rm -r FOLDER"
+    _, lines, err = run(script)
+    parts = re.split(r"^=", "\n".join(lines), flags=re.M)[1:-1]
+    tap.equal(len(parts), len(rows), "all commands were run")
+    for (command, result), part in zip(rows, parts):
+        status, _, said = part.partition("\n")
+        words = re.search(r'"(.*)"', result)
+        if result.startswith("works"):
+            right = status == "0"
+        else:
+            right = words[1] in said if words else status != "0"
+        if not tap.check(right, f"{command}: {result}"):
+            tap.note(part)
+
+
+def the_host_is_out_of_reach():
+    if os.getuid():
+        tap.skip("programs never reach the host's files", "only root can mount them")
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        marker = os.path.basename(folder)
+        inside = WAYS_OUT.replace("FOLDER", folder + ".x").replace("MARKER", marker)
+        outside = """
+            mount -t tracefs none /sys/kernel/tracing
+            mkdir "$1.a b" "$1.debug" "$1.guest" /sys/kernel/tracing/instances/$4 || exit 9
+            mount -t tracefs none "$1.a b"
+            mount -t debugfs none "$1.debug"
+            ls "$1.a b/instances" "$1.debug/tracing/instances" | grep -cx $4
+            "$2" tracefs "$1.guest" -- sh -c "$3"
+            rmdir /sys/kernel/tracing/instances/$4
+            umount "$1.a b" "$1.debug"
+            rmdir "$1.a b" "$1.debug" "$1.guest"
+        """
+        words = [folder, os.path.join(ROOT, "sonde"), inside, marker]
+        done = subprocess.run(
+            ["unshare", "--mount", "sh", "-c", outside, "sh", *words],
+            capture_output=True,
+            text=True,
+            timeout=LIMIT,
+            check=False,
+        )
+    if done.returncode == 9:
+        tap.skip("programs never reach the host's files", "the host has no tracefs")
+        return
+    want = ["2", "/sys/kernel/debug/tracing/README"]
+    tap.equal(done.stdout.split("\n")[:-1], want, "programs never reach the host's files")
+    tap.note(done.stderr)
+
+
+def a_guest_that_ends():
+    """The report is shown, and the files are gone, also those that an earlier ./sonde has
+    left because it was killed.
+    """
+    status, _, err = run("echo panic > /sys/kernel/tracing/sonde; exit 7")
+    tap.check(status == 3 and "| end of panic" in err, "a panic is shown")
+    tap.check("panicked, while sh ran" in err, "with when it came")
+    with tempfile.TemporaryDirectory() as folder:
+        sonde("tracefs", folder, "--", "sh", "-c", "kill -9 $PPID; sleep 1")
+        tap.check(
+            not os.path.isdir(folder), "a ./sonde that is killed leaves a dead mount"
+        )
+        status, out, _ = sonde("tracefs", folder, "--", "echo", "x")
+        tap.equal((status, out), (0, "x\n"), "the next one takes it away")
+
+
+def an_interrupt():
+    script = (
+        "timeout -s INT 2 sh -c 'echo sleep 100 > FILE'; echo echo x > FILE; cat FILE"
+    )
+    _, lines, err = run(script.replace("FILE", "/sys/kernel/tracing/sonde"))
+    tap.equal(lines, ["x"], "a signal ends the command of the console")
+    tap.note(err)
+
+
 def a_host_without_tracefs():
     """If the host has not mounted its tracefs, trace-cmd must not mount and use it: it
     would start and stop the tracing of the host.
@@ -213,6 +349,11 @@ if can_mount():
         a_pipe_waits,
         perf_probe,
         trace_cmd,
+        short_recordings,
+        the_table_in_the_document,
+        the_host_is_out_of_reach,
+        a_guest_that_ends,
+        an_interrupt,
         a_host_without_tracefs,
         statuses_and_refusals,
     )

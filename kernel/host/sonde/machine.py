@@ -152,6 +152,12 @@ class Machine:
             raise Refused(self.command, reply)
         return reply
 
+    def wait(self, timeout=LIMIT, output=None):
+        """Go on waiting for the command that still runs after a Late. Return its Reply,
+        with the output that came since.
+        """
+        return self._answer(b"", timeout, output)
+
     def interrupt(self, timeout=10):
         """End the command that still runs after a Late, as Ctrl-C does. Return its Reply,
         with the output that came since; None: no command runs.

@@ -4,12 +4,14 @@ or raises ArgumentTypeError with the reason.
 """
 
 import argparse
+import errno
 import math
 import os
 import re
 import shlex
 import socket
 import stat
+import subprocess
 
 from sonde.errors import SondeError
 from sonde.guest import BUILD, refusal
@@ -131,6 +133,13 @@ def image(path):
 
 
 def empty_folder(path):
+    """A folder to mount files at. A ./sonde that was killed may have left its mount there."""
+    path = os.path.realpath(path)
+    try:
+        os.stat(path)
+    except OSError as error:
+        if error.errno == errno.ENOTCONN:
+            subprocess.run(["fusermount", "-u", "-z", path], check=False)
     if not os.path.isdir(path):
         fail(f"{path} is no directory")
     if os.listdir(path):

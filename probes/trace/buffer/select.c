@@ -16,6 +16,7 @@
 
 /* Locks:  a replaced as a whole, with the trace lock held */
 static struct pids *lists[SELECT_LISTS]; /* [a] */
+static int hidden; /* [a] the thread that serves the host; 0: none */
 
 /* There is a list, or an unwanted CPU. While this is false, hits check nothing else. */
 static bool is_selective;
@@ -25,7 +26,7 @@ static bool is_selective;
  */
 static void select_again(void)
 {
-    bool selective = lists[SELECT_WANTED] || lists[SELECT_UNWANTED];
+    bool selective = lists[SELECT_WANTED] || lists[SELECT_UNWANTED] || hidden;
 
     for (unsigned i = 0; i < cpu_count(); i++)
         selective |= !buffer_takes_cpu(i);
@@ -59,9 +60,10 @@ static bool takes_thread(void)
 {
     const struct pids *only = READ_ONCE(lists[SELECT_WANTED]);
     const struct pids *not = READ_ONCE(lists[SELECT_UNWANTED]);
+    int tid = thread_current()->tid;
 
-    return (!only || has_pid(only, thread_current()->tid)) &&
-           (!not || !has_pid(not, thread_current()->tid));
+    return tid != READ_ONCE(hidden) && (!only || has_pid(only, tid)) &&
+           (!not || !has_pid(not, tid));
 }
 
 bool trace_takes_hit(void)
@@ -69,6 +71,12 @@ bool trace_takes_hit(void)
     if (likely(!READ_ONCE(is_selective)))
         return buffer_is_on();
     return buffer_takes() && takes_thread();
+}
+
+void select_hide_thread(void)
+{
+    WRITE_ONCE(hidden, thread_current()->tid);
+    select_again();
 }
 
 static void pids_exchange(enum select_list which, struct pids *new)

@@ -41,6 +41,11 @@ const struct pids *select_pids(enum select_list which);
 int select_add_pids(enum select_list which, const char *text, size_t len);
 void select_drop_pids(enum select_list which);
 
+/* select_hide_thread - record no events of the calling thread from now on. The thread that
+ * was hidden before is recorded again.
+ */
+void select_hide_thread(void);
+
 /* select_cpus - set for each CPU whether its hits are recorded.
  * @mask: bit i: CPU i
  */

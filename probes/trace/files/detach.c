@@ -19,6 +19,7 @@
 #include "kernel/mm/frame.h"
 #include "kernel/mm/heap.h"
 #include "probes/trace/buffer/buffer.h"
+#include "probes/trace/buffer/select.h"
 #include "probes/trace/buffer/snapshot.h"
 #include "probes/trace/files/files.h"
 #include "probes/trace/files/files_parts.h"
@@ -237,6 +238,10 @@ static int command(int argc, char **argv)
 
     if (argc == 2 && !strcmp(argv[1], "open"))
         return open_batches();
+    if (argc == 2 && !strcmp(argv[1], "hide")) {
+        select_hide_thread();
+        return 0;
+    }
     if (argc == 2 && (!strcmp(argv[1], "on") || !strcmp(argv[1], "off"))) {
         record_switch(!strcmp(argv[1], "on"));
         return 0;
@@ -269,10 +274,11 @@ static int pages_run(struct shell *sh, int argc, char **argv)
 }
 
 static const struct shell_command trace_pages = {
-    "trace-pages", "open | on | off | BATCH [all | close]",
+    "trace-pages", "open | on | off | hide | BATCH [all | close]",
     "pages of the tracer for ./sonde trace\n"
     "open   begin; prints the number of the batch that is out, maybe an empty one\n"
     "on, off  recording and all histograms go on, or pause\n"
+    "hide   events of the thread that runs this command are not recorded\n"
     "BATCH  one more than that number: what is out was read, and the next pages come;\n"
     "       the same number: the same pages once more\n"
     "all    also pages that are not full yet\n"
