@@ -10,6 +10,9 @@
 
 # A build folder must always be spelled the same way: files of dependencies have the names
 # that their build has used.
+ifneq ($(words $(CURDIR))$(findstring :,$(CURDIR)),1)
+$(error The path of this folder has a blank or a colon, which make cannot have in names: $(CURDIR))
+endif
 B ?= build
 override B := $(patsubst $(CURDIR)/%,%,$(abspath $(B)))
 CROSS_COMPILE ?= x86_64-linux-gnu-

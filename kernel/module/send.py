@@ -1,6 +1,7 @@
 """send.py - for ./sonde module: compiles a source, and loads the object into a guest."""
 
 import os
+import re
 import shlex
 import subprocess
 
@@ -28,7 +29,8 @@ def flags():
 
 def name_of(path):
     """Return the name by which the guest knows the module of @path."""
-    return os.path.splitext(os.path.basename(path))[0].replace("-", "_")
+    name = os.path.splitext(os.path.basename(path))[0]
+    return re.sub(r"[^A-Za-z0-9_]", "_", name)
 
 
 def compiled(path):

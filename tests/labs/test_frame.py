@@ -627,6 +627,12 @@ def a_tree_without_a_commit():
             taken = error
         tap.equal(taken, folder, "the grader is that of the tree")
         tap.check("no commit is here" in said.getvalue(), "which is said")
+        os.mkdir(os.path.join(folder, ".git"))
+        try:
+            taken = grade.committed(os.path.join(folder, "tree"))
+        except HostError as error:
+            taken = str(error)
+        tap.check("git says: fatal: " in taken, "where git refuses, its words are told")
 
 
 tap.run(

@@ -407,8 +407,9 @@ def a_build_that_fails_is_told():
         with open(path, "w", encoding="ascii") as file:
             file.write(FAKE_MAKE)
         os.chmod(path, 0o755)
-        for status in (0, 2):
-            environment = dict(os.environ, B=folder, MADE=str(status))
+        runs = ((0, folder), (2, folder), (0, "/proc/none"), (2, "/proc/none"))
+        for status, build in runs:
+            environment = dict(os.environ, B=build, MADE=str(status))
             environment["PATH"] = folder + ":" + os.environ["PATH"]
             environment["PYTHONPATH"] = os.path.join(building.ROOT, "kernel/host")
             done = subprocess.run(
@@ -422,11 +423,18 @@ def a_build_that_fails_is_told():
             want = ["building"] if status else ["building", "built"]
             tap.equal(told, want, "that it begins, and ends")
             tap.check("something is wrong" in done.stderr, "make's complaints are shown")
-            tap.equal(
-                "HostError: the build failed (make ended with status 2)" in done.stderr,
-                status == 2,
-                "a failure is one",
-            )
+            why = "the build failed (make ended with status 2)"
+            if build != folder:
+                why = "/proc/none cannot be written to; with B=DIR, DIR has the build"
+            tap.equal("HostError: " + why in done.stderr, status == 2, "a failure is one")
+
+
+def a_checkout_with_a_blank_is_refused():
+    with tempfile.TemporaryDirectory(prefix="a b") as folder:
+        words = ["make", "-C", folder, "-f", os.path.join(guest.ROOT, "Makefile")]
+        done = subprocess.run(words, capture_output=True, text=True, check=False)
+    tap.check("path of this folder has a blank" in done.stderr, "a blank in the path")
+    tap.equal(done.stderr.count("\n"), 1, "in one sentence")
 
 
 def a_folder_is_spelled_in_one_way():
@@ -526,6 +534,7 @@ if __name__ == "__main__":
             help_is_given,
             a_build_says_how_far_it_is,
             a_build_that_fails_is_told,
+            a_checkout_with_a_blank_is_refused,
             a_folder_is_spelled_in_one_way,
             pieces_become_text,
             a_log_is_written,

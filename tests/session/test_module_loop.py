@@ -111,6 +111,16 @@ def a_guest_of_its_own():
     tap.equal(module("no/such.c")[0], 2, "a file that is not there")
 
 
+def any_file_name():
+    """The guest's name of a module has _ for each character that a name cannot have."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "it's ré;1.c")
+        write(path, 5)
+        status, said = module(path, "stat /tmp", "run edited", "module list")
+    tap.check(status == 0 and "version 5" in said, "a file with a strange name is loaded")
+    tap.check("it_s_r__1" in said, "by a name that can be typed")
+
+
 def no_guest_at_the_socket():
     with tempfile.TemporaryDirectory() as folder:
         line = os.path.join(folder, "line")
@@ -126,4 +136,4 @@ def no_guest_at_the_socket():
         )
 
 
-tap.run(no_guest_at_the_socket, a_guest_that_stays, a_guest_of_its_own)
+tap.run(any_file_name, no_guest_at_the_socket, a_guest_that_stays, a_guest_of_its_own)

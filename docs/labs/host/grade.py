@@ -94,7 +94,10 @@ def committed(path):
     words = ["git", "-C", ROOT, "archive", "HEAD", "--", *SHARED]
     done = subprocess.run(words, capture_output=True, check=False)
     if done.returncode:
-        raise HostError("grade: no commit to take the grader from (git archive failed)")
+        said = done.stderr.decode("utf-8", "replace").strip()
+        raise HostError(
+            f"grade: the grader is taken from the commit, but git says: {said}"
+        )
     with tarfile.open(fileobj=io.BytesIO(done.stdout)) as tar:
         tar.extractall(path)
     return path

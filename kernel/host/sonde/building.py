@@ -1,5 +1,6 @@
 """building.py - runs make, and reports its progress if no terminal shows its lines."""
 
+import contextlib
 import fcntl
 import os
 import re
@@ -62,9 +63,14 @@ SILENT_SECONDS, SILENT_TRIES = 3, 30
 
 
 def lock_build(say):
-    """Wait until no other process builds. Return a file: it is the lock while open."""
-    os.makedirs(BUILD, exist_ok=True)
-    lock = open(os.path.join(BUILD, ".lock"), "w", encoding="ascii")
+    """Wait until no other process builds. Return a file: it is the lock while open. A
+    folder that cannot be written to has no lock, and maybe needs no build.
+    """
+    try:
+        os.makedirs(BUILD, exist_ok=True)
+        lock = open(os.path.join(BUILD, ".lock"), "w", encoding="ascii")
+    except OSError:
+        return contextlib.nullcontext()
     for _ in range(SILENT_TRIES):
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -127,8 +133,10 @@ def build(targets, say):
     ]
     progress = Progress(say, sys.stderr.write)
     take = sys.stderr.write if sys.stderr.isatty() else progress.take
-    with lock_build(say):
+    with lock_build(say) as lock:
         status = run_make(words + targets, take)
+    if status and not lock:
+        raise HostError(f"{BUILD} cannot be written to; with B=DIR, DIR has the build")
     if status:
         raise HostError(f"the build failed (make ended with status {status})")
     progress.end()
