@@ -181,7 +181,8 @@ static void print_sample(struct shell *sh, struct sample *s, const char *name)
     if (runner_count)
         bench_print(sh, median(s->stood), "ns", "text.%s.%zu.%s.others_stand_ns", engine,
                     cpus, name);
-    bench_print(sh, median(s->syncs), "times", "text.%s.%zu.%s.syncs", engine, cpus, name);
+    bench_print(sh, median(s->syncs), "times", "text.%s.%zu.%s.syncs", engine, cpus,
+                name);
 }
 
 static void measure_changes(struct shell *sh)

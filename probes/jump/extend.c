@@ -90,15 +90,20 @@ int ext_join(const struct site *site, struct kprobe *p, struct probe_reject *why
     return 0;
 }
 
-/* A probe that waits for text has not joined a site. */
+/* A probe that waits for text has not joined a site. The program of a probe whose text goes
+ * keeps its words: it will go on with them.
+ */
 void ext_part(struct kprobe *p)
 {
-    if (p->site && p->site != ext_waiting())
+    bool waits = p->site == ext_waiting();
+
+    if (p->site && !waits)
         text_own_changes(p, -1);
     counter_pass(p->counter, p->next ? p->next->counter : 0);
     p->hits += counter_put(p->counter);
     p->counter = 0;
-    program_part(p);
+    if (waits || !(p->flags & KPROBE_FLAG_GONE))
+        program_part(p);
 }
 
 uint64_t ext_hits(const struct kprobe *p)

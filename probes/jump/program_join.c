@@ -66,9 +66,11 @@ int program_join(struct kprobe *p, uintptr_t addr, struct probe_reject *why)
 {
     int err;
 
-    if (!p->program || program_is_all(p)) /* it has waited for its text */
+    if (!p->program)
         return 0;
-    err = has_handlers(p) ? -EINVAL : program_begin(p->program);
+    if (program_is_all(p) && (p->program->first || !program_words(p->program)))
+        return 0; /* it has waited for its text */
+    err = has_handlers(p) && !program_is_all(p) ? -EINVAL : program_begin(p->program);
     if (err)
         return probe_refuse(why, err == -ENOMEM ? PROBE_NO_MEMORY : PROBE_BAD_PROGRAM,
                             addr);

@@ -184,6 +184,8 @@ void text_goes(struct text_part *t)
     t->closed = true;
     for (uintptr_t at = t->start; at < t->end; portion_grow(&some)) {
         at = gather(t, at, &some);
+        for (size_t i = 0; i < some.count; i++) /* it leaves its site, to wait */
+            some.ps[i]->flags |= KPROBE_FLAG_GONE;
         if (some.count && register_take_out(some.ps, some.count, some.room))
             plat_bug("a probe on text that goes is not registered", t->start);
         for (size_t i = 0; i < some.count; i++)

@@ -29,7 +29,8 @@ static void start(void)
     while (home(fake_bytes_at("c3") + 16) != home(fn))
         continue;
     other = text_function("other");
-    explore_check(home(other) == home(fn), "the searches for both begin at the same entry");
+    explore_check(home(other) == home(fn),
+                  "the searches for both begin at the same entry");
     stays = (struct kprobe){ .addr = other, .pre_handler = count };
     again = (struct kprobe){ .addr = fn, .pre_handler = count };
     probe = explore_alloc(sizeof(*probe));

@@ -6,6 +6,7 @@
 #include "kernel/base/err.h"
 #include "probes/core/extend.h"
 #include "probes/core/life.h"
+#include "probes/kprobe.h"
 #include "tests/unit/port_fake.h"
 
 #include <string.h>
@@ -109,6 +110,31 @@ static void they_go_without_memory(void)
         check_all_are_armed();
         end();
     }
+}
+
+static void words_of_a_program_wait_with_its_probe(void)
+{
+    static const struct kprobe_op ops[] = { KPROBE_COUNT(0) };
+    struct kprobe_program program = { .ops = ops, .count = 1, .words = 1 };
+    struct kprobe counting = { .symbol_name = "fn", .offset = 20, .program = &program };
+    struct pt_regs regs = { 0 };
+
+    start();
+    CHECK_EQ(register_kprobe(&counting), 0);
+    for (unsigned i = 1; i <= 3; i++) {
+        counting.pre_handler(&counting, &regs);
+        text_goes(&part);
+        CHECK_EQ(program_sum(&program, 0), i);
+        text_gone(&part);
+        CHECK_EQ(text_comes(&part), 0);
+        CHECK_EQ(program_sum(&program, 0), i);
+    }
+    text_goes(&part);
+    CHECK_EQ(unregister_kprobe(&counting), 0); /* while it waits */
+    CHECK_EQ(program.first, 0);
+    text_gone(&part);
+    CHECK_EQ(text_comes(&part), 0);
+    end();
 }
 
 static unsigned waiting(void)
@@ -247,5 +273,6 @@ static void a_refused_set_is_not_counted(void)
 }
 
 UNIT_TESTS(they_go_by_address_and_come_back, they_go_without_memory,
-           a_probe_that_is_refused_waits, they_leave_the_others_waiting,
-           probes_of_its_own_are_counted, a_refused_set_is_not_counted)
+           words_of_a_program_wait_with_its_probe, a_probe_that_is_refused_waits,
+           they_leave_the_others_waiting, probes_of_its_own_are_counted,
+           a_refused_set_is_not_counted)
