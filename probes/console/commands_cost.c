@@ -59,8 +59,8 @@ void explain_print_cost(struct shell *sh, const struct explanation *e)
     int64_t cycles;
 
     if (!kind || bench_hit_like(kind, &cost)) {
-        shell_printf(sh,
-                     "cost       not measured: no probe of this kind can be had now\n");
+        shell_printf(
+            sh, "cost       not measured: a probe of this kind cannot be made now\n");
         return;
     }
     cycles = cost.median > 0 ? cost.median : 0;

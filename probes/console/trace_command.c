@@ -84,8 +84,8 @@ static void tell_refusal(struct session *s, const char *place, uintptr_t addr,
         unregister_kprobe(&p);
 }
 
-/* print_place - print a place of the question, and the names that are known there. */
-static void print_place(struct session *s, uintptr_t addr)
+/* print_known_at - print a place of the question, and the names that are known there. */
+static void print_known_at(struct session *s, uintptr_t addr)
 {
     struct param param;
 
@@ -104,7 +104,7 @@ static int define_one(struct session *s, const char *place, uintptr_t function)
     int err;
 
     if (s->only_parts) {
-        print_place(s, function);
+        print_known_at(s, function);
         s->defined++;
         return 0;
     }

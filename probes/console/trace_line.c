@@ -321,7 +321,7 @@ static int parse_by(struct line_scan *s)
     return parse_list(s, line_key);
 }
 
-static int line_parse_all(struct trace_line *line, const char *text)
+static int parse_question(struct trace_line *line, const char *text)
 {
     struct line_scan s = { .line = line, .text = text, .p = text };
     int err;
@@ -357,7 +357,7 @@ int trace_line_parse(struct trace_line *line, const char *text)
     int err;
 
     memset(line, 0, sizeof(*line));
-    err = line_parse_all(line, text);
+    err = parse_question(line, text);
     if (!err && !line->key_count && line->action == ACTION_COUNT)
         strlcpy(line->key[line->key_count++], "func", TRACE_WORD_MAX);
     return err;
@@ -367,7 +367,7 @@ int trace_line_split(struct trace_line *line, const char *text)
 {
     memset(line, 0, sizeof(*line));
     line->has_blanks = true;
-    return line_parse_all(line, text);
+    return parse_question(line, text);
 }
 
 void trace_line_parts(const struct trace_line *line, struct seq *out)
