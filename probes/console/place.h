@@ -11,8 +11,8 @@
 #pragma once
 
 #include "kernel/console/shell.h"
-#include "probes/explain/place_text.h"
 #include "probes/kprobe.h"
+#include "probes/many/place_text.h"
 
 #include <stdint.h>
 

@@ -15,9 +15,9 @@
 #include "kernel/sync/stop_machine.h"
 #include "kernel/time/clock.h"
 #include "probes/core/platform.h"
-#include "probes/explain/place_text.h"
 #include "probes/insn/encode.h"
 #include "probes/insn/insn.h"
+#include "probes/many/place_text.h"
 #include "probes/text/text_phases.h"
 
 #include <stdio.h>

@@ -1,4 +1,5 @@
 MANY := \
     probes/many/walk.c \
     probes/many/census.c \
-    probes/many/mass.c
+    probes/many/mass.c \
+    probes/many/place_text.c

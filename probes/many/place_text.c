@@ -1,5 +1,5 @@
 /* place_text.c - writes the name of an instruction. */
-#include "probes/explain/place_text.h"
+#include "probes/many/place_text.h"
 #include "kernel/debug/ksyms.h"
 #include "probes/core/platform.h"
 
