@@ -99,7 +99,8 @@ struct bench_kind {
     const struct kprobe_program *program; /* of the probes, which are silent; or NULL */
     bool light; /* the kprobes have light handlers, no pre-handlers */
     kretprobe_handler_t entry;
-    const char *event; /* in place of probes: a tracer event with these arguments */
+    const char *event;   /* in place of probes: a tracer event with these arguments */
+    const char *trigger; /* of the event: a histogram in place of records; or NULL */
 };
 extern const struct bench_kind bench_kinds[];
 extern const size_t bench_kind_count;

@@ -65,6 +65,13 @@ PROGRAM(memory, 1, KPROBE_GET(KPROBE_REG_SP), KPROBE_LOAD(8, 0),
  * bench_targets_long has seven bytes and becomes a jump to its detour. That of
  * bench_targets_lea has four bytes and becomes a jump to a pad that leads to the detour.
  */
+/* A question is a histogram of an event that is not recorded. */
+#define QUESTION(kind_name, spec)                                                        \
+    {                                                                                    \
+        kind_name, bench_targets_long, .jump = true, .event = "a=%bp",                   \
+                                       .trigger = "hist:" spec                           \
+    }
+
 const struct bench_kind bench_kinds[] = {
     { "int3_boostable", bench_targets_lea, .probes = 1 },
     { "int3_emulated", bench_targets_jmp, .probes = 1 },
@@ -123,6 +130,13 @@ const struct bench_kind bench_kinds[] = {
     { "event_opt_3regs", bench_targets_long, .jump = true, .event = "a=%di b=%si c=%dx" },
     { "event_opt_3mem", bench_targets_long, .jump = true,
       .event = "a=+0(%sp) b=+8(%sp) c=+16(%sp)" },
+    QUESTION("question_count", "keys=common_cpu"),
+    QUESTION("question_sum", "keys=common_cpu:vals=a"),
+    QUESTION("question_hist", "keys=a.log2"),
+    QUESTION("question_by", "keys=__probe_ip,common_cpu"),
+    QUESTION("question_if_false", "keys=common_cpu if a == 1"),
+    QUESTION("question_if_true", "keys=common_cpu if a > 1"),
+    QUESTION("question_stack", "keys=stacktrace"),
 };
 const size_t bench_kind_count = ARRAY_LEN(bench_kinds);
 
@@ -168,7 +182,9 @@ static int event_register(struct bench_set *set, uintptr_t addr)
     err = live_command(line);
     if (!err)
         set->event = live_event_find("bench", "hit");
-    if (set->event)
+    if (set->event && set->kind->trigger)
+        err = live_trigger_write(set->event, set->kind->trigger);
+    else if (set->event)
         err = live_switch(&set->event, 1, true);
     trace_unlock();
     return err;
@@ -177,6 +193,7 @@ static int event_register(struct bench_set *set, uintptr_t addr)
 static void event_unregister(struct bench_set *set)
 {
     trace_lock();
+    live_clear_hists(set->event);
     live_switch(&set->event, 1, false);
     live_command("-:bench/hit");
     buffer_reset(-1);

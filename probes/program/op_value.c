@@ -94,7 +94,7 @@ static void load_run(struct program_state *s, const struct kprobe_op *op)
     if (at % PAGE_LEN < before)
         before = 0;
     if (plat_read(&word, at - before)) {
-        s->failed = true;
+        __atomic_add_fetch(s->faults, 1, __ATOMIC_RELAXED);
         s->value = 0;
         s->next = op->sub & KPROBE_OR_ZERO ? s->next + op->skip : KPROBE_OPS_MAX;
         return;

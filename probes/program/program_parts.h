@@ -16,8 +16,8 @@ struct program_state {
     struct kprobe_room room; /* the record, from reserve to commit */
     uint64_t value;          /* the accumulator */
     uint64_t key;
-    unsigned next; /* the operation that runs next */
-    bool failed;   /* a load has failed: the program ends */
+    unsigned next;    /* the operation that runs next */
+    uint64_t *faults; /* the word that counts loads that have failed */
 };
 
 /* program_operand - the operand of @op, as its source says. */
@@ -138,5 +138,6 @@ struct program_op {
 #define PROGRAM_OP_ROW(NAME, name) extern const struct program_op program_op_##name;
 KPROBE_OPS(PROGRAM_OP_ROW)
 
+extern const struct program_op *const program_rows[KPROBE_OPCODES];
 /* program_op_of - the row of @code; NULL: there is none. */
 const struct program_op *program_op_of(unsigned code);

@@ -10,15 +10,16 @@ void program_run(const struct kprobe_program *program, uint64_t *words, struct k
                  const struct pt_regs *regs)
 {
     struct program_state s = {
-        .regs = regs, .addr = p->addr, .words = words, .probe = p
+        .regs = regs,
+        .addr = p->addr,
+        .words = words,
+        .probe = p,
+        .faults = &words[program->words],
     };
 
     while (s.next < program->count) {
         const struct kprobe_op *op = &program->ops[s.next++];
 
-        program_op_of(op->code)->run(&s, op);
-        if (s.failed)
-            __atomic_add_fetch(&words[program->words], 1, __ATOMIC_RELAXED);
-        s.failed = false;
+        program_rows[op->code]->run(&s, op);
     }
 }

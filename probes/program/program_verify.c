@@ -5,11 +5,11 @@
 
 #define ROW(NAME, name) [KPROBE_OP_##NAME] = &program_op_##name,
 
-static const struct program_op *const rows[KPROBE_OPCODES] = { KPROBE_OPS(ROW) };
+const struct program_op *const program_rows[KPROBE_OPCODES] = { KPROBE_OPS(ROW) };
 
 const struct program_op *program_op_of(unsigned code)
 {
-    return code < KPROBE_OPCODES ? rows[code] : NULL;
+    return code < KPROBE_OPCODES ? program_rows[code] : NULL;
 }
 
 static const char *check_word(const struct program_facts *f, const struct kprobe_op *op)

@@ -499,19 +499,23 @@ void record_head_fill(struct record_head *head, const struct event *event,
     comm_save(t);
 }
 
-void *record_begin(const struct event *event, size_t len, unsigned long flags,
-                   struct ring **ring)
+void *record_begin_taken(const struct event *event, size_t len, unsigned long flags,
+                         struct ring **ring)
 {
     struct record_head *head;
 
-    *ring = NULL;
-    if (!buffer_takes())
-        return NULL;
     *ring = READ_ONCE(cpus[cpu_id()].ring);
     head = ring_write(*ring, len);
     if (head)
         record_head_fill(head, event, flags);
     return head;
+}
+
+void *record_begin(const struct event *event, size_t len, unsigned long flags,
+                   struct ring **ring)
+{
+    *ring = NULL;
+    return buffer_takes() ? record_begin_taken(event, len, flags, ring) : NULL;
 }
 
 bool record_copy(const void *record, size_t len)

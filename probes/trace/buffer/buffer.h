@@ -36,6 +36,11 @@ void trace_unlock(void);
  */
 void *record_begin(const struct event *event, size_t len, unsigned long flags,
                    struct ring **ring);
+/* record_begin_taken - the same, after trace_takes_hit() or buffer_takes() has said that the
+ * hit is recorded. Context: as record_begin().
+ */
+void *record_begin_taken(const struct event *event, size_t len, unsigned long flags,
+                         struct ring **ring);
 void record_end(struct ring *ring);
 /* record_head_fill - fill in the head of a record. Context: as record_begin(). */
 void record_head_fill(struct record_head *head, const struct event *event,

@@ -45,10 +45,10 @@ static struct kprobe_room program_reserve(struct kprobe *kp, uintptr_t ip,
 
     if (unlikely(READ_ONCE(e->soft_disabled)) || !trace_takes_hit())
         return (struct kprobe_room){ 0 };
-    record = record_begin(&e->event, e->fixed, regs ? regs->flags : read_flags(), &ring);
+    record =
+        record_begin_taken(&e->event, e->fixed, regs ? regs->flags : read_flags(), &ring);
     if (unlikely(!record)) {
-        if (ring)
-            __atomic_add_fetch(&e->lost[LIVE_LOST_RING], 1, __ATOMIC_RELAXED);
+        __atomic_add_fetch(&e->lost[LIVE_LOST_RING], 1, __ATOMIC_RELAXED);
         return (struct kprobe_room){ 0 };
     }
     if (regs)
