@@ -53,16 +53,16 @@ void explore_seen(const char *outcome);
  */
 void explore_point(void);
 
-/* explore_together - what this actor does until explore_together(false) is one step: no choice
- * is in it. For what the processor does as a whole.
+/* explore_together - what this actor does until explore_together(false) is one step, with no
+ * choice in it. For what the processor does as a whole.
  */
 void explore_together(bool on);
 
 /* explore_wait - wait until @holds(@arg), which only reads. */
 void explore_wait(bool (*holds)(const void *arg), const void *arg);
 
-/* explore_pause - in a loop that waits. If this turn of the loop has only read, and the same as
- * the turn before, the actor goes on when something that it has read has changed.
+/* explore_pause - in a loop that waits. If this turn of the loop has only read, and read the
+ * same as the turn before, the actor goes on when something that it has read has changed.
  */
 void explore_pause(void);
 

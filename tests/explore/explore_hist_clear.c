@@ -1,5 +1,5 @@
-/* explore_hist_clear.c - a histogram is cleared while another CPU has hits that count in it, in
- * a thread and in an NMI.
+/* explore_hist_clear.c - a histogram is cleared while another CPU has hits that count in
+ * it, in a thread and in an NMI.
  */
 #include "kernel/base/compiler.h"
 #include "probes/trace/language/hist_parts.h"

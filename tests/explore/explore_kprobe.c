@@ -25,10 +25,10 @@ static size_t home(uintptr_t addr)
 static void start(void)
 {
     text_start();
-    fn = text_function("fn");
+    fn = text_function("fn", TEXT_PUSHES);
     while (home(fake_bytes_at("c3") + 16) != home(fn))
         continue;
-    other = text_function("other");
+    other = text_function("other", TEXT_PUSHES);
     explore_check(home(other) == home(fn),
                   "the searches for both begin at the same entry");
     stays = (struct kprobe){ .addr = other, .pre_handler = count };

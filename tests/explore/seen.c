@@ -332,7 +332,7 @@ void explore_free(void *p)
     explore_point();
     for (size_t i = 0; i < (((uint64_t *)p)[-1] + 7) / 8; i++) {
         x->freed[first + i] = 1;
-        if (x->is_running) /* as if it was written: who reads it may come before or after */
+        if (x->is_running) /* a read may come before or after: as if it was written */
             granule_of((uintptr_t)p + 8 * i)->writers |=
                 (uint8_t)(1u << (x->now - x->fibers));
     }

@@ -43,11 +43,11 @@ void text_start(void)
     fake.stack_base = 0;
 }
 
-uintptr_t text_function(const char *name)
+uintptr_t text_function(const char *name, const char *hex)
 {
     struct code *c = &codes[code_count++];
 
-    c->addr = fake_function(name, "55 48 89 e5 5d c3");
+    c->addr = fake_function(name, hex);
     memcpy(c->now, (const void *)c->addr, LEN);
     for (unsigned i = 0; i < MACHINE_CPUS; i++)
         memcpy(c->old[i], c->now, LEN);
@@ -62,33 +62,20 @@ static void serialise(unsigned cpu)
         memcpy(codes[i].old[cpu], codes[i].now, LEN);
 }
 
-/* fetch - return the byte at the start of @c, as it is, or as it was. */
-static uint8_t fetch(const struct code *c)
+void text_fetch(uintptr_t fn, uint8_t *bytes, size_t len)
 {
-    uint8_t now, old;
+    const struct code *c = code_of(fn);
+    uint8_t now[LEN], old[LEN];
 
     explore_together(true);
-    now = c->now[0];
-    old = c->old[explore_cpu()][0];
+    memcpy(now, c->now, LEN);
+    memcpy(old, c->old[explore_cpu()], LEN);
     explore_together(false);
-    return now == old || explore_choose(2) ? now : old;
+    for (size_t i = 0; i < len; i++)
+        bytes[i] = now[i] == old[i] || explore_choose(2) ? now[i] : old[i];
 }
 
-/* run_cell - execute the copy of the push, and the jump behind it. */
-static void run_cell(uintptr_t at, uintptr_t fn)
-{
-    const uint8_t *bytes = (const uint8_t *)at;
-    int32_t distance;
-
-    explore_check(plat_exec_contains(at), "the cell is there");
-    explore_point();
-    explore_check(bytes[0] == PUSH && bytes[1] == 0xe9, "it has the instruction");
-    memcpy(&distance, bytes + 2, sizeof(distance));
-    explore_check(at + 6 + (uintptr_t)(intptr_t)distance == fn + 1, "and goes back");
-}
-
-/* trap - take the trap of an int3. Return: whether the CPU shall execute @fn once more. */
-static bool trap(uintptr_t fn)
+uintptr_t text_trap(uintptr_t fn)
 {
     struct pt_regs regs = { .ip = fn + 1, .flags = FLAGS_FIXED | FLAGS_IF };
     bool taken;
@@ -100,20 +87,42 @@ static bool trap(uintptr_t fn)
     taken = kprobe_int3_handler(&regs, plat_this_cpu());
     explore_check(taken, "an int3 has an owner");
     machine_irqs(true);
-    if (regs.ip != fn)
-        run_cell(regs.ip, fn);
+    explore_check(regs.ip == fn || plat_exec_contains(regs.ip), "the copy is there");
+    return regs.ip;
+}
+
+void text_leave(void)
+{
     machine_leave();
-    return regs.ip == fn;
+}
+
+/* run_copy - execute the copy of the push, and the jump behind it. */
+static void run_copy(uintptr_t at, uintptr_t fn)
+{
+    const uint8_t *bytes = (const uint8_t *)at;
+    int32_t distance;
+
+    explore_point();
+    explore_check(bytes[0] == PUSH && bytes[1] == 0xe9, "it has the instruction");
+    memcpy(&distance, bytes + 2, sizeof(distance));
+    explore_check(at + 6 + (uintptr_t)(intptr_t)distance == fn + 1, "and goes back");
 }
 
 void text_run(uintptr_t fn)
 {
+    uintptr_t ip = fn;
     uint8_t byte;
 
     do {
-        byte = fetch(code_of(fn));
+        text_fetch(fn, &byte, 1);
         explore_check(byte == PUSH || byte == INT3, "the fetch gives an instruction");
-    } while (byte == INT3 && trap(fn));
+        if (byte == PUSH)
+            return;
+        ip = text_trap(fn);
+        if (ip != fn)
+            run_copy(ip, fn);
+        text_leave();
+    } while (ip == fn);
 }
 
 /* ---- the platform: these take the place of those of port_fake ---- */

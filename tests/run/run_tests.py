@@ -97,6 +97,13 @@ BY_ENGINE = ("arming", "files.the_patch_engine_is_chosen_by_name", "jump", "mark
 MANY_ROUNDS = 2
 STORMS = 4  # CPUs of a boot with storms only: a million hits while modules are loaded
 
+# A boot in Bochs, which runs one CPU after the other and forgives nothing that QEMU's TCG
+# forgives: the instructions, changes of text by both engines, jumps, returns, NMIs, watches.
+BOCHS = 2  # CPUs
+BOCHS_SUBJECTS = ("conformance", "debug_reg", "detour", "detour_return", "jump", "kprobe",
+                  "kretprobe", "nesting", "nmi", "return_point", "text_poke",
+                  "watch_handlers", "watch_probes", "xmc")  # fmt: skip
+
 HOSTED_VARIANTS = (
     "gcc",
     "clang",
@@ -121,6 +128,7 @@ LONG_ONLY = (
     "pun/plans",  # session/transcripts runs it, as docs/optimize.md shows it
     "session/bench",  # whether each measurement measures; they change seldom
     "session/module_text",  # a large module has the same rules as a small one
+    f"kernel/bochs{BOCHS}",  # an hour
     f"kernel/long{MANY_ROUNDS}",
     f"kernel/storm{STORMS}",
     "stress/rounds",
@@ -220,6 +228,7 @@ def every_label():
     labels += [f"kernel/smp{n}" for n in SMP_LONG]
     labels += [
         "kernel/stepped2",
+        f"kernel/bochs{BOCHS}",
         f"kernel/long{MANY_ROUNDS}",
         f"kernel/storm{STORMS}",
         "kernel/steppedlong2",
@@ -303,6 +312,9 @@ def command(label):
         if stem.startswith("by-"):
             option = "text-poke=" + stem[3:-1]
             return program + [",".join(BY_ENGINE), stem[-1], option] + ["long"] * is_long
+        if stem.startswith("bochs"):
+            program[1] = os.path.join(HERE, "bochs_test.py")
+            return program + [",".join(BOCHS_SUBJECTS), stem.removeprefix("bochs")]
         if stem.startswith("storm"):
             return program + ["module_storm", stem.removeprefix("storm"), "long"]
         if stem.startswith("long"):
@@ -335,6 +347,8 @@ def has_several_cpus(label):
     many threads?"""
     tier, _, stem = label.partition("/")
     if tier == "kernel":
+        if stem.startswith("bochs"):
+            return False
         return stem != "smp1" and not (stem.startswith("by-") and stem.endswith("1"))
     if tier == "session":
         return stem not in CALM and label not in UNDER_GDB

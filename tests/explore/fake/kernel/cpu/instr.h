@@ -1,4 +1,4 @@
-/* instr.h - for the explorer: instructions that only the kernel may execute work on memory. */
+/* instr.h - for the explorer: instructions that only a kernel may execute. */
 #pragma once
 
 #include "tests/explore/machine.h"
@@ -21,7 +21,7 @@
 #define irq_save real_irq_save
 #define irq_restore real_irq_restore
 #define pause real_pause
-#include "../../../../../kernel/cpu/instr.h"
+#include_next "kernel/cpu/instr.h"
 #undef read_cr0
 #undef read_cr2
 #undef read_cr3

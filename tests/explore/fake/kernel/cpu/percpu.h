@@ -11,7 +11,7 @@
 #define preempt_is_off(...) real_preempt_is_off(__VA_ARGS__)
 #define preempt_disable(...) real_preempt_disable(__VA_ARGS__)
 #define preempt_enable_no_resched(...) real_preempt_enable_no_resched(__VA_ARGS__)
-#include "../../../../../kernel/cpu/percpu.h"
+#include_next "kernel/cpu/percpu.h"
 #undef this_cpu
 #undef cpu_id
 #undef cpu_context

@@ -2,7 +2,7 @@
 #pragma once
 
 #define window_contains(...) real_window_contains(__VA_ARGS__)
-#include "../../../../../kernel/mm/window.h"
+#include_next "kernel/mm/window.h"
 #undef window_contains
 
 static inline bool window_contains(uintptr_t addr)
