@@ -4,7 +4,7 @@
 #include "kernel/base/err.h"
 #include "kernel/debug/log.h"
 #include "probes/marker/marker.h"
-#include "probes/trace/files/buffer.h"
+#include "probes/trace/buffer/buffer.h"
 #include "probes/trace/live/live.h"
 #include "tests/explore/machine.h"
 
@@ -88,6 +88,13 @@ void log_print(enum log_level level, const char *fmt, ...)
 {
     (void)level;
     (void)fmt;
+}
+
+void live_program_update(struct live_event *const *list, size_t count, bool arming)
+{
+    (void)list;
+    (void)count;
+    (void)arming;
 }
 
 struct marker_wish live_mark_wish(struct live_probe *p)
