@@ -1,4 +1,4 @@
-/* overwritten.h - counts the records that the tracer's rings have overwritten. */
+/* records.h - counts the records that the tracer's rings have overwritten. */
 #pragma once
 
 #include "kernel/cpu/percpu.h"

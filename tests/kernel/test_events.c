@@ -9,7 +9,7 @@
 #include "probes/trace/live/live.h"
 #include "tests/kernel/each_cpu.h"
 #include "tests/kernel/ktest.h"
-#include "tests/kernel/overwritten.h"
+#include "tests/kernel/records.h"
 #include "tests/kernel/text_sum.h"
 #include "tests/kernel/trace_put.h"
 

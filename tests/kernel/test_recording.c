@@ -15,7 +15,7 @@
 #include "tests/kernel/each_cpu.h"
 #include "tests/kernel/ktest.h"
 #include "tests/kernel/nmi_send.h"
-#include "tests/kernel/overwritten.h"
+#include "tests/kernel/records.h"
 #include "tests/kernel/trace_put.h"
 
 #include <stdio.h>
