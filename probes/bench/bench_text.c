@@ -28,10 +28,10 @@
 /* Text changes only where sites are, so each place has a probe, which is disabled. */
 static struct kprobe probes[BENCH_PLACEMENTS];
 
-/* change - let @bytes bytes of the first @places instructions have other values (@on), or
- * those that they had before.
+/* change_places - let @bytes bytes of the first @places instructions have other values
+ * (@on), or those that they had before.
  */
-static void change(size_t places, size_t bytes, bool on)
+static void change_places(size_t places, size_t bytes, bool on)
 {
     struct text_poke pokes[BENCH_PLACEMENTS] = { 0 };
     static uint8_t before[BENCH_PLACEMENTS][LEN];
@@ -60,17 +60,17 @@ static void change_armed(bool on)
 
 static void change_byte(bool on)
 {
-    change(1, 1, on);
+    change_places(1, 1, on);
 }
 
 static void change_one(bool on)
 {
-    change(1, LEN - DISPLACEMENT, on);
+    change_places(1, LEN - DISPLACEMENT, on);
 }
 
 static void change_batch(bool on)
 {
-    change(BENCH_PLACEMENTS, LEN - DISPLACEMENT, on);
+    change_places(BENCH_PLACEMENTS, LEN - DISPLACEMENT, on);
 }
 
 static const struct {
@@ -93,7 +93,7 @@ static struct runner {
 static size_t runner_count;
 static volatile bool running;
 
-static int run(void *arg)
+static int runner_loop(void *arg)
 {
     uint64_t last = clock_ns();
     struct runner *r = arg;
@@ -123,7 +123,7 @@ static void start_runners(size_t count)
         struct runner *r = &runners[runner_count];
 
         r->tid = kernel_clone(&(struct clone_args){
-            .fn = run, .arg = r, .name = "bench", .cpus = BIT(runner_count) });
+            .fn = runner_loop, .arg = r, .name = "bench", .cpus = BIT(runner_count) });
         if (r->tid < 0)
             break;
     }
@@ -200,7 +200,8 @@ static void measure_changes(struct shell *sh)
     }
 }
 
-/* measure_engines - measure each engine, or that with the name @only, while @cpus CPUs run. */
+/* measure_engines - measure each engine, or that with the name @only, while @cpus CPUs run.
+ */
 static void measure_engines(struct shell *sh, const char *only, unsigned cpus)
 {
     const struct text_engine *before = text_engine_get();
