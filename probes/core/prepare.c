@@ -79,8 +79,9 @@ static int copy_insn(uint8_t *code, size_t *len, const uint8_t *slot,
     int err = insn_relocate(code + *len, COPIES_MAX - *len, insn, (uintptr_t)slot + *len,
                             &copied);
 
-    if (err == -ERANGE)
-        return probe_refuse(why, PROBE_OUT_OF_REACH, insn->addr);
+    if (err == -E2BIG || err == -ERANGE)
+        return probe_refuse(why, err == -E2BIG ? PROBE_NO_ROOM : PROBE_OUT_OF_REACH,
+                            insn->addr);
     if (err)
         return probe_refuse(why, PROBE_CANNOT_MOVE, insn->addr);
     *len += copied;

@@ -39,6 +39,7 @@
     X(CANNOT_MOVE,   EOPNOTSUPP,    "means something else at another address")           \
     X(NO_STEP,       EOPNOTSUPP,    "no post-handler: it loads the table traps go by")   \
     X(OUT_OF_REACH,  ERANGE,        "its operand is out of reach from the slot")         \
+    X(NO_ROOM,       E2BIG,         "its code does not fit into a slot")                 \
     X(NO_MEMORY,     ENOMEM,        "no memory")                                         \
     X(NO_SLOT,       ENOMEM,        "no executable memory for the copy")                 \
     X(NO_LANDING,    ERANGE,        "whatever jump fits here lands where no pad can be") \

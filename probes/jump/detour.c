@@ -226,13 +226,20 @@ static const struct plat_pattern *specialized_pattern(const struct code *c)
     return detour_specialized_pattern(c->site, c->keeps, c->flags_live);
 }
 
+/* refuse_code - the code has no room in the cell (-E2BIG), or does not reach @addr. */
+static void refuse_code(struct code *c, int err, uintptr_t addr)
+{
+    if (err)
+        c->err = probe_refuse(c->why, err == -E2BIG ? PROBE_NO_ROOM : PROBE_OUT_OF_REACH,
+                              addr);
+}
+
 static void put_specialized(struct code *c)
 {
-    const struct plat_pattern *pattern = specialized_pattern(c);
-
-    if (detour_specialized_put(c->bytes, c->at, c->site, pattern, c->keeps, c->flags_live,
-                               &c->len))
-        c->err = probe_refuse(c->why, PROBE_OUT_OF_REACH, c->site->addr);
+    refuse_code(c,
+                detour_specialized_put(c->bytes, c->at, c->site, specialized_pattern(c),
+                                       c->keeps, c->flags_live, &c->len),
+                c->site->addr);
 }
 
 static void front_put(struct code *c)
@@ -255,9 +262,10 @@ static void copy_put(struct code *c)
         put_jmp(c, c->insn->target);
         return;
     }
-    if (insn_relocate(c->bytes + c->len, sizeof(c->bytes) - WAY_BACK_MAX - c->len,
-                      c->insn, here(c), &copied))
-        c->err = probe_refuse(c->why, PROBE_OUT_OF_REACH, c->insn->addr);
+    refuse_code(c,
+                insn_relocate(c->bytes + c->len, sizeof(c->bytes) - WAY_BACK_MAX - c->len,
+                              c->insn, here(c), &copied),
+                c->insn->addr);
     c->len += copied;
     if (c->kind == DETOUR_POST)
         put_call(c, plat_detour(PLAT_DETOUR_POST));

@@ -191,7 +191,7 @@ static int32_t below(bool keeps, bool flags_live)
     return (int32_t)(8 * words);
 }
 
-/* body_put - write the body, if programs call functions. Return: 0; -ERANGE. */
+/* body_put - write the body, if programs call functions. Return: 0; -E2BIG; -ERANGE. */
 static int body_put(struct composed *c, uint8_t *out, uintptr_t at,
                     const struct site *site, bool keeps, bool flags_live)
 {
@@ -210,7 +210,7 @@ static int body_put(struct composed *c, uint8_t *out, uintptr_t at,
     };
     programs_build(&b, &programs);
     c->grows = b.len - INSN_CALL32_LEN;
-    return b.full || b.far ? -ERANGE : 0;
+    return b.full ? -E2BIG : b.far ? -ERANGE : 0;
 }
 
 /* hole_put - fill in hole @i of the pattern. */

@@ -42,7 +42,7 @@ const struct plat_pattern *detour_specialized_pattern(const struct site *site, b
  * @keeps, @flags_live: as given to detour_specialized_pattern()
  * @len: receives the length of the code, with its body
  * Locks:  PLAT_PROBES held.
- * Return: 0; -ERANGE a function is out of reach, or the programs are too long.
+ * Return: 0; -ERANGE a function is out of reach; -E2BIG the programs are too long.
  */
 int detour_specialized_put(uint8_t *out, uintptr_t at, const struct site *site,
                            const struct plat_pattern *pattern, bool keeps,

@@ -11,6 +11,7 @@
 #include "probes/jump/detour.h"
 #include "probes/jump/jump_site.h"
 #include "probes/jump/platform_jump.h"
+#include "probes/program/program.h"
 #include "tests/unit/port_fake.h"
 
 #include <string.h>
@@ -334,6 +335,35 @@ static void a_light_handler_is_called_by_the_code_of_programs(void)
     end();
 }
 
+/* Out of reach and no room are two answers. */
+static void long_programs_have_no_room(void)
+{
+    static struct kprobe_op ops[KPROBE_OPS_MAX];
+    struct kprobe_program programs[2];
+    struct kprobe others[2];
+    uint8_t out[INSN_SLOT_LONG_CODE_MAX];
+    size_t len;
+
+    for (size_t i = 0; i < KPROBE_OPS_MAX; i++)
+        ops[i] = (struct kprobe_op){ .code = KPROBE_OP_SUM,
+                                     .source = KPROBE_IMM,
+                                     .imm = UINT64_C(1) << 40 };
+    start_light("48 89 e5 48 01 c8 c3", simple);
+    CHECK_EQ(detour_specialized_put(out, UINT64_C(1) << 60, p.site, &pattern, false,
+                                    false, &len),
+             -ERANGE);
+    for (size_t i = 0; i < ARRAY_LEN(others); i++) {
+        programs[i] = (struct kprobe_program){ ops, KPROBE_OPS_MAX, .words = 1 };
+        others[i] = (struct kprobe){ .addr = p.addr, .program = &programs[i] };
+        CHECK_EQ(register_kprobe(&others[i]), 0);
+    }
+    CHECK_EQ(detour_specialized_put(out, p.addr, p.site, &pattern, false, false, &len),
+             -E2BIG);
+    for (size_t i = 0; i < ARRAY_LEN(others); i++)
+        CHECK_EQ(unregister_kprobe(&others[i]), 0);
+    end();
+}
+
 /* For rare cases a pattern calls shared code, which it names itself. At a direct call the
  * hole leads to the routine for calls, because the return address is on the stack
  * already.
@@ -425,6 +455,6 @@ UNIT_TESTS(what_is_looked_up_elsewhere_is_filled_in,
            one_site_of_many_has_it_as_well, it_comes_and_goes_with_its_cell,
            it_is_current_for_that_very_probe,
            what_is_out_of_reach_is_called_by_what_is_shared,
-           a_light_handler_is_called_by_the_code_of_programs,
+           a_light_handler_is_called_by_the_code_of_programs, long_programs_have_no_room,
            what_is_rare_is_left_to_what_is_shared, more_is_kept_for_whom_more_can_be_lost,
            with_anything_else_it_is_called_with_an_image)
