@@ -220,7 +220,7 @@ INSN_HOST := $(INSN:%.c=$(B)/libinsn/%.o)
 $(B)/libinsn/%.o: %.c $(B)/flags.stamp
 	@mkdir -p $(@D)
 	$(Q)$(HOSTCC) $(C_COMMON) -O2 -MMD -MP -c -o $@ $<
--include $(INSN_HOST:.o=.d) $(B)/libinsn/probes/region/gen_branches.d
+-include $(INSN_HOST:.o=.d) $(addprefix $(B)/libinsn/probes/region/,gen_targets.d find_targets.d)
 
 $(B)/host/libinsn.a: $(INSN_HOST)
 	$(call say,AR,$@)

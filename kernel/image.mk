@@ -21,8 +21,8 @@ params_needs := $(params_maker) $(inlines_needs)
 lines_needs := $(lines_maker) $(inlines_needs)
 frames_needs := $(frames_maker) kernel/debug/asm_frames.py kernel/debug/elf64.py \
     kernel/base/registers.h
-targets_needs := $(targets_maker) $(ksyms_needs) $(B)/link/gen_branches
-targets_options := --branches $(B)/link/gen_branches
+targets_needs := $(targets_maker) $(ksyms_needs) $(B)/link/gen_targets
+targets_options := --finder $(B)/link/gen_targets
 
 LINK_TOOLS := kernel/debug/entry_nops.py kernel/debug/elf64.py kernel/module/init_refs.py
 image_link = $(LD) $(LDFLAGS) $(1) -o $@ $($(2)) $(3) && \
@@ -73,7 +73,8 @@ $(1)/sonde.elf: $$(image_tables_$(2)_3) $$(image_needs_$(2))
 	$$(Q)$$(PYTHON) kernel/module/init_refs.py $$@
 endef
 
-$(B)/link/gen_branches: $(B)/libinsn/probes/region/gen_branches.o $(B)/host/libinsn.a
+$(B)/link/gen_targets: $(addprefix $(B)/libinsn/probes/region/,gen_targets.o find_targets.o) \
+    $(B)/host/libinsn.a
 	$(call say,HOSTLD,$@)
 	@mkdir -p $(@D)
 	$(Q)$(HOSTCC) -o $@ $^

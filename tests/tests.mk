@@ -7,7 +7,8 @@ include $(addsuffix /sources.mk,$(addprefix tests/,kernel conformance stress tru
 TEST_MODULES := $(patsubst %.c,$(B)/%.o,$(wildcard tests/kernel/modules/*.c))
 # This module pretends that it was compiled with other headers.
 $(B)/tests/kernel/modules/old.o: MODULE_ABI := -include kernel/module/abi.h -DSONDE_ABI=1
-$(B)/tests/kernel/module_files.asm.o: $(TEST_MODULES)
+TEST_MODULES_ASM := $(patsubst %,$(B)/%.o,$(wildcard tests/kernel/modules/*.asm))
+$(B)/tests/kernel/module_files.asm.o: $(TEST_MODULES) $(TEST_MODULES_ASM)
 -include $(TEST_MODULES:.o=.d)
 
 # The image of tests has the objects of the users' image, and those of the tests.

@@ -10,7 +10,7 @@
  *      function.
  *   4. Tables are sorted, and their addresses are checked. A fix-up is relative to its
  *      own place, so fix-ups are sorted in place, while that memory can be written.
- *   5. The table of symbols is made, and the list of addresses that relocations point at.
+ *   5. The table of symbols is made, and the list of places that hold an address of text.
  *   6. Text becomes executable and read-only, rodata read-only.
  */
 #include "kernel/base/bits.h"
@@ -361,65 +361,63 @@ static int take_tables(struct build *b)
 
 /* ---- 5 ---- */
 
-/* points_at - return the address in the module's text that relocation @r gives, in a
- * section that is @role, for code to go there; 0: none. Branches and operands do not
- * count, since they are found by decoding, nor do tables about the text. A distance in
- * data is understood only in a fix-up, where it is relative to its own place; any other
- * one sets has_distances.
+/* pointer_of - is the address that relocation @r writes, into a section that is @role, an
+ * address in the module's text to which code may go? Branches and relative operands do not
+ * count, since they are found by decoding, nor do tables about the text. A distance in a
+ * fix-up is relative to its own place, so it is known what address it stands for.
+ * @section: the address of the section
  */
-static uintptr_t points_at(struct build *b, const struct elf_rela *r, enum elf_role role)
+static bool pointer_of(struct build *b, const struct elf_rela *r, enum elf_role role,
+                       uintptr_t section, struct module_pointer *out)
 {
-    uintptr_t to = b->values[r->symbol] + (uint64_t)r->addend;
     bool is_distance = r->type == ELF_R_PC32 || r->type == ELF_R_PLT32;
     bool is_code = role == ELF_CODE || role == ELF_KPROBES_CODE;
 
-    if (!is_text(b, to, 1) || (is_distance && is_code) || role == ELF_MARKER_INSNS ||
-        role == ELF_NOKPROBE_RANGES)
-        return 0;
-    if (is_distance && role != ELF_EXTABLE)
-        b->m->facts.has_distances = true;
-    return to;
+    out->place = section + r->offset;
+    out->to = b->values[r->symbol] + (uint64_t)r->addend;
+    out->kind = is_code                              ? MODULE_POINTER_CODE
+                : is_distance && role != ELF_EXTABLE ? MODULE_POINTER_DIFFERENCE
+                                                     : MODULE_POINTER_DATA;
+    return is_text(b, out->to, 1) && !(is_distance && is_code) &&
+           role != ELF_MARKER_INSNS && role != ELF_NOKPROBE_RANGES;
 }
 
-/* pointers_of - write points_at() of the relocations of text (@text), or of all others,
- * to @out, which may be NULL. Return: how many.
- */
-static size_t pointers_of(struct build *b, bool text, uintptr_t *out)
+/* pointers_find - write all pointers to @out, which may be NULL. Return: how many. */
+static size_t pointers_find(struct build *b, struct module_pointer *out)
 {
+    struct module_pointer p;
     size_t count = 0;
 
     for (size_t i = 1; i < b->o->section_count; i++) {
         const struct elf_section *s = &b->o->sections[i];
-        const struct elf_section *target = &b->o->sections[s->info];
+        const struct elf_place *in = &b->places[s->info];
         const struct elf_rela *r;
 
-        if (s->type != ELF_RELA || b->places[s->info].segment == ELF_NOWHERE ||
-            (b->places[s->info].segment == ELF_TEXT) != text)
+        if (s->type != ELF_RELA || in->segment == ELF_NOWHERE)
             continue;
         r = elf_content(b->o, s);
         for (size_t k = 0; k < s->size / sizeof(*r); k++) {
-            uintptr_t to = points_at(b, &r[k], elf_role_of(b->o, target));
-
-            if (to && out)
-                out[count] = to;
-            count += to != 0;
+            if (!pointer_of(b, &r[k], elf_role_of(b->o, &b->o->sections[s->info]),
+                            b->base[in->segment] + in->offset, &p))
+                continue;
+            if (out)
+                out[count] = p;
+            count++;
         }
     }
     return count;
 }
 
-static int pointed_make(struct build *b)
+static int pointers_make(struct build *b)
 {
     struct module_facts *f = &b->m->facts;
 
-    f->taken_count = pointers_of(b, true, NULL);
-    f->pointed_count = f->taken_count + pointers_of(b, false, NULL);
-    b->m->pointers = kmalloc((f->pointed_count + 1) * sizeof(*b->m->pointers));
+    f->pointer_count = pointers_find(b, NULL);
+    b->m->pointers = kmalloc((f->pointer_count + 1) * sizeof(*b->m->pointers));
     if (!b->m->pointers)
         return -ENOMEM;
-    pointers_of(b, true, b->m->pointers);
-    pointers_of(b, false, b->m->pointers + f->taken_count);
-    f->pointed_at = b->m->pointers;
+    pointers_find(b, b->m->pointers);
+    f->pointers = b->m->pointers;
     return 0;
 }
 
@@ -453,7 +451,7 @@ static int build_all(struct build *b)
     take_extent(b);
     err = symbols_make(b->m, b->o, &b->layout, b->values); /* 5 */
     if (!err)
-        err = pointed_make(b);
+        err = pointers_make(b);
     return err ? err : window_seal(&b->m->window); /* 6 */
 }
 

@@ -452,7 +452,7 @@ int module_print_one(const char *name, struct seq *out)
     m = module_named(name);
     if (m) {
         seq_printf(out, "%s: %s, %zu bytes, %zu symbols\n", name, state_name(m->state),
-                   m->size, m->symbol_count);
+                   m->size, m->facts.symbol_count);
         print_module_part(m, "text", WINDOW_TEXT, out);
         print_module_part(m, "rodata", WINDOW_RODATA, out);
         print_module_part(m, "data", WINDOW_DATA, out);

@@ -31,6 +31,27 @@ struct module_table {
     size_t count; /* records */
 };
 
+struct module_symbol {
+    uintptr_t start;
+    const char *name; /* from name_keep() */
+    uint32_t size;
+    uint32_t outer; /* index of the innermost symbol around it, or SYMBOL_NONE */
+    char type;
+    bool is_function; /* the file says that it is one */
+};
+#define SYMBOL_NONE UINT32_MAX
+
+/* A place in the module where an address in its text was written. */
+struct module_pointer {
+    uintptr_t place, to;
+    enum module_pointer_kind {
+        MODULE_POINTER_CODE,       /* absolute, in code */
+        MODULE_POINTER_DATA,       /* absolute, or a fix-up */
+        MODULE_POINTER_DIFFERENCE, /* relative, in data */
+        MODULE_POINTER_KINDS,
+    } kind;
+};
+
 /* What other parts of the kernel may know of a module, until module_watch.gone returns.
  */
 struct module_facts {
@@ -45,13 +66,13 @@ struct module_facts {
     struct module_table marker_insns;    /* struct marker_insn */
     struct module_table static_keys;     /* struct static_key_insn */
     uintptr_t kprobes_text, kprobes_end; /* the section .kprobes.text: blacklisted */
-    /* Addresses in its text that relocations point at, but for branches and relative
-     * operands, which the decoder finds. The first @taken_count of them are held by code,
-     * the rest by data.
+    const struct module_symbol *symbols; /* sorted by address */
+    size_t symbol_count;
+    /* Without branches and relative operands, which a decoder finds, and without tables
+     * about the text.
      */
-    const uintptr_t *pointed_at;
-    size_t pointed_count, taken_count;
-    bool has_distances; /* data holds a distance to text, not counting fix-ups */
+    const struct module_pointer *pointers;
+    size_t pointer_count;
 };
 
 /* module_set_watch - let @watch hear of text that comes and goes. Its functions:

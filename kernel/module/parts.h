@@ -6,15 +6,6 @@
 #include "kernel/module/elf_link.h"
 #include "kernel/module/module.h"
 
-struct module_symbol {
-    uintptr_t start;
-    const char *name; /* from name_keep() */
-    uint32_t size;
-    uint32_t outer; /* index of the innermost symbol around it, or SYMBOL_NONE */
-    char type;
-};
-#define SYMBOL_NONE UINT32_MAX
-
 /* Locks:  I immutable once published   M the modules' mutex */
 struct module {
     struct module_facts facts; /* [I] */
@@ -26,13 +17,12 @@ struct module {
     uint64_t imports;          /* [I] slots of modules that it uses */
     struct window window;      /* [I] */
     size_t size;               /* [I] bytes of all segments */
-    struct module_symbol *symbols;  /* [I] sorted by address */
-    size_t symbol_count;            /* [I] */
-    uintptr_t *pointers;            /* [I] facts.pointed_at */
-    struct module_table extable;    /* [I] */
-    struct module_table init, fini; /* [I] addresses of functions */
-    struct module_table workloads;  /* [I] */
-    char inside[MODULE_WHY_MAX];    /* [M] what keeps it, in words; "" */
+    struct module_symbol *symbols;   /* [I] facts.symbols */
+    struct module_pointer *pointers; /* [I] facts.pointers */
+    struct module_table extable;     /* [I] */
+    struct module_table init, fini;  /* [I] addresses of functions */
+    struct module_table workloads;   /* [I] */
+    char inside[MODULE_WHY_MAX];     /* [M] what keeps it, in words; "" */
 };
 
 /* A module is published here when its memory is complete, and withdrawn before any of it

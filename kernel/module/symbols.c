@@ -145,20 +145,22 @@ int symbols_make(struct module *m, const struct elf_object *o,
         out->start = values[i];
         out->size = (uint32_t)s->size;
         out->type = letter_of(o, layout, s);
+        out->is_function = elf_type(s) == ELF_FUNC;
         out->name = name_keep(elf_symbol_name(o, s));
         if (!out->name)
             return -ENOMEM;
         count++;
     }
-    m->symbol_count = count;
+    m->facts.symbol_count = count;
     qsort(m->symbols, count, sizeof(*m->symbols), compare_symbols);
     find_outer(m->symbols, count);
+    m->facts.symbols = m->symbols;
     return 0;
 }
 
 bool symbols_export(const struct module *m, const char *name, uint64_t *value)
 {
-    for (size_t i = 0; i < m->symbol_count; i++) {
+    for (size_t i = 0; i < m->facts.symbol_count; i++) {
         const struct module_symbol *s = &m->symbols[i];
 
         if (s->type > 'Z' || strcmp(s->name, name) != 0)
@@ -195,7 +197,7 @@ static void report_symbol(const struct module *m, const struct module_symbol *s,
 
 static int symbol_at(const struct module *m, uintptr_t addr, struct ksym *out)
 {
-    size_t low = 0, high = m->symbol_count;
+    size_t low = 0, high = m->facts.symbol_count;
     uint32_t i;
 
     while (low < high) {
@@ -251,7 +253,7 @@ static bool is_called(const struct module *m, const struct module_symbol *s,
 
 static bool next_in(const struct module *m, size_t *i, const char *name, struct ksym *out)
 {
-    for (; *i < m->symbol_count; ++*i) {
+    for (; *i < m->facts.symbol_count; ++*i) {
         const struct module_symbol *s = &m->symbols[*i];
 
         if (name && !is_called(m, s, name))
@@ -305,8 +307,8 @@ static bool module_symbol_get(size_t i, struct ksym *out)
 
     preempt_disable();
     m = module_behind(0);
-    while (m && i >= m->symbol_count) {
-        i -= m->symbol_count;
+    while (m && i >= m->facts.symbol_count) {
+        i -= m->facts.symbol_count;
         m = module_behind(m->facts.text);
     }
     if (m)

@@ -1,17 +1,9 @@
 /* port_module.c - makes the text of modules known to the engine: it connects
  * kernel/module/module.h with probes/text/text_part.h.
  *
- * The planner of regions needs the same facts about a module's text as about the image's
- * text: at which addresses CPUs enter it other than from the instruction in front. Such an
- * address is called a target. A piece of text is called opaque if its targets cannot be
- * known. For the image the build has found these (probes/region/gen_targets.py). For a
- * module the decoder finds them when it is loaded, by the same rules:
- *   - Targets are: symbols, targets of branches, addresses in operands, and the addresses
- *     that relocations point at.
- *   - A function is opaque if code takes an address inside it (not its start). If code of
- *     the module takes an address inside any function, each function with an indirect jump
- *     is opaque, too. A piece of text that cannot be decoded is opaque.
- *   - If data holds a distance to text, nothing is known of the text.
+ * The planner of regions needs to know where CPUs enter a module's text. This is found
+ * when the module is loaded, by the rules that the build uses for the image:
+ * probes/region/find_targets.h.
  */
 #include "kernel/base/compiler.h"
 #include "kernel/base/err.h"
@@ -25,6 +17,7 @@
 #include "probes/marker/marker.h"
 #include "probes/marker/static_key.h"
 #include "probes/port/port.h"
+#include "probes/region/find_targets.h"
 #include "probes/returns/platform_returns.h"
 #include "probes/returns/shadow.h"
 #include "probes/text/text_part.h"
@@ -44,138 +37,133 @@ struct guest {
     uint32_t *targets;
     struct plat_opaque *opaque;
     struct nokprobe_range *ranges;
-    size_t target_count, opaque_count; /* 0: not known, or in the image's table */
+    size_t target_count, opaque_count; /* 0: none, or they are in the image's table */
 };
 
 static struct guest *guests; /* [PLAT_PROBES] */
 
 /* ---- targets and opaque text ---- */
 
-/* Two passes: the first one only counts. */
-struct scan {
-    const struct module_facts *m;
-    struct guest *g; /* NULL: only count */
-    size_t targets, opaque;
-};
-
 static bool is_in_module(const struct module_facts *m, uintptr_t addr)
 {
     return addr >= m->text && addr < m->text_end;
 }
 
-static void add_target(struct scan *s, uintptr_t addr)
+static bool is_data(const struct module_symbol *sym)
 {
-    if (!is_in_module(s->m, addr))
-        return;
-    if (s->g)
-        s->g->targets[s->targets] = (uint32_t)(addr - BASE);
-    s->targets++;
+    return sym->type == 'r' || sym->type == 'R';
 }
 
-static void add_opaque(struct scan *s, uintptr_t start, uintptr_t end)
+/* search_free - free what search_make() has allocated. */
+static void search_free(struct target_search *s, struct target_pointer **pointers)
 {
-    if (s->g)
-        s->g->opaque[s->opaque] =
-            (struct plat_opaque){ (uint32_t)(start - BASE), (uint32_t)(end - BASE) };
-    s->opaque++;
+    for (size_t i = 0; i < MODULE_POINTER_KINDS; i++)
+        kfree(pointers[i]);
+    kfree(s->spans);
+    kfree(s->marks);
+    kfree(s->pending);
 }
 
-static bool is_indirect_jump(const struct insn *insn)
+static void collect_spans(struct target_search *s, const struct module_facts *m)
 {
-    return insn->kind == INSN_JMP_REG || insn->kind == INSN_JMP_MEM;
+    for (size_t i = 0; i < m->symbol_count; i++) {
+        const struct module_symbol *sym = &m->symbols[i];
+
+        if (is_in_module(m, sym->start))
+            s->spans[s->span_count++] =
+                (struct target_span){ .start = sym->start,
+                                      .end = sym->start + sym->size,
+                                      .family = target_family(sym->name),
+                                      .is_function = sym->is_function,
+                                      .is_compiled = plat_is_compiled(sym->start),
+                                      .is_data = is_data(sym) };
+    }
 }
 
-/* is_taken_inside - does code take an address in [@start, @end) other than @start? */
-static bool is_taken_inside(const struct module_facts *m, uintptr_t start, uintptr_t end)
+static void collect_pointers(struct target_search *s, const struct module_facts *m,
+                             struct target_pointer **pointers)
 {
-    for (size_t i = 0; i < m->taken_count; i++)
-        if (m->pointed_at[i] > start && m->pointed_at[i] < end)
-            return true;
-    return false;
+    size_t counts[MODULE_POINTER_KINDS] = { 0 };
+
+    for (size_t i = 0; i < m->pointer_count; i++) {
+        const struct module_pointer *p = &m->pointers[i];
+
+        pointers[p->kind][counts[p->kind]++] = (struct target_pointer){ p->place, p->to };
+    }
+    s->in_code = pointers[MODULE_POINTER_CODE];
+    s->in_code_count = counts[MODULE_POINTER_CODE];
+    s->in_data = pointers[MODULE_POINTER_DATA];
+    s->in_data_count = counts[MODULE_POINTER_DATA];
+    s->differences = pointers[MODULE_POINTER_DIFFERENCE];
+    s->difference_count = counts[MODULE_POINTER_DIFFERENCE];
 }
 
-/* scan_piece - decode a function, or the text between two functions, from its start, and
- * add its targets. @takes: code of the module takes an address inside a function
+/* search_make - collect what targets_search() needs. Return: false: there is no memory. */
+static bool search_make(struct target_search *s, const struct module_facts *m,
+                        struct target_pointer **pointers)
+{
+    bool is_full = true;
+
+    *s = (struct target_search){ .bytes = (const uint8_t *)m->text,
+                                 .addr = m->text,
+                                 .size = m->text_end - m->text };
+    s->spans = kmalloc((2 * m->symbol_count + 1) * sizeof(*s->spans));
+    s->marks = kzalloc(s->size + 1);
+    s->pending = kmalloc((s->size + 1) * sizeof(*s->pending));
+    for (size_t i = 0; i < MODULE_POINTER_KINDS; i++) {
+        pointers[i] = kmalloc((m->pointer_count + 1) * sizeof(**pointers));
+        is_full &= pointers[i] != NULL;
+    }
+    if (!is_full || !s->spans || !s->marks || !s->pending)
+        return false;
+    collect_spans(s, m);
+    collect_pointers(s, m, pointers);
+    return true;
+}
+
+/* write_targets - write what was found to the table of @g, or only count if it has no memory
+ * yet.
  */
-static void scan_piece(struct scan *s, uintptr_t start, uintptr_t end, bool takes)
+static void write_targets(struct guest *g, const struct target_search *s)
 {
-    bool is_opaque = is_taken_inside(s->m, start, end);
-    struct insn insn;
+    uint32_t base = (uint32_t)(s->addr - BASE);
+    uint8_t before = 0;
 
-    for (uintptr_t at = start; at < end; at += insn.len) {
-        if (insn_decode(&insn, (const uint8_t *)at, end - at, at) ||
-            (insn_is_near_branch(&insn) && insn.opsize66)) {
-            is_opaque = true;
-            break;
-        }
-        if (insn_has_target(&insn))
-            add_target(s, insn.target);
-        if (insn.rip_relative)
-            add_target(s, insn.mem);
-        is_opaque |= takes && is_indirect_jump(&insn);
-    }
-    if (is_opaque)
-        add_opaque(s, start, end);
-}
+    g->target_count = g->opaque_count = 0;
+    for (uint32_t i = 0; i < s->size; before = s->marks[i++]) {
+        uint8_t mark = s->marks[i];
 
-static bool takes_addresses(const struct module_facts *m)
-{
-    struct plat_symbol sym;
-
-    for (size_t i = 0; i < m->taken_count; i++)
-        if (plat_symbol_at(m->pointed_at[i], &sym) || sym.start != m->pointed_at[i])
-            return true;
-    return false;
-}
-
-/* The pieces are scanned in order of address, so that the opaque ones are sorted. */
-static void scan_text(struct scan *s)
-{
-    bool takes = takes_addresses(s->m);
-    uintptr_t at = s->m->text, gap = at;
-    struct plat_symbol sym;
-
-    while (at < s->m->text_end) {
-        if (plat_symbol_at(at, &sym) || !sym.size) {
-            at++;
+        if (mark & TARGET_HERE && g->targets)
+            g->targets[g->target_count] = base + i;
+        g->target_count += (mark & TARGET_HERE) != 0;
+        if (!(mark & TARGET_OPAQUE))
             continue;
-        }
-        if (gap < at)
-            scan_piece(s, gap, at, takes);
-        add_target(s, at);
-        scan_piece(s, at, sym.start + sym.size, takes);
-        gap = at = sym.start + sym.size;
+        g->opaque_count += !(before & TARGET_OPAQUE);
+        if (g->opaque && !(before & TARGET_OPAQUE))
+            g->opaque[g->opaque_count - 1].start = base + i;
+        if (g->opaque)
+            g->opaque[g->opaque_count - 1].end = base + i + 1;
     }
-    if (gap < s->m->text_end)
-        scan_piece(s, gap, s->m->text_end, takes);
-    for (size_t i = 0; i < s->m->pointed_count; i++)
-        add_target(s, s->m->pointed_at[i]);
-}
-
-static int compare_targets(const void *a, const void *b)
-{
-    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-
-    return x < y ? -1 : x > y;
 }
 
 static int find_targets(struct guest *g, const struct module_facts *m)
 {
-    struct scan s = { .m = m };
+    struct target_pointer *pointers[MODULE_POINTER_KINDS];
+    struct target_search s;
+    int err = -ENOMEM;
 
-    if (m->has_distances)
-        return 0;
-    scan_text(&s);
-    g->targets = kmalloc((s.targets + 1) * sizeof(*g->targets));
-    g->opaque = kmalloc((s.opaque + 1) * sizeof(*g->opaque));
-    if (!g->targets || !g->opaque)
-        return -ENOMEM;
-    s = (struct scan){ .m = m, .g = g };
-    scan_text(&s);
-    g->target_count = s.targets;
-    g->opaque_count = s.opaque;
-    qsort(g->targets, s.targets, sizeof(*g->targets), compare_targets);
-    return 0;
+    if (search_make(&s, m, pointers)) {
+        targets_search(&s);
+        write_targets(g, &s);
+        g->targets = kmalloc((g->target_count + 1) * sizeof(*g->targets));
+        g->opaque = kmalloc((g->opaque_count + 1) * sizeof(*g->opaque));
+        if (g->targets && g->opaque) {
+            write_targets(g, &s);
+            err = 0;
+        }
+    }
+    search_free(&s, pointers);
+    return err;
 }
 
 static const struct guest *guest_at(uintptr_t addr)

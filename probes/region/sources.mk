@@ -4,4 +4,5 @@ REGION := \
     probes/region/region_open.c \
     probes/region/region_watch.c \
     probes/region/region_picture.c \
-    probes/region/targets.c
+    probes/region/targets.c \
+    probes/region/find_targets.c

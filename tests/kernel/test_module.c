@@ -761,3 +761,41 @@ KTEST(module, regions_lie_over_it)
     ktest_report(unload("guest") == 0, "it goes");
     jumps_as_before();
 }
+
+static bool leaps_right(const char *name)
+{
+    for (long i = 0; i < 64; i++) {
+        bool twice = !strcmp(name, "table_leap") && !(i & 1);
+
+        if ((int)call(name, i, 0) != (twice ? 2 * i : i + 1))
+            return false;
+    }
+    return true;
+}
+
+/* If a region lay where such a jump leads, the CPU would execute the middle of the
+ * region's jump.
+ */
+KTEST(module, no_region_lies_where_its_code_computes_a_target)
+{
+    static const char *const names[] = { "jump_leap", "return_leap", "call_leap",
+                                         "table_leap" };
+
+    jumps_by(OPTIMIZE_REGION);
+    ktest_report(LOAD(leaps) == 0, "loaded %s", loaded_why);
+    for (size_t k = 0; k < ARRAY_LEN(names); k++) {
+        bool right = true;
+
+        memset(&all, 0, sizeof(all));
+        take_function(names[k]);
+        for (size_t i = 0; i < all.count; i++) {
+            register_kprobe(all.ps[i]);
+            optimize_run();
+            right &= leaps_right(names[k]);
+            unregister_kprobe(all.ps[i]);
+        }
+        ktest_report(right && all.count > 5, "%s: %zu instructions", names[k], all.count);
+    }
+    ktest_report(unload("leaps") == 0, "it goes");
+    jumps_as_before();
+}

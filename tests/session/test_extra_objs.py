@@ -162,7 +162,7 @@ def the_example_of_return_probes_works(folder):
 
 # The files that a build of the kernel makes before it links.
 OBJECTS = ("boot", "drivers", "libc", "kernel", "probes", "tests", "libinsn",
-           "host/libinsn.a", "link/gen_branches", "asm_offsets.inc", "probe_offsets.inc",
+           "host/libinsn.a", "link/gen_targets", "asm_offsets.inc", "probe_offsets.inc",
            "flags.stamp", "platforms.stamp")  # fmt: skip
 
 

@@ -19,9 +19,10 @@ import gen_targets
 
 TOOL = os.path.join(scratch.ROOT, "probes/region/gen_targets.py")
 BUILD = os.path.join(scratch.ROOT, os.environ.get("B", "build"))
-BRANCHES = os.path.join(BUILD, "link", "gen_branches")
+FINDER = os.path.join(BUILD, "link", "gen_targets")
 KERNEL = os.path.join(BUILD, "sonde.elf")
 
+LEAPS = os.path.join(scratch.ROOT, "tests/kernel/modules/leaps.asm")
 # retry.cold jumps into the middle of retry.
 COLD_C = os.path.join(scratch.ROOT, "tests/region/cold.c")
 
@@ -152,6 +153,7 @@ class GenTargets(scratch.Scratch):
             "-g",
             "-F",
             "dwarf",
+            f"-I{scratch.ROOT}/",
             self.write("one.asm", source),
             "-o",
             self.path("one.o"),
@@ -172,7 +174,7 @@ class GenTargets(scratch.Scratch):
         return self.path("image")
 
     def found(self, image):
-        return gen_targets.targets_of(image, BRANCHES)
+        return gen_targets.targets_of(image, FINDER)
 
     def function(self, image, name):
         symbol = next(s for s in elf64.load(image).symbols() if s.name == name)
@@ -271,6 +273,14 @@ class GenTargets(scratch.Scratch):
         found, (start, end) = self.found(image), self.function(image, "leap")
         self.assertTrue(all(self.is_opaque(found, at) for at in range(start, end)))
 
+    def test_code_that_computes_a_target_is_opaque(self):
+        with open(LEAPS, encoding="utf-8") as file:
+            image = self.asm_image(file.read())
+        found = self.found(image)
+        for name in ("jump_leap", "return_leap", "call_leap", "table_leap"):
+            for at in range(*self.function(image, name)):
+                self.assertTrue(self.is_opaque(found, at), name)
+
     def test_cold_parts_jump_back_into_the_middle(self):
         with open(COLD_C, encoding="utf-8") as file:
             image = self.image(file.read(), "-I", scratch.ROOT)
@@ -298,8 +308,8 @@ class GenTargets(scratch.Scratch):
         self.run_ok(
             sys.executable,
             TOOL,
-            "--branches",
-            BRANCHES,
+            "--finder",
+            FINDER,
             "-o",
             self.path("table.asm"),
             image,
@@ -336,7 +346,7 @@ class GenTargets(scratch.Scratch):
 
     def test_a_missing_file_is_an_error(self):
         self.assert_one_line_error(
-            self.run_any(sys.executable, TOOL, "--branches", BRANCHES, "/nosuch"),
+            self.run_any(sys.executable, TOOL, "--finder", FINDER, "/nosuch"),
             "/nosuch",
         )
 

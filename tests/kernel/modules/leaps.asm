@@ -1,0 +1,65 @@
+; leaps.asm - a module that jumps to addresses which its code computes. No relocation names
+; these addresses: the assembler knows all distances within a section.
+;
+; Each function takes N and returns N + 1; if N is even, table_leap() returns 2 * N.
+
+%include "kernel/base/proc.inc"
+
+section .text
+
+proc jump_leap
+    lea rdx, [rel .near]
+    add rdx, 2
+    jmp rdx
+.near:
+    nop
+    nop
+    lea eax, [rdi + 1]
+    ret
+endproc jump_leap
+
+proc return_leap
+    lea rdx, [rel .near]
+    add rdx, 2
+    push rdx
+    ret
+.near:
+    nop
+    nop
+    lea eax, [rdi + 1]
+    ret
+endproc return_leap
+
+proc call_leap
+    call .next
+.next:
+    pop rdx
+    add rdx, .near - .next + 2
+    jmp rdx
+.near:
+    nop
+    nop
+    lea eax, [rdi + 1]
+    ret
+endproc call_leap
+
+proc table_leap
+    lea rdx, [rel steps]
+    mov eax, edi
+    and eax, 1
+    movsx rax, byte [rdx + rax]
+    add rdx, rax
+    lea eax, [rdi + 1]
+    jmp rdx
+.even:
+    nop
+    lea eax, [rdi + rdi]
+.odd:
+    nop
+    ret
+endproc table_leap
+
+; Nothing tells that this is data.
+global steps
+steps:
+    db table_leap.even + 1 - steps, table_leap.odd - steps
