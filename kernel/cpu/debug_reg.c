@@ -7,7 +7,8 @@
  * again.
  *
  * A register is disabled in DR7 while it changes. The other registers stay enabled, and
- * miss no hit.
+ * miss no hit. Only a register that covers another one is disabled for one instruction:
+ * put_in_order().
  *
  * An NMI may change a register of a CPU that is on its way through a #DB, even more than
  * once. Then DR6 is about what the register was before. So:
@@ -146,6 +147,50 @@ NOKPROBE_INLINE uint64_t control_of(const struct percpu *cpu)
     return control;
 }
 
+NOKPROBE_INLINE unsigned setting_kind(unsigned setting)
+{
+    return setting & 3;
+}
+
+/* implies - if register @i has been hit, has register @j been hit, too? That is so if @j
+ * watches at least the same bytes for at least the same accesses.
+ */
+NOKPROBE_INLINE bool implies(const struct percpu *cpu, unsigned i, unsigned j)
+{
+    uintptr_t a = cpu->debug_addr[i], b = cpu->debug_addr[j];
+    unsigned kind = setting_kind(cpu->debug_setting[i]),
+             other = setting_kind(cpu->debug_setting[j]);
+
+    return b && b <= a &&
+           a + setting_len(cpu->debug_setting[i]) <= b + setting_len(cpu->debug_setting[j]) &&
+           (kind == other || (kind == DEBUG_REG_WRITE && other == DEBUG_REG_ACCESS));
+}
+
+/* rank_of - how many other registers imply register @i, but are not implied by it? */
+NOKPROBE_INLINE unsigned rank_of(const struct percpu *cpu, unsigned i)
+{
+    unsigned rank = 0;
+
+    for (unsigned k = 0; cpu->debug_addr[i] && k < DEBUG_REGS; k++)
+        rank += cpu->debug_addr[k] && implies(cpu, k, i) && !implies(cpu, i, k);
+    return rank;
+}
+
+/* put_in_order - QEMU's TCG reports only one of the registers that an access has hit: the
+ * one that was enabled first. So enable a register that others imply after these others,
+ * for add_implied(). @control: what DR7 is
+ */
+NOKPROBE_INLINE void put_in_order(const struct percpu *cpu, uint64_t control)
+{
+    for (unsigned rank = 1; rank < DEBUG_REGS; rank++)
+        for (unsigned i = 0; i < DEBUG_REGS; i++) {
+            if (rank_of(cpu, i) != rank || !(control & DR7_GLOBAL(i)))
+                continue;
+            write_dr7(control & ~DR7_GLOBAL(i));
+            write_dr7(control);
+        }
+}
+
 /* settle - write DR7 as the fields of @cpu say. An NMI may change the fields, and write
  * DR7, before the older value is written here. So the value is compared with the fields
  * again.
@@ -157,6 +202,7 @@ NOKPROBE_INLINE void settle(const struct percpu *cpu)
     do {
         control = control_of(cpu);
         write_dr7(control);
+        put_in_order(cpu, control);
     } while (control != control_of(cpu));
 }
 
@@ -241,11 +287,6 @@ INIT void debug_regs_init(void)
 
 /* ---- for the handler of #DB ---- */
 
-NOKPROBE_INLINE unsigned setting_kind(unsigned setting)
-{
-    return setting & 3;
-}
-
 /* debug_reg_is_loaded - does this CPU watch with register @i what the table says? */
 NOKPROBE_INLINE bool debug_reg_is_loaded(const struct percpu *cpu, unsigned i)
 {
@@ -272,24 +313,8 @@ bool debug_reg_is_hit(unsigned long dr6, unsigned i)
 }
 NOKPROBE(debug_reg_is_hit);
 
-/* implies - if register @i has been hit, has register @j been hit, too? That is so if @j
- * watches at least the same bytes for at least the same accesses.
- */
-NOKPROBE_INLINE bool implies(const struct percpu *cpu, unsigned i, unsigned j)
-{
-    uintptr_t a = cpu->debug_addr[i], b = cpu->debug_addr[j];
-    unsigned kind = setting_kind(cpu->debug_setting[i]),
-             other = setting_kind(cpu->debug_setting[j]);
-
-    return b && b <= a &&
-           a + setting_len(cpu->debug_setting[i]) <=
-               b + setting_len(cpu->debug_setting[j]) &&
-           (kind == other || (kind == DEBUG_REG_WRITE && other == DEBUG_REG_ACCESS));
-}
-
-/* add_implied - add to @hits the registers that must have been hit as well. If several
- * registers watch the same bytes, an emulator may report only one, as QEMU's TCG does; a
- * processor reports all.
+/* add_implied - add to @hits the registers that must have been hit as well. An emulator may
+ * report only one: put_in_order(). A processor reports all.
  */
 NOKPROBE_INLINE unsigned add_implied(const struct percpu *cpu, unsigned long dr6,
                                      unsigned hits)

@@ -103,6 +103,82 @@ static void at_entry(struct watch *w, struct pt_regs *regs)
     noted.calls++;
 }
 
+/* ---- two watches on the same bytes ---- */
+
+/* covers - does @a watch all that @b does? Then an access that hits @b hits @a. */
+static bool covers(const struct watch *a, const struct watch *b)
+{
+    return a->addr <= b->addr && b->addr + b->len <= a->addr + a->len &&
+           (a->kind == b->kind || a->kind == WATCH_ACCESS);
+}
+
+static uint64_t accesses_to(const struct watch *w, volatile uint8_t *bytes,
+                            uint64_t rounds)
+{
+    uint64_t expected = 0;
+
+    for (size_t i = 0; i < 8; i++)
+        if ((uintptr_t)&bytes[i] - w->addr < w->len)
+            expected += w->kind == WATCH_ACCESS ? 2 * rounds : rounds;
+    return expected;
+}
+
+/* pair_counts - do both watches count each read and write of one byte that they watch? */
+static bool pair_counts(struct watch *a, struct watch *b)
+{
+    volatile uint8_t *bytes = (volatile uint8_t *)&watched.target;
+    const uint64_t rounds = 3;
+
+    register_watch(a);
+    register_watch(b);
+    for (uint64_t n = 0; n < rounds; n++)
+        for (size_t i = 0; i < 8; i++) {
+            bytes[i] = (uint8_t)n;
+            (void)bytes[i];
+        }
+    unregister_watch(b);
+    unregister_watch(a);
+    return a->hits == accesses_to(a, bytes, rounds) &&
+           b->hits == accesses_to(b, bytes, rounds) && !a->nmissed && !b->nmissed;
+}
+
+static bool is_pair(const struct watch *a, const struct watch *b)
+{
+    return covers(a, b) || covers(b, a);
+}
+
+/* bit 0 of @n: the kind; the rest: the length and the offset of each watch in 8 bytes */
+static struct watch nth_watch(unsigned n)
+{
+    static const struct {
+        uint8_t len, at;
+    } places[] = { { 8, 0 }, { 4, 0 }, { 4, 4 }, { 2, 0 }, { 2, 4 }, { 1, 0 }, { 1, 5 } };
+
+    return watch_of((volatile uint8_t *)&watched.target + places[n / 2].at,
+                    n % 2 ? WATCH_ACCESS : WATCH_WRITE, places[n / 2].len, note_hit);
+}
+
+KTEST(watch, two_on_the_same_bytes_both_count)
+{
+    unsigned pairs = 0, wrong = 0;
+
+    for (unsigned i = 0; i < 14; i++)
+        for (unsigned k = 0; k < 14; k++) {
+            struct watch a = nth_watch(i), b = nth_watch(k);
+
+            if (!is_pair(&a, &b))
+                continue;
+            pairs++;
+            if (pair_counts(&a, &b))
+                continue;
+            wrong++;
+            ktest_note("%s:%d with %s:%d: %lu and %lu hits", watch_kind_name(a.kind),
+                       a.len, watch_kind_name(b.kind), b.len, a.hits, b.hits);
+        }
+    ktest_report(pairs > 50 && !wrong, "%u pairs of kinds, lengths and orders", pairs);
+    expect_no_watches();
+}
+
 KTEST(watch, an_instruction_is_hit_in_front_of_it)
 {
     struct watch w = watch_of((void *)watched_store, WATCH_EXECUTE, 1, at_entry);
