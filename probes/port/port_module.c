@@ -207,27 +207,66 @@ static bool is_marked(const struct module_facts *m, uintptr_t addr)
     return false;
 }
 
-/* check_closed - check that the function in [@start, @end), which is marked NOKPROBE,
- * calls only functions that are marked, too. Otherwise a probe could be hit while the
- * function runs. For the image tests/lint/check_nokprobe checks this.
+/* leaves_marks - may @insn, of the marked function in [@start, @end), go to code that is not
+ * marked? A call through a pointer may go anywhere. Only a jump by a table of places in the
+ * function itself stays there.
+ */
+static bool leaves_marks(const struct module_facts *m, const struct insn *insn,
+                         uintptr_t start, uintptr_t end)
+{
+    uint64_t to = insn->target;
+
+    switch (insn->kind) {
+    case INSN_CALL_REG:
+    case INSN_CALL_MEM:
+    case INSN_JMP_REG:
+        return true;
+    case INSN_JMP_MEM:
+        if (insn->base != INSN_REG_NONE || insn->scale != 8 ||
+            plat_read(&to, (uintptr_t)(intptr_t)insn->disp))
+            return true;
+        break;
+    default:
+        if (!insn_has_target(insn) ||
+            (!is_in_module(m, to) && !plat_text_contains(to, 1)))
+            return false;
+    }
+    return (to < start || to >= end) && !is_marked(m, to);
+}
+
+static int refuse_call(uintptr_t at, const struct insn *insn, char *why)
+{
+    struct plat_symbol from = { .name = "?" }, to = { .name = "?" };
+
+    plat_symbol_at(at, &from);
+    if (insn_has_target(insn)) {
+        plat_symbol_at(insn->target, &to);
+        snprintf(why, MODULE_WHY_MAX, "%s is marked NOKPROBE and calls %s, which is not",
+                 from.name, to.name);
+    } else {
+        snprintf(why, MODULE_WHY_MAX,
+                 "%s is marked NOKPROBE and calls through a pointer, which may lead to a "
+                 "function that is not",
+                 from.name);
+    }
+    return -ENOEXEC;
+}
+
+/* check_closed - check that the function in [@start, @end), which is marked NOKPROBE, goes
+ * only to functions that are marked, too. Otherwise a probe could be hit while the function
+ * runs. For the image tests/lint/check_nokprobe checks this. Bytes that do not decode may be
+ * data, with code behind.
  */
 static int check_closed(const struct module_facts *m, uintptr_t start, uintptr_t end,
                         char *why)
 {
-    struct plat_symbol from = { .name = "?" }, to = { .name = "?" };
     struct insn insn;
 
     for (uintptr_t at = start; at < end; at += insn.len) {
         if (insn_decode(&insn, (const uint8_t *)at, end - at, at))
-            return 0; /* padding, or data: it calls nothing */
-        if (!insn_has_target(&insn) || (insn.target >= start && insn.target < end) ||
-            is_marked(m, insn.target))
-            continue;
-        plat_symbol_at(at, &from);
-        plat_symbol_at(insn.target, &to);
-        snprintf(why, MODULE_WHY_MAX, "%s is marked NOKPROBE and calls %s, which is not",
-                 from.name, to.name);
-        return -ENOEXEC;
+            insn.len = 1;
+        else if (leaves_marks(m, &insn, start, end))
+            return refuse_call(at, &insn, why);
     }
     return 0;
 }

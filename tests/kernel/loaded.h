@@ -17,6 +17,7 @@ FILE_OF(acts);
 FILE_OF(bad_range);
 FILE_OF(guest);
 FILE_OF(leaky_mark);
+FILE_OF(leaky_pointer);
 FILE_OF(leaps);
 FILE_OF(marks);
 FILE_OF(old);

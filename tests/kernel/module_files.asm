@@ -18,6 +18,7 @@ module_file guest
 module_file user
 module_file refuses
 module_file leaky_mark
+module_file leaky_pointer
 module_file bad_range
 module_file plain
 module_file marks

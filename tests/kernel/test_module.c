@@ -613,6 +613,8 @@ KTEST(module, its_blacklist_comes_and_goes)
     ktest_report(LOAD(leaky_mark) == -ENOEXEC && strstr(loaded_why, "leaky") &&
                      strstr(loaded_why, "log_"),
                  "a mark that is not closed is refused: %s", loaded_why);
+    ktest_report(LOAD(leaky_pointer) == -ENOEXEC && strstr(loaded_why, "pointer, which"),
+                 "and one of a function that calls through a pointer: %s", loaded_why);
 }
 
 KTEST(module, a_range_has_its_own_reason)

@@ -4,7 +4,11 @@
 The tool walks the call graph of the linked image from the roots of nokprobe.tsv, and
 compares the functions that it reaches with the marked functions. A probe on a function
 that is reached and not marked could hit itself without end. A function that is marked and
-not reached could carry probes. The tool prints the path to each. A range with a reason of
+not reached could carry probes. The tool prints the path to each.
+
+A disassembly does not show where a call through a pointer goes. So nokprobe.tsv names each
+function of the source that has such calls, with their number, and says where they go. A jump
+by a table of addresses in the same function is recognised. A range with a reason of
 its own must consist of whole instructions of one function, and that function must not be
 marked.
 """
@@ -25,6 +29,8 @@ import elf64
 import tap
 
 INSN = re.compile(r"^\s*([0-9a-f]+):\s")
+POINTER = re.compile(r"^\s*([0-9a-f]+):\s+(?:bnd |notrack )?(?:call|jmp)\s+\*(.*)$")
+TABLE = re.compile(r"(-?0x[0-9a-f]+)\(,%\w+,8\)")
 BRANCH = re.compile(r"^\s*([0-9a-f]+):\s+(?:bnd )?(?:call|j\w+)\s+([0-9a-f]+) <")
 
 
@@ -44,7 +50,9 @@ class Image:
         self.marked = self._marked()
         self.ranges = list(struct.iter_unpack("<3Q", self._table("nokprobe_ranges")))
         self.insns = set()
+        self.pointers = []  # addresses of calls through pointers
         self.calls = self._calls(path)
+        self.sources = self._sources(path)
 
     def at(self, addr):
         """The name of the function that contains @addr; None: no function does."""
@@ -74,6 +82,9 @@ class Image:
             insn = INSN.match(line)
             if insn:
                 self.insns.add(int(insn[1], 16))
+            pointer = POINTER.match(line)
+            if pointer and not self._is_switch(int(pointer[1], 16), pointer[2]):
+                self.pointers.append(int(pointer[1], 16))
             branch = BRANCH.match(line)
             if not branch:
                 continue
@@ -82,6 +93,29 @@ class Image:
             if caller and callee and caller != callee:
                 calls[caller].add(callee)
         return calls
+
+    def _is_switch(self, addr, operand):
+        """Does this jump take its target from a table of places in its own function?"""
+        table = TABLE.match(operand)
+        if not table:
+            return False
+        offset = self.elf.file_offset(int(table[1], 16) % 2**64, 8)
+        word = self.elf.bytes_at(offset, 8) if offset else b""
+        return self.at(int.from_bytes(word, "little")) == self.at(addr) is not None
+
+    def _sources(self, path):
+        """{function: {(function of the source, line) of each call through a pointer}}"""
+        text = subprocess.run(
+            ["addr2line", "-a", "-f", "-i", "-e", path, *map(hex, self.pointers)],
+            check=True,
+            capture_output=True,
+            text=True,
+        ).stdout
+        found = collections.defaultdict(set)
+        for addr, name, line in re.findall(r"^0x(\w+)\n(.*)\n(.*)$", text, re.M):
+            name = name.partition(".")[0]  # NASM's own labels
+            found[self.at(int(addr, 16))].add((name, line))
+        return found
 
 
 def read_table(path):
@@ -114,17 +148,28 @@ def complaints(image, rows):
     names = {f.name for f in image.functions}
     for caller, callee in rows["call"]:
         image.calls[caller].add(callee)
-    reached = walk(image.calls, roots, gates)
+    reached = walk(image.calls, roots + sorted(keep & names), gates)
     named = gates | keep | set(roots) | {name for row in rows["call"] for name in row}
     for name in sorted(named - names):
         yield f"nokprobe.tsv names {name}, which is no function of the image"
     for name in sorted(set(reached) - image.marked):
         yield f"{name} is not marked: " + " -> ".join(reached[name])
-    for name in sorted(keep - image.marked - set(reached)):
-        yield f"{name} is not marked: nokprobe.tsv says why it should be"
-    for name in sorted(image.marked - set(reached) - keep):
+    for name in sorted(image.marked - set(reached)):
         yield f"{name} is marked, but nothing reaches it before a hit is entered"
+    yield from pointer_complaints(image, reached, rows["pointer"])
     yield from range_complaints(image)
+
+
+def pointer_complaints(image, reached, rows):
+    sites = set().union(*(image.sources[name] for name in reached))
+    counts = collections.Counter(name for name, _ in sites)
+    named = {name: int(count) for name, count, *_ in rows}
+    for name in sorted(counts.keys() | named.keys()):
+        if counts[name] != named.get(name, 0):
+            yield (
+                f"{name} has {counts[name]} calls through pointers before a hit is "
+                f"entered; nokprobe.tsv names {named.get(name, 0)}"
+            )
 
 
 def range_complaints(image):

@@ -66,6 +66,24 @@ class Nokprobe(scratch.Scratch):
         lines = self.complaints()
         self.assertIn("strlcpy is not marked: kprobe_int3_handler -> strlcpy", lines)
 
+    def test_so_is_one_that_code_between_a_jump_and_c_calls(self):
+        self.image.calls["detour_specialized_rare"].add("strlcpy")
+        self.addCleanup(self.image.calls["detour_specialized_rare"].discard, "strlcpy")
+        lines = self.complaints()
+        self.assertIn("strlcpy is not marked: detour_specialized_rare -> strlcpy", lines)
+
+    def test_each_call_through_a_pointer_is_named(self):
+        site = ("arrive", "hit.c:1")
+        self.image.sources["kprobe_int3_handler"].add(site)
+        self.addCleanup(self.image.sources["kprobe_int3_handler"].discard, site)
+        self.assertEqual(
+            self.complaints(),
+            [
+                "arrive has 1 calls through pointers before a hit is entered; nokprobe.tsv "
+                "names 0"
+            ],
+        )
+
     def test_a_name_in_the_table_must_exist(self):
         self.rows["gate"].append(["no_such_function"])
         self.assertEqual(
