@@ -11,7 +11,7 @@
 
 struct nokprobe_range {
     uintptr_t start, end;
-    const char *why; /* a sentence; NULL: the reason that NOKPROBE() stands for */
+    const char *why; /* a sentence; NULL: that of struct nokprobe_marks */
 };
 
 struct nokprobe_marks {
@@ -19,6 +19,7 @@ struct nokprobe_marks {
     size_t function_count;
     const struct nokprobe_range *ranges;
     size_t range_count;
+    const char *why; /* of functions, and of ranges without; NULL: the re-entry core's */
 };
 
 /* NOKPROBE_ASM - make the text of an __asm__, with instructions that can carry no probe.

@@ -4,6 +4,7 @@
 #include "kernel/base/err.h"
 #include "kernel/debug/params.h"
 #include "kernel/mm/heap.h"
+#include "kernel/module/module.h"
 #include "probes/console/commands.h"
 #include "probes/console/commands_watch.h"
 #include "probes/console/console_probe.h"
@@ -73,11 +74,11 @@ static void print_returns(struct shell *sh, uintptr_t addr,
  * not count itself.
  */
 static void print_line(struct shell *sh, const char *name, const struct kprobe *p,
-                       const char *place, uint64_t missed)
+                       const char *place, uint64_t hits, uint64_t missed)
 {
     shell_printf(sh, "%-8s %016lx %c %-9s %10lu %8lu  %s%s", name, p->addr,
-                 kprobe_kind(p), way_name(p), kprobe_hits(p),
-                 READ_ONCE(p->nmissed) + missed, place, flags_text(p));
+                 kprobe_kind(p), way_name(p), hits, READ_ONCE(p->nmissed) + missed, place,
+                 flags_text(p));
 }
 
 static void print_single(struct shell *sh, const struct console_probe *cp)
@@ -88,7 +89,7 @@ static void print_single(struct shell *sh, const struct console_probe *cp)
 
     print_line(sh, cp->name, p,
                is_gone ? place_own_text(at, &cp->place) : place_text(at, p->addr),
-               READ_ONCE(cp->ret.nmissed));
+               kprobe_hits(p), READ_ONCE(cp->ret.nmissed));
     if (p->post_handler)
         shell_printf(sh, " post=%lu", READ_ONCE(cp->posts));
     if (p->program && !is_gone)
@@ -140,11 +141,12 @@ static void print_one(struct shell *sh, const struct console_probe *cp)
     }
 }
 
-static void print_member(struct shell *sh, const char *name, const struct kprobe *p)
+static void print_member(struct shell *sh, const char *name, const struct kprobe *p,
+                         uint64_t hits)
 {
     char at[PLACE_TEXT_MAX];
 
-    print_line(sh, name, p, place_text(at, p->addr), 0);
+    print_line(sh, name, p, place_text(at, p->addr), hits, 0);
     shell_printf(sh, "\n");
 }
 
@@ -167,7 +169,7 @@ static int list_members(struct shell *sh, const char *name)
         print_one(sh, cp);
     else
         for (size_t i = 0; cp && i < cp->count && !shell_interrupted(sh); i++)
-            print_member(sh, cp->name, cp->ps[i]);
+            print_member(sh, cp->name, cp->ps[i], kprobe_hits(cp->ps[i]));
     console_probe_unlock();
     return cp ? 0 : shell_refuse(sh, ENOENT, "probe: no probe is called %s", name);
 }
@@ -257,7 +259,7 @@ static int hot_run(struct shell *sh, int argc, char **argv)
     hot_find(hot);
     print_titles(sh);
     for (size_t i = 0; i < hot->count; i++)
-        print_member(sh, hot->row[i].name, hot->row[i].p);
+        print_member(sh, hot->row[i].name, hot->row[i].p, hot->row[i].hits);
     trace_unlock();
     console_probe_unlock();
     kfree(hot);
@@ -284,14 +286,18 @@ static void print_range_reason(const struct plat_symbol *function,
 {
     struct sum *sum = arg;
     size_t len = range->end - range->start;
-    char place[PLACE_TEXT_MAX];
+    char place[PLACE_TEXT_MAX + MODULE_NAME_MAX];
+    size_t n = (size_t)scnprintf(place, sizeof(place), "%s", function->name);
 
-    snprintf(place, sizeof(place), "%s+0x%lx", function->name,
-             range->start - function->start);
+    if (len != function->size)
+        n += (size_t)scnprintf(place + n, sizeof(place) - n, "+0x%lx",
+                               range->start - function->start);
+    if (function->module)
+        scnprintf(place + n, sizeof(place) - n, " [%s]", function->module);
     sum->count++;
     sum->bytes += len;
     shell_printf(sum->sh, "0x%lx-0x%lx %5zu %-28s %s\n", range->start, range->end, len,
-                 len == function->size ? function->name : place, range->why);
+                 place, range->why);
 }
 
 static int blacklist_run(struct shell *sh, int argc, char **argv)

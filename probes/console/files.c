@@ -88,7 +88,8 @@ static int list_show(struct seq *s, void *priv UNUSED)
 static void show_range(const struct plat_symbol *function,
                        const struct nokprobe_range *range, void *arg)
 {
-    seq_printf(arg, "0x%lx-0x%lx\t%s\n", range->start, range->end, function->name);
+    seq_printf(arg, function->module ? "0x%lx-0x%lx\t%s [%s]\n" : "0x%lx-0x%lx\t%s\n",
+               range->start, range->end, function->name, function->module);
 }
 
 static int blacklist_show(struct seq *s, void *priv UNUSED)

@@ -29,17 +29,15 @@ static void blacklist_insert(struct marks *t, struct nokprobe_range range)
     for (size_t k = t->count++; k > i; k--)
         t->ranges[k] = t->ranges[k - 1];
     t->ranges[i] = range;
-    if (!range.why)
-        t->ranges[i].why = probe_reason_text(PROBE_BLACKLISTED);
 }
 
-static void insert_function(struct marks *t, uintptr_t mark)
+static void insert_function(struct marks *t, uintptr_t mark, const char *why)
 {
     struct plat_symbol sym;
 
     if (plat_symbol_at(mark, &sym))
         plat_bug("a NOKPROBE mark names no function", mark);
-    blacklist_insert(t, (struct nokprobe_range){ sym.start, sym.start + sym.size, NULL });
+    blacklist_insert(t, (struct nokprobe_range){ sym.start, sym.start + sym.size, why });
 }
 
 /* table_replace - replace the table by a new one. The new table has the ranges of @more,
@@ -48,6 +46,7 @@ static void insert_function(struct marks *t, uintptr_t mark)
 static int table_replace(uintptr_t start, uintptr_t end,
                          const struct nokprobe_marks *more)
 {
+    const char *why = more->why ? more->why : probe_reason_text(PROBE_BLACKLISTED);
     struct marks *old = table, *t;
 
     t = plat_alloc(sizeof(*t) + (old->count + more->function_count + more->range_count) *
@@ -58,9 +57,13 @@ static int table_replace(uintptr_t start, uintptr_t end,
         if (old->ranges[i].start < start || old->ranges[i].start >= end)
             t->ranges[t->count++] = old->ranges[i];
     for (size_t i = 0; i < more->function_count; i++)
-        insert_function(t, more->functions[i]);
-    for (size_t i = 0; i < more->range_count; i++)
-        blacklist_insert(t, more->ranges[i]);
+        insert_function(t, more->functions[i], why);
+    for (size_t i = 0; i < more->range_count; i++) {
+        struct nokprobe_range range = more->ranges[i];
+
+        range.why = range.why ? range.why : why;
+        blacklist_insert(t, range);
+    }
     atomic_store_explicit(&table, t->count ? t : &none, memory_order_release);
     if (!t->count)
         plat_free(t);

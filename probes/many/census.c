@@ -86,8 +86,13 @@ static bool pass_refused(const struct plat_symbol *function, void *arg)
         b->fn(function, &r, b->arg);
         return true;
     }
-    for (; !blacklist_next(at, &r) && r.start < end; at = r.end)
+    for (; !blacklist_next(at, &r) && r.start < end; at = r.end) {
+        if (r.start < at)
+            r.start = at; /* a section is one range for all of its functions */
+        if (r.end > end)
+            r.end = end;
         b->fn(function, &r, b->arg);
+    }
     return true;
 }
 

@@ -21,6 +21,9 @@ int probes_init(void);
  */
 int port_core_init(bool (*inside)(uintptr_t ip));
 
+/* Why a function is blacklisted that is not part of the kernel. */
+extern const char port_marked_text[];
+
 /* port_text_init - keep hashes of the text, before it is changed. Context: boot.
  * Return:  0; -ENOMEM.
  */

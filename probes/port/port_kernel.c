@@ -22,6 +22,7 @@
 #include <stdio.h>
 
 extern const uintptr_t nokprobe_start[], nokprobe_end[];
+extern const uint8_t kprobes_text[], kprobes_text_end[];
 extern const struct nokprobe_range nokprobe_ranges_start[], nokprobe_ranges_end[];
 extern const char entry_text_start[], entry_text_end[];
 extern const char probes_text_start[], probes_text_end[];
@@ -168,7 +169,11 @@ bool plat_is_engine(uintptr_t addr)
     return addr >= (uintptr_t)probes_text_start && addr < (uintptr_t)probes_text_end;
 }
 
-/* take_marks - add the image's own marks (NOKPROBE) to the blacklist. */
+const char port_marked_text[] = "its author has marked it";
+
+/* take_marks - add the image's own marks (NOKPROBE), and the section .kprobes.text, to the
+ * blacklist.
+ */
 static INIT int take_marks(void)
 {
     const struct nokprobe_marks marks = {
@@ -177,8 +182,14 @@ static INIT int take_marks(void)
         .ranges = nokprobe_ranges_start,
         .range_count = (size_t)(nokprobe_ranges_end - nokprobe_ranges_start),
     };
+    const struct nokprobe_range section = { (uintptr_t)kprobes_text,
+                                            (uintptr_t)kprobes_text_end, NULL };
+    int err = blacklist_add(&marks);
 
-    return blacklist_add(&marks);
+    if (err)
+        return err;
+    return blacklist_add(&(struct nokprobe_marks){
+        .ranges = &section, .range_count = 1, .why = port_marked_text });
 }
 
 /* ---- handlers and faults ---- */

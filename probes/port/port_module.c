@@ -348,6 +348,7 @@ static int make_ranges(struct guest *g, const struct module_facts *m)
         .function_count = m->nokprobe.count,
         .ranges = g->ranges,
         .range_count = count + 1,
+        .why = port_marked_text,
     };
     return 0;
 }

@@ -541,6 +541,25 @@ KTEST(commands, the_blacklist_has_reasons_and_a_share)
     ktest_report(share && strchr(share, '%'), "in per cent");
 }
 
+/* The lines themselves are printed by probed code, so its probes are hit meanwhile. */
+KTEST(commands, the_hottest_come_first)
+{
+    uint64_t before = UINT64_MAX;
+    unsigned lines = 0, unsorted = 0;
+
+    say("probe all shell_printf");
+    say("probe hot 20 | grep +0x");
+    for (const char *at = seq_str(&output); *at; at = strchr(at, '\n') + 1) {
+        uint64_t hits = strtoul(at + 36, NULL, 10);
+
+        unsorted += hits > before;
+        before = hits;
+        lines++;
+    }
+    ktest_report(lines > 5 && !unsorted, "%u lines, in the order of their hits", lines);
+    say("probe del all");
+}
+
 /* ---- explain ---- */
 
 KTEST(commands, explain_tells_all_about_a_probe)

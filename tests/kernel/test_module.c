@@ -606,8 +606,12 @@ KTEST(module, its_blacklist_comes_and_goes)
     ktest_report(count_blacklist() == before + 3, "two functions more, and a range");
     ktest_report(register_kprobe(&marked) == -EPERM, "NOKPROBE in a module");
     ktest_report(register_kprobe(&old) == -EPERM, ".kprobes.text too, in its middle");
-    ktest_report(say("probe blacklist") == 0 && strstr(seq_str(&output), " guarded "),
-                 "listed");
+    ktest_report(say("probe blacklist | grep 'guarded .guest. *its author has'") == 0 &&
+                     strstr(seq_str(&output), " guarded [guest] "),
+                 "listed, with the module and a reason that is true");
+    ktest_report(say("cat /sys/kernel/debug/kprobes/blacklist") == 0 &&
+                     strstr(seq_str(&output), "\tguarded [guest]\n"),
+                 "the file names the module, too");
     unload("guest");
     ktest_report(count_blacklist() == before, "gone with it");
     ktest_report(LOAD(leaky_mark) == -ENOEXEC && strstr(loaded_why, "leaky") &&

@@ -12,6 +12,8 @@ import tap
 from sonde.guest import BUILD, ROOT
 from sonde.transcript import row_agrees
 
+SAMPLES = os.path.join(ROOT, "docs", "samples")
+
 BUILD_LIMIT = 600
 
 SECOND = """
@@ -148,6 +150,20 @@ def more_objects(folder):
     )
 
 
+def all_samples_are_linked_in(folder):
+    """A sample is a module, and the same file can be linked in."""
+    tree = folder + "/b"
+    script = f"make -s -j2 B={tree} samples; make -s -j2 B={tree} "
+    script += f'EXTRA_OBJS="$(echo {tree}/docs/samples/*.o)" {tree}/sonde.elf'
+    tap.equal(shell(script), (0, ""), "all samples are linked into one kernel")
+    commands = "'probe blacklist | grep author' 'run guarded' 'run list'"
+    _, text = shell(f"./sonde exec {commands}", B=tree)
+    tap.check(" add_twice " in text, "what they mark is blacklisted")
+    names = [os.path.splitext(name)[0] for name in os.listdir(SAMPLES)]
+    missing = [name for name in names if not re.search(rf"^{name} ", text, re.M)]
+    tap.equal(missing, [], "each has its workload")
+
+
 def the_example_of_return_probes_works(folder):
     with open(folder + "/opens.c", "w", encoding="utf-8") as source:
         source.write(block("kretprobe.md", "c"))
@@ -185,6 +201,7 @@ def objects_are_linked_into_the_kernel():
         begin_with_our_objects(folder + "/b")
         the_example_of_the_page_works(folder)
         if tap.LONG:  # each of these links the kernel once or twice more
+            all_samples_are_linked_in(folder)
             the_example_of_return_probes_works(folder)
             more_objects(folder)
             h80_probes_set_at_boot_become_jumps(folder)

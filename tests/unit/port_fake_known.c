@@ -107,7 +107,7 @@ void fake_nokprobe_range(uintptr_t start, uintptr_t end, const char *why)
 static int take_marks(void)
 {
     return blacklist_add(&(struct nokprobe_marks){
-        nokprobe, nokprobe_count, nokprobe_ranges, nokprobe_range_count });
+        nokprobe, nokprobe_count, nokprobe_ranges, nokprobe_range_count, NULL });
 }
 
 void fake_take_marks(void)
