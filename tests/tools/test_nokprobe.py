@@ -21,6 +21,8 @@ ELF = os.path.join(scratch.ROOT, os.environ.get("B", "build"), "sonde.elf")
 TOOL = os.path.join(scratch.ROOT, "tests/lint/nokprobe.py")
 TABLE = os.path.join(scratch.ROOT, "tests/lint/nokprobe.tsv")
 
+INLINE = r"^NOKPROBE_INLINE [^(;]*?(\w+)\("
+STATIC = r"^static [^(;]*?(\w+)\("
 LOCAL = "..@"  # a label of a macro, inside of a function
 VECTOR = re.compile(
     r"%(?:[xyz]mm|mm|st|k|tmm)\d?\b|\b(?:fx?save|fx?rstor|emms|ldmxcsr)\b"
@@ -83,6 +85,20 @@ class Nokprobe(scratch.Scratch):
                 "names 0"
             ],
         )
+
+    def test_no_helper_that_is_inlined_has_a_copy(self):
+        names, others = set(), set()
+        for folder, _, files in os.walk(os.path.join(scratch.ROOT, "probes")):
+            for name in files:
+                if name.endswith((".c", ".h")):
+                    with open(os.path.join(folder, name), encoding="utf-8") as file:
+                        text = file.read()
+                    names |= set(re.findall(INLINE, text, re.M))
+                    others |= set(re.findall(STATIC, text, re.M))
+        self.assertGreater(len(names), 50)
+        end = self.image.values["probes_text_end"]
+        engine = {f.name for f in self.image.functions if f.value < end}
+        self.assertEqual((names - others) & engine, set())
 
     def test_a_name_in_the_table_must_exist(self):
         self.rows["gate"].append(["no_such_function"])
