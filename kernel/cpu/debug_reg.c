@@ -162,7 +162,8 @@ NOKPROBE_INLINE bool implies(const struct percpu *cpu, unsigned i, unsigned j)
              other = setting_kind(cpu->debug_setting[j]);
 
     return b && b <= a &&
-           a + setting_len(cpu->debug_setting[i]) <= b + setting_len(cpu->debug_setting[j]) &&
+           a + setting_len(cpu->debug_setting[i]) <=
+               b + setting_len(cpu->debug_setting[j]) &&
            (kind == other || (kind == DEBUG_REG_WRITE && other == DEBUG_REG_ACCESS));
 }
 

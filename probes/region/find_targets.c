@@ -90,11 +90,11 @@ static void prepare_spans(struct target_search *s)
     sort_spans(s);
 }
 
-/* around - the spans that contain @addr, one after the other, the innermost one first.
+/* span_around - the spans that contain @addr, one after the other, the innermost one first.
  * @last: the one found before; NULL: none yet. Return: NULL: no further one.
  */
-static struct target_span *around(const struct target_search *s, uintptr_t addr,
-                                  struct target_span *last)
+static struct target_span *span_around(const struct target_search *s, uintptr_t addr,
+                                       struct target_span *last)
 {
     size_t low = 0, high = s->span_count;
 
@@ -115,7 +115,7 @@ static struct target_span *around(const struct target_search *s, uintptr_t addr,
 }
 
 #define for_each_around(span, s, addr)                                                   \
-    for (struct target_span *span = NULL; (span = around(s, addr, span));)
+    for (struct target_span *span = NULL; (span = span_around(s, addr, span));)
 
 /* ---- 1: decode ---- */
 
@@ -161,7 +161,7 @@ static void pend(struct target_search *s, uintptr_t addr)
     s->pending[s->pending_count++] = (uint32_t)off;
 }
 
-static void note(struct target_search *s, const struct insn *insn)
+static void note_insn(struct target_search *s, const struct insn *insn)
 {
     s->marks[insn->addr - s->addr] |= TARGET_DECODED;
     if (insn_has_target(insn) && contains(s, insn->target)) {
@@ -180,14 +180,14 @@ static void note(struct target_search *s, const struct insn *insn)
  */
 static void decode_at_each_byte(struct target_search *s, size_t stuck, size_t end)
 {
-    struct target_span *span = around(s, s->addr + stuck, NULL);
+    struct target_span *span = span_around(s, s->addr + stuck, NULL);
     struct insn insn;
     size_t off;
 
     for (off = stuck + 1; off < end && !(s->marks[off] & TARGET_TRIED); off++) {
         s->marks[off] |= TARGET_TRIED;
         if (decode_off(s, off, end, &insn))
-            note(s, &insn);
+            note_insn(s, &insn);
     }
     mark_opaque(s, s->addr + stuck, s->addr + off);
     if (span)
@@ -207,7 +207,7 @@ static void follow_code(struct target_search *s, size_t off, size_t end)
             decode_at_each_byte(s, off, end);
             return;
         }
-        note(s, &insn);
+        note_insn(s, &insn);
         off += insn.len;
     }
 }
@@ -312,7 +312,7 @@ static void take_address(struct target_search *s, uintptr_t at, uintptr_t to)
         span->computes = true;
 }
 
-static void take_all(struct target_search *s)
+static void take_addresses(struct target_search *s)
 {
     struct insn insn;
 
@@ -334,7 +334,7 @@ void targets_search(struct target_search *s)
     prepare_spans(s);
     decode_all(s);
     mark_pointers(s);
-    take_all(s);
+    take_addresses(s);
     join_families(s);
     for (size_t i = 0; i < s->span_count; i++)
         if (s->spans[i].is_opaque)
