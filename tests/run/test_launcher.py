@@ -1,5 +1,6 @@
 """test_launcher.py - tests of ./sonde with a fake guest: output, status, messages."""
 
+import base64
 import json
 import os
 import signal
@@ -92,6 +93,7 @@ def exec_prints_json():
     status, out, _ = run_launcher("exec", "--json", "say a", "fail 2 ENOENT", "say b")
     rows = [json.loads(line) for line in out.splitlines()]
     tap.equal(status, 1, "the status is as without it")
+    tap.check(all(row.pop("seconds") >= 0 for row in rows), "how long each took")
     tap.equal(
         rows,
         [
@@ -105,6 +107,17 @@ def exec_prints_json():
         ],
         "a line for each that was run",
     )
+    _, out, _ = run_launcher("exec", "--json", b"say \xff")
+    row = json.loads(out)
+    tap.equal(base64.b64decode(row["base64"]), b"\xff\n", "bytes that are no UTF-8")
+    tap.equal((row["command"], row["output"]), ("say \\xff", "\\xff\n"), "and as text")
+    for command, want in (("panic", 3), ("hang", 124)):
+        status, out, _ = run_launcher(
+            "exec", "--json", "--timeout", "1", "say a", command
+        )
+        row = json.loads(out.splitlines()[-1])
+        tap.equal((status, row["exit"]), (want, want), f"{command}: the last object")
+        tap.check(f"in '{command}'" in row["error"] and row["log"], "says why")
 
 
 def a_hang_is_told():

@@ -311,6 +311,14 @@ def recorded_until(number):
     return ended_by(number, "trace", "--live")
 
 
+def recorded_and_written(number):
+    """Return the status, and whether the file of the recording is written."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "t.dat")
+        status = ended_by(number, "trace", "-o", path)
+        return status, os.path.exists(path) and os.path.getsize(path) > 4096
+
+
 def ended_by(number, *words):
     """Send a signal to ./sonde after its message that it records. Return its status."""
     process = subprocess.Popen(
@@ -637,6 +645,7 @@ FACTS = {
         lambda: (after_sigpipe(f"module {SAMPLE} 'echo x' 'sleep 1' 'echo y'"), 141),
     ],
     ("128+N", "trace", SIGNAL): [
+        lambda: (recorded_and_written(TERM), (143, True)),
         lambda: (after_signal(INT, "trace", "--", "echo 'sonde> '", "sleep 100"), 130),
         lambda: (after_signal(TERM, "trace", "--", "echo 'sonde> '", "sleep 100"), 143),
         lambda: (after_sigpipe("trace -- 'echo x' 'sleep 1' 'echo y'"), 141),

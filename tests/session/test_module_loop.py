@@ -6,6 +6,7 @@ The test prints the time from the edit to the first hit, as the median of five. 
 machine this time says little.
 """
 
+import json
 import os
 import statistics
 import subprocess
@@ -117,8 +118,17 @@ def any_file_name():
         path = os.path.join(folder, "it's ré;1.c")
         write(path, 5)
         status, said = module(path, "stat /tmp", "run edited", "module list")
-    tap.check(status == 0 and "version 5" in said, "a file with a strange name is loaded")
-    tap.check("it_s_r__1" in said, "by a name that can be typed")
+        loaded = status == 0 and "version 5" in said
+        tap.check(loaded, "a file with a strange name is loaded")
+        tap.check("it_s_r__1" in said, "by a name that can be typed")
+        _, said = module("--json", path, "stat /tmp", "nonsense")
+        rows = [json.loads(line) for line in said.splitlines() if line[0] == "{"]
+        tap.equal([row.get("module") for row in rows], [path, None, None], "as JSON")
+        with open(path, "w", encoding="utf-8") as file:
+            file.write("int broken")
+        _, said = module("--json", path)
+        row = json.loads(said[said.index("{") :].splitlines()[0])
+    tap.equal((row["exit"], "does not compile" in row["error"]), (1, True), "a refusal")
 
 
 def no_guest_at_the_socket():

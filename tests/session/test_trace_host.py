@@ -4,6 +4,8 @@ guest's own files show.
 """
 
 import dataclasses
+import collections
+import json
 import os
 import re
 import sys
@@ -366,6 +368,17 @@ def questions_are_answered():
     )
     tap.check("file_fill;vfs_close;vfs_close 8\n" in folded, "with stacks")
     tap.check(re.search(r"<td>vfs_write</td><td>8</td>", page), "and times of returns")
+    lines = ("p:k/reads vfs_read count=%dx:u64", "vfs_read { count by count }")
+    for option in ("--json", "--live"):
+        _, out, _ = sonde("trace", "--json", option, *lines, "--", "run vfs")
+        rows = [json.loads(line) for line in out.splitlines()]
+        counts = [row["values"]["count"] for row in rows if row.get("event") == "reads"]
+        tap.equal(len(counts), 720, f"{option}: an object for each event")
+        if option == "--json":
+            table = next(row for row in rows if "table" in row)
+            tap.equal(table["columns"], ["count", "hits"], "and for each table")
+            want = collections.Counter(str(count) for count in counts)
+            tap.equal(dict(table["rows"]), dict(want), "with its rows")
     status, _, err = sonde("trace", "vfs_open { print no_such_name }", "--", "run vfs")
     tap.check(status == 1 and 'No symbol "no_such_name"' in err, "a wrong one is refused")
 

@@ -13,10 +13,11 @@ import struct
 import sys
 import threading
 
+from sonde import json_lines
 from sonde.guest import ELF
 from sonde.machine import Gone, Machine
 
-from . import dead, dead_hist, hist, pages, text
+from . import as_json, dead, dead_hist, hist, pages, text
 from . import write_dat, write_folded, write_html, write_pftrace, write_speedscope
 from .capture import LIMIT, Capture
 from .console_line import ConsoleLine
@@ -41,8 +42,9 @@ GONE_WAIT = 2
 class Live:
     """Prints events as they come, in the order of their times."""
 
-    def __init__(self, recording):
+    def __init__(self, recording, is_json):
         self.recording = recording
+        self.is_json = is_json
         self.seen = [0] * len(recording.pages)  # pages of each CPU
         self.waiting = []
         self.count = itertools.count()
@@ -62,6 +64,11 @@ class Live:
         self._take_new()
         while self.waiting and self.waiting[0][0] < until:
             event = heapq.heappop(self.waiting)[3]
+            if self.is_json:
+                if event.missed:
+                    json_lines.show(**as_json.lost(event.cpu, event.missed))
+                json_lines.show(**as_json.event(self.recording, event))
+                continue
             if event.missed:
                 print(text.lost(event.cpu, event.missed))
             print(text.line(self.recording, event))
@@ -108,7 +115,7 @@ class Session:
         self.say = say
         self.live = None
         self.outcome = 0  # exit status of the commands, or the exception that they raised
-        self.interrupt = None  # the Ctrl-C that came while the commands ran
+        self.interrupt = None  # what to raise at the end: a signal came
 
     def run(self):
         """Write the files. Then return the exit status, or raise the commands' error."""
@@ -126,7 +133,7 @@ class Session:
             except (Gone, TimeoutError):
                 raise self.guest.failure("while its tracer was set up", LIMIT) from None
             if self.options.live:
-                self.live = Live(capture.result)
+                self.live = Live(capture.result, self.options.json)
             try:
                 self.record(capture)
                 if self.watched.is_stopped:
@@ -164,11 +171,12 @@ class Session:
                     if not self.watched.is_stopped:
                         self.take(capture)
                 worker.join(LIVE_PAUSE if self.live else PAUSE)
-        except KeyboardInterrupt as interrupt:
+        except (KeyboardInterrupt, SystemExit) as interrupt:  # Ctrl-C, SIGTERM
             over.set()
             if self.run_all:  # pass the Ctrl-C on to the command
                 self.guest.console.send(b"\x03")
                 worker.join(10)
+            if self.run_all or isinstance(interrupt, SystemExit):
                 self.interrupt = interrupt
 
     def take(self, capture):
@@ -224,6 +232,10 @@ class Session:
         result.forget()
         if self.live:
             self.live.show()
+        elif self.options.json:
+            objects = [] if self.options.output else as_json.events(result)
+            for one in (*objects, *as_json.tables(result)):
+                json_lines.show(**one)
         elif not self.options.output:
             for line in text.lines(result):
                 print(line)

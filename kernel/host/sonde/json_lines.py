@@ -1,0 +1,40 @@
+"""json_lines.py - what --json prints: one object on each line, for programs."""
+
+import base64
+import json
+import time
+
+
+def show(**fields):
+    print(json.dumps(fields), flush=True)
+
+
+def text_of(data):
+    """Return bytes, or a str that may have bytes of no character, as text. A byte that is
+    no UTF-8 is \\xHH."""
+    if isinstance(data, str):
+        data = data.encode("utf-8", "surrogateescape")
+    return data.decode("utf-8", "backslashreplace")
+
+
+def show_reply(command, reply, begun):
+    """Print the reply to a command, which began at the time @begun. Output that is no
+    UTF-8 is given without loss as well.
+    """
+    fields = {"output": reply.text}
+    try:
+        reply.output.decode()
+    except UnicodeDecodeError:
+        fields["base64"] = base64.b64encode(reply.output).decode()
+    show(
+        command=text_of(command),
+        status=reply.errno,
+        name=reply.name,
+        **fields,
+        seconds=round(time.monotonic() - begun, 3),
+    )
+
+
+def show_error(error, status, lines=()):
+    """Print the last object, if no reply came: why, and what ./sonde exits with."""
+    show(error=text_of(str(error)), exit=status, log=list(lines))

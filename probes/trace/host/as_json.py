@@ -1,0 +1,49 @@
+"""as_json.py - gives the events and the tables of a recording as objects for --json."""
+
+from . import hist, pages, text
+
+
+def event(recording, one):
+    """An event: its fields, and the text that the guest's `trace` has behind the time."""
+    values = {
+        name: value if isinstance(value, (int, str, list)) else str(value)
+        for name, value in one.values.items()
+    }
+    return {
+        "event": one.name,
+        "time": one.time,
+        "cpu": one.cpu,
+        "thread": one.pid,
+        "name": recording.name_of(one.pid),
+        "values": values,
+        "text": text.said(recording, one),
+    }
+
+
+def lost(cpu, count):
+    """Events that a CPU has lost at this place; null: their number is not known."""
+    return {"lost": None if count == pages.SOME else count, "cpu": cpu}
+
+
+def events(recording):
+    for one in recording.events():
+        if one.missed:
+            yield lost(one.cpu, one.missed)
+        yield event(recording, one)
+    for cpu in range(len(recording.pages)):
+        if recording.lost_behind(cpu):
+            yield lost(cpu, recording.lost_behind(cpu))
+
+
+def tables(recording):
+    """The tables of questions. In a row the keys are texts, and the values numbers."""
+    for question, said in recording.tables:
+        for table in hist.tables(question, said):
+            head, rows = hist.cells(table)
+            keys = len(head) - len(table.rows[0].values) if rows else 0
+            yield {
+                "table": question,
+                "columns": head,
+                "rows": [[*row[:keys], *map(int, row[keys:])] for row in rows],
+                "dropped": table.totals.get("Dropped", 0),
+            }
