@@ -32,6 +32,7 @@ ROOT = os.path.dirname(os.path.dirname(HERE))
 FOLDERS = (os.path.join(ROOT, "kernel/host"), HERE, ROOT)
 sys.path[:0] = FOLDERS
 import image
+import junit
 import rows
 from sonde import building
 from sonde.exits import HOST
@@ -412,14 +413,18 @@ def build(labels):
     building.build(["all", *map(building.spelled, programs)], say)
 
 
+def tap_of(label):
+    folder = os.environ.get("TAP_FOLDER", os.path.join(BUILD, "tap"))
+    return os.path.join(folder, label.replace("/", "-"))
+
+
 def run_one(label):
     """Run a label for prove. Its TAP is also kept in build/tap/, or in TAP_FOLDER. Of the
     compilations of a hosted test, only that by gcc has the rounds of a long run.
     """
     words = command(label)
-    folder = os.environ.get("TAP_FOLDER", os.path.join(BUILD, "tap"))
-    os.makedirs(folder, exist_ok=True)
-    path = os.path.join(folder, label.replace("/", "-"))
+    path = tap_of(label)
+    os.makedirs(os.path.dirname(path), exist_ok=True)
     environment = dict(os.environ, PYTHONPATH=":".join(FOLDERS))
     if only_computes(label):
         os.nice(NICE)
@@ -468,6 +473,9 @@ def explain(label, path):
             shown += 1
 
 
+JUNIT = "--junit="  # FILE: also write JUnit's XML
+
+
 def main():
     arguments = sys.argv[1:]
     if arguments[:1] == ["--one"]:
@@ -477,6 +485,8 @@ def main():
     for option in ("--long", "--tools"):
         if option in arguments:
             os.environ[option.strip("-").upper()] = "1"
+    reports = [word for word in arguments if word.startswith(JUNIT)]
+    report = reports[-1].removeprefix(JUNIT) if reports else None
     labels = choose(names, all_labels())
     if "--list" in arguments:
         print("\n".join(labels))
@@ -500,7 +510,18 @@ def main():
         # The working directory must not contain a folder with the name of a label.
         status = subprocess.run(words, cwd=HERE, preexec_fn=die_with_parent).returncode
         shutil.copy(times.name, os.path.join(BUILD, "times.txt"))
+        if report:
+            junit.write(report, outcomes(times.name))
     return status
+
+
+def outcomes(times):
+    """Yield (label, its TAP, seconds) of each test that was run, from the file @times."""
+    with open(times, encoding="ascii") as file:
+        for line in file:
+            seconds, _, label = line.split()
+            with open(tap_of(label), encoding="utf-8") as tap:
+                yield label, tap.read(), seconds
 
 
 if __name__ == "__main__":

@@ -5,7 +5,9 @@ import re
 import subprocess
 import sys
 import tempfile
+from xml.etree import ElementTree
 
+import junit
 import run_tests
 import tap
 from sonde.guest import ROOT
@@ -131,10 +133,37 @@ def the_last_lines():
     tap.equal(lines[11], "2 passed, 1 failed", "the last line")
 
 
+TAP = """ok 1 - it <works>
+# of it
+not ok 2 - it "fails"
+# got & want
+ok 3 - it is left out # SKIP no gdb
+1..4
+"""
+
+
+def a_report_for_ci():
+    with tempfile.NamedTemporaryFile() as file:
+        junit.write(file.name, [("run/x", TAP, "1.5"), ("run/y", "ok 1\n1..1\n", "0.1")])
+        suites = ElementTree.parse(file.name).getroot()
+    first, second = suites
+    tap.equal(
+        first.attrib,
+        {"name": "run/x", "tests": "4", "failures": "2", "skipped": "1", "time": "1.5"},
+        "a suite counts its facts, and a test that ends too early",
+    )
+    names = [case.get("name") for case in first]
+    tap.equal(names[:2], ["it <works>", 'it "fails"'], "each fact is a case")
+    tap.equal(first[1].find("failure").text, "got & want", "with its notes")
+    tap.equal(first[2].find("skipped").get("message"), "no gdb", "and why it is left out")
+    tap.equal(second.get("failures"), "0", "a test that passes")
+
+
 tap.run(
     every_test_is_in_a_run,
     what_is_left_out_exists,
     each_kernel_test_is_usual_somewhere,
     a_name_may_mean_other_runs,
     the_last_lines,
+    a_report_for_ci,
 )
