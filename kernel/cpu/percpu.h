@@ -185,13 +185,19 @@ static ALWAYS_INLINE int preempt_count(void)
     return n;
 }
 
-/* preempt_is_off - is preemption off, by the count or by an active hit? Context: any. */
-static ALWAYS_INLINE bool preempt_is_off(void)
+/* hit_is_active - does the executing CPU handle a hit of a probe? Context: any. */
+static ALWAYS_INLINE bool hit_is_active(void)
 {
     unsigned hits;
 
     __asm__ volatile("movl %%gs:%c1, %0" : "=r"(hits) : "i"(PERCPU_ROOM_OFF));
-    return preempt_count() || hits;
+    return hits;
+}
+
+/* preempt_is_off - is preemption off, by the count or by an active hit? Context: any. */
+static ALWAYS_INLINE bool preempt_is_off(void)
+{
+    return preempt_count() || hit_is_active();
 }
 
 /* preempt_disable - stay on this CPU until the matching preempt_enable(). One instruction,

@@ -42,6 +42,7 @@
 #include "kernel/module/parts.h"
 #include "kernel/sync/mutex.h"
 #include "kernel/sync/quiesce.h"
+#include "kernel/sync/wait_check.h"
 #include "kernel/thread/thread.h"
 #include "kernel/work/work.h"
 
@@ -252,8 +253,10 @@ static int module_start(struct module *m, char *why)
 int module_load(const char *name, const void *file, size_t len, char *why)
 {
     struct module *m;
-    int err;
+    int err = wait_check(__func__);
 
+    if (err)
+        return err;
     why[0] = '\0';
     if (!is_module_name(name)) {
         snprintf(why, MODULE_WHY_MAX, "a name has letters, digits and _");
@@ -323,8 +326,10 @@ static int claim_name(const char *name, struct module **out, char *why)
 int module_unload(const char *name, char *why)
 {
     struct module *m;
-    int err;
+    int err = wait_check(__func__);
 
+    if (err)
+        return err;
     why[0] = '\0';
     mutex_lock(&lock);
     err = claim_name(name, &m, why);

@@ -123,7 +123,8 @@ void module_load_listed(const char *list);
  * Context: thread.
  * Return:  0; -ENOEXEC no object that can be loaded; -EEXIST there is a module of that
  *          name; -EINVAL not a name; -ENOMEM; -ENOSPC there are too many modules; the
- *          error that a constructor has given to module_refuse().
+ *          error that a constructor has given to module_refuse(); -EDEADLK as
+ *          wait_check().
  */
 int module_load(const char *name, const void *file, size_t len, char *why);
 
@@ -138,9 +139,9 @@ int module_load_path(const char *path, char *why);
  * Context: thread.
  * Return:  0; -ENOENT no such module; -EBUSY another module uses it, it has added a
  *          command, another thread loads or unloads it, a file or workload of it is in
- *          use, or a thread is inside; -EDEADLK the module itself is the caller. If a
- *          file, a workload or a thread keeps it, it is MODULE_GOING, and another call
- *          goes on.
+ *          use, or a thread is inside; -EDEADLK the module itself is the caller, or as
+ *          wait_check(). If a file, a workload or a thread keeps it, it is MODULE_GOING,
+ *          and another call goes on.
  */
 int module_unload(const char *name, char *why);
 

@@ -51,7 +51,8 @@ static int switch_locked(struct kprobe **ps, size_t count, bool disabled,
 static int switch_probes(struct kprobe **ps, size_t count, bool disabled)
 {
     struct site_list list;
-    int err = register_check_caller(NULL);
+    int err =
+        register_check_caller(disabled ? "disable_kprobes" : "enable_kprobes", NULL);
 
     if (!err)
         err = site_list_make(&list, count, NULL);
@@ -132,7 +133,7 @@ static int all_switch_locked(bool on)
 
 int kprobes_switch(bool on)
 {
-    int err = register_check_caller(NULL);
+    int err = register_check_caller(__func__, NULL);
 
     if (err)
         return err;

@@ -285,10 +285,11 @@ int register_resolve(const struct kprobe *p, uintptr_t *addr, struct probe_rejec
  * Locks:   PLAT_PROBES held.  Return: 0; -EINVAL.
  */
 int register_check_all(struct kprobe **ps, size_t count, struct site_list *engine);
-/* register_check_caller - may the caller change probes where it runs? Return: 0;
- * -EDEADLK.
+/* register_check_caller - may the caller change probes where it runs?
+ * @verb: the function that the caller has called, for the log
+ * Context: any.  Return: 0; -EDEADLK.
  */
-int register_check_caller(struct probe_reject *why);
+int register_check_caller(const char *verb, struct probe_reject *why);
 
 /* enable_wants_arming - must @site be armed, or stay so? It must if a probe there is
  * enabled. Locks: PLAT_PROBES held.

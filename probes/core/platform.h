@@ -115,6 +115,10 @@ void plat_quiesce(void);
 enum plat_context { PLAT_THREAD, PLAT_IRQ, PLAT_TRAP, PLAT_NMI, PLAT_HELD };
 /* plat_context - tell in which context the caller runs. Context: any. */
 enum plat_context plat_context(void);
+/* plat_wait_check - refuse the call of @verb if it could not wait in this context: the log
+ * names @verb and the reason. Context: any.  Return: 0; -EDEADLK.
+ */
+int plat_wait_check(const char *verb);
 
 #define PLAT_CPUS_MAX 64
 unsigned plat_cpu_count(void); /* 1..PLAT_CPUS_MAX */

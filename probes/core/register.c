@@ -77,11 +77,11 @@ static bool in_handler(void)
     return inside;
 }
 
-int register_check_caller(struct probe_reject *why)
+int register_check_caller(const char *verb, struct probe_reject *why)
 {
     if (in_handler())
         return probe_refuse(why, PROBE_FROM_HANDLER, 0);
-    if (plat_context() != PLAT_THREAD)
+    if (plat_wait_check(verb))
         return probe_refuse(why, PROBE_BAD_CONTEXT, 0);
     return 0;
 }
@@ -258,7 +258,7 @@ static long register_set(struct kprobe **ps, size_t count, struct probe_reject *
                          register_refused_t refused, void *arg)
 {
     struct site_list list;
-    int err = register_check_caller(why);
+    int err = register_check_caller("register_kprobes", why);
     long in = (long)count;
 
     if (!err)
@@ -388,7 +388,7 @@ static int unregister_one_by_one(struct kprobe **ps, size_t count)
 int unregister_kprobes(struct kprobe **ps, size_t count)
 {
     struct site **room = NULL;
-    int err = register_check_caller(NULL);
+    int err = register_check_caller(__func__, NULL);
 
     if (err)
         return err;

@@ -13,6 +13,7 @@
 #include "kernel/mm/heap.h"
 #include "kernel/sync/mutex.h"
 #include "kernel/sync/stop_machine.h"
+#include "kernel/sync/wait_check.h"
 #include "kernel/time/clock.h"
 #include "probes/core/platform.h"
 #include "probes/insn/encode.h"
@@ -254,8 +255,10 @@ static int film_begin_now(uintptr_t addr, unsigned ms)
 
 int film_start(uintptr_t addr, unsigned ms)
 {
-    int err;
+    int err = wait_check(__func__);
 
+    if (err)
+        return err;
     mutex_lock(&one_at_a_time);
     err = film_begin_now(addr, ms);
     mutex_unlock(&one_at_a_time);
@@ -264,8 +267,10 @@ int film_start(uintptr_t addr, unsigned ms)
 
 int film_stop(void)
 {
-    int err;
+    int err = wait_check(__func__);
 
+    if (err)
+        return err;
     mutex_lock(&one_at_a_time);
     err = film_end_now();
     mutex_unlock(&one_at_a_time);

@@ -21,12 +21,13 @@
  * least five bytes in all. @addr is the address of an instruction.
  * @ms: milliseconds to wait after each store and synchronisation, 0..FILM_MS_MAX
  * Context: thread.
- * Return:  0; -EBUSY a film is being made already; -EINVAL no instruction; -ENOMEM.
+ * Return:  0; -EBUSY a film is being made already; -EINVAL no instruction; -ENOMEM;
+ *          -EDEADLK as wait_check().
  */
 int film_start(uintptr_t addr, unsigned ms);
 
 /* film_stop - end the film; the patcher works at its usual speed again.
- * Context: thread.  Return: 0; -ENOENT no film is being made.
+ * Context: thread.  Return: 0; -ENOENT no film is being made; -EDEADLK.
  */
 int film_stop(void);
 

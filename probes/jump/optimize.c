@@ -410,7 +410,7 @@ static int set_mode(bool on_now, enum optimize_method method_now)
 
 int optimize_switch(bool on_now)
 {
-    int err = register_check_caller(NULL);
+    int err = register_check_caller(__func__, NULL);
 
     if (err)
         return err;
@@ -422,7 +422,7 @@ int optimize_switch(bool on_now)
 
 int optimize_set_method(enum optimize_method method_now)
 {
-    int err = register_check_caller(NULL);
+    int err = register_check_caller(__func__, NULL);
 
     if (err)
         return err;

@@ -148,7 +148,7 @@ static int exchange_locked(const struct kprobe_exchange *x, size_t count,
 int kprobe_exchange(const struct kprobe_exchange *x, size_t count)
 {
     struct site_list list;
-    int err = register_check_caller(NULL);
+    int err = register_check_caller(__func__, NULL);
 
     if (!err)
         err = site_list_make(&list, count, NULL);

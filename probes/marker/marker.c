@@ -211,13 +211,12 @@ static struct marker *marker_new(const char *name, const char *format)
 }
 
 /* caller_may_switch - refuse a caller that is a handler of a probe or a marker's
- * function: such a caller would wait for its own end. Return: 0; -EDEADLK.
+ * function, as such a caller would wait for its own end, and a caller that cannot wait.
+ * Return: 0; -EDEADLK.
  */
-static int caller_may_switch(void)
+static int caller_may_switch(const char *verb)
 {
-    struct probe_reject why;
-
-    return marker_is_running() ? -EDEADLK : register_check_caller(&why);
+    return marker_is_running() ? -EDEADLK : register_check_caller(verb, NULL);
 }
 
 /* marker_plan - do step 1 for @m: make a copy of its latest list, without @gone and with @added.
@@ -369,7 +368,7 @@ static bool is_too_long(const struct marker_wish *w)
 
 int marker_connect_all(const struct marker_wish *wishes, size_t count)
 {
-    int err = caller_may_switch();
+    int err = caller_may_switch("marker_connect");
 
     if (err)
         return err;
@@ -386,7 +385,7 @@ int marker_connect_all(const struct marker_wish *wishes, size_t count)
 
 int marker_disconnect_all(const struct marker_wish *wishes, size_t count)
 {
-    int err = caller_may_switch();
+    int err = caller_may_switch("marker_disconnect");
 
     if (err)
         return err;

@@ -114,8 +114,7 @@ static int exchange_places(struct key_batch *b, const struct static_key_part *on
 int static_key_switch(struct static_key *key, bool on)
 {
     struct key_batch b = { .key = key, .on = on };
-    struct probe_reject why;
-    int err = marker_is_running() ? -EDEADLK : register_check_caller(&why);
+    int err = marker_is_running() ? -EDEADLK : register_check_caller(__func__, NULL);
 
     if (err)
         return err;
@@ -153,8 +152,10 @@ size_t static_key_places(const struct static_key *key)
 int static_keys_come(struct static_key_part *part)
 {
     struct key_batch b = { .on = true };
-    int err;
+    int err = register_check_caller(__func__, NULL);
 
+    if (err)
+        return err;
     mutex_lock(&lock);
     err = exchange_places(&b, part);
     if (!err) {

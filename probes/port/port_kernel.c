@@ -12,6 +12,7 @@
 #include "kernel/mm/extable.h"
 #include "kernel/mm/heap.h"
 #include "kernel/sync/quiesce.h"
+#include "kernel/sync/wait_check.h"
 #include "kernel/time/clock.h"
 #include "probes/core/insn_slot.h"
 #include "probes/core/life.h"
@@ -86,6 +87,11 @@ enum plat_context plat_context(void)
 
     irq_restore(flags);
     return context;
+}
+
+int plat_wait_check(const char *verb)
+{
+    return wait_check(verb);
 }
 
 unsigned plat_cpu_count(void)

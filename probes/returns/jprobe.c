@@ -102,7 +102,7 @@ static int register_with(struct jprobe **jps, struct kprobe **ps, uintptr_t *add
 
 int register_jprobes_why(struct jprobe **jps, size_t count, struct probe_reject *why)
 {
-    int err = register_check_caller(why);
+    int err = register_check_caller("register_jprobes", why);
     struct kprobe **ps;
 
     if (err)
@@ -118,7 +118,7 @@ int register_jprobes_why(struct jprobe **jps, size_t count, struct probe_reject 
 int unregister_jprobes(struct jprobe **jps, size_t count)
 {
     struct kprobe **ps;
-    int err = register_check_caller(NULL);
+    int err = register_check_caller(__func__, NULL);
 
     if (err)
         return err;

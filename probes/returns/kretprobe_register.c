@@ -104,7 +104,7 @@ static struct kprobe **kprobes_of(struct kretprobe **rps, size_t count)
 int register_kretprobes_why(struct kretprobe **rps, size_t count,
                             struct probe_reject *why)
 {
-    int err = register_check_caller(why);
+    int err = register_check_caller("register_kretprobes", why);
     struct kprobe **ps;
 
     if (err)
@@ -183,7 +183,7 @@ static int unregister_in_turn(struct kretprobe **rps, size_t count)
 
 int unregister_kretprobes(struct kretprobe **rps, size_t count)
 {
-    int err = register_check_caller(NULL);
+    int err = register_check_caller(__func__, NULL);
     struct kprobe **ps;
 
     if (err)

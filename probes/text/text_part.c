@@ -259,8 +259,10 @@ int text_comes(struct text_part *t)
 {
     struct waking w = { NULL };
     struct portion some;
-    int err;
+    int err = register_check_caller(__func__, NULL);
 
+    if (err)
+        return err;
     plat_lock(PLAT_PROBES);
     err = blacklist_add(&t->nokprobe);
     if (err) {

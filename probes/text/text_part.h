@@ -32,7 +32,7 @@ struct text_part {
  * waited for it. The text can be read, its symbols are known, and no CPU executes it yet.
  *
  * Context: thread.  Locks: takes PLAT_PROBES.
- * Return:  0; -ENOMEM, and the engine knows nothing of the text.
+ * Return:  0; -ENOMEM, -EDEADLK, and the engine knows nothing of the text.
  */
 int text_comes(struct text_part *t);
 /* text_goes - take all probes off the text @t, and refuse new ones. No thread is in the

@@ -48,7 +48,8 @@ static const struct {
     [WATCH_ALL_TAKEN] = { -EBUSY, "the processor has four debug registers, and all are "
                                   "taken" },
     [WATCH_NO_MEMORY] = { -ENOMEM, "no memory" },
-    [WATCH_IN_HIT] = { -EDEADLK, "called from a handler" },
+    [WATCH_IN_HIT] = { -EDEADLK,
+                       "called from a handler, or where it would have to wait" },
 };
 
 const char *watch_reason_text(enum watch_reason reason)
@@ -261,7 +262,7 @@ int register_watch_why(struct watch *w, enum watch_reason *why)
 {
     enum watch_reason reason = WATCH_IN_HIT;
 
-    if (!register_check_caller(NULL)) {
+    if (!register_check_caller("register_watch", NULL)) {
         plat_lock(PLAT_PROBES);
         reason = take_register(w);
         plat_unlock(PLAT_PROBES);
@@ -286,7 +287,7 @@ static void give_register(struct watch *w)
 
 int unregister_watch(struct watch *w)
 {
-    int err = register_check_caller(NULL);
+    int err = register_check_caller(__func__, NULL);
 
     if (err)
         return err;
@@ -302,7 +303,7 @@ int unregister_watch(struct watch *w)
 
 static int watch_switch(struct watch *w, bool on)
 {
-    int err = register_check_caller(NULL);
+    int err = register_check_caller(on ? "enable_watch" : "disable_watch", NULL);
 
     if (err)
         return err;

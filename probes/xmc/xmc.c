@@ -278,7 +278,7 @@ static int batch_ready(struct batch *b, size_t count, struct probe_reject *why)
 int xmc_batch(const struct xmc_change *changes, size_t count, struct probe_reject *why)
 {
     struct batch b;
-    int err = register_check_caller(why);
+    int err = register_check_caller(__func__, why);
 
     if (err || !count)
         return err;
@@ -313,7 +313,7 @@ static int exchange_by_store(uintptr_t addr, const uint8_t *bytes, size_t len,
     struct exchange x = {
         .ruling.addr = addr, .bytes = bytes, .len = len, .mode = XMC_STORE
     };
-    int err = register_check_caller(why);
+    int err = register_check_caller("xmc_why", why);
 
     if (err)
         return err;

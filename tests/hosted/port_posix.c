@@ -2,6 +2,7 @@
  * functions that are in no posix_*.c file.
  */
 #define _GNU_SOURCE
+#include "kernel/base/err.h"
 #include "probes/core/insn_slot.h"
 #include "probes/jump/optimize.h"
 #include "tests/hosted/posix.h"
@@ -43,6 +44,12 @@ enum plat_context plat_context(void)
     if (posix_self && posix_self->cpu->nmi_depth)
         return PLAT_NMI;
     return posix_self && thread_area(posix_self)->depth ? PLAT_TRAP : PLAT_THREAD;
+}
+
+int plat_wait_check(const char *verb)
+{
+    (void)verb;
+    return plat_context() == PLAT_THREAD ? 0 : -EDEADLK;
 }
 
 /* plat_irq_save - nothing has to be switched off: a thread always has the same area, and

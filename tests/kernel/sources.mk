@@ -20,6 +20,7 @@ KTESTS := \
     tests/kernel/test_everywhere.c \
     tests/kernel/test_set.c \
     tests/kernel/test_misuse.c \
+    tests/kernel/test_wrong_context.c \
     tests/kernel/test_files.c \
     tests/kernel/say.c \
     tests/kernel/test_commands.c \

@@ -1,6 +1,7 @@
 /* port_fake_cpu.c - port_fake's CPUs: their data, the functions that wait for all CPUs,
  * traps and stacks.
  */
+#include "kernel/base/err.h"
 #include "probes/core/life.h"
 #include "tests/unit/port_fake.h"
 #include "tests/unit/port_fake_parts.h"
@@ -49,6 +50,12 @@ enum plat_context plat_context(void)
     if (FAKE_DEPTHS.nmi)
         return PLAT_NMI;
     return cpus[fake.this_cpu].cpu.depth ? PLAT_TRAP : fake.context;
+}
+
+int plat_wait_check(const char *verb)
+{
+    (void)verb;
+    return plat_context() == PLAT_THREAD ? 0 : -EDEADLK;
 }
 
 unsigned plat_cpu_count(void)

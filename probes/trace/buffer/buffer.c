@@ -9,6 +9,7 @@
 #include "kernel/mm/heap.h"
 #include "kernel/sync/mutex.h"
 #include "kernel/sync/quiesce.h"
+#include "kernel/sync/wait_check.h"
 #include "kernel/thread/thread.h"
 #include "kernel/time/clock.h"
 
@@ -196,8 +197,10 @@ int buffer_set_size(int cpu, uint64_t kb)
     unsigned first = cpu < 0 ? 0 : (unsigned)cpu,
              last = cpu < 0 ? cpu_count() : first + 1;
     uint64_t before[MAX_CPUS];
-    int err;
+    int err = wait_check(__func__);
 
+    if (err)
+        return err;
     if (!kb || kb > (uint64_t)RING_PAGES_MAX * RING_DATA_LEN / 1024)
         return -EINVAL;
     for (unsigned i = first; i < last; i++) {

@@ -3,6 +3,7 @@
 #include "kernel/base/compiler.h"
 #include "kernel/base/err.h"
 #include "kernel/cpu/instr.h"
+#include "kernel/sync/wait_check.h"
 #include "kernel/time/clock.h"
 #include "probes/trace/buffer/buffer.h"
 #include "probes/trace/buffer/snapshot.h"
@@ -59,8 +60,10 @@ const char *trace_clock_name(size_t i, bool *is_chosen)
 
 int trace_set_clock(const char *name, size_t len)
 {
-    int err;
+    int err = wait_check(__func__);
 
+    if (err)
+        return err;
     for (size_t i = 0; i < ARRAY_LEN(clocks); i++) {
         if (strlen(clocks[i].name) != len || memcmp(name, clocks[i].name, len))
             continue;

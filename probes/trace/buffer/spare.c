@@ -9,6 +9,7 @@
 #include "kernel/base/compiler.h"
 #include "kernel/base/err.h"
 #include "kernel/cpu/instr.h"
+#include "kernel/sync/wait_check.h"
 #include "kernel/thread/thread.h"
 #include "probes/trace/buffer/buffer.h"
 #include "probes/trace/buffer/snapshot.h"
@@ -62,8 +63,10 @@ static int spare_follow(void *arg UNUSED)
 int snapshot_prepare(void)
 {
     struct clone_args args = { .fn = spare_follow, .name = "snapshot", .detached = true };
-    int err = buffer_expand();
+    int err = wait_check(__func__);
 
+    if (!err)
+        err = buffer_expand();
     if (!err)
         err = renew(SPARE_TAKEN);
     if (!err)

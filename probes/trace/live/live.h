@@ -112,6 +112,10 @@ void live_error(const char *subsystem, const char *text, const char *command,
 void live_set_files(int (*add)(struct live_event *e),
                     int (*remove)(struct live_event *e));
 
+/* The functions below that return an errno return -EDEADLK where they cannot wait:
+ * kernel/sync/wait_check.h.
+ */
+
 /* ---- lines ---- */
 
 /* live_command - carry out a line of kprobe_events, which defines or deletes probes.

@@ -8,6 +8,7 @@
 #include "kernel/base/err.h"
 #include "kernel/mm/heap.h"
 #include "kernel/sync/quiesce.h"
+#include "kernel/sync/wait_check.h"
 #include "probes/trace/buffer/clocks.h"
 #include "probes/trace/buffer/snapshot.h"
 #include "probes/trace/language/error.h"
@@ -141,8 +142,10 @@ int live_set_filter(struct live_event *e, const char *text, bool of_group)
 {
     struct filter_error error = { 0 };
     struct filter *filter = NULL;
-    int err;
+    int err = wait_check(__func__);
 
+    if (err)
+        return err;
     if (!is_zero(text)) {
         err = parse_filter(e, text, &filter, &error);
         if (err == -ENOMEM)
@@ -539,9 +542,12 @@ static int live_apply(struct live_event *e, struct live_trigger *t, const char *
 
 int live_trigger_write(struct live_event *e, const char *text)
 {
-    struct live_trigger *t = kzalloc(sizeof(*t));
-    int err;
+    struct live_trigger *t;
+    int err = wait_check(__func__);
 
+    if (err)
+        return err;
+    t = kzalloc(sizeof(*t));
     if (!t)
         return -ENOMEM;
     err = trigger_parse(&live_host, text, &t->line);

@@ -11,6 +11,7 @@
 #include "kernel/debug/log.h"
 #include "kernel/debug/params.h"
 #include "kernel/mm/heap.h"
+#include "kernel/sync/wait_check.h"
 #include "kernel/time/clock.h"
 #include "probes/core/platform.h"
 #include "probes/trace/buffer/buffer.h"
@@ -728,6 +729,10 @@ static int delete_those(const struct def_delete *wanted)
 
 int live_clear(void)
 {
+    int err = wait_check(__func__);
+
+    if (err)
+        return err;
     return delete_those(NULL);
 }
 
@@ -747,5 +752,9 @@ static int delete_line(const char *line)
 
 int live_command(const char *line)
 {
+    int err = wait_check(__func__);
+
+    if (err)
+        return err;
     return def_is_delete(line) ? delete_line(line) : define(line);
 }

@@ -14,6 +14,7 @@
 #include "kernel/base/err.h"
 #include "kernel/debug/log.h"
 #include "kernel/mm/heap.h"
+#include "kernel/sync/wait_check.h"
 #include "probes/marker/marker.h"
 #include "probes/trace/buffer/buffer.h"
 #include "probes/trace/live/live.h"
@@ -192,6 +193,10 @@ static int live_switch_off(struct live_event *const *events, size_t count)
 
 int live_switch(struct live_event *const *events, size_t count, bool on)
 {
+    int err = wait_check(__func__);
+
+    if (err)
+        return err;
     return on ? live_switch_on(events, count) : live_switch_off(events, count);
 }
 
