@@ -25,7 +25,7 @@ _Static_assert(sizeof(struct acpi_table) == 36, "ACPI's layout");
 /* acpi_find - find the first table that has @signature and a right checksum.
  * @signature: 4 characters
  *
- * Context: boot; the tables are read through the direct map.
+ * Context: boot. The tables are read through the direct map.
  * Return:  the table, which stays where it is; NULL: no ACPI, or no such table.
  * Source:  ACPI Specification, "ACPI System Description Tables".
  */

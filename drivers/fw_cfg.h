@@ -12,8 +12,8 @@
  * @number: of the file, from fw_cfg_for_each()
  * @len:    at most the bytes of the file
  *
- * Context: boot, or thread until the INIT functions are freed; one caller at a time,
- *          because the device has one position.
+ * Context: boot or thread, one caller at a time. The device has one position, and the
+ *          INIT functions must not be freed yet.
  */
 void fw_cfg_for_each(const char *prefix,
                      void (*fn)(const char *name, size_t len, unsigned number));

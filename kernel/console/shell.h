@@ -34,7 +34,7 @@ struct shell_command {
     /* run - execute the command. argv[0] is its name, argv[argc] is NULL. run may change
      * the words.
      *
-     * Context: thread of the shell, or of shell_execute().
+     * Context: thread. It is that of the shell, or of shell_execute().
      * Return:  0 or a negative errno, after run has printed a line about it with
      *          shell_error().
      */
@@ -55,7 +55,7 @@ void shell_init(void);
 
 /* shell_add_command - a socket: add a command to the table. @cmd is borrowed for ever.
  *
- * Context: boot; shells read the table without a lock.
+ * Context: boot. Shells read the table without a lock.
  * Return:  0; -EEXIST the name is taken; -ENOSPC.
  */
 int shell_add_command(const struct shell_command *cmd);
@@ -91,7 +91,8 @@ int shell_start(struct console *con, unsigned flags, const char *script);
  * @line:  as typed, not a request; up to SHELL_LINE_MAX bytes
  * @out:   takes the output and the error messages
  *
- * Context: thread; held for the commands that only read (probes/gdb/gdb_monitor.c).
+ * Context: thread or held. In `held`, only commands that only read
+ *          (probes/gdb/gdb_monitor.c).
  * Return:  the status of the line, 0 or a negative errno.
  */
 int shell_execute(const char *line, struct seq *out);
@@ -138,7 +139,7 @@ bool shell_interrupted(struct shell *sh);
 int shell_parse_address(const char *word, uintptr_t *addr);
 
 /* shell_stop - do the same as shell_interrupted() for the struct shell @sh; for functions
- * that take such a function as a parameter. Context: any thread that @sh waits for.
+ * that take such a function as a parameter. Context: thread. @sh waits for the thread.
  */
 bool shell_stop(void *sh);
 

@@ -56,7 +56,7 @@ typedef bool (*debug_reg_hit_t)(struct pt_regs *regs, unsigned i);
  * @hit:   called by debug_regs_tell(). NULL: no function is called
  * debug_reg_give - give register @i back. The caller has taken it, and no CPU watches
  * anything with it.
- * Context: any, but from one CPU at a time for the same register.
+ * Context: any. For the same register, one CPU at a time.
  * Return:  debug_reg_take(): the register, 0..DEBUG_REGS-1; -EBUSY all are taken.
  */
 int debug_reg_take(const char *owner, debug_reg_hit_t hit);
@@ -81,7 +81,7 @@ uintptr_t debug_reg_addr(unsigned i);
  * are not in the table any more.
  * Context: any.
  * debug_regs_load_all - let all CPUs load, and wait until all have done so.
- * Context: thread, as smp_call_all().
+ * Context: as smp_call_all().
  */
 void debug_regs_load(void);
 void debug_regs_load_soon(void);

@@ -18,7 +18,9 @@
  */
 void lapic_init(const struct madt_info *info);
 
-/* lapic_init_cpu - switch on the executing CPU's local APIC. Context: interrupts off. */
+/* lapic_init_cpu - switch on the executing CPU's local APIC. Context: any, interrupts
+ * off.
+ */
 void lapic_init_cpu(void);
 
 /* lapic_id - get the executing CPU's APIC id. Context: any, preemption off. */
@@ -42,7 +44,7 @@ void lapic_send_startup(uint32_t apic_id, unsigned page);
 
 /* lapic_timer_init - start the executing CPU's timer: VECTOR_TIMER @hz times a second.
  * The first call measures the rate of the timer against clock_ns().
- * Context: interrupts off.
+ * Context: any, interrupts off.
  */
 void lapic_timer_init(unsigned hz);
 

@@ -94,7 +94,7 @@ static ALWAYS_INLINE struct percpu *this_cpu(void)
 
 /* percpu_init_boot - give CPU 0 its area, GDT and TSS, all static.
  *
- * Context: boot, before anything that uses this_cpu().
+ * Context: boot, before this_cpu().
  */
 void percpu_init_boot(void);
 
@@ -114,7 +114,7 @@ struct percpu *percpu_add(unsigned id);
 
 /* percpu_load - make @cpu the area of the executing CPU: GDT, TSS, GS, IDT.
  *
- * Context: the CPU being brought up, interrupts off.
+ * Context: boot, interrupts off. It runs on the CPU that is being started.
  */
 void percpu_load(struct percpu *cpu);
 
@@ -128,7 +128,7 @@ void percpu_set_online(void);
  * no counter ever goes away.
  * @count: up to PERCPU_COUNTERS_MAX
  *
- * Context: thread, when all CPUs are online; one caller at a time; held.
+ * Context: thread or held, all CPUs online, one caller at a time.
  * Return:  0; -ENOMEM, but there may be more counters than before.
  */
 int percpu_counters_map(size_t count);
@@ -256,13 +256,13 @@ static inline enum cpu_context cpu_context(void)
 }
 
 /* features_init_cpu - switch on NX, WP and global pages; SMEP, SMAP and UMIP where the
- * executing CPU has them. Context: once on each CPU, interrupts off.
+ * executing CPU has them. Context: boot, once on each CPU, interrupts off.
  */
 void features_init_cpu(void);
 
 /* memory_types_init_cpu - give the executing CPU the page attribute table that page tables
  * rely on, and a further CPU the memory type range registers of CPU 0.
- * Context: once on each CPU, one after the other, interrupts off.
+ * Context: boot, once on each CPU, one caller at a time, interrupts off.
  */
 void memory_types_init_cpu(void);
 
@@ -277,7 +277,7 @@ uint64_t memory_types_sum(void);
  * two and be lost. Returns with interrupts on. This is the only `sti; hlt` of the kernel,
  * and cannot be probed. percpu.halted is set until entry code has serialised.
  *
- * Context: the idle thread, interrupts off.
+ * Context: thread, interrupts off. It is the idle thread.
  */
 void cpu_idle_wait(void);
 extern const uintptr_t cpu_idle_halted; /* the ip at which the halt is interrupted */

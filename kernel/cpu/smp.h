@@ -14,7 +14,7 @@ void smp_init(void);
  * its idle thread, and its timer ticks. A CPU that does not start is reported and left
  * out.
  *
- * Context: boot thread, after sched_start(), smp_init() and paging_set_shootdown().
+ * Context: thread, after smp_init() and paging_set_shootdown().
  */
 void smp_start(const struct madt_info *info);
 
@@ -23,7 +23,7 @@ void smp_start(const struct madt_info *info);
  * both cases. Several CPUs may call at the same time; calls to one CPU run one after the
  * other.
  *
- * Context: thread, interrupts on once there is more than one CPU. The caller may hold
+ * Context: boot; thread, interrupts on. The caller may hold
  *          mutexes, but no spinlock that is also taken with interrupts off.
  */
 void smp_call(unsigned cpu, void (*fn)(void *arg), void *arg);
@@ -39,12 +39,13 @@ void smp_call_awake(void (*fn)(void *arg), void (*halted)(unsigned cpu, void *ar
                     void *arg);
 
 /* smp_call_regs - get the image of what the running call has interrupted; NULL: this is
- * the calling CPU. Context: inside @fn of a call.
+ * the calling CPU. Context: as smp_call().
  */
 const struct pt_regs *smp_call_regs(void);
 
 /* smp_wait - wait until CPU @cpu has set *@flag; report the CPU if that takes too long.
- * Context: any but nmi; interrupts on, or @cpu must be known not to wait for this CPU.
+ * Context: thread or irq or trap. Interrupts are on, or @cpu is known not to wait for
+ *          this CPU.
  */
 void smp_wait(const bool *flag, unsigned cpu);
 

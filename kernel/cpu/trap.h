@@ -40,7 +40,7 @@ typedef void (*irq_handler_t)(struct pt_regs *regs);
 /* trap_init - fill the IDT. Context: boot. */
 void trap_init(void);
 
-/* trap_load_idt - load the IDT on the executing CPU. Context: interrupts off. */
+/* trap_load_idt - load the IDT on the executing CPU. Context: any, interrupts off. */
 void trap_load_idt(void);
 
 /* trap_set_direct - set the handler of #BP or #DB that entry code calls directly, with no
@@ -63,7 +63,7 @@ void trap_set_resume(void (*fn)(struct pt_regs *regs, void *probe));
  * @vector: 0..31, but not #DF and #MC, which are always fatal. The handlers of a vector
  *          are called in the order in which they were set; at most TRAP_HANDLERS_MAX.
  *
- * Context: boot or thread, before such a trap can happen.
+ * Context: boot or thread. Such a trap cannot happen yet.
  */
 void trap_set_handler(unsigned vector, trap_handler_t fn);
 

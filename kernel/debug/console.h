@@ -33,7 +33,7 @@ struct console {
      * The Ctrl-C stays in the input, and read() returns it in its turn, so that text that
      * was typed before it keeps its meaning.
      *
-     * Context: any thread.
+     * Context: thread.
      */
     bool (*interrupt_pending)(struct console *con);
 

@@ -25,7 +25,7 @@ struct ksym {
  * @gone: as ksyms_gone()
  *
  * The names that the functions return stay valid for ever.
- * Context: boot; the functions: any.
+ * Context: boot. The functions run in any context.
  */
 struct ksyms_more {
     int (*at)(uintptr_t addr, struct ksym *out);

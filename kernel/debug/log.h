@@ -12,7 +12,7 @@ enum log_level { LOG_ERROR, LOG_WARN, LOG_INFO, LOG_DEBUG };
 
 /* log_print - log a line, prefixed with the time and the CPU: "[    0.012345] C0: text".
  *
- * Context: thread or irq; also panic.  Locks: takes the log's own spinlock.
+ * Context: thread or irq or panic.  Locks: takes the log's own spinlock.
  */
 void log_print(enum log_level level, const char *fmt, ...) PRINTF(2, 3);
 
@@ -27,6 +27,6 @@ void log_set_sink(void (*fn)(const char *line, size_t len), enum log_level level
 /* log_read - copy lines out of the ring, oldest first.
  * @pos: 0 to start; moves on behind the copied bytes (and past overwritten bytes)
  *
- * Context: thread, held.  Return: bytes copied; 0 at the end.
+ * Context: thread or held.  Return: bytes copied; 0 at the end.
  */
 size_t log_read(uint64_t *pos, char *buf, size_t len);

@@ -38,7 +38,7 @@ struct marker_call {
  * passed. If the function, or an interrupt meanwhile, passes the same marker, no function
  * is called, and the miss is counted. When the function has returned, interrupts are on
  * or off as before the call.
- * Context: any, as the marker; preemption off.
+ * Context: any, preemption off. It is that of the marker.
  */
 typedef void (*marker_fn)(void *private, struct marker_call *call);
 

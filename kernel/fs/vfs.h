@@ -6,8 +6,8 @@
  * There is no current directory: a path begins at the root, with or without a leading
  * slash.
  *
- * Context: thread, everywhere in this file; may sleep. No lock of the file layer is held
- *          while a callback is called, so callbacks may use the file layer.
+ * Context: thread. This holds for all functions of this file. No lock of the file layer is
+ *          held while a callback is called, so callbacks may use the file layer.
  */
 #pragma once
 
@@ -64,7 +64,7 @@ struct vfs_stat {
 
 /* vfs_init - make the root and /tmp.
  *
- * Context: boot, once, with the heap ready.
+ * Context: boot, once. The heap is ready.
  * Return:  0; -ENOMEM.
  */
 int vfs_init(void);

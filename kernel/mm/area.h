@@ -29,7 +29,7 @@ uintptr_t area_get(struct area *area, size_t count);
 void area_put(struct area *area, uintptr_t va, size_t count);
 
 /* area_fill - map new, zeroed frames at @count pages of a run.
- * Context: as frame_alloc(); but if it fails, as page_unmap().
+ * Context: as frame_alloc(). If it fails, it is that of page_unmap().
  * Return:  false without memory; then no page is mapped.
  */
 bool area_fill(uintptr_t va, size_t count, unsigned prot);

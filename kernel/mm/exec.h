@@ -17,13 +17,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* exec_init - Context: boot; called by paging_init(). */
+/* exec_init - Context: boot. It is called by paging_init(). */
 void exec_init(void);
 
 /* exec_alloc - allocate executable pages in a detour arena, filled with int3.
  * @len: bytes, 1 and up; rounded up to pages
  *
- * Context: thread, interrupts on (shoots down); boot; held.  Locks: takes the exec lock.
+ * Context: thread, interrupts on; boot; held. It shoots down.
+ * Locks: takes the exec lock.
  * Return:  page-aligned address; NULL without memory, or if the arenas are full.
  */
 void *exec_alloc(size_t len);
@@ -41,7 +42,7 @@ void exec_free(void *p, size_t len);
  *          executable anywhere. From now on it is read-only in the direct map, until the
  *          last page that shows it is unmapped. After that the caller frees it.
  *
- * Context: as exec_alloc(); shoots down only for the first mapping of a frame.
+ * Context: as exec_alloc(). It shoots down only for the first mapping of a frame.
  * Return:  0; -EBUSY @page is mapped; -EINVAL not such a page; -ENOMEM.
  */
 int exec_map_at(uintptr_t page, uint64_t frame);
@@ -93,7 +94,7 @@ void exec_stats_get(struct exec_stats *out);
  * once. For other bytes, nothing is promised about when other CPUs see them, in which
  * order, or in how many pieces.
  *
- * Context: thread, also with interrupts off; boot; held. No other thread writes or unmaps
+ * Context: thread or boot or held. No other thread writes or unmaps
  *          these bytes meanwhile.
  * Return:  0; -EFAULT a byte is not in an executable page, nothing is written;
  *          -EINVAL @len.

@@ -41,7 +41,7 @@ uintptr_t extable_search(const struct extable_entry *entries, size_t count, uint
 void extable_init(void);
 
 /* extable_set_more - a socket: set the function that finds the fix-ups of loaded code,
- * which the image's table does not have. Context: boot; @fn: any.
+ * which the image's table does not have. Context: boot. @fn runs in any context.
  */
 void extable_set_more(uintptr_t (*fn)(uintptr_t ip));
 

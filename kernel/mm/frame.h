@@ -35,7 +35,7 @@ void frame_init(const struct boot_info *info);
  * @limit:  physical address that the frame ends at or below
  * @count:  1 and up   @align: a power of two
  *
- * Context: thread, boot, or with interrupts off; held; not irq, trap or nmi.
+ * Context: thread or boot or held.
  * Locks:   takes the frame lock.
  * Return:  physical address; FRAME_NONE when there is no such memory.
  */

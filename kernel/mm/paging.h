@@ -33,7 +33,7 @@ struct page_info {
  * all RAM, and below 4 GiB all other memory that the firmware listed, R+W in 2 MiB pages;
  * but frames of text and rodata read-only. No identity map.
  *
- * Context: boot, after frame_init() and features_init_cpu() (uses NX). Nothing may be in
+ * Context: boot, after frame_init() and features_init_cpu(). Nothing may be in
  *          use that only the identity map showed.
  */
 void paging_init(const struct boot_info *info);
@@ -57,7 +57,7 @@ int page_map(uintptr_t va, uint64_t phys, unsigned prot);
 /* page_unmap - unmap a page. On return no CPU can use it, and its frame may be reused.
  * @phys_out:  gets the frame; may be NULL
  *
- * Context: thread, interrupts on (sends IPIs); boot.
+ * Context: thread, interrupts on; boot. It sends IPIs.
  * Return:  0; -ENOENT not mapped.
  */
 int page_unmap(uintptr_t va, uint64_t *phys_out);
@@ -101,7 +101,7 @@ void page_walk(page_walk_fn fn, void *arg);
  * paging_flush_local() on every CPU, and return when all have done so. Until it is set,
  * only the executing CPU is flushed.
  *
- * Context: boot, when the first other CPU is about to use the tables.
+ * Context: boot. The first other CPU is about to use the tables.
  */
 void paging_set_shootdown(void (*fn)(uintptr_t start, size_t pages));
 

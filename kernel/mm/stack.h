@@ -5,13 +5,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* stack_init - Context: boot; called by paging_init(). */
+/* stack_init - Context: boot. It is called by paging_init(). */
 void stack_init(void);
 
 /* stack_alloc - allocate a zeroed stack.
  * @len: bytes, 1 and up; rounded up to pages
  *
- * Context: boot, thread.  Locks: takes the stack lock.
+ * Context: boot or thread.  Locks: takes the stack lock.
  * Return:  its top: the address behind its last byte, page-aligned; NULL without memory.
  */
 void *stack_alloc(size_t len);
@@ -19,7 +19,7 @@ void *stack_alloc(size_t len);
 /* stack_free - free a stack.
  * @top: from stack_alloc(), or NULL   @len: as for stack_alloc()
  *
- * Context: thread, interrupts on (shoots down), not on that stack; boot.
+ * Context: thread, interrupts on; boot. The caller is not on that stack; it shoots down.
  */
 void stack_free(void *top, size_t len);
 

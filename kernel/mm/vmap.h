@@ -6,14 +6,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* vmap_init - Context: boot; called by paging_init(). */
+/* vmap_init - Context: boot. It is called by paging_init(). */
 void vmap_init(void);
 
 /* vmap_alloc - allocate zeroed memory: one piece of addresses, single frames.
  * @len:   bytes, 1 and up; rounded up to pages
  * @prot:  PROT_W or PROT_R, see paging.h
  *
- * Context: boot, thread.  Locks: takes the vmap lock.
+ * Context: boot or thread.  Locks: takes the vmap lock.
  * Return:  page-aligned address; NULL without memory or addresses.
  */
 void *vmap_alloc(size_t len, unsigned prot);
@@ -21,7 +21,7 @@ void *vmap_alloc(size_t len, unsigned prot);
 /* vmap_free - free memory of vmap_alloc().
  * @p: from vmap_alloc(), or NULL   @len: as for vmap_alloc()
  *
- * Context: thread, interrupts on (shoots down); boot.
+ * Context: thread, interrupts on; boot. It shoots down.
  */
 void vmap_free(void *p, size_t len);
 

@@ -22,7 +22,7 @@ struct window {
     bool sealed;
 };
 
-/* window_init - Context: boot, with frames and paging ready. */
+/* window_init - Context: boot, after frame_init() and paging_init(). */
 void window_init(void);
 
 /* window_alloc - allocate zeroed memory. @pages: of each part, 0 and up

@@ -44,7 +44,7 @@ void elf_lay_out(const struct elf_object *o, struct elf_place *places,
  *
  * A weak symbol that is not found is 0.
  *
- * Context: that of @find.  Return: 0; -ENOEXEC a name is not found.
+ * Context: as @find.  Return: 0; -ENOEXEC a name is not found.
  */
 int elf_resolve(const struct elf_object *o, const struct elf_layout *layout,
                 const uint64_t base[ELF_SEGMENTS],

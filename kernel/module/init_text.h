@@ -7,7 +7,7 @@
  * kernel_text_end - return where the text of the image ends, which begins at _text. The
  * text of boot counts as long as it is there. Context: any.
  *
- * Context: thread; the caller will not return to text of boot.
+ * Context: thread. The caller will not return to text of boot.
  */
 #pragma once
 

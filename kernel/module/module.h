@@ -81,13 +81,13 @@ struct module_facts {
  * @leaves: take out what the module has registered itself: on return nothing calls it any
  *          more
  * @original: return the address in the program that @addr stands for, if @addr is in code
- *            that stands for other code; else @addr. Context: any
+ *            that stands for other code; else @addr. It runs in any context
  * @returns_to: return a return address in [@start, @end) that was taken off a stack, or
- *              0. Context: machine stopped
+ *              0. It runs while the machine is stopped
  * @goes: no thread is in the text any more; it can still be read, and is about to go
  * @gone: the symbols of the module are not known any more
  *
- * Context: boot; the functions: thread.
+ * Context: boot. The other functions run in `thread`.
  */
 struct module_watch {
     int (*comes)(const struct module_facts *m, char *why);
@@ -111,7 +111,7 @@ int module_init(void);
  * module_load_listed - load /boot/NAME.o for each NAME in @list, in order. Commas
  * separate the names. Failures are logged.
  *
- * Context: boot thread, after module_init() and probes_init().
+ * Context: thread, after module_init() and probes_init().
  */
 void module_add_boot_file(const char *name, const void *data, size_t len);
 void module_load_listed(const char *list);
@@ -147,7 +147,7 @@ int module_unload(const char *name, char *why);
 
 /* module_refuse - for a constructor: say that the module is of no use. module_load() then
  * takes it out again and returns @err, which is negative. Of several calls the first one
- * counts. Context: the constructor's thread.
+ * counts. Context: thread. It is that of the constructor.
  */
 void module_refuse(int err);
 
@@ -174,7 +174,7 @@ bool module_is_noretprobe(uintptr_t addr);
 /* module_print - print the list of modules: /proc/modules. Context: thread.
  * module_print_one - print facts about one module: `module info`. Context: thread.
  * module_name_get - return the name of module @i, which is never freed; NULL: @i is too
- * large. Context: thread, held.
+ * large. Context: thread or held.
  */
 void module_print(struct seq *out);
 int module_print_one(const char *name, struct seq *out);

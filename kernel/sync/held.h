@@ -27,7 +27,7 @@ static ALWAYS_INLINE void held_here(struct held_lock *lock)
 }
 
 /* held_push - put @lock, which has just been taken, into @list.
- * Context: the owner of @list, with preemption off.
+ * Context: any, preemption off. The caller is the owner of @list.
  */
 static ALWAYS_INLINE void held_push(struct held_lock **list, struct held_lock *lock)
 {

@@ -32,11 +32,12 @@ void mutex_init(struct mutex *m);
  */
 void mutex_lock(struct mutex *m);
 
-/* mutex_trylock - take @m if it is free. Return: true when taken. Context: thread, held.
+/* mutex_trylock - take @m if it is free. Return: true when taken. Context: thread or
+ * held.
  */
 bool mutex_trylock(struct mutex *m);
 
-/* mutex_unlock - give @m back. Only the owner may do this. Context: thread, held. */
+/* mutex_unlock - give @m back. Only the owner may do this. Context: thread or held. */
 void mutex_unlock(struct mutex *m);
 
 /* mutex_is_free - does no thread own @m at this moment? Context: any. */

@@ -36,7 +36,7 @@ quiesce_inside_t quiesce_set_inside(quiesce_inside_t inside);
  * looked at again for the same reason. Handlers of interrupts and NMIs need no look: when
  * a CPU takes the IPI, the handlers that ran there have ended.
  *
- * Context: thread, preemptible; sleeps about a tick between two looks.
+ * Context: thread, preemptible. It sleeps about a tick between two looks.
  * Locks:   takes the scheduler's lock; several callers wait for each other.
  */
 void quiesce(void);

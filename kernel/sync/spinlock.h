@@ -59,7 +59,7 @@ static ALWAYS_INLINE bool spin_take(struct spinlock *lock)
  * spin_unlock(). Panics if the executing CPU has @lock already, or if a given-up handler
  * has it.
  *
- * Context: thread, irq or trap, not nmi; held, if no CPU stands with @lock: else it panics.
+ * Context: thread or irq or trap; held. In `held` it panics if a CPU stands with @lock.
  */
 static ALWAYS_INLINE void spin_lock(struct spinlock *lock)
 {

@@ -56,11 +56,14 @@ _Noreturn void sched_exit(void);
 void sched_set_idle(unsigned cpu, struct thread *t);
 struct thread *sched_idle_thread(unsigned cpu);
 
-/* sched_idle - halt the CPU until a switch is due; for ever. Context: preemptible. */
+/* sched_idle - halt the CPU until a switch is due; for ever. Context: thread,
+ * preemptible.
+ */
 _Noreturn void sched_idle(void);
 
 /* sched_adopt_cpu - turn the code that a further CPU executes, on the stack of its idle
- * thread, into this thread, and start the timer. Context: interrupts off, not online yet.
+ * thread, into this thread, and start the timer. Context: boot, interrupts off. The CPU
+ * is not online yet.
  */
 void sched_adopt_cpu(void);
 

@@ -96,7 +96,7 @@ extern uint64_t jiffies;
 /* thread_init - make the code that executes now the boot thread, tid 1. Needs no memory.
  * @stack_top, @stack_len: the boot stack
  *
- * Context: boot, after percpu_init_boot(), before the first mutex or wait.
+ * Context: boot, after percpu_init_boot(). It comes before the first mutex or wait.
  */
 void thread_init(void *stack_top, size_t stack_len);
 
@@ -104,11 +104,12 @@ void thread_init(void *stack_top, size_t stack_len);
  * @hz: ticks per second on every CPU; limited to THREAD_HZ_MIN..THREAD_HZ_MAX
  *
  * From here on threads can be made; they run once interrupts are on.
- * Context: boot, after heap, clock and lapic.
+ * Context: boot. The heap, the clock and the local APIC are ready.
  */
 void sched_start(unsigned hz);
 
-/* sched_set_tick_hook - call @fn in each tick of CPU 0. Context: boot; @fn: irq. */
+/* sched_set_tick_hook - call @fn in each tick of CPU 0. Context: boot. @fn runs in `irq`.
+ */
 void sched_set_tick_hook(void (*fn)(void));
 
 /* kernel_clone - create a thread, and let it run. This is the only way to make one.
@@ -167,7 +168,8 @@ static inline bool thread_is_idle(const struct thread *t)
  * thread stays allocated while @fn looks at it, but the thread may run, and end,
  * meanwhile. @fn may sleep.
  *
- * Context: thread; with interrupts off when @fn does not sleep (stop_machine, held).
+ * Context: thread or stopped or held. With interrupts off, or in `stopped` or `held`, @fn
+ *          does not sleep.
  */
 void thread_for_each(void (*fn)(struct thread *t, void *arg), void *arg);
 
@@ -209,7 +211,7 @@ void schedule(void);
  * involuntarily if a switch is due.
  * @regs: the image that the thread goes on with, preemptible and with interrupts on
  *
- * Context: entry code, interrupts off, irq_depth 0.
+ * Context: any, interrupts off. It is entry code, and irq_depth is 0.
  */
 void schedule_irq(struct pt_regs *regs);
 

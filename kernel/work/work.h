@@ -68,7 +68,7 @@ int workload_run(const char *name, int argc, char **argv, struct seq *out,
 
 /* work_stop - for loops that may take long: return -EINTR if the run is to end early,
  * else 0.
- * Context: any thread of the run.
+ * Context: thread. It is one of the run.
  */
 int work_stop(void);
 

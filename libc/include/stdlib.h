@@ -32,7 +32,7 @@ unsigned long long strtoull(const char *restrict s, char **restrict end, int bas
  * @compare: returns a negative number, 0 or a positive number if its first argument is
  *           before, equal to or after its second; bsearch passes @key first
  *
- * Context: any that @compare allows. A small fixed amount of stack, no recursion.
+ * Context: as @compare. A small fixed amount of stack, no recursion.
  * Cost:    qsort compares at most about 2 * @count * log2(@count) times.
  */
 void qsort(void *base, size_t count, size_t size,

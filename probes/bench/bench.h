@@ -18,7 +18,7 @@ struct bench_group {
     const char *name;
     const char *help; /* one line */
     /* run - measure and print the figures. @only: the part to measure; NULL: all parts.
-     * Context: thread, on one CPU.
+     * Context: thread, one CPU.
      * Return: 0; -ENOENT no such part; -EINTR the user has stopped it, and all its probes
      * are unregistered; another negative errno, which is printed already. */
     int (*run)(struct shell *sh, const char *only);
@@ -48,7 +48,7 @@ struct bench_verdict {
  *         the goal is relative to a figure that was not measured.
  * bench_goals_end - count the goals of this run, and those that were missed.
  *
- * Context: thread; one run of `bench` at a time.
+ * Context: thread. One run of `bench` at a time.
  */
 void bench_goals_begin(void);
 uint64_t bench_goal(const char *figure, uint64_t hundredths);

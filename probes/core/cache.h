@@ -34,7 +34,7 @@ NOKPROBE_INLINE bool cache_add(struct probe_cpu *cpu, size_t i, uintptr_t key,
  * site's breakpoint, or the end of the copy in its step slot. A hit in an NMI does not
  * use the cache: the NMI may have interrupted an update of it.
  * @in_nmi: is the hit in NMI context?
- * Context: trap, on @cpu.  Return: false when there is none.
+ * Context: trap. The CPU is @cpu.  Return: false when there is none.
  */
 NOKPROBE_INLINE bool cache_find(struct probe_cpu *cpu, uintptr_t addr, bool in_nmi,
                                 struct site **site)
@@ -58,7 +58,7 @@ NOKPROBE_INLINE bool cache_find(struct probe_cpu *cpu, uintptr_t addr, bool in_n
  * address of any breakpoint, and that site may be about to be freed. The key ~@ip is
  * stored only for an address at the end of a step slot, and while a CPU is in the slot
  * the site is not freed.
- * Context: trap, on @cpu.  Return: false: the step was not one of the engine's.
+ * Context: trap. The CPU is @cpu.  Return: false: the step was not one of the engine's.
  */
 NOKPROBE_INLINE bool cache_find_step(struct probe_cpu *cpu, uintptr_t ip, bool in_nmi,
                                      struct site **site)

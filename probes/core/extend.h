@@ -105,7 +105,7 @@ void ext_poke_steps(struct text_batch *batch);
 void ext_poke_levels(struct text_poke *pokes, size_t count);
 /* ext_poke_sync - synchronise the CPUs by a call of text_poke_sync(): @step, an enum
  * text_poke_step, has written the bytes of @level. Another room may note when each CPU
- * took part. Context: thread; machine stopped.  Locks: PLAT_TEXT held.
+ * took part. Context: thread or stopped.  Locks: PLAT_TEXT held.
  */
 void ext_poke_sync(const struct text_poke *pokes, size_t count, unsigned step,
                    unsigned level);
@@ -129,7 +129,7 @@ bool ext_original(uintptr_t *ip);
 bool ext_fault(struct pt_regs *regs);
 /* ext_resume - change regs->ip if the program has to go on elsewhere. It was about to go
  * on at regs->ip, behind or at the instruction of @site; @site has asks_resume.
- * Context: any, as in a hit.
+ * Context: any, preemption off. It is called as in a hit.
  */
 void ext_resume(const struct site *site, struct pt_regs *regs);
 

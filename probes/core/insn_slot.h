@@ -26,7 +26,7 @@ struct site;
 #define INSN_SLOT_DETOUR_PAGES_MAX 12288
 
 /* insn_slot_init - make the map of the pages with cells.
- * Context: boot, before the first trap.  Return: 0; -ENOMEM.
+ * Context: boot. The first trap has not come yet.  Return: 0; -ENOMEM.
  */
 int insn_slot_init(void);
 

@@ -152,7 +152,7 @@ int register_kprobes_why(struct kprobe **ps, size_t count, struct probe_reject *
 /* unregister_kprobes - take probes away. On return none of their handlers runs any more,
  * and their memory is the caller's again.
  *
- * Context: thread, outside of every handler.  Locks: takes PLAT_PROBES; waits for
+ * Context: thread, no handler.  Locks: takes PLAT_PROBES; waits for
  * quiescence.
  * Return:  0; -EINVAL a probe is not registered; -EDEADLK called from a handler. On error
  *          no probe was taken away.

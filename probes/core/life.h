@@ -268,7 +268,7 @@ size_t site_to_front(struct site **sites, size_t count,
  * register_take_out - do the work of unregister_kprobes() with the caller's memory: @room
  * has room for 2 * @count sites. The probes keep their kind, so they can be registered
  * again.
- * Context: thread; register_some() also held, and then a jump that reads bytes of the
+ * Context: thread. For register_some() also `held`; then a jump that reads bytes of the
  *          new probes becomes a breakpoint.
  * Locks:   PLAT_PROBES held.  Return: as these functions.
  */
@@ -326,7 +326,7 @@ int blacklist_next(uintptr_t addr, struct nokprobe_range *out);
  * blacklist_remove - remove each range of the list that begins in [@start, @end). If
  * there is no memory for a new list, these ranges stay in the list, and apply to any code
  * that is loaded there later.
- * Context: thread; blacklist_add() also boot, for the marks of the image.
+ * Context: thread or boot. In `boot` only blacklist_add(), for the marks of the image.
  * Locks: PLAT_PROBES held; at boot none.  Return: 0; -ENOMEM.
  */
 int blacklist_add(const struct nokprobe_marks *more);
@@ -438,7 +438,7 @@ struct probe_hit *hit_enter(struct probe_cpu *cpu, struct site *site,
  * happen.
  * @regs: the image of the program in front of the probed instruction; ip may have any
  *        value
- * Context: trap; interrupts must be off, as in kprobe_int3_handler().
+ * Context: trap, interrupts off.
  */
 void hit_untrapped(struct probe_cpu *cpu, struct site *site, struct pt_regs *regs);
 /* hit_leave - end @hit, which must be the latest entry of hits[], and restore the

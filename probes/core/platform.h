@@ -28,14 +28,14 @@ int plat_text_read(void *dst, uintptr_t addr, size_t len);
  * that is a multiple of their number are stored at once. Nothing else is promised about
  * when, and in what order, other CPUs see the bytes.
  * @len: 1..4096
- * Context: thread; machine stopped; held.  Locks: PLAT_TEXT held.
+ * Context: thread or stopped or held.  Locks: PLAT_TEXT held.
  * Return:  0; -EFAULT the bytes are neither text nor such memory.
  */
 int plat_text_write(uintptr_t addr, const void *bytes, size_t len);
 /* plat_sync_cores - synchronise all CPUs. On return each CPU has executed a serialising
  * instruction since the call, or is halted and will execute one before all else. A CPU
  * that was in an NMI at the call has left the NMI.
- * Context: thread, interrupts on; machine stopped; held. There every CPU counts as
+ * Context: thread, interrupts on; stopped or held. There every CPU counts as
  *          synchronised, since it serialises before it goes on. But it may stand in an NMI
  *          or in a search of a table, so the platform keeps what plat_free() gets there.
  */
@@ -53,7 +53,7 @@ uint64_t plat_sync_ns(unsigned cpu);
  * interrupts off, but still take NMIs. @fn may not sleep.
  * Context: thread, interrupts on.
  * plat_stopped_ip - return the address at which CPU @cpu was interrupted when the machine
- * was stopped. Context: machine stopped.
+ * was stopped. Context: stopped.
  * Return: 0 for the CPU that runs @fn.
  */
 void plat_stop_machine(void (*fn)(void *arg), void *arg);
@@ -76,7 +76,7 @@ bool plat_text_is_built(uintptr_t line, const uint8_t *bytes);
 /* plat_exec_alloc - allocate executable pages, filled with int3. A rel32 displacement
  * reaches from all text to these pages, and back.
  * @len: multiple of 4096
- * Context: thread, held.  Return: NULL when there is none left.
+ * Context: thread or held.  Return: NULL when there is none left.
  */
 void *plat_exec_alloc(size_t len);
 void plat_exec_free(void *p, size_t len);
@@ -104,8 +104,8 @@ struct plat_light {
 /* ---- time, place, locks ---- */
 
 /* plat_quiesce - wait for quiescence: until no CPU and no preempted thread is inside a
- * handler, a slot or a detour that it had entered before the call. Context: thread, may
- * sleep long.
+ * handler, a slot or a detour that it had entered before the call. Context: thread. It
+ * may sleep long.
  */
 void plat_quiesce(void);
 
@@ -180,7 +180,7 @@ static ALWAYS_INLINE void plat_flags_of_trap(void)
 unsigned long plat_irq_save(void);
 void plat_irq_restore(unsigned long flags);
 /* The engine's two locks. Both are sleeping locks. Code that takes both takes PLAT_PROBES
- * first. Context: thread, held: there both are free, and nothing is taken.
+ * first. Context: thread or held. In `held` both are free, and nothing is taken.
  */
 enum plat_lock { PLAT_PROBES, PLAT_TEXT };
 void plat_lock(enum plat_lock lock);

@@ -26,8 +26,9 @@ void registry_remove(struct site *site);
 void registry_replace(struct site *old, struct site *new);
 
 /* registry_find - return the site at exactly @addr; NULL: there is none.
- * Context: any, with interrupts off or PLAT_PROBES held until the caller does not need the
- * site any more. Only a hit of that site may keep it longer: it is freed after quiescence.
+ * Context: any. Interrupts are off or PLAT_PROBES is held until the caller does not need
+ *          the site any more.
+ *          Only a hit of that site may keep it longer: it is freed after quiescence.
  */
 struct site *registry_find(uintptr_t addr);
 /* registry_count - return the number of sites. */

@@ -42,6 +42,6 @@ void gdb_break_settle(void);
 bool gdb_break_has_work(void);
 
 /* gdb_break_work - take out the probes of breakpoints that are not wanted any more.
- * Context: the stub's thread.
+ * Context: thread. It is that of the stub.
  */
 void gdb_break_work(void);

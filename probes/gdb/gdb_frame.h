@@ -20,7 +20,7 @@ bool gdb_frame_is_selected(void);
 /* gdb_frame_regs - return the registers of the selected frame, as collected; NULL: they
  * were not.
  * gdb_frame_ip - return the address of its tracepoint.
- * Context: held, a frame is selected.
+ * Context: held. A frame is selected.
  */
 const struct pt_regs *gdb_frame_regs(void);
 uintptr_t gdb_frame_ip(void);

@@ -8,7 +8,7 @@
 /* gdb_line_poll - take the bytes that have arrived.
  * Return: true: the kernel shall stop: an attached debugger has sent Ctrl-C, or any
  * debugger a packet.
- * Context: any, while no CPU serves; one caller at a time.
+ * Context: any, one caller at a time. No CPU serves.
  */
 bool gdb_line_poll(void);
 
@@ -23,8 +23,8 @@ bool gdb_line_has_packet(void);
 const char *gdb_line_packet(size_t *len);
 
 /* gdb_line_send - finish @out and send it. The debugger may ask to get it again, so the
- * caller must not change @out before the next packet. Context: held, or as
- * gdb_line_poll().
+ * caller must not change @out before the next packet. Context: any, one caller at a time.
+ * In another context than `held`, no CPU serves.
  * Return: false: @out is dropped, because the host has not taken all of the packet before
  * it.
  */

@@ -10,7 +10,7 @@
 void gdb_monitor_command(struct gdb_request *r);
 
 /* gdb_monitor_has_work - is a command waiting for the kernel to run? Context: any.
- * gdb_monitor_work - run all commands that wait. Context: the stub's thread.
+ * gdb_monitor_work - run all commands that wait. Context: thread. It is that of the stub.
  */
 bool gdb_monitor_has_work(void);
 void gdb_monitor_work(void);

@@ -25,8 +25,8 @@ void gdb_output_put(const char *text, size_t len);
 /* gdb_output_is_waiting - is there text to send? Context: any. */
 bool gdb_output_is_waiting(void);
 
-/* gdb_output_send - send texts that wait, until @most bytes have gone. Context: held;
- * or nmi, while no CPU serves and no other CPU sends.
+/* gdb_output_send - send texts that wait, until @most bytes have gone. Context: held or
+ * nmi. In `nmi` no CPU serves, and no other CPU sends.
  */
 void gdb_output_send(size_t most);
 

@@ -38,7 +38,7 @@ struct gdb_receiver {
 
 /* gdb_receive - handle one received byte.
  * Return: what the byte has completed. The packet stays in r->data until the next call.
- * Context: any; one caller at a time.
+ * Context: any, one caller at a time.
  */
 enum gdb_event gdb_receive(struct gdb_receiver *r, uint8_t byte);
 

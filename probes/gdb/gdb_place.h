@@ -13,6 +13,6 @@ const char *gdb_place_arm(struct gdb_tracepoint *tp);
 void gdb_place_leave_all(void);
 
 /* gdb_place_work - take out the probes at addresses that have no tracepoint any more.
- * Context: the stub's thread.
+ * Context: thread. It is that of the stub.
  */
 void gdb_place_work(void);

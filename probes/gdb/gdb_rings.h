@@ -21,7 +21,7 @@ struct gdb_rings {
 bool gdb_rings_init(struct gdb_rings *rings, size_t pages, bool overwrite);
 
 /* gdb_rings_begin - set rings->merge in front of the first record.
- * Context: one reader at a time; no record of the executing CPU is being written.
+ * Context: any, one caller at a time. No record of the executing CPU is being written.
  */
 void gdb_rings_begin(struct gdb_rings *rings, enum merge_how how);
 

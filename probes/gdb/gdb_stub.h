@@ -7,13 +7,13 @@
 
 /* gdb_init - find COM2 and begin to listen. From then on the first packet of a debugger
  * stops the kernel. Without COM2 nothing happens.
- * Context: boot thread, all CPUs online, after probes_init().
+ * Context: thread, all CPUs online, after probes_init().
  */
 void gdb_init(void);
 
 /* gdb_poll - do the stub's part of a timer tick. Send an NMI to this CPU if there is work
  * on the line: a byte without an interrupt, a stop that had to wait, or text to send.
- * Wake the stub's thread if it has work. Context: irq, always on the same CPU.
+ * Wake the stub's thread if it has work. Context: irq. It is always on the same CPU.
  */
 struct pt_regs;
 void gdb_poll(void);

@@ -14,7 +14,7 @@ struct site;
 struct site_list;
 
 /* optimize_kick - let the optimizer run soon: sites have been armed, or a reason against
- * other jumps has gone. In the context `held` nothing happens. Context: thread, held.
+ * other jumps has gone. In the context `held` nothing happens. Context: thread or held.
  */
 void optimize_kick(void);
 /* optimize_retry - let all refused sites wait for a jump again: something has changed,

@@ -76,7 +76,7 @@ int plat_text_store(uintptr_t addr, const void *bytes, size_t len);
 /* plat_counters_map - map the counters 0..@count-1 for every CPU. New counters are 0, and
  * no counter goes away. The counters of a CPU lie one behind the other, from
  * plat_cpu.counters on.
- * Context: thread, held.  Locks: PLAT_PROBES held.  Return: 0; -ENOMEM.
+ * Context: thread or held.  Locks: PLAT_PROBES held.  Return: 0; -ENOMEM.
  */
 int plat_counters_map(size_t count);
 /* plat_counter_disp - the displacement from GS to counter @i of the executing CPU.
@@ -117,7 +117,7 @@ void plat_pad_pages_unmap(const uintptr_t *pages, size_t count);
 
 /* plat_optimize_soon - let a thread of the platform call optimize_run() soon. Further
  * calls before that have no effect.
- * Context: thread; boot, then it is done as soon as there are threads.
+ * Context: thread or boot. In `boot`, it is done as soon as there are threads.
  */
 void plat_optimize_soon(void);
 

@@ -22,7 +22,7 @@ struct census {
  * every instruction.
  * @stop: called with @arg while it counts; true ends the counting
  * @out:  receives a pointer to the result, which is never freed
- * Context: thread, held.  Return: 0; -ENOMEM; -EINTR after @stop.
+ * Context: thread or held.  Return: 0; -ENOMEM; -EINTR after @stop.
  */
 int census_get(bool (*stop)(void *arg), void *arg, const struct census **out);
 

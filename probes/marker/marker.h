@@ -96,7 +96,7 @@ void marker_goes(struct marker_part *part);
  * @came: gets the markers of each text. It gets the markers of the image at once, and the
  *        markers of a module before any CPU executes the module
  * @went: gets the markers of a module that is being unloaded
- * Context: boot; @came, @went: thread.
+ * Context: boot. @came and @went run in `thread`.
  */
 typedef void (*marker_watch_fn)(const struct marker_site *sites, size_t count);
 void marker_set_watch(marker_watch_fn came, marker_watch_fn went);

@@ -7,7 +7,7 @@
 /* probes_init - port_core_init(), then the same for all other rooms; adds the commands of
  * the console and the files.
  *
- * Context: boot thread, all CPUs online.
+ * Context: thread, all CPUs online.
  * Return:  0; -ENOMEM; an errno of vfs_add_tree() or shell_add_command().
  */
 int probes_init(void);
@@ -17,7 +17,7 @@ int probes_init(void);
  * @inside: plat_quiesce() asks it: is @ip in code that may be freed, or in text that is
  *          about to be written? Context: any.
  *
- * Context: boot thread, all CPUs online.  Return: 0; -ENOMEM.
+ * Context: thread, all CPUs online.  Return: 0; -ENOMEM.
  */
 int port_core_init(bool (*inside)(uintptr_t ip));
 
@@ -47,7 +47,7 @@ int port_optimizer_start(void);
 void port_watch_init(void);
 
 /* report_init - let backtraces, panic reports and the log show probes; set the trap
- * handlers for probe handlers that fault or sleep. Context: boot thread, after
+ * handlers for probe handlers that fault or sleep. Context: thread, after
  * port_core_init().
  */
 void report_init(void);

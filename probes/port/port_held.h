@@ -35,7 +35,7 @@ void port_held_refill(void);
 
 /* For the platform: take memory from the reserve, and give it back. port_held_free()
  * returns false if @p is not of the reserve.
- * Context: held; port_held_free(): any.
+ * Context: held. For port_held_free() any context.
  */
 void *port_held_alloc(size_t len);
 bool port_held_free(void *p);

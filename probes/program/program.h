@@ -296,7 +296,7 @@ uint64_t program_word_of(const struct kprobe_program *program, unsigned cpu, siz
 uint64_t program_sum(const struct kprobe_program *program, size_t i);
 
 /* program_begin_words - let @count words from @first on begin anew, on the executing CPU: the
- * other CPUs do it for themselves. Context: interrupts off.
+ * other CPUs do it for themselves. Context: any, interrupts off.
  */
 void program_begin_words(const struct kprobe_program *program, size_t first,
                          size_t count);

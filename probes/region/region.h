@@ -153,7 +153,7 @@ uint8_t *region_boosted(const struct site *site);
  * region_boost - the program of @regs is about to go on at the site's own boosted copy.
  * If the region is open and has copies, let it go on at the first copy instead.
  * @site: the site has a struct region
- * Context: any, as in a hit.
+ * Context: any, preemption off. It is called as in a hit.
  */
 void region_redirect(const struct site *site, struct pt_regs *regs);
 void region_boost(const struct site *site, struct pt_regs *regs);

@@ -20,7 +20,7 @@ struct kretprobe_holder *kretprobe_without_image(const struct site *site);
  * the handlers, and set regs->ip to the real return address.
  * @regs: the image at the return; its ip is not filled in yet
  * @cpu:  as for kprobe_int3_handler()
- * Context: that of the function, preemption off.
+ * Context: any, preemption off. It is that of the function.
  */
 void kretprobe_return(struct pt_regs *regs, struct probe_cpu *cpu);
 /* kretprobe_return_stepped - the same for a program that steps itself by TF: the step over
@@ -38,7 +38,7 @@ void kretprobe_resume(struct pt_regs *regs, struct probe_cpu *cpu, bool jumped);
  * kretprobe_given_up - the handler that @hit runs was called from @sp, and will not return:
  * do the same for the calls that it has made. If it is an entry_handler, drop also the
  * entry of the call that it was called for.
- * Context: any, in a hit of this CPU.
+ * Context: any, preemption off. This CPU is in a hit.
  */
 void kretprobe_unwind(const struct probe_cpu *cpu, uintptr_t sp);
 void kretprobe_given_up(const struct probe_cpu *cpu, const struct probe_hit *hit,

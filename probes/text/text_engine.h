@@ -19,7 +19,7 @@ struct text_engine {
     uint8_t steps;
     /* choose - call text_whole_choose() for pokes of @batch, or NULL: for none.
      * run    - call text_poke_steps(@batch), for the other pokes.
-     * Context: thread, held.  Locks: PLAT_TEXT held. */
+     * Context: thread or held.  Locks: PLAT_TEXT held. */
     void (*choose)(struct text_batch *batch);
     void (*run)(struct text_batch *batch);
 };

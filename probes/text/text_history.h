@@ -24,13 +24,13 @@ struct text_change {
 
 /* text_history_begin - note the changes that are about to be made: @count pokes.
  * text_history_end - all of them have been made.
- * Context: thread, held.  Locks: PLAT_TEXT held, from the one call to the other.
+ * Context: thread or held.  Locks: PLAT_TEXT held, from the one call to the other.
  */
 struct text_poke;
 void text_history_begin(const struct text_poke *pokes, size_t count);
 void text_history_end(size_t count);
 /* text_history_find - the latest changes of bytes in [@start, @end), the latest one first.
- * Context: thread, held.  Locks: PLAT_TEXT held.  Return: how many, at most @max.
+ * Context: thread or held.  Locks: PLAT_TEXT held.  Return: how many, at most @max.
  */
 size_t text_history_find(uintptr_t start, uintptr_t end, struct text_change *out,
                          size_t max);

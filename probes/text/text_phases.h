@@ -25,7 +25,7 @@ struct text_phase {
 uint64_t text_phases_count(void);
 /* text_phases_get - fill @out with a phase.
  * @number: 0 is the first phase since boot
- * Context: thread, held.  Locks: PLAT_TEXT held.
+ * Context: thread or held.  Locks: PLAT_TEXT held.
  * Return:  false: there has been no such phase yet, or newer ones have taken its place.
  */
 bool text_phases_get(uint64_t number, struct text_phase *out);

@@ -10,7 +10,7 @@ struct text_poke;
  * synchronise all CPUs.
  * text_poke_whole - make the change @poke by one store, and synchronise all CPUs.
  * @poke: the bytes that change lie in one aligned word of 8 bytes
- * Context: thread, held.  Locks: PLAT_TEXT held.
+ * Context: thread or held.  Locks: PLAT_TEXT held.
  */
 void text_whole_choose(struct text_poke *poke);
 void text_whole_write(const struct text_poke *pokes, size_t count);

@@ -89,7 +89,7 @@ int watch_reason_errno(enum watch_reason reason);
 
 /* watch_check - check whether @w could be registered if a register were free. The address
  * 0 is accepted, but not for WATCH_EXECUTE.
- * Context: thread, held.  Locks: takes PLAT_PROBES.
+ * Context: thread or held.  Locks: takes PLAT_PROBES.
  */
 enum watch_reason watch_check(const struct watch *w);
 
@@ -135,7 +135,7 @@ int disable_watch(struct watch *w);
  * instruction.
  * @addr: 0: watch nothing
  *
- * Context: any, a hit included.  Locks: none. If two CPUs call it at the same time, one
+ * Context: any.  Locks: none. If two CPUs call it at the same time, one
  *          of the two addresses is watched afterwards.
  * Return:  0; -EINVAL @addr is not aligned or not the kernel's, or the handling of each
  *          hit would touch the bytes, or @w watches an instruction.

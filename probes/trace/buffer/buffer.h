@@ -15,7 +15,7 @@
 
 #define BUFFER_KB 1408 /* for each CPU, from the first enabled event on */
 
-/* buffer_init - make small rings for all CPUs. Context: boot thread, all CPUs online.
+/* buffer_init - make small rings for all CPUs. Context: thread, all CPUs online.
  * Return: 0; -ENOMEM.
  */
 int buffer_init(void);

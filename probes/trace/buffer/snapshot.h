@@ -20,14 +20,14 @@ void snapshot_forget(void);
 
 /* snapshot_settle - do now what the thread "snapshot" would do for a snapshot that was
  * just taken. Afterwards the snapshot can be read.
- * Context, Locks: the same.
+ * Context, Locks: as snapshot_prepare().
  */
 void snapshot_settle(void);
 /* snapshot_hold - call it before the buffer gets another size or clock. No snapshot is
  * taken from now on, because the rings of the second set still have the old size and
  * clock. A snapshot that was just taken is set aside.
  * snapshot_release - make a second set of rings like the buffer, and allow snapshots.
- * Context, Locks: the same.
+ * Context, Locks: as snapshot_prepare().
  */
 void snapshot_hold(void);
 void snapshot_release(void);

@@ -4,8 +4,8 @@
 #include "kernel/fs/seq.h"
 #include "probes/trace/ring/print.h"
 
-/* trace_init - make the buffer and the files of the tracer. Context: boot thread, all
- * CPUs online.
+/* trace_init - make the buffer and the files of the tracer. Context: thread, all CPUs
+ * online.
  * Return: 0; -ENOMEM; as vfs_add_tree().
  */
 int trace_init(void);

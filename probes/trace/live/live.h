@@ -10,7 +10,7 @@
  * any more. A probe is freed after the engine has unregistered it: then no handler of it
  * runs any more.
  *
- * Context: thread, except where a function says otherwise.
+ * Context: thread. A function may say otherwise.
  * Locks:   held: the trace lock, for all functions.
  * Fields:  T the trace lock   I immutable   a any context, atomically
  */
@@ -227,7 +227,7 @@ struct marker_call;
 void live_mark_hit(void *private, struct marker_call *call);
 /* live_hit_probe - the handler of a hit of a probe for which no program can be made.
  * live_preempt_count - the preemption count that the program had at the hit, whose handler
- * runs. Context: any, as in a handler.
+ * runs. Context: any, preemption off. It is called as in a handler.
  */
 int live_hit_probe(struct kprobe *kp, struct pt_regs *regs);
 uint8_t live_preempt_count(void);
@@ -246,7 +246,7 @@ int live_scratch_init(void);
 /* live_program_update - give the probes of @count events programs for what is attached to the
  * events and recorded now. If an event is not armed, and not @arming either, its probes lose
  * their programs. It cannot fail: without memory there are no programs.
- * Context: waits for quiescence.
+ * Context: thread. It waits for quiescence.
  */
 void live_program_update(struct live_event *const *events, size_t count, bool arming);
 /* live_hist_pause - let the histogram pause, or count again.

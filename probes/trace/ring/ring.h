@@ -320,7 +320,8 @@ static ALWAYS_INLINE void ring_commit(struct ring *r)
  * @spare:  a page from ring_ops.page_new(). The ring may keep it and return another page.
  * @flags:  RING_WHOLE, RING_LOOK
  *
- * Context: any; one reader of @r at a time. The reader never waits for a writer, because it
+ * Context: any, one caller at a time. That is one reader of @r.
+ *          The reader never waits for a writer, because it
  *          may be an NMI that has interrupted the writer: gdb's stub reads its rings so.
  * Return:  a page that belongs to the caller: @spare itself, or a page for which the ring
  *          keeps @spare. Its events are complete. Its commit says whether events were
@@ -345,12 +346,13 @@ struct ring_page *ring_reset(struct ring *r, struct ring_page *spare);
 uint64_t ring_lost_behind(const struct ring *r, const struct ring_cursor *at);
 
 /* ring_lost_last - return how many events were dropped after the last readable event.
- * Context: as ring_read(), without a writer.
+ * Context: as ring_read(). There is no writer.
  */
 uint64_t ring_lost_last(const struct ring *r);
 
 /* ring_unread - return how many events come after the position r->read: the events that
- * can be read, and the events that were lost. Context: as ring_read(), without a writer.
+ * can be read, and the events that were lost. Context: as ring_read(). There is no
+ * writer.
  */
 uint64_t ring_unread(const struct ring *r);
 
