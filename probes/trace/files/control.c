@@ -13,6 +13,127 @@
 
 /* ---- threads ---- */
 
+<<<<<<< HEAD
+=======
+#define PID_MAX (1u << 30) /* numbers of threads are smaller on Linux */
+
+/* Locks:  I immutable once a hit may see it */
+struct pids {
+    size_t count; /* [I] */
+    int pid[];    /* [I] sorted, without duplicates */
+};
+
+/* Locks:  a replaced as a whole, with the trace lock held */
+static struct pids *wanted;   /* [a] NULL: all threads are wanted */
+static struct pids *unwanted; /* [a] NULL: no thread is unwanted */
+static int hidden;            /* [a] the thread that serves the host; 0: none */
+
+/* There is a list, or an unwanted CPU. While this is false, hits check nothing else. */
+static bool is_selective;
+
+/* select_again - compute is_selective, after a list or the CPUs have changed. Locks: the
+ * trace lock held.
+ */
+static void select_again(void)
+{
+    bool selective = wanted || unwanted || hidden;
+
+    for (unsigned i = 0; i < cpu_count(); i++)
+        selective |= !buffer_takes_cpu(i);
+    WRITE_ONCE(is_selective, selective);
+}
+
+/* pid_place - return the index of @pid in the list, or the index to insert it at. */
+static size_t pid_place(const struct pids *pids, int pid)
+{
+    size_t first = 0, last = pids->count;
+
+    while (first < last) {
+        size_t middle = (first + last) / 2;
+
+        if (pids->pid[middle] < pid)
+            first = middle + 1;
+        else
+            last = middle;
+    }
+    return first;
+}
+
+static bool has_pid(const struct pids *pids, int pid)
+{
+    size_t place = pid_place(pids, pid);
+
+    return place < pids->count && pids->pid[place] == pid;
+}
+
+static bool takes_thread(void)
+{
+    const struct pids *only = READ_ONCE(wanted), *not = READ_ONCE(unwanted);
+    int tid = thread_current()->tid;
+
+    return tid != READ_ONCE(hidden) && (!only || has_pid(only, tid)) &&
+           (!not || !has_pid(not, tid));
+}
+
+bool trace_takes_hit(void)
+{
+    if (likely(!READ_ONCE(is_selective)))
+        return buffer_is_on();
+    return buffer_takes() && takes_thread();
+}
+
+void trace_hide_thread(void)
+{
+    WRITE_ONCE(hidden, thread_current()->tid);
+    select_again();
+}
+
+static void pids_exchange(struct pids **list, struct pids *new)
+{
+    struct pids *old = __atomic_exchange_n(list, new, __ATOMIC_ACQ_REL);
+
+    select_again();
+    if (!old)
+        return;
+    quiesce();
+    kfree(old);
+}
+
+static void add_pid(struct pids *pids, int pid)
+{
+    size_t place = pid_place(pids, pid);
+
+    if (has_pid(pids, pid))
+        return;
+    memmove(&pids->pid[place + 1], &pids->pid[place],
+            (pids->count - place) * sizeof(pids->pid[0]));
+    pids->pid[place] = pid;
+    pids->count++;
+}
+
+/* add_pids - add the numbers of @text. Return: 0; -EINVAL. */
+static int add_pids(struct pids *pids, const char *text, size_t len)
+{
+    const char *end = text + len;
+
+    while (text < end) {
+        const char *word = text;
+        uint64_t pid;
+
+        while (text < end && !isspace((unsigned char)*text))
+            text++;
+        word += text > word && *word == '+';
+        if (text > word &&
+            (fetch_number(word, (size_t)(text - word), &pid) || pid >= PID_MAX))
+            return -EINVAL;
+        if (text > word)
+            add_pid(pids, (int)pid);
+        text++;
+    }
+    return 0;
+}
+
+>>>>>>> aa1a600a (trace/host: the bridge to Linux's tools has all records, and no way to the host)
 static int pids_show(struct seq *s, void *priv)
 {
     const struct pids *pids;
