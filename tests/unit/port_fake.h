@@ -53,6 +53,7 @@ struct fake_machine {
     unsigned raised_steps; /* calls of plat_raise_step() */
     unsigned raised_again; /* calls of plat_raise_again() */
     unsigned preempt_enables;
+    char logged[256];    /* the last line of plat_log() */
     size_t jprobe_words; /* of the last plat_jprobe_call() */
     size_t blocks;       /* of plat_alloc(), not freed yet */
     size_t exec_bytes;   /* of plat_exec_alloc(), not freed yet */

@@ -157,6 +157,7 @@ static void a_probe_that_is_refused_waits(void)
     fake_text_poke(text + REFUSED, 0x06);
     CHECK_EQ(text_comes(&part), 0);
     CHECK_EQ(waiting(), 1 + COUNT - REFUSED);
+    CHECK(strstr(fake.logged, " is not armed again: "));
     CHECK_EQ(*(const uint8_t *)(text + REFUSED - 1), 0xcc);
     text_goes(&part);
     check_all_wait(false);

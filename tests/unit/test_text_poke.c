@@ -609,6 +609,7 @@ static void a_cpu_that_never_leaves_is_reported(void)
     fake.stopped_ip[1] = at + 2;
     CHECK(is_bug(&p, 1));
     CHECK(fake.stops > 1000);
+    CHECK(strstr(fake.logged, "text-poke: CPU 1 is at "));
     CHECK(fake_text_is_original());
     fake_end();
 }
