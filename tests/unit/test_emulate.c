@@ -42,9 +42,12 @@ static void check_rest(const struct pt_regs *got, struct pt_regs want)
 static struct pt_regs run(struct pt_regs regs)
 {
     struct pt_regs before = regs;
+    unsigned raised = fake.raised;
+    bool is_done;
 
     regs.ip = site.addr + 1;
-    emulate_run(&site, &regs);
+    is_done = emulate_run(&site, &regs);
+    CHECK_EQ(is_done, fake.raised == raised);
     check_rest(&regs, before);
     return regs;
 }
