@@ -252,12 +252,14 @@ static void a_refused_set_is_not_counted(void)
     struct kprobe ps[3] = { { .symbol_name = "fn", .offset = 1 },
                             { .symbol_name = "later", .flags = KPROBE_FLAG_PENDING },
                             { .symbol_name = "fn", .offset = COUNT + 7 } };
-    struct kprobe *set[] = { &ps[0], &ps[1], &ps[2] };
+    struct kprobe *set[] = { &ps[0], &ps[1], &ps[2] }, *twice[] = { &ps[1], &ps[1] };
 
     start();
     part.memory = (uintptr_t)ps;
     part.memory_end = (uintptr_t)(ps + 3);
     CHECK(register_kprobes(set, 3) < 0);
+    CHECK_EQ(part.own_count, 0);
+    CHECK_EQ(register_kprobes(twice, 2), -EEXIST);
     CHECK_EQ(part.own_count, 0);
     for (unsigned n = 1; n < 6; n++) {
         fake_fail_at(n);
