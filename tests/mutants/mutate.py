@@ -178,7 +178,9 @@ class Mutate:
         """Build a batch of groups of tests. Return the labels of the first that fails."""
         targets = {t for group in batch for test in group for t in lanes.target_of(test)}
         if self.lane.build(targets, self.options.jobs) is not None:
-            return "the build" if self.passes("the build", targets) else None
+            self.change(False)
+            lanes.must_build(self.lane, targets, self.options.jobs)
+            return "the build"
         for group in batch:
             if self.fails(group) and self.passes(group, targets):
                 return ",".join(test.label for test in group)
@@ -189,7 +191,7 @@ class Mutate:
         if group not in self.fine:
             self.change(False)
             built = self.lane.build(targets, self.options.jobs) is None
-            self.fine[group] = built and (group == "the build" or not self.fails(group))
+            self.fine[group] = built and not self.fails(group)
             self.change(True)
             self.lane.build(targets, self.options.jobs)
             if not self.fine[group]:

@@ -77,7 +77,8 @@ import sys
 if "--list" in sys.argv:
     print("lint/x session/b")
 elif "return 60" not in open("room/small.c").read():
-    print("[10:20:30] session/a .. \\nok 1 - good\\n[10:20:31] session/b .. \\nnot ok 1 - bad")
+    print("[10:20:30] session/a .. \\nok 1 - good")
+    print("[10:20:31] session/b .. \\nnot ok 1 - bad")
     sys.exit(1)
 """
 ROW = """
@@ -114,7 +115,8 @@ class Small(scratch.Scratch):
             *("--root", self.path("."), "--tables", self.path("tables")),
             *("--folder", self.path("lanes"), *words, "room"),
         ]
-        return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+        pipe = subprocess.PIPE
+        return subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True)
 
     def mutate(self, *words):
         """Run it to its end. Return the results, and the output."""
@@ -182,6 +184,12 @@ class Small(scratch.Scratch):
         rows, said = self.mutate("--count", "1", "--last", "host")
         self.assertIn("without the edit it fails, too", said)
         self.assertNotIn("killed", [row[1] for row in rows])
+
+    def test_a_tree_that_does_not_build_is_no_result(self):
+        self.write("tests/unit/test_small.c", "no C")
+        run = self.start("--count", "1", "--last", "host")
+        run.communicate()
+        self.assertEqual((run.returncode, self.rows()), (2, []))
 
     def test_the_choice_is_the_same_each_time(self):
         first = [e.new for e in edits.draw(edits.edits_of("a.c", SMALL, 1))]

@@ -55,7 +55,7 @@ static size_t stored(unsigned n)
 
 static void three_phases_and_all_answers(void)
 {
-    struct text_poke p = { .len = 4, .bytes = { 0xe9, 1, 2, 3 } };
+    struct text_poke p = { .len = 4, .bytes = { 0xe9, 0xcc, 2, 3 } };
 
     begin();
     p.addr = at;
