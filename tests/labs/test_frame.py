@@ -7,7 +7,6 @@ import io
 import json
 import os
 import shlex
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -15,6 +14,7 @@ import textwrap
 from unittest import mock
 
 import tap
+import wrong
 from docs.labs.host import confine, grade, labs
 from sonde.building import HostError
 from sonde.guest import ROOT
@@ -22,7 +22,7 @@ from sonde.guest import ROOT
 LAB = "int3"
 SOLUTION = os.path.join(ROOT, labs.GRADERS, LAB, "solution/int3.c")
 START = os.path.join(ROOT, "docs/labs", LAB, "start/int3.c")
-VICTIM = os.path.join(ROOT, "tests/labs", LAB, "rubric-victim.tmp")
+VICTIM = os.path.join(ROOT, "tests/labs/rubric-victim.tmp")
 
 # The beginning of a bad submission. Its code runs before the first case begins.
 FIRST = """
@@ -395,10 +395,10 @@ def where_it_ended_is_told():
 def the_sample_is_what_is_printed():
     """docs/labs/README.md shows the output for a solution that forgets pushf."""
     with tempfile.TemporaryDirectory() as folder:
-        patch = os.path.join(ROOT, "tests/labs", LAB, "wrong/pushf.patch")
-        shutil.copy(SOLUTION, folder)
-        subprocess.run(["git", "apply", patch], cwd=folder, check=True)
         bench = Bench(folder)
+        forgets = next(w for w in wrong.of_people(LAB) if w.name == "pushf-with-tf")
+        with open(os.path.join(folder, "int3.c"), "w", encoding="utf-8") as file:
+            file.write(forgets.files["int3.c"])
         bench.workshop.build_answer(folder)
         shown = io.StringIO()
         with contextlib.redirect_stdout(shown):

@@ -1,8 +1,13 @@
 """test_labs.py - checks that a lab gives the right points: test_labs.py NAME.
 
 The files of start/ lose every line of the rubric. The solution loses none. Each wrong
-solution is a patch of the solution, and loses the lines that the patch names, and no
-others. The task agrees with the rubric.
+solution of NAME.toml loses the lines that its row names, and no others. The test prints
+how many of the wrong solutions that wrong.py makes by rules lose a line. The task agrees
+with the rubric.
+
+The long run uses twenty seeds: a wrong solution loses the same points with each, so that
+no student can wait for a lucky one. It also tries all solutions made by rules; the short
+run tries a part of them.
 """
 
 import contextlib
@@ -16,10 +21,13 @@ import tempfile
 import time
 
 import tap
+import wrong
 from docs.labs.host import grade, labs
 from sonde.guest import ROOT
 
-SEEDS = (1, 2) if tap.LONG else (1,)
+SEEDS = range(1, 21) if tap.LONG else (1,)
+MADE_SECONDS = 2  # for a case of a solution made by rules: many of them hang
+SAMPLE = 10  # the number of solutions made by rules in the short run
 
 
 def lost(verdicts):
@@ -42,15 +50,31 @@ def solved(lab, folder, seed):
 
 
 def loses(workshop, handed_in, names, what):
+    """Check that an answer loses the lines @names, and no others. With further seeds, only
+    these lines are graded, if there are any. Return the verdicts of the first seed.
+    """
+    first = None
     for seed in SEEDS:
         answer, begun = solved(workshop.lab, handed_in, seed), time.monotonic()
+        if first and names and answer == handed_in:
+            workshop.build_answer(answer)
+            kept = {n for n in names if not grade_by_name(workshop, n, seed)}
+            tap.check(not kept, f"{what}, seed {seed}: no points for {', '.join(names)}")
+            continue
         verdicts = grade.grade(workshop, answer, seed)
         found = lost(verdicts)
         tap.note(f"graded in {time.monotonic() - begun:.1f} s, goal 30")
         tap.equal(set(found), set(names), f"{what} loses {', '.join(names) or 'no line'}")
         for name in set(found) ^ set(names):
-            tap.note(f"{name}: {found.get(name, 'passed')}")
-    return verdicts
+            tap.note(f"seed {seed}: {name}: {found.get(name, 'passed')}")
+        first = first or verdicts
+    return first
+
+
+def grade_by_name(workshop, name, seed):
+    """Grade one line of the rubric. Return the reason why it is lost, or None."""
+    line = next(line for line in labs.rubric(workshop.lab) if line.name == name)
+    return grade.grade_line(workshop, line, seed, 0).why
 
 
 def each_failed_case_can_be_shown(workshop, handed_in, verdicts):
@@ -66,19 +90,93 @@ def each_failed_case_can_be_shown(workshop, handed_in, verdicts):
         )
 
 
-def wrong_ones(lab):
-    return os.path.join(ROOT, "tests", "labs", lab, "wrong")
+def written(files, target):
+    os.makedirs(target)
+    for name, text in files.items():
+        with open(os.path.join(target, name), "w", encoding="utf-8") as file:
+            file.write(text)
+    return target
 
 
-def patched(lab, patch, target):
-    """Make a wrong solution in @target: the solution with a patch. Return the names of
-    the lines that it loses.
+# ---- solutions made by rules
+
+
+def code_of(workshop, files):
+    """Return what a compiler without -g makes of a solution; None: it refuses it. Two
+    solutions with the same code are one.
     """
-    shutil.copytree(os.path.join(ROOT, labs.GRADERS, lab, "solution"), target)
-    path = os.path.join(wrong_ones(lab), patch)
-    subprocess.run(["git", "apply", path], cwd=target, check=True)
-    with open(path, encoding="utf-8") as file:
-        return file.readline().removeprefix("loses:").split()
+    code = b""
+    for name, text in files.items():
+        with tempfile.TemporaryDirectory() as folder:
+            source, target = os.path.join(folder, name), os.path.join(folder, "code.o")
+            with open(source, "w", encoding="utf-8") as file:
+                file.write(text)
+            options = workshop.to_compile(source, target)
+            options = [word for word in options if word not in ("-g", "-F", "dwarf")]
+            done = subprocess.run(
+                [*options, *["-w"] * name.endswith(".c")],
+                cwd=ROOT,
+                capture_output=True,
+                check=False,
+            )
+            if done.returncode:
+                return None
+            with open(target, "rb") as file:
+                code += file.read().replace(folder.encode(), b"")
+    return code
+
+
+def line_lost(workshop, folder):
+    """Return the first line of the rubric that an answer loses with the first seed; None:
+    it gets full points.
+    """
+    try:
+        workshop.build_answer(folder)
+    except grade.NotBuilt:
+        return "not built"
+    for line in labs.rubric(workshop.lab):
+        if grade.grade_line(workshop, line, SEEDS[0], 0).why:
+            return line.name
+    return None
+
+
+def made_by_rules(workshop, scratch):
+    """Grade the wrong solutions that wrong.py makes. Print how many were killed."""
+    right, same = code_of(workshop, wrong.solution(workshop.lab)), 0
+    known = {row["edit"] for row in wrong.table(workshop.lab).get("same", ())}
+    killed, survived, lucky = 0, [], []
+    made = list(wrong.of_machine(workshop.lab))
+    if not tap.LONG:
+        made = made[:: max(1, len(made) // SAMPLE)]
+    usual, workshop.seconds = workshop.seconds, min(workshop.seconds, MADE_SECONDS)
+    for i, one in enumerate(made):
+        code = code_of(workshop, one.files)
+        if code is None:
+            continue
+        if code == right or one.edit in known:
+            same += 1
+            continue
+        name = line_lost(workshop, written(one.files, os.path.join(scratch, f"made-{i}")))
+        if name is None:
+            survived.append(one.name)
+        else:
+            killed += 1
+            if name != "not built":
+                lucky += [
+                    f"{one.name}: {name}, seed {seed}"
+                    for seed in SEEDS[1:]
+                    if not grade_by_name(workshop, name, seed)
+                ]
+    workshop.seconds = usual
+    for name in survived:
+        tap.note("survived " + name)
+    for name in lucky:
+        tap.note("lucky " + name)
+    of = max(killed + len(survived), 1)
+    tap.note(
+        f"{workshop.lab}, by rules: {killed} killed, {len(survived)} survived, {same} "
+        f"equivalent; {100 * killed / of:.0f} %, aim 95 %"
+    )
 
 
 def grade_all(workshop, scratch):
@@ -89,11 +187,13 @@ def grade_all(workshop, scratch):
     target = os.path.join(scratch, "solution")
     shutil.copytree(os.path.join(workshop.grader, "solution"), target)
     loses(workshop, target, [], "the solution")
-    wrong = sorted(os.listdir(wrong_ones(workshop.lab)))
-    tap.check(len(wrong) >= 2, "there are two wrong solutions")
-    for name in wrong:
-        target = os.path.join(scratch, name)
-        loses(workshop, target, patched(workshop.lab, name, target), f"wrong/{name}")
+    rows = list(wrong.of_people(workshop.lab))
+    for row in rows:
+        target = written(row.files, os.path.join(scratch, "wrong-" + row.name))
+        loses(workshop, target, row.loses, row.name)
+    tap.note(f"{workshop.lab}, by people: {len(rows)}")
+    if any(name.endswith(".c") for name in wrong.solution(workshop.lab)):
+        made_by_rules(workshop, scratch)
 
 
 def task_agrees(lab):

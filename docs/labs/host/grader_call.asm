@@ -33,7 +33,8 @@ lab_call:
     mov  rdi, [rdi + 6 * 8]
     call [rsp]
     pushfq
-    cld
+    push 2                      ; no flag is set: neither DF, nor a TF that was left
+    popfq
     xchg rdi, [rsp + 2 * 8]     ; load regs, and store rdi in its place
     mov  [rdi], rax
     mov  [rdi + 1 * 8], rcx

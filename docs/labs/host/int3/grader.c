@@ -9,29 +9,31 @@
 #include <string.h>
 
 #define INSNS 12
+#define MANY 300
 #define RET 0xc3
-#define PUSHF 0x9c
-#define POP_AX 0x58
+#define TF 0x100u
 #define THREADS 4
 #define CALLS 1000
 #define SEEN_MAX 16
 
 static uint8_t *code;
 static pthread_barrier_t ready;
-static struct breakpoint points[INSNS];
-static _Atomic unsigned long hits[INSNS];
+static unsigned count = INSNS; /* instructions of the function */
+static struct breakpoint points[MANY];
+static _Atomic unsigned long hits[MANY];
 static greg_t seen[SEEN_MAX][NGREG]; /* by note_hit(); rip is relative to bp->at */
 static unsigned seen_count;
+static const void *stack; /* an address in the frame of hit() */
 static unsigned stale_hits;
 
-/* Make a function of INSNS instructions, and a breakpoint in points[] for each
+/* Make a function of @count instructions, and a breakpoint in points[] for each
  * instruction. No breakpoint is set yet.
  */
 static void make_function(void)
 {
     uint8_t *at = code = lab_text_new(4096);
 
-    for (unsigned i = 0; i < INSNS; i++) {
+    for (unsigned i = 0; i < count; i++) {
         points[i].at = at;
         points[i].len = lab_insn_random(at);
         at += points[i].len;
@@ -46,12 +48,20 @@ static void note_hit(struct breakpoint *bp, ucontext_t *context)
     hits[bp - points]++;
     memcpy(row, context->uc_mcontext.gregs, sizeof(seen[0]));
     row[REG_RIP] -= (greg_t)bp->at;
+    row[REG_RSP] -= (greg_t)stack;
     seen_count++;
 }
 
 static void count_hit(struct breakpoint *bp, ucontext_t *context)
 {
     (void)context;
+    hits[bp - points]++;
+}
+
+/* Skip the word that the function has pushed last. */
+static void change_stack(struct breakpoint *bp, ucontext_t *context)
+{
+    context->uc_mcontext.gregs[REG_RSP] += 8;
     hits[bp - points]++;
 }
 
@@ -83,11 +93,12 @@ static void call_random(void)
     lab_regs_random(&regs);
     lab_call(&regs, code);
     lab_regs_fact(&regs);
+    lab_fact("TF behind the function: %s", regs.flags & TF ? "still set" : "clear");
 }
 
 static void hits_fact(void)
 {
-    for (unsigned i = 0; i < INSNS; i++)
+    for (unsigned i = 0; i < count; i++)
         lab_fact("instruction %u: %lu hits", i, (unsigned long)hits[i]);
 }
 
@@ -97,6 +108,10 @@ static void seen_facts(void)
         lab_fact("hit %u: the handler saw rip: bp->at + %#llx", i, seen[i][REG_RIP]);
         lab_fact("hit %u: the handler saw rdi: %#llx", i, seen[i][REG_RDI]);
         lab_fact("hit %u: the handler saw r15: %#llx", i, seen[i][REG_R15]);
+        lab_fact("hit %u: the handler saw the flags: %#llx", i,
+                 seen[i][REG_EFL] & (LAB_FLAGS | TF));
+        lab_fact("hit %u: all registers: %#lx", i,
+                 lab_digest(0, seen[i], (REG_RIP + 1) * sizeof(greg_t)));
     }
 }
 
@@ -114,6 +129,7 @@ static void hit(void)
     struct lab_regs regs;
     unsigned calls = 1 + lab_below(9);
 
+    stack = &regs;
     make_function();
     set(lab_below(INSNS), note_hit);
     while (calls--) {
@@ -125,19 +141,43 @@ static void hit(void)
     signal_fact();
 }
 
+/* The first case has a function of many instructions with a breakpoint at each one. */
 static void step(void)
 {
+    count = lab_case ? INSNS : MANY;
     make_function();
-    for (unsigned i = 0; i < INSNS; i++)
-        if (lab_below(2) || i == lab_case % INSNS)
+    for (unsigned i = 0; i < count; i++)
+        if (!lab_case || lab_below(2) || i == lab_case % INSNS)
             set(i, note_hit);
     call_random();
     call_random();
     hits_fact();
 }
 
+/* mov %rsp,%rdi; push %rbx; push %rcx; pop %rax; mov %rdi,%rsp; ret. The breakpoint is
+ * at pop.
+ */
+static void change_rsp(void)
+{
+    static const uint8_t bytes[] = { 0x48, 0x89, 0xe7, 0x53, 0x51,
+                                     0x58, 0x48, 0x89, 0xfc, RET };
+    struct lab_regs regs;
+
+    code = lab_text_new(4096);
+    memcpy(code, bytes, sizeof(bytes));
+    points[0] = (struct breakpoint){ .at = code + 5, .len = 1 };
+    set(0, change_stack);
+    lab_regs_random(&regs);
+    lab_call(&regs, code);
+    lab_fact("pop behind a handler that adds 8 to rsp: %#lx", regs.ax);
+}
+
 static void change(void)
 {
+    if (!lab_case) {
+        change_rsp();
+        return;
+    }
     make_function();
     set(lab_below(INSNS), change_register);
     call_random();
@@ -197,24 +237,49 @@ static void clear(void)
              memcmp(before, code, sizeof(before)) ? "changed" : "back");
     call_random();
     hits_fact();
+    set(chosen, count_hit);
+    call_random();
+    hits_fact();
 }
 
-/* pushf; pop rax; ret */
+/* A push and a pop. Of the words that are no
+ * flags, bit 8 is the program's.
+ */
+static const struct pushing {
+    const char *text;
+    uint8_t bytes[8];
+    uint8_t push_len, pop_len;
+} pushing[] = {
+    { "pushf", { 0x9c, 0x58 }, 1, 1 },
+    { "pushf of 16 bits (66 9c)", { 0x66, 0x9c, 0x66, 0x58 }, 2, 2 },
+    { "pushf with REX.W (48 9c)", { 0x48, 0x9c, 0x58 }, 2, 1 },
+    { "pushf with a segment (2e 9c)", { 0x2e, 0x9c, 0x58 }, 2, 1 },
+    { "pushf with 66 48 (66 48 9c)", { 0x66, 0x48, 0x9c, 0x58 }, 3, 1 },
+    { "push %rbx", { 0x53, 0x58 }, 1, 1 },
+    { "push %r12", { 0x41, 0x54, 0x58 }, 2, 1 },
+    { "push $-100 (6a 9c)", { 0x6a, 0x9c, 0x58 }, 2, 1 },
+    { "push $0x9c000100", { 0x68, 0x00, 0x01, 0x00, 0x9c, 0x58 }, 5, 1 },
+};
+_Static_assert(sizeof(pushing) / sizeof(pushing[0]) == 9, "the rubric has 9 cases");
+
 static void pushf(void)
 {
+    const struct pushing *what = &pushing[lab_case];
     struct lab_regs regs;
 
+    count = 2;
     code = lab_text_new(4096);
-    code[0] = PUSHF;
-    code[1] = POP_AX;
-    code[2] = RET;
-    points[0] = (struct breakpoint){ .at = code, .len = 1 };
-    points[1] = (struct breakpoint){ .at = code + 1, .len = 1 };
+    memcpy(code, what->bytes, sizeof(what->bytes));
+    code[what->push_len + what->pop_len] = RET;
+    points[0] = (struct breakpoint){ .at = code, .len = what->push_len };
+    points[1] = (struct breakpoint){ .at = code + what->push_len, .len = what->pop_len };
     set(0, count_hit);
     set(1, count_hit);
     lab_regs_random(&regs);
+    regs.bx |= TF;
+    regs.r12 |= TF;
     lab_call(&regs, code);
-    lab_fact("pushed: %#lx", regs.ax);
+    lab_fact("%s; pop %%rax; then rax: %#lx", what->text, regs.ax);
     hits_fact();
 }
 

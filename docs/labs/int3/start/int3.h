@@ -25,8 +25,8 @@ struct breakpoint {
  * @bp->at calls the handler once, and then has the same effect as without the breakpoint.
  *
  * @bp belongs to you until breakpoint_clear(). The instruction has no operand relative to
- * rip, and it is no jump, no call and no return. Many breakpoints may be set, each at an
- * instruction of its own. All threads of the process may execute these instructions at
+ * rip, and it is no jump, no call and no return. Hundreds of breakpoints may be set, each
+ * at an instruction of its own. All threads of the process may execute these instructions at
  * the same time. But only one thread calls breakpoint_set() and breakpoint_clear(), and
  * no other thread is near the instruction then.
  */

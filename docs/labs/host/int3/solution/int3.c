@@ -5,6 +5,7 @@
 #include "int3.h"
 
 #include <signal.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -34,6 +35,16 @@ static uint8_t *new_copy(const struct breakpoint *bp)
     return page + used - CELL;
 }
 
+/* Is the instruction a pushf? Prefixes may stand in front of its opcode. */
+static bool is_pushf(const struct breakpoint *bp)
+{
+    const uint8_t *byte = bp->copy;
+
+    while (*byte == 0x66 || *byte == 0x2e || (*byte & 0xf0) == 0x40)
+        byte++;
+    return *byte == PUSHF;
+}
+
 static void on_hit(struct breakpoint *bp, ucontext_t *context)
 {
     greg_t *regs = context->uc_mcontext.gregs;
@@ -49,8 +60,8 @@ static void on_step(greg_t *regs)
 {
     regs[REG_RIP] = (greg_t)(stepped->at + stepped->len);
     regs[REG_EFL] &= ~FLAG_TF;
-    if (stepped->original == PUSHF)
-        *(uint64_t *)regs[REG_RSP] &= ~(uint64_t)FLAG_TF;
+    if (is_pushf(stepped))
+        *(uint16_t *)regs[REG_RSP] &= (uint16_t)~FLAG_TF;
     stepped = NULL;
 }
 
