@@ -18,6 +18,7 @@ import signal
 import subprocess
 import sys
 import tarfile
+import tempfile
 
 from docs.labs.host import confine
 from docs.labs.host import labs
@@ -34,6 +35,9 @@ FILE_MAX = 2**20  # bytes of a student's file
 PRINTED_MAX = 20000  # bytes of a program's output that are shown
 SPARE = 2**22  # if a build fails and less is free, the full device is the reason
 ENDED = re.compile(r"ended: (\d+) (-?\d+) ([0-9a-f]+) ([0-9a-f]+)")  # as grader.c has it
+CODE = re.compile(
+    r"code .* at ([0-9a-f]+):((?: [0-9a-f]{2})+)"
+)  # as boost/grader.c has it
 ADDRESSES = {
     1: "where no memory is",
     2: "whose memory is not to be used so",
@@ -479,7 +483,7 @@ def show_case(workshop, handed_in, seed, case, as_json=False):
     else:
         raise UsageError(f"--case {case}: the cases are 0 to {first - 1}")
     difference = workshop.compare(line.name, seed, case - first)
-    printed = workshop.printed
+    printed = disassembled(workshop.printed)
     if as_json:
         shown = {
             "lab": labs.NUMBERS[workshop.lab],
@@ -509,6 +513,24 @@ def show_case(workshop, handed_in, seed, case, as_json=False):
             "    there, `through run` and `through continue` leave your program its traps"
         )
     return False
+
+
+def disassembled(printed):
+    """Return a program's output, with the instructions below each line that has code."""
+    lines = []
+    for line in printed.splitlines():
+        lines.append(line)
+        found = CODE.fullmatch(line)
+        if not found:
+            continue
+        with tempfile.NamedTemporaryFile() as file:
+            file.write(bytes.fromhex(found[2]))
+            file.flush()
+            words = ["objdump", "-D", "-b", "binary", "-m", "i386:x86-64"]
+            words += [f"--adjust-vma=0x{found[1]}", "--no-show-raw-insn", file.name]
+            done = subprocess.run(words, capture_output=True, text=True, check=False)
+        lines += [text for text in done.stdout.splitlines() if text.startswith(" ")]
+    return "\n".join(lines)
 
 
 def both(got, want):

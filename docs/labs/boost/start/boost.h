@@ -28,6 +28,9 @@ struct insn {
  * @out:   write the code here: up to CELL_SIZE bytes
  * @cell:  the address at which these bytes will be executed
  *
+ * The program may keep data in the 128 bytes below rsp, its red zone: only the copy of a
+ * call writes there, where the call itself would write.
+ *
  * After your code, all registers and flags must be as after the instruction itself. The
  * return address of a call must be the address behind @insn, as the program expects.
  *

@@ -12,18 +12,21 @@
 
 #include "boost.h"
 
+#include <inttypes.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #define PAGE 4096u
-#define LOWEST 0x10000000u
+#define LOWEST UINT64_C(0x10000000)
+#define HIGH UINT64_C(0x123480000000) /* 32 bits of an address here look negative */
 #define SPACE 0x60000000u
 #define HERE 56u
 #define INSN 64u
-#define ROOM 8u
-#define THERE 128u
+#define ROOM 16u
+#define THERE 136u
 #define DATA 512u
 #define PIECE 5
 #define RET 0xc3
@@ -35,11 +38,17 @@
 static uint8_t *code;
 static struct insn insn;
 
-/* Map an executable page at a random free address in the first 2 GiB, full of int3. */
+static void (*prepare)(struct lab_regs *before); /* chooses registers of the case */
+
+/* Map an executable page at a random free address, full of int3: in odd cases above 4 GiB,
+ * in the others below 2 GiB.
+ */
 static uint8_t *page_anywhere(void)
 {
+    uint64_t lowest = lab_case % 2 ? HIGH : LOWEST;
+
     for (;;) {
-        uintptr_t at = (LOWEST + lab_below(SPACE)) & ~(uintptr_t)(PAGE - 1);
+        uintptr_t at = (lowest + lab_below(SPACE)) & ~(uintptr_t)(PAGE - 1);
         void *page = mmap((void *)at, PAGE, PROT_READ | PROT_WRITE | PROT_EXEC,
                           MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
 
@@ -57,19 +66,37 @@ static uint8_t *random_piece(uint8_t *at)
     return at;
 }
 
+/* mov %rbx,-8(%rsp) at the head of the function, and mov -8(%rsp),%rsi at its ends: the
+ * program keeps data in its red zone.
+ */
+static const uint8_t keep[] = { 0x48, 0x89, 0x5c, 0x24, 0xf8 };
+static const uint8_t load[] = { 0x48, 0x8b, 0x74, 0x24, 0xf8 };
+
+static void end_function(uint8_t *at)
+{
+    memcpy(at, load, sizeof(load));
+    at[sizeof(load)] = RET;
+}
+
+/* mov $number,%r8d, which changes no flag; and the end of the function. */
+static void quiet_end(uint8_t *at, uint8_t number)
+{
+    const uint8_t mov[] = { 0x41, 0xb8, number, 0, 0, 0 };
+
+    memcpy(at, mov, sizeof(mov));
+    end_function(at + sizeof(mov));
+}
+
 /* Make the function around an instruction of @len bytes. */
 static void make_function(const void *bytes, unsigned len, enum kind kind)
 {
-    uint8_t *end;
-
     code = page_anywhere();
     memset(code, NOP, INSN + ROOM);
-    random_piece(code);
+    memcpy(code, keep, sizeof(keep));
+    random_piece(code + sizeof(keep));
     memcpy(code + INSN, bytes, len);
-    end = random_piece(code + INSN + ROOM);
-    *end = RET;
-    end = random_piece(code + THERE);
-    *end = RET;
+    end_function(random_piece(code + INSN + ROOM));
+    end_function(random_piece(code + THERE));
     for (unsigned i = DATA; i < PAGE; i++)
         code[i] = (uint8_t)lab_random();
     insn = (struct insn){ .bytes = code + INSN,
@@ -77,6 +104,16 @@ static void make_function(const void *bytes, unsigned len, enum kind kind)
                           .addr = (uint64_t)code + INSN,
                           .kind = kind,
                           .target = (uint64_t)code + THERE };
+}
+
+/* Print code for the reader of a case. grade.py disassembles such a line. */
+static void code_print(const char *what, uint64_t addr, const uint8_t *bytes,
+                       unsigned len)
+{
+    printf("code %s at %" PRIx64 ":", what, addr);
+    for (unsigned i = 0; i < len; i++)
+        printf(" %02x", bytes[i]);
+    printf("\n");
 }
 
 /* Call the function as it is, and then with a jump to the copy. Both calls must have
@@ -91,8 +128,8 @@ static void run_both(void)
     int32_t disp;
 
     lab_regs_random(&before);
-    if (lab_below(2))
-        before.cx = lab_below(2);
+    if (prepare)
+        prepare(&before);
     regs = before;
     memcpy(saved, code + DATA, ROOM);
     lab_call(&regs, code);
@@ -105,10 +142,13 @@ static void run_both(void)
     memcpy(bytes, insn.bytes, insn.len);
     insn.bytes = bytes;
     used = boost(cell, (uint64_t)cell, &insn);
+    code_print("of the instruction", insn.addr, bytes, insn.len);
     if (!used || used > CELL_SIZE) {
         lab_fact("there is no copy");
         return;
     }
+    code_print("of your copy", (uint64_t)cell, cell, used);
+    memset(cell + used, INT3, CELL_SIZE - used); /* these bytes are not returned */
     code[HERE] = JMP32;
     disp = (int32_t)(cell - (code + HERE + 5));
     memcpy(code + HERE + 1, &disp, sizeof(disp));
@@ -130,17 +170,35 @@ static void plain(void)
     run_both();
 }
 
-/* Make one of: mov from memory, mov to memory, lea, add to memory. The register is rax.
+/* Make an instruction with a memory operand relative to rip. The register is rax. In some
+ * of them an immediate follows the displacement.
  */
 static void make_rip_relative(void)
 {
-    static const uint8_t opcodes[] = { 0x8b, 0x89, 0x8d, 0x01 };
-    uint8_t bytes[7] = { 0x48, opcodes[lab_below(4)], 0x05 };
-    int32_t disp = (int32_t)(DATA - INSN - sizeof(bytes));
+    static const struct {
+        uint8_t head[3], head_len, imm_len;
+    } all[] = {
+        { { 0x48, 0x8b, 0x05 }, 3, 0 }, /* mov from memory */
+        { { 0x48, 0x89, 0x05 }, 3, 0 }, /* mov to memory */
+        { { 0x48, 0x8d, 0x05 }, 3, 0 }, /* lea */
+        { { 0x48, 0x01, 0x05 }, 3, 0 }, /* add to memory */
+        { { 0x83, 0x05 }, 2, 1 },       /* add an immediate of one byte */
+        { { 0xc7, 0x05 }, 2, 4 },       /* mov of an immediate of four bytes */
+        { { 0x48, 0x81, 0x05 }, 3, 4 }, /* add an immediate of four bytes */
+        { { 0x66, 0xc7, 0x05 }, 3, 2 }, /* mov of an immediate of two bytes */
+        { { 0x8b, 0x05 }, 2, 0 },       /* mov from memory, without a prefix */
+        { { 0xf6, 0x05 }, 2, 1 },       /* test with an immediate */
+    };
+    unsigned i = lab_case % (sizeof(all) / sizeof(all[0]));
+    unsigned len = all[i].head_len + 4u + all[i].imm_len;
+    int32_t disp = (int32_t)(DATA - INSN - len), imm = (int32_t)lab_random();
+    uint8_t bytes[15];
 
-    memcpy(bytes + 3, &disp, sizeof(disp));
-    make_function(bytes, sizeof(bytes), RIP_RELATIVE);
-    insn.disp_offset = 3;
+    memcpy(bytes, all[i].head, all[i].head_len);
+    memcpy(bytes + all[i].head_len, &disp, sizeof(disp));
+    memcpy(bytes + all[i].head_len + 4, &imm, all[i].imm_len);
+    make_function(bytes, len, RIP_RELATIVE);
+    insn.disp_offset = all[i].head_len;
 }
 
 static void rip_relative(void)
@@ -150,6 +208,8 @@ static void rip_relative(void)
 }
 
 /* Make a branch to THERE: @opcode and a displacement of one byte or, @is_wide, of four.
+ * No other instruction of the function changes a flag or rcx, so these are compared as the
+ * branch has left them. r8 shows where the branch went.
  */
 static void make_branch(unsigned opcode_len, unsigned opcode, bool is_wide,
                         enum kind kind)
@@ -161,6 +221,9 @@ static void make_branch(unsigned opcode_len, unsigned opcode, bool is_wide,
     memcpy(bytes, &opcode, opcode_len);
     memcpy(bytes + opcode_len, &disp, is_wide ? 4 : 1);
     make_function(bytes, len, kind);
+    memset(code + sizeof(keep), NOP, INSN - sizeof(keep));
+    quiet_end(code + INSN + ROOM, 1);
+    quiet_end(code + THERE, 2);
 }
 
 static void jmp(void)
@@ -171,12 +234,36 @@ static void jmp(void)
     run_both();
 }
 
+/* Is condition @cc true with these flags? */
+static bool is_true(unsigned cc, uint64_t flags)
+{
+    bool cf = flags & 1, pf = flags & 4, zf = flags & 0x40, sf = flags & 0x80;
+    bool of = flags & 0x800;
+    const bool all[] = { of, cf, zf, cf || zf, sf, pf, sf != of, zf || sf != of };
+
+    return all[cc >> 1] != (cc & 1);
+}
+
+/* There are 64 cases: each condition, short and long, taken and not taken. */
+static void choose_flags(struct lab_regs *before)
+{
+    bool is_taken = lab_case / 32 % 2;
+
+    while (is_true(lab_case % 16, before->flags) != is_taken)
+        before->flags = lab_random() & LAB_FLAGS;
+    lab_fact("condition %u is %s: %s", lab_case % 16, is_taken ? "true" : "false",
+             is_taken ? "taken" : "not taken");
+}
+
 static void jcc(void)
 {
-    if (lab_below(2))
-        make_branch(2, 0x800fu | lab_case << 8, true, JCC);
+    unsigned cc = lab_case % 16;
+
+    prepare = choose_flags;
+    if (lab_case / 16 % 2)
+        make_branch(2, 0x800fu | cc << 8, true, JCC);
     else
-        make_branch(1, 0x70u | lab_case, false, JCC);
+        make_branch(1, 0x70u | cc, false, JCC);
     run_both();
 }
 
@@ -188,38 +275,93 @@ static void call(void)
     make_branch(1, 0xe8, true, CALL);
     memcpy(code + THERE, take, sizeof(take));
     code[INSN + ROOM] = RET;
+    lab_fact("r11 is the return address that the called function finds");
     run_both();
 }
 
-/* Has no random instructions in front of the loop: they could change rcx. */
+/* There are 16 cases: each instruction, with and without ZF, and with a last and another
+ * rcx.
+ */
+static void choose_rcx(struct lab_regs *before)
+{
+    bool is_jrcxz = lab_case % 4 == 3;
+
+    before->cx = lab_case / 4 % 2 ? 5 : !is_jrcxz;
+    before->flags = lab_case / 8 % 2 ? LAB_FLAGS : 0;
+    lab_fact("rcx is %lu, ZF is %u", before->cx, lab_case / 8 % 2);
+}
+
 static void loop(void)
 {
+    prepare = choose_rcx;
     make_branch(1, 0xe0u + lab_case % 4, false, LOOP);
-    memset(code, NOP, INSN);
     run_both();
+}
+
+static void reach_fact(const char *what, const char *which, uint64_t cell)
+{
+    uint8_t out[CELL_SIZE];
+
+    lab_fact("%s, %s: %s", what, which, boost(out, cell, &insn) ? "a copy" : "none");
+}
+
+/* Three distances: one that 32 bits reach, twice of it, and four times: the low 32 bits of
+ * that look like a short distance.
+ */
+static void distances(const char *what, bool is_target)
+{
+    static const char *const which[] = { "just near enough", "too far", "4 GiB further" };
+    uint64_t reach = lab_case / 8 % 2 ? FAR_AWAY : 0 - (uint64_t)FAR_AWAY;
+    uint64_t there = insn.target;
+
+    for (unsigned i = 0; i < 3; i++, reach *= 2) {
+        if (is_target) /* the cell is near, and the target is far */
+            insn.target = insn.addr + reach;
+        else if (insn.kind == JCC || insn.kind == LOOP) /* only the way back is far */
+            insn.target = insn.addr + reach + 0x40;
+        else
+            insn.target = there;
+        reach_fact(what, which[i], is_target ? insn.addr : insn.addr + reach);
+    }
 }
 
 static void far(void)
 {
-    static const char *const what[] = { "plain", "rip-relative", "call" };
-    uint8_t cell[CELL_SIZE], bytes[LAB_INSN_MAX];
-    uint64_t reach = FAR_AWAY;
+    uint8_t bytes[LAB_INSN_MAX];
 
-    if (lab_case % 3 == 0)
+    switch (lab_case % 8) {
+    case 0:
         make_function(bytes, lab_insn_random(bytes), PLAIN);
-    else if (lab_case % 3 == 1)
+        distances("plain, the way back", false);
+        break;
+    case 1:
         make_rip_relative();
-    else
+        distances("rip-relative", false);
+        break;
+    case 2:
         make_branch(1, 0xe8, true, CALL);
-    if (lab_below(2))
-        reach = 0 - reach;
-    lab_fact("%s, just near enough: %s", what[lab_case % 3],
-             boost(cell, insn.addr + reach, &insn) ? "a copy" : "none");
-    reach *= 2;
-    lab_fact("too far: %s", boost(cell, insn.addr + reach, &insn) ? "a copy" : "none");
-    reach *= 2; /* the low 32 bits of this distance look like a short one */
-    lab_fact("4 GiB further: %s",
-             boost(cell, insn.addr + reach, &insn) ? "a copy" : "none");
+        distances("call", false);
+        break;
+    case 3:
+        make_branch(1, 0x74, false, JCC);
+        distances("jcc, its target", true);
+        break;
+    case 4:
+        make_branch(1, 0x74, false, JCC);
+        distances("jcc, the way back", false);
+        break;
+    case 5:
+        make_branch(1, 0xe2, false, LOOP);
+        distances("loop, its target", true);
+        break;
+    case 6:
+        make_branch(1, 0xe2, false, LOOP);
+        distances("loop, the way back", false);
+        break;
+    default:
+        make_branch(1, 0xe9, true, JMP);
+        distances("jmp, its target", true);
+    }
 }
 
 const struct lab_line lab_lines[] = {
