@@ -45,6 +45,7 @@ test   /usr/lib/python3/dist-packages/pip       python3-pip
 test   spin                                     spin
 labs   spin                                     spin
 labs   git                                      git
+labs   /usr/lib/*/libseccomp.so.2               libseccomp2
 labs   /usr/include/stdio.h                     libc6-dev
 tools  bochs                                    bochs
 tools  /usr/lib/*/bochs/plugins/libbx_term_gui.so  bochs-term

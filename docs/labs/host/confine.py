@@ -14,7 +14,6 @@ import functools
 import os
 import resource
 import signal
-import struct
 import subprocess
 
 OUTPUT_MAX = 2**20  # bytes of each file that the program writes
@@ -25,7 +24,6 @@ TASKS_MORE = 200  # processes and threads that it may add to those of the user
 USERS = 0x40000000  # no user has a number from here on
 
 PR_SET_NO_NEW_PRIVS = 38
-PR_SET_SECCOMP, SECCOMP_MODE_FILTER = 22, 2
 PR_SET_CHILD_SUBREAPER = 36
 CREATE_RULESET, ADD_RULE, RESTRICT_SELF = 444, 445, 446
 RULE_PATH = 1
@@ -40,18 +38,18 @@ SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc"
 NETWORK = 3  # bind, connect; ABI 4
 SCOPES = 3  # abstract sockets, signals; ABI 6
 
-# Numbers of the system calls that a submission may not use: socket ptrace tkill
-# process_vm_readv process_vm_writev pidfd_send_signal io_uring_setup pidfd_open
-REFUSED = (41, 101, 200, 310, 311, 424, 425, 434)
-# The first argument of these calls is a process, which has to be the program itself: kill
-# rt_sigqueueinfo tgkill rt_tgsigqueueinfo prlimit64
-OWN_ONLY = (62, 129, 234, 297, 302)
-ARCH_X86_64, X32 = 0xC000003E, 0x40000000
-LOAD, EQUAL, AT_LEAST, RETURN = 0x20, 0x15, 0x35, 0x06  # of classic BPF
-AT_NUMBER, AT_ARCH, AT_FIRST = 0, 4, 16  # offsets in struct seccomp_data
+# System calls that a submission may not use.
+REFUSED = ("socket", "ptrace", "tkill", "process_vm_readv", "process_vm_writev",
+           "pidfd_send_signal", "io_uring_setup", "pidfd_open")  # fmt: skip
+# The first argument of these calls is a process, which has to be the program itself.
+OWN_ONLY = ("kill", "rt_sigqueueinfo", "tgkill", "rt_tgsigqueueinfo")
+# Of libseccomp: two actions, an attribute of a filter, a comparison.
 ALLOW, REFUSE = 0x7FFF0000, 0x50000 | errno.EPERM
+OTHER_MACHINES, NOT_EQUAL = 2, 1
 
 libc = ctypes.CDLL(None, use_errno=True)
+libseccomp = ctypes.CDLL("libseccomp.so.2")
+libseccomp.seccomp_init.restype = ctypes.c_void_p
 
 
 class Ruleset(ctypes.Structure):
@@ -61,6 +59,15 @@ class Ruleset(ctypes.Structure):
 class PathRule(ctypes.Structure):
     _pack_ = 1
     _fields_ = [("allowed", ctypes.c_uint64), ("parent", ctypes.c_int32)]
+
+
+class Comparison(ctypes.Structure):
+    _fields_ = [
+        ("arg", ctypes.c_uint),
+        ("how", ctypes.c_int),
+        ("value", ctypes.c_uint64),
+        ("mask", ctypes.c_uint64),
+    ]
 
 
 def landlock_abi():
@@ -94,43 +101,20 @@ def lock_files(writable, readable):
     os.close(ruleset)
 
 
-def filter_of(process):
-    """Return the instructions of the filter of system calls for @process. The two numbers
-    in a row say how many of the next instructions a jump skips, if its condition is true
-    and if it is false.
-    """
-    calls = [(EQUAL, number) for number in REFUSED] + [
-        (EQUAL, number) for number in OWN_ONLY
-    ]
-    last = len(REFUSED) + len(OWN_ONLY)
-    rows = [
-        (LOAD, 0, 0, AT_ARCH),
-        (EQUAL, 1, 0, ARCH_X86_64),
-        (RETURN, 0, 0, REFUSE),
-        (LOAD, 0, 0, AT_NUMBER),
-        (AT_LEAST, last + 5, 0, X32),
-    ]
-    for i, (code, number) in enumerate(calls):
-        left = last - i - 1
-        rows.append((code, left + 5 if number in REFUSED else left + 1, 0, number))
-    rows += [
-        (RETURN, 0, 0, ALLOW),
-        (LOAD, 0, 0, AT_FIRST),
-        (EQUAL, 1, 0, process),
-        (EQUAL, 0, 1, 0),
-        (RETURN, 0, 0, ALLOW),
-        (RETURN, 0, 0, REFUSE),
-    ]
-    return b"".join(struct.pack("=HBBI", *row) for row in rows)
-
-
 def filter_calls():
-    """From now on Linux answers EPERM to calls that REFUSED and OWN_ONLY exclude."""
-    program = filter_of(os.getpid())
-    text = ctypes.create_string_buffer(program, len(program))
-    head = struct.pack("=H6xQ", len(program) // 8, ctypes.addressof(text))
-    libc.prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
-    libc.prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, head, 0, 0)
+    """From now on Linux answers EPERM to calls that REFUSED and OWN_ONLY exclude, to
+    changes of another process's limits, and to calls of other machines.
+    """
+    calls = ctypes.c_void_p(libseccomp.seccomp_init(ALLOW))
+    others = {name: [Comparison(0, NOT_EQUAL, os.getpid())] for name in OWN_ONLY}
+    others["prlimit64"] = [Comparison(0, NOT_EQUAL, 0)]  # 0: the program itself
+    libseccomp.seccomp_attr_set(calls, OTHER_MACHINES, REFUSE)
+    for name, rule in (dict.fromkeys(REFUSED, ()) | others).items():
+        number = libseccomp.seccomp_syscall_resolve_name(name.encode())
+        array = (Comparison * len(rule))(*rule)
+        libseccomp.seccomp_rule_add_array(calls, REFUSE, number, len(rule), array)
+    if libseccomp.seccomp_load(calls):
+        raise OSError("seccomp")
 
 
 def become(user):
