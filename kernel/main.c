@@ -353,7 +353,7 @@ static void start_shells(void)
     if (have_com3)
         boot_must(shell_start(&com3.console, SHELL_MACHINE, ""), "machine interface");
     if (!have_com1 && !have_com3)
-        panic("no serial port to talk over");
+        panic("no serial port for the console");
 }
 
 /* kmain - start all parts of the kernel. Called by boot/start.asm, in long mode and in

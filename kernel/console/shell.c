@@ -146,8 +146,8 @@ static void refuse_typed(struct shell *sh)
         shell_error(sh, EINVAL, "sh: only requests here: @TAG COMMAND");
 }
 
-/* answer_line - answer the line. A reply must begin at the beginning of a line, so if a prompt
- * was printed, a new line is begun first.
+/* answer_line - answer the line. A reply must begin at the beginning of a line, so if a
+ * prompt was printed, a new line is begun first.
  */
 static void answer_line(struct shell *sh)
 {

@@ -347,9 +347,9 @@ unsigned debug_reg_hits(unsigned long dr6)
 }
 NOKPROBE(debug_reg_hits);
 
-/* debug_reg_let_pass - let the CPU execute the instruction at regs->ip without another trap by the
- * registers in @bits. RF does that. But only IRET loads RF, and in an NMI traps return
- * without IRET, so there the registers rest until the NMI ends.
+/* debug_reg_let_pass - let the CPU execute the instruction at regs->ip without another
+ * trap by the registers in @bits. RF does that. But only IRET loads RF, and in an NMI
+ * traps return without IRET, so there the registers rest until the NMI ends.
  */
 NOKPROBE_INLINE void debug_reg_let_pass(struct pt_regs *regs, unsigned bits)
 {

@@ -55,8 +55,8 @@ static void write_idx(const struct ioapic *io, uint32_t idx, uint32_t value)
     *reg(io, REG_WINDOW) = value;
 }
 
-/* ioapic_redirect - write @entry, in two halves. The half with the mask bit is written first, to
- * mask the input, and again last, so that no interrupt comes while the entry is
+/* ioapic_redirect - write @entry, in two halves. The half with the mask bit is written
+ * first, to mask the input, and again last, so that no interrupt comes while the entry is
  * incomplete.
  */
 static void ioapic_redirect(const struct ioapic *io, uint32_t input, uint64_t entry)

@@ -35,8 +35,7 @@ struct frame_walk {
     uintptr_t bp;
     uintptr_t *out;
     size_t count, max;
-    uint64_t
-        images; /* bit i: out[i] is the ip of an image, not a return address; i < 64 */
+    uint64_t images; /* bit i < 64: out[i] is no return address, but the ip of an image */
 };
 
 /* emit_caller - store @addr in the result, after the resolver has changed it.

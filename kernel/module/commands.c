@@ -35,8 +35,8 @@ static int module_del(struct shell *sh, const char *name)
     return tell_named(sh, module_unload(name, why), name, why);
 }
 
-/* module_reload - take the old module out, if there is one, and load the new one. If something
- * keeps the old one, the new one is not loaded.
+/* module_reload - take the old module out, if there is one, and load the new one. If
+ * something keeps the old one, the new one is not loaded.
  */
 static int module_reload(struct shell *sh, const char *path)
 {

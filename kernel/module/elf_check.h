@@ -77,8 +77,7 @@ enum elf_reason {
 
 struct elf_reject {
     enum elf_reason reason;
-    const char
-        *name; /* of the section or symbol, inside the file; NULL when it has none */
+    const char *name; /* of the section or symbol, inside the file; NULL: it has none */
     uint64_t section; /* number of the section; 0: the reason is about none */
     uint64_t item;    /* number of the symbol or relocation */
 };

@@ -144,8 +144,8 @@ int elf_resolve(const struct elf_object *o, const struct elf_layout *layout,
 
 /* ---- bytes ---- */
 
-/* relocation_bytes - compute what a relocation of @type writes at @place for @value. Return: how
- * many bytes; 0: the result does not fit into them.
+/* relocation_bytes - compute what a relocation of @type writes at @place for @value.
+ * Return: how many bytes; 0: the result does not fit into them.
  */
 static size_t relocation_bytes(uint32_t type, uint64_t value, uint64_t place,
                                uint64_t *out)

@@ -16,10 +16,9 @@ struct elf_table {
 };
 
 struct elf_layout {
-    struct elf_place *places;  /* one for each section */
-    size_t size[ELF_SEGMENTS]; /* bytes */
-    struct elf_table
-        tables[ELF_ROLES]; /* for each role: from its first section to its last */
+    struct elf_place *places;           /* one for each section */
+    size_t size[ELF_SEGMENTS];          /* bytes */
+    struct elf_table tables[ELF_ROLES]; /* of a role: all of its sections */
 };
 
 /* elf_lay_out - decide where each section of @o goes.

@@ -207,10 +207,10 @@ static struct module *load_locked(const char *name, const void *file, size_t len
     return m;
 }
 
-/* let_be - end the work on @m, which has no owner any more. From now on @m is LIVE; or
- * GOING, and @why says what keeps it.
+/* module_end_work - end the work on @m, which has no owner any more. From now on @m is
+ * LIVE; or GOING, and @why says what keeps it.
  */
-static void let_be(struct module *m, enum module_state state, const char *why)
+static void module_end_work(struct module *m, enum module_state state, const char *why)
 {
     mutex_lock(&lock);
     m->state = state;
@@ -240,13 +240,13 @@ static int module_start(struct module *m, char *why)
     if (!err)
         err = workload_add(workloads_of(m), m->workloads.count); /* 6 */
     if (!err) {
-        let_be(m, MODULE_LIVE, "");
+        module_end_work(m, MODULE_LIVE, "");
         return 0;
     }
     snprintf(why, MODULE_WHY_MAX, "its constructors have refused");
     m->state = MODULE_GOING;
     if (module_take_out(m, why))
-        let_be(m, MODULE_GOING, why);
+        module_end_work(m, MODULE_GOING, why);
     return err;
 }
 
@@ -338,7 +338,7 @@ int module_unload(const char *name, char *why)
         return err;
     err = module_take_out(m, why);
     if (err)
-        let_be(m, MODULE_GOING, why);
+        module_end_work(m, MODULE_GOING, why);
     return err;
 }
 

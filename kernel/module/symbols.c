@@ -297,9 +297,9 @@ static const struct module *module_behind(uintptr_t addr)
     return best;
 }
 
-/* module_symbol_get - get symbol @i of all modules: by address, module by module. While modules come
- * and go, a list that is made with this function may have a symbol twice, or leave it
- * out.
+/* module_symbol_get - get symbol @i of all modules: by address, module by module. While
+ * modules come and go, a list that is made with this function may have a symbol twice, or
+ * leave it out.
  */
 static bool module_symbol_get(size_t i, struct ksym *out)
 {

@@ -5,8 +5,8 @@
 
 #include <stdio.h>
 
-#define HELD_MAX                                                                         \
-    64 /* the search ends there: the memory of a lock that was left may be overwritten */
+/* The search ends there: the memory of a lock that was left may be overwritten. */
+#define HELD_MAX 64
 
 void held_remove(struct held_lock **list, struct held_lock *lock)
 {

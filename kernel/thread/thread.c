@@ -404,8 +404,7 @@ static _Noreturn int reaper_main(void *arg)
  * the walk began: else it would never end if threads are made too fast.
  */
 struct thread_walk {
-    struct thread
-        *at; /* pinned, so that it stays in the list; NULL: the walk has not begun */
+    struct thread *at; /* pinned, so it stays in the list; NULL: not begun */
     uint64_t last_born;
 };
 

@@ -121,7 +121,9 @@ int workload_remove(const struct workload *loads)
     return err;
 }
 
-/* workload_take - find a workload of loaded code by name. Its table stays until table_give(). */
+/* workload_take - find a workload of loaded code by name. Its table stays until
+ * table_give().
+ */
 static const struct workload *workload_take(const char *name, struct table **from)
 {
     const struct workload *found = NULL;

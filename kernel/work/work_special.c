@@ -1,7 +1,7 @@
 /* work_special.c - a workload about a function of which the compiler makes a special
- * copy. gcc gives such copies names like special_weigh.constprop.0 or special_weigh.isra.0. A kernel
- * built with all optimizations has many of them; here, only this file is built so, see
- * the Makefile.
+ * copy. gcc gives such copies names like special_weigh.constprop.0 or
+ * special_weigh.isra.0. A kernel built with all optimizations has many of them; here,
+ * only this file is built so, see the Makefile.
  */
 #include "kernel/base/compiler.h"
 #include "kernel/debug/ksyms.h"
@@ -13,9 +13,9 @@ struct load {
     uint64_t amount, unused[7];
 };
 
-/* special_weigh - compute a sum. Every caller passes the same @scale, and the function reads only
- * one field of @load. Each is a reason for the compiler to make a copy without that
- * parameter.
+/* special_weigh - compute a sum. Every caller passes the same @scale, and the function
+ * reads only one field of @load. Each is a reason for the compiler to make a copy without
+ * that parameter.
  */
 static NOINLINE uint64_t special_weigh(const struct load *load, uint64_t scale)
 {

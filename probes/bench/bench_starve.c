@@ -22,8 +22,7 @@
 #define THREADS 4
 #define SLEEPS 15
 #define SLEEP_NS UINT64_C(10000000)
-#define PATIENCE_NS                                                                      \
-    UINT64_C(2000000000) /* after this time no further sleep of one way begins */
+#define PATIENCE_NS UINT64_C(2000000000) /* then no further sleep of one way begins */
 
 static const struct duration {
     const char *name;

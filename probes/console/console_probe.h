@@ -45,8 +45,7 @@ struct console_probe {
     char pattern[PLACE_MAX];       /* [I] sets: the pattern of the functions' names */
     struct kprobe one, *one_ptr;   /* @one: CONSOLE_ONE. @one_ptr: its kprobe, or that of
                                     * @ret */
-    struct kprobe_program
-        program; /* [I] CONSOLE_ONE: what @one does, if not only count */
+    struct kprobe_program program; /* [I] CONSOLE_ONE: what @one does beside counting */
     struct kprobe_op ops[PROGRAM_LINE_OPS];
     struct kretprobe ret; /* CONSOLE_RETURN */
     struct console_returns returns;

@@ -39,8 +39,8 @@ void place_fill(struct kprobe *p, const struct place *place);
  */
 int place_find(const struct place *place, uintptr_t *addr, struct probe_reject *why);
 
-/* place_own_text - write @place into @buf of PLACE_TEXT_MAX bytes as the user gave it, but always spelt alike; an address
- * is written as a function and an offset.
+/* place_own_text - write @place into @buf of PLACE_TEXT_MAX bytes as the user gave it,
+ * but always spelt alike; an address is written as a function and an offset.
  */
 const char *place_own_text(char *buf, const struct place *place);
 

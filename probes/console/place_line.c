@@ -14,8 +14,7 @@
 #include <string.h>
 
 #define PLACES_SHOWN 12
-#define OFFER_MAX                                                                        \
-    128 /* bytes of FILE:LINE, NUL included; of a longer name nothing is offered */
+#define OFFER_MAX 128 /* bytes of FILE:LINE, NUL included; a longer name is not offered */
 
 /* FILE:LINE[#N], divided into its parts. */
 struct line_text {

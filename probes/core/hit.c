@@ -44,8 +44,7 @@ void kprobe_resume(struct pt_regs *regs, struct probe_cpu *cpu)
     hit->running = NULL;
     hit->is.faulting = false;
     if (jumped)
-        plat_flags_as(
-            regs->flags); /* for the next handler, as if this one had returned */
+        plat_flags_as(regs->flags); /* as if this handler had returned */
     if (hit->is.stage == HIT_PRE)
         hit_before(cpu, hit, p, site, regs, jumped);
     else if (hit->is.stage == HIT_POST)

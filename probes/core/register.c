@@ -314,8 +314,8 @@ int register_check_all(struct kprobe **ps, size_t count, struct site_list *engin
     return err;
 }
 
-/* take_out_probes - unlink the probes; collect the sites that must be disarmed and those that no
- * probe needs any more.
+/* take_out_probes - unlink the probes; collect the sites that must be disarmed and those
+ * that no probe needs any more.
  */
 static void take_out_probes(struct kprobe **ps, size_t count, struct site_list *disarm,
                             struct site_list *dead)

@@ -56,8 +56,8 @@ static bool site_list_is_sorted(struct site **sites, size_t count)
     return true;
 }
 
-/* site_list_sink - move sites[i] down in the heap of @count sites, until no site below it in the
- * heap has a higher address.
+/* site_list_sink - move sites[i] down in the heap of @count sites, until no site below it
+ * in the heap has a higher address.
  */
 static void site_list_sink(struct site **sites, size_t count, size_t i)
 {

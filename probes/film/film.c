@@ -26,8 +26,7 @@
 #include <string.h>
 
 #define EVENTS_MAX 4096
-#define NOTED_MAX                                                                        \
-    1 /* traps or copies of one CPU that are noted between two steps of the patcher */
+#define NOTED_MAX 1 /* traps or copies of a CPU, noted between two steps of the patcher */
 #define LOOK_NS UINT64_C(100000)
 
 struct film_note {

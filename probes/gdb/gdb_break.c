@@ -132,9 +132,9 @@ static NOINLINE int stop_at_probe(struct gdb_break *b, struct pt_regs *regs)
     return 0;
 }
 
-/* break_hit - handle a hit of a breakpoint's probe. For most hits the condition is false: they
- * end after the first check and cost no more than that. Conditions have no side effects,
- * so break_ask() can compute a condition once more if it is not false.
+/* break_hit - handle a hit of a breakpoint's probe. For most hits the condition is false:
+ * they end after the first check and cost no more than that. Conditions have no side
+ * effects, so break_ask() can compute a condition once more if it is not false.
  */
 static int break_hit(struct kprobe *p, struct pt_regs *regs)
 {
@@ -400,9 +400,9 @@ static bool break_take_place(struct gdb_request *r, enum break_kind *kind, uint6
            gdb_take_char(&r->at, ',') && gdb_take_number(&r->at, len);
 }
 
-/* break_insert - set a breakpoint, or find it. A probe that is there but not armed, because the
- * module around it has gone, or because the user has switched probes off, is of no use: it
- * is left to break_take_out(), and the breakpoint is set anew.
+/* break_insert - set a breakpoint, or find it. A probe that is there but not armed,
+ * because the module around it has gone, or because the user has switched probes off, is
+ * of no use: it is left to break_take_out(), and the breakpoint is set anew.
  */
 static const char *break_insert(enum break_kind kind, uintptr_t addr, size_t len,
                                 struct gdb_code *code)

@@ -227,8 +227,9 @@ static int collect_read(void *unused, void *dst, uintptr_t addr, size_t len)
     return copy_nofault(dst, (const void *)addr, len);
 }
 
-/* collect_any_variable - read or set a trace variable. `$n = $n + 1` may run on several CPUs at once.
- * So if a program reads a variable and then sets it, the difference is added, atomically.
+/* collect_any_variable - read or set a trace variable. `$n = $n + 1` may run on several
+ * CPUs at once. So if a program reads a variable and then sets it, the difference is
+ * added, atomically.
  */
 static int collect_any_variable(void *arg, unsigned number, bool set, int64_t *value)
 {

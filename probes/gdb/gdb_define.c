@@ -213,8 +213,8 @@ static const char *take_actions(struct gdb_request *r, struct gdb_tracepoint *tp
     return NULL;
 }
 
-/* define_take_options - read what is behind the pass count: [:F LENGTH] [:X CONDITION] [:S] [:H]
- * [-]. S and H are refused.
+/* define_take_options - read what is behind the pass count: [:F LENGTH] [:X CONDITION]
+ * [:S] [:H] [-]. S and H are refused.
  */
 static const char *define_take_options(struct gdb_request *r, struct gdb_tracepoint *tp)
 {

@@ -64,8 +64,8 @@ static void rewind(void)
     older = 0;
 }
 
-/* frame_append - add the record in @out to its frame. Return: true: the frame is complete, and
- * @out is the whole frame.
+/* frame_append - add the record in @out to its frame. Return: true: the frame is
+ * complete, and @out is the whole frame.
  */
 static bool frame_append(struct assembly *a, struct gdb_frame *out)
 {
@@ -109,8 +109,8 @@ static uint64_t frame_bytes(const struct gdb_frame *frame)
     return sizeof(frame->record) + frame->record.len;
 }
 
-/* frame_begin - begin a walk. A ring consists of whole pages. So if the debugger wants a small
- * circular buffer, the rings hold older frames too, and the walk skips these.
+/* frame_begin - begin a walk. A ring consists of whole pages. So if the debugger wants a
+ * small circular buffer, the rings hold older frames too, and the walk skips these.
  */
 static void frame_begin(void)
 {

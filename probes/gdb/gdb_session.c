@@ -442,10 +442,10 @@ static void ok_kill(struct gdb_request *r)
     take_kill(r);
 }
 
-/* dispatch_packet() calls the function of the first row with a word that the packet begins with.
- * So if one word begins with another word, the longer one comes first ("vCont?" before
- * "vCont"). A packet that fits no row gets an empty answer: for gdb that means "not
- * supported".
+/* dispatch_packet() calls the function of the first row with a word that the packet
+ * begins with. So if one word begins with another word, the longer one comes first
+ * ("vCont?" before "vCont"). A packet that fits no row gets an empty answer: for gdb that
+ * means "not supported".
  */
 static const struct {
     const char *word;

@@ -21,8 +21,8 @@
 
 #define IER_RECEIVED 0x01
 #define FCR_ENABLE 0x01
-#define FCR_TRIGGER_14                                                                   \
-    0xc0 /* interrupt at 14 bytes, which QEMU hands over at once; at fewer soon after */
+/* Interrupt at 14 bytes, which QEMU hands over at once; at fewer bytes soon after. */
+#define FCR_TRIGGER_14 0xc0
 #define LCR_8N1 0x03
 #define LCR_DLAB 0x80
 #define MCR_DTR_RTS_OUT2 0x0b

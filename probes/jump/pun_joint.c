@@ -23,8 +23,7 @@ struct actor {
 };
 
 struct joint {
-    struct actor
-        actors[ACTORS]; /* [0] the instruction in question, [1] and up its successors */
+    struct actor actors[ACTORS]; /* [0] the instruction; behind it its successors */
     size_t count;
     struct pun spare[ACTORS]; /* for the neighbours */
 };

@@ -219,8 +219,8 @@ static int caller_may_switch(const char *verb)
     return marker_is_running() ? -EDEADLK : register_check_caller(verb, NULL);
 }
 
-/* marker_plan - do step 1 for @m: make a copy of its latest list, without @gone and with @added.
- * @gone or @added may be NULL. Return: 0; -ENOMEM.
+/* marker_plan - do step 1 for @m: make a copy of its latest list, without @gone and with
+ * @added. @gone or @added may be NULL. Return: 0; -ENOMEM.
  */
 static int marker_plan(struct marker *m, const struct marker_hook *gone,
                        const struct marker_hook *added)

@@ -38,11 +38,10 @@ struct kretprobe_holder {
         };
         uint64_t extras; /* not 0: instances have data or a limit, or both */
     };
-    uint32_t
-        counter; /* [P] counter of hits by a jump; set by kretprobe_without_image() */
-    int active;  /* instances now, if there is a limit; atomic */
-    bool in_use; /* [P] holder_sweep() has found an entry that points at it */
-    bool leaves; /* [P] holder_sweep() is about to free it */
+    uint32_t counter; /* [P] of hits by a jump; set by kretprobe_without_image() */
+    int active;       /* instances now, if there is a limit; atomic */
+    bool in_use;      /* [P] holder_sweep() has found an entry that points at it */
+    bool leaves;      /* [P] holder_sweep() is about to free it */
     struct kretprobe_holder *next; /* [P] the next retired holder */
 };
 

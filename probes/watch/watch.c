@@ -35,14 +35,14 @@ static const struct {
     [WATCH_READ_ALONE] = { -EINVAL, "the processor has no watchpoint for reads alone: w, "
                                     "rw or x" },
     [WATCH_LENGTH] = { -EINVAL, "a debug register watches 1, 2, 4 or 8 bytes" },
-    [WATCH_EXECUTE_LEN] = { -EINVAL, "of an instruction the first byte is watched: its "
-                                     "length is 1" },
+    [WATCH_EXECUTE_LEN] = { -EINVAL, "an instruction is watched by its first byte: the "
+                                     "length must be 1" },
     [WATCH_UNALIGNED] = { -EINVAL,
                           "a debug register ignores the low bits of its address: "
                           "the address must be a multiple of the length" },
     [WATCH_NOT_KERNEL] = { -EINVAL, "no address of the kernel" },
-    [WATCH_OWN] = { -EPERM, "each hit would touch these bytes on its own way, and be hit "
-                            "for ever" },
+    [WATCH_OWN] = { -EPERM, "each hit uses these bytes itself, so it would be hit again "
+                            "without end" },
     [WATCH_NO_CODE] = { -EILSEQ, "no instruction begins there" },
     [WATCH_BLACKLISTED] = { -EPERM, "this code runs before a hit is known to be one" },
     [WATCH_ALL_TAKEN] = { -EBUSY, "the processor has four debug registers, and all are "

@@ -35,20 +35,8 @@ proc return_longjmp
     jmp [rdi + 56]
 endproc return_longjmp
 
-; void return_registers(uint64_t out[17], uint64_t flags): call return_scramble(), and
-; store what its caller then finds in rbx rcx rdx rsi rdi rbp r8-r15, rax, flags, rsp
-proc return_registers
-    push rbp
-    push rbx
-    push r12
-    push r13
-    push r14
-    push r15
-    push rdi
-    mov rdi, rsi
-    call return_scramble
-    push rax
-    mov rax, [rsp + 8]
+; store_registers - store the registers where rax points; rax itself is on the stack.
+%macro store_registers 0
     mov [rax], rbx
     mov [rax + 8], rcx
     mov [rax + 16], rdx
@@ -64,6 +52,23 @@ proc return_registers
     mov [rax + 96], r14
     mov [rax + 104], r15
     pop qword [rax + 112]
+%endmacro
+
+; void return_registers(uint64_t out[17], uint64_t flags): call return_scramble(), and
+; store what its caller then finds in rbx rcx rdx rsi rdi rbp r8-r15, rax, flags, rsp
+proc return_registers
+    push rbp
+    push rbx
+    push r12
+    push r13
+    push r14
+    push r15
+    push rdi
+    mov rdi, rsi
+    call return_scramble
+    push rax
+    mov rax, [rsp + 8]
+    store_registers
     pushfq
     pop qword [rax + 120]
     mov [rax + 128], rsp
@@ -261,21 +266,7 @@ proc return_echo
     pushfq
     push rax
     mov rax, [rel echo_out]
-    mov [rax], rbx
-    mov [rax + 8], rcx
-    mov [rax + 16], rdx
-    mov [rax + 24], rsi
-    mov [rax + 32], rdi
-    mov [rax + 40], rbp
-    mov [rax + 48], r8
-    mov [rax + 56], r9
-    mov [rax + 64], r10
-    mov [rax + 72], r11
-    mov [rax + 80], r12
-    mov [rax + 88], r13
-    mov [rax + 96], r14
-    mov [rax + 104], r15
-    pop qword [rax + 112]
+    store_registers
     pop qword [rax + 120]
     ret
 endproc return_echo

@@ -180,28 +180,14 @@ static int call_often(void *arg)
     return 0;
 }
 
-static uint64_t seen, missed, wrong;
+static struct taken records;
 
-static void read_all(void)
+static bool is_right(const struct merged *one)
 {
-    struct merged one;
-    struct merge m;
+    const uint64_t *words = one->event.data;
 
-    trace_lock();
-    if (buffer_merge(&m, -1, BUFFER_LIVE, MERGE_TAKE)) {
-        wrong++;
-    } else {
-        while (buffer_merge_next(&m, &one)) {
-            const uint64_t *words = one.event.data;
-
-            seen++;
-            missed += one.missed;
-            wrong += one.event.len != 32 || words[1] != (uintptr_t)event_target ||
-                     words[2] != words[3];
-        }
-        buffer_merge_end(&m);
-    }
-    trace_unlock();
+    return one->event.len == 32 && words[1] == (uintptr_t)event_target &&
+           words[2] == words[3];
 }
 
 static int write_or_read(void *arg)
@@ -209,7 +195,7 @@ static int write_or_read(void *arg)
     if (cpu_id() != 0 || cpu_count() == 1)
         return call_often(arg);
     for (unsigned i = 0; i < 20; i++)
-        read_all();
+        take_records(&records, is_right);
     return call_often(arg);
 }
 
@@ -218,23 +204,24 @@ KTEST(events, every_hit_is_recorded_or_lost)
     uint64_t n = ktest_count(20000, 10000000) / cpu_count(), hits, lost;
     const struct live_event *e;
 
-    seen = missed = wrong = 0;
+    records = (struct taken){ 0 };
     trace_put("trace", "", VFS_TRUNC);
     ktest_report(append("kprobe_events", "p:each event_target a=%di b=$arg1\n") == 0 &&
                      append("events/kprobes/each/enable", "1") == 0,
                  "an event of two arguments");
     ktest_report(each_cpu_run(write_or_read, &n) == 0, "%lu hits on each CPU", n);
     append("events/kprobes/each/enable", "0");
-    read_all();
+    take_records(&records, is_right);
     trace_lock();
     e = live_event_find("kprobes", "each");
     hits = kprobe_hits(&list_first(&e->probes, struct live_probe, sibling)->rp.kp);
     lost = e->lost[LIVE_LOST_RING];
     trace_unlock();
     ktest_report(hits == n * cpu_count(), "each call is a hit");
-    ktest_report(wrong == 0, "each record is whole");
-    ktest_report(seen + lost + overwritten() == hits,
-                 "%lu read, %lu lost, %lu overwritten", seen, lost, overwritten());
+    ktest_report(records.wrong == 0, "each record is whole");
+    ktest_report(records.seen + lost + overwritten() == hits,
+                 "%lu read, %lu lost, %lu overwritten", records.seen, lost,
+                 overwritten());
     ktest_report(trace_put("kprobe_events", "", VFS_TRUNC) == 0, "no event");
     trace_put("trace", "", VFS_TRUNC);
 }

@@ -48,7 +48,7 @@ KTEST(frame, freed_frames_come_back_zeroed)
     ktest_report(free_count() == before, "all came back");
 }
 
-KTEST(frame, the_image_is_not_for_hire)
+KTEST(frame, frames_of_the_image_are_not_given_out)
 {
     uint64_t start = virt_to_phys(_text), end = virt_to_phys(_end);
     uint64_t run = frame_alloc_run(64), low = frame_alloc_low(MiB);

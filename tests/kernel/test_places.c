@@ -180,7 +180,8 @@ static bool has_base(const char *name, const char *base)
     return strcmp(text, base) == 0 && strcmp(name, base) != 0;
 }
 
-/* work_special.c is compiled so that the compiler replaces special_weigh() by a specialized copy.
+/* work_special.c is compiled so that the compiler replaces special_weigh() by a
+ * specialized copy.
  */
 KTEST(places, a_copy_made_by_the_compiler_has_its_own_name)
 {

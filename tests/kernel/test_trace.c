@@ -15,6 +15,7 @@
 #include "tests/kernel/each_cpu.h"
 #include "tests/kernel/ktest.h"
 #include "tests/kernel/nmi_send.h"
+#include "tests/kernel/records.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -71,28 +72,14 @@ static struct kprobe *const pointers[] = { &probes[0], &probes[1] };
 
 /* ---- what is read ---- */
 
-static uint64_t seen, missed, wrong;
+static struct taken records;
 
-static void read_all(void)
+static bool is_right(const struct merged *one)
 {
-    struct merged one;
-    struct merge m;
+    const uint64_t *words = one->event.data;
 
-    trace_lock();
-    if (buffer_merge(&m, -1, BUFFER_LIVE, MERGE_TAKE)) {
-        wrong++;
-    } else {
-        while (buffer_merge_next(&m, &one)) {
-            const uint64_t *words = one.event.data;
-
-            seen++;
-            missed += one.missed;
-            wrong += one.event.len != 24 || words[2] != MARK + one.ring ||
-                     event_of(one.event.data, 24, one.event.time) != &event;
-        }
-        buffer_merge_end(&m);
-    }
-    trace_unlock();
+    return one->event.len == 24 && words[2] == MARK + one->ring &&
+           event_of(one->event.data, 24, one->event.time) == &event;
 }
 
 static uint64_t dropped(void)
@@ -119,7 +106,7 @@ static int call_often(void *arg)
     for (uint64_t i = 0; i < calls; i++) {
         recorded((long)i);
         if (cpu_id() == 0 && i % 512 == 0)
-            read_all();
+            take_records(&records, is_right);
     }
     if (cpu_id() == 0 && cpu_count() > 1)
         nmi_send_many(cpu_count() - 1, calls / 100, &nmis);
@@ -134,7 +121,7 @@ KTEST(trace, every_hit_is_recorded_or_counted_as_lost)
     if (!is_set)
         trap_set_handler(TRAP_NMI, nmi_that_is_recorded);
     is_set = true;
-    seen = missed = wrong = 0;
+    records = (struct taken){ 0 };
     trace_lock();
     event_add(&event, buffer_now());
     buffer_reset(-1);
@@ -146,10 +133,10 @@ KTEST(trace, every_hit_is_recorded_or_counted_as_lost)
     storm = false;
     ktest_report(unregister_kprobes((struct kprobe **)pointers, 2) == 0, "no probe");
     total = probes[0].hits + probes[1].hits;
-    read_all();
-    ktest_report(wrong == 0, "each record is whole, and of its CPU");
-    ktest_report(seen + dropped() == total, "%lu records and %lu lost are %lu hits", seen,
-                 dropped(), total);
+    take_records(&records, is_right);
+    ktest_report(records.wrong == 0, "each record is whole, and of its CPU");
+    ktest_report(records.seen + dropped() == total,
+                 "%lu records and %lu lost are %lu hits", records.seen, dropped(), total);
     ktest_report(total >= calls * cpu_count() - probes[0].nmissed, "each call was a hit");
     trace_lock();
     event_remove(&event);

@@ -244,7 +244,7 @@ def what_would_hit_itself(d):
     )
     tap.equal(
         d.set(ACCESS, d.symbol("watch_slots")),
-        "E.each hit would touch these bytes on its own way, and be hit for ever",
+        "E.each hit uses these bytes itself, so it would be hit again without end",
         "awatch of what each hit reads: refused with its reason",
     )
 

@@ -36,9 +36,8 @@
 
 /* An entry of the list that the host reads. */
 struct detached {
-    uint64_t place; /* address | CPU */
-    uint64_t
-        missed; /* events lost right before; a full page has no room for the number */
+    uint64_t place;  /* address | CPU */
+    uint64_t missed; /* events lost right before; a full page cannot have the number */
 };
 
 /* probes/trace/host/dead.py reads the first three fields. Locks: the trace lock. */
@@ -118,7 +117,9 @@ static void spare_give(struct ring_page *page)
         buffer_page_free(page);
 }
 
-/* detach_confirmed - make the pages of the batch spare pages, because the host has read them. */
+/* detach_confirmed - make the pages of the batch spare pages, because the host has read
+ * them.
+ */
 static void detach_confirmed(void)
 {
     for (size_t i = 0; i < trace_batch.count; i++)

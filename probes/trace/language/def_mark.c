@@ -71,8 +71,8 @@ static bool is_word_char(char c)
     return isalnum((unsigned char)c) || c == '_';
 }
 
-/* take_field_name - find the last word in [@from, @end). A 0x at the end belongs to the number
- * that follows, and is no word.
+/* take_field_name - find the last word in [@from, @end). A 0x at the end belongs to the
+ * number that follows, and is no word.
  */
 static void take_field_name(const char *from, const char *end, struct mark_field *field)
 {

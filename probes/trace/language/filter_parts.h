@@ -27,8 +27,7 @@ struct filter_step {
     enum filter_op op;
     bool negate;      /* the step holds if the comparison does not */
     bool of_function; /* `.function` stands behind the field */
-    uint16_t
-        next[2]; /* [1] if this step holds, else [0]: a step, FILTER_YES or FILTER_NO */
+    uint16_t next[2]; /* [this step holds]: a step, FILTER_YES or FILTER_NO */
     union {
         uint64_t value;
         const char *pattern; /* with a NUL */

@@ -61,12 +61,11 @@ struct hist_table {
     size_t size;       /* [I] entries; a power of two */
     size_t entry_size; /* [I] bytes */
     uint32_t *slot;    /* [a] 2 * size words; 0: empty, else the number of an entry + 1 */
-    uint8_t
-        *entries;   /* [I]; one CPU makes an entry, which is [I] then; its sums are [a] */
-    bool held;      /* [a] */
-    uint64_t next;  /* [a] entries that were taken; the number of the next one */
-    uint32_t spare; /* [a] the number of an unused entry + 1, or 0 */
-    uint64_t used;  /* [a] entries that are published */
+    uint8_t *entries;  /* [I] one CPU makes an entry, which is [I] then; sums are [a] */
+    bool held;         /* [a] */
+    uint64_t next;     /* [a] entries that were taken; the number of the next one */
+    uint32_t spare;    /* [a] the number of an unused entry + 1, or 0 */
+    uint64_t used;     /* [a] entries that are published */
     uint64_t hits, dropped; /* [a] */
 };
 

@@ -83,10 +83,9 @@ struct live_event {
     const struct live_attached *attached; /* [a] NULL: neither filter nor trigger */
     bool soft_disabled;                   /* [a] hits are not recorded */
     bool armed;                           /* [T] its probes are enabled */
-    unsigned setters; /* [T] triggers that give the watch an address */
-    unsigned
-        soft_users; /* [T] triggers that need it armed: of this event and of other ones */
-    unsigned fixed; /* [I] bytes of a record without its strings */
+    unsigned setters;           /* [T] triggers that give the watch an address */
+    unsigned soft_users;        /* [T] triggers, of any event, that need it armed */
+    unsigned fixed;             /* [I] bytes of a record without its strings */
     bool has_strings;           /* [I] */
     uint64_t lost[LIVE_LOSSES]; /* [a] */
     struct list probes;         /* [T] of struct live_probe, at least one */

@@ -39,8 +39,7 @@ struct hit {
     struct live_event *event;
     const struct def *def;
     bool is_mark;
-    uint64_t
-        at[2]; /* the words before the arguments: ip, or function and return address */
+    uint64_t at[2]; /* words before the arguments: ip, or function and return address */
     struct fetch_from from;
 };
 
@@ -133,8 +132,8 @@ static uint8_t preempt_count_of(const struct hit *hit)
     return hit->is_mark ? (uint8_t)(preempt_count() - 1) : live_preempt_count();
 }
 
-/* hit_fill_record - fill in the record, except the head; of the head only preempt_count. Bytes that
- * the strings have left over are zeroed.
+/* hit_fill_record - fill in the record, except the head; of the head only preempt_count.
+ * Bytes that the strings have left over are zeroed.
  */
 static void hit_fill_record(const struct hit *hit, uint8_t *record, size_t size)
 {

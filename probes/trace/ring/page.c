@@ -22,8 +22,8 @@ static uint32_t page_word(const struct page_iter *it, uint32_t off)
     return word;
 }
 
-/* page_skip - tell how long a @header is that is not an event, and apply its time. Return: the
- * length; 0: it is the header of an event.
+/* page_skip - tell how long a @header is that is not an event, and apply its time.
+ * Return: the length; 0: it is the header of an event.
  */
 static uint32_t page_skip(struct page_iter *it, uint32_t header)
 {

@@ -312,8 +312,8 @@ static bool still_there(const struct slot_look *l)
     return !((word_read(l->slot) ^ l->word) & ~UINT64_C(3));
 }
 
-/* ring_give - prepare @page, which belongs to the caller of ring_read(): leave only the events
- * that @at has not read, note the losses before them, and move @at over them.
+/* ring_give - prepare @page, which belongs to the caller of ring_read(): leave only the
+ * events that @at has not read, note the losses before them, and move @at over them.
  */
 static struct ring_page *ring_give(struct ring *r, struct ring_cursor *at,
                                    const struct slot_look *l, struct ring_page *page)

@@ -85,8 +85,7 @@ _Static_assert(sizeof(struct ring_page) == RING_PAGE_LEN, "a page is a page");
 #define RING_COMMIT_MASK (RING_MISSED_COUNT - 1)
 
 /* An event's header: type_len in the low 5 bits; above, the time since the last event. */
-#define RING_TYPE_DATA_MAX                                                               \
-    28 /* 1..28: words of data; 0: the next word is the bytes of data + 4 */
+#define RING_TYPE_DATA_MAX 28 /* 1..28: words of data; 0: next word = bytes of data + 4 */
 #define RING_TYPE_PADDING 29
 #define RING_TYPE_EXTEND 30 /* not an event; delta = high 27 bits + next word << 27 */
 #define RING_TYPE_STAMP 31
