@@ -40,28 +40,6 @@ enum trace_option {
 /* trace_option_is - tell whether an option is set. Context: any. */
 bool trace_option_is(enum trace_option option);
 
-<<<<<<< HEAD
-=======
-/* trace_clock_is_cycles - tell whether times are not in nanoseconds. Context: any. */
-bool trace_clock_is_cycles(void);
-/* trace_set_clock - use the clock @name for records. Earlier records are lost.
- * @name: @len bytes
- * Locks: the trace lock held.  Return: 0; -EINVAL: there is no such clock; -ENOMEM.
- */
-int trace_set_clock(const char *name, size_t len);
-
-/* trace_takes_hit - tell whether hits of this thread on this CPU are recorded now. They
- * are not if tracing is off, or if the CPU or the thread is not wanted.
- * Context: any, preemption off.
- * Cost:    two loads; if CPUs or threads are selected, also a search in each list.
- */
-bool trace_takes_hit(void);
-/* trace_hide_thread - record no events of the calling thread from now on. The thread that
- * was hidden before is recorded again. Locks: the trace lock held.
- */
-void trace_hide_thread(void);
-
->>>>>>> aa1a600a (trace/host: the bridge to Linux's tools has all records, and no way to the host)
 /* trace_add_options - make options/, trace_options, trace_clock, current_tracer and
  * available_tracers. Context: boot.  Return: as vfs_add_tree().
  */
