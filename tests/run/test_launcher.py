@@ -77,6 +77,30 @@ def a_panic_that_cannot_end_is_told():
     tap.check(time.monotonic() - start < 60, "and does not wait for the time limit")
 
 
+class StoppedGuest(guest.Guest):
+    """A guest whose machine QEMU has stopped because it cannot go on."""
+
+    def stopped(self):
+        return "internal-error"
+
+
+def a_machine_that_cannot_go_on_is_told():
+    os.environ["FAKE"] = "silent"
+    start = time.monotonic()
+    with StoppedGuest(elf=__file__) as one:
+        try:
+            one.wait_prompt(120)
+            error = None
+        except guest.GuestError as raised:
+            error = raised
+    del os.environ["FAKE"]
+    tap.equal(
+        error.status, 3, "a machine that QEMU has stopped has the status of a panic"
+    )
+    tap.check("stopped the machine (internal-error)" in str(error), "and QEMU's word")
+    tap.check(time.monotonic() - start < 60, "and does not wait for the time limit")
+
+
 def exec_can_keep_going():
     status, out, err = run_launcher("exec", "-k", "fail 2 ENOENT", "say a", "fail 5 EIO")
     want = b"no such thing\na\nno such thing\n"
@@ -528,6 +552,7 @@ if __name__ == "__main__":
             the_first_failure_ends_it,
             a_panic_is_told,
             a_panic_that_cannot_end_is_told,
+            a_machine_that_cannot_go_on_is_told,
             exec_can_keep_going,
             exec_prints_json,
             a_hang_is_told,

@@ -562,6 +562,12 @@ FACTS = {
         lambda: (key_on_terminal(b"panic\r"), 3),
         lambda: (status_of(*RUN, *TESTS, "tests=stack.an_overflow_is_named"), 3),
     ],
+    ("3", "run", "QEMU has stopped the machine"): [
+        lambda: (status_of(*RUN, "--qemu", "-S", "--timeout", "2"), 3),
+    ],
+    ("3", "exec", "QEMU has stopped the machine"): [
+        lambda: (status_of("exec", "--qemu", "-S", "--timeout", "2", "echo x"), 3),
+    ],
     ("3", "exec", "the kernel panicked"): [lambda: (status_of("exec", "panic"), 3)],
     ("4", "module", EARLY): [
         lambda: (status_of("module", SAMPLE, "poweroff", "echo x"), 4),

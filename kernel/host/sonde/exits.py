@@ -32,6 +32,7 @@ ROWS = (
     (USAGE, "all but pytest", "a wrong option, name or file; nothing was built or started"),
     (PANICKED, "run, exec, trace", "the kernel panicked"),
     (PANICKED, "module, record", "the kernel panicked"),
+    (PANICKED, "run, exec", "QEMU has stopped the machine"),
     (PANICKED, "tracefs", "the kernel panicked while the command ran"),
     (ENDED, "run, exec", "a CPU of the guest went down by a triple fault"),
     (ENDED, "exec, module", "the guest was switched off or reset before its last command"),

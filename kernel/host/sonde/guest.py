@@ -46,6 +46,9 @@ PANIC_GRACE = 5
 PANIC_END = b"\nend of panic"
 REPORT_MAX = 200  # lines
 
+LOOK = 1  # seconds between two looks whether QEMU has stopped the machine
+BROKEN = ("internal-error", "io-error")  # QEMU's words for a machine that cannot go on
+
 CONTROL = re.compile(r"\r|\x1b\[[0-9;=?]*[A-Za-z]")  # what only a terminal needs
 BIOS = range(0xE0000, 0x100000)  # addresses of SeaBIOS
 
@@ -390,8 +393,12 @@ class Guest:
 
     def wait_prompt(self, timeout=LIMIT):
         """Wait for the prompt. Return the seconds since the start. GuestError: none."""
-        if self.console.expect(PROMPT, timeout) is None:
-            raise self.failure("before its prompt", timeout)
+        deadline = time.monotonic() + timeout
+        left = timeout
+        while self.console.expect(PROMPT, min(left, LOOK)) is None:
+            left = deadline - time.monotonic()
+            if self.ended() or left <= 0 or self.stopped() in BROKEN:
+                raise self.failure("before its prompt", timeout)
         return time.monotonic() - self.started
 
     def wait_end(self, timeout=None):
@@ -421,9 +428,11 @@ class Guest:
         if self.console and status is not None:
             self.console.wait_closed(1)  # its last words are still on the way
         lines = self.last_lines() + self.last_words()
+        stopped = None
         if status is None and not self.panicked:
+            stopped = self.stopped()
             lines += self.places()
-        code, what = self._verdict(status, timeout)
+        code, what = self._verdict(status, timeout, stopped)
         message = what if code == exits.FAILED else f"{what}, {when}"
         return GuestError(code, message, lines)
 
@@ -438,10 +447,21 @@ class Guest:
         """Has a signal ended QEMU? Its exit status is 0 then."""
         return any("terminating on signal" in line for line in self.last_words())
 
-    def _verdict(self, status, timeout):
+    def stopped(self):
+        """Return QEMU's word for why it executes nothing; None: it executes the guest, or
+        does not answer.
+        """
+        with contextlib.suppress(OSError, ValueError):
+            state = self.qmp.execute("query-status") or {}
+            return None if state.get("running", True) else state["status"]
+        return None
+
+    def _verdict(self, status, timeout, stopped):
         """(exit status of ./sonde, words) for QEMU's exit status; None: QEMU runs."""
         if status == EXIT_PANIC or self.panicked:
             return exits.PANICKED, "the kernel panicked"
+        if stopped:
+            return exits.PANICKED, f"QEMU has stopped the machine ({stopped})"
         if status is None:
             return exits.TIMEOUT, f"no answer within {timeout:g} s"
         if status == EXIT_TESTS_FAILED:
