@@ -172,7 +172,8 @@ static int define_all(struct session *s)
         walk_functions(s->line.place, define_function, s);
         if (s->defined)
             return 0;
-        return shell_error(s->sh, ENOENT, "trace: %s", s->line.place);
+        shell_error(s->sh, 0, "trace: no function matches %s", s->line.place);
+        return -ENOENT;
     }
     if (place_line_is(s->line.place))
         return define_line(s);

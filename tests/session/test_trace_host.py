@@ -381,6 +381,9 @@ def questions_are_answered():
             tap.equal(dict(table["rows"]), dict(want), "with its rows")
     status, _, err = sonde("trace", "vfs_open { print no_such_name }", "--", "run vfs")
     tap.check(status == 1 and 'No symbol "no_such_name"' in err, "a wrong one is refused")
+    status, _, err = sonde("trace", "count no_such_*", "--", "run vfs")
+    why = "sonde: trace: no function matches no_such_*\n"
+    tap.equal((status, err), (1, why), "a pattern without a function")
 
 
 TRACING = MARKER.removesuffix("trace_marker")
