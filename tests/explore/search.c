@@ -112,6 +112,7 @@ void explore_fail(const char *what)
         schedule_write();
         printf("# to see it: %s --replay %s\n", program_invocation_name, s->file);
     }
+    printf("1..1\n");
     exit(1);
 }
 
@@ -631,8 +632,8 @@ int main(int argc, char **argv)
     bool is_long = getenv("LONG");
     unsigned usual = (scenario.preemptions ? scenario.preemptions : 2) + is_long;
     unsigned bound = (unsigned)option(argc, argv, "--preemptions", usual);
-    uint64_t random = option(argc, argv, "--random", is_long ? 200000 : 2000);
-    uint64_t max = option(argc, argv, "--most", is_long ? 20000000 : 200000);
+    uint64_t random = option(argc, argv, "--random", is_long ? 50000 : 2000);
+    uint64_t max = option(argc, argv, "--most", is_long ? 500000 : 200000);
     const char *given = getenv("SEED");
     uint64_t seed = given ? strtoull(given, NULL, 0) : (uint64_t)time(NULL), count = 0;
     char file[4096];
