@@ -104,7 +104,8 @@ STORMS = 4  # CPUs of a boot with storms only: a million hits while modules are 
 BOCHS = 2  # CPUs
 BOCHS_SUBJECTS = ("conformance", "-conformance.port_strings", "debug_reg", "detour",
                   "detour_return", "jump", "kprobe", "kretprobe", "nesting", "nmi",
-                  "return_point", "text_poke", "watch_handlers", "watch_probes", "xmc")  # fmt: skip
+                  "return_point", "text_poke", "watch_handlers", "watch_probes",
+                  "xmc")  # fmt: skip
 
 HOSTED_VARIANTS = (
     "gcc",
