@@ -314,9 +314,7 @@ def command(label):
             return program + [",".join(chosen), "2", "stepped"]
         if stem.startswith("by-"):
             option = "text-poke=" + stem[3:-1]
-            return (
-                program + [",".join(BY_ENGINE), stem[-1], option] + ["long"] * is_long
-            )
+            return program + [",".join(BY_ENGINE), stem[-1], option] + ["long"] * is_long
         if stem.startswith("bochs"):
             program[1] = os.path.join(HERE, "bochs_test.py")
             return program + [",".join(BOCHS_SUBJECTS), stem.removeprefix("bochs")]
@@ -372,9 +370,7 @@ def has_several_cpus(label):
 
 def only_computes(label):
     tier = label.partition("/")[0]
-    return (
-        tier in COMPUTING and not has_several_cpus(label) or label in COMPUTING_GUESTS
-    )
+    return tier in COMPUTING and not has_several_cpus(label) or label in COMPUTING_GUESTS
 
 
 def rules(labels):
@@ -401,9 +397,7 @@ def build(labels):
     if "insn/decoder" in labels:
         programs.append(os.path.join(BUILD, "insn", "check_zydis"))
     if "tools/decode_page" in labels:
-        programs += [
-            os.path.join(BUILD, name) for name in ("decode.html", "page/native")
-        ]
+        programs += [os.path.join(BUILD, name) for name in ("decode.html", "page/native")]
     if "pun/plans" in labels or "session/transcripts" in labels:  # the second runs it
         programs.append(os.path.join(BUILD, "pun", "check_pun"))
     if "session/module_text" in labels:
