@@ -199,7 +199,8 @@ class Mutate:
         return self.fine[group]
 
     def fails(self, group):
-        limit = LIMITS.get(group[0].tier, 120) + 10 * self.price.get(group, 0)
+        usual = lanes.LIMIT_MIN if group in self.price else lanes.LIMIT_FIRST
+        limit = LIMITS.get(group[0].tier, usual) + 10 * self.price.get(group, 0)
         begun = time.monotonic()
         output, ended = self.lane.start(
             self.lane.command(group),
