@@ -1,5 +1,5 @@
-/* program_join.c - stage 4: gives the program of a probe its memory, and a pre-handler that
- * runs it in C; exchanges it; and lists the programs of a site for its detour.
+/* program_join.c - stage 4: gives the program of a probe its memory, and a pre-handler
+ * that runs it in C; exchanges it; and lists the programs of a site for its detour.
  */
 #include "probes/jump/program_join.h"
 
@@ -88,8 +88,8 @@ void program_part(struct kprobe *p)
 
 /* ---- exchange ---- */
 
-/* program_exchange_check - may the probe of @x get another program or handler? If a program is given,
- * it gets its words.
+/* program_exchange_check - may the probe of @x get another program or handler? If a
+ * program is given, it gets its words.
  */
 static int program_exchange_check(const struct kprobe_exchange *x)
 {
@@ -101,9 +101,9 @@ static int program_exchange_check(const struct kprobe_exchange *x)
     return x->program ? program_begin(x->program) : 0;
 }
 
-/* exchange_publish - from now on, hits begin with what @x says. A hit reads the handler, and
- * then the program: so the program is there before program_handler() is, and stays while hits
- * may be in program_handler(). Return: may hits run what was there before?
+/* exchange_publish - from now on, hits begin with what @x says. A hit reads the handler,
+ * and then the program: so the program is there before program_handler() is, and stays
+ * while hits may be in program_handler(). Return: may hits run what was there before?
  */
 static bool exchange_publish(const struct kprobe_exchange *x, struct site_list *list)
 {

@@ -13,8 +13,8 @@ SKIP = re.compile(r"(.*?) *# skip ?(.*)", re.IGNORECASE)
 
 
 def facts_of(tap):
-    """Yield (is_right, text, notes) for each fact, and one that fails if the test has ended
-    too early. The notes of a fact stand behind it.
+    """Yield (is_right, text, notes) for each fact, and a fact that fails if the test has
+    ended too early. The notes of a fact stand behind it.
     """
     facts, planned = [], None
     for line in tap.splitlines():

@@ -147,8 +147,8 @@ static void fold_cpu(struct hist *into, const struct live_probe *p, unsigned i,
                  program_word_of, &from->program);
 }
 
-/* fold_words - add the words of @p's program to the tables of its histograms. What a histogram
- * has counted while it was paused does not count.
+/* fold_words - add the words of @p's program to the tables of its histograms. What a
+ * histogram has counted while it was paused does not count.
  * @only: of this histogram, to the table of @into; NULL: of all, each to its own
  */
 static void fold_words(const struct live_probe *p, const struct hist *only,

@@ -40,8 +40,8 @@ static struct insn insn;
 
 static void (*prepare)(struct lab_regs *before); /* chooses registers of the case */
 
-/* Map an executable page at a random free address, full of int3: in odd cases above 4 GiB,
- * in the others below 2 GiB.
+/* Map an executable page at a random free address, full of int3: in odd cases above 4
+ * GiB, in the others below 2 GiB.
  */
 static uint8_t *page_anywhere(void)
 {
@@ -208,8 +208,8 @@ static void rip_relative(void)
 }
 
 /* Make a branch to THERE: @opcode and a displacement of one byte or, @is_wide, of four.
- * No other instruction of the function changes a flag or rcx, so these are compared as the
- * branch has left them. r8 shows where the branch went.
+ * No other instruction of the function changes a flag or rcx, so these are compared as
+ * the branch has left them. r8 shows where the branch went.
  */
 static void make_branch(unsigned opcode_len, unsigned opcode, bool is_wide,
                         enum kind kind)
@@ -305,8 +305,8 @@ static void reach_fact(const char *what, const char *which, uint64_t cell)
     lab_fact("%s, %s: %s", what, which, boost(out, cell, &insn) ? "a copy" : "none");
 }
 
-/* Three distances: one that 32 bits reach, twice of it, and four times: the low 32 bits of
- * that look like a short distance.
+/* Three distances: a distance that 32 bits reach, twice of it, and four times: the low 32
+ * bits of that look like a short distance.
  */
 static void distances(const char *what, bool is_target)
 {
