@@ -9,11 +9,13 @@
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdlib.h>
+#include <ucontext.h>
 
 #define PROBES 8
 #define THREADS 4
-#define CALLS 20000
+#define CALLS 5000
 #define DEPTH_MAX 10000 /* nested handlers; more would overflow the stack */
 
 static struct probe probes[PROBES];
@@ -44,8 +46,11 @@ static void note(struct probe *p, uint64_t x)
     uint64_t what[] = { (uint64_t)(p - probes), x };
 
     seen = lab_digest(seen, what, sizeof(what));
-    if (++depth > DEPTH_MAX)
-        abort();
+    if (++depth > DEPTH_MAX) {
+        lab_fact("handlers run inside of each other, %u deep, and there is no end",
+                 depth);
+        exit(0);
+    }
 }
 
 static void note_only(struct probe *p, uint64_t x)
@@ -136,10 +141,130 @@ static void *send_signals(void *arg)
     return NULL;
 }
 
-static void signals(void)
+/* ---- a hit at each instruction of a hit
+ *
+ * A hit of probe 0 is stepped by TF. At one instruction, `at`, the handler of SIGTRAP hits
+ * a probe, as a signal does that comes there; then the same for the next instruction.
+ */
+
+#define STEPS_MAX 20000
+#define OUTER 1 /* the argument of the hit that is stepped */
+
+static struct {
+    unsigned injected, at, step;
+    uint64_t executions[PROBES], counted, rip;
+    unsigned active[PROBES]; /* handlers that are running */
+    unsigned uncounted, twice, missed, left, plain;
+} walk;
+
+static void execute(unsigned i, uint64_t x)
+{
+    walk.executions[i]++;
+    function(i, x);
+}
+
+static void walk_handler(struct probe *p, uint64_t x)
+{
+    unsigned i = (unsigned)(p - probes);
+
+    walk.twice += ++walk.active[i] > 1;
+    if (x == OUTER) {
+        execute(0, OUTER + 1); /* a recursion: it must be a miss */
+        execute(2, OUTER + 1);
+    }
+    walk.active[i]--;
+}
+
+/* Each count is changed by one instruction with a LOCK prefix, or by xchg. */
+static void see_counts(uint64_t rip)
+{
+    const uint8_t *code = (const uint8_t *)walk.rip;
+    uint64_t sum = 0;
+
+    for (unsigned i = 0; i < PROBES; i++)
+        sum += probes[i].hits + probes[i].misses;
+    if (code && sum != walk.counted && *code != 0xf0 && (*code & 0xfe) != 0x86 &&
+        (code[1] & 0xfe) != 0x86)
+        walk.plain++;
+    walk.counted = sum;
+    walk.rip = rip;
+}
+
+static void on_step(int sig, siginfo_t *info, void *arg)
+{
+    const greg_t *regs = ((ucontext_t *)arg)->uc_mcontext.gregs;
+
+    (void)sig;
+    (void)info;
+    see_counts((uint64_t)regs[REG_RIP]);
+    if (walk.step++ == walk.at) {
+        uint64_t hits = probes[1].hits;
+
+        execute(walk.injected, OUTER + 2);
+        walk.missed += walk.injected == 1 && probes[1].hits != hits + 1;
+        walk.rip = 0;
+        see_counts((uint64_t)regs[REG_RIP]);
+    }
+    if (walk.step > STEPS_MAX)
+        exit(0);
+}
+
+/* Step a hit of probe 0, with another hit at instruction @at. Return whether the hit has so
+ * many instructions.
+ */
+static bool walk_once(unsigned at)
+{
+    uint64_t hits;
+
+    walk.at = at;
+    walk.step = 0;
+    walk.rip = 0;
+    __asm__ volatile("pushfq; orl $0x100, (%%rsp); popfq" ::: "cc", "memory");
+    execute(0, OUTER);
+    __asm__ volatile("pushfq; andl $~0x100, (%%rsp); popfq" ::: "cc", "memory");
+    hits = probes[1].hits;
+    execute(1, 0);
+    walk.left += probes[1].hits != hits + 1;
+    for (unsigned i = 0; i < PROBES; i++)
+        walk.uncounted += probes[i].hits + probes[i].misses != walk.executions[i];
+    return walk.step > at;
+}
+
+static void walk_all(unsigned injected)
+{
+    struct sigaction action = { .sa_sigaction = on_step, .sa_flags = SA_SIGINFO };
+
+    sigaction(SIGTRAP, &action, NULL);
+    handle_with(walk_handler);
+    walk.injected = injected;
+    for (unsigned at = 0; walk_once(at); at++)
+        ;
+}
+
+/* Three cases by steps, then storms of signals. */
+static void walk_facts(void)
+{
+    walk_all(lab_case == 2 ? 2 : lab_case);
+    lab_fact("a signal at each instruction of hit() hits probe %u", walk.injected);
+    lab_fact("times that an execution was no hit and no miss, or both: %u",
+             walk.uncounted);
+    lab_fact("times that a handler was called while its probe was active: %u",
+             walk.twice);
+    lab_fact("times that a probe that was not active was missed: %u", walk.missed);
+    lab_fact("times that a probe was missed afterwards: %u", walk.left);
+}
+
+static void atomic_fact(void)
+{
+    walk_all(1);
+    lab_fact("the instructions that change p->hits and p->misses do it in one step: %s",
+             walk.plain ? "no" : "yes");
+}
+
+static void storm_of_signals(void)
 {
     struct sigaction action = { .sa_handler = on_signal };
-    struct storm storm = { pthread_self(), 200 + lab_below(100) };
+    struct storm storm = { pthread_self(), 50 + lab_below(50) };
     unsigned executions = CALLS + lab_below(CALLS);
     uint64_t hits = 0, misses = 0;
     pthread_t sender;
@@ -163,6 +288,14 @@ static void signals(void)
     lab_fact("afterwards: %lu more", probes[0].hits - hits);
 }
 
+static void signals(void)
+{
+    if (lab_case < 3)
+        walk_facts();
+    else
+        storm_of_signals();
+}
+
 static pthread_barrier_t ready;
 
 static void *runner(void *arg)
@@ -175,11 +308,50 @@ static void *runner(void *arg)
     return NULL;
 }
 
+static void *hit_another(void *arg)
+{
+    (void)arg;
+    function(1, 0);
+    return NULL;
+}
+
+/* While the probe is active, another thread hits another one. Then the probe is hit again,
+ * which is a recursion still.
+ */
+static void meet(struct probe *p, uint64_t x)
+{
+    pthread_t other;
+
+    if (p != &probes[0] || x)
+        return;
+    if (pthread_create(&other, NULL, hit_another, NULL))
+        abort();
+    pthread_join(other, NULL);
+    function(0, 1);
+}
+
+static void meet_facts(void)
+{
+    handle_with(meet);
+    function(0, 0);
+    lab_fact("a probe is active, and another thread has hit another probe meanwhile");
+    for (unsigned i = 0; i < 2; i++)
+        lab_fact("probe %u: %lu hits, %lu misses", i, probes[i].hits, probes[i].misses);
+}
+
+/* Case 0 sees the instructions, since a lost count needs luck; so it does not matter how
+ * many CPUs there are. The others let threads hit the same probes.
+ */
 static void threads(void)
 {
     pthread_t ids[THREADS];
     unsigned first[THREADS];
 
+    if (!lab_case) {
+        meet_facts();
+        atomic_fact();
+        return;
+    }
     handle_with(yield_sometimes);
     pthread_barrier_init(&ready, NULL, THREADS);
     for (unsigned i = 0; i < THREADS; i++) {

@@ -2,6 +2,7 @@
 #include "reenter.h"
 
 #include <stdbool.h>
+#include <stddef.h>
 
 static __thread struct probe *volatile active[REENTER_MAX];
 static __thread volatile unsigned depth;
@@ -16,8 +17,7 @@ static bool may_run(const struct probe *p)
 
 /* A signal may come between any two instructions. Hits in the signal handler are pushed
  * on the stack, and are gone when the handler ends. A hit first takes its entry, then
- * fills it. Between the two the entry may name an older probe, so a hit of that probe
- * is a miss.
+ * fills it. A free entry is NULL, so between the two the entry names no probe.
  */
 void hit(struct probe *p, uint64_t argument)
 {
@@ -29,5 +29,6 @@ void hit(struct probe *p, uint64_t argument)
     depth = depth + 1;
     active[depth - 1] = p;
     p->handler(p, argument);
+    active[depth - 1] = NULL;
     depth = depth - 1;
 }
