@@ -439,7 +439,10 @@ def a_signal_handler_under_gdb():
     """
     with tempfile.TemporaryDirectory() as folder:
         bench, solution = Bench(folder), read(SOLUTION)
-        for text in (solution, solution.replace("SA_SIGINFO", "SA_SIGINFO | SA_NODEFER")):
+        for text in (
+            solution,
+            solution.replace("SA_SIGINFO", "SA_SIGINFO | SA_NODEFER"),
+        ):
             tap.equal(bench.lost(text), [], "it has every point")
             words = shlex.split(bench.workshop.how_to_debug("hit", 7, 0))
             more = ["-ex", "break on_trap", "-ex", "through run"]
@@ -554,6 +557,18 @@ def what_the_commands_say():
         grade_in(path)
 
 
+def compile_errors_are_told_once():
+    with tempfile.TemporaryDirectory() as path:
+        with open(os.path.join(path, "int3.c"), "w", encoding="ascii") as file:
+            file.write("int broken")
+        status, shown, _ = sonde("grade", "--tree", "3", path)
+        tap.equal(status, 1, "files that do not compile")
+        tap.check(shown.count("error:") == 1 and "not ok" not in shown, shown)
+        end = "Your files cannot be built, so no case was run.\nScore: 0/20\n"
+        tap.check(shown.endswith(end), "and one sentence")
+        tap.check(f", the files in {path}\n" in shown, "the folder is named")
+
+
 def grade_in(path):
     status, shown, _ = sonde("grade", "--tree", "3", "--seed", "5", path)
     tap.equal(
@@ -646,6 +661,7 @@ tap.run(
     a_program_with_traps_runs_under_gdb,
     a_signal_handler_under_gdb,
     what_the_commands_say,
+    compile_errors_are_told_once,
     the_grader_is_of_the_commit,
     a_tree_without_a_commit,
 )

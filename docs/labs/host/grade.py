@@ -42,6 +42,7 @@ ADDRESSES = {
     1: "where no memory is",
     2: "whose memory is not to be used so",
 }  # by si_code
+NOT_BUILT = "not built: "  # begins the reason of each line if the files do not compile
 WRONG = "wrong: "  # as docs/labs/host/grader.h has it
 SHARED = (
     "docs/labs",
@@ -426,7 +427,7 @@ def grade(workshop, handed_in, seed):
     try:
         workshop.build_answer(handed_in)
     except NotBuilt as error:
-        return [Verdict(line, None, f"not built: {error}") for line in lines]
+        return [Verdict(line, None, NOT_BUILT + str(error)) for line in lines]
     verdicts, first = [], 0
     for line in lines:
         verdicts.append(grade_line(workshop, line, seed, first))
@@ -442,8 +443,14 @@ def grade_line(workshop, line, seed, first):
     return Verdict(line)
 
 
-def show(verdicts, number, seed, as_json, warned=""):
-    """Print the verdicts. Return whether the score is full. @warned: compiler warnings"""
+def is_not_built(verdicts):
+    return bool(verdicts) and all((v.why or "").startswith(NOT_BUILT) for v in verdicts)
+
+
+def show(verdicts, number, seed, as_json, warned="", folder=""):
+    """Print the verdicts. Return whether the score is full.
+    @warned: the compiler's warnings, @folder: the files that were graded
+    """
     score, of = sum(v.points for v in verdicts), sum(v.line.points for v in verdicts)
     if as_json:
         print(
@@ -451,6 +458,7 @@ def show(verdicts, number, seed, as_json, warned=""):
                 {
                     "lab": number,
                     "seed": seed,
+                    "folder": folder,
                     "score": score,
                     "of": of,
                     "warnings": warned,
@@ -459,13 +467,13 @@ def show(verdicts, number, seed, as_json, warned=""):
             )
         )
         return score == of
-    print(f"# seed {seed}\n{warned}", end="")
-    if verdicts and all((v.why or "").startswith("not built: ") for v in verdicts):
-        print(verdicts[0].why.rstrip())
+    print(f"# seed {seed}, the files in {folder}\n{warned}", end="")
+    if is_not_built(verdicts):
+        print(verdicts[0].why.removeprefix(NOT_BUILT).rstrip())
+        print("Your files cannot be built, so no case was run.")
+    else:
         for verdict in verdicts:
-            verdict.why = "not built"
-    for verdict in verdicts:
-        verdict.show(number, seed)
+            verdict.show(number, seed)
     print(f"Score: {score}/{of}")
     return score == of
 
@@ -612,5 +620,10 @@ def grade_in(work, name, handed_in, seed, options):
             return False
         verdicts = grade(workshop, handed_in, seed)
     return show(
-        verdicts, labs.NUMBERS[name], seed, options.json, "".join(workshop.warned)
+        verdicts,
+        labs.NUMBERS[name],
+        seed,
+        options.json,
+        "".join(workshop.warned),
+        os.path.abspath(handed_in),
     )
