@@ -13,6 +13,7 @@ static void lengths(void)
 {
     unsigned bytes[BYTES];
     uint8_t code[BYTES];
+    char text[3 * BYTES + 1];
 
     for (;;) {
         for (unsigned i = 0; i < BYTES; i++) {
@@ -20,9 +21,9 @@ static void lengths(void)
                 return;
             code[i] = (uint8_t)bytes[i];
         }
-        lab_fact("%02x %02x %02x %02x %02x %02x %02x %02x ...: %u bytes", code[0],
-                 code[1], code[2], code[3], code[4], code[5], code[6], code[7],
-                 insn_length(code));
+        for (unsigned i = 0; i < BYTES; i++)
+            snprintf(text + 3 * i, 4, "%02x ", code[i]);
+        lab_fact("%s: %u bytes", text, insn_length(code));
     }
 }
 
