@@ -29,7 +29,9 @@ def sonde(*words):
 def scores(path):
     with open(path, encoding="utf-8", newline="") as file:
         return {
-            row["id"]: {lab: n for lab, n in row.items() if n and lab != "id"}
+            row["id"]: {
+                lab: n for lab, n in row.items() if n and lab not in ("id", "why")
+            }
             for row in csv.DictReader(file)
         }
 
@@ -58,7 +60,7 @@ def what_is_handed_in_is_graded():
         status, said, error = sonde(roster, "--collect", copy, "-o", output)
         link = os.path.join(copy, "gus/int3/int3.c")
         told = f"sonde: class: gus, int3: not taken: {link} is a link, or stands behind one\n"
-        tap.equal((status, error), (0, told), "collect")
+        tap.equal((status, error), (1, told), "collect")
         tap.check(
             re.fullmatch(r"5 students in \d+ s: .*grades.csv\n", said), said.strip()
         )
@@ -66,7 +68,7 @@ def what_is_handed_in_is_graded():
             scores(output),
             {
                 "ada": {"bomb": "20", "sum": "20"},
-                "ben": {"reenter": "11", "sum": "11"},
+                "ben": {"reenter": "4", "sum": "4"},
                 "eve": {"reenter": "0", "sum": "0"},
                 "fay": {"bomb": "0", "sum": "0"},
                 "gus": {"reenter": "20", "sum": "20"},
@@ -178,7 +180,8 @@ def one_that_cannot_be_graded():
             points, said = classroom.grade_some(
                 "int3", None, folder + "/x", folder, seeds
             )
-            tap.equal(points, {"bob": "?", "ann": 0, "zoe": None}, "points")
+            numbers = {s: classroom.points_of(points[s]) for s in points}
+            tap.equal(numbers, {"bob": "?", "ann": 0, "zoe": None}, "points")
             tap.equal(said, ["bob, int3: not graded: no guest"], "and why")
             rows = {student: {"int3": points[student]} for student in points}
             for row in rows.values():
@@ -188,6 +191,56 @@ def one_that_cannot_be_graded():
             tap.equal(scores(output)["bob"], {"int3": "?", "sum": "0"}, "in the file")
     finally:
         grade.workshop_of, grade.grade = shop_of, usual
+
+
+def hand_ins_as_students_send_them():
+    """Each form is found; what cannot be taken is named."""
+    names = ("int3/int3.c", "eli/int3/int3.c", "int3.c", "Int3/INT3.c", "int3\\int3.c",
+             "lab3/int3.c", "3/int3.c", "sonde-labs/int3/int3.c")  # fmt: skip
+    with tempfile.TemporaryDirectory() as folder:
+        roster = os.path.join(folder, "roster.csv")
+        there = os.path.join(folder, "in")
+        os.mkdir(there)
+        for i, name in enumerate(names):
+            with zipfile.ZipFile(os.path.join(there, f"S{i}.zip"), "w") as packed:
+                packed.writestr(name, "int x;\n")
+                packed.writestr("__MACOSX/int3/._int3.c", "no\n")
+            found, said = classroom.find(there, f"s{i}")
+            tap.equal((list(found), said), ([("int3", "int3.c")], []), name)
+            with tempfile.TemporaryDirectory() as scratch:
+                target = os.path.join(scratch, "x")
+                tap.check(classroom.take(there, f"s{i}", "int3", target), "is taken")
+        os.makedirs(os.path.join(there, "s0/a/b"))
+        with open(os.path.join(there, "s0/a/b/int3.c"), "w", encoding="ascii") as file:
+            file.write("int x;\n")
+        said = classroom.find(there, "s0")[1]
+        tap.check(said and said[0].startswith("handed in more than once"), f"{said}")
+        with zipfile.ZipFile(os.path.join(there, "gus.zip"), "w") as packed:
+            packed.writestr("notes.txt", "hello\n")
+        tap.check("no file has the name" in classroom.find(there, "gus")[1][0], "notes")
+        with open(os.path.join(there, "dan.zip"), "wb") as file:
+            file.write(b"PK")
+        said = classroom.find(there, "dan")[1]
+        tap.check(len(said) == 1 and "dan.zip is damaged" in said[0], f"{said}")
+        said = list(classroom.not_on_roster(there, ["s0", "gus", "dan"]))
+        tap.check(said[0] == "S1.zip: not taken: the roster has no s1", said[0])
+        for text in ("gus;Gus\ndan;Dan\n", "id;name\ngus;Gus\ndan;Dan\n", "gus\ndan\n"):
+            with open(roster, "w", encoding="utf-8") as file:
+                file.write(text)
+            ids = classroom.read_roster(roster, {"gus", "dan"})
+            tap.equal(ids, ["gus", "dan"], f"the roster {text!r}")
+
+
+def equal_but_for_names():
+    def code(text):
+        with tempfile.TemporaryDirectory() as folder:
+            with open(os.path.join(folder, "x.c"), "w", encoding="ascii") as file:
+                file.write(text)
+            return classroom.without_names(folder)
+
+    one = code("int a(int b) { return a(b - 1); } /* mine */")
+    tap.equal(one, code("int f(int  x)\n{ return f(x - 1); }"), "other names")
+    tap.check(one != code("int f(int x) { return x(f - 1); }"), "another program")
 
 
 def each_student_has_a_seed():
@@ -271,6 +324,8 @@ tap.run(
     what_is_handed_in_is_graded,
     what_is_no_file_of_the_student,
     one_that_cannot_be_graded,
+    hand_ins_as_students_send_them,
+    equal_but_for_names,
     each_student_has_a_seed,
     what_is_no_class,
     guests_take_memory,

@@ -44,7 +44,9 @@ def solved(lab, folder, seed):
     path = tempfile.mkdtemp(dir=folder)
     grade.begin(lab, path, seed)
     subprocess.run(
-        [sys.executable, solver, path], check=True, env=dict(os.environ, SONDE_ROOT=ROOT)
+        [sys.executable, solver, path],
+        check=True,
+        env=dict(os.environ, SONDE_ROOT=ROOT),
     )
     return path
 

@@ -14,6 +14,8 @@ import contextlib
 import csv
 import hashlib
 import hmac
+import io
+import json
 import os
 import re
 import secrets
@@ -35,18 +37,25 @@ BOOT_SECONDS = 120
 UNKNOWN = "?"  # written instead of points if a grading failed
 
 
-def read_roster(path):
-    """Return the students' ids: the first column of a CSV file, without its first row."""
+def read_roster(path, handed_in=()):
+    """Return the students' ids: the first column of a CSV file, with commas or semicolons.
+    The first row is a head, if it does not name a student who has handed in.
+    """
     try:
         with open(path, encoding="utf-8-sig", newline="") as file:
-            rows = [row for row in csv.reader(file) if row]
+            text = file.read()
+        first = text.partition("\n")[0]
+        mark = ";" if ";" in first and "," not in first else ","
+        rows = [row for row in csv.reader(io.StringIO(text), delimiter=mark) if row]
     except OSError as error:
         raise UsageError(f"{path}: {error.strerror}") from None
     except UnicodeDecodeError as error:
         raise UsageError(f"{path}: byte {error.start} is not UTF-8") from None
     except csv.Error as error:
         raise UsageError(f"{path}: no CSV file: {error}") from None
-    ids = [row[0].strip() for row in rows[1:]]
+    ids = [row[0].strip() for row in rows]
+    if ids and ids[0].lower() not in handed_in:
+        del ids[0]
     for name in ids:
         if not ID.fullmatch(name):
             raise UsageError(
@@ -146,33 +155,137 @@ def bytes_in_zip(path, name):
         raise NotTaken(f"{path}: {name}: {error or type(error).__name__}") from None
 
 
+def files_of_labs():
+    """Return {file name in small letters: (lab, file name)}. No two labs have a file of the
+    same name.
+    """
+    return {
+        file.lower(): (lab, file) for lab in labs.NUMBERS for file in labs.handed_in(lab)
+    }
+
+
+def owner(entry):
+    """Return whose hand-in an entry of the folder is: eve/, Eve/ or eve.zip is of eve."""
+    return re.sub(r"\.zip$", "", entry.lower())
+
+
+def paths_in(folder, entry):
+    """Yield (path, parts of the name) of all files in a student's folder or zip file."""
+    top = os.path.join(folder, entry)
+    if os.path.isdir(top) and not os.path.islink(top):
+        for path, _, files in os.walk(top):
+            for file in files:
+                parts = os.path.relpath(os.path.join(path, file), folder).split(os.sep)
+                yield parts, parts
+    elif entry.lower().endswith(".zip"):
+        try:
+            with zipfile.ZipFile(top) as packed:
+                names = packed.namelist()
+        except Exception as error:  # the file may be anything
+            raise NotTaken(f"{top} is damaged: {error or type(error).__name__}") from None
+        for name in names:
+            yield name, name.replace("\\", "/").split("/")
+
+
+def find(folder, student):
+    """Look through what a student has handed in, in whatever folders it lies. Return
+    ({(lab, file): (entry, path)}, sentences about what cannot be taken).
+    """
+    entries = sorted(e for e in os.listdir(folder) if owner(e) == student.lower())
+    found, said, known, others = {}, [], files_of_labs(), 0
+    if len(entries) > 1:
+        said.append(f"handed in more than once: {', '.join(entries)}; the first is used")
+    for entry in entries:
+        try:
+            for path, parts in paths_in(folder, entry):
+                place = known.get(parts[-1].lower())
+                if not place or "__MACOSX" in parts or parts[-1].startswith("._"):
+                    others += bool(parts[-1]) and "__MACOSX" not in parts
+                elif place not in found:
+                    found[place] = entry, path
+                elif found[place][0] == entry:
+                    said.append(f"{place[1]} is there twice, also as {'/'.join(parts)}")
+        except NotTaken as error:
+            said.append(str(error))
+    if others and not found:
+        said.append("nothing is taken: no file has the name of a file of a lab")
+    return found, said
+
+
+def not_on_roster(folder, students):
+    """Yield sentences about entries of the folder that belong to no student."""
+    known = {student.lower() for student in students}
+    for entry in sorted(os.listdir(folder)):
+        if owner(entry) not in known and not entry.startswith((".", "__MACOSX")):
+            yield f"{entry}: not taken: the roster has no {owner(entry)}"
+
+
 def take(folder, student, lab, target):
     """Copy the files that a student has handed in for a lab to @target. Return False if
     there is none. Raises NotTaken.
     """
-    packed, found = os.path.join(folder, student + ".zip"), False
+    there, taken = find(folder, student)[0], False
     os.makedirs(target)
     for file in labs.handed_in(lab):
-        data = bytes_in_folder(folder, student, lab, file)
-        if data is None:
-            data = bytes_in_zip(packed, f"{lab}/{file}")
+        entry, path = there.get((lab, file), (None, None))
+        if isinstance(path, str):
+            data = bytes_in_zip(os.path.join(folder, entry), path)
+        elif path:
+            data = bytes_in_folder(folder, *path)
+        else:  # a link, or a damaged zip file
+            data = bytes_in_folder(folder, student, lab, file)
+            if data is None:
+                data = bytes_in_zip(
+                    os.path.join(folder, student + ".zip"), f"{lab}/{file}"
+                )
         if data is not None:
-            found = True
+            taken = True
             with open(os.path.join(target, file), "wb") as copy:
                 copy.write(data)
-    return found
+    return taken
 
 
-def points_of(shop, folder, student, target, seed):
-    """Return a student's points; None: no file was handed in. NotTaken, HostError."""
+def without_names(folder):
+    """Return a hash of the files in a folder that is the same if only names, blanks and
+    comments differ.
+    """
+    digest = hashlib.sha256()
+    for name in sorted(os.listdir(folder)):
+        with open(os.path.join(folder, name), encoding="utf-8", errors="replace") as file:
+            text = re.sub(r"/\*.*?\*/|//[^\n]*", " ", file.read(), flags=re.S)
+        numbers = {}
+        for word in re.findall(r"[A-Za-z_]\w*|\d\w*|\S", text):
+            is_name = word[0].isalpha() or word[0] == "_"
+            word = f"name {numbers.setdefault(word, len(numbers))}" if is_name else word
+            digest.update(word.encode() + b"\0")
+    return digest.hexdigest()
+
+
+def report_of(shop, folder, student, target, seed):
+    """Return what a student gets for a lab, as JSON has it; None: no file was handed in.
+    Raises NotTaken, HostError.
+    """
     if not take(folder, student, shop.lab, target):
         return None
-    return sum(v.points for v in grade.grade(shop, target, seed))
+    shown, verdicts = io.StringIO(), grade.grade(shop, target, seed)
+    with contextlib.redirect_stdout(shown):
+        grade.show(verdicts, labs.NUMBERS[shop.lab], seed, False, folder=student)
+    why = next((v.why for v in verdicts if v.why), "")
+    return {
+        "lab": shop.lab,
+        "seed": seed,
+        "score": sum(v.points for v in verdicts),
+        "why": why.strip().partition("\n")[0],
+        "lines": [verdict.as_json() for verdict in verdicts],
+        "text": shown.getvalue(),
+        "code": without_names(target),
+    }
 
 
 def grade_some(lab, tree, scratch, folder, seeds):
-    """Grade a lab for several students. Return ({student: points}, sentences about
-    students without points). Runs in a process of its own.
+    """Grade a lab for several students. Return ({student: report}, sentences about
+    students without points). Runs in a process of its own. A report is None if no file was
+    taken, and UNKNOWN if the grading failed.
     @seeds: {student: (seed of the task, seed of the cases)}
     """
     points, said = {}, []
@@ -183,7 +296,7 @@ def grade_some(lab, tree, scratch, folder, seeds):
             target = os.path.join(scratch, student)
             seed = task if grade.has_seeds(lab) else cases
             try:
-                points[student] = points_of(shop, folder, student, target, seed)
+                points[student] = report_of(shop, folder, student, target, seed)
             except NotTaken as error:
                 points[student] = None
                 said.append(f"{student}, {lab}: not taken: {error}")
@@ -197,14 +310,34 @@ def chunks(students, count):
     return [part for part in (students[i::count] for i in range(count)) if part]
 
 
+def tell(line):
+    print("sonde: class: " + line, file=sys.stderr)
+
+
+def look_through(folder, students):
+    """Tell what cannot be taken of all hand-ins. Return whether that is nothing, and the
+    students whose zip file is damaged.
+    """
+    said, damaged = list(not_on_roster(folder, students)), set()
+    for student in students:
+        sentences = find(folder, student)[1]
+        said += [f"{student}: {sentence}" for sentence in sentences]
+        if any(" is damaged: " in sentence for sentence in sentences):
+            damaged.add(student)
+    for line in said:
+        tell(line)
+    return not said, damaged
+
+
 def collect(roster, folder, jobs, output):
     if not os.path.isdir(folder):
         raise UsageError(f"there is no {folder}")
-    students, secret = read_roster(roster), secret_of(roster)
-    begun = time.monotonic()
-    points = {student: {} for student in students}
+    students = read_roster(roster, {owner(entry) for entry in os.listdir(folder)})
+    secret, begun = secret_of(roster), time.monotonic()
+    reports = {student: {} for student in students}
     with open(output, "a", encoding="utf-8"):
         pass  # if the file cannot be written, fail now and not after all the gradings
+    is_whole, damaged = look_through(folder, students)
     with tempfile.TemporaryDirectory() as scratch, concurrent.futures.ProcessPoolExecutor(
         jobs
     ) as pool:
@@ -224,12 +357,42 @@ def collect(roster, folder, jobs, output):
         for task in concurrent.futures.as_completed(done):
             some, said = result_of(task, done[task])
             for line in said:
-                print("sonde: class: " + line, file=sys.stderr)
-            for student, number in some.items():
-                points[student][done[task]] = number
-    write_grades(points, output)
+                if line.partition(",")[0] not in damaged:
+                    tell(line)
+                    is_whole = False
+            for student, report in some.items():
+                reports[student][done[task]] = report
+    write_grades(reports, output)
+    write_reports(reports, os.path.splitext(output)[0] + "-reports")
+    tell_equal_ones(reports)
     print(f"{len(students)} students in {time.monotonic() - begun:.0f} s: {output}")
-    return not any(UNKNOWN in row.values() for row in points.values())
+    return is_whole
+
+
+def tell_equal_ones(reports):
+    """Mention students who have handed in the same but for names."""
+    for lab in labs.NUMBERS:
+        same = {}
+        for student, by_lab in reports.items():
+            if isinstance(by_lab[lab], dict) and lab != "bomb" and by_lab[lab]["score"]:
+                same.setdefault(by_lab[lab]["code"], []).append(student)
+        for some in same.values():
+            if len(some) > 1:
+                tell(f"{lab}: the same but for names: {', '.join(some)}")
+
+
+def write_reports(reports, folder):
+    """Write FOLDER/ID.txt and FOLDER/ID.json for each student."""
+    os.makedirs(folder, exist_ok=True)
+    for student, by_lab in reports.items():
+        known = [by_lab[lab] for lab in labs.NUMBERS if isinstance(by_lab[lab], dict)]
+        with open(os.path.join(folder, student + ".txt"), "w", encoding="utf-8") as file:
+            for report in known:
+                file.write(f"Lab {labs.NUMBERS[report['lab']]} {report['lab']}\n")
+                file.write(report["text"] + "\n")
+        kept = [{k: v for k, v in r.items() if k not in ("text", "code")} for r in known]
+        with open(os.path.join(folder, student + ".json"), "w", encoding="utf-8") as file:
+            json.dump({"id": student, "labs": kept}, file, indent=1)
 
 
 def result_of(task, lab):
@@ -242,18 +405,27 @@ def result_of(task, lab):
         ) from None
 
 
-def write_grades(points, output):
+def points_of(report):
+    return report["score"] if isinstance(report, dict) else report
+
+
+def write_grades(reports, output):
     """Write a row for each student. A field is empty if no file was taken, and UNKNOWN if
-    the grading failed.
+    the grading failed. The last field says why a 0 is a 0.
     """
     with open(output, "w", encoding="utf-8", newline="") as file:
         rows = csv.writer(file, lineterminator="\n")
-        rows.writerow(["id", *labs.NUMBERS, "sum"])
-        for student, by_lab in points.items():
-            numbers = [by_lab[lab] for lab in labs.NUMBERS]
+        rows.writerow(["id", *labs.NUMBERS, "sum", "why"])
+        for student, by_lab in reports.items():
+            numbers = [points_of(by_lab[lab]) for lab in labs.NUMBERS]
             fields = ["" if number is None else number for number in numbers]
             known = [number for number in numbers if number not in (None, UNKNOWN)]
-            rows.writerow([student, *fields, sum(known)])
+            why = [
+                f"{lab}: {by_lab[lab]['why']}"
+                for lab in labs.NUMBERS
+                if points_of(by_lab[lab]) == 0
+            ]
+            rows.writerow([student, *fields, sum(known), "; ".join(why)])
 
 
 # ---- memory
@@ -294,7 +466,10 @@ def command(options):
         raise UsageError("class: a ROSTER, or --guests N")
     elif options.collect:
         done = collect(
-            options.roster, options.collect, options.jobs, options.output or "grades.csv"
+            options.roster,
+            options.collect,
+            options.jobs,
+            options.output or "grades.csv",
         )
     else:
         hand_out(options.roster, options.output or "handed-out")
