@@ -30,6 +30,8 @@ void world_unlock(void);
 /* world_symbol - return the address of a function; 0: no function has this name. */
 uint64_t world_symbol(const char *name);
 
-/* world_alloc - allocate @size bytes of zeros. world_free - free them. */
+/* world_alloc - allocate @size bytes of zeros. world_free - free them. In a run, fewer than
+ * 4,096 blocks can be allocated, whether or not they are freed.
+ */
 void *world_alloc(size_t size);
 void world_free(void *memory);

@@ -12,6 +12,7 @@ from docs.labs.host.grade import Workshop as Hosted
 from docs.labs.host.in_guest import Seen
 
 RIGHT = ("right", "right-batch")
+FALSE = "this does not hold"
 
 
 class Workshop(Hosted):
@@ -53,7 +54,8 @@ class Workshop(Hosted):
                 if fact.startswith("failed ")
             ]
             if ended.why or facts[-1:] != ["the case has ended"]:
-                failed.append(ended.why or "it ended before it was done")
+                why = ended.why or "it ended before it was done"
+                failed.append(f"the tests reach their end ({why})")
             self.seen[name] = failed, sum(fact.startswith("ok ") for fact in facts)
         return self.seen[name]
 
@@ -61,11 +63,11 @@ class Workshop(Hosted):
         """Return the reason why a case is lost; None or False: it is passed."""
         if line == "fixed":
             failed = self.run_tests("fixed")[0]
-            return failed and f"our tests find in your tracer: not {failed[0]}"
+            return failed and f"our tests find in your tracer that {FALSE}: {failed[0]}"
         for name in RIGHT:
             failed, count = self.run_tests(name)
             if failed:
-                return f"your tests find a mistake in a right tracer: not {failed[0]}"
+                return f"your tests say of a right tracer that {FALSE}: {failed[0]}"
             if not count:
                 return "your tests check nothing"
         if line != "right":
