@@ -305,8 +305,8 @@ static void reach_fact(const char *what, const char *which, uint64_t cell)
     lab_fact("%s, %s: %s", what, which, boost(out, cell, &insn) ? "a copy" : "none");
 }
 
-/* Three distances: 32 bits reach the first one. The second is twice as long, and the third
- * four times: the low 32 bits of the third look like a short distance.
+/* Three distances: 32 bits reach the first one. The second is twice as long, and the
+ * third four times: the low 32 bits of the third look like a short distance.
  */
 static void distances(const char *what, bool is_target)
 {
