@@ -123,7 +123,7 @@ static struct kprobe_op random_op(unsigned left)
         op.sub = (uint8_t)(sizes[rnd() % 4] | (rnd() % 2 ? KPROBE_SIGNED : 0) |
                            (rnd() % 2 ? KPROBE_OR_ZERO : 0));
         op.at = (uint32_t)(rnd() % 256 - 128);
-        op.skip = op.sub & KPROBE_OR_ZERO ? (uint8_t)(rnd() % (left + 1)) : 0;
+        op.skip = (uint8_t)(op.sub & KPROBE_OR_ZERO ? rnd() % (left + 1) : 0);
         break;
     case KPROBE_OP_EXTEND:
         op.sub = (uint8_t)(sizes[rnd() % 3] | (rnd() % 2 ? KPROBE_SIGNED : 0));

@@ -43,7 +43,7 @@ static struct kprobe_room program_reserve(struct kprobe *kp, uintptr_t ip,
     struct record_probe *record;
     struct ring *ring;
 
-    if (unlikely(READ_ONCE(e->soft_disabled)) || !trace_takes_hit())
+    if (!trace_takes_hit())
         return (struct kprobe_room){ 0 };
     record =
         record_begin_taken(&e->event, e->fixed, regs ? regs->flags : read_flags(), &ring);
@@ -55,6 +55,17 @@ static struct kprobe_room program_reserve(struct kprobe *kp, uintptr_t ip,
         record->head.preempt_count = live_preempt_count();
     record->ip = ip;
     return (struct kprobe_room){ record, ring };
+}
+
+/* reserve_switched - the same, of an event whose recording other hits switch. */
+static struct kprobe_room reserve_switched(struct kprobe *kp, uintptr_t ip,
+                                           const struct pt_regs *regs)
+{
+    const struct live_probe *p = CONTAINER_OF(kp, struct live_probe, rp.kp);
+
+    if (READ_ONCE(p->event->soft_disabled))
+        return (struct kprobe_room){ 0 };
+    return program_reserve(kp, ip, regs);
 }
 
 static void program_commit(void *ring)
@@ -107,7 +118,8 @@ static void compile_event(struct live_program *out, const struct live_event *e)
     compile_begin_part(&out->compile);
     if (attached && attached->filter)
         compile_filter(&out->compile, attached->filter);
-    compile_record(&out->compile, event_head(&e->event), program_reserve, program_commit);
+    compile_record(&out->compile, event_head(&e->event),
+                   switched ? reserve_switched : program_reserve, program_commit);
     compile_end_part(&out->compile);
 }
 
