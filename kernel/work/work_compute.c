@@ -138,7 +138,7 @@ static NOINLINE uint64_t recursion_step(unsigned depth, uint64_t x, uint64_t *ca
 
 static int recursion_run(struct work *w)
 {
-    w->function = "recurse";
+    w->function = "recursion_step";
     work_mix(w, recursion_step(8, work_random(w), &w->calls));
     return 0;
 }

@@ -272,7 +272,7 @@ static struct machine {
     uint64_t before, from, to;
 } machines[] = {
     { .symbol = "nmi_dispatch", .count = nmis, .is_all = true },
-    { .symbol = "tick", .count = ticks, .is_all = true },
+    { .symbol = "sched_tick", .count = ticks, .is_all = true },
     { .symbol = "trap_dispatch", .count = count_faults },
     { .symbol = "extable_fixup", .count = count_fixed },
     { .symbol = "smp_call_all", .count = count_calls },

@@ -532,7 +532,7 @@ KTEST(returns, h90_nmis_at_every_instruction_of_a_return)
 
 KTEST(returns, h90_interrupts_between_entry_and_return)
 {
-    static const char *const names[] = { "tick", "clock_ns", "schedule_irq",
+    static const char *const names[] = { "sched_tick", "clock_ns", "schedule_irq",
                                          "trap_dispatch" };
     struct kretprobe rps[ARRAY_LEN(names)] = { [0] = { .maxactive = 0 } }, own = { 0 };
     uint64_t wrong = 0, end, probed = 0, dropped = 0;

@@ -125,7 +125,7 @@ static uint64_t come_and_go(uint64_t times, struct kprobe *p)
 /* Each CPU has two threads, so that threads are also switched out inside of the copy. */
 KTEST(slots, no_cpu_is_inside_a_copy_that_is_given_back)
 {
-    struct kprobe tick = { .symbol_name = "tick", .pre_handler = look_where };
+    struct kprobe tick = { .symbol_name = "sched_tick", .pre_handler = look_where };
     struct kprobe p = { .addr = (uintptr_t)fill_slowly_rep };
     uint64_t times = ktest_rounds(5, 60), unpoisoned;
     unsigned threads = 2 * cpu_count();

@@ -428,7 +428,11 @@ def left_in_the_guest():
 def tables_of_a_panic():
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "t.html")
-        words = ("vfs_read { sum(count) by comm }", "ret vfs_read { hist(retval) }")
+        words = (
+            "vfs_read { sum(count) by comm }",
+            "ret vfs_read { hist(retval) }",
+            "vfs_read { count }",  # by a program
+        )
         status, _, err = sonde(
             "trace", "-o", path, *words, "--", "run vfs", "panic ended"
         )
@@ -439,6 +443,7 @@ def tables_of_a_panic():
         "<td>work/7</td>" in page and "<td>3196</td>" in page, "sums are on the page"
     )
     tap.check("&lt;= 64" in page and ">240<" in page, "and a distribution")
+    tap.check("<td>720</td>" in page, "and what programs have counted")
     if ">240<" not in page:
         tap.note(err + re.sub(r"<style.*?</style>", "", page, flags=re.S)[:3000])
 

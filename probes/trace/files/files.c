@@ -306,6 +306,8 @@ INIT int trace_init(void)
     if (!err)
         err = trace_add_pages();
     if (!err)
+        live_program_init();
+    if (!err)
         live_add_marks();
     return err;
 }

@@ -248,6 +248,10 @@ int live_scratch_init(void);
  * Context: thread. It waits for quiescence.
  */
 void live_program_update(struct live_event *const *events, size_t count, bool arming);
+/* live_program_init - let a panic add what programs have counted to the tables of histograms.
+ * Context: boot.
+ */
+void live_program_init(void);
 /* live_hist_pause - let the histogram pause, or count again.
  * live_hist_clear - remove all its entries.
  * live_hist_view - copy it, with what programs have counted so far. Return: NULL: no memory.

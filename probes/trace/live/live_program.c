@@ -12,6 +12,7 @@
 #include "kernel/cpu/instr.h"
 #include "kernel/cpu/percpu.h"
 #include "kernel/cpu/smp.h"
+#include "kernel/debug/panic.h"
 #include "kernel/mm/heap.h"
 #include "kernel/sync/quiesce.h"
 #include "probes/core/life.h"
@@ -226,6 +227,21 @@ static void begin_one(struct live_probe *p, void *arg)
 static void begin_here(void *hist)
 {
     for_each_program(begin_one, hist);
+}
+
+/* fold_at_panic - what programs have counted goes to the tables, where the host finds it. All
+ * other CPUs stand still, or could not be stopped; no lock is taken.
+ */
+static void fold_at_panic(void)
+{
+    struct folding all = { NULL, NULL };
+
+    for_each_program(fold_one, &all);
+}
+
+INIT void live_program_init(void)
+{
+    panic_add_report(fold_at_panic);
 }
 
 void live_hist_pause(struct hist *hist, bool pause)
