@@ -127,10 +127,8 @@ static int put_moved(uint8_t *end, uintptr_t from, uintptr_t to)
  * @at: the address of its end where it will be executed; @from: the same in the pattern
  */
 static int fill_hole(enum plat_hole what, uint8_t *end, uintptr_t at, uintptr_t from,
-                     const struct kprobe *p)
+                     const struct site *site, const struct kprobe *p)
 {
-    const struct site *site = p->site;
-
     switch (what) {
     case PLAT_HOLE_SITE:
         put_value(end, (uintptr_t)site, sizeof(uint64_t));
@@ -163,6 +161,7 @@ static int fill_hole(enum plat_hole what, uint8_t *end, uintptr_t at, uintptr_t 
  */
 struct composed {
     const struct plat_pattern *pattern;
+    const struct site *site;
     const struct kprobe *probe; /* that fills the holes */
     size_t body;  /* offset of the body; the length of the pattern: there is none */
     size_t grows; /* by how many bytes the code behind the body moves on */
@@ -227,16 +226,16 @@ static int hole_put(const struct composed *c, size_t i, uint8_t *out, uintptr_t 
     if (what == PLAT_HOLE_HANDLER && c->body != c->pattern->len)
         return 0;
     return fill_hole(what, out + end, at + end, (uintptr_t)c->pattern->code + from,
-                     c->probe);
+                     c->site, c->probe);
 }
 
 int detour_specialized_put(uint8_t *out, uintptr_t at, const struct site *site,
                            const struct plat_pattern *pattern, bool keeps,
                            bool flags_live, size_t *len)
 {
-    struct composed c = { .pattern = pattern,
-                          .probe = site->probes,
-                          .body = pattern->len };
+    struct composed c = {
+        .pattern = pattern, .site = site, .probe = site->probes, .body = pattern->len
+    };
     int err = body_put(&c, out, at, site, keeps, flags_live);
     size_t behind = c.body == pattern->len ? c.body : c.body + INSN_CALL32_LEN;
 
