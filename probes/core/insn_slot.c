@@ -18,18 +18,18 @@
 #include "probes/insn/encode.h"
 
 #define PAGE_LEN 4096
-#define CELLS (PAGE_LEN / INSN_SLOT_LEN) /* a page has fewer */
 #define OWNER_LEN 8
+#define HEADER_LEN sizeof(struct slot_header)
 #define FREE_OWNER UINT64_C(0xcccccccccccccccc)
 
 /* Locks: P PLAT_PROBES   I immutable */
 struct slot_page {
-    struct list link;          /* [P] in one of the lists below */
-    uint8_t *base;             /* [I] */
-    uint64_t used[CELLS / 64]; /* [P] bit i: cell i is handed out */
-    unsigned count;            /* [P] cells handed out */
-    unsigned max;              /* [I] cells it has */
-    struct slot_size *size;    /* [I] of its cells */
+    struct list link;                             /* [P] in one of the lists below */
+    uint8_t *base;                                /* [I] */
+    uint64_t used[PAGE_LEN / INSN_SLOT_LEN / 64]; /* [P] bit i: cell i is handed out */
+    unsigned count;                               /* [P] cells handed out */
+    unsigned max;                                 /* [I] cells it has */
+    struct slot_size *size;                       /* [I] of its cells */
 };
 
 /* The header of a page. It is written once, before any CPU can reach the page. */
@@ -46,9 +46,8 @@ static struct slot_size {
     { INSN_SLOT_LEN, 0, SIZE_MAX, LIST_INIT(sizes[0].with_room) },
     { INSN_SLOT_COUNTED_LEN, 0, SIZE_MAX, LIST_INIT(sizes[1].with_room) },
     { INSN_SLOT_LARGE_LEN, 0, SIZE_MAX, LIST_INIT(sizes[2].with_room) },
-    { INSN_SLOT_DETOUR_LEN, 0, INSN_SLOT_DETOUR_PAGES_MAX,
-      LIST_INIT(sizes[3].with_room) },
-    { INSN_SLOT_LONG_LEN, 0, INSN_SLOT_DETOUR_PAGES_MAX, LIST_INIT(sizes[4].with_room) },
+    { INSN_SLOT_DETOUR_LEN, 0, INSN_SLOT_PAGES_MAX, LIST_INIT(sizes[3].with_room) },
+    { INSN_SLOT_LONG_LEN, 0, INSN_SLOT_PAGES_MAX, LIST_INIT(sizes[4].with_room) },
 };
 static struct list full = LIST_INIT(full); /* pages of any size */
 
@@ -98,7 +97,7 @@ NOKPROBE_INLINE size_t first_cell(size_t cell_len)
 {
     size_t rest = PAGE_LEN % cell_len;
 
-    return rest >= sizeof(struct slot_header) ? rest : cell_len;
+    return rest >= HEADER_LEN ? rest : cell_len;
 }
 
 /* size_for - return the smallest size of cells of at least @len bytes. */
@@ -126,7 +125,6 @@ static void page_write(uint8_t *at, const void *bytes, size_t len)
 
 static struct slot_page *page_new(struct slot_size *size)
 {
-    struct slot_header header = { .cell_len = size->cell_len };
     struct slot_page *page = plat_alloc(sizeof(*page));
 
     if (!page)
@@ -138,8 +136,7 @@ static struct slot_page *page_new(struct slot_size *size)
     }
     page->size = size;
     page->max = (unsigned)((PAGE_LEN - first_cell(size->cell_len)) / size->cell_len);
-    header.page = page;
-    page_write(page->base, &header, sizeof(header));
+    page_write(page->base, &(struct slot_header){ page, size->cell_len }, HEADER_LEN);
     map_set(page->base, true);
     list_append(&size->with_room, &page->link);
     size->pages++;

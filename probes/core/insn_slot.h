@@ -23,7 +23,7 @@ struct site;
 /* At most this many pages have cells for specialized detours: 48 MiB. The rest of the
  * detour arenas is left to copies: without a copy a probe cannot be registered at all.
  */
-#define INSN_SLOT_DETOUR_PAGES_MAX 12288
+#define INSN_SLOT_PAGES_MAX 12288
 
 /* insn_slot_init - make the map of the pages with cells.
  * Context: boot. The first trap has not come yet.  Return: 0; -ENOMEM.

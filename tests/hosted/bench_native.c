@@ -416,7 +416,7 @@ static void crowd_register(bool own, bool light)
     static struct kprobe *ps[CROWD_MAX];
 
     plat_lock(PLAT_PROBES);
-    insn_slot_detour_limit(own ? INSN_SLOT_DETOUR_PAGES_MAX : 0);
+    insn_slot_detour_limit(own ? INSN_SLOT_PAGES_MAX : 0);
     plat_unlock(PLAT_PROBES);
     for (size_t i = 0; i < CROWD_MAX; i++) {
         crowd[i] =

@@ -419,7 +419,7 @@ static void by_trap(const struct detour_target *t, struct kprobe *p)
 static void own_code(bool may)
 {
     plat_lock(PLAT_PROBES);
-    insn_slot_detour_limit(may ? INSN_SLOT_DETOUR_PAGES_MAX : 0);
+    insn_slot_detour_limit(may ? INSN_SLOT_PAGES_MAX : 0);
     plat_unlock(PLAT_PROBES);
 }
 

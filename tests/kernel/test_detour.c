@@ -233,7 +233,7 @@ KTEST(detour, handlers_and_program_cannot_tell_it_from_a_trap)
 static void own_code(bool may)
 {
     plat_lock(PLAT_PROBES);
-    insn_slot_detour_limit(may ? INSN_SLOT_DETOUR_PAGES_MAX : 0);
+    insn_slot_detour_limit(may ? INSN_SLOT_PAGES_MAX : 0);
     plat_unlock(PLAT_PROBES);
 }
 

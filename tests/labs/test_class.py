@@ -195,8 +195,16 @@ def one_that_cannot_be_graded():
 
 def hand_ins_as_students_send_them():
     """Each form is found; what cannot be taken is named."""
-    names = ("int3/int3.c", "eli/int3/int3.c", "int3.c", "Int3/INT3.c", "int3\\int3.c",
-             "lab3/int3.c", "3/int3.c", "sonde-labs/int3/int3.c")  # fmt: skip
+    names = (
+        "int3/int3.c",
+        "eli/int3/int3.c",
+        "int3.c",
+        "Int3/INT3.c",
+        "int3\\int3.c",
+        "lab3/int3.c",
+        "3/int3.c",
+        "sonde-labs/int3/int3.c",
+    )
     with tempfile.TemporaryDirectory() as folder:
         roster = os.path.join(folder, "roster.csv")
         there = os.path.join(folder, "in")
