@@ -108,21 +108,26 @@ static void run_copy(uintptr_t at, uintptr_t fn)
     explore_check(at + 6 + (uintptr_t)(intptr_t)distance == fn + 1, "and goes back");
 }
 
+/* An interrupt comes in front of an instruction or behind it, and then the CPU fetches anew.
+ * So none comes between the fetch of an int3 and its trap.
+ */
 void text_run(uintptr_t fn)
 {
     uintptr_t ip = fn;
     uint8_t byte;
 
     do {
+        machine_irqs(false);
         text_fetch(fn, &byte, 1);
         explore_check(byte == PUSH || byte == INT3, "the fetch gives an instruction");
         if (byte == PUSH)
-            return;
+            break;
         ip = text_trap(fn);
         if (ip != fn)
             run_copy(ip, fn);
         text_leave();
     } while (ip == fn);
+    machine_irqs(true);
 }
 
 /* ---- the platform: these take the place of those of port_fake ---- */
