@@ -72,7 +72,7 @@ int program_verify(const struct kprobe_program *program,
 static bool loads(const struct kprobe_program *program)
 {
     for (unsigned i = 0; i < program->count; i++)
-        if (program_op_of(program->ops[i].code)->loads)
+        if (program_rows[program->ops[i].code]->loads)
             return true;
     return false;
 }
@@ -88,7 +88,7 @@ uint64_t program_word_begins(const struct kprobe_program *program, size_t i)
 
     for (unsigned k = 0; k < program->count; k++) {
         const struct kprobe_op *op = &program->ops[k];
-        const struct program_op *row = program_op_of(op->code);
+        const struct program_op *row = program_rows[op->code];
         struct program_facts facts = { .program = program, .key_max = key_max };
 
         if (row->check)
