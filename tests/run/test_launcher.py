@@ -204,7 +204,7 @@ def usages():
     yield ["film", "svg", "hit", "--frames", "1,x"], "the frames of hit are 0 to"
     yield ["film", "svg", "hit", "-o", "/no/such/dir/x"], "no directory /no/such/dir"
     yield ["module", "-k", "x.c"], "no option -k; ./sonde module --help"
-    yield ["module", "--jsno", "x.c"], "no option --jsno; "
+    yield ["module", "--jsno", "x.c"], "(did you mean `--json`?)"
     yield ["exec", "--jsno", "x"], "(did you mean `--json`?)"
     yield ["module", b"\xff.c"], "module: \\xff.c: no such file"
     yield ["attach", "--smp", "2"], "--smp"

@@ -116,7 +116,14 @@ class Small(scratch.Scratch):
             *("--folder", self.path("lanes"), *words, "room"),
         ]
         pipe = subprocess.PIPE
-        return subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True)
+        return subprocess.Popen(
+            command,
+            stdout=pipe,
+            stderr=pipe,
+            text=True,
+            # A script's background ignores it, and so would the tool.
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+        )
 
     def mutate(self, *words):
         """Run it to its end. Return the results, and the output."""

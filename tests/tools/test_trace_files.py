@@ -437,7 +437,7 @@ class Histograms(scratch.Scratch):
 class Living(scratch.Scratch):
     def test_events_of_all_cpus_come_by_time(self):
         one = recording([], [])
-        live = Live(one)
+        live = Live(one, is_json=False)
         one.pages[0].append(page(0, (30, entry(7, 3)), (30, entry(7, 6))))
         one.pages[1].append(page(0, (10, entry(8, 1)), (10, entry(8, 2)), missed=4))
         first = self.shown(live, 50)
