@@ -16,7 +16,7 @@ import tap
 
 HANDLER, TAIL = "count_post", [
     "run_words",
-    "serve",
+    "serve_lines",
     "shell_thread",
     "thread_start",
     "thread_entry",
