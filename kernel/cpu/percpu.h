@@ -47,6 +47,7 @@ struct percpu {
     bool halted;              /* [c] until entry code has serialised; cpu_idle_wait() */
     bool online;              /* [I] */
     unsigned id;              /* [I] 0..MAX_CPUS-1 */
+    int tid;                  /* [c] of the current thread */
     uint32_t apic_id;         /* [I] */
     uint64_t sync_count;      /* [c] serialising instructions that it ran on request */
     uint64_t sync_cycles;     /* [a] when the last one ran; 0: the CPU was halted */

@@ -165,6 +165,7 @@ static void cpu_give_to(struct thread *next)
     next->preempted_regs = NULL;
     cpu->idle = thread_is_idle(next);
     cpu->current = next;
+    cpu->tid = next->tid;
     cpu->stack_base = (uintptr_t)next->stack_top - next->stack_len;
     cpu->thread_probe = next->probe;
 }

@@ -87,6 +87,7 @@ INIT void thread_init(void *stack_top, size_t stack_len)
     list_append(&sched_all, &t->all_link);
     cpu->stack_base = (uintptr_t)stack_top - stack_len;
     cpu->current = t;
+    cpu->tid = t->tid;
 }
 
 /* stack_prepare - make the stack look as if thread_entry had called switch_to(). 16 bytes

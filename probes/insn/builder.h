@@ -65,6 +65,7 @@ static inline struct insn_place insn_at_place(unsigned reg, int32_t disp)
 enum insn_alu {
     INSN_ALU_ADD,
     INSN_ALU_OR,
+    INSN_ALU_ADC,
     INSN_ALU_AND = 4,
     INSN_ALU_SUB,
     INSN_ALU_XOR,

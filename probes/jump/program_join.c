@@ -15,8 +15,15 @@ static int program_handler(struct kprobe *p, struct pt_regs *regs)
 {
     const struct kprobe_program *program = READ_ONCE(p->program);
 
-    program_run(program, plat_this_cpu()->plat.counters + program->first, p, regs);
+    kprobe_program_run(program,
+                       &(struct program_hit){ .p = p, .ip = p->addr, .regs = regs });
     return 0;
+}
+
+void kprobe_program_run(const struct kprobe_program *program,
+                        const struct program_hit *hit)
+{
+    program_run(program, plat_this_cpu()->plat.counters + program->first, hit);
 }
 
 static bool has_handlers(const struct kprobe *p)
@@ -70,7 +77,9 @@ int program_join(struct kprobe *p, uintptr_t addr, struct probe_reject *why)
         return 0;
     if (program_is_all(p) && (p->program->first || !program_words(p->program)))
         return 0; /* it has waited for its text */
-    err = has_handlers(p) && !program_is_all(p) ? -EINVAL : program_begin(p->program);
+    err = (has_handlers(p) && !program_is_all(p)) || p->program->in_c
+              ? -EINVAL
+              : program_begin(p->program);
     if (err)
         return probe_refuse(why, err == -ENOMEM ? PROBE_NO_MEMORY : PROBE_BAD_PROGRAM,
                             addr);
@@ -98,7 +107,9 @@ static int program_exchange_check(const struct kprobe_exchange *x)
     if (!p->site || p->light_handler || p->post_handler || p->fault_handler ||
         p->kind != KPROBE_KIND_PROBE || !x->program == !x->handler)
         return -EINVAL;
-    return x->program ? program_begin(x->program) : 0;
+    if (!x->program)
+        return 0;
+    return x->program->in_c ? -EINVAL : program_begin(x->program);
 }
 
 /* exchange_publish - from now on, hits begin with what @x says. A hit reads the handler,
@@ -158,6 +169,16 @@ int kprobe_exchange(const struct kprobe_exchange *x, size_t count)
     err = exchange_locked(x, count, &list);
     plat_unlock(PLAT_PROBES);
     site_list_free(&list);
+    return err;
+}
+
+int kprobe_program_begin(struct kprobe_program *program)
+{
+    int err;
+
+    plat_lock(PLAT_PROBES);
+    err = program_begin(program);
+    plat_unlock(PLAT_PROBES);
     return err;
 }
 

@@ -3,6 +3,7 @@
 #include "probes/core/life.h"
 #include "probes/jump/platform_jump.h"
 #include "probes/port/port.h"
+#include "probes/program/platform_program.h"
 
 extern const char detour_text_start[], detour_text_end[];
 extern const char detour_call[], detour_call_dead[], detour_called[];
@@ -125,4 +126,17 @@ uintptr_t port_detour_cell(uintptr_t ip, uintptr_t sp)
 int32_t plat_counter_disp(size_t i)
 {
     return (int32_t)(PERCPU_COUNTERS_OFF + i * sizeof(uint64_t));
+}
+
+int32_t plat_fact_disp(enum plat_fact which)
+{
+    return which == PLAT_FACT_CPU ? (int32_t)offsetof(struct percpu, id)
+                                  : (int32_t)offsetof(struct percpu, tid);
+}
+
+uint32_t plat_fact(enum plat_fact which)
+{
+    const struct percpu *cpu = this_cpu();
+
+    return which == PLAT_FACT_CPU ? cpu->id : (uint32_t)cpu->tid;
 }

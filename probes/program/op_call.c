@@ -38,7 +38,7 @@ static const char *call_check(struct program_facts *f, const struct kprobe_op *o
 
 static void call_run(struct program_state *s, const struct kprobe_op *op)
 {
-    s->value = ((kprobe_call_t)(uintptr_t)op->imm)(s->probe, s->addr);
+    s->value = ((kprobe_call_t)(uintptr_t)op->imm)(s->hit->p, s->hit->ip);
     s->key = 0;
 }
 
@@ -85,7 +85,7 @@ static void reserve_run(struct program_state *s, const struct kprobe_op *op)
 {
     kprobe_reserve_t reserve = (kprobe_reserve_t)(uintptr_t)op->imm;
 
-    s->room = reserve(s->probe, s->addr, s->regs);
+    s->room = reserve(s->hit->p, s->hit->ip, s->hit->regs);
     s->value = s->key = 0;
     if (!s->room.at)
         s->next += op->skip;

@@ -23,6 +23,8 @@ static void log2_run(struct program_state *s, const struct kprobe_op *op)
 {
     uint64_t value = program_operand(s, op);
 
+    if (op->sub & KPROBE_UP && value)
+        value--;
     s->key = value ? 64u - (unsigned)__builtin_clzll(value) : 0;
 }
 
@@ -30,8 +32,16 @@ static void log2_emit(struct program_code *c, const struct kprobe_op *op, unsign
 {
     size_t jump;
 
+    struct insn_place from = code_source(c, op);
+
     (void)i;
-    insn_build_bsr(c->b, CODE_KEY, code_source(c, op));
+    if (op->sub & KPROBE_UP) {
+        insn_build_get(c->b, CODE_KEY, from);
+        from = insn_reg_place(CODE_KEY);
+        insn_build_alu_imm(c->b, INSN_ALU_SUB, from, 1);
+        insn_build_alu_imm(c->b, INSN_ALU_ADC, from, 0); /* 0 stays 0 */
+    }
+    insn_build_bsr(c->b, CODE_KEY, from);
     jump = insn_build_jcc(c->b, INSN_CC_NE);
     insn_build_imm(c->b, CODE_KEY, UINT64_MAX);
     insn_build_land(c->b, jump);

@@ -48,7 +48,7 @@ static void get_emit(struct program_code *c, const struct kprobe_op *op, unsigne
 
 const struct program_op program_op_get = {
     .name = "get",
-    .sources = 0xffffu | 1u << KPROBE_IMM | 1u << KPROBE_ADDRESS,
+    .sources = ~(1u << KPROBE_VALUE),
     .run = get_run,
     .emit = get_emit,
     .clobbers = CLOBBERS_VALUE,
@@ -145,7 +145,7 @@ static void alu_emit(struct program_code *c, const struct kprobe_op *op,
                                                                                          \
     const struct program_op program_op_##op_name = {                                     \
         .name = #op_name,                                                                \
-        .sources = ANY_SOURCE,                                                           \
+        .sources = ANY_SOURCE | 1u << KPROBE_ENTRY,                                      \
         .run = op_name##_run,                                                            \
         .emit = op_name##_emit,                                                          \
         .clobbers = CLOBBERS_VALUE | CLOBBERS_FLAGS,                                     \

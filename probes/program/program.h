@@ -33,8 +33,8 @@
 struct kprobe;
 struct pt_regs;
 
-#define KPROBE_OPS_MAX 32         /* operations of a program */
-#define KPROBE_PROGRAM_WORDS 4096 /* words of a program on each CPU, at most */
+#define KPROBE_OPS_MAX 32          /* operations of a program */
+#define KPROBE_PROGRAM_WORDS 32768 /* words of a program on each CPU, at most */
 
 /* Where an operand comes from: 0 to 15 are registers, as instructions number them. */
 enum kprobe_source {
@@ -54,9 +54,17 @@ enum kprobe_source {
     KPROBE_REG_R13,
     KPROBE_REG_R14,
     KPROBE_REG_R15,
-    KPROBE_VALUE,   /* the accumulator */
-    KPROBE_IMM,     /* the operation's constant */
-    KPROBE_ADDRESS, /* only for KPROBE_GET: the address of the probed instruction */
+    KPROBE_VALUE, /* the accumulator */
+    KPROBE_IMM,   /* the operation's constant */
+    /* Only for KPROBE_GET: */
+    KPROBE_ADDRESS, /* the address of the probed instruction */
+    KPROBE_CPU,     /* the number of the executing CPU */
+    KPROBE_THREAD,  /* the number of its thread */
+    KPROBE_CYCLES,  /* its clock: rdtsc */
+    /* Only in a program that always runs in C, such as that of a return probe: */
+    KPROBE_NS,     /* the time of the system's clock */
+    KPROBE_RETURN, /* the address to which the function returns */
+    KPROBE_ENTRY,  /* word @at of those that were saved at the function's entry */
     KPROBE_SOURCES,
 };
 
@@ -89,12 +97,15 @@ struct kprobe_program {
     const struct kprobe_op
         *ops; /* the caller's, unchanged while the probe is registered */
     uint16_t count;
-    uint16_t words; /* of memory, on each CPU */
+    uint16_t words;      /* of memory, on each CPU */
+    bool in_c;           /* it runs by kprobe_program_run() only */
+    uint8_t entry_words; /* that are saved at the entry; @in_c */
     uint32_t first; /* the engine's: number of the counter that is word 0; 0: none yet */
 };
 
 #define KPROBE_KEYED 1u        /* in @sub: the word is @at plus the key */
 #define KPROBE_SIGNED 2u       /* in @sub: numbers are signed; a load extends the sign */
+#define KPROBE_UP 8u           /* in @sub, of log2: see KPROBE_KEY_LOG2_UP() */
 #define KPROBE_OR_ZERO 4u      /* in @sub: a load that fails does not end the program */
 #define KPROBE_RECORD_MAX 4096 /* bytes */
 
@@ -118,6 +129,10 @@ typedef struct kprobe_room (*kprobe_reserve_t)(struct kprobe *p, uintptr_t ip,
 #define KPROBE_GET(source)                                                               \
     {                                                                                    \
         KPROBE_OP_GET, source, 0, 0, 0, 0                                                \
+    }
+#define KPROBE_GET_ENTRY(word)                                                           \
+    {                                                                                    \
+        KPROBE_OP_GET, KPROBE_ENTRY, 0, 0, word, 0                                       \
     }
 #define KPROBE_CONST(value)                                                              \
     {                                                                                    \
@@ -154,6 +169,10 @@ typedef struct kprobe_room (*kprobe_reserve_t)(struct kprobe *p, uintptr_t ip,
 #define KPROBE_SUB(source, imm)                                                          \
     {                                                                                    \
         KPROBE_OP_SUB, source, 0, 0, 0, imm                                              \
+    }
+#define KPROBE_SUB_ENTRY(word)                                                           \
+    {                                                                                    \
+        KPROBE_OP_SUB, KPROBE_ENTRY, 0, 0, word, 0                                       \
     }
 #define KPROBE_AND(source, imm)                                                          \
     {                                                                                    \
@@ -195,13 +214,22 @@ typedef struct kprobe_room (*kprobe_reserve_t)(struct kprobe *p, uintptr_t ip,
         KPROBE_OP_END, 0, 0, 0, 0, 0                                                     \
     }
 
-/* The key. _LOG2: 0 for 0, else the number of the value's bits, up to 64. _LINEAR: 0 below
- * @low, signed; else 1 + (value - low) / step, up to 1 + @count. _SMALL: the value itself,
- * up to @count, which stands for all greater ones.
+/* The key.
+ *   _LOG2     0 for 0, else the number of the value's bits, up to 64
+ *   _LOG2_UP  0 for 0 and 1, else that of the value - 1: a power of two ends its row
+ *   _LINEAR   0 below @low, signed; else 1 + (value - low) / step, up to 1 + @count
+ *   _SMALL    the value itself, up to @count, which stands for all greater ones
+ *   KPROBE_BY the place of the accumulator in @table, which all CPUs share, and which learns
+ *             its values from the hits; KPROBE_BY_ZERO() for 0, and KPROBE_BY_FULL() if
+ *             there is no place for the value
  */
 #define KPROBE_KEY_LOG2(source)                                                          \
     {                                                                                    \
         KPROBE_OP_LOG2, source, 0, 0, 0, 0                                               \
+    }
+#define KPROBE_KEY_LOG2_UP(source)                                                       \
+    {                                                                                    \
+        KPROBE_OP_LOG2, source, KPROBE_UP, 0, 0, 0                                       \
     }
 #define KPROBE_KEY_LINEAR(source, low, step, count)                                      \
     {                                                                                    \
@@ -212,6 +240,16 @@ typedef struct kprobe_room (*kprobe_reserve_t)(struct kprobe *p, uintptr_t ip,
     {                                                                                    \
         KPROBE_OP_SMALL, source, 0, 0, 0, count                                          \
     }
+
+/* @table: 1 << @bits words, 0 at first, at a multiple of 128
+ * @bits:  5 to 13
+ */
+#define KPROBE_BY(table, bits)                                                           \
+    {                                                                                    \
+        KPROBE_OP_BY, KPROBE_VALUE, 0, 0, bits, (uintptr_t)(table)                       \
+    }
+#define KPROBE_BY_ZERO(bits) (1u << (bits))
+#define KPROBE_BY_FULL(bits) ((1u << (bits)) + 1)
 
 /* The words. @keyed: 0, or KPROBE_KEYED. */
 #define KPROBE_COUNT(at)                                                                 \
@@ -280,13 +318,19 @@ int program_verify(const struct kprobe_program *program,
 size_t program_words(const struct kprobe_program *program);
 uint64_t program_word_begins(const struct kprobe_program *program, size_t i);
 
-/* program_run - run @program in C.
+/* program_run - run @program in C, for @hit.
  * @words: those of the executing CPU
- * @p:     the probe whose hit it is; it need not be that of @program
  * Context: any, preemption off.
  */
-void program_run(const struct kprobe_program *program, uint64_t *words, struct kprobe *p,
-                 const struct pt_regs *regs);
+struct program_hit {
+    struct kprobe *p; /* the probe whose hit it is; it need not be that of the program */
+    uintptr_t ip;     /* for KPROBE_ADDRESS */
+    const struct pt_regs *regs;
+    uintptr_t ret;         /* for KPROBE_RETURN */
+    const uint64_t *entry; /* for KPROBE_ENTRY */
+};
+void program_run(const struct kprobe_program *program, uint64_t *words,
+                 const struct program_hit *hit);
 
 /* program_word_of - word @i of @program on CPU @cpu. The probe is registered.
  * program_sum - the sum of word @i over all CPUs.
@@ -320,7 +364,14 @@ struct kprobe_exchange {
     int (*handler)(struct kprobe *p, struct pt_regs *regs);
 };
 int kprobe_exchange(const struct kprobe_exchange *x, size_t count);
-/* kprobe_program_end - give back the words of a program that no probe has any more.
+/* kprobe_program_begin - give a program its words that no probe has, but a handler runs:
+ * that of a return probe, of a watch, of a marker. Return: 0; -EINVAL, -ENOMEM.
+ * kprobe_program_end - give back the words of a program that no probe has any more, and no
+ * handler runs.
  * Context: thread.  Locks: takes PLAT_PROBES.
+ * kprobe_program_run - run @program in C. Context: any, preemption off.
  */
+int kprobe_program_begin(struct kprobe_program *program);
 void kprobe_program_end(struct kprobe_program *program);
+void kprobe_program_run(const struct kprobe_program *program,
+                        const struct program_hit *hit);

@@ -86,6 +86,8 @@ static uint8_t clobbers_of_op(const struct kprobe_op *op)
         clobbers |= CLOBBERS_AX;
     if (row->wants_reg && op->source <= KPROBE_REG_DX)
         clobbers |= CLOBBERS_AX;
+    if (row->sources && op->source >= KPROBE_VALUE)
+        clobbers |= program_source_of(op)->clobbers;
     if (row->sources && op->source == KPROBE_VALUE)
         clobbers |= CLOBBERS_VALUE;
     if (row->counts_word && op->sub & KPROBE_KEYED)

@@ -22,6 +22,7 @@
     X(LOG2, log2)                                                                        \
     X(LINEAR, linear)                                                                    \
     X(SMALL, small)                                                                      \
+    X(BY, by)                                                                            \
     X(COUNT, count)                                                                      \
     X(SUM, sum)                                                                          \
     X(MIN, min)                                                                          \

@@ -15,10 +15,8 @@ uint64_t program_operand(const struct program_state *s, const struct kprobe_op *
     static const uint8_t words[REGISTERS_COUNT] = { REGISTERS(WORD) };
 
     if (op->source < REGISTERS_COUNT)
-        return ((const uint64_t *)(const void *)s->regs)[words[op->source]];
-    if (op->source == KPROBE_VALUE)
-        return s->value;
-    return op->source == KPROBE_IMM ? op->imm : s->addr;
+        return ((const uint64_t *)(const void *)s->hit->regs)[words[op->source]];
+    return program_source_of(op)->take(s, op);
 }
 
 uint64_t *program_word(const struct program_state *s, const struct kprobe_op *op)
@@ -32,8 +30,8 @@ void code_get(struct program_code *c, unsigned reg, const struct kprobe_op *op)
 {
     if (op->source == KPROBE_REG_SP)
         insn_build_address(c->b, reg, c->frame + c->returned);
-    else if (op->source == KPROBE_IMM || op->source == KPROBE_ADDRESS)
-        insn_build_imm(c->b, reg, op->source == KPROBE_IMM ? op->imm : c->addr);
+    else if (op->source > KPROBE_VALUE)
+        program_source_of(op)->emit(c, reg, op);
     else
         insn_build_get(c->b, reg, code_source(c, op));
 }

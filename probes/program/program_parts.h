@@ -9,10 +9,8 @@
 
 /* A program that runs. */
 struct program_state {
-    const struct pt_regs *regs;
-    uintptr_t addr;  /* of the probed instruction */
-    uint64_t *words; /* of the executing CPU */
-    struct kprobe *probe;
+    const struct program_hit *hit;
+    uint64_t *words;         /* of the executing CPU */
     struct kprobe_room room; /* the record, from reserve to commit */
     uint64_t value;          /* the accumulator */
     uint64_t key;
@@ -100,6 +98,24 @@ void code_skip(struct program_code *c, const struct kprobe_op *op, unsigned i,
 void code_may_fail(struct program_code *c, unsigned i);
 /* code_jump_to - let @jump lead to operation @target; the number of operations: the end. */
 void code_jump_to(struct program_code *c, size_t jump, unsigned target);
+
+/* ---- a source that is no register ---- */
+
+struct program_source {
+    const char *name; /* NULL: the constant itself */
+    bool in_c;        /* only in a program that always runs in C */
+    uint8_t clobbers; /* enum program_clobber, beside the destination */
+    uint64_t (*take)(const struct program_state *s, const struct kprobe_op *op);
+    /* Load it to @reg. */
+    void (*emit)(struct program_code *c, unsigned reg, const struct kprobe_op *op);
+};
+
+extern const struct program_source program_sources[KPROBE_SOURCES];
+/* program_source_of - the row of the source of @op, which is no register. */
+static inline const struct program_source *program_source_of(const struct kprobe_op *op)
+{
+    return &program_sources[op->source];
+}
 
 /* ---- an operation ---- */
 

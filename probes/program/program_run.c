@@ -6,14 +6,12 @@
 #include "probes/core/kprobe.h"
 #include "probes/program/program_parts.h"
 
-void program_run(const struct kprobe_program *program, uint64_t *words, struct kprobe *p,
-                 const struct pt_regs *regs)
+void program_run(const struct kprobe_program *program, uint64_t *words,
+                 const struct program_hit *hit)
 {
     struct program_state s = {
-        .regs = regs,
-        .addr = p->addr,
+        .hit = hit,
         .words = words,
-        .probe = p,
         .faults = &words[program->words],
     };
 

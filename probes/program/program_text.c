@@ -36,10 +36,8 @@ static void add_source(struct sentence *t, const struct kprobe_op *op)
 
     if (op->source < REGISTERS_COUNT)
         add_text(t, names[op->source]);
-    else if (op->source == KPROBE_VALUE)
-        add_text(t, "the value");
-    else if (op->source == KPROBE_ADDRESS)
-        add_text(t, "the address");
+    else if (program_source_of(op)->name)
+        add_text(t, program_source_of(op)->name);
     else
         add_number(t, op->imm);
 }

@@ -19,6 +19,18 @@ static const char *check_word(const struct program_facts *f, const struct kprobe
     return last < f->program->words ? NULL : "its word is not in the program's memory";
 }
 
+/* check_source - is the operand known where the program runs? */
+static const char *check_source(const struct program_facts *f, const struct kprobe_op *op)
+{
+    if (op->source < KPROBE_VALUE)
+        return NULL;
+    if (program_source_of(op)->in_c && !f->program->in_c)
+        return "its operand is known only at a return, at a watch or at a marker";
+    if (op->source == KPROBE_ENTRY && op->at >= f->program->entry_words)
+        return "its operand is a word that is not saved at the entry";
+    return NULL;
+}
+
 static const char *check_op(struct program_facts *f, unsigned i)
 {
     const struct kprobe_op *op = &f->program->ops[i];
@@ -32,6 +44,9 @@ static const char *check_op(struct program_facts *f, unsigned i)
         return "its operand cannot be this";
     if (op->skip > f->program->count - i - 1)
         return "it skips more operations than follow";
+    why = row->sources ? check_source(f, op) : NULL;
+    if (why)
+        return why;
     f->at = i;
     if (op->skip)
         f->targets |= UINT64_C(1) << (i + 1 + op->skip);

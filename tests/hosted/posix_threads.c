@@ -259,6 +259,7 @@ static struct posix_thread *row_take(void)
     if (!t->stack)
         row_init(t);
     t->tid = (int)syscall(SYS_gettid);
+    t->cpu->tid = t->tid;
     atomic_store(&t->seen, atomic_load(&epoch));
     pthread_mutex_unlock(&threads_lock);
     return t;

@@ -20,6 +20,7 @@
 #define OPS 12    /* of a program, at most */
 #define WORDS 80  /* enough for a key of 64 */
 #define RECORD 64 /* bytes */
+#define TABLE 64  /* places */
 
 struct one {
     struct kprobe p;
@@ -33,6 +34,7 @@ struct one {
     } effects, in_c;
 };
 
+static uint64_t tables[2][TABLE] __attribute__((aligned(128)));
 static struct one ones[PROBES];
 static struct kprobe *set[PROBES];
 static struct bench bench;
@@ -62,9 +64,12 @@ static uint64_t any_number(void)
     return rnd() >> rnd() % 64;
 }
 
+/* The clock of the CPU is another at each run. */
 static uint8_t any_source(void)
 {
-    return (uint8_t)(rnd() % KPROBE_SOURCES);
+    uint8_t source = (uint8_t)(rnd() % KPROBE_SOURCES);
+
+    return source == KPROBE_CYCLES ? KPROBE_CPU : source;
 }
 
 /* ---- functions that programs call ---- */
@@ -101,7 +106,7 @@ static struct kprobe_op random_store(void)
     uint8_t size = sizes[rnd() % 4];
 
     return (struct kprobe_op){ KPROBE_OP_STORE,
-                               any_source(),
+                               (uint8_t)(rnd() % (KPROBE_ADDRESS + 1)),
                                (uint8_t)(size << 4),
                                0,
                                (uint32_t)(rnd() % (RECORD - size + 1u)),
@@ -160,6 +165,11 @@ static struct kprobe_op random_op(unsigned left)
     case KPROBE_OP_SMALL:
         op.imm = rnd() % 64;
         break;
+    case KPROBE_OP_LOG2:
+        op.sub = rnd() % 2 ? KPROBE_UP : 0;
+        break;
+    case KPROBE_OP_BY:
+        return (struct kprobe_op)KPROBE_BY(tables[rnd() % 2], 5 + (uint32_t)(rnd() % 2));
     default:
         op.sub = (uint8_t)(rnd() % 4);
     }
@@ -216,11 +226,13 @@ static void make(struct one *one)
             one->ops[i] = random_store();
         one->ops[end] = (struct kprobe_op)KPROBE_COMMIT(commit);
     }
-    for (unsigned tries = 0; tries < 2 * count; tries++) {
-        unsigned i = (unsigned)(rnd() % count);
+    for (unsigned tries = 0; tries <= 2 * count; tries++) {
+        bool is_last = tries == 2 * count;
+        unsigned i = is_last ? count - 1 : (unsigned)(rnd() % count);
         struct kprobe_op before = one->ops[i];
 
-        one->ops[i] = random_op(count - i - 1);
+        one->ops[i] = is_last ? (struct kprobe_op)KPROBE_SUM(11, KPROBE_VALUE, 0)
+                              : random_op(count - i - 1);
         if (program_verify(program, &problem) || !is_repeatable(program))
             one->ops[i] = before;
     }
@@ -282,6 +294,7 @@ static size_t run_probed(enum optimize_method method, bool by_code)
     size_t jumps = 0;
 
     optimize_set_method(method);
+    memset(tables, 0, sizeof(tables));
     CHECK_EQ(register_kprobes(set, PROBES), 0);
     optimize_run();
     run_all(true);

@@ -5,6 +5,7 @@
 #include "probes/explain/totals.h"
 #include "probes/jump/optimize.h"
 #include "probes/jump/platform_jump.h"
+#include "probes/program/platform_program.h"
 #include "probes/returns/kretprobe.h"
 #include "probes/returns/return_point.h"
 #include "probes/text/text_engine.h"
@@ -150,6 +151,16 @@ const struct plat_pattern *plat_detour_specialized(enum plat_specialized which,
 int32_t plat_counter_disp(size_t i)
 {
     return (int32_t)(0x1000 + 8 * i);
+}
+
+int32_t plat_fact_disp(enum plat_fact which)
+{
+    return 0x100 + 4 * (int32_t)which;
+}
+
+uint32_t plat_fact(enum plat_fact which)
+{
+    return 1 + (uint32_t)which;
 }
 
 void plat_optimize_soon(void)

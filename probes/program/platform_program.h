@@ -1,0 +1,13 @@
+/* platform_program.h - what programs need of the platform, beyond probes/core/platform.h. */
+#pragma once
+
+#include <stdint.h>
+
+/* Numbers of 4 bytes, without a sign, that belong to the executing CPU. */
+enum plat_fact { PLAT_FACT_CPU, PLAT_FACT_THREAD };
+/* plat_fact - the number @which.
+ * plat_fact_disp - the displacement from GS to it.
+ * Context: any.
+ */
+uint32_t plat_fact(enum plat_fact which);
+int32_t plat_fact_disp(enum plat_fact which);
