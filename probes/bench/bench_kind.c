@@ -134,6 +134,7 @@ const struct bench_kind bench_kinds[] = {
     QUESTION("question_sum", "keys=common_cpu:vals=a"),
     QUESTION("question_hist", "keys=a.log2"),
     QUESTION("question_by", "keys=__probe_ip,common_cpu"),
+    QUESTION("question_by_arg", "keys=a"),
     QUESTION("question_if_false", "keys=common_cpu if a == 1"),
     QUESTION("question_if_true", "keys=common_cpu if a > 1"),
     QUESTION("question_stack", "keys=stacktrace"),

@@ -32,6 +32,7 @@ unit_ring := probes/trace/ring/ring.c probes/trace/ring/page.c
 trace_language := $(filter-out %/event.c,$(filter probes/trace/language/%,$(TRACE))) $(filter-out libc/err.c libc/qsort.c,$(LIBC)) $(AGENT) \
     tests/unit/trace_host.c
 $(foreach stem,def def_mark error fetch filter hist trigger,$(eval unit_$(stem) := $(trace_language)))
+unit_compile := $(trace_language) $(engine_on_arrays)
 unit_reject := probes/core/reject.c
 unit_rules := probes/core/rules.c probes/core/reject.c
 unit_boot_info := boot/boot_info.c boot/boot_map.c boot/boot_option.c

@@ -5,6 +5,7 @@
 
 #include "kernel/base/compiler.h"
 #include "kernel/base/registers.h"
+#include "probes/trace/language/event.h"
 #include "probes/trace/language/filter_parts.h"
 #include "probes/trace/language/hist_parts.h"
 
@@ -50,8 +51,9 @@ static struct taken_from compile_register(struct compile *c, int64_t offset)
     struct taken_from out = { .source = 0 };
 
     if (offset == (int64_t)offsetof(struct pt_regs, ip)) {
-        ADD(c, KPROBE_GET(KPROBE_ADDRESS)); /* regs->ip is behind an int3 */
-        ADD(c, KPROBE_ADD(KPROBE_IMM, 1));
+        ADD(c, KPROBE_GET(c->def->is_return ? KPROBE_RETURN : KPROBE_ADDRESS));
+        if (!c->def->is_return && !c->def->is_watch)
+            ADD(c, KPROBE_ADD(KPROBE_IMM, 1)); /* regs->ip is behind an int3 */
         return in_value;
     }
     if (!register_of(offset, &out.source))
@@ -76,6 +78,16 @@ static struct taken_from compile_load(struct compile *c, const struct fetch_insn
         return (struct taken_from){ .source = KPROBE_REG_SP };
     case FETCH_LOAD_VALUE:
         return (struct taken_from){ KPROBE_IMM, (uint64_t)insn->value };
+    case FETCH_LOAD_ENTRY:
+        ADD(c, KPROBE_GET_ENTRY((uint32_t)insn->value));
+        return in_value;
+    case FETCH_LOAD_ADDR:
+        ADD(c, KPROBE_GET_ENTRY(0));
+        return in_value;
+    case FETCH_LOAD_NS:
+        ADD(c, KPROBE_GET(KPROBE_NS));
+        ADD(c, KPROBE_SUB_ENTRY((uint32_t)insn->value));
+        return in_value;
     default:
         break;
     }
@@ -162,14 +174,31 @@ static struct taken_from compile_extended(struct compile *c, struct taken_from v
     return in_value;
 }
 
+/* fact_of_field - the source of a field that is no argument; 0: it is one. */
+static uint8_t fact_of_field(const struct compile *c, const struct filter_field *field)
+{
+    if (field->kind == FILTER_CPU)
+        return KPROBE_CPU;
+    if (field->kind != FILTER_NUMBER)
+        return 0;
+    if (field->offset == offsetof(struct record_head, pid))
+        return KPROBE_THREAD;
+    if (field->offset == HEAD_LEN)
+        return KPROBE_ADDRESS;
+    return c->def->is_return && field->offset == HEAD_LEN + sizeof(uint64_t)
+               ? KPROBE_RETURN
+               : 0;
+}
+
 /* field_value - make the value of a field of the record, as filter_field_number() does.
  */
 static struct taken_from field_value(struct compile *c, const struct filter_field *field)
 {
-    size_t head = HEAD_LEN + sizeof(uint64_t);
+    size_t head = HEAD_LEN + sizeof(uint64_t) * (c->def->is_return ? 2 : 1);
+    uint8_t fact = fact_of_field(c, field);
 
-    if (field->kind == FILTER_NUMBER && field->offset == HEAD_LEN) {
-        ADD(c, KPROBE_GET(KPROBE_ADDRESS));
+    if (fact) {
+        ADD(c, KPROBE_GET(fact));
         return in_value;
     }
     for (unsigned i = 0; field->kind == FILTER_NUMBER && i < c->def->arg_count; i++)
@@ -302,39 +331,65 @@ void compile_filter(struct compile *c, const struct filter *filter)
 
 enum key_kind { KEY_CPU, KEY_IP, KEY_TYPE, KEY_ROW };
 
-static enum key_kind kind_of_key(const struct hist_part *key)
+static enum key_kind kind_of_key(const struct compile *c, const struct hist_part *key)
 {
     if (key->field.kind == FILTER_CPU)
         return KEY_CPU;
-    if (key->field.kind == FILTER_NUMBER && key->field.offset == HEAD_LEN)
+    if (key->field.kind != FILTER_NUMBER)
+        return KEY_ROW;
+    if (key->field.offset == HEAD_LEN && c->one_address)
         return KEY_IP;
-    return key->field.kind == FILTER_NUMBER && !key->field.offset ? KEY_TYPE : KEY_ROW;
+    return key->field.offset ? KEY_ROW : KEY_TYPE;
 }
 
 #define LOG2_ROWS 65
 #define BYTE_ROWS 256
+#define KEY_BITS_MIN 5
+#define KEY_BITS_MAX 13
+
+/* compile_any_key - set the key to the row of the value, which may be any number. A bucket
+ * whose width is a power of two needs only the bits above. Return: how many rows there are.
+ */
+static unsigned compile_any_key(struct compile *c, const struct hist *hist,
+                                const struct hist_part *key, struct compile_table *table)
+{
+    unsigned bits = KEY_BITS_MIN;
+
+    if (key->show == HIST_BUCKETS) {
+        c->unable |= (key->bucket & (key->bucket - 1)) != 0;
+        ADD(c, KPROBE_AND(KPROBE_IMM, ~(key->bucket - 1)));
+    }
+    while (bits < KEY_BITS_MAX && UINT64_C(1) << bits < 2 * hist->table->size)
+        bits++;
+    table->keys = c->unable || !c->new_keys ? NULL : c->new_keys(bits);
+    table->key_bits = (uint8_t)bits;
+    c->unable |= !table->keys;
+    ADD(c, KPROBE_BY(table->keys, bits));
+    return KPROBE_BY_FULL(bits) + 1;
+}
 
 /* compile_key - set the key to the row of @key. Return: how many rows there are. */
-static unsigned compile_key(struct compile *c, const struct hist_part *key)
+static unsigned compile_key(struct compile *c, const struct hist *hist,
+                            const struct hist_part *key, struct compile_table *table)
 {
-    bool is_byte =
-        key->show <= HIST_SYM_OFFSET && key->field.size == 1 && !key->field.is_signed;
+    bool is_plain = key->show <= HIST_SYM_OFFSET;
+    bool is_byte = is_plain && key->field.size == 1 && !key->field.is_signed;
+    struct taken_from value = field_value(c, &key->field);
 
-    if (key->show != HIST_LOG2 && !is_byte) {
-        c->unable = true;
-        return 1;
+    c->unable |= !is_plain && key->show != HIST_LOG2 && key->show != HIST_BUCKETS;
+    if (key->show != HIST_LOG2 || value.source == KPROBE_IMM ||
+        value.source == KPROBE_REG_SP) {
+        to_value(c, value);
+        value = in_value;
     }
-    to_value(c, field_value(c, &key->field));
-    if (is_byte) {
-        ADD(c, KPROBE_KEY_SMALL(KPROBE_VALUE, BYTE_ROWS - 1));
-        return BYTE_ROWS;
+    if (key->show == HIST_LOG2) {
+        ADD(c, KPROBE_KEY_LOG2_UP(value.source));
+        return LOG2_ROWS;
     }
-    /* The power of two that is not below the value: the number of bits of the number in
-     * front of it, or of 0. */
-    ADD(c, KPROBE_IF(KPROBE_VALUE, KPROBE_NE, 0, 1));
-    ADD(c, KPROBE_SUB(KPROBE_IMM, 1));
-    ADD(c, KPROBE_KEY_LOG2(KPROBE_VALUE));
-    return LOG2_ROWS;
+    if (!is_byte)
+        return compile_any_key(c, hist, key, table);
+    ADD(c, KPROBE_KEY_SMALL(KPROBE_VALUE, BYTE_ROWS - 1));
+    return BYTE_ROWS;
 }
 
 static void compile_val(struct compile *c, const struct hist_part *val, uint16_t word,
@@ -361,7 +416,7 @@ void compile_hist(struct compile *c, const struct hist *hist, struct compile_tab
 {
     uint8_t how = 0;
 
-    *table = (struct compile_table){ (uint16_t)c->words, 1 };
+    *table = (struct compile_table){ .first = (uint16_t)c->words, .rows = 1 };
     c->unable |= hist->has_comm || hist->clock;
     for (unsigned i = 0; i < hist->key_count; i++) {
         const struct hist_part *key = &hist->key[i];
@@ -369,9 +424,9 @@ void compile_hist(struct compile *c, const struct hist *hist, struct compile_tab
         if (!hist_key_is_number(key) || hist_part_is_text(key) ||
             key->show == HIST_STACK || key->field.kind == FILTER_TIME) {
             c->unable = true;
-        } else if (kind_of_key(key) == KEY_ROW) {
+        } else if (kind_of_key(c, key) == KEY_ROW) {
             c->unable |= how; /* one is all that a program has */
-            table->rows = (uint16_t)compile_key(c, key);
+            table->rows = (uint16_t)compile_key(c, hist, key, table);
             how = KPROBE_KEYED;
         }
     }
@@ -383,14 +438,21 @@ void compile_hist(struct compile *c, const struct hist *hist, struct compile_tab
                     how);
 }
 
+static uint64_t value_of_row(const struct compile_table *table, unsigned row)
+{
+    if (!table->key_bits)
+        return row;
+    return row == KPROBE_BY_ZERO(table->key_bits) ? 0 : table->keys[row];
+}
+
 static void key_of_row(const struct hist *hist, const struct compile *c, uintptr_t ip,
-                       unsigned cpu, unsigned row, uint8_t *key)
+                       unsigned cpu, uint64_t value, uint8_t *key)
 {
     for (unsigned i = 0; i < hist->key_count; i++) {
         const uint64_t numbers[] = {
-            [KEY_CPU] = cpu, [KEY_IP] = ip, [KEY_TYPE] = c->type, [KEY_ROW] = row
+            [KEY_CPU] = cpu, [KEY_IP] = ip, [KEY_TYPE] = c->type, [KEY_ROW] = value
         };
-        const uint64_t *number = &numbers[kind_of_key(&hist->key[i])];
+        const uint64_t *number = &numbers[kind_of_key(c, &hist->key[i])];
 
         memcpy(key + hist->key[i].at, number, sizeof(*number));
     }
@@ -410,7 +472,11 @@ void compile_fold(struct hist *hist, const struct compile_table *table,
             sums[i] = word(program, cpu, table->first + table->rows * i + row);
         if (!sums[0])
             continue;
-        key_of_row(hist, c, ip, cpu, row, key);
+        if (table->key_bits && row == KPROBE_BY_FULL(table->key_bits)) {
+            hist_merge_dropped(hist, sums[0]);
+            continue;
+        }
+        key_of_row(hist, c, ip, cpu, value_of_row(table, row), key);
         hist_merge(hist, key, sums);
     }
 }
@@ -433,6 +499,10 @@ void compile_record(struct compile *c, size_t head, kprobe_reserve_t reserve,
 {
     c->ends |= UINT64_C(1) << c->count; /* without a record */
     ADD(c, KPROBE_RESERVE(reserve, 0));
+    if (c->def->is_return) {
+        ADD(c, KPROBE_GET(KPROBE_RETURN));
+        ADD(c, KPROBE_STORE(8, HEAD_LEN + sizeof(uint64_t), KPROBE_VALUE, 0));
+    }
     for (unsigned i = 0; i < c->def->arg_count; i++) {
         const struct fetch_arg *arg = &c->def->args[i];
         struct taken_from value = compile_argument(c, i);

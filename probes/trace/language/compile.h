@@ -2,10 +2,10 @@
  * the arguments of an event, a filter, a histogram. What cannot be said as a program is
  * refused; then an interpreter does it at each hit, from the same definitions.
  *
- * Refused are: texts, stacks, times, the fields of a thread; bit fields and arrays; keys
- * with more than KPROBE_PROGRAM_WORDS values; more than KPROBE_OPS_MAX operations; and an
- * argument from memory that is read twice, because memory that cannot be read is counted
- * once.
+ * Refused are: texts, stacks, times of records, names of threads; bit fields and arrays;
+ * two keys that are no facts of the probe or its CPU; more than KPROBE_OPS_MAX operations;
+ * and an argument from memory that is read twice, because memory that cannot be read is
+ * counted once.
  */
 #pragma once
 
@@ -16,9 +16,12 @@
 
 struct compile {
     const struct def *def;
-    uint16_t type;                      /* the number of the event */
-    struct kprobe_op *ops;              /* KPROBE_OPS_MAX */
-    unsigned count, words;              /* operations; words of memory */
+    uint16_t type;         /* the number of the event */
+    bool one_address;      /* all hits are at the address of the probe */
+    struct kprobe_op *ops; /* KPROBE_OPS_MAX */
+    unsigned count, words; /* operations; words of memory */
+    /* Get memory for a table of @bits, see KPROBE_BY(). NULL: no event may have one. */
+    uint64_t *(*new_keys)(unsigned bits);
     uint64_t read[FETCH_ARGS_MAX / 64]; /* bit i: argument i, from memory, is read */
     uint64_t ends; /* bit i: the skip of operation i leads to the end of the part */
     bool unable;
@@ -35,6 +38,8 @@ struct compile {
 struct compile_table {
     uint16_t first; /* word: the hit counts of all rows, then each value's */
     uint16_t rows;
+    uint8_t key_bits;     /* 0: a row's number is its key */
+    const uint64_t *keys; /* else here is its key */
 };
 void compile_begin_part(struct compile *c);
 void compile_end_part(struct compile *c);

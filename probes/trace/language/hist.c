@@ -300,6 +300,11 @@ void hist_merge(struct hist *hist, const uint8_t *key, const uint64_t *sums)
     __atomic_fetch_add(&hist->table->hits, sums[0], __ATOMIC_RELAXED);
 }
 
+void hist_merge_dropped(struct hist *hist, uint64_t hits)
+{
+    __atomic_fetch_add(&hist->table->dropped, hits, __ATOMIC_RELAXED);
+}
+
 /* An entry in the middle of being made is not in a slot yet, and is left out. */
 struct hist *hist_copy(const struct def_host *host, const struct hist *hist)
 {

@@ -131,9 +131,11 @@ bool hist_is_paused(const struct hist *hist);
 bool hist_shares(const struct hist *a, const struct hist *b);
 /* hist_merge - add hits that were counted elsewhere to the entry of @key: @sums are their
  * number, and the sum, minimum or maximum of each value.
+ * hist_merge_dropped - the same for hits for whose key there was no room.
  * hist_copy - copy a histogram with its entries as they are now. Return: NULL: no memory.
  */
 void hist_merge(struct hist *hist, const uint8_t *key, const uint64_t *sums);
+void hist_merge_dropped(struct hist *hist, uint64_t hits);
 struct hist *hist_copy(const struct def_host *host, const struct hist *hist);
 void hist_copy_free(const struct def_host *host, struct hist *copy);
 /* hist_clear - remove all entries. The caller makes sure that no hit counts meanwhile. */

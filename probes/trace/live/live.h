@@ -34,9 +34,10 @@ struct live_program;
 
 /* A probe, which one line has made. */
 struct live_probe {
-    struct kretprobe rp;          /* a kprobe uses only its first field, rp.kp */
-    struct live_program *program; /* [T] of rp.kp, or NULL: see live_program.c */
-    struct watch watch;           /* def->is_watch: used in place of the fields above */
+    struct kretprobe rp;               /* a kprobe uses only its first field, rp.kp */
+    struct live_program *program;      /* [T] or NULL: see live_program.c */
+    const struct kprobe_program *in_c; /* [a] of it, unless the engine runs it */
+    struct watch watch;       /* def->is_watch: used in place of the fields above */
     uint64_t hits, misses;    /* [T] of the watch, before it got its present register */
     bool is_set;              /* [a] a trigger has given the watch an address */
     struct live_event *event; /* [I] */

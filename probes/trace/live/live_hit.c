@@ -412,9 +412,23 @@ int live_hit_probe(struct kprobe *kp, struct pt_regs *regs)
     return 0;
 }
 
+/* hit_run_program - run the program of @p, if it has one. */
+static bool hit_run_program(const struct live_probe *p, const struct program_hit *hit)
+{
+    const struct kprobe_program *program = __atomic_load_n(&p->in_c, __ATOMIC_ACQUIRE);
+
+    if (program)
+        kprobe_program_run(program, hit);
+    return program;
+}
+
 static void hit_watch(struct watch *w, struct pt_regs *regs)
 {
-    const struct live_probe *p = CONTAINER_OF(w, struct live_probe, watch);
+    struct live_probe *p = CONTAINER_OF(w, struct live_probe, watch);
+    uint64_t addr = READ_ONCE(w->addr);
+    const struct program_hit in_c = {
+        .p = &p->rp.kp, .ip = regs->ip, .regs = regs, .entry = &addr
+    };
     struct hit hit = {
         .event = p->event,
         .def = p->def,
@@ -422,13 +436,13 @@ static void hit_watch(struct watch *w, struct pt_regs *regs)
         .from = { .regs = regs,
                   .comm = thread_current()->name,
                   .ip = regs->ip,
-                  .watched = READ_ONCE(w->addr),
+                  .watched = addr,
                   .now = clock_ns,
                   .read = hit_read_memory,
                   .symbol = ksyms_text },
     };
 
-    if (hit.from.watched) /* 0: another CPU has just cleared the watch */
+    if (addr && !hit_run_program(p, &in_c)) /* 0: another CPU has just cleared it */
         hit_take(&hit);
 }
 
@@ -443,15 +457,21 @@ static int hit_entry(struct kretprobe_instance *ri, struct pt_regs *regs)
 
 static int hit_return(struct kretprobe_instance *ri, struct pt_regs *regs)
 {
-    const struct live_probe *p = CONTAINER_OF(ri->rp, struct live_probe, rp);
+    struct live_probe *p = CONTAINER_OF(ri->rp, struct live_probe, rp);
+    const uint64_t *entry =
+        p->def->entry_count ? (const uint64_t *)(void *)ri->data : NULL;
+    const struct program_hit in_c = { .p = &p->rp.kp,
+                                      .ip = p->rp.kp.addr,
+                                      .regs = regs,
+                                      .ret = ri->ret_addr,
+                                      .entry = entry };
     struct hit hit = {
         .event = p->event,
         .def = p->def,
         .at = { p->rp.kp.addr, ri->ret_addr },
         .from = { .regs = regs,
                   .ip = ri->ret_addr,
-                  .entry =
-                      p->def->entry_count ? (const uint64_t *)(void *)ri->data : NULL,
+                  .entry = entry,
                   .comm = thread_current()->name,
                   .now = clock_ns,
                   .returns = kretprobe_find_ret,
@@ -459,7 +479,8 @@ static int hit_return(struct kretprobe_instance *ri, struct pt_regs *regs)
                   .symbol = ksyms_text },
     };
 
-    hit_take(&hit);
+    if (!hit_run_program(p, &in_c))
+        hit_take(&hit);
     return 0;
 }
 
@@ -476,11 +497,14 @@ static void fill_watch(struct live_probe *p)
 
 void live_mark_hit(void *private, struct marker_call *call)
 {
-    const struct live_probe *p = private;
+    struct live_probe *p = private;
     const struct pt_regs regs = {
         .ip = call->cold_ip, .sp = call->sp, .bp = call->bp, .flags = read_flags()
     };
     uint64_t values[DEF_MARK_ARGS_MAX];
+    const struct program_hit in_c = {
+        .p = &p->rp.kp, .ip = call->ip, .regs = &regs, .entry = values
+    };
     struct hit hit = {
         .event = p->event,
         .def = p->def,
@@ -496,7 +520,8 @@ void live_mark_hit(void *private, struct marker_call *call)
 
     for (unsigned i = 0; i < p->def->arg_count; i++)
         values[i] = va_arg(call->args, uint64_t);
-    hit_take(&hit);
+    if (!hit_run_program(p, &in_c))
+        hit_take(&hit);
 }
 
 void live_probe_fill(struct live_probe *p)

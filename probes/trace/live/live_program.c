@@ -6,6 +6,9 @@
  * image. A program is made for what is asked for at that moment: it is made anew when an
  * event is armed, and when a filter, a trigger or the recording changes while it is
  * armed. Then the words of the old one are added to the tables of the histograms.
+ *
+ * The program of a probe at an instruction belongs to the engine, which compiles it into
+ * the detour. That of a return probe, a watch or a marker runs in C, from its handler.
  */
 #include "kernel/base/compiler.h"
 #include "kernel/base/err.h"
@@ -58,6 +61,20 @@ static struct kprobe_room program_reserve(struct kprobe *kp, uintptr_t ip,
     return (struct kprobe_room){ record, ring };
 }
 
+/* reserve_for_mark - the same, of a marker, which has no hit, and adds one to the count of
+ * preemption.
+ */
+static struct kprobe_room reserve_for_mark(struct kprobe *kp, uintptr_t ip,
+                                           const struct pt_regs *regs UNUSED)
+{
+    struct kprobe_room room = program_reserve(kp, ip, NULL);
+
+    if (room.at)
+        ((struct record_probe *)room.at)->head.preempt_count =
+            (uint8_t)(preempt_count() - 1);
+    return room;
+}
+
 /* reserve_switched - the same, of an event whose recording other hits switch. */
 static struct kprobe_room reserve_switched(struct kprobe *kp, uintptr_t ip,
                                            const struct pt_regs *regs)
@@ -74,7 +91,52 @@ static void program_commit(void *ring)
     record_end(ring);
 }
 
+/* ---- tables of keys ---- */
+
+#define KEYS_ALIGN 128
+
+/* keys_new - the word in front of the table is the block that holds both. */
+static uint64_t *keys_new(unsigned bits)
+{
+    void *block = kzalloc(sizeof(void *) + KEYS_ALIGN + (sizeof(uint64_t) << bits));
+    void **keys;
+    uintptr_t at;
+
+    if (!block)
+        return NULL;
+    at = (uintptr_t)block + sizeof(void *) + KEYS_ALIGN - 1;
+    keys = (void **)(at - at % KEYS_ALIGN);
+    keys[-1] = block;
+    return (uint64_t *)keys;
+}
+
+static void keys_free(const uint64_t *keys)
+{
+    if (keys)
+        kfree(((void *const *)(const void *)keys)[-1]);
+}
+
+static void program_free(struct live_program *program)
+{
+    for (unsigned i = 0; program && i < program->hist_count; i++)
+        keys_free(program->hists[i].table.keys);
+    kfree(program);
+}
+
 /* ---- making ---- */
+
+/* A table of keys takes memory for each probe and CPU. */
+#define KEYED_PROBES_MAX 16
+
+static bool has_few_probes(const struct live_event *e)
+{
+    const struct live_probe *p;
+    unsigned count = 0;
+
+    list_for_each(p, &e->probes, sibling)
+        count++;
+    return count <= KEYED_PROBES_MAX;
+}
 
 /* is_switched - may a hit switch the recording of @e, or its histograms? */
 static bool is_switched(const struct live_event *e)
@@ -105,6 +167,9 @@ static void compile_event(struct live_program *out, const struct live_event *e)
 {
     const struct live_attached *attached = e->attached;
     bool switched = is_switched(e);
+    kprobe_reserve_t reserve = live_mark(e) ? reserve_for_mark
+                               : switched   ? reserve_switched
+                                            : program_reserve;
 
     for (unsigned i = 0; attached && i < attached->count; i++) {
         const struct live_trigger *t = attached->trigger[i];
@@ -116,12 +181,22 @@ static void compile_event(struct live_program *out, const struct live_event *e)
     }
     if (e->soft_disabled && !switched)
         return;
+    out->compile.unable |= switched && live_mark(e);
     compile_begin_part(&out->compile);
     if (attached && attached->filter)
         compile_filter(&out->compile, attached->filter);
-    compile_record(&out->compile, event_head(&e->event),
-                   switched ? reserve_switched : program_reserve, program_commit);
+    compile_record(&out->compile, event_head(&e->event), reserve, program_commit);
     compile_end_part(&out->compile);
+}
+
+/* entry_words_of - how many words a hit gives beside the registers: those that were saved at
+ * the entry; of a watch, the address; of a marker, its values.
+ */
+static uint8_t entry_words_of(const struct live_probe *p)
+{
+    if (p->def->is_watch)
+        return 1;
+    return (uint8_t)(p->mark ? p->def->arg_count : p->def->entry_count);
 }
 
 /* program_new - the program of @p. NULL: live_hit.c has to do the work. */
@@ -129,7 +204,7 @@ static struct live_program *program_new(const struct live_probe *p)
 {
     struct live_program *out;
 
-    if (p->def->has_strings || p->event->fixed > KPROBE_RECORD_MAX || !live_is_plain(p))
+    if (p->def->has_strings || p->event->fixed > KPROBE_RECORD_MAX)
         return NULL;
     out = kzalloc(sizeof(*out));
     if (!out)
@@ -137,13 +212,18 @@ static struct live_program *program_new(const struct live_probe *p)
     out->compile.def = p->def;
     out->compile.type = p->event->event.id;
     out->compile.ops = out->ops;
+    out->compile.one_address = live_is_plain(p) || p->def->is_return;
+    out->compile.new_keys = has_few_probes(p->event) ? keys_new : NULL;
     compile_event(out, p->event);
     compile_end(&out->compile);
     out->program = (struct kprobe_program){ .ops = out->ops,
                                             .count = (uint16_t)out->compile.count,
-                                            .words = (uint16_t)out->compile.words };
-    if (out->compile.unable || program_verify(&out->program, NULL)) {
-        kfree(out);
+                                            .words = (uint16_t)out->compile.words,
+                                            .in_c = !live_is_plain(p),
+                                            .entry_words = entry_words_of(p) };
+    if (out->compile.unable || program_verify(&out->program, NULL) ||
+        (out->program.in_c && kprobe_program_begin(&out->program))) {
+        program_free(out);
         return NULL;
     }
     return out;
@@ -151,41 +231,35 @@ static struct live_program *program_new(const struct live_probe *p)
 
 /* ---- words ---- */
 
-static void fold_cpu(struct hist *into, const struct live_probe *p, unsigned i,
-                     unsigned cpu)
+static void fold_cpu(struct hist *into, const struct live_probe *p,
+                     const struct live_program *from, unsigned i, unsigned cpu)
 {
-    const struct live_program *from = p->program;
-
     compile_fold(into, &from->hists[i].table, &from->compile, p->rp.kp.addr, cpu,
                  program_word_of, &from->program);
 }
 
-/* fold_words - add the words of @p's program to the tables of its histograms. What a
- * histogram has counted while it was paused does not count.
+/* fold_words - add the words of @from, a program of @p, to the tables of its histograms.
+ * What a histogram has counted while it was paused does not count.
  * @only: of this histogram, to the table of @into; NULL: of all, each to its own
  */
-static void fold_words(const struct live_probe *p, const struct hist *only,
-                       struct hist *into)
+static void fold_words(const struct live_probe *p, const struct live_program *from,
+                       const struct hist *only, struct hist *into)
 {
-    const struct live_program *from = p->program;
-
     for (unsigned i = 0; from && i < from->hist_count; i++) {
         struct hist *hist = from->hists[i].hist;
 
         if (hist_is_paused(hist) || (only && !hist_shares(hist, only)))
             continue;
         for (unsigned cpu = 0; cpu < cpu_count(); cpu++)
-            fold_cpu(into ? into : hist, p, i, cpu);
+            fold_cpu(into ? into : hist, p, from, i, cpu);
     }
 }
 
-static uint64_t faults_of(const struct live_probe *p)
+static uint64_t faults_of(const struct live_program *of)
 {
-    const struct kprobe_program *program = &p->program->program;
-
-    if (!p->program || program_words(program) == program->words)
+    if (!of || program_words(&of->program) == of->program.words)
         return 0;
-    return program_sum(program, program->words);
+    return program_sum(&of->program, of->program.words);
 }
 
 /* for_each_program - call @fn for each probe that has a program. */
@@ -207,7 +281,7 @@ static void fold_one(struct live_probe *p, void *arg)
 {
     const struct folding *f = arg;
 
-    fold_words(p, f->only, f->into);
+    fold_words(p, p->program, f->only, f->into);
 }
 
 /* begin_one - let the words of a histogram begin anew. Each CPU does that for itself: its
@@ -288,7 +362,7 @@ uint64_t live_lost(const struct live_event *e, enum live_loss cause)
 
     if (cause == LIVE_FAULT)
         list_for_each(p, &e->probes, sibling)
-            lost += faults_of(p);
+            lost += faults_of(p->program);
     return lost;
 }
 
@@ -296,59 +370,85 @@ uint64_t live_lost(const struct live_event *e, enum live_loss cause)
 
 /* What becomes of some probes at once. */
 struct update {
-    struct kprobe_exchange *x;
-    struct live_probe **probe;
-    struct live_program **program; /* NULL: live_hit.c */
+    struct kprobe_exchange *x; /* those of the engine */
+    size_t x_count;
+    struct change {
+        struct live_probe *p;
+        struct live_program *new, *old; /* NULL: live_hit.c */
+    } * change;
     size_t count;
 };
 
 static bool update_make(struct update *u, size_t max)
 {
     *u = (struct update){ .x = kmalloc((max + 1) * sizeof(*u->x)),
-                          .probe = kmalloc((max + 1) * sizeof(*u->probe)),
-                          .program = kmalloc((max + 1) * sizeof(*u->program)) };
-    return u->x && u->probe && u->program;
+                          .change = kmalloc((max + 1) * sizeof(*u->change)) };
+    return u->x && u->change;
 }
 
 static void update_free(struct update *u)
 {
     kfree(u->x);
-    kfree(u->probe);
-    kfree(u->program);
+    kfree(u->change);
 }
 
 static void update_add(struct update *u, struct live_probe *p, struct live_program *new)
 {
     if (!new && !p->program)
         return;
-    u->x[u->count] = (struct kprobe_exchange){ &p->rp.kp, new ? &new->program : NULL,
-                                               new ? NULL : live_hit_probe };
-    u->probe[u->count] = p;
-    u->program[u->count++] = new;
+    if (live_is_plain(p))
+        u->x[u->x_count++] =
+            (struct kprobe_exchange){ &p->rp.kp, new ? &new->program : NULL,
+                                      new ? NULL : live_hit_probe };
+    u->change[u->count++] = (struct change){ p, new, p->program };
 }
 
-/* program_set - hits of @p run @new now, and no hit runs the program from before. */
-static void program_set(struct live_probe *p, struct live_program *new)
+/* program_retire - no hit of @p runs @old any more. */
+static void program_retire(struct live_probe *p, struct live_program *old)
 {
-    struct live_program *old = p->program;
+    if (!old)
+        return;
+    fold_words(p, old, NULL, NULL);
+    p->event->lost[LIVE_FAULT] += faults_of(old);
+    kprobe_program_end(&old->program);
+    program_free(old);
+}
 
-    fold_words(p, NULL, NULL);
-    p->event->lost[LIVE_FAULT] += faults_of(p);
-    p->program = new;
-    if (old)
-        kprobe_program_end(&old->program);
-    kfree(old);
+/* update_finish - the engine has done its part. Handlers that run programs in C find the new
+ * ones from now on, and after quiescence none runs an old one.
+ */
+static void update_finish(struct update *u)
+{
+    bool by_handler = false;
+
+    for (size_t i = 0; i < u->count; i++) {
+        struct live_probe *p = u->change[i].p;
+        struct live_program *new = u->change[i].new;
+
+        p->program = new;
+        if (live_is_plain(p))
+            continue;
+        __atomic_store_n(&p->in_c, new ? &new->program : NULL, __ATOMIC_RELEASE);
+        by_handler = true;
+    }
+    if (by_handler)
+        quiesce();
+    for (size_t i = 0; i < u->count; i++)
+        program_retire(u->change[i].p, u->change[i].old);
 }
 
 /* by_image - without memory for anything else, live_hit.c does what the hits of @p do. */
 static void by_image(struct live_probe *p)
 {
     struct kprobe_exchange one = { &p->rp.kp, NULL, live_hit_probe };
+    struct change change = { p, NULL, p->program };
+    struct update u = { .change = &change, .count = 1 };
 
     if (!p->program)
         return;
-    kprobe_exchange(&one, 1);
-    program_set(p, NULL);
+    if (live_is_plain(p))
+        kprobe_exchange(&one, 1);
+    update_finish(&u);
 }
 
 static size_t update_max(struct live_event *const *events, size_t count)
@@ -369,28 +469,33 @@ static void update_collect(struct update *u, struct live_event *const *events,
 
     for (size_t i = 0; i < count; i++)
         list_for_each(p, &events[i]->probes, sibling)
-            if (p->is_registered && live_is_plain(p))
+            if (p->is_registered || !live_is_plain(p))
                 update_add(u, p, arming || events[i]->armed ? program_new(p) : NULL);
+}
+
+/* update_give_up - no program was exchanged: free the new ones. */
+static void update_give_up(struct update *u)
+{
+    for (size_t i = 0; i < u->count; i++) {
+        if (u->change[i].new && u->change[i].new->program.in_c)
+            kprobe_program_end(&u->change[i].new->program);
+        program_free(u->change[i].new);
+    }
 }
 
 void live_program_update(struct live_event *const *events, size_t count, bool arming)
 {
     struct update u;
     struct live_probe *p;
+    bool done = false;
 
     if (update_make(&u, update_max(events, count))) {
         update_collect(&u, events, count, arming);
-        if (!kprobe_exchange(u.x, u.count)) {
-            for (size_t i = 0; i < u.count; i++)
-                program_set(u.probe[i], u.program[i]);
-            update_free(&u);
-            return;
-        }
-        for (size_t i = 0; i < u.count; i++)
-            kfree(u.program[i]);
+        done = !u.x_count || !kprobe_exchange(u.x, u.x_count);
+        done ? update_finish(&u) : update_give_up(&u);
     }
     update_free(&u);
-    for (size_t i = 0; i < count; i++)
+    for (size_t i = 0; !done && i < count; i++)
         list_for_each(p, &events[i]->probes, sibling)
             by_image(p);
 }
