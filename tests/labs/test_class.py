@@ -59,7 +59,11 @@ def what_is_handed_in_is_graded():
         output = os.path.join(folder, "grades.csv")
         status, said, error = sonde(roster, "--collect", copy, "-o", output)
         link = os.path.join(copy, "gus/int3/int3.c")
-        told = f"sonde: class: gus, int3: not taken: {link} is a link, or stands behind one\n"
+        told = (
+            "sonde: class: gus: handed in more than once: gus, gus.zip; the first is used\n"
+            "sonde: class: gus: bomb/../../keys is not taken: it leads elsewhere\n"
+            f"sonde: class: gus, int3: not taken: {link} is a link, or stands behind one\n"
+        )
         tap.equal((status, error), (1, told), "collect")
         tap.check(
             re.fullmatch(r"5 students in \d+ s: .*grades.csv\n", said), said.strip()

@@ -199,7 +199,9 @@ def find(folder, student):
         try:
             for path, parts in paths_in(folder, entry):
                 place = known.get(parts[-1].lower())
-                if not place or "__MACOSX" in parts or parts[-1].startswith("._"):
+                if ".." in parts:
+                    said.append(f"{'/'.join(parts)} is not taken: it leads elsewhere")
+                elif not place or "__MACOSX" in parts or parts[-1].startswith("._"):
                     others += bool(parts[-1]) and "__MACOSX" not in parts
                 elif place not in found:
                     found[place] = entry, path
