@@ -6,6 +6,7 @@
 #include "kernel/base/compiler.h"
 #include "kernel/base/err.h"
 #include "probes/console/console_probe.h"
+#include "probes/core/platform.h"
 #include "probes/jump/optimize.h"
 #include "probes/port/port.h"
 
@@ -37,6 +38,8 @@ int probe_usage(struct shell *sh, const struct probe_command *cmd, int argc, cha
 /* What the words in front of the place say. */
 struct add_options {
     bool post, pending, follow;
+    unsigned words; /* of --if and --every, and what follows each */
+    char **word;
     struct program_line line;
 };
 
@@ -87,8 +90,49 @@ static int add_new(struct shell *sh, const struct place *place, const char *name
     return 0;
 }
 
+static bool add_is_of_program(const char *word)
+{
+    return strcmp(word, "--if") == 0 || strcmp(word, "--every") == 0;
+}
+
+/* add_function - the function at whose entry @place is, in the image; 0: it is elsewhere. */
+static uintptr_t add_function(const struct place *place)
+{
+    struct plat_symbol symbol;
+    uintptr_t addr;
+
+    if (place_find(place, &addr, NULL) || plat_symbol_at(addr, &symbol) ||
+        symbol.start != addr || symbol.module)
+        return 0;
+    return addr;
+}
+
+/* add_read_program - read the conditions, now that the place is known. Return: 0; -EINVAL,
+ * after the user has been told why.
+ */
+static int add_read_program(struct shell *sh, const struct place *place,
+                            struct add_options *options)
+{
+    char **word = options->word;
+    const char *why;
+
+    options->line.function = options->words ? add_function(place) : 0;
+    for (unsigned i = 0; i < options->words; i++) {
+        if (!add_is_of_program(word[i]))
+            continue;
+        why = strcmp(word[i], "--if") == 0
+                  ? program_line_if(&options->line, word[i + 1])
+                  : program_line_every(&options->line, word[i + 1]);
+        if (why)
+            return shell_refuse(sh, EINVAL, "probe: add: %s '%s': %s", word[i],
+                                word[i + 1], why);
+        i++;
+    }
+    return 0;
+}
+
 static int add_named(struct shell *sh, const struct probe_command *cmd, int argc,
-                     char **argv, const struct add_options *options)
+                     char **argv, struct add_options *options)
 {
     struct place place;
     int err;
@@ -97,48 +141,35 @@ static int add_named(struct shell *sh, const struct probe_command *cmd, int argc
         return probe_usage(sh, cmd, argc, argv);
     if (place_parse(&place, argv[0]))
         return place_no_place(sh, argv[0]);
+    err = add_read_program(sh, &place, options);
+    if (err)
+        return err;
     console_probe_lock();
     err = add_new(sh, &place, argc > 1 ? argv[1] : NULL, options);
     console_probe_unlock();
     return err;
 }
 
-/* take_program - read --if COND or --every N. Return: how many words; 0: it is neither;
- * -EINVAL, after the function has told the user why.
- */
-static int take_program(struct shell *sh, int argc, char **argv,
-                        struct program_line *line)
-{
-    bool is_if = strcmp(argv[0], "--if") == 0;
-    const char *why;
-
-    if (argc < 2 || (!is_if && strcmp(argv[0], "--every") != 0))
-        return 0;
-    why = is_if ? program_line_if(line, argv[1]) : program_line_every(line, argv[1]);
-    if (why)
-        return shell_refuse(sh, EINVAL, "probe: add: %s '%s': %s", argv[0], argv[1], why);
-    return 2;
-}
-
 static int probe_add_run(struct shell *sh, int argc, char **argv)
 {
     struct add_options options = { .post = false };
-    int words = 1;
+    int words = 0;
 
-    for (; argc > 0; argc -= words, argv += words) {
-        words = 1;
-        if (strcmp(argv[0], "--post") == 0)
+    options.word = argv;
+    for (; argc > words; words++) {
+        const char *word = argv[words];
+
+        if (strcmp(word, "--post") == 0)
             options.post = true;
-        else if (strcmp(argv[0], "--pending") == 0)
+        else if (strcmp(word, "--pending") == 0)
             options.pending = true;
+        else if (words + 2 < argc && add_is_of_program(word))
+            words++;
         else
-            words = take_program(sh, argc, argv, &options.line);
-        if (words < 0)
-            return words;
-        if (!words)
             break;
     }
-    return add_named(sh, &probe_command_add, argc, argv, &options);
+    options.words = (unsigned)words;
+    return add_named(sh, &probe_command_add, argc - words, argv + words, &options);
 }
 
 static int ret_run(struct shell *sh, int argc, char **argv)

@@ -3,12 +3,14 @@
 
 #include "kernel/base/compiler.h"
 #include "kernel/base/registers.h"
+#include "kernel/debug/params.h"
 
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define CONDITIONS_MAX (PROGRAM_LINE_OPS - 2) /* `every` and the count come behind them */
+#define LINE_OPS_MAX (PROGRAM_LINE_OPS - 2) /* `every` and the count come behind them */
+#define OPERAND_OPS 3                       /* of a condition, at most */
 
 static const struct {
     const char *word;
@@ -27,14 +29,19 @@ static const char *line_skip_blanks(const char *text)
     return text;
 }
 
+static bool line_is_of_name(char c)
+{
+    return isalnum((unsigned char)c) || c == '_';
+}
+
 /* line_word_len - how long is the word at @text: letters and digits, or other characters? */
 static size_t line_word_len(const char *text)
 {
-    bool alnum = isalnum((unsigned char)*text);
+    bool is_name = line_is_of_name(*text);
     size_t len = 0;
 
     while (text[len] && text[len] != ' ' && text[len] != '-' &&
-           (isalnum((unsigned char)text[len]) != 0) == alnum)
+           line_is_of_name(text[len]) == is_name)
         len++;
     return len;
 }
@@ -44,19 +51,104 @@ static bool line_is_word(const char *text, size_t len, const char *word)
     return strlen(word) == len && !memcmp(text, word, len);
 }
 
-static bool line_take_register(const char **text, uint8_t *out)
+static struct kprobe_op *line_add(struct program_line *line, struct kprobe_op op)
+{
+    line->ops[line->count] = op;
+    return &line->ops[line->count++];
+}
+
+static bool line_is_register(const char *text, size_t len, uint8_t *out)
 {
 #define NAME(name, field, number, gdb, dwarf) [number] = name,
     static const char *const names[REGISTERS_COUNT] = { REGISTERS(NAME) };
+
+    for (*out = 0; *out < REGISTERS_COUNT; ++*out)
+        if (*out != KPROBE_REG_SP && line_is_word(text, len, names[*out]))
+            return true;
+    return false;
+}
+
+/* What a condition compares: a source, after operations that make it. */
+struct line_operand {
+    uint8_t source;
+    bool is_signed;
+};
+
+/* line_take_param - the lower bytes of a register, as the parameter's type says: u8 ... s64,
+ * or a word for a pointer.
+ */
+static bool line_take_param(struct program_line *line, const char *name, size_t len,
+                            struct line_operand *out)
+{
+    static const uint8_t in[] = { KPROBE_REG_DI, KPROBE_REG_SI, KPROBE_REG_DX,
+                                  KPROBE_REG_CX, KPROBE_REG_R8, KPROBE_REG_R9 };
+    struct param param;
+    unsigned bits;
+
+    for (unsigned i = 0; i < ARRAY_LEN(in) && line->function; i++) {
+        if (!params_get(line->function, i, &param))
+            break;
+        if (param.name_len != len || memcmp(param.name, name, len) != 0)
+            continue;
+        bits = (unsigned)strtoul(param.type + 1, NULL, 10);
+        out->source = in[i];
+        out->is_signed = *param.type == 's' && bits;
+        if (!bits || bits == 64)
+            return true;
+        line_add(line, (struct kprobe_op){ KPROBE_OP_GET, in[i], 0, 0, 0, 0 });
+        line_add(line, (struct kprobe_op)KPROBE_EXTEND(
+                           bits / 8, out->is_signed ? KPROBE_SIGNED : 0));
+        out->source = KPROBE_VALUE;
+        return true;
+    }
+    return false;
+}
+
+/* line_take_word - a word in memory: [REGISTER[+N]]. */
+static bool line_take_word(struct program_line *line, const char **text,
+                           struct line_operand *out)
+{
+    const char *at = *text + 1;
+    size_t len = line_word_len(at);
+    uint8_t reg;
+    unsigned long offset = 0;
+    char *end;
+
+    if (!line_is_register(at, len, &reg))
+        return false;
+    at += len;
+    if (*at == '+') {
+        offset = strtoul(at + 1, &end, 0);
+        at = end;
+    }
+    if (*at != ']' || offset > INT32_MAX)
+        return false;
+    line_add(line, (struct kprobe_op){ KPROBE_OP_GET, reg, 0, 0, 0, 0 });
+    line_add(line, (struct kprobe_op)KPROBE_LOAD(8, offset));
+    out->source = KPROBE_VALUE;
+    *text = line_skip_blanks(at + 1);
+    return true;
+}
+
+static bool line_take_operand(struct program_line *line, const char **text,
+                              struct line_operand *out)
+{
     size_t len = line_word_len(*text);
 
-    for (uint8_t i = 0; i < REGISTERS_COUNT; i++)
-        if (i != KPROBE_REG_SP && line_is_word(*text, len, names[i])) {
-            *out = i;
-            *text = line_skip_blanks(*text + len);
-            return true;
-        }
-    return false;
+    *out = (struct line_operand){ .source = 0 };
+    if (**text == '[')
+        return line_take_word(line, text, out);
+    if (line_is_word(*text, len, "cpu") || line_is_word(*text, len, "thread")) {
+        line_add(line, (struct kprobe_op){ KPROBE_OP_GET,
+                                           **text == 'c' ? KPROBE_CPU : KPROBE_THREAD, 0,
+                                           0, 0, 0 });
+        out->source = KPROBE_VALUE;
+    } else if (!line_is_register(*text, len, &out->source) &&
+               !line_take_param(line, *text, len, out)) {
+        return false;
+    }
+    *text = line_skip_blanks(*text + len);
+    return true;
 }
 
 static bool line_take_comparison(const char **text, size_t *out)
@@ -87,22 +179,29 @@ static bool line_take_number(const char **text, uint64_t *out, bool *negative)
 
 static const char *line_take_condition(struct program_line *line, const char **text)
 {
+    struct line_operand operand;
     struct kprobe_op op = { .code = KPROBE_OP_IF };
     size_t comparison;
     bool negative;
 
-    if (line->count == CONDITIONS_MAX)
+    if (line->count + OPERAND_OPS > LINE_OPS_MAX)
         return "there are too many conditions";
-    if (!line_take_register(text, &op.source))
-        return "it begins with a register: rax ... r15";
+    if (!line_take_operand(line, text, &operand))
+        return line->function
+                   ? "it begins with a register (rax ... r15), a parameter, "
+                     "cpu, thread, or a word in memory ([rdi+8])"
+                   : "it begins with a register (rax ... r15), cpu, thread, or "
+                     "a word in memory ([rdi+8]); parameters are known at the "
+                     "entry of a function of the image";
     if (!line_take_comparison(text, &comparison))
-        return "behind the register comes one of < <= > >= == != has lacks";
+        return "behind the operand comes one of < <= > >= == != has lacks";
     if (!line_take_number(text, &op.imm, &negative))
         return "behind the comparison comes a number";
-    op.sub = negative && comparisons[comparison].with_sign
+    op.source = operand.source;
+    op.sub = (negative || operand.is_signed) && comparisons[comparison].with_sign
                  ? comparisons[comparison].with_sign
                  : comparisons[comparison].plain;
-    line->ops[line->count++] = op;
+    line_add(line, op);
     return NULL;
 }
 
@@ -138,6 +237,7 @@ void program_line_make(const struct program_line *line, struct kprobe_program *o
         ops[count++] = (struct kprobe_op)KPROBE_EVERY(1, line->every, 0);
     ops[count++] = (struct kprobe_op)KPROBE_COUNT(0);
     for (unsigned i = 0; i + 1 < count; i++)
-        ops[i].skip = (uint8_t)(count - i - 1);
+        if (ops[i].code == KPROBE_OP_IF || ops[i].code == KPROBE_OP_EVERY)
+            ops[i].skip = (uint8_t)(count - i - 1);
     *out = (struct kprobe_program){ .ops = ops, .count = (uint16_t)count, .words = 2 };
 }

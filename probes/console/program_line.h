@@ -1,22 +1,26 @@
 /* program_line.h - the program of a probe as users write it: `probe add --if COND --every N`.
  *
- *     COND = REGISTER COMPARISON NUMBER [and COND]
+ *     COND = OPERAND COMPARISON NUMBER [and COND]
+ *     OPERAND = REGISTER | PARAMETER | cpu | thread | [REGISTER[+N]]
  *
- * REGISTER is rax ... r15. COMPARISON is <, <=, >, >=, ==, !=; `has` (one of the bits of the
- * number is set) or `lacks` (none is). A negative number makes the comparison signed. The
- * words may stand in one word of the console, in quotes: < and > alone would be redirections.
+ * REGISTER is rax ... r15. PARAMETER is one of the probed function, at its entry. [rdi+8] is
+ * the word of 8 bytes there; if it cannot be read, the condition does not hold. COMPARISON is
+ * <, <=, >, >=, ==, !=; `has` (one of the bits of the number is set) or `lacks` (none is). A
+ * negative number makes the comparison signed, and so does a parameter with a sign. The words
+ * may stand in one word of the console, in quotes: < and > alone would be redirections.
  */
 #pragma once
 
 #include "probes/program/program.h"
 
-#define PROGRAM_LINE_OPS 8
+#define PROGRAM_LINE_OPS 24
 
 /* The program: conditions, then `every`, then one operation that counts in word 0. */
 struct program_line {
     struct kprobe_op ops[PROGRAM_LINE_OPS];
-    unsigned count; /* without the operation that counts */
-    uint64_t every; /* 0: no `every` */
+    unsigned count;     /* without the operation that counts */
+    uint64_t every;     /* 0: no `every` */
+    uintptr_t function; /* whose entry is probed; 0: parameters are not known */
 };
 
 /* program_line_if - append a condition. @text: COND

@@ -116,12 +116,12 @@ static bool op_reads(const struct kprobe_op *op, uint8_t what)
 }
 
 /* reads_unset - may operation @from, or one behind it, read the accumulator or the key
- * (@what) before an operation from @from on has set it? Behind a skip, what sets it may
- * be skipped.
+ * (@what) before an operation from @from on has set it? Behind a skip, also that of the
+ * operation in front of @from, what sets it may be skipped.
  */
 static bool reads_unset(const struct kprobe_program *program, unsigned from, uint8_t what)
 {
-    bool may_be_set = true;
+    bool may_be_set = !from || !program->ops[from - 1].skip;
 
     for (unsigned i = from; i < program->count; i++) {
         const struct kprobe_op *op = &program->ops[i];

@@ -1,4 +1,6 @@
 /* test_program_line.c - conditions of `probe add`, as users write them. */
+#include "kernel/base/compiler.h"
+#include "kernel/debug/params.h"
 #include "probes/console/program_line.h"
 #include "tests/unit/unit.h"
 
@@ -17,6 +19,45 @@ static void is(unsigned i, uint8_t source, uint8_t how, uint64_t imm)
     CHECK_EQ(line.ops[i].source, source);
     CHECK_EQ(line.ops[i].sub, how);
     CHECK(line.ops[i].imm == imm);
+}
+
+#define NO_OPERAND                                                                       \
+    "it begins with a register (rax ... r15), cpu, thread, or a word in memory "         \
+    "([rdi+8]); parameters are known at the entry of a function of the image"
+
+/* The function at 0x1000 is f(int number, void *_place, unsigned char small). */
+bool params_get(uintptr_t addr, unsigned i, struct param *out)
+{
+    static const struct param params[] = { { "number", 6, "s32", 3 },
+                                           { "_place", 6, "x64", 3 },
+                                           { "small", 5, "u8,", 2 } };
+
+    if (addr != 0x1000 || i >= ARRAY_LEN(params))
+        return false;
+    *out = params[i];
+    return true;
+}
+
+static void each_operand_is_read(void)
+{
+    CHECK(!condition("cpu == 1 and thread != 7"));
+    CHECK_EQ(line.ops[0].source, KPROBE_CPU);
+    is(1, KPROBE_VALUE, KPROBE_E, 1);
+    CHECK_EQ(line.ops[2].source, KPROBE_THREAD);
+    CHECK(!condition("[rdi+0x10] > 5"));
+    CHECK_EQ(line.ops[1].code, KPROBE_OP_LOAD);
+    CHECK_EQ(line.ops[1].at, 0x10);
+    is(2, KPROBE_VALUE, KPROBE_A, 5);
+    CHECK_STR(condition("[rdi+0x10 > 5"), NO_OPERAND);
+    CHECK_STR(condition("number > 5"), NO_OPERAND);
+    line.function = 0x1000;
+    CHECK(!program_line_if(&line, "number > 5 and _place != 0 and small == 3"));
+    CHECK_EQ(line.ops[1].sub, 4 << 4 | KPROBE_SIGNED);
+    is(2, KPROBE_VALUE, KPROBE_G, 5);
+    is(3, KPROBE_REG_SI, KPROBE_NE, 0);
+    CHECK_EQ(line.ops[4].source, KPROBE_REG_DX);
+    CHECK_EQ(line.ops[5].sub, 1 << 4);
+    CHECK(program_line_if(&line, "numbe > 5") != NULL);
 }
 
 static void each_comparison_is_read(void)
@@ -42,17 +83,18 @@ static void each_comparison_is_read(void)
 
 static void what_is_wrong_is_said(void)
 {
-    CHECK_STR(condition("edi > 1"), "it begins with a register: rax ... r15");
-    CHECK_STR(condition(""), "it begins with a register: rax ... r15");
-    CHECK_STR(condition("rsp > 1"), "it begins with a register: rax ... r15");
+    CHECK_STR(condition("edi > 1"), NO_OPERAND);
+    CHECK_STR(condition(""), NO_OPERAND);
+    CHECK_STR(condition("rsp > 1"), NO_OPERAND);
     CHECK_STR(condition("rdi ~ 1"),
-              "behind the register comes one of < <= > >= == != has lacks");
+              "behind the operand comes one of < <= > >= == != has lacks");
     CHECK_STR(condition("rdi > x"), "behind the comparison comes a number");
     CHECK_STR(condition("rdi > 1 or"), "behind the number comes nothing, or `and`");
-    CHECK_STR(condition("rdi > 1 and"), "it begins with a register: rax ... r15");
+    CHECK_STR(condition("rdi > 1 and"), NO_OPERAND);
     CHECK_STR(
-        condition("rax==1 and rax==1 and rax==1 and rax==1 and rax==1 and rax==1 and "
-                  "rax==1"),
+        condition("r8==1 and r8==1 and r8==1 and r8==1 and r8==1 and r8==1 and r8==1 and "
+                  "r8==1 and r8==1 and r8==1 and r8==1 and r8==1 and r8==1 and r8==1 and "
+                  "r8==1 and r8==1 and r8==1 and r8==1 and r8==1 and r8==1 and r8==1"),
         "there are too many conditions");
     CHECK_STR(program_line_every(&line, "0"), "it is a number from 1 to 2147483647");
     CHECK_STR(program_line_every(&line, "2x"), "it is a number from 1 to 2147483647");
@@ -74,5 +116,5 @@ static void what_does_not_hold_skips_the_rest(void)
     CHECK_EQ(ops[3].code, KPROBE_OP_COUNT);
 }
 
-UNIT_TESTS(each_comparison_is_read, what_is_wrong_is_said,
+UNIT_TESTS(each_operand_is_read, each_comparison_is_read, what_is_wrong_is_said,
            what_does_not_hold_skips_the_rest)

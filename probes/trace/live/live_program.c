@@ -265,11 +265,13 @@ static uint64_t faults_of(const struct live_program *of)
 /* for_each_program - call @fn for each probe that has a program. */
 static void for_each_program(void (*fn)(struct live_probe *p, void *arg), void *arg)
 {
-    struct live_probe *p = NULL;
+    const struct live_event *e = NULL;
+    struct live_probe *p;
 
-    while ((p = live_probe_next(p)))
-        if (p->program)
-            fn(p, arg);
+    while ((e = live_event_next(e)))
+        list_for_each(p, &e->probes, sibling)
+            if (p->program)
+                fn(p, arg);
 }
 
 struct folding {
@@ -412,6 +414,15 @@ static void program_retire(struct live_probe *p, struct live_program *old)
     p->event->lost[LIVE_FAULT] += faults_of(old);
     kprobe_program_end(&old->program);
     program_free(old);
+}
+
+void live_program_free(struct live_probe *p)
+{
+    if (!p->program)
+        return;
+    kprobe_program_end(&p->program->program);
+    program_free(p->program);
+    p->program = NULL;
 }
 
 /* update_finish - the engine has done its part. Handlers that run programs in C find the new
