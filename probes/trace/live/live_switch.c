@@ -148,6 +148,8 @@ static int live_arm(struct live_event *const *events, size_t count, bool on)
     }
     for (size_t i = 0; !err && i < count; i++)
         events[i]->armed = on;
+    if (!err && !on)
+        live_program_update(events, count, false);
     if (err || !on)
         watches_off(events, count);
     kfree(probes);
