@@ -249,8 +249,6 @@ int live_scratch_init(void);
  * Context: thread. It waits for quiescence.
  */
 void live_program_update(struct live_event *const *events, size_t count, bool arming);
-/* live_program_free - free the program of @p, which no hit runs any more. */
-void live_program_free(struct live_probe *p);
 /* live_program_init - let a panic add what programs have counted to the tables of histograms.
  * Context: boot.
  */

@@ -271,7 +271,6 @@ static struct live_probe *probe_new(struct def *def)
 static void probe_free(struct live_probe *p)
 {
     def_free(&live_host, p->def);
-    live_program_free(p);
     kfree(p);
 }
 

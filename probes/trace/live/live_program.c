@@ -416,15 +416,6 @@ static void program_retire(struct live_probe *p, struct live_program *old)
     program_free(old);
 }
 
-void live_program_free(struct live_probe *p)
-{
-    if (!p->program)
-        return;
-    kprobe_program_end(&p->program->program);
-    program_free(p->program);
-    p->program = NULL;
-}
-
 /* update_finish - the engine has done its part. Handlers that run programs in C find the new
  * ones from now on, and after quiescence none runs an old one.
  */
