@@ -92,7 +92,7 @@ class Asker:
                 ) from None
             raise
         self(f"rm {target}")
-        self.guest.note_modules(max(self.deadline - time.monotonic(), 0.001))
+        self.guest.note_modules(max(self.deadline - time.monotonic(), 1))
 
     def request(self, command, _timeout, may_fail):
         """As that of a machine, for kernel/module/send.py. A command that fails ends the
