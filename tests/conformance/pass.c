@@ -1,14 +1,15 @@
 /* pass.c - the passes of pass.h: their handlers, and what each of them checks.
  *
- * In the first five passes the handlers change nothing, and the outcome must be that
- * without a probe. In the other passes the handlers change the program, and the outcome
- * must have exactly these changes.
+ * In the first seven passes the handlers and programs change nothing, and the outcome must
+ * be that without a probe. In the other passes the handlers change the program, and the
+ * outcome must have exactly these changes.
  */
 #include "tests/conformance/pass.h"
 
 #include "kernel/base/compiler.h"
 #include "probes/insn/operand.h"
 #include "tests/conformance/outcome.h"
+#include "tests/conformance/programs.h"
 
 #include <string.h>
 
@@ -155,6 +156,13 @@ static const char *check_seen_lightly(const struct attempt *a)
     return seen.light == 1 ? check_counted(a) : "the light handler did not run once";
 }
 
+static const char *check_program(const struct attempt *a)
+{
+    const char *what = check_counted(a);
+
+    return what ? what : programs_check(a);
+}
+
 static const char *check_seen_before(const struct attempt *a)
 {
     const char *what = check_outcome(a);
@@ -212,6 +220,18 @@ const struct pass passes[] = {
         .tier = TIER_BOOST,
         .light = see_lightly,
         .check = check_seen_lightly,
+    },
+    {
+        .name = "program",
+        .tier = TIER_BOOST,
+        .program = &program_of_words,
+        .check = check_program,
+    },
+    {
+        .name = "program that calls",
+        .tier = TIER_BOOST,
+        .program = &program_of_calls,
+        .check = check_program,
     },
     {
         .name = "no post-handler",

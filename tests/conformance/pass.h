@@ -5,6 +5,7 @@
 
 #include "probes/core/life.h"
 #include "probes/insn/insn.h"
+#include "probes/program/program.h"
 #include "tests/conformance/fixture.h"
 
 /* One run of one instruction with a probe on it. */
@@ -13,8 +14,9 @@ struct attempt {
     const struct insn *insn;
     const struct setup *setup;
     const struct outcome *unprobed, *probed;
-    unsigned ignored; /* bit n: general register n is not compared */
-    uint64_t hits;    /* how many hits the probe has counted */
+    unsigned ignored;                     /* bit n: general register n is not compared */
+    uint64_t hits;                        /* how many hits the probe has counted */
+    const struct kprobe_program *program; /* of the probe, or NULL */
 };
 
 enum tier {
@@ -35,6 +37,7 @@ struct pass {
     kprobe_pre_handler_t pre;
     kprobe_light_handler_t light;
     kprobe_post_handler_t post;
+    const struct kprobe_program *program;
     bool scrambled; /* the program begins with other registers than those of the setup */
     bool alone;     /* not for programs that step themselves or get an interrupt */
 

@@ -7,6 +7,7 @@ CONFORMANCE := \
     tests/conformance/outcome.c \
     tests/conformance/copy.c \
     tests/conformance/pass.c \
+    tests/conformance/programs.c \
     tests/conformance/tier.c \
     tests/conformance/refusal.c \
     tests/conformance/integer.asm \

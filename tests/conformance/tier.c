@@ -15,6 +15,7 @@
 #include "probes/jump/jump_site.h"
 #include "probes/jump/optimize.h"
 #include "tests/conformance/copy.h"
+#include "tests/conformance/programs.h"
 #include "tests/conformance/refusal.h"
 #include "tests/conformance/vectors.h"
 #include "tests/kernel/ktest.h"
@@ -34,8 +35,9 @@ struct trial {
     const struct group *group;
     enum optimize_method method; /* how probes become jumps at present */
     size_t rows, members;
-    struct insn *insns;    /* of each row */
-    struct kprobe *probes; /* of each row */
+    struct insn *insns;              /* of each row */
+    struct kprobe *probes;           /* of each row */
+    struct kprobe_program *programs; /* of each row */
     struct kprobe **pointers;
     bool *left;               /* of each row: among probes on all rows it is no jump */
     struct outcome *unprobed; /* of the members of the first row, of the second, ... */
@@ -115,6 +117,7 @@ static const char *compare(struct trial *t, size_t row, unsigned member,
         .unprobed = unprobed_of(t, row, member),
         .probed = &probed,
         .ignored = t->group->ignored,
+        .program = p->program,
     };
 
     member_make(t->group, &setup, member);
@@ -123,6 +126,8 @@ static const char *compare(struct trial *t, size_t row, unsigned member,
     setup.scrambled = pass->scrambled;
     memcpy(before, cpu->ran, sizeof(before));
     pass_begin(&setup);
+    if (pass->program)
+        programs_before(&attempt);
     fixture_run(attempt.fixture, &setup, &probed);
     t->runs++;
     attempt.hits = kprobe_hits(p) - hits;
@@ -191,11 +196,14 @@ static bool arm(struct trial *t, const struct pass *pass, size_t first, size_t c
     struct probe_reject why;
 
     for (size_t row = first; row < first + count; row++) {
+        if (pass->program)
+            t->programs[row] = *pass->program;
         t->probes[row] = (struct kprobe){
             .addr = t->insns[row].addr,
             .pre_handler = pass->pre,
             .light_handler = pass->light,
             .post_handler = pass->post,
+            .program = pass->program ? &t->programs[row] : NULL,
         };
         t->pointers[row] = &t->probes[row];
     }
@@ -328,16 +336,18 @@ static bool trial_begin(struct trial *t, const struct group *group)
     };
     t->insns = kzalloc(t->rows * sizeof(*t->insns));
     t->probes = kzalloc(t->rows * sizeof(*t->probes));
+    t->programs = kzalloc(t->rows * sizeof(*t->programs));
     t->pointers = kzalloc(t->rows * sizeof(*t->pointers));
     t->left = kzalloc(t->rows * sizeof(*t->left));
     t->unprobed = kzalloc(t->rows * t->members * sizeof(*t->unprobed));
-    return t->insns && t->probes && t->pointers && t->left && t->unprobed;
+    return t->insns && t->probes && t->programs && t->pointers && t->left && t->unprobed;
 }
 
 static void trial_end(struct trial *t)
 {
     kfree(t->insns);
     kfree(t->probes);
+    kfree(t->programs);
     kfree(t->pointers);
     kfree(t->left);
     kfree(t->unprobed);
