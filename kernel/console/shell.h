@@ -105,6 +105,11 @@ int shell_execute(const char *line, struct seq *out);
  * Return:  its status. If it failed, the user has been told why.
  */
 int shell_run_inside(struct shell *sh, int argc, char **argv);
+/* shell_run_around - the same, and @around is called with @arg directly before and directly
+ * behind each function of a command, from this thread.
+ */
+int shell_run_around(struct shell *sh, int argc, char **argv,
+                     void (*around)(void *arg, bool begins), void *arg);
 
 /* shell_printf - print to the output of the command: the console, a pipe or a file. */
 void shell_printf(struct shell *sh, const char *fmt, ...) PRINTF(2, 3);

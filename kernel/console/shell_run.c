@@ -21,7 +21,11 @@ static int run_words(struct shell *sh, int argc, char **argv)
     cmd = shell_table_find(argv[0]);
     if (!cmd)
         return shell_unknown_command(sh, "sh", argv[0]);
+    if (sh->around)
+        sh->around(sh->around_arg, true);
     status = cmd->run(sh, argc, argv);
+    if (sh->around)
+        sh->around(sh->around_arg, false);
     if (!status && sh->out->err == -ENOMEM)
         return shell_error(sh, ENOMEM, "sh: output of %s is lost", argv[0]);
     return status ? status : sh->out->err;
@@ -154,11 +158,19 @@ int shell_execute(const char *line, struct seq *out)
 
 int shell_run_inside(struct shell *sh, int argc, char **argv)
 {
+    return shell_run_around(sh, argc, argv, NULL, NULL);
+}
+
+int shell_run_around(struct shell *sh, int argc, char **argv,
+                     void (*around)(void *arg, bool begins), void *arg)
+{
     struct shell *inside = shell_for(sh, sh->out, sh->console);
     int status;
 
     if (!inside)
         return shell_error(sh, ENOMEM, "sh: %s", argv[0]);
+    inside->around = around;
+    inside->around_arg = arg;
     if (argc == 1)
         status = run_copy_of_line(inside, argv[0]);
     else

@@ -30,6 +30,8 @@ struct shell {
     char line[SHELL_LINE_MAX + 1];
     char input[512]; /* read from the console, not yet fed to the editor */
     size_t input_len, input_at;
+    void (*around)(void *arg, bool begins); /* see shell_run_around(); or NULL */
+    void *around_arg;
     const char *script; /* the rest of the script, taken as typed before input */
 };
 

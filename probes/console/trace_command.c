@@ -18,10 +18,12 @@
 #include "probes/console/place_line.h"
 #include "probes/console/trace_table.h"
 #include "probes/core/life.h"
+#include "probes/jump/optimize.h"
 #include "probes/many/walk.h"
 #include "probes/trace/buffer/buffer.h"
 #include "probes/trace/files/files.h"
 #include "probes/trace/language/def_mark.h"
+#include "probes/trace/language/hist.h"
 #include "probes/trace/live/live.h"
 
 #include <stdio.h>
@@ -47,6 +49,7 @@ struct session {
     int err;
     uint64_t since;       /* records with an earlier time are old, or printed already */
     uint16_t id;          /* the number of the event */
+    uint8_t *window;      /* 0: what happens now is in the answer; or NULL */
     struct live_event *e; /* [trace lock] NULL: deleted meanwhile; see find_again() */
 };
 
@@ -221,7 +224,7 @@ static int attach(struct session *s)
     int err = 0;
 
     seq_init(&text, NULL, NULL);
-    trace_line_trigger(&s->line, &text);
+    trace_line_trigger(&s->line, !s->only_print, &text);
     if (prints)
         seq_puts(&text, s->line.filter[0] ? s->line.filter : "0");
     if (s->only_print) {
@@ -336,6 +339,25 @@ static void print_answer(struct session *s)
     trace_unlock();
 }
 
+/* session_window - open the window of the question, or close it: one store. */
+static void session_window(void *arg, bool open)
+{
+    const struct session *s = arg;
+
+    if (s->window)
+        WRITE_ONCE(*s->window, !open);
+}
+
+/* begin_session - make jumps of the probes, and find the window. */
+static void begin_session(struct session *s)
+{
+    optimize_run();
+    trace_lock();
+    if (find_again(s) && hist_of(s->e))
+        s->window = hist_pause_byte(hist_of(s->e));
+    trace_unlock();
+}
+
 /* stop_session - stop counting; what was counted until now can still be printed. */
 static void stop_session(struct session *s)
 {
@@ -368,7 +390,9 @@ static void wait(struct session *s)
         if (!s->watch || (s->line.action != ACTION_PRINT && clock_ns() - shown < SHOW_NS))
             continue;
         shown = clock_ns();
+        session_window(s, false);
         print_answer(s);
+        session_window(s, true);
     }
 }
 
@@ -393,10 +417,15 @@ static int ask_question(struct session *s, int argc, char **argv)
     s->since = buffer_now();
     s->id = s->e->event.id;
     trace_unlock();
-    if (s->command)
-        err = shell_run_inside(s->sh, argc - s->command, argv + s->command);
-    else
+    begin_session(s);
+    if (s->command) {
+        err = shell_run_around(s->sh, argc - s->command, argv + s->command,
+                               session_window, s);
+    } else {
+        session_window(s, true);
         wait(s);
+        session_window(s, false);
+    }
     stop_session(s);
     print_answer(s);
     print_losses(s);

@@ -523,7 +523,7 @@ static void key_field(const struct trace_line *line, const char *word, struct se
 
 #define HIST_ENTRIES 8192 /* rows; a pattern can match thousands of functions */
 
-void trace_line_trigger(const struct trace_line *line, struct seq *out)
+void trace_line_trigger(const struct trace_line *line, bool paused, struct seq *out)
 {
     static const char *const modifiers[] = {
         [ACTION_MIN] = ".min", [ACTION_MAX] = ".max", [ACTION_SUM] = "", [ACTION_AVG] = ""
@@ -554,7 +554,7 @@ void trace_line_trigger(const struct trace_line *line, struct seq *out)
         seq_printf(out, ":sort=%s.descending", name);
     else
         seq_puts(out, ":sort=hitcount.descending");
-    seq_printf(out, ":size=%u", HIST_ENTRIES);
+    seq_printf(out, ":size=%u%s", HIST_ENTRIES, paused ? ":pause" : "");
     if (line->filter[0])
         seq_printf(out, " if %s", line->filter);
 }

@@ -88,6 +88,6 @@ int trace_line_define(const struct trace_line *line, const char *event, const ch
                       uintptr_t function, struct seq *out, const char **bad);
 
 /* trace_line_trigger - print to @out the line for the event's file `trigger`;
- * ACTION_PRINT needs no trigger, so nothing is printed.
+ * ACTION_PRINT needs no trigger, so nothing is printed. @paused: its histogram begins paused
  */
-void trace_line_trigger(const struct trace_line *line, struct seq *out);
+void trace_line_trigger(const struct trace_line *line, bool paused, struct seq *out);

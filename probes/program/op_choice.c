@@ -1,4 +1,4 @@
-/* op_choice.c - operations that skip others: if, every. */
+/* op_choice.c - operations that skip others: if, unless, every. */
 #include "probes/program/program_parts.h"
 
 /* ---- if ---- */
@@ -87,6 +87,40 @@ const struct program_op program_op_if = {
     .emit = if_emit,
     .clobbers = CLOBBERS_FLAGS,
     .sentence = "go on if $",
+};
+
+/* ---- unless ---- */
+
+static const char *unless_check(struct program_facts *f, const struct kprobe_op *op)
+{
+    (void)f;
+    return op->imm && code_is_short(op) ? NULL : "its byte is out of reach";
+}
+
+static void unless_run(struct program_state *s, const struct kprobe_op *op)
+{
+    if (__atomic_load_n((const uint8_t *)(uintptr_t)op->imm, __ATOMIC_RELAXED))
+        s->next += op->skip;
+}
+
+/* cmp byte [disp32], 0 */
+static void unless_emit(struct program_code *c, const struct kprobe_op *op, unsigned i)
+{
+    uint8_t compare[] = { 0x80, 0x3c, 0x25, 0, 0, 0, 0, 0 };
+
+    for (unsigned k = 0; k < 4; k++)
+        compare[3 + k] = (uint8_t)(op->imm >> 8 * k);
+    insn_build_bytes(c->b, compare, sizeof(compare));
+    code_skip(c, op, i, INSN_CC_NE);
+}
+
+const struct program_op program_op_unless = {
+    .name = "unless",
+    .check = unless_check,
+    .run = unless_run,
+    .emit = unless_emit,
+    .clobbers = CLOBBERS_FLAGS,
+    .sentence = "go on unless the byte at # is set",
 };
 
 /* ---- every ---- */

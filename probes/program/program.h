@@ -209,6 +209,13 @@ typedef struct kprobe_room (*kprobe_reserve_t)(struct kprobe *p, uintptr_t ip,
     {                                                                                    \
         KPROBE_OP_EVERY, 0, 0, skip, at, n                                               \
     }
+/* Go on if the byte at @address is 0, else skip @skip. It is a variable of the kernel, in the
+ * 2 GiB that a displacement reaches.
+ */
+#define KPROBE_UNLESS(address, skip)                                                     \
+    {                                                                                    \
+        KPROBE_OP_UNLESS, 0, 0, skip, 0, (uintptr_t)(address)                            \
+    }
 #define KPROBE_END                                                                       \
     {                                                                                    \
         KPROBE_OP_END, 0, 0, 0, 0, 0                                                     \

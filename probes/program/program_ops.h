@@ -19,6 +19,7 @@
     X(EXTEND, extend)                                                                    \
     X(IF, if)                                                                            \
     X(EVERY, every)                                                                      \
+    X(UNLESS, unless)                                                                    \
     X(LOG2, log2)                                                                        \
     X(LINEAR, linear)                                                                    \
     X(SMALL, small)                                                                      \

@@ -9,6 +9,7 @@
 
 #define TABLE_BITS 5
 
+static uint8_t off = 1;
 static uint64_t table[1 << TABLE_BITS] ALIGNED(128);
 
 /* What the functions have done that a program calls. */
@@ -53,9 +54,10 @@ static const struct kprobe_op words[] = {
     KPROBE_GET(KPROBE_CPU),
     KPROBE_BY(table, TABLE_BITS),
     KPROBE_COUNT_KEYED(180),
+    KPROBE_UNLESS(&off, 1),
+    KPROBE_END,
     KPROBE_GET(KPROBE_REG_SP),
     KPROBE_SUM(6, KPROBE_VALUE, 0),
-    KPROBE_END,
 };
 
 static const struct kprobe_op calls[] = {

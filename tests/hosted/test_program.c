@@ -34,6 +34,7 @@ struct one {
     } effects, in_c;
 };
 
+static uint8_t switches[2] = { 0, 1 };
 static uint64_t tables[2][TABLE] __attribute__((aligned(128)));
 static struct one ones[PROBES];
 static struct kprobe *set[PROBES];
@@ -175,6 +176,10 @@ static struct kprobe_op random_op(unsigned left)
         break;
     case KPROBE_OP_SMALL:
         op.imm = rnd() % 64;
+        break;
+    case KPROBE_OP_UNLESS:
+        op.imm = (uintptr_t)&switches[rnd() % 2];
+        op.skip = (uint8_t)(rnd() % (left + 1));
         break;
     case KPROBE_OP_LOG2:
         op.sub = rnd() % 2 ? KPROBE_UP : 0;

@@ -293,6 +293,12 @@ void compile_end_part(struct compile *c)
             c->ops[i].skip = (uint8_t)(c->count - i - 1);
 }
 
+void compile_unless_paused(struct compile *c, const struct hist *hist)
+{
+    c->ends |= UINT64_C(1) << c->count;
+    ADD(c, KPROBE_UNLESS(hist->paused, 0));
+}
+
 /* Of the two steps that a step leads to, one is the step behind it, or the end behind the
  * last one. Its operation goes on there, and skips to the other one.
  */

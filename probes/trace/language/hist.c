@@ -226,7 +226,7 @@ void hist_add_at(struct hist *hist, const struct hist_hit *hit,
     uint8_t key[HIST_KEYS_MAX * HIST_STACK_MAX * sizeof(uint64_t)];
     struct hist_entry *entry;
 
-    if (READ_ONCE(hist->paused) || READ_ONCE(hist->table->held))
+    if (READ_ONCE(*hist->paused) || READ_ONCE(hist->table->held))
         return;
     memset(key, 0, hist->key_size);
     make_key(hist, hit, time, key);
@@ -254,7 +254,23 @@ void hist_add(struct hist *hist, const struct hist_hit *hit)
 
 void hist_pause(struct hist *hist, bool pause)
 {
-    WRITE_ONCE(hist->paused, pause);
+    WRITE_ONCE(*hist->paused, pause);
+}
+
+void hist_pause_at(struct hist *hist, uint8_t *at)
+{
+    *at = *hist->paused;
+    hist->paused = at;
+}
+
+uint8_t *hist_pause_byte(const struct hist *hist)
+{
+    return hist->paused;
+}
+
+bool hist_begins_paused(const struct hist *hist)
+{
+    return hist->begins_paused;
 }
 
 void hist_hold(struct hist *hist, bool hold)
@@ -276,7 +292,7 @@ void hist_clear(struct hist *hist)
 
 bool hist_is_paused(const struct hist *hist)
 {
-    return READ_ONCE(hist->paused);
+    return READ_ONCE(*hist->paused);
 }
 
 bool hist_shares(const struct hist *a, const struct hist *b)

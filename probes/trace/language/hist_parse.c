@@ -580,7 +580,9 @@ static int hist_make(const struct def_host *host, const struct hist *plan,
         host->free(hist);
         return -ENOMEM;
     }
-    hist->paused = hist->request == HIST_PAUSE;
+    hist->begins_paused = hist->request == HIST_PAUSE;
+    hist->own_paused = hist->begins_paused;
+    hist->paused = &hist->own_paused;
     keep_names(hist, parse, (char *)(hist + 1));
     hist_clear(hist);
     *out = hist;

@@ -83,7 +83,9 @@ struct hist {
     bool no_hitcount;          /* [I] the hitcount is not shown */
     bool has_comm;             /* [I] entries keep the thread's name */
     size_t key_size;           /* [I] bytes */
-    bool paused;               /* [a] */
+    bool begins_paused;        /* [I] */
+    uint8_t *paused;           /* [a] 1: it does not count */
+    uint8_t own_paused;        /* what it points to, unless hist_pause_at() was called */
 };
 
 /* The first part of an entry. The key follows the last sum. */

@@ -69,7 +69,7 @@ size_t hist_print_spec(const struct hist *hist, const char *filter, char *buf,
     PRINT(&out, ":size=%zu%s%s%s%s%s [%s]", hist->table->size,
           hist->clock ? ":clock=" : "", hist->clock ? hist->clock : "",
           hist->no_hitcount ? ":nohitcount" : "", filter ? " if " : "",
-          filter ? filter : "", hist->paused ? "paused" : "active");
+          filter ? filter : "", *hist->paused ? "paused" : "active");
     return out.len;
 }
 

@@ -249,6 +249,11 @@ int live_scratch_init(void);
  * Context: thread. It waits for quiescence.
  */
 void live_program_update(struct live_event *const *events, size_t count, bool arming);
+/* live_window_give - if the histogram begins paused, let programs ask whether it still is.
+ * live_window_take - end that, when no hit runs a program of it.
+ */
+void live_window_give(struct hist *hist);
+void live_window_take(const struct hist *hist);
 /* live_program_init - let a panic add what programs have counted to the tables of histograms.
  * Context: boot.
  */

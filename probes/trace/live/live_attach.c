@@ -185,8 +185,10 @@ static void trigger_destroy(struct live_trigger *t)
         setter_goes(t->other);
     if (t->other)
         live_release(t->other);
-    if (t->hist)
+    if (t->hist) {
+        live_window_take(t->hist);
         hist_free(&live_host, t->hist);
+    }
     if (t->filter)
         filter_free(&live_host, t->filter);
     trigger_free(&live_host, t->line);
@@ -534,6 +536,8 @@ static int live_apply(struct live_event *e, struct live_trigger *t, const char *
     } else if (there) {
         return -EEXIST;
     }
+    if (t->hist)
+        live_window_give(t->hist);
     err = add_trigger(e, t);
     if (!err && t->other)
         live_program_update(&t->other, 1, false);

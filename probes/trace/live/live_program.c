@@ -123,6 +123,40 @@ static void program_free(struct live_program *program)
     kfree(program);
 }
 
+/* ---- windows ---- */
+
+/* A histogram that was defined with `pause` is a question that somebody opens and closes:
+ * what happens in between is the answer. One store opens it, on all CPUs, and neither the
+ * tracer's work before it nor that behind it is in the answer. So programs ask a byte, which
+ * lies here, where their code reaches it.
+ */
+static uint8_t windows[64];
+static uint64_t windows_used; /* bit i: a histogram has windows[i] */
+
+void live_window_give(struct hist *hist)
+{
+    for (unsigned i = 0; hist_begins_paused(hist) && i < ARRAY_LEN(windows); i++) {
+        if (windows_used >> i & 1)
+            continue;
+        windows_used |= UINT64_C(1) << i;
+        hist_pause_at(hist, &windows[i]);
+        return;
+    }
+}
+
+static bool has_window(const struct hist *hist)
+{
+    const uint8_t *at = hist_pause_byte(hist);
+
+    return at >= windows && at < windows + ARRAY_LEN(windows);
+}
+
+void live_window_take(const struct hist *hist)
+{
+    if (has_window(hist))
+        windows_used &= ~(UINT64_C(1) << (hist_pause_byte(hist) - windows));
+}
+
 /* ---- making ---- */
 
 /* A table of keys takes memory for each probe and CPU. */
@@ -156,6 +190,8 @@ static void add_hist(struct live_program *out, const struct live_trigger *t)
         return;
     }
     compile_begin_part(&out->compile);
+    if (has_window(t->hist))
+        compile_unless_paused(&out->compile, t->hist);
     if (t->filter)
         compile_filter(&out->compile, t->filter);
     out->hists[out->hist_count].hist = t->hist;
@@ -239,7 +275,7 @@ static void fold_cpu(struct hist *into, const struct live_probe *p,
 }
 
 /* fold_words - add the words of @from, a program of @p, to the tables of its histograms.
- * What a histogram has counted while it was paused does not count.
+ * What a histogram without a window has counted while it was paused does not count.
  * @only: of this histogram, to the table of @into; NULL: of all, each to its own
  */
 static void fold_words(const struct live_probe *p, const struct live_program *from,
@@ -248,7 +284,8 @@ static void fold_words(const struct live_probe *p, const struct live_program *fr
     for (unsigned i = 0; from && i < from->hist_count; i++) {
         struct hist *hist = from->hists[i].hist;
 
-        if (hist_is_paused(hist) || (only && !hist_shares(hist, only)))
+        if ((hist_is_paused(hist) && !has_window(hist)) ||
+            (only && !hist_shares(hist, only)))
             continue;
         for (unsigned cpu = 0; cpu < cpu_count(); cpu++)
             fold_cpu(into ? into : hist, p, from, i, cpu);
@@ -326,6 +363,10 @@ void live_hist_pause(struct hist *hist, bool pause)
 
     if (hist_is_paused(hist) == pause)
         return;
+    if (has_window(hist)) {
+        hist_pause(hist, pause);
+        return;
+    }
     if (pause)
         for_each_program(fold_one, &all);
     else
