@@ -35,6 +35,13 @@ static bool looks_at_record(const struct live_trigger *t)
            t->line->kind == TRIGGER_STACK || t->line->kind == TRIGGER_OFF;
 }
 
+static void look_at_triggers(struct live_attached *new)
+{
+    new->needs_record = new->filter != NULL;
+    for (unsigned i = 0; i < new->count; i++)
+        new->needs_record |= looks_at_record(new->trigger[i]);
+}
+
 /* live_exchange - replace the attached parts of @e by @new, which is freed if it is empty.
  * When the function returns, no hit uses the old struct.
  */
@@ -42,9 +49,7 @@ static void live_exchange(struct live_event *e, struct live_attached *new)
 {
     struct live_attached *old = (struct live_attached *)(uintptr_t)e->attached;
 
-    new->needs_record = new->filter != NULL;
-    for (unsigned i = 0; i < new->count; i++)
-        new->needs_record |= looks_at_record(new->trigger[i]);
+    look_at_triggers(new);
     if (!new->filter && !new->count) {
         kfree(new);
         new = NULL;
@@ -195,23 +200,42 @@ static void trigger_destroy(struct live_trigger *t)
     kfree(t);
 }
 
+/* hold_with - keep @e armed for one trigger more, which @new has. If it is not armed yet, it
+ * is armed with @new at once: so its probes get their programs before they are jumps.
+ */
+static int hold_with(struct live_event *e, struct live_attached *new)
+{
+    const struct live_attached *old = e->attached;
+    bool was_armed = e->armed;
+    int err;
+
+    if (!was_armed) {
+        look_at_triggers(new);
+        e->attached = new;
+    }
+    err = live_hold(e);
+    if (err) {
+        e->attached = old;
+        kfree(new);
+    } else if (was_armed) {
+        live_exchange(e, new);
+    } else {
+        kfree((void *)(uintptr_t)old);
+    }
+    return err;
+}
+
 static int put_trigger(struct live_event *e, struct live_trigger *t)
 {
     const struct live_attached *old = attached_of(e);
     struct live_attached *new;
     unsigned plain = 0;
-    int err;
 
     if (looks_at_record(t) && live_scratch_init())
         return -ENOMEM;
     new = attached_new(old->count + 1);
     if (!new)
         return -ENOMEM;
-    err = live_hold(e);
-    if (err) {
-        kfree(new);
-        return err;
-    }
     new->filter = old->filter;
     new->count = old->count + 1;
     /* As on Linux, a histogram is placed behind all triggers that are not histograms. */
@@ -221,8 +245,7 @@ static int put_trigger(struct live_event *e, struct live_trigger *t)
     new->trigger[plain] = t;
     memcpy(new->trigger + plain + 1, old->trigger + plain,
            (old->count - plain) * sizeof(*new->trigger));
-    live_exchange(e, new);
-    return 0;
+    return hold_with(e, new);
 }
 
 static int take_trigger(struct live_event *e, struct live_trigger *t)
@@ -236,9 +259,10 @@ static int take_trigger(struct live_event *e, struct live_trigger *t)
     for (unsigned i = 0; i < old->count; i++)
         if (old->trigger[i] != t)
             new->trigger[new->count++] = old->trigger[i];
+    live_release(
+        e); /* first: then no program is made for what is left, and jumps for it */
     live_exchange(e, new);
     trigger_destroy(t);
-    live_release(e);
     return 0;
 }
 
