@@ -124,9 +124,7 @@ void hist_pause(struct hist *hist, bool pause);
  * still change the table. A paused histogram stays paused. Context: any.
  */
 void hist_hold(struct hist *hist, bool hold);
-/* hist_is_paused - has it been told to pause? Context: any.
- * hist_shares - do @a and @b count in one table?
- */
+/* hist_is_paused - has it been told to pause? Context: any. */
 bool hist_is_paused(const struct hist *hist);
 /* hist_begins_paused - was it defined with `pause`, to be switched later?
  * hist_pause_at - let the byte @at say whether it pauses, from now on.
@@ -135,6 +133,7 @@ bool hist_is_paused(const struct hist *hist);
 bool hist_begins_paused(const struct hist *hist);
 void hist_pause_at(struct hist *hist, uint8_t *at);
 uint8_t *hist_pause_byte(const struct hist *hist);
+/* hist_shares - do @a and @b count in one table? */
 bool hist_shares(const struct hist *a, const struct hist *b);
 /* hist_merge - add hits that were counted elsewhere to the entry of @key: @sums are their
  * number, and the sum, minimum or maximum of each value.

@@ -39,6 +39,7 @@ struct live_probe {
     const struct kprobe_program *in_c; /* [a] of it, unless the engine runs it */
     struct watch watch;       /* def->is_watch: used in place of the fields above */
     uint64_t hits, misses;    /* [T] of the watch, before it got its present register */
+    uint64_t own;             /* [a] hits in what records a hit: misses */
     bool is_set;              /* [a] a trigger has given the watch an address */
     struct live_event *event; /* [I] */
     struct def *def;          /* [I] */

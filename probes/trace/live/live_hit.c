@@ -36,6 +36,7 @@
 
 /* One hit of one probe. */
 struct hit {
+    struct live_probe *probe;
     struct live_event *event;
     const struct def *def;
     bool is_mark;
@@ -382,20 +383,64 @@ static void with_attached(const struct live_attached *attached, const struct hit
 
 /* ---- handlers ---- */
 
+/* Functions that record a hit may be probed, too. Their hits are the tracer's own: they are
+ * misses, else recording them would cause more of them. A hit is inside another one if it is
+ * in the same context, not far below it on the stack. What an interrupt or an NMI does on top
+ * is no work of the tracer.
+ */
+#define INSIDE_MAX 8192 /* bytes of stack that recording takes, at most */
+
+static struct inside {
+    uintptr_t sp;
+    unsigned irq, nmi;
+} inside[MAX_CPUS];
+
+static bool hit_is_inside(const struct inside *one, const struct inside *other)
+{
+    return one->sp < other->sp && other->sp - one->sp < INSIDE_MAX &&
+           one->irq == other->irq && one->nmi == other->nmi;
+}
+
+/* is_idle - is there nothing to do: no recording, and all histograms pause? */
+static bool is_idle(const struct hit *hit, const struct live_attached *attached)
+{
+    if (!READ_ONCE(hit->event->soft_disabled))
+        return false;
+    for (unsigned i = 0; i < attached->count; i++)
+        if (!attached->trigger[i]->hist || !hist_is_paused(attached->trigger[i]->hist))
+            return false;
+    return true;
+}
+
 static void hit_take(const struct hit *hit)
 {
     const struct live_attached *attached = READ_ONCE(hit->event->attached);
+    const struct percpu *cpu = this_cpu();
+    struct inside *mine = &inside[cpu->id], before = *mine,
+                  now = { (uintptr_t)__builtin_frame_address(0), cpu->irq_depth,
+                          cpu->nmi_depth };
 
+    if (attached && is_idle(hit, attached))
+        return;
+    if (unlikely(hit_is_inside(&now, mine))) {
+        __atomic_add_fetch(&hit->probe->own, 1, __ATOMIC_RELAXED);
+        return;
+    }
+    *mine = now;
+    barrier();
     if (unlikely(attached))
         with_attached(attached, hit);
     else if (likely(!READ_ONCE(hit->event->soft_disabled)))
         hit_record(hit);
+    barrier();
+    *mine = before;
 }
 
 int live_hit_probe(struct kprobe *kp, struct pt_regs *regs)
 {
-    const struct live_probe *p = CONTAINER_OF(kp, struct live_probe, rp.kp);
+    struct live_probe *p = CONTAINER_OF(kp, struct live_probe, rp.kp);
     struct hit hit = {
+        .probe = p,
         .event = p->event,
         .def = p->def,
         .at = { kp->addr },
@@ -430,6 +475,7 @@ static void hit_watch(struct watch *w, struct pt_regs *regs)
         .p = &p->rp.kp, .ip = regs->ip, .regs = regs, .entry = &addr
     };
     struct hit hit = {
+        .probe = p,
         .event = p->event,
         .def = p->def,
         .at = { regs->ip },
@@ -466,6 +512,7 @@ static int hit_return(struct kretprobe_instance *ri, struct pt_regs *regs)
                                       .ret = ri->ret_addr,
                                       .entry = entry };
     struct hit hit = {
+        .probe = p,
         .event = p->event,
         .def = p->def,
         .at = { p->rp.kp.addr, ri->ret_addr },
@@ -506,6 +553,7 @@ void live_mark_hit(void *private, struct marker_call *call)
         .p = &p->rp.kp, .ip = call->ip, .regs = &regs, .entry = values
     };
     struct hit hit = {
+        .probe = p,
         .event = p->event,
         .def = p->def,
         .is_mark = true,

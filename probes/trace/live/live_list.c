@@ -202,7 +202,10 @@ struct live_event *live_event_find(const char *group, const char *name)
 
 uint64_t live_probe_hits(const struct live_probe *p)
 {
-    return p->def->is_watch ? p->hits + watch_hits(&p->watch) : kprobe_hits(&p->rp.kp);
+    uint64_t hits =
+        p->def->is_watch ? p->hits + watch_hits(&p->watch) : kprobe_hits(&p->rp.kp);
+
+    return hits - READ_ONCE(p->own);
 }
 
 struct live_event *live_watch_find(const char *name)
@@ -217,10 +220,10 @@ struct live_event *live_watch_find(const char *name)
 
 uint64_t live_probe_misses(const struct live_probe *p)
 {
-    if (p->def->is_watch)
-        return p->misses + watch_misses(&p->watch);
-    uint64_t missed = READ_ONCE(p->rp.kp.nmissed);
+    uint64_t missed = READ_ONCE(p->rp.kp.nmissed) + READ_ONCE(p->own);
 
+    if (p->def->is_watch)
+        return p->misses + watch_misses(&p->watch) + READ_ONCE(p->own);
     return p->def->is_return ? missed + READ_ONCE(p->rp.nmissed) : missed;
 }
 
