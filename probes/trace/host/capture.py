@@ -232,6 +232,13 @@ class Capture:
         ]
         self.result.tables.append((self.events[event], hist.with_signs(text, signed)))
 
+    def names(self):
+        """Return the names of threads as they are now. They are read from the guest's
+        memory: to read a file would itself be recorded.
+        """
+        memory = dead.Dead(self.machine_memory, self.result.symbols)
+        return "".join(memory.cmdlines())
+
     def left_behind(self):
         """Read from memory what no batch has: the snapshot, and the formats of deleted
         events. Return how many events the snapshot has lost, by CPU.

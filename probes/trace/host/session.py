@@ -186,7 +186,7 @@ class Session:
         for batch in capture.taker.drain():
             capture.keep(batch.pages)
             if batch.pages:
-                capture.result.cmdlines = capture.files.read("saved_cmdlines")
+                capture.result.cmdlines = capture.names()
                 capture.result.forget()
             self.live.show(batch.now)
 
