@@ -46,6 +46,7 @@ struct session {
     const char *group;
     char event[DEF_NAME_MAX]; /* the name of the event */
     size_t defined, refused;
+    bool is_pattern; /* the place that is being defined is one */
     int err;
     uint64_t since;       /* records with an earlier time are old, or printed already */
     uint16_t id;          /* the number of the event */
@@ -114,13 +115,13 @@ static int define_one(struct session *s, const char *place, uintptr_t function)
     snprintf(event, sizeof(event), GROUP "/%s", s->event);
     seq_init(&text, NULL, NULL);
     err = trace_line_define(&s->line, event, place, function, &text, &bad);
-    if (err && !s->line.is_pattern)
+    if (err && !s->is_pattern)
         shell_error(s->sh, 0, "trace: %s has no parameter %s", place, bad);
     if (!err && s->only_print) {
         show_line(s, "kprobe_events", seq_str(&text));
     } else if (!err) {
         err = live_command(seq_str(&text));
-        if (err && !s->line.is_pattern)
+        if (err && !s->is_pattern)
             tell_refusal(s, place, function, seq_str(&text), err);
     }
     seq_free(&text);
@@ -144,49 +145,63 @@ static bool define_function(const struct plat_symbol *function, void *arg)
 }
 
 /* define_line - define the event for all places that the source line was compiled to. */
-static int define_line(struct session *s)
+static int define_line(struct session *s, const char *line)
 {
     char at[PLACE_TEXT_MAX];
     struct plat_symbol in;
     struct ksym sym;
     uintptr_t addr;
+    size_t before = s->defined;
     int err = 0;
 
-    for (size_t i = 0; !err && !place_line_get(s->line.place, i, &addr); i++) {
+    for (size_t i = 0; !err && !place_line_get(line, i, &addr); i++) {
         if (plat_symbol_at(addr, &in) || ksyms_find(in.name, &sym))
             snprintf(at, sizeof(at), "0x%lx", addr);
         else
             place_text(at, addr);
         err = define_one(s, at, addr);
     }
-    if (err || s->defined)
+    if (err || s->defined != before)
         return err;
-    return place_line_refused(s->sh, s->line.place);
+    return place_line_refused(s->sh, line);
+}
+
+/* define_place - define the event for @place, one of the question's. */
+static int define_place(struct session *s, const char *text)
+{
+    struct place place;
+    struct probe_reject why;
+    size_t before = s->defined;
+    uintptr_t addr;
+    int err;
+
+    s->is_pattern = strpbrk(text, "*?[") != NULL;
+    if (s->is_pattern) {
+        walk_functions(text, define_function, s);
+        if (s->defined != before)
+            return 0;
+        shell_error(s->sh, 0, "trace: no function matches %s", text);
+        return -ENOENT;
+    }
+    if (place_line_is(text))
+        return define_line(s, text);
+    err = place_parse(&place, text);
+    if (err)
+        return place_no_place(s->sh, text);
+    err = place_find(&place, &addr, &why);
+    if (err)
+        return place_refused(s->sh, &place, &why);
+    return define_one(s, text, addr);
 }
 
 static int define_all(struct session *s)
 {
-    struct place place;
-    struct probe_reject why;
-    uintptr_t addr;
-    int err;
+    char text[TRACE_PLACES_MAX];
+    int err = 0;
 
-    if (s->line.is_pattern) {
-        walk_functions(s->line.place, define_function, s);
-        if (s->defined)
-            return 0;
-        shell_error(s->sh, 0, "trace: no function matches %s", s->line.place);
-        return -ENOENT;
-    }
-    if (place_line_is(s->line.place))
-        return define_line(s);
-    err = place_parse(&place, s->line.place);
-    if (err)
-        return place_no_place(s->sh, s->line.place);
-    err = place_find(&place, &addr, &why);
-    if (err)
-        return place_refused(s->sh, &place, &why);
-    return define_one(s, s->line.place, addr);
+    for (unsigned i = 0; !err && trace_line_place(&s->line, i, text); i++)
+        err = define_place(s, text);
+    return err;
 }
 
 static bool has_field(const struct live_event *e, const char *name)
@@ -527,12 +542,13 @@ static const struct shell_command command = {
     "trace",
     "[-w] [-n] [-p] 'QUESTION' [for SECONDS | -- COMMAND]",
     "ask what happens in functions, and get a table\n"
-    "QUESTION: PLACE [with NAME=EXPRESSION,...] [if FILTER] { ACTION [by KEY,...] }\n"
+    "QUESTION: PLACE,... [with NAME=EXPRESSION,...] [if FILTER] "
+    "{ ACTION [by KEY,...] [top N] }\n"
     "PLACE:    FUNCTION, ret FUNCTION, FUNCTION+OFF, FILE:LINE, a pattern: 'vfs_*',\n"
     "          or mark NAME\n"
     "ACTION:   count, print ARG,..., hist(ARG), sum(ARG), min(ARG), max(ARG), avg(ARG),\n"
     "          stack\n"
-    "KEY:      func, cpu, caller, comm, or an ARG\n"
+    "KEY:      func, cpu, caller, comm, pid, or an ARG\n"
     "ARG:      a parameter's name, retval, ns (in a ret), a field of a marker, or as in\n"
     "          kprobe_events\n"
     "Short:    trace count 'vfs_*'   trace args FUNCTION   trace time FUNCTION\n"

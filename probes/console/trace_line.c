@@ -8,6 +8,7 @@
 
 #include <ctype.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* ---- words ---- */
@@ -72,6 +73,47 @@ static int need_arg(struct line_scan *s, const char *arg)
     return 0;
 }
 
+/* more_places - append the places behind a comma. */
+static int more_places(struct line_scan *s)
+{
+    char *place = s->line->place;
+    size_t size = sizeof(s->line->place);
+
+    while (*s->p == ',') {
+        size_t len = strlen(place);
+        int err;
+
+        s->p++;
+        scan_blanks(s);
+        if (len + 2 >= size)
+            return refuse_line(s, "this is too long");
+        if (s->line->is_mark)
+            return refuse_line(s, "a marker is the only place of a question");
+        place[len++] = ',';
+        err = take_word(s, place + len, size - len);
+        if (err)
+            return err;
+        if (!place[len])
+            return refuse_line(s, "a function, or a pattern, is missing");
+    }
+    return 0;
+}
+
+const char *trace_line_place(const struct trace_line *line, unsigned i, char *buf)
+{
+    const char *p = line->place;
+    size_t len;
+
+    for (; i && *p; i--) {
+        p += strcspn(p, ",");
+        p += *p == ',';
+    }
+    len = strcspn(p, ",");
+    memcpy(buf, p, len);
+    buf[len] = '\0';
+    return len ? buf : NULL;
+}
+
 static int parse_probed(struct line_scan *s)
 {
     struct trace_line *line = s->line;
@@ -86,6 +128,9 @@ static int parse_probed(struct line_scan *s)
     if (!line->place[0])
         return refuse_line(s, line->is_mark ? "the name of a marker is missing"
                                             : "a function, or a pattern, is missing");
+    err = more_places(s);
+    if (err)
+        return err;
     line->is_pattern = strpbrk(line->place, "*?[") != NULL;
     return 0;
 }
@@ -248,7 +293,7 @@ static int printed_arg(struct line_scan *s, const char *word)
 static int line_key(struct line_scan *s, const char *word)
 {
     struct trace_line *line = s->line;
-    static const char *const known[] = { "func", "cpu", "caller", "comm" };
+    static const char *const known[] = { "func", "cpu", "caller", "comm", "pid" };
 
     if (line->key_count == TRACE_KEYS_MAX)
         return refuse_line(s, "at most three keys");
@@ -321,6 +366,25 @@ static int parse_by(struct line_scan *s)
     return parse_list(s, line_key);
 }
 
+static int parse_top(struct line_scan *s)
+{
+    char word[TRACE_WORD_MAX], *end;
+    const char *at;
+    int err;
+
+    if (s->line->action == ACTION_PRINT || !takes_keyword(s, "top"))
+        return 0;
+    at = s->p;
+    err = take_word(s, word, sizeof(word));
+    if (err)
+        return err;
+    s->line->top = strtoul(word, &end, 10);
+    if (!*end && s->line->top)
+        return 0;
+    s->p = at;
+    return refuse_line(s, "top wants a number of rows");
+}
+
 static int parse_question(struct trace_line *line, const char *text)
 {
     struct line_scan s = { .line = line, .text = text, .p = text };
@@ -341,8 +405,13 @@ static int parse_question(struct trace_line *line, const char *text)
     err = parse_action(&s);
     if (!err)
         err = parse_by(&s);
+    if (!err)
+        err = parse_top(&s);
     if (!err && *s.p != '}')
-        err = refuse_line(&s, "} is missing");
+        err = refuse_line(&s, line->action == ACTION_PRINT ? "here comes one of: , }"
+                              : line->top                  ? "here comes }"
+                              : line->key_count            ? "here comes one of: , top }"
+                                                : "here comes one of: by top }");
     if (err)
         return err;
     s.p++;
@@ -393,6 +462,8 @@ void trace_line_parts(const struct trace_line *line, struct seq *out)
         seq_puts(out, "arg *\n");
     for (unsigned i = 0; i < line->key_count; i++)
         seq_printf(out, "by %s\n", line->key[i]);
+    if (line->top)
+        seq_printf(out, "top %zu\n", line->top);
 }
 
 int trace_line_short(const char *word, const char *place, char *buf, size_t size)
@@ -515,6 +586,8 @@ static void key_field(const struct trace_line *line, const char *word, struct se
                  line->is_return ? "__probe_ret_ip.sym-offset" : "caller.sym-offset");
     else if (!strcmp(word, "comm"))
         seq_puts(out, "comm");
+    else if (!strcmp(word, "pid"))
+        seq_puts(out, "common_pid");
     else {
         field_name(line, word, name, sizeof(name));
         seq_puts(out, name);

@@ -1,13 +1,13 @@
 /* trace_line.h - the one-line language of the console's `trace`: parses a question, and
  * writes the lines for the files of the tracer that answer it.
  *
- *     PLACE [with NAME=EXPRESSION,...] [if FILTER] { ACTION [by KEY,...] }
+ *     PLACE,... [with NAME=EXPRESSION,...] [if FILTER] { ACTION [by KEY,...] [top N] }
  *
  *     PLACE  = FUNCTION | ret FUNCTION | FUNCTION+OFF | FILE:LINE[#N]
  *            | a pattern with * ? [...] | mark NAME
  *     ACTION = count | print ARG,... | hist(ARG) | sum(ARG) | min(ARG) | max(ARG) | avg(ARG)
  *            | stack
- *     KEY    = func | cpu | caller | comm | ARG
+ *     KEY    = func | cpu | caller | comm | pid | ARG
  *     ARG    = a parameter's name | retval | ns | an expression as in kprobe_events
  *            | a NAME that `with` defines | for a marker: the name of a field
  *
@@ -25,6 +25,7 @@
 #define TRACE_KEYS_MAX 3
 #define TRACE_ARGS_MAX 16
 #define TRACE_WORD_MAX 128
+#define TRACE_PLACES_MAX 512
 
 enum trace_action {
     ACTION_COUNT,
@@ -39,14 +40,15 @@ enum trace_action {
 
 struct trace_line {
     bool is_return;
-    bool is_mark; /* the place is a marker; it has an event, so no event is defined */
-    bool is_pattern;
-    char place[TRACE_WORD_MAX];
-    char filter[TRACE_LINE_MAX]; /* "": there is none */
+    bool is_mark;    /* the place is a marker; it has an event, so no event is defined */
+    bool is_pattern; /* a place of them is one */
+    char place[TRACE_PLACES_MAX]; /* with commas between them */
+    char filter[TRACE_LINE_MAX];  /* "": there is none */
     enum trace_action action;
     char value[TRACE_WORD_MAX]; /* the ARG of the action; "": the action has none */
     char key[TRACE_KEYS_MAX][TRACE_WORD_MAX];
     unsigned key_count;
+    size_t top;                               /* print only so many rows; 0: all */
     char arg[TRACE_ARGS_MAX][TRACE_WORD_MAX]; /* what a hit records, in this order */
     unsigned arg_count;
     const char *expression[TRACE_ARGS_MAX]; /* what `with` gives to @arg; NULL: nothing */
@@ -66,6 +68,10 @@ int trace_line_parse(struct trace_line *line, const char *text);
  * may have blanks, the filter may be any text, and @line->arg has only what is printed.
  */
 int trace_line_split(struct trace_line *line, const char *text);
+/* trace_line_place - copy place @i of @line, from 0, to @buf of TRACE_PLACES_MAX bytes.
+ * Return: NULL: there is none.
+ */
+const char *trace_line_place(const struct trace_line *line, unsigned i, char *buf);
 /* trace_line_parts - print the parts of such a line, each behind a word. */
 void trace_line_parts(const struct trace_line *line, struct seq *out);
 

@@ -161,7 +161,7 @@ static void print_rows(const struct trace_line *line, const struct hist *hist,
     for (unsigned i = 0; i < line->key_count; i++)
         seq_printf(out, i + 1 < line->key_count ? "  %-24s" : "  %s", line->key[i]);
     seq_puts(out, "\n");
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; i < count && (!line->top || i < line->top); i++) {
         struct hist_entry *entry = hist_entry(hist, order[i]);
 
         keys_text(hist, entry, line->key_count, keys, sizeof(keys));

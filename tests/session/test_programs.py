@@ -56,10 +56,10 @@ def long_form(asked):
     return LONG_FORMS[first] % place if first in LONG_FORMS else asked
 
 
-def rows_of(said):
+def rows_of(title, said):
     """Return {keys: values} of a histogram."""
     rows = {}
-    for table in hist.parse(said):
+    for table in hist.tables(title, said):
         for row in table.rows:
             keys = tuple(hist.shown_key(name, text) for name, text in row.keys.items())
             rows[keys] = tuple(row.values.values())
@@ -97,7 +97,7 @@ def on_the_console(recorded, text, command):
 
 
 def same_tables(text, result, rows):
-    tables = [rows_of(said) for _, said in result.tables]
+    tables = [rows_of(*table) for table in result.tables]
     host = {keys[0].partition("/0x")[0]: values[-1] for keys, values in tables[0].items()}
     tap.check(host, f"{text}: something was counted")
     if " count by " in text or " sum(" in text:

@@ -57,4 +57,29 @@ def the_tracers_own_hits_are_misses():
             tap.check(int(found[2]) >= int(found[3]) > 0, "they are among the misses")
 
 
-tap.run(alone_and_together, the_tracers_own_hits_are_misses)
+def several_places_and_the_top():
+    with at_prompt(smp=1) as guest:
+        one = counts(ask(guest, "trace count vfs_write -- run vfs"))
+        both = counts(
+            ask(guest, "trace 'vfs_write, work_* { count by func }' -- run vfs")
+        )
+        tap.equal(both.pop("vfs_write"), one["vfs_write"], "the first place is asked")
+        tap.check(both and all(f.startswith("work_") for f in both), "and the second one")
+        top = counts(ask(guest, "trace 'work_* { count by func top 2 }' -- run vfs"))
+        first = sorted(both.items(), key=lambda row: -row[1])[:2]
+        tap.equal(sorted(top.values()), sorted(n for _, n in first), "the first two rows")
+        for asked, caret, text in (
+            ("vfs_read, { count }", 10, "a function, or a pattern, is missing"),
+            ("mark kmalloc, vfs_read { count }", 14, "a marker is the only place"),
+            ("vfs_read { count x }", 17, "here comes one of: by top }"),
+            ("vfs_read { count by func x }", 25, "here comes one of: , top }"),
+            ("vfs_read { count top 2 x }", 23, "here comes }"),
+            ("vfs_read { count top x }", 21, "top wants a number of rows"),
+            ("vfs_read { print count x }", 23, "here comes one of: , }"),
+        ):
+            reply = guest.machine.request(f"trace '{asked}'", 30, may_fail=True)
+            tap.check(reply.name == "EINVAL" and text in reply.text, f"{asked}: {text}")
+            tap.equal(reply.lines[1].index("^"), len("trace: ") + caret, "at its place")
+
+
+tap.run(several_places_and_the_top, alone_and_together, the_tracers_own_hits_are_misses)

@@ -69,13 +69,16 @@ def divided(number, by):
 def tables(title, text):
     """Yield the histograms of a question. The title is the text of the question."""
     asked = re.search(r"\{\s*avg\(", title)
+    top = re.search(r"\btop (\d+)\s*\}\s*$", title)
     for table in parse(text):
-        yield averages(table) if asked else table
+        table = averages(table) if asked else table
+        yield Table(table.rows[: int(top[1])], table.totals) if top else table
 
 
 NAMES = {
     "common_cpu": "cpu",
     "hitcount": "hits",
+    "common_pid": "pid",
     "__probe_ip": "func",
     "__probe_func": "func",
     "__probe_ret_ip": "caller",

@@ -21,7 +21,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 
 FETCHED = re.compile(r"[%$@\\]|[+-]u?(0x)?[0-9a-f]+\(")  # an expression of kprobe_events
 COMPARISON = re.compile(r"(\w+)\s*(?:[<>=!]=|[<>&~])\s*(?:-?\d\w*|\"[^\"]*\"|'[^']*')")
-ALWAYS = {"func", "cpu", "caller", "comm", "COMM", "CPU", "common_cpu", "common_pid",
+ALWAYS = {"func", "cpu", "caller", "comm", "pid", "COMM", "CPU", "common_cpu", "common_pid",
           "common_type", "common_flags", "common_preempt_count"}  # fmt: skip
 NAME_MAX = 31
 
@@ -59,6 +59,7 @@ class Question:
         self.kind = parts.get("kind", [""])[0]
         self.filter = parts.get("if", [""])[0]
         self.args, self.keys = parts.get("arg", []), parts.get("by", [])
+        self.top = parts.get("top", [""])[0]
         self.has_definitions = "with" in parts
         places = [text.split() for text in parts.get("at", [])]
         self.places = [(int(address, 16), names) for address, *names in places]
@@ -74,7 +75,8 @@ class Question:
         else:
             action = f"{self.action}({args})" if self.args else self.action
         by = f" by {','.join(self.keys)}" if self.keys else ""
-        return f"{place}{with_}{condition} {{ {action}{by} }}"
+        top = f" top {self.top}" if self.top else ""
+        return f"{place}{with_}{condition} {{ {action}{by}{top} }}"
 
 
 class Names:
