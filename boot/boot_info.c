@@ -34,8 +34,12 @@ static INIT struct boot_module *module_add(struct boot_info *info, uint64_t star
 {
     struct boot_module *module = &info->modules[info->module_count];
 
-    if (info->module_count == BOOT_MODULES_MAX || start >= end)
+    if (start > end)
         return NULL;
+    if (info->module_count == BOOT_MODULES_MAX) {
+        info->modules_left_out++;
+        return NULL;
+    }
     module->start = start;
     module->end = end;
     info->module_count++;
@@ -47,7 +51,9 @@ static INIT int modules_reserve(struct boot_info *info)
 {
     for (unsigned i = 0; i < info->module_count; i++) {
         const struct boot_module *module = &info->modules[i];
-        int err = boot_map_paint(info, module->start, module->end, BOOT_MODULE);
+        int err = module->start == module->end
+                      ? 0
+                      : boot_map_paint(info, module->start, module->end, BOOT_MODULE);
 
         if (err)
             return err;
@@ -226,6 +232,8 @@ static INIT int pvh_modules(struct boot_info *info, const struct pvh_start_info 
         if (err)
             return err;
     }
+    if (start->module_count > BOOT_MODULES_MAX)
+        info->modules_left_out = start->module_count - BOOT_MODULES_MAX;
     return 0;
 }
 

@@ -20,7 +20,9 @@ static const char *word_end(const char *s)
     bool quoted = false;
 
     while (*s && (quoted || !option_is_blank(*s))) {
-        if (*s == '"')
+        if (*s == '\\' && s[1])
+            s++;
+        else if (*s == '"')
             quoted = !quoted;
         s++;
     }
@@ -30,13 +32,15 @@ static const char *word_end(const char *s)
 /* Return: the value, which may be empty, if [word, end) is @key or @key=...; else NULL. */
 static const char *word_value(const char *word, const char *end, const char *key)
 {
+    if (word < end && *word == '"')
+        word++;
     while (*key && word < end && *word == *key) {
         word++;
         key++;
     }
     if (*key)
         return NULL;
-    if (word == end)
+    if (word == end || *word == '"')
         return end;
     return *word == '=' ? word + 1 : NULL;
 }
@@ -45,9 +49,14 @@ static void value_copy(char *out, size_t len, const char *value, const char *end
 {
     size_t used = 0;
 
-    for (; value < end && used + 1 < len; value++)
+    for (; value < end && used + 1 < len; value++) {
+        bool escapes = *value == '\\' && value + 1 < end &&
+                       (value[1] == '"' || value[1] == '\'' || value[1] == '\\');
+
+        value += escapes;
         if (*value != '"')
             out[used++] = *value;
+    }
     out[used] = '\0';
 }
 
@@ -71,6 +80,19 @@ bool boot_option(const char *cmdline, const char *key, char *out, size_t len)
     if (out && len)
         value_copy(out, len, found, found_end);
     return true;
+}
+
+const char *boot_option_next(const char *at, char *key, size_t len)
+{
+    const char *word = blanks_skip(at), *end = word_end(word);
+    const char *stop = word;
+
+    if (!*word)
+        return NULL;
+    while (stop < end && *stop != '=')
+        stop++;
+    value_copy(key, len, word, stop);
+    return end;
 }
 
 INIT void boot_info_append(struct boot_info *info, const char *more)

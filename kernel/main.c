@@ -142,13 +142,38 @@ static INIT void start_memory(void)
     vga_text_init();
 }
 
-static INIT unsigned option_number(const char *key, unsigned otherwise)
+static INIT unsigned option_hz(void)
 {
-    char text[24];
+    char text[24], *end;
+    unsigned long hz;
 
-    if (!boot_option(boot.cmdline, key, text, sizeof(text)))
-        return otherwise;
-    return (unsigned)strtoul(text, NULL, 0);
+    if (!boot_option(boot.cmdline, "hz", text, sizeof(text)))
+        return THREAD_HZ_DEFAULT;
+    hz = strtoul(text, &end, 0);
+    if (!*end && end != text && hz >= THREAD_HZ_MIN && hz <= THREAD_HZ_MAX)
+        return (unsigned)hz;
+    log_warn("hz=%s: %u to %u", text, THREAD_HZ_MIN, THREAD_HZ_MAX);
+    return !*end && hz > THREAD_HZ_MAX ? THREAD_HZ_MAX : THREAD_HZ_DEFAULT;
+}
+
+/* tell_unknown - name the boot arguments that mean nothing. The tests have more of them. */
+static INIT void tell_unknown(void)
+{
+    static const char *const known[] = { "hz",      "kprobes-jump", "gdbwait", "console",
+                                         "modules", "panic",        "probes",  "quiet",
+                                         "tests",   "text-poke" };
+    const char *at = boot.cmdline;
+    char key[32];
+    size_t i;
+
+    if (boot_option(boot.cmdline, "tests", NULL, 0))
+        return;
+    while ((at = boot_option_next(at, key, sizeof(key)))) {
+        for (i = 0; i < ARRAY_LEN(known) && strcmp(key, known[i]) != 0; i++)
+            ;
+        if (i == ARRAY_LEN(known))
+            log_warn("boot argument %s: there is none of this name", key);
+    }
 }
 
 static INIT void start_time(void)
@@ -171,7 +196,7 @@ static void poll_lines(void)
 static INIT void start_threads(void)
 {
     thread_init(boot_stack_top, (size_t)(boot_stack_top - boot_stack));
-    sched_start(option_number("hz", THREAD_HZ_DEFAULT));
+    sched_start(option_hz());
     sched_set_tick_hook(poll_lines);
     sti();
     smp_init();
@@ -235,9 +260,13 @@ static INIT void start_services(void)
     if (boot_option(boot.cmdline, "kprobes-jump", jump, sizeof(jump)) &&
         port_choose_jump(jump))
         log_warn("kprobes-jump=%s: pun, region or off", jump);
-    if (boot_option(boot.cmdline, "panic", at_panic, sizeof(at_panic)) &&
-        !strcmp(at_panic, "unprobe"))
-        port_unprobe_at_panic();
+    if (boot_option(boot.cmdline, "panic", at_panic, sizeof(at_panic))) {
+        if (!strcmp(at_panic, "unprobe"))
+            port_unprobe_at_panic();
+        else
+            log_warn("panic=%s: unprobe", at_panic);
+    }
+    tell_unknown();
     gdb_init();
     if (boot_option(boot.cmdline, "gdbwait", NULL, 0))
         gdb_wait();
@@ -261,6 +290,15 @@ static INIT void add_fw_cfg_module(const char *name, size_t len, unsigned number
     module_add_boot_file(name, data, len);
 }
 
+static INIT void add_loaded_module(const struct boot_module *module)
+{
+    if (module->start == module->end)
+        log_warn("boot: the module %s is empty", module->name);
+    else
+        module_add_boot_file(module->name, phys_to_virt(module->start),
+                             module->end - module->start);
+}
+
 /* start_modules - add the module files that came with the kernel, and load the modules
  * that the boot arguments list.
  */
@@ -269,8 +307,10 @@ static INIT void start_modules(void)
     char list[256];
 
     for (unsigned i = 0; i < boot.module_count; i++)
-        module_add_boot_file(boot.modules[i].name, phys_to_virt(boot.modules[i].start),
-                             boot.modules[i].end - boot.modules[i].start);
+        add_loaded_module(&boot.modules[i]);
+    if (boot.modules_left_out)
+        log_warn("boot: %u modules are left out; there is room for %u",
+                 boot.modules_left_out, BOOT_MODULES_MAX);
     fw_cfg_for_each(FW_CFG_MODULES, add_fw_cfg_module);
     if (boot_option(boot.cmdline, "modules", list, sizeof(list)))
         module_load_listed(list);

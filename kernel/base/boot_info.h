@@ -10,8 +10,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define BOOT_RANGES_MAX 128
-#define BOOT_MODULES_MAX 8
+#define BOOT_RANGES_MAX 256
+#define BOOT_MODULES_MAX 64
 #define BOOT_CMDLINE_MAX 4096
 #define BOOT_NAME_MAX 64
 #define BOOT_RSDP_MAX 36 /* ACPI 2.0 and later; 20 bytes before that */
@@ -32,7 +32,7 @@ struct boot_range {
 };
 
 struct boot_module {
-    uint64_t start, end; /* physical bytes, @end exclusive */
+    uint64_t start, end; /* physical bytes, @end exclusive; an empty file has none */
     char name[BOOT_NAME_MAX];
 };
 
@@ -54,6 +54,7 @@ struct boot_info {
 
     struct boot_module modules[BOOT_MODULES_MAX];
     unsigned module_count;
+    unsigned modules_left_out; /* there was no room for them */
 
     char cmdline_buf[BOOT_CMDLINE_MAX];
     char loader_buf[BOOT_NAME_MAX];
@@ -98,9 +99,18 @@ void boot_info_append(struct boot_info *info, const char *more);
  * @len:      bytes of @out
  *
  * If the word is there several times, the last one counts. So appended arguments override
- * earlier arguments.
+ * earlier arguments. A loader may have put the whole word in quotes, with a backslash in
+ * front of its own quotes: "key=a b".
  *
  * Context: any.
  * Return:  true: the word is there.
  */
 bool boot_option(const char *cmdline, const char *key, char *out, size_t len);
+
+/* boot_option_next - find the next word of the boot arguments.
+ * @at:  where to look: the arguments, or what the last call has returned
+ * @key: gets the word up to its '=', cut to @len - 1 characters
+ * Context: any.
+ * Return:  what follows the word; NULL: there is no further word.
+ */
+const char *boot_option_next(const char *at, char *key, size_t len);

@@ -226,6 +226,13 @@ const char *program_line_every(struct program_line *line, const char *text)
                : NULL;
 }
 
+/* line_is_of_operand - does it only make what a condition compares? */
+static bool line_is_of_operand(const struct kprobe_op *op)
+{
+    return op->code == KPROBE_OP_GET || op->code == KPROBE_OP_LOAD ||
+           op->code == KPROBE_OP_EXTEND;
+}
+
 void program_line_make(const struct program_line *line, struct kprobe_program *out,
                        struct kprobe_op *ops)
 {
@@ -237,7 +244,7 @@ void program_line_make(const struct program_line *line, struct kprobe_program *o
         ops[count++] = (struct kprobe_op)KPROBE_EVERY(1, line->every, 0);
     ops[count++] = (struct kprobe_op)KPROBE_COUNT(0);
     for (unsigned i = 0; i + 1 < count; i++)
-        if (ops[i].code == KPROBE_OP_IF || ops[i].code == KPROBE_OP_EVERY)
+        if (!line_is_of_operand(&ops[i]))
             ops[i].skip = (uint8_t)(count - i - 1);
     *out = (struct kprobe_program){ .ops = ops, .count = (uint16_t)count, .words = 2 };
 }

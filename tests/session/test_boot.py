@@ -45,6 +45,14 @@ def boot_arguments_arrive():
         with at_prompt(boot=boot, append="hz=100 colour=blue,green") as guest:
             text = ask(guest, "cat /proc/cmdline")
             tap.check("hz=100 colour=blue,green" in text, f"{boot}: --append")
+            log = ask(guest, "dmesg")
+            tap.check(
+                "boot argument colour: there is none" in log, "what is none is named"
+            )
+    with at_prompt(append="hz=many panic=tea text-poke=no kprobes-jump=far") as guest:
+        log = ask(guest, "dmesg")
+        for text in ("hz=many: ", "panic=tea: ", "text-poke=no: ", "kprobes-jump=far: "):
+            tap.check(text in log, f"the log names {text}")
 
 
 def all_cpus_are_started():

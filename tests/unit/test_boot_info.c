@@ -219,6 +219,40 @@ static void further_modules_are_ignored(void)
         block_module(0x300000 + i * 0x1000, 0x300800 + i * 0x1000, "m");
     CHECK_EQ(block_finish(), 0);
     CHECK_EQ(info.module_count, BOOT_MODULES_MAX);
+    CHECK_EQ(info.modules_left_out, 3);
+}
+
+static void an_empty_module_keeps_its_name(void)
+{
+    block_start();
+    block_mmap(usual_map, USUAL_COUNT);
+    block_module(0x300000, 0x300000, "empty");
+    block_module(0x301000, 0x302000, "full");
+    CHECK_EQ(block_finish(), 0);
+    CHECK_EQ(info.module_count, 2);
+    CHECK_STR(info.modules[0].name, "empty");
+    CHECK_EQ(info.modules[1].end, 0x302000);
+}
+
+static void words_in_quotes(void)
+{
+    const char *words = " \"probes=a b\" quiet \"x=\\\"y\\\"\" hz=5";
+    char text[16];
+
+    CHECK(boot_option(words, "probes", text, sizeof(text)));
+    CHECK_STR(text, "a b");
+    CHECK(boot_option("\"quiet\"", "quiet", text, sizeof(text)));
+    CHECK_STR(text, "");
+    CHECK(boot_option(words, "hz", text, sizeof(text)));
+    CHECK_STR(text, "5");
+    words = boot_option_next(words, text, sizeof(text));
+    CHECK_STR(text, "probes");
+    words = boot_option_next(words, text, sizeof(text));
+    CHECK_STR(text, "quiet");
+    words =
+        boot_option_next(boot_option_next(words, text, sizeof(text)), text, sizeof(text));
+    CHECK_STR(text, "hz");
+    CHECK(!boot_option_next(words, text, sizeof(text)));
 }
 
 /* parse_copy - parse a copy of the block, in memory of exactly @len bytes: the sanitizer
@@ -485,8 +519,9 @@ UNIT_TESTS(multiboot2_tags_are_read, modules_are_not_free_memory,
            the_longer_rsdp_wins_in_any_order, efi_is_noticed,
            basic_memory_serves_without_a_map, no_memory_map_is_an_error,
            long_texts_are_cut, text_without_nul_ends_with_its_tag,
-           further_modules_are_ignored, a_block_cut_anywhere_is_refused,
-           damaged_blocks_do_no_harm, pvh_start_info_is_read, pvh_needs_no_command_line,
+           further_modules_are_ignored, an_empty_module_keeps_its_name, words_in_quotes,
+           a_block_cut_anywhere_is_refused, damaged_blocks_do_no_harm,
+           pvh_start_info_is_read, pvh_needs_no_command_line,
            pvh_refuses_what_it_cannot_read, pvh_text_may_fill_memory,
            damaged_start_infos_do_no_harm, reserved_wins_over_ram,
            a_full_list_is_an_error, painting_agrees_with_a_model, options_are_whole_words,
