@@ -116,12 +116,12 @@ static bool op_reads(const struct kprobe_op *op, uint8_t what)
 }
 
 /* reads_unset - may operation @from, or one behind it, read the accumulator or the key
- * (@what) before an operation from @from on has set it? Behind a skip, also that of the
- * operation in front of @from, what sets it may be skipped.
+ * (@what) before an operation from @from on has set it? Behind a skip, what sets it may
+ * be skipped.
  */
 static bool reads_unset(const struct kprobe_program *program, unsigned from, uint8_t what)
 {
-    bool may_be_set = !from || !program->ops[from - 1].skip;
+    bool may_be_set = true;
 
     for (unsigned i = from; i < program->count; i++) {
         const struct kprobe_op *op = &program->ops[i];
@@ -133,6 +133,15 @@ static bool reads_unset(const struct kprobe_program *program, unsigned from, uin
         may_be_set &= !op->skip;
     }
     return false;
+}
+
+/* reads_behind - the same behind operation @i, on the way of its skip, too. */
+static bool reads_behind(const struct kprobe_program *program, unsigned i, uint8_t what)
+{
+    unsigned skip = program->ops[i].skip;
+
+    return reads_unset(program, i + 1, what) ||
+           (skip && reads_unset(program, i + 1 + skip, what));
 }
 
 static void program_build(struct program_code *c, const struct kprobe_program *program,
@@ -149,8 +158,8 @@ static void program_build(struct program_code *c, const struct kprobe_program *p
         insn_build_imm(c->b, CODE_KEY, 0);
     for (unsigned i = 0; i < program->count; i++) {
         starts[i] = c->b->len;
-        c->reads_value = reads_unset(program, i + 1, CLOBBERS_VALUE);
-        c->reads_key = reads_unset(program, i + 1, CLOBBERS_KEY);
+        c->reads_value = reads_behind(program, i, CLOBBERS_VALUE);
+        c->reads_key = reads_behind(program, i, CLOBBERS_KEY);
         program_op_of(program->ops[i].code)->emit(c, &program->ops[i], i);
     }
     program_end(c, starts);
