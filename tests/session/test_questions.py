@@ -2,10 +2,12 @@
 together with all others, and what the tracer does itself is not in an answer.
 """
 
+import os
 import random
 import re
 
 import tap
+from sonde.guest import ROOT
 from session import ask, at_prompt
 
 ALONE = 10  # functions that are asked alone
@@ -82,4 +84,23 @@ def several_places_and_the_top():
             tap.equal(reply.lines[1].index("^"), len("trace: ") + caret, "at its place")
 
 
-tap.run(several_places_and_the_top, alone_and_together, the_tracers_own_hits_are_misses)
+def each_twin_of_bpftrace_is_answered():
+    with open(os.path.join(ROOT, "docs/trace.md"), encoding="utf-8") as file:
+        twins = re.findall(r"^\| `(?:k|t).*:.*` \| `(trace .*)` \|$", file.read(), re.M)
+    tap.check(len(twins) >= 25, f"{len(twins)} lines")
+    with at_prompt(smp=1) as guest:
+        for twin in twins:
+            reply = guest.machine.request(f"{twin} -- run vfs", 60, may_fail=True)
+            answer = reply.text.partition("of vfs_read\n")[2]
+            tap.check(
+                not reply.errno and re.search(r"\d", answer) and "nothing" not in answer,
+                twin,
+            )
+
+
+tap.run(
+    each_twin_of_bpftrace_is_answered,
+    several_places_and_the_top,
+    alone_and_together,
+    the_tracers_own_hits_are_misses,
+)
