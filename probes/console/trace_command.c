@@ -121,6 +121,9 @@ static int define_one(struct session *s, const char *place, uintptr_t function)
         show_line(s, "kprobe_events", seq_str(&text));
     } else if (!err) {
         err = live_command(seq_str(&text));
+        if (err == -EEXIST &&
+            !strcmp(last_error(err), trace_error_text(TRACE_SAME_PROBE)))
+            err = 0; /* two of the places are this one */
         if (err && !s->is_pattern)
             tell_refusal(s, place, function, seq_str(&text), err);
     }

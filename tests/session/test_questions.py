@@ -70,6 +70,14 @@ def several_places_and_the_top():
         top = counts(ask(guest, "trace 'work_* { count by func top 2 }' -- run vfs"))
         first = sorted(both.items(), key=lambda row: -row[1])[:2]
         tap.equal(sorted(top.values()), sorted(n for _, n in first), "the first two rows")
+        twice = counts(
+            ask(guest, "trace 'vfs_*, vfs_write { count by func }' -- run vfs")
+        )
+        tap.equal(
+            twice["vfs_write"],
+            one["vfs_write"],
+            "a place that is asked twice counts once",
+        )
         for asked, caret, text in (
             ("vfs_read, { count }", 10, "a function, or a pattern, is missing"),
             ("mark kmalloc, vfs_read { count }", 14, "a marker is the only place"),
