@@ -26,8 +26,11 @@
  *      leave. So after the CPU has published its image, it asks whether it still has a
  *      reason. An NMI that comes later finds that this CPU stands, and changes nothing.
  *
- * While one CPU runs alone, a CPU that stands listens to the line. The interrupt of the
- * line goes to one fixed CPU, which may stand in an NMI and then does not take it.
+ *   7. While one CPU runs alone, a CPU that stands listens to the line: the interrupt of
+ *      the line goes to one fixed CPU, which may stand in an NMI and then does not take
+ *      it. The CPU that listens first says so, and then looks for an owner. An owner waits
+ *      until no CPU listens. So one CPU at a time reads the line; and if the debugger has
+ *      just asked for a stop, this is that stop.
  */
 #include "probes/gdb/gdb_stop.h"
 
@@ -49,7 +52,9 @@
 static struct gdb_cpu cpus[MAX_CPUS];
 static int owner = NO_CPU;          /* atomic; NO_CPU: there is no owner */
 static int alone = NO_CPU;          /* written by the owner: the only CPU that runs, */
-static int listener = NO_CPU;       /* and the CPU that listens meanwhile */
+static int listener = NO_CPU;       /* and the CPU that listens meanwhile, */
+static bool listening;              /* which reads the line now; */
+static bool asked;                  /* the debugger asks for a stop */
 static bool stopping;               /* a CPU that takes an NMI shall stand */
 static void (*serve)(unsigned cpu); /* set at boot */
 
@@ -161,9 +166,25 @@ static void disown(void)
     __atomic_store_n(&owner, NO_CPU, __ATOMIC_SEQ_CST);
 }
 
+/* end_listening - do step 7 for the owner. */
+static void end_listening(unsigned self)
+{
+    int cpu = listener;
+
+    listener = NO_CPU;
+    if (cpu == NO_CPU || cpu == (int)self)
+        return;
+    while (__atomic_load_n(&listening, __ATOMIC_SEQ_CST))
+        pause();
+    if (cpus[cpu].why == GDB_WHY_INTERRUPT)
+        cpus[cpu].why = GDB_WHY_NONE;
+}
+
 static void own(unsigned self)
 {
-    alone = listener = NO_CPU;
+    alone = NO_CPU;
+    end_listening(self);
+    asked = false;
     stop_others();
     smp_hold();
     serve(self);
@@ -179,8 +200,13 @@ static bool become_owner(unsigned self)
 {
     int nobody = NO_CPU;
 
-    return __atomic_compare_exchange_n(&owner, &nobody, (int)self, false,
-                                       __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+    if (!__atomic_compare_exchange_n(&owner, &nobody, (int)self, false, __ATOMIC_SEQ_CST,
+                                     __ATOMIC_SEQ_CST))
+        return false;
+    if (cpus[self].why)
+        return true;
+    disown(); /* another owner has just reported what this CPU has heard on the line */
+    return false;
 }
 
 static void gdb_stop_serialise(void)
@@ -192,10 +218,15 @@ static void gdb_stop_serialise(void)
 
 static void listen(unsigned self)
 {
-    if (READ_ONCE(listener) != (int)self || READ_ONCE(owner) != NO_CPU)
+    if (READ_ONCE(listener) != (int)self)
         return;
-    if (gdb_line_poll())
-        cpus[self].why = GDB_WHY_INTERRUPT;
+    __atomic_store_n(&listening, true, __ATOMIC_SEQ_CST);
+    if (__atomic_load_n(&owner, __ATOMIC_SEQ_CST) == NO_CPU && gdb_line_poll()) {
+        asked = true;
+        if (!cpus[self].why)
+            cpus[self].why = GDB_WHY_INTERRUPT;
+    }
+    __atomic_store_n(&listening, false, __ATOMIC_SEQ_CST);
 }
 
 /* may_report - may this CPU, which waits with a reason of its own, become the owner now?
@@ -208,7 +239,7 @@ static bool may_report(unsigned self)
 
     if (!cpus[self].why || READ_ONCE(owner) != NO_CPU)
         return false;
-    return runs == NO_CPU || runs == (int)self || cpus[self].why == GDB_WHY_INTERRUPT;
+    return runs == NO_CPU || runs == (int)self || READ_ONCE(asked);
 }
 
 static void gdb_stop_stay(unsigned self)

@@ -61,8 +61,9 @@ void explore_together(bool on);
 /* explore_wait - wait until @holds(@arg), which only reads. */
 void explore_wait(bool (*holds)(const void *arg), const void *arg);
 
-/* explore_pause - in a loop that waits. If this turn of the loop has only read, and read the
- * same as the turn before, the actor goes on when something that it has read has changed.
+/* explore_pause - in a loop that waits. If this turn of the loop has left memory as it was,
+ * and has read the same as the turn before, the actor goes on when something that it has
+ * read has changed.
  */
 void explore_pause(void);
 

@@ -1,10 +1,12 @@
 /* explore_gdb_stop.c - two CPUs come to breakpoints of the debugger at the same time. At the
- * first two stops the debugger may let the CPU that has stopped run alone.
+ * first two stops the debugger may let the CPU that has stopped run alone, and ask for a
+ * stop meanwhile.
  */
 #include "tests/explore/two_stops.h"
 
 static struct pt_regs images[2], nmi_images[2];
-static bool serves;
+static bool serves, asked;
+static uint64_t polls; /* 0 or 1 */
 static unsigned stops;
 static int alone ALIGNED(64) = GDB_ALL_CPUS;
 static unsigned reports[2];
@@ -13,18 +15,33 @@ static unsigned reports[2];
 static void talk(unsigned cpu)
 {
     explore_check(!serves, "one CPU serves at a time");
+    explore_check(!polls, "nobody else reads the line meanwhile");
     serves = true;
     for (unsigned i = 0; i < 2; i++)
         explore_check(gdb_cpu(i)->regs, "all CPUs stand");
     explore_check(gdb_cpu(cpu)->why, "the CPU that serves has a reason");
     reports[cpu]++;
-    alone = stops++ < 2 && explore_choose(2) ? (int)cpu : GDB_ALL_CPUS;
+    alone = GDB_ALL_CPUS;
+    if (gdb_cpu(cpu)->why == GDB_WHY_BREAK && stops++ < 2 && explore_choose(2))
+        alone = (int)cpu;
     if (alone >= 0)
         explore_seen("a CPU runs alone");
     for (unsigned i = 0; i < 2; i++)
         explore_check(gdb_cpu(i)->regs, "they still do");
     serves = false;
     gdb_release(alone);
+}
+
+static bool poll(void)
+{
+    bool asks;
+
+    polls = 1;
+    explore_check(!serves, "the line is read only while no CPU serves");
+    asks = !asked && explore_choose(2);
+    asked |= asks;
+    polls = 0;
+    return asks;
 }
 
 static bool is_wanted(void *arg)
@@ -61,6 +78,7 @@ static void start(void)
 {
     machine_cpus = 2;
     gdb_stop_init(talk);
+    two_stops_poll = poll;
 }
 
 static void end(void)

@@ -29,9 +29,9 @@ struct fiber {
         uintptr_t addr;
         uint64_t value;
     } reads[SPIN_READS];
-    unsigned read_count;
-    bool has_written; /* since then */
-    uint64_t turn;    /* hash of the turn of a loop that ended with that pause */
+    struct spin_read writes[SPIN_READS]; /* what stood where it has written since then */
+    unsigned read_count, write_count;
+    uint64_t turn; /* hash of the turn of a loop that ended with that pause */
 };
 
 /* All state of the explorer lies outside of the program's data, which is put back before

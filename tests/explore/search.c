@@ -367,6 +367,17 @@ static uint64_t turn_of(const struct fiber *f, uintptr_t pc)
     return hash;
 }
 
+/* has_left_a_mark - does memory differ from what it was before this turn, by its writes? */
+static bool has_left_a_mark(const struct fiber *f)
+{
+    if (f->write_count > SPIN_READS)
+        return true;
+    for (unsigned i = 0; i < f->write_count; i++)
+        if (seen_has_changed(&f->writes[i]))
+            return true;
+    return false;
+}
+
 void explore_pause(void)
 {
     uint64_t turn;
@@ -374,12 +385,12 @@ void explore_pause(void)
     if (!x->is_running)
         return;
     turn = turn_of(x->now, (uintptr_t)__builtin_return_address(0));
-    if (!x->now->has_written && turn == x->now->turn)
+    if (!has_left_a_mark(x->now) && turn == x->now->turn)
         explore_wait(something_changed, x->now);
     else
         choose();
     x->now->turn = turn;
-    x->now->has_written = false;
+    x->now->write_count = 0;
     x->now->read_count = 0;
 }
 

@@ -86,6 +86,17 @@ bool seen_has_changed(const struct spin_read *read)
 
 /* ---- accesses ---- */
 
+/* note_write - keep what stands at @addr before this turn of a loop writes there. */
+static void note_write(struct fiber *f, uintptr_t addr)
+{
+    for (unsigned i = 0; i < f->write_count && i < SPIN_READS; i++)
+        if (f->writes[i].addr == addr)
+            return;
+    if (f->write_count < SPIN_READS)
+        f->writes[f->write_count] = (struct spin_read){ addr, value_at(addr) };
+    f->write_count++;
+}
+
 static void granule_access(uintptr_t addr, unsigned kind, const void *pc)
 {
     struct granule *g = granule_of(addr);
@@ -100,7 +111,7 @@ static void granule_access(uintptr_t addr, unsigned kind, const void *pc)
     self->history = seen_mix(self->history, (uintptr_t)pc);
     if (kind & SEEN_WRITE) {
         g->writers |= (uint8_t)bit;
-        self->has_written = true;
+        note_write(self, addr);
     }
     if (!(kind & SEEN_READ))
         return;

@@ -12,6 +12,7 @@
 #include <string.h>
 
 uint64_t two_stops_late;
+bool (*two_stops_poll)(void);
 static bool sent[MACHINE_CPUS];
 static uint64_t now;
 
@@ -71,7 +72,7 @@ bool gdb_line_attached(void)
 
 bool gdb_line_poll(void)
 {
-    return false;
+    return two_stops_poll && two_stops_poll();
 }
 
 void debug_regs_load(void)

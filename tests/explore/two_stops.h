@@ -5,7 +5,8 @@
 #include "probes/gdb/gdb_stop.h"
 #include "tests/explore/machine.h"
 
-extern uint64_t two_stops_late; /* ns that pass at each look at the clock; 0 */
+extern uint64_t two_stops_late;      /* ns that pass at each look at the clock; 0 */
+extern bool (*two_stops_poll)(void); /* does the debugger ask for a stop? NULL: never */
 
 /* two_stops_nmi - an NMI that smp_send_nmi() has sent to this CPU, which executed code with
  * the image @regs. two_stops_sent_0, two_stops_sent_1 - has one been sent?
