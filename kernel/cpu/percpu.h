@@ -73,7 +73,7 @@ struct percpu {
         int preempt_count;  /* [c] 0: may be preempted; see preempt_is_off() */
         unsigned irq_depth; /* [c] 1 inside an interrupt handler */
         unsigned nmi_depth; /* [c] 1 inside an NMI, and in traps inside the NMI */
-        unsigned unused_too;
+        unsigned own_work;  /* [c] bit 0: the tracer works here; see own_work_begin() */
     } ALIGNED(64);
 } ALIGNED(64);
 
@@ -229,6 +229,39 @@ void preempt_enable(void);
  * of the contract blocks; see docs/architecture.md.
  */
 enum cpu_context { CTX_THREAD, CTX_IRQ, CTX_NMI, CTX_HELD };
+
+/* own_work_begin - what this context executes from now on is the tracer's own work, and no
+ * part of an answer. An interrupt or NMI moves the bits of own_work up when it begins, and
+ * down at its end: so what it does on top is no work of the tracer.
+ * own_work_end - no longer.
+ * own_work - is it?
+ * Context: any, preemption off.
+ */
+static ALWAYS_INLINE void own_work_begin(void)
+{
+    __asm__ volatile("orl $1, %%gs:%c0"
+                     :
+                     : "i"(offsetof(struct percpu, own_work))
+                     : "memory");
+}
+
+static ALWAYS_INLINE void own_work_end(void)
+{
+    __asm__ volatile("andl $-2, %%gs:%c0"
+                     :
+                     : "i"(offsetof(struct percpu, own_work))
+                     : "memory");
+}
+
+static ALWAYS_INLINE bool own_work(void)
+{
+    unsigned bits;
+
+    __asm__ volatile("movl %%gs:%c1, %0"
+                     : "=r"(bits)
+                     : "i"(offsetof(struct percpu, own_work)));
+    return bits & 1;
+}
 
 /* A debugger may stop a CPU anywhere, so CTX_HELD comes before the context in which the
  * CPU has stopped.

@@ -5,6 +5,8 @@
 #include "probes/port/port.h"
 #include "probes/program/platform_program.h"
 
+#include <string.h>
+
 extern const char detour_text_start[], detour_text_end[];
 extern const char detour_call[], detour_call_dead[], detour_called[];
 extern const char detour_image[], detour_image_called[], detour_post[];
@@ -130,13 +132,18 @@ int32_t plat_counter_disp(size_t i)
 
 int32_t plat_fact_disp(enum plat_fact which)
 {
-    return which == PLAT_FACT_CPU ? (int32_t)offsetof(struct percpu, id)
-                                  : (int32_t)offsetof(struct percpu, tid);
+    static const uint16_t places[] = { [PLAT_FACT_CPU] = offsetof(struct percpu, id),
+                                       [PLAT_FACT_THREAD] = offsetof(struct percpu, tid),
+                                       [PLAT_FACT_OWN] =
+                                           offsetof(struct percpu, own_work) };
+
+    return places[which];
 }
 
 uint32_t plat_fact(enum plat_fact which)
 {
-    const struct percpu *cpu = this_cpu();
+    uint32_t value;
 
-    return which == PLAT_FACT_CPU ? cpu->id : (uint32_t)cpu->tid;
+    memcpy(&value, (const uint8_t *)this_cpu() + plat_fact_disp(which), sizeof(value));
+    return value;
 }

@@ -4,7 +4,11 @@
 #include <stdint.h>
 
 /* Numbers of 4 bytes, without a sign, that belong to the executing CPU. */
-enum plat_fact { PLAT_FACT_CPU, PLAT_FACT_THREAD };
+enum plat_fact {
+    PLAT_FACT_CPU,
+    PLAT_FACT_THREAD,
+    PLAT_FACT_OWN, /* bit 0: the code that executes is the tracer's own work */
+};
 /* plat_fact - the number @which.
  * plat_fact_disp - the displacement from GS to it.
  * Context: any.

@@ -60,6 +60,7 @@ enum kprobe_source {
     KPROBE_ADDRESS, /* the address of the probed instruction */
     KPROBE_CPU,     /* the number of the executing CPU */
     KPROBE_THREAD,  /* the number of its thread */
+    KPROBE_OWN,     /* bit 0: this is the tracer's own work */
     KPROBE_CYCLES,  /* its clock: rdtsc */
     /* Only in a program that always runs in C, such as that of a return probe: */
     KPROBE_NS,     /* the time of the system's clock */

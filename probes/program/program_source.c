@@ -39,9 +39,10 @@ static void source_emit_address(struct program_code *c, unsigned reg,
     insn_build_imm(c->b, reg, c->addr);
 }
 
+/* The facts stand in both enumerations in the same order. */
 static enum plat_fact source_fact(const struct kprobe_op *op)
 {
-    return op->source == KPROBE_CPU ? PLAT_FACT_CPU : PLAT_FACT_THREAD;
+    return PLAT_FACT_CPU + (op->source - KPROBE_CPU);
 }
 
 static uint64_t source_take_fact(const struct program_state *s,
@@ -114,6 +115,9 @@ const struct program_source program_sources[KPROBE_SOURCES] = {
     [KPROBE_THREAD] = { .name = "the thread",
                         .take = source_take_fact,
                         .emit = source_emit_fact },
+    [KPROBE_OWN] = { .name = "the mark of the tracer's work",
+                     .take = source_take_fact,
+                     .emit = source_emit_fact },
     [KPROBE_CYCLES] = { .name = "the clock of the CPU",
                         .clobbers = CLOBBERS_AX | CLOBBERS_KEY | CLOBBERS_FLAGS,
                         .take = source_take_cycles,

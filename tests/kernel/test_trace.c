@@ -5,10 +5,12 @@
  */
 #include "kernel/base/err.h"
 #include "kernel/console/shell.h"
+#include "kernel/cpu/instr.h"
 #include "kernel/cpu/percpu.h"
 #include "kernel/cpu/trap.h"
 #include "kernel/mm/frame.h"
 #include "kernel/thread/thread.h"
+#include "kernel/time/clock.h"
 #include "probes/kprobe.h"
 #include "probes/trace/buffer/buffer.h"
 #include "probes/trace/ring/page.h"
@@ -38,6 +40,15 @@ static NOINLINE bool nmi_that_is_recorded(struct pt_regs *regs UNUSED)
     nmis++;
     recorded((long)nmis);
     return true;
+}
+
+static void take_nmis(void)
+{
+    static bool is_set;
+
+    if (!is_set)
+        trap_set_handler(TRAP_NMI, nmi_that_is_recorded);
+    is_set = true;
 }
 
 static struct event event = { .group = "test", .name = "storm", .shape = EVENT_PROBE };
@@ -116,11 +127,8 @@ static int call_often(void *arg)
 KTEST(trace, every_hit_is_recorded_or_counted_as_lost)
 {
     uint64_t calls = ktest_count(20000, 1000000), total;
-    static bool is_set;
 
-    if (!is_set)
-        trap_set_handler(TRAP_NMI, nmi_that_is_recorded);
-    is_set = true;
+    take_nmis();
     records = (struct taken){ 0 };
     trace_lock();
     event_add(&event, buffer_now());
@@ -142,6 +150,41 @@ KTEST(trace, every_hit_is_recorded_or_counted_as_lost)
     event_remove(&event);
     buffer_reset(-1);
     trace_unlock();
+}
+
+/* ---- the tracer's own work ---- */
+
+KTEST(trace, what_comes_on_top_of_recording_is_no_work_of_the_tracer)
+{
+    static const struct kprobe_op ops[] = {
+        KPROBE_GET(KPROBE_OWN), KPROBE_IF(KPROBE_VALUE, KPROBE_ANY, 1, 2),
+        KPROBE_COUNT(0),        KPROBE_END,
+        KPROBE_COUNT(1),
+    };
+    static struct kprobe_program own = { .ops = ops, .count = 5, .words = 2 };
+    static struct kprobe_program tick = { .ops = ops, .count = 5, .words = 2 };
+    struct kprobe p = { .addr = (uintptr_t)recorded, .program = &own };
+    struct kprobe irq = { .symbol_name = "sched_tick", .program = &tick };
+    uint64_t end = clock_ns() + UINT64_C(60000000000);
+
+    take_nmis();
+    ktest_report(register_kprobe(&p) == 0 && register_kprobe(&irq) == 0, "two probes");
+    storm = true;
+    preempt_disable();
+    own_work_begin();
+    recorded(1);
+    nmi_send_many(cpu_id(), 1, &nmis);
+    while (!program_sum(&tick, 1) && clock_ns() < end)
+        pause();
+    own_work_end();
+    recorded(1);
+    preempt_enable();
+    storm = false;
+    ktest_report(program_sum(&own, 0) == 1, "one of three hits is its own work");
+    ktest_report(program_sum(&own, 1) == 2, "and not that of an NMI");
+    ktest_report(program_sum(&tick, 1) && !program_sum(&tick, 0), "nor an interrupt's");
+    unregister_kprobe(&irq);
+    unregister_kprobe(&p);
 }
 
 /* ---- pages for the host ---- */

@@ -11,6 +11,9 @@ function of the source that has such calls, with their number, and says where th
 by a table of addresses in the same function is recognised. A range with a reason of
 its own must consist of whole instructions of one function, and that function must not be
 marked.
+
+A second walk, from the rows `record`, must stay in the text where a program asks whether
+its hit is the tracer's own work; or in marked functions.
 """
 
 import bisect
@@ -190,6 +193,23 @@ def range_complaints(image):
         behind = end
 
 
+def reach_complaints(image, rows):
+    """What recording a hit reaches lies where the tracer's programs ask whether a hit is
+    its own work.
+    """
+    start, end = image.values["tracer_text_start"], image.values["tracer_text_end"]
+    names = {f.name for f in image.functions}
+    roots = [row[0] for row in rows["record"]]
+    yield from (
+        f"nokprobe.tsv names {name}, which is no function of the image"
+        for name in sorted(set(roots) - names)
+    )
+    gates = {row[0] for row in rows["gate"]} | image.marked
+    for name, path in walk(image.calls, sorted(names & set(roots)), gates).items():
+        if not start <= image.values[name] < end:
+            yield f"{name} is not in the tracer's text: " + " -> ".join(path)
+
+
 def share(image):
     """The bytes of marked functions and ranges, in per cent of the bytes of all
     functions."""
@@ -202,13 +222,16 @@ def main():
     image = Image(
         sys.argv[1] if len(sys.argv) > 1 else os.path.join(ROOT, "build/sonde.elf")
     )
-    lines = list(complaints(image, read_table(os.path.join(HERE, "nokprobe.tsv"))))
-    for line in lines:
+    rows = read_table(os.path.join(HERE, "nokprobe.tsv"))
+    lines = list(complaints(image, rows))
+    beyond = list(reach_complaints(image, rows))
+    for line in lines + beyond:
         tap.note(line)
     tap.note(
         f"{len(image.marked)} functions are marked, {share(image):.2f} % of the text"
     )
     tap.check(not lines, "the blacklist is closed and minimal")
+    tap.check(not beyond, "recording a hit stays in the tracer's text")
     tap.finish()
 
 

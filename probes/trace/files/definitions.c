@@ -69,8 +69,8 @@ static void show_causes(struct seq *s, const struct live_probe *p)
     for (unsigned i = 0; p->def->is_return && i < KRETPROBE_MISS_CAUSES; i++)
         if (p->rp.missed[i])
             seq_printf(s, " return-%s=%lu", kretprobe_miss_name(i), p->rp.missed[i]);
-    if (p->own)
-        seq_printf(s, " own=%lu", p->own);
+    if (live_own(p))
+        seq_printf(s, " own=%lu", live_own(p));
     for (unsigned i = 0; i < LIVE_LOSSES; i++)
         if (live_lost(p->event, i))
             seq_printf(s, " %s=%lu", live_loss_name(i), live_lost(p->event, i));

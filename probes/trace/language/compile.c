@@ -293,6 +293,14 @@ void compile_end_part(struct compile *c)
             c->ops[i].skip = (uint8_t)(c->count - i - 1);
 }
 
+void compile_own(struct compile *c)
+{
+    ADD(c, KPROBE_GET(KPROBE_OWN));
+    ADD(c, KPROBE_IF(KPROBE_VALUE, KPROBE_ANY, 1, 2));
+    ADD(c, KPROBE_COUNT(c->words++));
+    ADD(c, KPROBE_END);
+}
+
 void compile_unless_paused(struct compile *c, const struct hist *hist)
 {
     c->ends |= UINT64_C(1) << c->count;

@@ -30,6 +30,7 @@ struct compile {
 /* compile_begin_part, compile_end_part - what a filter does not keep goes on at the end
  * of the part.
  * compile_filter - the hits that @filter does not keep skip the rest of the part.
+ * compile_own - a hit in the tracer's own work does nothing but count in the next word.
  * compile_unless_paused - while @hist is paused, the hits skip the rest of the part. Its
  * byte is within reach.
  * compile_hist - count in the words of @table.
@@ -45,6 +46,7 @@ struct compile_table {
 };
 void compile_begin_part(struct compile *c);
 void compile_end_part(struct compile *c);
+void compile_own(struct compile *c);
 void compile_unless_paused(struct compile *c, const struct hist *hist);
 void compile_filter(struct compile *c, const struct filter *filter);
 void compile_hist(struct compile *c, const struct hist *hist,

@@ -39,7 +39,7 @@ struct live_probe {
     const struct kprobe_program *in_c; /* [a] of it, unless the engine runs it */
     struct watch watch;       /* def->is_watch: used in place of the fields above */
     uint64_t hits, misses;    /* [T] of the watch, before it got its present register */
-    uint64_t own;             /* [a] hits in what records a hit: misses */
+    uint64_t own;             /* [a] see live_own(); of programs that have gone */
     bool is_set;              /* [a] a trigger has given the watch an address */
     struct live_event *event; /* [I] */
     struct def *def;          /* [I] */
@@ -268,5 +268,7 @@ void live_hist_pause(struct hist *hist, bool pause);
 void live_hist_clear(struct hist *hist);
 struct hist *live_hist_view(const struct hist *hist);
 void live_hist_view_free(struct hist *view);
+/* live_own - how many hits of @p were the tracer's own work. */
+uint64_t live_own(const struct live_probe *p);
 /* live_lost - how many hits of @e were lost, or incomplete, for @cause. */
 uint64_t live_lost(const struct live_event *e, enum live_loss cause);

@@ -383,24 +383,6 @@ static void with_attached(const struct live_attached *attached, const struct hit
 
 /* ---- handlers ---- */
 
-/* Functions that record a hit may be probed, too. Their hits are the tracer's own: they are
- * misses, else recording them would cause more of them. A hit is inside another one if it is
- * in the same context, not far below it on the stack. What an interrupt or an NMI does on top
- * is no work of the tracer.
- */
-#define INSIDE_MAX 8192 /* bytes of stack that recording takes, at most */
-
-static struct inside {
-    uintptr_t sp;
-    unsigned irq, nmi;
-} inside[MAX_CPUS];
-
-static bool hit_is_inside(const struct inside *one, const struct inside *other)
-{
-    return one->sp < other->sp && other->sp - one->sp < INSIDE_MAX &&
-           one->irq == other->irq && one->nmi == other->nmi;
-}
-
 /* is_idle - is there nothing to do: no recording, and all histograms pause? */
 static bool is_idle(const struct hit *hit, const struct live_attached *attached)
 {
@@ -412,28 +394,25 @@ static bool is_idle(const struct hit *hit, const struct live_attached *attached)
     return true;
 }
 
+/* hit_take - record @hit. Functions that record a hit may be probed, too. Their hits are the
+ * tracer's own: they are misses, else recording them would cause more of them.
+ */
 static void hit_take(const struct hit *hit)
 {
     const struct live_attached *attached = READ_ONCE(hit->event->attached);
-    const struct percpu *cpu = this_cpu();
-    struct inside *mine = &inside[cpu->id], before = *mine,
-                  now = { (uintptr_t)__builtin_frame_address(0), cpu->irq_depth,
-                          cpu->nmi_depth };
 
     if (attached && is_idle(hit, attached))
         return;
-    if (unlikely(hit_is_inside(&now, mine))) {
+    if (unlikely(own_work())) {
         __atomic_add_fetch(&hit->probe->own, 1, __ATOMIC_RELAXED);
         return;
     }
-    *mine = now;
-    barrier();
+    own_work_begin();
     if (unlikely(attached))
         with_attached(attached, hit);
     else if (likely(!READ_ONCE(hit->event->soft_disabled)))
         hit_record(hit);
-    barrier();
-    *mine = before;
+    own_work_end();
 }
 
 int live_hit_probe(struct kprobe *kp, struct pt_regs *regs)
@@ -496,8 +475,12 @@ static int hit_entry(struct kretprobe_instance *ri, struct pt_regs *regs)
 {
     const struct live_probe *p = CONTAINER_OF(ri->rp, struct live_probe, rp);
     struct fetch_from from = { .regs = regs, .now = clock_ns, .read = hit_read_memory };
+    bool was = own_work();
 
+    own_work_begin();
     fetch_entry(p->def->entry, p->def->entry_count, &from, (uint64_t *)(void *)ri->data);
+    if (!was)
+        own_work_end();
     return 0;
 }
 

@@ -200,14 +200,6 @@ struct live_event *live_event_find(const char *group, const char *name)
     return e;
 }
 
-uint64_t live_probe_hits(const struct live_probe *p)
-{
-    uint64_t hits =
-        p->def->is_watch ? p->hits + watch_hits(&p->watch) : kprobe_hits(&p->rp.kp);
-
-    return hits - READ_ONCE(p->own);
-}
-
 struct live_event *live_watch_find(const char *name)
 {
     struct live_event *found = live_event_find(DEF_WATCH_GROUP, name), *e = NULL;
@@ -216,15 +208,6 @@ struct live_event *live_watch_find(const char *name)
         if (!strcmp(e->name, name))
             found = e;
     return found && live_event_probe(found)->def->is_watch ? found : NULL;
-}
-
-uint64_t live_probe_misses(const struct live_probe *p)
-{
-    uint64_t missed = READ_ONCE(p->rp.kp.nmissed) + READ_ONCE(p->own);
-
-    if (p->def->is_watch)
-        return p->misses + watch_misses(&p->watch) + READ_ONCE(p->own);
-    return p->def->is_return ? missed + READ_ONCE(p->rp.nmissed) : missed;
 }
 
 /* ---- a probe ---- */

@@ -23,6 +23,7 @@
 #include "probes/trace/buffer/select.h"
 #include "probes/trace/language/compile.h"
 #include "probes/trace/live/live.h"
+#include "probes/trace/ring/ring.h"
 
 #define HISTS_MAX 4 /* of an event; with more, live_hit.c does the work */
 
@@ -30,6 +31,7 @@ struct live_program {
     struct kprobe_program program;
     struct kprobe_op ops[KPROBE_OPS_MAX];
     struct compile compile;
+    bool counts_own; /* word 0 does */
     unsigned hist_count;
     struct {
         struct hist *hist;
@@ -49,9 +51,11 @@ static struct kprobe_room program_reserve(struct kprobe *kp, uintptr_t ip,
 
     if (!trace_takes_hit())
         return (struct kprobe_room){ 0 };
+    own_work_begin();
     record =
         record_begin_taken(&e->event, e->fixed, regs ? regs->flags : read_flags(), &ring);
     if (unlikely(!record)) {
+        own_work_end();
         __atomic_add_fetch(&e->lost[LIVE_LOST_RING], 1, __ATOMIC_RELAXED);
         return (struct kprobe_room){ 0 };
     }
@@ -88,7 +92,8 @@ static struct kprobe_room reserve_switched(struct kprobe *kp, uintptr_t ip,
 
 static void program_commit(void *ring)
 {
-    record_end(ring);
+    ring_commit(ring);
+    own_work_end();
 }
 
 /* ---- tables of keys ---- */
@@ -225,6 +230,23 @@ static void compile_event(struct live_program *out, const struct live_event *e)
     compile_end_part(&out->compile);
 }
 
+extern const char tracer_text_start[],
+    tracer_text_end[]; /* all that recording can reach */
+
+/* count_own - a hit in the tracer's own work is a miss. Only where recording can reach the
+ * place is there a need to ask.
+ */
+static void count_own(struct live_program *out, const struct live_probe *p)
+{
+    uintptr_t addr = p->rp.kp.addr;
+
+    if (!p->def->is_watch &&
+        (addr < (uintptr_t)tracer_text_start || addr >= (uintptr_t)tracer_text_end))
+        return;
+    out->counts_own = true;
+    compile_own(&out->compile);
+}
+
 /* entry_words_of - how many words a hit gives beside the registers: those that were saved at
  * the entry; of a watch, the address; of a marker, its values.
  */
@@ -250,6 +272,7 @@ static struct live_program *program_new(const struct live_probe *p)
     out->compile.ops = out->ops;
     out->compile.one_address = live_is_plain(p) || p->def->is_return;
     out->compile.new_keys = has_few_probes(p->event) ? keys_new : NULL;
+    count_own(out, p);
     compile_event(out, p->event);
     compile_end(&out->compile);
     out->program = (struct kprobe_program){ .ops = out->ops,
@@ -290,6 +313,33 @@ static void fold_words(const struct live_probe *p, const struct live_program *fr
         for (unsigned cpu = 0; cpu < cpu_count(); cpu++)
             fold_cpu(into ? into : hist, p, from, i, cpu);
     }
+}
+
+static uint64_t own_of(const struct live_program *of)
+{
+    return of && of->counts_own ? program_sum(&of->program, 0) : 0;
+}
+
+uint64_t live_own(const struct live_probe *p)
+{
+    return READ_ONCE(p->own) + own_of(p->program);
+}
+
+uint64_t live_probe_hits(const struct live_probe *p)
+{
+    uint64_t hits =
+        p->def->is_watch ? p->hits + watch_hits(&p->watch) : kprobe_hits(&p->rp.kp);
+
+    return hits - live_own(p);
+}
+
+uint64_t live_probe_misses(const struct live_probe *p)
+{
+    uint64_t missed = READ_ONCE(p->rp.kp.nmissed) + live_own(p);
+
+    if (p->def->is_watch)
+        return p->misses + watch_misses(&p->watch) + live_own(p);
+    return p->def->is_return ? missed + READ_ONCE(p->rp.nmissed) : missed;
 }
 
 static uint64_t faults_of(const struct live_program *of)
@@ -453,6 +503,7 @@ static void program_retire(struct live_probe *p, struct live_program *old)
         return;
     fold_words(p, old, NULL, NULL);
     p->event->lost[LIVE_FAULT] += faults_of(old);
+    __atomic_add_fetch(&p->own, own_of(old), __ATOMIC_RELAXED);
     kprobe_program_end(&old->program);
     program_free(old);
 }
