@@ -57,10 +57,7 @@ class Threads:
 
     def _add_stack(self, slice_, event):
         if slice_ and slice_.pid == event.pid and not slice_.stack:
-            addresses = list(text.stack_addresses(event))
-            slice_.stack = [
-                self.recording.symbols.name_at(a) for a in reversed(addresses)
-            ]
+            slice_.stack = list(text.stack(self.recording, event))[::-1]
 
     def _add(self, event):
         begin = event.time

@@ -45,9 +45,11 @@ def said(recording, event):
 
 
 def stack(recording, event):
-    """Yield the names of the addresses of an event kernel_stack, the innermost first."""
-    for address in stack_addresses(event):
-        yield recording.symbols.name_at(address)
+    """Yield the names of the functions of an event kernel_stack, the innermost first. All
+    other addresses are behind a call, which may be the last instruction of its function.
+    """
+    for i, address in enumerate(stack_addresses(event)):
+        yield recording.symbols.name_at(address - bool(i))
 
 
 def stack_addresses(event):

@@ -16,7 +16,10 @@ def stacks(recording):
     counts = collections.Counter()
     for one in slices.of(recording).found:
         callers = one.stack or [recording.name_of(one.pid)]
-        counts[(*callers, recording.label(one.event))] += 1
+        label = recording.label(one.event)
+        if callers[-1] == label:  # the stack of an event begins in its own function
+            callers = callers[:-1]
+        counts[(*callers, label)] += 1
     for cpu in range(len(recording.pages)):
         lost = recording.lost_before(cpu) + recording.lost_behind(cpu)
         if lost:

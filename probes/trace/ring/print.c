@@ -275,7 +275,8 @@ static void print_stack(const struct print *p, const struct record_stack *record
     print_string(p, "<stack trace>\n");
     for (size_t i = 0; i < count && i < room; i++) {
         print_string(p, " => ");
-        name_only(p, record->caller[i]);
+        /* A call may be the last instruction of its function. */
+        name_only(p, record->caller[i] - (i && !p->offsets));
         print_where(p, record->caller[i]);
         print_string(p, "\n");
     }
