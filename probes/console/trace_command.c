@@ -117,9 +117,8 @@ static int define_one(struct session *s, const char *place, uintptr_t function)
     err = trace_line_define(&s->line, event, place, function, &text, &bad);
     if (err && !s->is_pattern)
         shell_error(s->sh, 0, "trace: %s has no parameter %s", place, bad);
-    if (!err && s->only_print) {
-        show_line(s, "kprobe_events", seq_str(&text));
-    } else if (!err) {
+    /* Which functions of a pattern are left out, the tracer itself has to say. */
+    if (!err && (!s->only_print || s->is_pattern)) {
         err = live_command(seq_str(&text));
         if (err == -EEXIST &&
             !strcmp(last_error(err), trace_error_text(TRACE_SAME_PROBE)))
@@ -127,6 +126,8 @@ static int define_one(struct session *s, const char *place, uintptr_t function)
         if (err && !s->is_pattern)
             tell_refusal(s, place, function, seq_str(&text), err);
     }
+    if (!err && s->only_print)
+        show_line(s, "kprobe_events", seq_str(&text));
     seq_free(&text);
     s->defined += !err;
     s->refused += err != 0;
@@ -387,6 +388,14 @@ static void stop_session(struct session *s)
     trace_unlock();
 }
 
+/* print_refused - with -n this is a remark among the lines. */
+static void print_refused(struct session *s)
+{
+    if (s->refused)
+        shell_printf(s->sh, "%s%zu functions of %s are not among them\n",
+                     s->only_print ? "# " : "", s->refused, s->line.place);
+}
+
 static void print_losses(struct session *s)
 {
     trace_lock();
@@ -394,9 +403,7 @@ static void print_losses(struct session *s)
         if (live_lost(s->e, i))
             shell_printf(s->sh, "%s: %lu\n", live_loss_name(i), live_lost(s->e, i));
     trace_unlock();
-    if (s->refused)
-        shell_printf(s->sh, "%zu functions of %s are not among them\n", s->refused,
-                     s->line.place);
+    print_refused(s);
 }
 
 static void wait(struct session *s)
@@ -427,6 +434,8 @@ static int ask_question(struct session *s, int argc, char **argv)
     }
     if (!err)
         err = attach(s);
+    if (!err && s->only_print)
+        print_refused(s);
     if (err || s->only_print) {
         remove_all(s);
         trace_unlock();

@@ -366,7 +366,7 @@ def questions_are_answered():
     tap.equal(
         sum(int(n) for _, n in counts), 298, "with -o they are recorded, filtered too"
     )
-    tap.check("file_fill;vfs_close;vfs_close 8\n" in folded, "with stacks")
+    tap.check("file_fill;vfs_close 8\n" in folded, "with stacks, the leaf once")
     tap.check(re.search(r"<td>vfs_write</td><td>8</td>", page), "and times of returns")
     lines = ("p:k/reads vfs_read count=%dx:u64", "vfs_read { count by count }")
     for option in ("--json", "--live"):
@@ -381,6 +381,14 @@ def questions_are_answered():
             tap.equal(dict(table["rows"]), dict(want), "with its rows")
     status, _, err = sonde("trace", "vfs_open { print no_such_name }", "--", "run vfs")
     tap.check(status == 1 and 'No symbol "no_such_name"' in err, "a wrong one is refused")
+    status, out, _ = sonde(
+        "trace", "trap_* { count by func }", "count", "work_*", "--", "run vfs"
+    )
+    left_out = "functions of trap_* are not among them"
+    tap.check(status == 0 and left_out in out, "functions without a probe are named")
+    tap.check(re.search(r"^count work_\*\n", out, re.M), "two words are a question")
+    status, out, _ = sonde("trace", "w:j w@jiffies:8", "--", "run vfs")
+    tap.check(status == 0 and " j: (sched_tick+" in out, "a watch is a definition")
     status, _, err = sonde("trace", "count no_such_*", "--", "run vfs")
     why = "sonde: trace: no function matches no_such_*\n"
     tap.equal((status, err), (1, why), "a pattern without a function")

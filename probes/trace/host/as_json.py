@@ -45,5 +45,6 @@ def tables(recording):
                 "table": question,
                 "columns": head,
                 "rows": [[*row[:keys], *map(int, row[keys:])] for row in rows],
+                "left_out": int(recording.remarks.get(question, "0").split()[0]),
                 "dropped": table.totals.get("Dropped", 0),
             }

@@ -11,12 +11,23 @@ from .take import Taker, TraceError
 
 ROOT = "/sys/kernel/tracing/"
 LIMIT = 60
-DEFINITION = re.compile(r"[pr]\d*[:\s]")  # a line of kprobe_events
+DEFINITION = re.compile(r"[prw]\d*[:\s]")  # a line of kprobe_events
 SHORT = re.compile(r"(count|args|time|callers)\s+([^\s{]+)")  # a question of two words
+REMARK = "# "  # what `trace -n` prints beside the lines
 # A line that `trace -n` prints for a question; and a histogram with its filter in it.
 COMMAND = re.compile(r"echo '(.*)' >> (/\S+)")
 TRIGGER = re.compile(r"hist:(\S*)(?: if (.*))?")
 LOSSES = ("overrun", "commit overrun", "dropped events")
+
+
+def joined(lines):
+    """Yield the lines, and two words that are a question together as one."""
+    lines = list(lines)
+    while lines:
+        both = " ".join(lines[:2])
+        if len(lines) > 1 and " " not in lines[0] and SHORT.fullmatch(both):
+            lines[:2] = [both]
+        yield lines.pop(0)
 
 
 class Files:
@@ -64,11 +75,12 @@ class Capture:
         self.taker = Taker(machine, memory)
         self.result = recording.Recording(
             symbols=symbols,
-            lines=list(lines),
+            lines=list(joined(lines)),
             pages=[[] for _ in range(cpus)],
             lost=[0] * cpus,
         )
         self.events = {}  # "group/event": the line that has made it, or asks about it
+        self.left_out = {}  # question: how many functions of its pattern have no probe
         self.counted = {}  # "group/event" that has a histogram: its filter, or None
 
     def set_up(self, buffer_kb=0, record_all=True):
@@ -117,6 +129,9 @@ class Capture:
         if reply.errno:
             raise TraceError(reply.text.rstrip())
         for command in reply.lines:
+            if command.startswith(REMARK):
+                self.left_out[line] = command.removeprefix(REMARK)
+                continue
             match = COMMAND.fullmatch(command)
             if not match:
                 raise TraceError(f"trace -n prints {command!r}")
@@ -230,7 +245,10 @@ class Capture:
             for field in format_.fields
             if field.is_signed
         ]
-        self.result.tables.append((self.events[event], hist.with_signs(text, signed)))
+        line = self.events[event]
+        self.result.tables.append((line, hist.with_signs(text, signed)))
+        if line in self.left_out:
+            self.result.remarks[line] = self.left_out[line]
 
     def names(self):
         """Return the names of threads as they are now. They are read from the guest's

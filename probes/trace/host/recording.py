@@ -58,6 +58,7 @@ class Recording:
     stats: list = dataclasses.field(default_factory=list)  # per_cpu/cpuN/stats
     tables: list = dataclasses.field(default_factory=list)  # (title, text) of histograms
     lines: list = dataclasses.field(default_factory=list)  # definitions and questions
+    remarks: dict = dataclasses.field(default_factory=dict)  # question: its remark
     notes: list = dataclasses.field(default_factory=list)  # sentences about failures
 
     def add_formats(self, found):

@@ -243,6 +243,8 @@ class Session:
                 print(title)
                 for table in hist.tables(title, said):
                     print("\n".join(hist.lines(table)))
+                if title in result.remarks:
+                    print(result.remarks[title])
         for path in self.options.output:
             with open(path, "wb") as file:
                 WRITERS[os.path.splitext(path)[1]].write(result, file)
