@@ -70,6 +70,9 @@ int shell_add_developer_command(const struct shell_command *cmd);
  */
 bool shell_has_command(uintptr_t start, uintptr_t end);
 
+/* shell_table_find - find the command @name; NULL: there is none. Context: any. */
+const struct shell_command *shell_table_find(const char *name);
+
 /* shell_set_power - a socket: set the functions that switch off and reset the machine.
  * @off:  its argument is true when the console is a pipe and a command on it has failed
  *
@@ -184,7 +187,7 @@ void shell_complete_options(struct shell_completion *c, const char *usage);
  * @buf:       SHELL_SUGGESTION_MAX bytes, for the text
  * @complete:  the function that completes the word on Tab; called for argument @index
  *
- * Context: thread.  Return: @buf.
+ * Context: any.  Return: @buf.
  */
 const char *shell_suggest(char *buf, const char *word,
                           void (*complete)(struct shell_completion *c, int index),

@@ -66,11 +66,9 @@ int shell_run_line(struct shell *sh, char *line);
 
 /* -- shell_table.c -- */
 
-/* shell_table_find - find the command @name; NULL: there is none.
- * shell_table_get - return the command at @idx in the order of names; NULL behind the
+/* shell_table_get - return the command at @idx in the order of names; NULL behind the
  * last one.
  */
-const struct shell_command *shell_table_find(const char *name);
 const struct shell_command *shell_table_get(unsigned idx);
 
 /* shell_unknown_command - print that no command is called @name.

@@ -8,8 +8,8 @@
  *   3. no thread holds a mutex
  *   4. the stack of the serving CPU has room for it
  *
- * Otherwise the command is kept, and the debugger gets a sentence that says so. The
- * stub's thread runs the command when the debugger lets the kernel run, and its output
+ * Otherwise the command is kept, and the debugger gets a sentence that says so; but a
+ * command that the console does not have is refused at once. The stub's thread runs the command when the debugger lets the kernel run, and its output
  * comes then.
  */
 #include "probes/gdb/gdb_monitor.h"
@@ -30,6 +30,7 @@
 #define LINE_MAX 512
 #define STACK_MIN (10 * KiB)
 #define SENTENCE_MAX 256
+#define WORD_LEN 48 /* of a command, its NUL included */
 
 /* Line n is in kept[n % KEPT_MAX]. The kernel may stop while the stub's thread takes a
  * line out. So each side counts for itself.
@@ -100,6 +101,26 @@ static const char *why_not_now(const char *line)
     return NULL;
 }
 
+/* is_unknown - does @line name a command that the console does not have? @word: that name,
+ * as far as it fits. A line with quotes is left to the console.
+ */
+static bool is_unknown(const char *line, char word[WORD_LEN])
+{
+    if (strpbrk(line, "'\"\\"))
+        return false;
+    while (line) {
+        size_t len;
+
+        line += strspn(line, "| \t");
+        len = strcspn(line, "| \t>");
+        scnprintf(word, WORD_LEN, "%.*s", (int)len, line);
+        if (len && !shell_table_find(word))
+            return true;
+        line = strchr(line, '|');
+    }
+    return false;
+}
+
 /* ---- running ---- */
 
 static int run_now(const char *line)
@@ -135,6 +156,16 @@ static bool keep(const char *line, const char *why)
     return true;
 }
 
+static int refuse_unknown(const char *word)
+{
+    char suggestion[SHELL_SUGGESTION_MAX], sentence[SENTENCE_MAX];
+
+    scnprintf(sentence, sizeof(sentence), "monitor: unknown command %s%s\n", word,
+              shell_suggest(suggestion, word, shell_complete_commands, 0));
+    say(sentence);
+    return -ENOENT;
+}
+
 static void monitor_answer(struct gdb_request *r, int err)
 {
     uint8_t number = (uint8_t)-err;
@@ -151,12 +182,17 @@ void gdb_monitor_command(struct gdb_request *r)
 {
     static char line[LINE_MAX];
     size_t len = gdb_take_hex(&r->at, line, LINE_MAX - 1);
+    char word[WORD_LEN];
     const char *why;
 
     line[len] = '\0';
     if (*r->at || strlen(line) != len) {
         say("monitor: a command has at most 511 characters\n");
         monitor_answer(r, -E2BIG);
+        return;
+    }
+    if (is_unknown(line, word)) {
+        monitor_answer(r, refuse_unknown(word));
         return;
     }
     why = why_not_now(line);

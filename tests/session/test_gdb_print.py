@@ -28,6 +28,13 @@ def monitor_at_once(client):
         answer.startswith("E") and "nothing_of_the_kind" in text,
         "a command that fails answers with its error, and says why",
     )
+    for line in ("vmstat", "vmstat -s", "ps | vmstat", "vmstat>/tmp/x"):
+        text, answer = client.monitor(line)
+        tap.check(
+            answer == "E02" and "unknown command vmstat" in text,
+            f"{line}: there is no such command, and it does not wait",
+        )
+    tap.check("did you mean `ps`" in client.monitor("pss")[0], "a near one is named")
     text, answer = client.monitor("help")
     tap.check(answer == "OK" and len(text) > 1000, "a long output comes whole")
     tap.equal(
