@@ -55,6 +55,25 @@ static struct spec spec_at(const char *text)
     return spec;
 }
 
+/* escape_at - read the escape at @text, such as "\\n": the debugger sends a format as the user
+ * has typed it. @c: the character that it stands for.
+ * Return: its length in bytes; 0: it is not supported.
+ */
+static size_t escape_at(const char *text, char *c)
+{
+    static const char letters[] = "abefnrtv\\\"", values[] = "\a\b\x1b\f\n\r\t\v\\\"";
+    const char *letter = text[1] ? strchr(letters, text[1]) : NULL;
+    size_t i = 1;
+
+    if (letter) {
+        *c = values[letter - letters];
+        return 2;
+    }
+    for (*c = 0; i < 4 && text[i] >= '0' && text[i] <= '7'; i++)
+        *c = (char)(*c * 8 + text[i] - '0');
+    return i > 1 ? i : 0;
+}
+
 const char *agent_format_check(const char *format, size_t len, unsigned count)
 {
     unsigned used = 0;
@@ -65,7 +84,15 @@ const char *agent_format_check(const char *format, size_t len, unsigned count)
         return "the format does not end where it should";
     for (const char *p = format; *p; p++) {
         struct spec spec;
+        char c;
 
+        if (*p == '\\') {
+            size_t escape = escape_at(p, &c);
+
+            if (!escape)
+                return "an escape of the format is not understood";
+            p += escape - 1;
+        }
         if (*p != '%')
             continue;
         spec = spec_at(p);
@@ -162,6 +189,11 @@ size_t agent_format(const char *format, const uint64_t *word,
         struct spec spec = { 0 };
         int more;
 
+        if (*p == '\\') {
+            p += escape_at(p, buf + len);
+            len += buf[len] != '\0'; /* a NUL would end the printed text */
+            continue;
+        }
         if (*p == '%')
             spec = spec_at(p);
         if (!spec.len || spec.letter == '%') {

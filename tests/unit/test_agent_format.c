@@ -67,6 +67,13 @@ static void letters_texts_and_addresses(void)
     CHECK_STR(PRINTED("100%% of %d", 3), "100% of 3");
 }
 
+static void escapes_are_as_typed(void)
+{
+    CHECK_STR(PRINTED("%d\\t%d\\n", 1, 2), "1\t2\n");
+    CHECK_STR(PRINTED("\\a\\b\\e\\f\\r\\v\\\\\\\"%c", 'x'), "\a\b\x1b\f\r\v\\\"x");
+    CHECK_STR(PRINTED("%d\\101\\1011\\0.", 1), "1AA1.");
+}
+
 static void a_text_that_cannot_be_read_is_told(void)
 {
     CHECK_STR(PRINTED("%s.", 0), "(fault).");
@@ -101,10 +108,14 @@ static void what_is_not_understood_is_refused(void)
     CHECK_STR(checked("%d", 0), "the format has not as many conversions as words");
     CHECK_STR(checked("%d", 2), "the format has not as many conversions as words");
     CHECK_STR(checked("no words", 0), "");
+    for (const char *const *each =
+             (const char *const[]){ "\\q", "\\", "\\%d", "\\8", NULL };
+         *each; each++)
+        CHECK_STR(checked(*each, 0), "an escape of the format is not understood");
     CHECK(agent_format_check("a\0b", 4, 0) != NULL);
     CHECK(agent_format_check("", 0, 0) != NULL);
 }
 
 UNIT_TESTS(numbers_have_the_width_they_say, letters_texts_and_addresses,
-           a_text_that_cannot_be_read_is_told, what_is_too_long_is_cut,
-           what_is_not_understood_is_refused)
+           escapes_are_as_typed, a_text_that_cannot_be_read_is_told,
+           what_is_too_long_is_cut, what_is_not_understood_is_refused)
