@@ -76,6 +76,44 @@ def a_batch_ends_with_its_commands():
     tap.check("exited normally" in done.stdout, "the stub says that the kernel has ended")
 
 
+def batch(*commands, stub=("--stub",), console=("run vfs",)):
+    """Run gdb's commands in `./sonde gdb`. Return what it prints, with its errors."""
+    words = [documented()[0], "gdb", *stub, *console, "--", "-batch"]
+    for command in ("set pagination off", "set width 0", *commands):
+        words += ["-ex", command]
+    return subprocess.run(
+        words,
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        timeout=LIMIT,
+        stdin=subprocess.DEVNULL,
+        check=False,
+    ).stdout
+
+
+def most_registers_of_a_sleeper_are_unknown():
+    text = batch("break vfs_read", "continue", "thread apply all bt")
+    tap.check("Python Exception" not in text, "no exception of Python")
+    sleepers = re.findall(r"^Thread .*(?:waiting|ready)\)\):\n((?:#.*\n)*)", text, re.M)
+    whole = [stack for stack in sleepers if "thread_entry" in stack.splitlines()[-1]]
+    tap.check(len(whole) == len(sleepers) > 3, "each sleeping thread has its whole stack")
+    if tap.failed:
+        tap.note(text[-4000:])
+
+
+def an_agent_prints_what_was_typed():
+    text = batch(
+        "set dprintf-style agent",
+        r'dprintf vfs_open,"open\t<%s>\n\"", path',
+        "continue",
+        console=("cat /proc/version",),
+    )
+    if not tap.check('open\t</proc/version>\n"' in text, "escapes in a format"):
+        tap.note(text[-2000:])
+
+
 STOP = "'probes/gdb/gdb_stop.c'::"
 
 
@@ -107,5 +145,7 @@ def the_clock_is_moved_before_a_cpu_goes():
 tap.run(
     a_condition_runs_in_the_kernel,
     a_batch_ends_with_its_commands,
+    most_registers_of_a_sleeper_are_unknown,
+    an_agent_prints_what_was_typed,
     the_clock_is_moved_before_a_cpu_goes,
 )

@@ -35,12 +35,11 @@ class ProbeUnwinder(Unwinder):
         super().__init__("sonde")
 
     def __call__(self, pending):
-        pc = int(pending.read_register("rip")) & kernel.MASK
-        if pc < fields.REACH_START or not kernel.is_known():
+        pc = number_in(pending, "rip")
+        if pc is None or pc < fields.REACH_START or not kernel.is_known():
             return None
-        registers = {
-            name: int(pending.read_register(name)) & kernel.MASK for name in REGISTERS
-        }
+        registers = {name: number_in(pending, name) for name in REGISTERS}
+        registers = {name: had for name, had in registers.items() if had is not None}
         try:
             # gdb does not say whether the frame has called or was interrupted.
             is_exact = pending.level() == 0 or not is_behind_call(pc)
@@ -57,6 +56,16 @@ class ProbeUnwinder(Unwinder):
             if name in caller:
                 info.add_saved_register(name, value(pending, name, caller[name]))
         return info
+
+
+def number_in(pending, name):
+    """Return the value of a register. None: it is not known, as most registers of a thread
+    that sleeps, and of a tracepoint's frame.
+    """
+    try:
+        return int(pending.read_register(name)) & kernel.MASK
+    except gdb.error:
+        return None
 
 
 def is_behind_call(pc):
