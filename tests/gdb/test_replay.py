@@ -38,7 +38,15 @@ def replayed(path, *commands):
 
 
 def back_to_hits(path):
-    text = replayed(path, "back-to-probe p1 2", "bt", "probes", "back-to-probe p1 99")
+    text = replayed(
+        path,
+        "break vfs_open",
+        "back-to-probe p1 2",
+        "bt",
+        "info breakpoints",
+        "probes",
+        "back-to-probe p1 99",
+    )
     place = re.search(r"^vfs_read\+0x0: (\d+) of (\d+)$", text, re.M)
     if not tap.check(
         place and int(place[1]) == int(place[2]) - 1, "at the last hit but one"
@@ -48,6 +56,10 @@ def back_to_hits(path):
     tap.check(
         re.search(r"^#0  vfs_read \(", text, re.M) and "thread_entry" in text,
         "in the probed function, with its callers",
+    )
+    tap.check(
+        re.search("^1 +breakpoint +keep y ", text, re.M) and "already hit" not in text,
+        "the user's breakpoint was off, and is on again",
     )
     tap.check(f"hits {int(place[2]) - 2} missed" in text, "before the hit is counted")
     tap.check(f"p1 has {place[2]} hits" in text, "there are no more hits than there are")

@@ -7,6 +7,7 @@ event happens. Then the command starts another QEMU from the beginning, and stop
 event with the right number.
 """
 
+import contextlib
 import os
 
 import gdb
@@ -97,6 +98,21 @@ def console_probe(name):
     return None
 
 
+@contextlib.contextmanager
+def alone():
+    """Switch the user's breakpoints off meanwhile: a stop at one of them would be taken for
+    the end of the recording.
+    """
+    on = [each for each in gdb.breakpoints() if each.enabled]
+    for each in on:
+        each.enabled = False
+    try:
+        yield
+    finally:
+        for each in on:
+            each.enabled = True
+
+
 class BackToProbe(commands.Command):
     """back-to-probe NAME [N]: in a replay, go to the N-th hit of a probe, from the end.
 
@@ -107,17 +123,21 @@ class BackToProbe(commands.Command):
         words = argument.split()
         if not 1 <= len(words) <= 2 or len(words) == 2 and not words[1].isdigit():
             raise gdb.GdbError("back-to-probe NAME [N]")
-        number = int(words[1]) if len(words) == 2 else 1
+        with alone():
+            self.go(words[0], int(words[1]) if len(words) == 2 else 1)
+
+    @staticmethod
+    def go(name, number):
         to_the_end()
-        addr = console_probe(words[0])
+        addr = console_probe(name)
         if addr is None:
-            addr = commands.address_of(words[0]) & kernel.MASK
+            addr = commands.address_of(name) & kernel.MASK
         site = sites.at(addr)
         if not site:
-            raise gdb.GdbError(f"{words[0]} is no probe at the end of the recording")
+            raise gdb.GdbError(f"{name} is no probe at the end of the recording")
         hits = sum(sites.counted(probe) for probe in sites.probes_of(site))
         if not 1 <= number <= hits:
-            raise gdb.GdbError(f"{words[0]} has {hits} hits")
+            raise gdb.GdbError(f"{name} has {hits} hits")
         stand_at(lambda: Counting(f"*{addr:#x}"), number, symbol_at(addr))
 
 
@@ -127,6 +147,11 @@ class WhoWrote(commands.Command):
     EXPRESSION is a variable or another place in memory; it is evaluated at the end."""
 
     def run(self, argument):
+        with alone():
+            self.go(argument)
+
+    @staticmethod
+    def go(argument):
         to_the_end()
         value = gdb.parse_and_eval(argument)
         if value.address is None:
