@@ -90,7 +90,7 @@ PATTERNS = (
 # The static arrays that have a sentence for each value of an enum: (file, array).
 SENTENCES = {"detour_kind": ("probes/jump/detour.c", "sentences")}
 
-ENDS = ("switch_off", "power_off", "panic_exit")  # functions that end the guest
+ENDS = ("power_off", "panic_exit")  # functions that end the guest
 
 # A macro of probes/returns/return_point.h, which debug data leaves out.
 RETURN_POINT_OFF = 10

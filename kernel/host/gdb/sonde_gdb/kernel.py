@@ -4,6 +4,7 @@ Bytes that were read are remembered until the guest runs on. No function here as
 the selected frame, so an unwinder may call all of them.
 """
 
+import itertools
 import os
 import struct
 import sys
@@ -192,7 +193,7 @@ def address(name):
 def _find(name):
     if name in fields.VARIABLES:
         return int(variable(name).address) & MASK
-    wanted = (*fields.SYMBOLS, *fields.PATTERNS)
+    wanted = (*fields.SYMBOLS, *fields.PATTERNS, *fields.ENDS)
     _addresses.update((s.name, s.value) for s in image().symbols() if s.name in wanted)
     if name not in _addresses:
         raise Gone(f"the image has no symbol {name}")
@@ -268,7 +269,8 @@ def prepare():
             missing.append("struct " + name)
             continue
         each(f"struct {name}.", fields.STRUCTS[name].split(), there.__getitem__)
-    each("", (*fields.VARIABLES, *fields.SYMBOLS, *fields.PATTERNS), address)
+    names = fields.VARIABLES, fields.SYMBOLS, fields.PATTERNS, fields.ENDS
+    each("", itertools.chain(*names), address)
     each("", fields.CONSTANTS, constant)
     each("enum ", fields.ENUMS, lambda name: enum_name(name, 0))
     return missing
