@@ -257,6 +257,21 @@ def without_an_image_it_says_so(_u):
     tap.check(b"no image: `file build/sonde.elf`" in done.stdout, "and then it says so")
 
 
+def without_a_guest_it_says_so(_u):
+    asked = ["probes", "explain vfs_read", "threads", "trace", "cpus", "slot vfs_read"]
+    asked += ["trapframe 0", "back-to-probe p1", "who-wrote jiffies"]
+    words = [word for command in asked for word in ("-ex", command)]
+    words = ["gdb", "-nx", "-q", "-batch", "-x", ".gdbinit", *words, ELF]
+    done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=False)
+    said = done.stderr.splitlines()
+    tap.equal(
+        said,
+        ["the guest is off: ./sonde gdb starts one"] * 7
+        + ["only in a replay: ./sonde replay FILE"] * 2,
+        "commands that ask a guest say that it is off",
+    )
+
+
 with Under() as guest:
     under.run_on(
         guest,
@@ -271,4 +286,5 @@ with Under() as guest:
         tracepoints_are_set,
         another_build_is_named,
         without_an_image_it_says_so,
+        without_a_guest_it_says_so,
     )

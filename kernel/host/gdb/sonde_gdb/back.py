@@ -22,14 +22,11 @@ def run(command):
 
 def rewind():
     """Start the recording from its beginning, and run to the kernel's first function."""
-    machine = os.environ.get("SONDE_REPLAY")
-    if not machine:
-        raise gdb.GdbError("only in a replay: ./sonde replay FILE")
     try:
         run("kill")
     except gdb.error:
         pass  # QEMU has ended before it could answer
-    run(f"target remote | {machine}")
+    run(f"target remote | {os.environ['SONDE_REPLAY']}")
     start = gdb.Breakpoint("kmain", internal=True)
     start.silent = True
     run("continue")
@@ -39,6 +36,8 @@ def rewind():
 
 def to_the_end():
     """Run on, until the guest is about to end QEMU."""
+    if not gdb.selected_inferior().threads():
+        rewind()  # the guest has ended
     ends = [gdb.Breakpoint(name, internal=True) for name in fields.ENDS]
     for end in ends:
         end.silent = True
@@ -113,21 +112,29 @@ def alone():
             each.enabled = True
 
 
-class BackToProbe(commands.Command):
+class Replay(commands.Command):
+    """The base of the commands here. A subclass has go(argument)."""
+
+    on_a_guest = False  # a replay that has ended begins again
+
+    def run(self, argument):
+        if "SONDE_REPLAY" not in os.environ:
+            raise gdb.GdbError("only in a replay: ./sonde replay FILE")
+        with alone():
+            self.go(argument)
+
+
+class BackToProbe(Replay):
     """back-to-probe NAME [N]: in a replay, go to the N-th hit of a probe, from the end.
 
     NAME is the name in `probe list` (p1), or a place. Without N, this is the last hit.
     The guest stops at the probed instruction, before the handlers of the probe run."""
 
-    def run(self, argument):
+    def go(self, argument):
         words = argument.split()
         if not 1 <= len(words) <= 2 or len(words) == 2 and not words[1].isdigit():
             raise gdb.GdbError("back-to-probe NAME [N]")
-        with alone():
-            self.go(words[0], int(words[1]) if len(words) == 2 else 1)
-
-    @staticmethod
-    def go(name, number):
+        name, number = words[0], int(words[1]) if len(words) == 2 else 1
         to_the_end()
         addr = console_probe(name)
         if addr is None:
@@ -141,17 +148,12 @@ class BackToProbe(commands.Command):
         stand_at(lambda: Counting(f"*{addr:#x}"), number, symbol_at(addr))
 
 
-class WhoWrote(commands.Command):
+class WhoWrote(Replay):
     """`who-wrote EXPRESSION`: in a replay, go right behind the last store to it.
 
     EXPRESSION is a variable or another place in memory; it is evaluated at the end."""
 
-    def run(self, argument):
-        with alone():
-            self.go(argument)
-
-    @staticmethod
-    def go(argument):
+    def go(self, argument):
         to_the_end()
         value = gdb.parse_and_eval(argument)
         if value.address is None:

@@ -11,23 +11,36 @@ from sonde_gdb.kernel import View, constant, enum_name, symbol_at
 
 
 class Command(gdb.Command):
-    """The base of all commands. A subclass has run(argument); its docstring is its help."""
+    """The base of all commands. A subclass has run(argument); its docstring is its help.
+
+    on_a_guest: does it ask a guest? With no guest, gdb would read the image's file."""
+
+    on_a_guest = True
 
     def __init__(self, name, kind=gdb.COMMAND_DATA):
         self.__doc__ = type(self).__doc__
         super().__init__(name, kind)
 
     def invoke(self, argument, from_tty):
+        if self.on_a_guest:
+            check_guest()
         if kernel.guest_id() and not kernel.is_known():
             raise gdb.GdbError(kernel.other_build())
         try:
             self.run(argument.strip())
         except kernel.Gone as error:
             raise gdb.GdbError(f"not there yet, or not any more: {error}")
+        except gdb.error as error:
+            raise gdb.GdbError(str(error))
         except cfi.Unsupported as error:
             raise gdb.GdbError(
                 f"the debug data has what these commands do not know: {error}"
             )
+
+
+def check_guest():
+    if not gdb.selected_inferior().threads():
+        raise gdb.GdbError("the guest is off: ./sonde gdb starts one")
 
 
 def address_of(argument):
@@ -179,6 +192,8 @@ class Original(Command):
     """original WHERE: disassemble a function as if no probe were armed, also after
     `set sonde show-original off`."""
 
+    on_a_guest = False
+
     def run(self, argument):
         was = gdb.parameter("sonde show-original")
         gdb.execute("set sonde show-original on")
@@ -194,6 +209,8 @@ class ProbedBreak(Command):
     If gdb finds an int3 at a breakpoint, gdb takes the int3 for a part of the program,
     and steps over it without executing it. So this command puts the original byte there
     while gdb sets the breakpoint."""
+
+    on_a_guest = False
 
     def __init__(self, name):
         super().__init__(name, gdb.COMMAND_BREAKPOINTS)
@@ -319,10 +336,13 @@ class Trace(Command):
     trace N           the last N records
     trace WHERE       set a tracepoint, as gdb's own command does"""
 
+    on_a_guest = False
+
     def run(self, argument):
         if argument and not argument.isdigit():
             set_tracepoint(argument)
             return
+        check_guest()
         lines = list(ring.lines())
         for line in lines[-int(argument) :] if argument else lines:
             print(line)
