@@ -6,12 +6,13 @@
 
 #include "kernel/base/compiler.h"
 #include "kernel/cpu/instr.h"
+#include "probes/gdb/gdb_stop.h"
 #include "probes/gdb/gdb_wire.h"
 
 #include <string.h>
 
 #define REPEATS 3
-#define PAUSES 100 /* between two looks at the line: each takes a lock of the emulator */
+#define SPINS 20000 /* between two looks at the line: some microseconds */
 
 static struct gdb_receiver in;
 static enum gdb_event ready; /* GDB_PACKET or GDB_TOO_LONG: a packet is in `in` */
@@ -132,8 +133,7 @@ const char *gdb_line_packet(size_t *len)
         if (byte >= 0)
             line_take((uint8_t)byte);
         else if (gdb_line_flush())
-            for (unsigned n = 0; n < PAUSES; n++)
-                pause();
+            gdb_spin(SPINS);
     }
     event = ready;
     ready = GDB_NOTHING;

@@ -47,6 +47,7 @@
 #include "probes/gdb/gdb_line.h"
 
 #define NO_CPU GDB_ALL_CPUS
+#define SPINS 2000 /* between two looks at what a CPU that stands waits for */
 #define STAND_NS UINT64_C(1000000000) /* longest wait for a CPU that takes no NMI */
 
 static struct gdb_cpu cpus[MAX_CPUS];
@@ -248,7 +249,7 @@ static void gdb_stop_stay(unsigned self)
         listen(self);
         if (may_report(self) && become_owner(self))
             own(self);
-        pause();
+        gdb_spin(SPINS);
     }
 }
 
