@@ -61,12 +61,12 @@ struct thread *gdb_thread_find(unsigned id)
     return wanted.found;
 }
 
-void gdb_thread_describe(const struct thread *t, char *text, size_t len)
+void gdb_thread_state(const struct thread *t, char *text, size_t len)
 {
     int cpu = gdb_cpu_of(t);
 
     if (cpu >= 0)
-        scnprintf(text, len, "%s, on CPU %d", t->name, cpu);
+        scnprintf(text, len, "on CPU %d", cpu);
     else
-        scnprintf(text, len, "%s, %s", t->name, thread_state_name(t->state));
+        scnprintf(text, len, "%s", thread_state_name(t->state));
 }

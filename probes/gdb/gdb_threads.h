@@ -27,7 +27,5 @@ struct thread *gdb_thread_find(unsigned id);
  */
 void gdb_thread_for_each(bool (*fn)(struct thread *t, void *arg), void *arg);
 
-/* gdb_thread_describe - write name and state of @t into @text: "optimizer, waiting".
- * Context: held.
- */
-void gdb_thread_describe(const struct thread *t, char *text, size_t len);
+/* gdb_thread_state - write into @text what @t does: "waiting", "on CPU 1". Context: held. */
+void gdb_thread_state(const struct thread *t, char *text, size_t len);

@@ -54,7 +54,7 @@ void gdb_query_more_threads(struct gdb_request *r)
 
 void gdb_query_thread_text(struct gdb_request *r)
 {
-    char text[64];
+    char state[32], text[64];
     uint64_t id;
     struct thread *t;
 
@@ -62,7 +62,8 @@ void gdb_query_thread_text(struct gdb_request *r)
         gdb_error(r, "no such thread");
         return;
     }
-    gdb_thread_describe(t, text, sizeof(text));
+    gdb_thread_state(t, state, sizeof(state));
+    scnprintf(text, sizeof(text), "%s, %s", t->name, state);
     gdb_put_hex(r->out, text, strlen(text));
 }
 
@@ -91,12 +92,13 @@ static void transfer_add(struct transfer *p, const char *text)
     }
 }
 
+/* gdb reads this document at each stop, and the line is slow, so it is short. */
 static bool add_thread(struct thread *t, void *arg)
 {
-    char line[160], text[64];
+    char line[160], state[32];
     int cpu = gdb_cpu_of(t);
 
-    gdb_thread_describe(t, text, sizeof(text));
+    gdb_thread_state(t, state, sizeof(state));
     scnprintf(line, sizeof(line), "<thread id=\"%x\" name=\"%s\"", gdb_thread_id(t),
               t->name);
     transfer_add(arg, line);
@@ -104,16 +106,16 @@ static bool add_thread(struct thread *t, void *arg)
         scnprintf(line, sizeof(line), " core=\"%x\"", (unsigned)cpu);
         transfer_add(arg, line);
     }
-    scnprintf(line, sizeof(line), ">%s</thread>\n", text);
+    scnprintf(line, sizeof(line), ">%s</thread>", state);
     transfer_add(arg, line);
     return !((struct transfer *)arg)->is_more;
 }
 
 static void write_threads(struct transfer *p)
 {
-    transfer_add(p, "<?xml version=\"1.0\"?><threads>\n");
+    transfer_add(p, "<threads>");
     gdb_thread_for_each(add_thread, p);
-    transfer_add(p, "</threads>\n");
+    transfer_add(p, "</threads>");
 }
 
 static void write_target_xml(struct transfer *p)

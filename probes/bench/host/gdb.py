@@ -13,6 +13,7 @@ import re
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
 
 ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "../../.."))
@@ -175,6 +176,50 @@ def false_condition():
     row("a false condition, how many times faster", f"{there / here:.0f}", "2000")
 
 
+STOPS = """python
+import gdb, time
+times = []
+gdb.events.stop.connect(lambda event: times.append(time.monotonic()))
+end
+set pagination off
+break vfs_read
+commands
+silent
+continue
+end
+continue
+"""
+SHOW = 'python print("stops", len(times), (times[-1] - times[0]) / (len(times) - 1))'
+READS = 20
+
+
+def stops_of(*stub):
+    """How many seconds gdb takes for a stop at which its commands let the guest go on."""
+    with tempfile.NamedTemporaryFile("w", suffix=".gdb") as script:
+        script.write(STOPS)
+        script.flush()
+        words = ["./sonde", "gdb", *stub, *["cat /proc/version"] * READS, "--", "-batch"]
+        done = subprocess.run(
+            words + ["-x", script.name, "-ex", SHOW],
+            cwd=ROOT,
+            timeout=LIMIT,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+    found = re.search(r"^stops (\d+) (\S+)$", done.stdout, re.M)
+    if not found or int(found[1]) < READS:
+        raise SystemExit(done.stdout + done.stderr)
+    return float(found[2])
+
+
+def stops():
+    there, here = stops_of(), stops_of("--stub")
+    row("a stop with `commands`, gdb at QEMU's stub, ms", f"{there * 1e3:.1f}", "-")
+    row("a stop with `commands`, the kernel's stub, ms", f"{here * 1e3:.1f}", "-")
+    row("a stop with `commands`, how many times slower", f"{here / there:.1f}", "3")
+
+
 def next_line():
     """Count how often gdb lets the kernel go on for one `next`."""
     words = [
@@ -226,7 +271,7 @@ def stop_latency():
 if __name__ == "__main__":
     parts = {
         part.__name__: part
-        for part in (instructions, false_condition, next_line, stop_latency)
+        for part in (instructions, false_condition, stops, next_line, stop_latency)
     }
     for name in sys.argv[1:] or parts:
         parts[name]()
