@@ -231,6 +231,32 @@ def tracepoints_are_set(u):
     u.gdb.ask(f"delete {found[1]}")
 
 
+def memory_is_compared_and_saved(u):
+    u.console("probe add vfs_read", "probe all vfs_close")
+    said = u.gdb.ask("compare-sections")
+    for name in (".text", ".rodata", ".notes", ".ksyms"):
+        tap.check(
+            re.search(rf"^Section \{name}, .*: matched\.", said, re.M),
+            f"compare-sections: {name} is the file's, probes or not",
+        )
+    tap.check(
+        re.search(r"^Section \.init\.data, .*: freed after boot", said, re.M), "init"
+    )
+    tap.check(re.search(r"\.data, .*MIS-MATCHED! .*kernel writes", said), "data changes")
+    u.console("probe del all", "marker on vfs_read")
+    said = u.gdb.ask("compare-sections .text", "compare-sections .nosuch")
+    tap.check("MIS-MATCHED! from vfs_read+0x" in said, "a marker that is on is a change")
+    tap.check("no loaded section is called .nosuch" in said, "a name that is none")
+    u.console("marker off vfs_read")
+    core = os.path.join(u.folder.name, "core")
+    said = u.gdb.ask(f"gcore {core}", "gcore /nosuch/core")
+    tap.check(f"Saved corefile {core}" in said, "gcore: QEMU saves the machine")
+    tap.check("Could not open '/nosuch/core'" in said, "and says why it cannot")
+    words = ["gdb", "-nx", "-q", "-batch", "-x", ".gdbinit", "-ex", "cpus", ELF, core]
+    done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=False)
+    tap.check(re.search("^CPU 0: ", done.stdout, re.M), "the file opens in gdb")
+
+
 def another_build_is_named(u):
     """The image has another build id than the guest: gdb warns, the commands refuse."""
     with tempfile.TemporaryDirectory() as folder:
@@ -272,7 +298,7 @@ def without_a_guest_it_says_so(_u):
     )
 
 
-with Under() as guest:
+with Under(memory="128M") as guest:
     under.run_on(
         guest,
         it_says_what_there_is,
@@ -284,6 +310,7 @@ with Under() as guest:
         a_change_that_is_under_way_is_told,
         records_are_read,
         tracepoints_are_set,
+        memory_is_compared_and_saved,
         another_build_is_named,
         without_an_image_it_says_so,
         without_a_guest_it_says_so,

@@ -96,7 +96,7 @@ def batch(*commands, stub=("--stub",), console=("run vfs",)):
 def most_registers_of_a_sleeper_are_unknown():
     text = batch("break vfs_read", "continue", "thread apply all bt")
     tap.check("Python Exception" not in text, "no exception of Python")
-    sleepers = re.findall(r"^Thread .*(?:waiting|ready)\)\):\n((?:#.*\n)*)", text, re.M)
+    sleepers = re.findall(r"^Thread .*waiting\)\):\n((?:#.*\n)*)", text, re.M)
     whole = [stack for stack in sleepers if "thread_entry" in stack.splitlines()[-1]]
     tap.check(len(whole) == len(sleepers) > 3, "each sleeping thread has its whole stack")
     if tap.failed:
@@ -112,6 +112,13 @@ def an_agent_prints_what_was_typed():
     )
     if not tap.check('open\t</proc/version>\n"' in text, "escapes in a format"):
         tap.note(text[-2000:])
+
+
+def memory_is_compared_and_not_saved():
+    text = batch("compare-sections .notes", "gcore build/core", "monitor nosuch")
+    tap.check("0x" in text and ": matched." in text, "compare-sections: the notes")
+    tap.check("only QEMU can save the machine" in text, "gcore says why it cannot")
+    tap.check("unknown command nosuch" in text, "monitor nosuch: there is none")
 
 
 STOP = "'probes/gdb/gdb_stop.c'::"
@@ -147,5 +154,6 @@ tap.run(
     a_batch_ends_with_its_commands,
     most_registers_of_a_sleeper_are_unknown,
     an_agent_prints_what_was_typed,
+    memory_is_compared_and_not_saved,
     the_clock_is_moved_before_a_cpu_goes,
 )

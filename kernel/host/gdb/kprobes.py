@@ -14,7 +14,7 @@ import gdb
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from sonde_gdb import back, commands, frames, kernel, text
+from sonde_gdb import back, commands, frames, image, kernel, text
 
 
 class Greeter:
@@ -47,6 +47,7 @@ def start():
         return
     commands.start()
     back.start()
+    image.start()
     frames.start()
     text.start()
     Greeter()

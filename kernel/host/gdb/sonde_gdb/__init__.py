@@ -11,9 +11,10 @@
     text.py      a hook for gdb's disassembler: original text
     threads.py   threads and CPUs
     ring.py      the tracer's records
+    image.py     compare-sections and gcore
     commands.py  the commands
     back.py      the commands for a replay
 
-Only frames.py, text.py, commands.py and back.py register something with gdb. Only kbreak
-writes memory: it writes a probed byte, and writes it back at once.
+Only frames.py, text.py, image.py, commands.py and back.py register something with gdb. Only
+kbreak writes memory: it writes a probed byte, and writes it back at once.
 """

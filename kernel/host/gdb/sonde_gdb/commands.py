@@ -365,6 +365,8 @@ class Sonde(gdb.Command):
     slot ADDR         the probed place for which a slot was made
     trapframe [EXPR]  the registers in a struct pt_regs
     kbreak WHERE      a breakpoint, on a probed address too
+    compare-sections  does memory have what the image's file has?
+    gcore [FILE]      save the machine, at QEMU's stub
     back-to-probe, `who-wrote`        in a replay: back to a hit, to a store
     set sonde show-original on|off    what x/i and disassemble show
 
