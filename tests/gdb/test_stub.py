@@ -121,6 +121,28 @@ def memory_is_compared_and_not_saved():
     tap.check("unknown command nosuch" in text, "monitor nosuch: there is none")
 
 
+def a_stop_takes_few_round_trips():
+    """At a stop whose commands let the kernel go on: a round trip more costs as much as all
+    of the kernel's work, and a page of memory costs twenty times as much.
+    """
+    text = batch(
+        "break vfs_read",
+        "python gdb.breakpoints()[0].commands = 'silent\\ncontinue'",
+        "set debug remote 1",
+        "continue",
+        console=("cat /proc/version", "cat /proc/version"),
+    )
+    _, *parts = re.split(r"Packet received: T05\S+swbreak:", text)
+    asked = [re.findall(r"Sending packet: \$(\w+)", part) for part in parts]
+    tap.equal(
+        [sorted(packets) for packets in asked[1:-1]],
+        [["Z0", "qXfer", "vCont", "vCont", "z0"]] * 2,
+        "gdb asks for the threads, and steps over its breakpoint",
+    )
+    if tap.failed:
+        tap.note(text[-4000:])
+
+
 STOP = "'probes/gdb/gdb_stop.c'::"
 
 
@@ -155,5 +177,6 @@ tap.run(
     most_registers_of_a_sleeper_are_unknown,
     an_agent_prints_what_was_typed,
     memory_is_compared_and_not_saved,
+    a_stop_takes_few_round_trips,
     the_clock_is_moved_before_a_cpu_goes,
 )

@@ -58,6 +58,7 @@ def start():
         gdb.events.new_objfile,
     ):
         event.connect(kernel.forget)
+    gdb.events.connection_removed.connect(kernel.forget_guest)
     gdb.write(
         "sonde: bt and x/i show the program without probes; commands: probes, explain "
         "PLACE, threads, trace, cpus ... `help sonde` has all\n"

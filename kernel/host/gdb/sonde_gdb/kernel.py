@@ -4,6 +4,7 @@ Bytes that were read are remembered until the guest runs on. No function here as
 the selected frame, so an unwinder may call all of them.
 """
 
+import functools
 import itertools
 import os
 import struct
@@ -328,23 +329,34 @@ def routine_at(start):
     return _routines.get(start)
 
 
+@functools.cache
 def image_id():
     return _note_id(image().content(image().section(".notes")))
 
 
-@until_it_runs
+_guest_id = []
+
+
 def guest_id():
     """Return the build id in the guest's memory. None: the guest has not loaded a kernel
-    yet, or it has a kernel that is not sonde.
+    yet, or it has a kernel that is not sonde. An id is remembered until gdb leaves the
+    guest: an unwinder asks at each stop, and reading takes a round trip.
     """
-    try:
-        start, end = address("notes_start"), address("notes_end")
-        return _note_id(read(start, end - start))
-    except Gone:
-        return None
+    if not _guest_id:
+        try:
+            start, end = address("notes_start"), address("notes_end")
+            _guest_id.append(_note_id(read(start, end - start)))
+        except Gone:
+            return None
+    return _guest_id[0]
 
 
-@until_it_runs
+def forget_guest(*_event):
+    """gdb has left the guest. The next one may be another build."""
+    _guest_id.clear()
+    forget()
+
+
 def is_known():
     """Does the guest run this image? No, too, before the guest has switched paging on,
     because the kernel's addresses cannot be read then.
