@@ -8,6 +8,7 @@ import tempfile
 import textwrap
 
 import tap
+import wrong
 from docs.labs.host import grade, in_guest, labs
 from sonde.guest import ROOT
 
@@ -119,6 +120,12 @@ def try_all(bench):
     tap.check(
         found and "does a handler return something else than 0?" in found,
         f"a handler that returns 1 is told: {found}",
+    )
+    locked = next(row for row in wrong.of_people("handler") if row.name == "lock")
+    found = bench.why(locked.files["handler.c"], "nmi")
+    tap.check(
+        found and "a handler took a lock in an NMI" in found,
+        f"a handler that takes a lock is told: {found}",
     )
     head = "static int before(struct kprobe *p UNUSED, struct pt_regs *regs)\n{"
     text = read(SOLUTION).replace(head, head + "\n*(volatile int *)16 = 1;")

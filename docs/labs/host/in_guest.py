@@ -23,6 +23,10 @@ NO_SYMBOL = "its constructors have refused: No such file or directory"
 RETURNED = (
     "; does a handler return something else than 0? That says that it has set regs->ip"
 )
+LOCKED = (
+    "; a handler took a lock in an NMI. The code that the NMI has interrupted may hold this "
+    "lock, and cannot go on to give it back"
+)
 SHOWN = 3  # lines of a guest's last output
 
 
@@ -105,7 +109,8 @@ class Asker:
         panic = next((line for line in error.lines if line.startswith("panic: ")), None)
         self.said += [line + "\n" for line in error.lines]
         if panic and command.startswith("run ") and command.split()[1] != self.name:
-            panic += RETURNED  # of the student's code, only handlers run in this command
+            # Of the student's code, only handlers run in this command.
+            panic += LOCKED if "CTX_NMI" in panic else RETURNED
         return f"{error}; {panic}" if panic else str(error)
 
 

@@ -11,10 +11,10 @@
 
 #include <stdbool.h>
 
-#define BYTES_MAX 64
-
 NOINLINE unsigned long read_bytes(struct source *s, uint8_t *to, unsigned long count)
 {
+    if (count > BYTES_MAX)
+        count = BYTES_MAX;
     for (unsigned long i = 0; i < count; i++)
         to[i] = (uint8_t)work_hash(s->at++);
     return count;
@@ -23,6 +23,8 @@ NOINLINE unsigned long read_bytes(struct source *s, uint8_t *to, unsigned long c
 NOINLINE unsigned long write_bytes(struct source *s, const uint8_t *from,
                                    unsigned long count)
 {
+    if (count > BYTES_MAX)
+        count = BYTES_MAX;
     for (unsigned long i = 0; i < count; i++)
         s->sum = s->sum * 31 + from[i];
     return count;

@@ -20,6 +20,7 @@ WORK = {
     "nmi": "storm {seed} nmi",
     "leave": "readers {seed}",
 }
+MORE = {"arguments": "wide", "cpus": "new"}  # then `run storm SEED` with this word
 
 
 class Workshop(GuestWorkshop):
@@ -28,8 +29,8 @@ class Workshop(GuestWorkshop):
 
     def facts(self, ask, line, seed):
         done = ask("run " + WORK[line].format(seed=seed))
-        if line == "cpus":
-            ask(f"run storm {seed} new")
+        if line in MORE:
+            ask(f"run storm {seed} {MORE[line]}")
         said = ask("run handler").text
         callers = sorted(
             (name, int(calls), int(size))
@@ -50,7 +51,7 @@ class Workshop(GuestWorkshop):
         else:
             for seen in callers:
                 yield "%s: %d calls, %d bytes" % seen
-            yield f"missed: {missed}"
+            yield f"all: {calls} calls, {size} bytes, {missed} missed"
         ask("module del handler", may_fail=True)
 
     def warnings(self, ask):
