@@ -238,7 +238,8 @@ class Workshop:
             self.compile_theirs(self.taken(handed_in, file))
             for file in labs.handed_in(self.lab, self.tree)
         ]
-        self.answer = self.link("answer", self.frame + self.driver + objects)
+        # The student's code comes first: at its end a function without `ret` meets ours.
+        self.answer = self.link("answer", objects + self.frame + self.driver)
 
     def run_case(self, program, line, seed, case, given=None):
         """Run one case. Return (facts, Ended). self.printed is then the output."""

@@ -81,9 +81,9 @@ outer:
     inc  rax
     ret
 
-; void many(uint64_t in, uint64_t out[9]): call full(in), and store registers after
-; the call: rax, rdx, xmm0, xmm1, and rbx, rbp, r12, r13, r14. The last five were
-; in ^ 1 to in ^ 5 before the call.
+; void many(uint64_t in, uint64_t out[12]): call full(in), and store registers after
+; the call: rax, rdx, xmm0, xmm1, and rbx, rbp, r12, r13, r14, r15. The last six were
+; in ^ 1 to in ^ 6 before the call.
     global many:function
 many:
     push rbx
@@ -91,8 +91,8 @@ many:
     push r12
     push r13
     push r14
-    push rsi
-    sub  rsp, 8                 ; 7 words and the return address: a multiple of 16
+    push r15
+    push rsi                    ; 7 words and the return address: a multiple of 16
     mov  rbx, rdi
     xor  rbx, 1
     mov  rbp, rdi
@@ -103,18 +103,21 @@ many:
     xor  r13, 4
     mov  r14, rdi
     xor  r14, 5
+    mov  r15, rdi
+    xor  r15, 6
     call full
-    mov  rsi, [rsp + 8]
+    pop  rsi
     mov  [rsi], rax
     mov  [rsi + 1 * 8], rdx
-    movq [rsi + 2 * 8], xmm0
-    movq [rsi + 3 * 8], xmm1
-    mov  [rsi + 4 * 8], rbx
-    mov  [rsi + 5 * 8], rbp
-    mov  [rsi + 6 * 8], r12
-    mov  [rsi + 7 * 8], r13
-    mov  [rsi + 8 * 8], r14
-    add  rsp, 16
+    movups [rsi + 2 * 8], xmm0
+    movups [rsi + 4 * 8], xmm1
+    mov  [rsi + 6 * 8], rbx
+    mov  [rsi + 7 * 8], rbp
+    mov  [rsi + 8 * 8], r12
+    mov  [rsi + 9 * 8], r13
+    mov  [rsi + 10 * 8], r14
+    mov  [rsi + 11 * 8], r15
+    pop  r15
     pop  r14
     pop  r13
     pop  r12
@@ -129,6 +132,8 @@ full:
     not  rdx
     movq xmm0, rdi
     movq xmm1, rdx
+    punpcklqdq xmm0, xmm1
+    punpcklqdq xmm1, xmm0
     ret
 
     section .note.GNU-stack noalloc noexec nowrite progbits

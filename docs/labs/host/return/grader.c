@@ -8,6 +8,7 @@
 #include <setjmp.h>
 #include <stdlib.h>
 
+#define NOINLINE __attribute__((noinline))
 #define THREADS 4
 #define ROUNDS 5000
 #define LEAPS (3 * RETURN_MAX)
@@ -17,7 +18,7 @@ uint64_t down(uint64_t n);
 uint64_t tail(uint64_t x);
 uint64_t leaper(uint64_t x);
 uint64_t outer(uint64_t x, uint64_t (*function)(uint64_t x));
-void many(uint64_t in, uint64_t out[9]);
+void many(uint64_t in, uint64_t out[12]);
 _Noreturn void leap(void);
 
 static __thread struct {
@@ -34,17 +35,19 @@ void lab_returned(uint64_t argument, uint64_t value)
     __asm__ volatile("pcmpeqd %%xmm0, %%xmm0; movdqa %%xmm0, %%xmm1" ::: "xmm0", "xmm1");
 }
 
-static void returns_fact(void)
+/* @done: what was done, in words */
+static void returns_fact(const char *done)
 {
-    lab_fact("%lu returns, with %#lx", mine.count, mine.digest);
-    lab_fact("the stack was aligned: %s", mine.misaligned ? "no" : "yes");
+    lab_fact("%s: %lu returns, with %#lx", done, mine.count, mine.digest);
+    lab_fact("at each lab_returned() rsp was a multiple of 16: %s",
+             mine.misaligned ? "no" : "yes");
 }
 
 static void value(void)
 {
     for (unsigned i = 0; i < 1 + lab_case; i++)
         lab_fact("returned %#lx", twice(lab_random()));
-    returns_fact();
+    returns_fact("calls of one function");
 }
 
 /* The first two cases reach the limit, and exceed it. */
@@ -55,17 +58,22 @@ static void depth(void)
     else
         lab_fact("returned %#lx", down(1 + lab_below(RETURN_MAX - 2)));
     lab_fact("returned %#lx", down(lab_below(50)));
-    returns_fact();
+    returns_fact("a function that calls itself");
 }
 
 static void registers(void)
 {
-    uint64_t out[9];
+    /* clang-format off */
+    static const char *const names[] = {
+        "rax", "rdx", "xmm0, low half", "xmm0, high half", "xmm1, low half",
+        "xmm1, high half", "rbx", "rbp", "r12", "r13", "r14", "r15" };
+    /* clang-format on */
+    uint64_t out[12];
 
     many(lab_random(), out);
-    for (unsigned i = 0; i < 9; i++)
-        lab_fact("word %u: %#lx", i, out[i]);
-    returns_fact();
+    for (unsigned i = 0; i < 12; i++)
+        lab_fact("behind the call, %s: %#lx", names[i], out[i]);
+    returns_fact("one call");
 }
 
 static void tail_calls(void)
@@ -74,7 +82,7 @@ static void tail_calls(void)
         lab_fact("returned %#lx", tail(lab_random()));
         lab_fact("returned %#lx", outer(lab_random(), tail));
     }
-    returns_fact();
+    returns_fact("functions that end with a jump");
 }
 
 _Noreturn void leap(void)
@@ -90,6 +98,23 @@ static uint64_t attempt(uint64_t x)
     return x + 1;
 }
 
+/* Call leaper() @count times and then twice(), all with the same slot. */
+static void one_slot(unsigned count)
+{
+    for (volatile unsigned i = 0; i <= count; i++) {
+        uint64_t (*volatile function)(uint64_t x) = i < count ? leaper : twice;
+
+        if (!setjmp(mine.back))
+            lab_fact("returned %#lx", function(i));
+    }
+}
+
+/* Call leaper() with @levels slots, each above the slot before. */
+static NOINLINE uint64_t rising(unsigned levels)
+{
+    return (levels ? rising(levels - 1) : 0) + attempt(levels);
+}
+
 static void longjmps(void)
 {
     uint64_t sum = 0;
@@ -97,11 +122,15 @@ static void longjmps(void)
     for (unsigned i = 0; i < LEAPS; i++)
         sum += attempt(i);
     lab_fact("sum %#lx", sum + twice(lab_random()));
-    returns_fact();
+    returns_fact("calls that longjmp left, then one");
+    one_slot(RETURN_MAX + 76);
+    returns_fact("1,100 calls of one slot that longjmp left, then one");
+    lab_fact("sum %#lx", rising(RETURN_MAX - 1) + attempt(0) + twice(lab_random()));
+    returns_fact("longjmp left calls with rising slots, then one");
     for (unsigned i = 0; i < LEAPS; i++)
         sum += outer(lab_random(), attempt);
     lab_fact("sum %#lx", sum);
-    returns_fact();
+    returns_fact("longjmp left calls inside of others");
 }
 
 struct run {
