@@ -17,12 +17,12 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 
 
 class Wrong:
-    """A wrong solution. loses: the lines of the rubric that show it;
-    files: {name: text}, all files of the solution
+    """A wrong solution. loses: the lines of the rubric that show it; may: lines that can be
+    lost, too, by luck; files: {name: text}, all files of the solution
     """
 
-    def __init__(self, name, loses, files):
-        self.name, self.loses, self.files = name, loses, files
+    def __init__(self, name, loses, files, may=()):
+        self.name, self.loses, self.files, self.may = name, loses, files, may
 
     @property
     def edit(self):
@@ -54,7 +54,7 @@ def of_people(lab):
             if len(there) != 1:
                 raise ValueError(f"{lab}: {row['name']}: not there once: {old}")
             files[there[0]] = files[there[0]].replace(old, new)
-        yield Wrong(row["name"], row["loses"], files)
+        yield Wrong(row["name"], row["loses"], files, row.get("may", ()))
 
 
 # ---- by machine

@@ -316,6 +316,10 @@ class Workshop:
             words = ["-x", traps, "-ex", "handle SIGSEGV stop print", *words]
         return shlex.join(["gdb", *words])
 
+    def note(self, line):
+        """Return what is said of a line that is passed: nothing here."""
+        return ""
+
     def close(self):
         """End what this object has started: nothing here, a guest in subclasses."""
 
@@ -395,15 +399,18 @@ def in_words(got, want):
 
 
 class Verdict:
-    """The result of a line of the rubric. case: the number of the case that failed."""
+    """The result of a line of the rubric. case: the number of the case that failed.
+    note: what is said of a line that is passed
+    """
 
-    def __init__(self, line, case=None, why=None):
-        self.line, self.case, self.why = line, case, why
+    def __init__(self, line, case=None, why=None, note=""):
+        self.line, self.case, self.why, self.note = line, case, why, note
         self.points = 0 if why else line.points
 
     def show(self, number, seed):
         points = f"{self.points} of {self.line.points} points"
-        print(f"{'not ok' if self.why else 'ok'} {self.line.name}: {points}")
+        note = f" ({self.note})" if self.note else ""
+        print(f"{'not ok' if self.why else 'ok'} {self.line.name}: {points}{note}")
         if self.why:
             print(f"    {self.line.about}\n    {self.why}")
         if self.case is not None:
@@ -441,7 +448,7 @@ def grade_line(workshop, line, seed, first):
         difference = workshop.compare(line.name, seed, case)
         if difference:
             return Verdict(line, first + case, difference.why)
-    return Verdict(line)
+    return Verdict(line, note=workshop.note(line.name))
 
 
 def is_not_built(verdicts):

@@ -2,14 +2,21 @@
 plans. In the line `run`, the plans are written and executed, and the effect is compared.
 """
 
+import re
+
 from docs.labs.host.grade import Difference, file_in_memory
 from docs.labs.host.grade import Workshop as Hosted
 from docs.labs.host.in_guest import Seen
 
-RIGHT = ["enough", "the case has ended"]
+ENOUGH = re.compile(r"enough: (\d+) of (\d+)")
 
 
 class Workshop(Hosted):
+    least = {}  # {line: the least percentage of the engine's plans in its cases}
+
+    def note(self, line):
+        return f"{self.least[line]} % of the engine's plans" if line in self.least else ""
+
     def link_ours(self, lab):
         super().link_ours(lab)
         planner = self.ours("probes/jump/pun*.c") + self.ours("probes/insn/*.c")
@@ -36,4 +43,10 @@ class Workshop(Hosted):
                 )
         if ended.why:
             return Difference([], [], Seen("these are no plans"))
-        return None if facts == RIGHT else Difference(facts, RIGHT, Seen())
+        enough = ENOUGH.fullmatch(facts[0])
+        if not enough:
+            return Difference([], [], Seen(facts[0]))
+        found, of = map(int, enough.groups())
+        percentage = 100 * found // of if of else 100
+        self.least[line] = min(percentage, self.least.get(line, percentage))
+        return None

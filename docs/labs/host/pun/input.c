@@ -9,6 +9,8 @@
 #include <string.h>
 
 #define SKIPPED 20000
+#define PIECES 3
+#define MARGIN UINT64_C(0x10000)
 #define PIECE (TEXT_MAX - BEHIND)
 
 static bool is_wanted(const char *line, unsigned len)
@@ -63,9 +65,54 @@ static void two(void)
     piece_of("short");
 }
 
+/* Two sites, and room for few pads. A site of two bytes reaches 256 bytes around these
+ * pads: the three bytes behind it are the high ones of its displacement. A site of 15 bytes
+ * would reach them with 13 prefixes, too, which are too many.
+ */
+static void few_pads(unsigned nth)
+{
+    /* high: the last byte of displacements. If it is negative, pads lie below the text. */
+    static const struct {
+        unsigned len;
+        int8_t high;
+        unsigned room;
+    } rows[] = { { 5, 0, 10 },   { 5, 0, 9 },   { 2, 0x10, 10 }, { 2, 0x10, 9 },
+                 { 2, 0x10, 4 }, { 2, -2, 10 }, { 2, -2, 9 },    { 15, 0x10, 10 } };
+    static uint8_t code[TEXT_MAX];
+    struct site sites[2] = { { 0 } };
+    struct text text = shared_text(code, TEXT_MAX);
+    uint64_t near;
+
+    text.hole_start = text.start - MARGIN;
+    text.hole_end = text.start + MARGIN;
+    near = text.hole_end;
+    memset(code, 0x90, sizeof(code));
+    for (unsigned i = 0; i < 2; i++) {
+        sites[i] = (struct site){ .offset = 20 * i, .len = rows[nth].len };
+        memcpy(code + 20 * i + rows[nth].len,
+               (uint8_t[]){ 0, 0, (uint8_t)rows[nth].high }, 3);
+    }
+    if (rows[nth].high)
+        near = text.start + ((uint64_t)rows[nth].high << 24) + 100;
+    if (near < text.start) {
+        text.pads_start = near;
+        text.hole_start = near + rows[nth].room;
+        text.pads_end = text.hole_end;
+    } else {
+        text.pads_start = text.hole_start;
+        text.hole_end = near;
+        text.pads_end = near + rows[nth].room;
+    }
+    shared_tell(&text, sites, 2);
+}
+
+/* The first cases have pieces of programs. */
 static void all(void)
 {
-    piece_of("all");
+    if (lab_case < PIECES)
+        piece_of("all");
+    else
+        few_pads(lab_case - PIECES);
 }
 
 static void nothing(void)

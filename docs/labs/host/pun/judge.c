@@ -7,9 +7,15 @@
 #include "probes/insn/insn.h"
 #include "probes/jump/pun.h"
 
+#include <stdarg.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#define PREFIXES_MAX 10
+#define JMP 0xe9
+#define JMP_LEN 5
 
 static struct site sites[SITES_MAX];
 static struct text text;
@@ -26,22 +32,24 @@ static bool pad_is_allowed(uint64_t pad)
            (end <= text.hole_start || pad >= text.hole_end);
 }
 
-static bool pad_is_its_own(const struct site *s, size_t total)
+/* Return a site whose pad overlaps the pad of @s; NULL: there is none. */
+static const struct site *overlapping(const struct site *s, size_t total)
 {
     for (size_t i = 0; i < total; i++)
         if (&sites[i] != s && sites[i].jump_len && sites[i].pad < s->pad + PAD_LEN &&
             s->pad < sites[i].pad + PAD_LEN)
-            return false;
-    return true;
+            return &sites[i];
+    return NULL;
 }
 
-static bool is_jump(const struct site *s)
+/* Return the number of prefixes that pun.h allows. */
+static unsigned prefixes(const uint8_t *at)
 {
-    struct insn insn;
+    unsigned n = 0;
 
-    return !insn_decode(&insn, now + s->offset, INSN_MAX_LEN, text.start + s->offset) &&
-           insn.kind == INSN_JMP_REL && !insn.opsize66 && insn.target == s->pad &&
-           insn.imm_len == 4;
+    while (n < PREFIXES_MAX && at[n] && strchr("\x26\x2e\x36\x3e\x64\x65", at[n]))
+        n++;
+    return n < PREFIXES_MAX && (at[n] & 0xf0) == 0x40 ? n + 1 : n;
 }
 
 static void write_plan(const struct site *s)
@@ -50,26 +58,55 @@ static void write_plan(const struct site *s)
         memcpy(now + s->offset, s->jump, s->jump_len);
 }
 
-/* Is the plan of a site right? If not, state its first mistake as a fact.
+/* State that the plan of a site breaks a rule. */
+__attribute__((format(printf, 2, 3))) static bool broken(const struct site *s,
+                                                         const char *rule, ...)
+{
+    char why[200], there[3 * INSN_MAX_LEN + 1] = "";
+    va_list args;
+
+    va_start(args, rule);
+    vsnprintf(why, sizeof(why), rule, args);
+    va_end(args);
+    for (unsigned i = 0; i < INSN_MAX_LEN; i++)
+        snprintf(there + 3 * i, 4, " %02x", now[s->offset + i]);
+    lab_fact("the plan for %u bytes at %#lx (offset %zu) with the pad %#lx: %s; when all "
+             "plans are written, the bytes there are%s",
+             s->len, text.start + s->offset, s->offset, s->pad, why, there);
+    return false;
+}
+
+/* Is the plan of a site right? If not, state the first rule that it breaks.
  * @total: the number of sites that have their plans at the same time
  */
 static bool is_right(const struct site *s, size_t total)
 {
-    const char *wrong = NULL;
+    const uint8_t *at = now + s->offset;
+    unsigned n = prefixes(at);
+    const struct site *other = overlapping(s, total);
+    uint64_t target;
+    int32_t disp;
 
+    memcpy(&disp, at + n + 1, sizeof(disp));
+    target = text.start + s->offset + n + JMP_LEN + (uint64_t)disp;
     if (!s->jump_len)
         return true;
     if (s->jump_len > s->len)
-        wrong = "writes behind its instruction";
-    else if (!pad_is_allowed(s->pad))
-        wrong = "has a pad where none may be";
-    else if (!pad_is_its_own(s, total))
-        wrong = "has a pad that overlaps another one";
-    else if (!is_jump(s))
-        wrong = "is no jump to its pad when all are written";
-    if (wrong)
-        lab_fact("the plan for %u bytes at offset %zu %s", s->len, s->offset, wrong);
-    return !wrong;
+        return broken(s, "it writes %u bytes, more than its instruction has",
+                      s->jump_len);
+    if (!pad_is_allowed(s->pad))
+        return broken(s, "not all bytes of the pad lie in an area of pads");
+    if (other)
+        return broken(s, "the pad overlaps %#lx, the pad of offset %zu", other->pad,
+                      other->offset);
+    if (at[n] != JMP)
+        return broken(s,
+                      "behind %u prefixes is %02x, not e9 (ten prefixes at most; those "
+                      "that pun.h names)",
+                      n, at[n]);
+    if (target != s->pad)
+        return broken(s, "with the displacement %d it jumps to %#lx", disp, target);
+    return true;
 }
 
 /* ---- how many are there? ---- */
@@ -131,7 +168,7 @@ static void read_all(void)
 static void enough_fact(size_t found, size_t of, unsigned percent)
 {
     if (100 * found >= percent * of)
-        lab_fact("enough");
+        lab_fact("enough: %zu of %zu", found, of);
     else
         lab_fact("%zu plans; the engine has %zu, and %u %% of that are needed", found, of,
                  percent);
@@ -155,11 +192,14 @@ static void alone(unsigned percent)
     enough_fact(found, of, percent);
 }
 
+/* In a few bytes each pad that fits is needed. */
 static void together(unsigned percent)
 {
     size_t found = 0;
+    uint64_t room;
 
     read_all();
+    room = text.hole_start - text.pads_start + text.pads_end - text.hole_end;
     for (size_t i = 0; i < count; i++)
         write_plan(&sites[i]);
     for (size_t i = 0; i < count; i++) {
@@ -167,7 +207,8 @@ static void together(unsigned percent)
             return;
         found += sites[i].jump_len > 0;
     }
-    enough_fact(found, ours(0, count), percent);
+    enough_fact(found, room <= PAD_LEN * count ? room / PAD_LEN : ours(0, count),
+                percent);
 }
 
 static void four(void)

@@ -12,7 +12,8 @@ struct text {
     size_t len;           /* all len bytes may be read; some are behind the last site */
 
     /* All five bytes of a pad must lie in [pads_start, hole_start) or in [hole_end,
-     * pads_end). The hole between these areas has the text.
+     * pads_end). The hole between these areas has the text. An area may be as small as one
+     * pad, or smaller.
      */
     uint64_t pads_start, hole_start, hole_end, pads_end;
 };
