@@ -36,6 +36,7 @@
 #define FAR_AWAY 0x7fffff00
 
 static uint8_t *code;
+static uint8_t *data; /* the page whose second part is memory; mostly that of the code */
 static struct insn insn;
 
 static void (*prepare)(struct lab_regs *before); /* chooses registers of the case */
@@ -90,7 +91,7 @@ static void quiet_end(uint8_t *at, uint8_t number)
 /* Make the function around an instruction of @len bytes. */
 static void make_function(const void *bytes, unsigned len, enum kind kind)
 {
-    code = page_anywhere();
+    code = data = page_anywhere();
     memset(code, NOP, INSN + ROOM);
     memcpy(code, keep, sizeof(keep));
     random_piece(code + sizeof(keep));
@@ -98,7 +99,7 @@ static void make_function(const void *bytes, unsigned len, enum kind kind)
     end_function(random_piece(code + INSN + ROOM));
     end_function(random_piece(code + THERE));
     for (unsigned i = DATA; i < PAGE; i++)
-        code[i] = (uint8_t)lab_random();
+        data[i] = (uint8_t)lab_random();
     insn = (struct insn){ .bytes = code + INSN,
                           .len = len,
                           .addr = (uint64_t)code + INSN,
@@ -131,13 +132,13 @@ static void run_both(void)
     if (prepare)
         prepare(&before);
     regs = before;
-    memcpy(saved, code + DATA, ROOM);
+    memcpy(saved, data + DATA, ROOM);
     lab_call(&regs, code);
     lab_regs_fact(&regs);
     right = regs;
-    memory = lab_digest(0, code + DATA, PAGE - DATA);
+    memory = lab_digest(0, data + DATA, PAGE - DATA);
     lab_fact("memory: %#lx", memory);
-    memcpy(code + DATA, saved, ROOM);
+    memcpy(data + DATA, saved, ROOM);
 
     memcpy(bytes, insn.bytes, insn.len);
     insn.bytes = bytes;
@@ -156,9 +157,9 @@ static void run_both(void)
     lab_call(&regs, code);
     lab_fact("with the copy");
     lab_regs_fact(&regs);
-    lab_fact("memory: %#lx", lab_digest(0, code + DATA, PAGE - DATA));
+    lab_fact("memory: %#lx", lab_digest(0, data + DATA, PAGE - DATA));
     if (memcmp(&regs, &right, sizeof(regs)) ||
-        memory != lab_digest(0, code + DATA, PAGE - DATA))
+        memory != lab_digest(0, data + DATA, PAGE - DATA))
         lab_fact(LAB_WRONG "the copy does something else");
 }
 
@@ -170,10 +171,22 @@ static void plain(void)
     run_both();
 }
 
+/* Take a page for the memory that is far below the code, or far above it. */
+static void move_data(void)
+{
+    bool is_below = lab_case / 2 % 2;
+    uint8_t *page;
+
+    do
+        page = page_anywhere();
+    while ((page < code) != is_below);
+    data = memcpy(page, code, PAGE);
+}
+
 /* Make an instruction with a memory operand relative to rip. The register is rax. In some
  * of them an immediate follows the displacement.
  */
-static void make_rip_relative(void)
+static void make_rip_relative(bool is_far)
 {
     static const struct {
         uint8_t head[3], head_len, imm_len;
@@ -191,19 +204,22 @@ static void make_rip_relative(void)
     };
     unsigned i = lab_case % (sizeof(all) / sizeof(all[0]));
     unsigned len = all[i].head_len + 4u + all[i].imm_len;
-    int32_t disp = (int32_t)(DATA - INSN - len), imm = (int32_t)lab_random();
-    uint8_t bytes[15];
+    int32_t disp, imm = (int32_t)lab_random();
+    uint8_t bytes[15] = { 0 };
 
     memcpy(bytes, all[i].head, all[i].head_len);
-    memcpy(bytes + all[i].head_len, &disp, sizeof(disp));
     memcpy(bytes + all[i].head_len + 4, &imm, all[i].imm_len);
     make_function(bytes, len, RIP_RELATIVE);
+    if (is_far)
+        move_data();
+    disp = (int32_t)(data + DATA - (code + INSN + len));
+    memcpy(code + INSN + all[i].head_len, &disp, sizeof(disp));
     insn.disp_offset = all[i].head_len;
 }
 
 static void rip_relative(void)
 {
-    make_rip_relative();
+    make_rip_relative(true);
     run_both();
 }
 
@@ -335,7 +351,7 @@ static void far(void)
         distances("plain, the way back", false);
         break;
     case 1:
-        make_rip_relative();
+        make_rip_relative(false);
         distances("rip-relative", false);
         break;
     case 2:
