@@ -124,6 +124,8 @@ static const struct fixed {
     { "modrm", { 0x8f, 0x45, 1 } },
     { "modrm", { 0xff, 0x25, 1, 2, 3, 4 } },
     { "modrm", { 0x63, 0xc7 } },
+    { "modrm", { 0x8e, 0xd8 } },
+    { "modrm", { 0x8c, 0x05, 1, 2, 3, 4 } },
     { "modrm", { 0xd3, 0xe0 } },
     { "immediate", { 0xf6, 0xc0, 1 } },
     { "immediate", { 0xf6, 0xc8, 1 } },

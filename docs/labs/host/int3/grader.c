@@ -253,6 +253,7 @@ static const struct pushing {
     { "pushf", { 0x9c, 0x58 }, 1, 1 },
     { "pushf of 16 bits (66 9c)", { 0x66, 0x9c, 0x66, 0x58 }, 2, 2 },
     { "pushf with REX.W (48 9c)", { 0x48, 0x9c, 0x58 }, 2, 1 },
+    { "pushf with REX.B (41 9c)", { 0x41, 0x9c, 0x58 }, 2, 1 },
     { "pushf with a segment (2e 9c)", { 0x2e, 0x9c, 0x58 }, 2, 1 },
     { "pushf with 66 48 (66 48 9c)", { 0x66, 0x48, 0x9c, 0x58 }, 3, 1 },
     { "push %rbx", { 0x53, 0x58 }, 1, 1 },
@@ -260,7 +261,7 @@ static const struct pushing {
     { "push $-100 (6a 9c)", { 0x6a, 0x9c, 0x58 }, 2, 1 },
     { "push $0x9c000100", { 0x68, 0x00, 0x01, 0x00, 0x9c, 0x58 }, 5, 1 },
 };
-_Static_assert(sizeof(pushing) / sizeof(pushing[0]) == 9, "the rubric has 9 cases");
+_Static_assert(sizeof(pushing) / sizeof(pushing[0]) == 10, "the rubric has 10 cases");
 
 static void pushf(void)
 {
