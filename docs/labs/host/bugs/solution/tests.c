@@ -2,6 +2,7 @@
 #include "rig.h"
 #include "tracer.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #define ALPHA 0x1000
@@ -46,6 +47,39 @@ static void refusals(void)
     check(put("p 0x1001\n", true) == -1 && put("p nothing\n", true) == -1,
           "no such place");
     check(put("p alpha+\n", true) == -1 && put("p\n", true) == -1, "half of a line");
+    check(put("p alpha beta\n", true) == -1, "a word too much");
+}
+
+/* A place may fill the whole line. */
+static void long_places(void)
+{
+    char line[TRACER_LINE_MAX + 2], lines[TRACER_LINE_MAX + 20];
+
+    memset(line, '0', TRACER_LINE_MAX);
+    memcpy(line, "p alpha+0x", 10);
+    memcpy(line + TRACER_LINE_MAX - 2, "10\n", 4);
+    snprintf(lines, sizeof(lines), "%.*s hits=1\n", TRACER_LINE_MAX, line);
+    put(line, true);
+    rig_hit(ALPHA + 16);
+    check(list_is(lines), "a place of 125 characters");
+    put("p 9000\n", true);
+    rig_hit(9000);
+    check(list_is("p 9000 hits=1\n"), "a place in decimal");
+}
+
+static void short_lists(void)
+{
+    static const char whole[] = "p alpha hits=0\nr beta hits=0\n";
+    char out[sizeof(whole) + 1];
+
+    put("p alpha\nr beta\n", true);
+    for (size_t size = 0; size <= sizeof(whole); size++) {
+        memset(out, 'x', sizeof(out));
+        check(tracer_list(out, size) == strlen(whole), "the number of all characters");
+        check(out[size] == 'x' &&
+                  (!size || (memchr(out, 0, size) && !strncmp(out, whole, strlen(out)))),
+              "no more than the size is written");
+    }
 }
 
 /* Write a line of @chars characters, in pieces of @piece bytes. */
@@ -69,8 +103,8 @@ static void edges(void)
 {
     for (size_t piece = 1; piece <= 256; piece = piece * 3 + 1) {
         check(long_line(127, piece) > 0 && list_is("p alpha hits=0\n"), "127 characters");
-        check(long_line(128, piece) == -1, "128 are too many");
-        check(long_line(129, piece) == -1, "129 are too many");
+        check(long_line(128, piece) == -1 && list_is(""), "128 are too many");
+        check(long_line(129, piece) == -1 && list_is(""), "129 are too many");
     }
 }
 
@@ -126,6 +160,8 @@ void run_tests(void)
 {
     places();
     refusals();
+    long_places();
+    short_lists();
     edges();
     pieces();
     another_writer("");
