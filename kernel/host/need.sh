@@ -1,8 +1,8 @@
 #!/bin/sh
 # need.sh - make sure the tools of the named groups are there; install what is missing.
 #
-#   kernel/host/need.sh GROUP...     groups: build iso qemu run uefi gdb suite record web labs
-#                                  test tools fresh fuse
+#   kernel/host/need.sh GROUP...     groups: build iso qemu run uefi gdb suite record web text
+#                                  labs test tools fresh fuse
 #
 # Silent and quick when nothing is missing. Otherwise says what it installs, then
 # installs it with apt-get, through sudo when not root. Where there is no apt-get it
@@ -43,6 +43,7 @@ test   flake8                                   flake8
 test   /usr/lib/python3/dist-packages/pytest    python3-pytest
 test   /usr/lib/python3/dist-packages/pip       python3-pip
 test   spin                                     spin
+text   lowdown                                  lowdown
 labs   spin                                     spin
 labs   git                                      git
 labs   /usr/lib/*/libseccomp.so.2               libseccomp2

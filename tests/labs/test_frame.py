@@ -526,6 +526,7 @@ def what_the_commands_say():
         tap.equal(status, 0, "lab")
         is_task = shown.startswith("# A breakpoint")
         tap.check(is_task and path in shown, "shows task and folder")
+        hints_are_closed(shown)
         with open(os.path.join(path, "int3.c"), "a", encoding="ascii") as file:
             file.write("/* mine */\n")
         status, shown, _ = sonde("lab", "1")
@@ -555,6 +556,26 @@ def what_the_commands_say():
         kept = read(os.path.join(path, "int3.c")).endswith("mine */\n")
         tap.check(kept, "the student's file stays")
         grade_in(path)
+
+
+def hints_are_closed(task):
+    """A task has only the titles of its hints. `--hint` shows one."""
+    tap.check(
+        "- `./sonde lab 3 --hint 1`: " in task and "<details>" not in task,
+        "the hints are closed",
+    )
+    shown = sonde("lab", "3", "--hint", "2")[1]
+    tap.check(
+        shown.startswith("**Hint 2: ") and "Hint 3" not in shown, "one can be opened"
+    )
+    tap.equal(sonde("lab", "3", "--hint", "4")[0], 2, "no such hint")
+    tap.equal(sonde("lab", "--hint", "1")[0], 2, "a hint of no lab")
+    words = ["script", "-qc", os.path.join(ROOT, "sonde") + " lab 3", "/dev/null"]
+    shown = subprocess.run(words, capture_output=True, text=True, check=False).stdout
+    tap.check(
+        "\x1b[" in shown and "](" not in shown,
+        "on a terminal lowdown prints it",
+    )
 
 
 def compile_errors_are_told_once():

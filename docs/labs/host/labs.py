@@ -7,8 +7,11 @@
 """
 
 import os
+import re
 import shlex
 import shutil
+import subprocess
+import sys
 
 from sonde.guest import ROOT
 from sonde.options import UsageError
@@ -20,6 +23,8 @@ IN_GUESTS = ("bomb", "handler")  # these need the kernel
 
 TASKS = "docs/labs"
 GRADERS = "docs/labs/host"
+HINT = re.compile(r"<details><summary>(.*?)</summary>\n\n(.*?)\n\n</details>", re.S)
+COLUMNS_MAX = 100
 SOURCES = (".c", ".asm", "keys")  # files of the student; headers are the grader's own
 
 
@@ -96,16 +101,55 @@ def show_list():
         print(f"{number:3}  {name:8} {title}")
 
 
-def show(name=None, path=None, begin_in=begin):
-    """Run ./sonde lab: show the task, and make its folder by @begin_in(name, path)."""
+def task_of(name):
+    """Return the task. Its links lead from the top of the tree."""
+    place = os.path.join(TASKS, name)
+    with open(os.path.join(ROOT, place, "README.md"), encoding="utf-8") as file:
+        return re.sub(
+            r"\]\((\.\./[^)]*)\)",
+            lambda link: f"]({os.path.normpath(os.path.join(place, link[1]))})",
+            file.read(),
+        )
+
+
+def print_text(markdown):
+    """Print a text, on a terminal as a person reads it, if lowdown is there."""
+    printer = shutil.which("lowdown")
+    if not printer or not sys.stdout.isatty():
+        print(markdown)
+        return
+    columns = min(shutil.get_terminal_size().columns, COLUMNS_MAX)
+    words = [printer, "-Tterm", f"--term-columns={columns}", "--term-hmargin=0"]
+    sys.stdout.flush()
+    subprocess.run(words, input=markdown.encode(), check=False)
+
+
+def show_hint(name, number):
+    for title, text in HINT.findall(task_of(name)):
+        if title.startswith(f"Hint {number}:"):
+            print_text(f"**{title}**\n\n{text}")
+            return
+    raise UsageError(f"lab {NUMBERS[name]} has no hint {number}; the first is --hint 1")
+
+
+def show(name=None, path=None, begin_in=begin, hint=None):
+    """Run ./sonde lab: show the task, and make its folder by @begin_in(name, path).
+    @hint: show only the hint of this number, or None; the task has their titles
+    """
+    if name is None and hint is not None:
+        raise UsageError(f"lab --hint {hint}: of which lab?")
     if name is None:
         show_list()
         return
+    if hint is not None:
+        show_hint(name, hint)
+        return
     path = path or folder(name)
-    with open(os.path.join(ROOT, TASKS, name, "README.md"), encoding="utf-8") as file:
-        task = file.read()
-    task = task.replace(f"~/sonde-labs/{name}", in_shell(path))
+    task = task_of(name).replace(f"~/sonde-labs/{name}", in_shell(path))
+    asks = f"./sonde lab {NUMBERS[name]} --hint"
+    task = HINT.sub(lambda hint: f"- `{asks} {hint[1][5]}`{hint[1][6:]}", task)
+    task = re.sub(r"\n\n(?=- `\./sonde lab \d+ --hint [^1])", "\n", task)
     new = begin_in(name, path)  # before the output: its reader may close the pipe
-    print(task)
+    print_text(task)
     print(f"Your files are in {path}" + (f" (new: {', '.join(new)})" if new else ""))
     print(f"Points: ./sonde grade {NUMBERS[name]}")
