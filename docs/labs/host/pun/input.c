@@ -10,6 +10,7 @@
 
 #define SKIPPED 20000
 #define PIECES 3
+#define JMP_LEN 5
 #define MARGIN UINT64_C(0x10000)
 #define PIECE (TEXT_MAX - BEHIND)
 
@@ -65,19 +66,21 @@ static void two(void)
     piece_of("short");
 }
 
-/* Two sites, and room for few pads. A site of two bytes reaches 256 bytes around these
- * pads: the three bytes behind it are the high ones of its displacement. A site of 15 bytes
- * would reach them with 13 prefixes, too, which are too many.
+/* Two sites, and room for few pads. The last byte of a displacement, `high`, is behind the
+ * site. If it is negative, the pads lie below the text. A site of two bytes reaches 256
+ * bytes; in two rows the pads lie just behind what can be reached. A site of 15 bytes would
+ * reach them with 13 prefixes, too, which are too many.
  */
 static void few_pads(unsigned nth)
 {
-    /* high: the last byte of displacements. If it is negative, pads lie below the text. */
     static const struct {
-        unsigned len;
+        uint8_t len;
         int8_t high;
-        unsigned room;
-    } rows[] = { { 5, 0, 10 },   { 5, 0, 9 },   { 2, 0x10, 10 }, { 2, 0x10, 9 },
-                 { 2, 0x10, 4 }, { 2, -2, 10 }, { 2, -2, 9 },    { 15, 0x10, 10 } };
+        uint16_t from, room;
+    } rows[] = { { 5, 0, 0, 10 },     { 5, 0, 0, 9 },        { 2, 0x10, 100, 10 },
+                 { 2, 0x10, 100, 9 }, { 2, 0x10, 100, 4 },   { 2, -2, 100, 10 },
+                 { 2, -2, 100, 9 },   { 15, 0x10, 100, 10 }, { 1, 0x10, 6, 10 },
+                 { 2, 0x10, 281, 10 } };
     static uint8_t code[TEXT_MAX];
     struct site sites[2] = { { 0 } };
     struct text text = shared_text(code, TEXT_MAX);
@@ -88,12 +91,14 @@ static void few_pads(unsigned nth)
     near = text.hole_end;
     memset(code, 0x90, sizeof(code));
     for (unsigned i = 0; i < 2; i++) {
-        sites[i] = (struct site){ .offset = 20 * i, .len = rows[nth].len };
-        memcpy(code + 20 * i + rows[nth].len,
-               (uint8_t[]){ 0, 0, (uint8_t)rows[nth].high }, 3);
+        unsigned len = rows[nth].len, last = len < JMP_LEN ? JMP_LEN - 1 : len + 2;
+
+        sites[i] = (struct site){ .offset = 20 * i, .len = len };
+        memset(code + 20 * i + len, 0, last - len);
+        code[20 * i + last] = (uint8_t)rows[nth].high;
     }
     if (rows[nth].high)
-        near = text.start + ((uint64_t)rows[nth].high << 24) + 100;
+        near = text.start + ((uint64_t)rows[nth].high << 24) + rows[nth].from;
     if (near < text.start) {
         text.pads_start = near;
         text.hole_start = near + rows[nth].room;

@@ -192,7 +192,31 @@ static void alone(unsigned percent)
     enough_fact(found, of, percent);
 }
 
-/* In a few bytes each pad that fits is needed. */
+/* Can a jump without prefixes lead from a site to a pad? Its last bytes are in the text. */
+static bool reaches(const struct site *s, uint64_t pad)
+{
+    uint32_t disp = (uint32_t)(pad - (text.start + s->offset + JMP_LEN));
+    unsigned own = s->len < JMP_LEN ? s->len - 1 : JMP_LEN - 1;
+
+    return pad_is_allowed(pad) &&
+           !memcmp((uint8_t *)&disp + own, bytes + s->offset + s->len, JMP_LEN - 1 - own);
+}
+
+/* Return how many plans there can be if the areas of pads have @room bytes, which are few. */
+static size_t fit(uint64_t room)
+{
+    uint64_t start = text.hole_end < text.pads_end ? text.hole_end : text.pads_start;
+    size_t sites_that_reach = 0;
+
+    for (size_t i = 0; i < count; i++)
+        for (uint64_t pad = start; pad < start + room; pad++)
+            if (reaches(&sites[i], pad)) {
+                sites_that_reach++;
+                break;
+            }
+    return sites_that_reach < room / PAD_LEN ? sites_that_reach : room / PAD_LEN;
+}
+
 static void together(unsigned percent)
 {
     size_t found = 0;
@@ -207,8 +231,7 @@ static void together(unsigned percent)
             return;
         found += sites[i].jump_len > 0;
     }
-    enough_fact(found, room <= PAD_LEN * count ? room / PAD_LEN : ours(0, count),
-                percent);
+    enough_fact(found, room <= PAD_LEN * count ? fit(room) : ours(0, count), percent);
 }
 
 static void four(void)
