@@ -16,11 +16,11 @@
 #define SUBCOMMAND_LINE_MAX 160
 
 static const struct probe_command *const subcommands[] = {
-    &probe_command_add,   &probe_command_ret,     &probe_command_all,
-    &probe_command_watch, &probe_command_list,    &probe_command_hot,
-    &probe_command_stat,  &probe_command_del,     &probe_command_on,
-    &probe_command_off,   &probe_command_explain, &probe_command_blacklist,
-    &probe_command_xmc,
+    &probe_command_add,     &probe_command_ret,     &probe_command_all,
+    &probe_command_watch,   &probe_command_list,    &probe_command_hot,
+    &probe_command_stat,    &probe_command_del,     &probe_command_on,
+    &probe_command_off,     &probe_command_explain, &probe_command_blacklist,
+    &probe_command_listing, &probe_command_xmc,
 };
 
 int probe_usage(struct shell *sh, const struct probe_command *cmd, int argc, char **argv)

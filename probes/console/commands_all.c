@@ -1,8 +1,9 @@
 /* commands_all.c - `probe all`: probes every instruction, or every entry, of many
- * functions, and puts these probes into the list as one set. Instructions that the rules
- * refuse are left out, and counted by rule.
+ * functions, or of those of a source file, and puts these probes into the list as one set.
+ * Instructions that the rules refuse are left out, and counted by rule.
  */
 #include "kernel/base/err.h"
+#include "kernel/debug/lines.h"
 #include "probes/console/commands.h"
 #include "probes/console/console_probe.h"
 #include "probes/many/census.h"
@@ -67,11 +68,34 @@ static bool take_function(const struct plat_symbol *function, void *arg)
     return !all->err;
 }
 
+/* take_file - take each function that begins at a line of @file. */
+static void take_file(struct all *all, int file)
+{
+    struct plat_symbol function;
+    unsigned line = 0;
+    uintptr_t addr;
+
+    while ((line = lines_next(file, line)) != 0)
+        for (size_t i = 0; !lines_get(file, line, i, &addr); i++) {
+            if (plat_symbol_at(addr, &function) || function.start != addr)
+                continue;
+            all->done = 0; /* functions are in the order of lines, not of addresses */
+            if (!take_function(&function, all))
+                return;
+        }
+}
+
 static int collect_places(struct all *all)
 {
+    size_t iter = 0;
+    int file = lines_file(all->pattern, strlen(all->pattern), &iter);
+
     all->done = 0;
     all->functions = all->places = 0;
-    walk_functions(all->pattern, take_function, all);
+    if (file >= 0)
+        take_file(all, file);
+    else
+        walk_functions(all->pattern, take_function, all);
     shell_progress(all->sh, NULL);
     return all->err;
 }
@@ -189,8 +213,8 @@ static int all_run(struct shell *sh, int argc, char **argv)
 
 const struct probe_command probe_command_all = {
     .name = "all",
-    .usage = "[PATTERN] [--entries]",
-    .help = "probe all instructions of the functions that match",
+    .usage = "[PATTERN|FILE] [--entries]",
+    .help = "probe all instructions of the functions that match, or of a file",
     .run = all_run,
     .complete = shell_complete_symbols,
 };

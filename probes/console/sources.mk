@@ -12,6 +12,7 @@ PROBE_CONSOLE := \
     probes/console/commands_explain.c \
     probes/console/commands_text.c \
     probes/console/commands_cost.c \
+    probes/console/commands_listing.c \
     probes/console/commands_region.c \
     probes/console/commands_xmc.c \
     probes/console/trace_line.c \

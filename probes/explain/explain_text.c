@@ -20,13 +20,14 @@ static void byte_of_jump(struct explain_byte *b, uintptr_t addr, const struct si
     }
 }
 
-static void look_at_byte(struct explain_byte *b, uintptr_t addr)
+/* look_at_byte - @starts: an instruction may start at @addr, so that an int3 there is one */
+static void look_at_byte(struct explain_byte *b, uintptr_t addr, bool starts)
 {
     if (plat_text_read(&b->now, addr, 1) || recover_bytes(&b->original, addr, 1)) {
         b->owner = OWNER_NOBODY;
         return;
     }
-    b->owner = b->now == INSN_INT3 ? OWNER_OTHER : OWNER_ORIGINAL;
+    b->owner = b->now == INSN_INT3 && starts ? OWNER_OTHER : OWNER_ORIGINAL;
     for (uintptr_t a = addr - INSN_MAX_LEN + 1; a <= addr; a++) {
         const struct site *site = registry_find(a);
 
@@ -56,7 +57,8 @@ void explain_look_at_text(struct explanation *e)
 {
     e->byte_count = bytes_of_interest(e);
     for (size_t i = 0; i < e->byte_count; i++)
-        look_at_byte(&e->bytes[i], e->addr + i);
+        look_at_byte(&e->bytes[i], e->addr + i,
+                     e->map_at == e->map_count || e->map[e->map_at].addr == e->addr + i);
     plat_lock(PLAT_TEXT);
     e->change_count =
         text_history_find(e->addr, e->addr + e->byte_count, e->changes, EXPLAIN_CHANGES);

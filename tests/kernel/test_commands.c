@@ -423,6 +423,11 @@ KTEST(commands, patterns_choose_functions)
                      said("armed 1 of 1 entries of 1 functions\n"),
                  "two names of one function are one");
     say("probe del all");
+    ktest_report(say("probe all test_commands.c --entries") == 0 &&
+                     said(" functions\n") && !said("armed 0 of") &&
+                     say("probe list") == 0 && said("  entries of test_commands.c\n"),
+                 "a source file");
+    say("probe del all");
     ktest_report(say("probe all no_such_*") == -ENOENT &&
                      said("no function has a name like no_such_*\n"),
                  "none");
@@ -433,6 +438,26 @@ KTEST(commands, patterns_choose_functions)
     ktest_report(said("1\n"), "and no entry");
     ktest_report(say("probe all a b") == -EINVAL && said("usage: probe all"), "usage");
     ktest_report(say("probe all --what") == -EINVAL, "an unknown option");
+}
+
+KTEST(commands, a_listing_has_each_instruction)
+{
+    say("probe add commands_target entry");
+    say("probe all commands_target");
+    call(5);
+    say("probe listing commands_target");
+    ktest_report(
+        said("{\"function\":\"commands_") && said("\"owners\":\"") &&
+            said("\"tier\":\"") &&
+            said("[{\"name\":\"entry\",\"kind\":\"k\",\"set\":false,\"on\":true,") &&
+            said("\"set\":true") && said("\"hits\":5,\"missed\":[0,0,0,0]}"),
+        "its bytes, its probes and their hits");
+    say("probe del all");
+    ktest_report(say("probe listing exc_int3") == 0 && said("\"refused\":\""),
+                 "or why it can have none");
+    ktest_report(say("probe listing no_such") == -ENOENT &&
+                     say("probe listing") == -EINVAL,
+                 "no function, no listing");
 }
 
 KTEST(commands, what_is_refused_is_counted_by_rule)

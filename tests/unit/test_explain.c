@@ -207,6 +207,9 @@ static void bytes_have_an_owner(void)
     fake_bad(addr, 1);
     explain(addr);
     CHECK_EQ(e.bytes[0].owner, OWNER_NOBODY);
+    addr = fake_function("operand", "b0 cc c3");
+    explain(addr);
+    CHECK_EQ(e.bytes[1].owner, OWNER_ORIGINAL); /* not an int3: no instruction starts */
     fake_end();
 }
 

@@ -1,0 +1,281 @@
+/* commands_listing.c - `probe listing`: a function, instruction by instruction, as JSON for
+ * programs of the host.
+ *
+ * The first line is about the function, and says how a program that reads the guest's memory
+ * finds the counts of a probe, so that it can read them again without asking the guest. Each
+ * further line is about one instruction.
+ */
+#include "kernel/base/err.h"
+#include "kernel/cpu/percpu.h"
+#include "kernel/mm/heap.h"
+#include "probes/console/commands.h"
+#include "probes/console/console_probe.h"
+#include "probes/core/registry.h"
+#include "probes/explain/explain.h"
+#include "probes/jump/jump_site.h"
+#include "probes/many/walk.h"
+#include "probes/region/region.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define LISTED_PROBES 4 /* of one instruction; further ones are left out */
+
+/* A probe, as it was while the engine was locked: later it may be gone. */
+struct listed_probe {
+    uintptr_t kprobe; /* 0: there is none */
+    char kind;
+    bool on;
+    uint64_t hits, missed[MISS_CAUSES];
+};
+
+/* One instruction. The lines are printed when the engine is not locked any more. */
+struct listing_row {
+    uintptr_t addr;
+    size_t len;
+    uint8_t original[INSN_MAX_LEN];
+    struct explain_byte bytes[INSN_MAX_LEN];
+    const char *refused; /* why it can carry no probe; NULL: it can */
+    const char *tier;    /* NULL: no site is here */
+    struct explain_jump jump;
+    uintptr_t detour, cell;
+    struct listed_probe probes[LISTED_PROBES];
+};
+
+struct function_listing {
+    struct shell *sh;
+    struct listing_row *rows; /* NULL while the instructions are only counted */
+    size_t count, room;
+    struct explanation e;
+};
+
+/* ---- collect: PLAT_PROBES is held ---- */
+
+static void listing_note_probe(struct listed_probe *out, const struct kprobe *p)
+{
+    out->kprobe = (uintptr_t)p;
+    out->kind = kprobe_kind(p);
+    out->on = !(p->flags & KPROBE_FLAG_DISABLED);
+    out->hits = kprobe_hits(p);
+    for (unsigned cause = 0; cause < MISS_CAUSES; cause++)
+        out->missed[cause] = READ_ONCE(p->missed[cause]);
+}
+
+static void listing_note_site(struct listing_row *row, const struct site *site)
+{
+    size_t n = 0;
+
+    explain_look_at_jump(&row->jump, site);
+    row->tier = row->jump.state == JUMP_IS_THERE
+                    ? explain_way_name(WAY_JUMP)
+                    : explain_way_name((enum site_way)site->way);
+    row->detour = (uintptr_t)site_detour(site);
+    row->cell = (uintptr_t)region_boosted(site);
+    for (const struct kprobe *p = site->probes; p && n < LISTED_PROBES; p = p->next)
+        listing_note_probe(&row->probes[n++], p);
+}
+
+static void listing_note_insn(const struct insn *insn, void *arg)
+{
+    struct function_listing *l = arg;
+    struct listing_row *row = l->rows + l->count++;
+    const struct site *site;
+    struct probe_reject why;
+    struct insn unused;
+
+    if (!l->rows || l->count > l->room)
+        return;
+    row->addr = insn->addr;
+    row->len = insn->len;
+    memcpy(row->original, insn->bytes, insn->len);
+    l->e = (struct explanation){ .addr = insn->addr, .map_count = 1, .map = { *insn } };
+    explain_look_at_text(&l->e);
+    memcpy(row->bytes, l->e.bytes, insn->len * sizeof(row->bytes[0]));
+    if (kprobe_check(insn->addr, &unused, &why))
+        row->refused = why.why;
+    site = registry_find(insn->addr);
+    if (site)
+        listing_note_site(row, site);
+}
+
+/* listing_collect - fill l->rows. Return: 0; an errno of walk_boundaries(). */
+static int listing_collect(struct function_listing *l, const struct plat_symbol *function)
+{
+    uintptr_t done = 0;
+    int err = walk_boundaries(function, &done, listing_note_insn, l);
+
+    if (err)
+        return err;
+    l->room = l->count;
+    l->rows = kzalloc(l->room * sizeof(*l->rows));
+    if (!l->rows)
+        return -ENOMEM;
+    l->count = 0;
+    done = 0;
+    return walk_boundaries(function, &done, listing_note_insn, l);
+}
+
+/* ---- print ---- */
+
+static void listing_print_hex(struct shell *sh, const char *name, uintptr_t value)
+{
+    if (value)
+        shell_printf(sh, ",\"%s\":\"%lx\"", name, value);
+}
+
+/* listing_print_text - print a sentence of the engine. None has a quote or a backslash. */
+static void listing_print_text(struct shell *sh, const char *name, const char *text)
+{
+    if (text)
+        shell_printf(sh, ",\"%s\":\"%s\"", name, text);
+}
+
+static void listing_print_head(struct shell *sh, const struct plat_symbol *function)
+{
+    shell_printf(sh,
+                 "{\"function\":\"%s\",\"address\":\"%lx\",\"size\":%zu,"
+                 "\"kprobe\":{\"size\":%zu,\"addr\":%zu,\"counter\":%zu,\"hits\":%zu,"
+                 "\"missed\":%zu,\"site\":%zu},\"causes\":[",
+                 function->name, function->start, function->size, sizeof(struct kprobe),
+                 offsetof(struct kprobe, addr), offsetof(struct kprobe, counter),
+                 offsetof(struct kprobe, hits), offsetof(struct kprobe, missed),
+                 offsetof(struct kprobe, site));
+    for (unsigned cause = 0; cause < MISS_CAUSES; cause++)
+        shell_printf(sh, "%s\"%s\"", cause ? "," : "",
+                     probe_miss_name((enum probe_miss)cause));
+    shell_printf(sh, "],\"counters\":[");
+    for (unsigned cpu = 0; cpu < cpu_count(); cpu++)
+        shell_printf(sh, "%s\"%lx\"", cpu ? "," : "", (uintptr_t)percpu_counter(cpu, 0));
+    shell_printf(sh, "]}\n");
+}
+
+/* listing_owner_letter - return how the byte @b is marked: i an int3, j written by a jump, r
+ * read as displacement by the jump in front of it, x an int3 that is not the engine's, -
+ * original.
+ */
+static char listing_owner_letter(const struct explain_byte *b)
+{
+    switch (b->owner) {
+    case OWNER_ENGINE:
+        return 'i';
+    case OWNER_JUMP:
+        return 'j';
+    case OWNER_OTHER:
+        return 'x';
+    default:
+        return b->reader ? 'r' : '-';
+    }
+}
+
+static void listing_print_bytes(struct shell *sh, const struct listing_row *row)
+{
+    shell_printf(sh, "{\"address\":\"%lx\",\"original\":\"", row->addr);
+    for (size_t i = 0; i < row->len; i++)
+        shell_printf(sh, "%02x", row->original[i]);
+    shell_printf(sh, "\",\"now\":\"");
+    for (size_t i = 0; i < row->len; i++)
+        shell_printf(sh, "%02x", row->bytes[i].now);
+    shell_printf(sh, "\",\"owners\":\"");
+    for (size_t i = 0; i < row->len; i++)
+        shell_printf(sh, "%c", listing_owner_letter(&row->bytes[i]));
+    shell_printf(sh, "\"");
+}
+
+/* listing_owner_of - find the entry of the console's list that has the probe at @kprobe.
+ * Return: NULL: none: other code has registered it.
+ */
+static const struct console_probe *listing_owner_of(uintptr_t kprobe)
+{
+    struct console_probe *cp = NULL;
+
+    while ((cp = console_probe_next(cp)) != NULL)
+        if (cp->room ? kprobe - (uintptr_t)cp->probes < cp->room * sizeof(cp->probes[0])
+                     : kprobe == (uintptr_t)cp->one_ptr)
+            return cp;
+    return NULL;
+}
+
+static void listing_print_probe(struct shell *sh, const struct listed_probe *p,
+                                bool is_first)
+{
+    const struct console_probe *cp = listing_owner_of(p->kprobe);
+
+    shell_printf(sh, "%s{\"name\":\"%s\",\"kind\":\"%c\",\"set\":%s,\"on\":%s",
+                 is_first ? "" : ",", cp ? cp->name : "", p->kind,
+                 cp && cp->room ? "true" : "false", p->on ? "true" : "false");
+    shell_printf(sh, ",\"kprobe\":\"%lx\",\"hits\":%lu,\"missed\":[", p->kprobe, p->hits);
+    for (unsigned cause = 0; cause < MISS_CAUSES; cause++)
+        shell_printf(sh, "%s%lu", cause ? "," : "", p->missed[cause]);
+    shell_printf(sh, "]}");
+}
+
+static void listing_print_row(struct shell *sh, const struct listing_row *row)
+{
+    listing_print_bytes(sh, row);
+    listing_print_text(sh, "refused", row->refused);
+    if (row->tier) {
+        listing_print_text(sh, "tier", row->tier);
+        if (row->jump.state == JUMP_IS_THERE)
+            listing_print_text(sh, "jump",
+                               row->jump.by_region ? "region"
+                                                   : pun_rung_name(row->jump.rung));
+        if (row->jump.state == JUMP_NONE)
+            listing_print_text(sh, "no_jump", probe_reason_text(row->jump.why));
+        listing_print_hex(sh, "pad", row->jump.pad);
+        listing_print_hex(sh, "detour", row->detour);
+        listing_print_hex(sh, "cell", row->cell);
+    }
+    shell_printf(sh, ",\"probes\":[");
+    for (size_t i = 0; i < LISTED_PROBES && row->probes[i].kprobe; i++)
+        listing_print_probe(sh, &row->probes[i], !i);
+    shell_printf(sh, "]}\n");
+}
+
+/* ---- the command ---- */
+
+static int listing_list(struct shell *sh, const struct plat_symbol *function)
+{
+    struct function_listing *l = kzalloc(sizeof(*l));
+    int err = l ? listing_collect(l, function) : -ENOMEM;
+
+    if (!err) {
+        listing_print_head(sh, function);
+        for (size_t i = 0; i < l->count && !shell_interrupted(sh); i++)
+            listing_print_row(sh, &l->rows[i]);
+    }
+    if (l)
+        kfree(l->rows);
+    kfree(l);
+    return err ? shell_error(sh, -err, "probe: listing %s", function->name) : 0;
+}
+
+static int listing_run(struct shell *sh, int argc, char **argv)
+{
+    struct plat_symbol function;
+    struct probe_reject why;
+    struct place place;
+    uintptr_t addr;
+    int err;
+
+    if (argc != 1)
+        return shell_refuse(sh, EINVAL, "usage: probe listing %s",
+                            probe_command_listing.usage);
+    if (place_parse(&place, argv[0]))
+        return place_no_place(sh, argv[0]);
+    if (place_find(&place, &addr, &why))
+        return place_refused(sh, &place, &why);
+    if (plat_symbol_at(addr, &function))
+        return shell_refuse(sh, ENOENT, "probe: listing %s: no function", argv[0]);
+    console_probe_lock(); /* so that the probes stay until they are printed */
+    err = listing_list(sh, &function);
+    console_probe_unlock();
+    return err;
+}
+
+const struct probe_command probe_command_listing = {
+    .name = "listing",
+    .usage = "SYM[#N]|ADDRESS",
+    .help = "print a function as lines of JSON, for programs",
+    .run = listing_run,
+    .complete = shell_complete_symbols,
+};
