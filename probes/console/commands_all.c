@@ -68,21 +68,13 @@ static bool take_function(const struct plat_symbol *function, void *arg)
     return !all->err;
 }
 
-/* take_file - take each function that begins at a line of @file. */
-static void take_file(struct all *all, int file)
+/* A file has its functions in the order of lines, not of addresses. */
+static bool take_function_of_file(const struct plat_symbol *function, void *arg)
 {
-    struct plat_symbol function;
-    unsigned line = 0;
-    uintptr_t addr;
+    struct all *all = arg;
 
-    while ((line = lines_next(file, line)) != 0)
-        for (size_t i = 0; !lines_get(file, line, i, &addr); i++) {
-            if (plat_symbol_at(addr, &function) || function.start != addr)
-                continue;
-            all->done = 0; /* functions are in the order of lines, not of addresses */
-            if (!take_function(&function, all))
-                return;
-        }
+    all->done = 0;
+    return take_function(function, all);
 }
 
 static int collect_places(struct all *all)
@@ -93,7 +85,7 @@ static int collect_places(struct all *all)
     all->done = 0;
     all->functions = all->places = 0;
     if (file >= 0)
-        take_file(all, file);
+        walk_file(file, take_function_of_file, all);
     else
         walk_functions(all->pattern, take_function, all);
     shell_progress(all->sh, NULL);

@@ -1,12 +1,13 @@
-/* commands_listing.c - `probe listing`: a function, instruction by instruction, as JSON for
- * programs of the host.
+/* commands_listing.c - `probe listing`: a function, instruction by instruction, or the first
+ * instruction of each function of a file, as JSON for programs of the host.
  *
- * The first line is about the function, and says how a program that reads the guest's memory
- * finds the counts of a probe, so that it can read them again without asking the guest. Each
- * further line is about one instruction.
+ * The first line is about the function or the file, and says how a program that reads the
+ * guest's memory finds the counts of a probe, so that it can read them again without asking
+ * the guest. Each further line is about one instruction.
  */
 #include "kernel/base/err.h"
 #include "kernel/cpu/percpu.h"
+#include "kernel/debug/lines.h"
 #include "kernel/mm/heap.h"
 #include "probes/console/commands.h"
 #include "probes/console/console_probe.h"
@@ -32,6 +33,7 @@ struct listed_probe {
 /* One instruction. The lines are printed when the engine is not locked any more. */
 struct listing_row {
     uintptr_t addr;
+    const char *function; /* of a file; else NULL */
     size_t len;
     uint8_t original[INSN_MAX_LEN];
     struct explain_byte bytes[INSN_MAX_LEN];
@@ -43,7 +45,7 @@ struct listing_row {
 };
 
 struct function_listing {
-    struct shell *sh;
+    const char *function;
     struct listing_row *rows; /* NULL while the instructions are only counted */
     size_t count, room;
     struct explanation e;
@@ -86,6 +88,7 @@ static void listing_note_insn(const struct insn *insn, void *arg)
     if (!l->rows || l->count > l->room)
         return;
     row->addr = insn->addr;
+    row->function = l->function;
     row->len = insn->len;
     memcpy(row->original, insn->bytes, insn->len);
     l->e = (struct explanation){ .addr = insn->addr, .map_count = 1, .map = { *insn } };
@@ -98,21 +101,45 @@ static void listing_note_insn(const struct insn *insn, void *arg)
         listing_note_site(row, site);
 }
 
-/* listing_collect - fill l->rows. Return: 0; an errno of walk_boundaries(). */
-static int listing_collect(struct function_listing *l, const struct plat_symbol *function)
+static bool listing_note_entry(const struct plat_symbol *function, void *arg)
+{
+    struct function_listing *l = arg;
+    struct probe_reject why;
+    struct insn insn;
+
+    l->function = function->name;
+    plat_lock(PLAT_PROBES);
+    if (!boundary_find(function->start, function, &insn, &why))
+        listing_note_insn(&insn, l);
+    boundary_forget(); /* one instruction of a function does not pay for its memory */
+    plat_unlock(PLAT_PROBES);
+    return true;
+}
+
+/* listing_walk - note each instruction of @function; NULL: the entries of @file. */
+static int listing_walk(struct function_listing *l, const struct plat_symbol *function,
+                        int file)
 {
     uintptr_t done = 0;
-    int err = walk_boundaries(function, &done, listing_note_insn, l);
+
+    l->count = 0;
+    if (function)
+        return walk_boundaries(function, &done, listing_note_insn, l);
+    walk_file(file, listing_note_entry, l);
+    return 0;
+}
+
+/* listing_collect - fill l->rows. Return: 0; an errno of listing_walk(). */
+static int listing_collect(struct function_listing *l, const struct plat_symbol *function,
+                           int file)
+{
+    int err = listing_walk(l, function, file);
 
     if (err)
         return err;
     l->room = l->count;
-    l->rows = kzalloc(l->room * sizeof(*l->rows));
-    if (!l->rows)
-        return -ENOMEM;
-    l->count = 0;
-    done = 0;
-    return walk_boundaries(function, &done, listing_note_insn, l);
+    l->rows = kzalloc((l->room + 1) * sizeof(*l->rows));
+    return l->rows ? listing_walk(l, function, file) : -ENOMEM;
 }
 
 /* ---- print ---- */
@@ -130,16 +157,20 @@ static void listing_print_text(struct shell *sh, const char *name, const char *t
         shell_printf(sh, ",\"%s\":\"%s\"", name, text);
 }
 
-static void listing_print_head(struct shell *sh, const struct plat_symbol *function)
+static void listing_print_head(struct shell *sh, const struct plat_symbol *function,
+                               int file)
 {
+    if (function)
+        shell_printf(sh, "{\"function\":\"%s\",\"address\":\"%lx\",\"size\":%zu",
+                     function->name, function->start, function->size);
+    else
+        shell_printf(sh, "{\"file\":\"%s\"", lines_path(file));
     shell_printf(sh,
-                 "{\"function\":\"%s\",\"address\":\"%lx\",\"size\":%zu,"
-                 "\"kprobe\":{\"size\":%zu,\"addr\":%zu,\"counter\":%zu,\"hits\":%zu,"
+                 ",\"kprobe\":{\"size\":%zu,\"addr\":%zu,\"counter\":%zu,\"hits\":%zu,"
                  "\"missed\":%zu,\"site\":%zu},\"causes\":[",
-                 function->name, function->start, function->size, sizeof(struct kprobe),
-                 offsetof(struct kprobe, addr), offsetof(struct kprobe, counter),
-                 offsetof(struct kprobe, hits), offsetof(struct kprobe, missed),
-                 offsetof(struct kprobe, site));
+                 sizeof(struct kprobe), offsetof(struct kprobe, addr),
+                 offsetof(struct kprobe, counter), offsetof(struct kprobe, hits),
+                 offsetof(struct kprobe, missed), offsetof(struct kprobe, site));
     for (unsigned cause = 0; cause < MISS_CAUSES; cause++)
         shell_printf(sh, "%s\"%s\"", cause ? "," : "",
                      probe_miss_name((enum probe_miss)cause));
@@ -212,6 +243,7 @@ static void listing_print_probe(struct shell *sh, const struct listed_probe *p,
 static void listing_print_row(struct shell *sh, const struct listing_row *row)
 {
     listing_print_bytes(sh, row);
+    listing_print_text(sh, "function", row->function);
     listing_print_text(sh, "refused", row->refused);
     if (row->tier) {
         listing_print_text(sh, "tier", row->tier);
@@ -233,20 +265,26 @@ static void listing_print_row(struct shell *sh, const struct listing_row *row)
 
 /* ---- the command ---- */
 
-static int listing_list(struct shell *sh, const struct plat_symbol *function)
+/* listing_print - print the lines of @function; NULL: those of @file. @name: of either */
+static int listing_print(struct shell *sh, const struct plat_symbol *function, int file,
+                         const char *name)
 {
     struct function_listing *l = kzalloc(sizeof(*l));
-    int err = l ? listing_collect(l, function) : -ENOMEM;
+    int err = -ENOMEM;
 
+    console_probe_lock(); /* so that the console's probes stay until they are printed */
+    if (l)
+        err = listing_collect(l, function, file);
     if (!err) {
-        listing_print_head(sh, function);
-        for (size_t i = 0; i < l->count && !shell_interrupted(sh); i++)
+        listing_print_head(sh, function, file);
+        for (size_t i = 0; i < l->room && !shell_interrupted(sh); i++)
             listing_print_row(sh, &l->rows[i]);
     }
+    console_probe_unlock();
     if (l)
         kfree(l->rows);
     kfree(l);
-    return err ? shell_error(sh, -err, "probe: listing %s", function->name) : 0;
+    return err ? shell_error(sh, err, "probe: listing %s", name) : 0;
 }
 
 static int listing_run(struct shell *sh, int argc, char **argv)
@@ -254,28 +292,29 @@ static int listing_run(struct shell *sh, int argc, char **argv)
     struct plat_symbol function;
     struct probe_reject why;
     struct place place;
+    size_t iter = 0;
     uintptr_t addr;
-    int err;
+    int file;
 
     if (argc != 1)
         return shell_refuse(sh, EINVAL, "usage: probe listing %s",
                             probe_command_listing.usage);
+    file = lines_file(argv[0], strlen(argv[0]), &iter);
+    if (file >= 0)
+        return listing_print(sh, NULL, file, argv[0]);
     if (place_parse(&place, argv[0]))
         return place_no_place(sh, argv[0]);
     if (place_find(&place, &addr, &why))
         return place_refused(sh, &place, &why);
     if (plat_symbol_at(addr, &function))
         return shell_refuse(sh, ENOENT, "probe: listing %s: no function", argv[0]);
-    console_probe_lock(); /* so that the probes stay until they are printed */
-    err = listing_list(sh, &function);
-    console_probe_unlock();
-    return err;
+    return listing_print(sh, &function, -1, function.name);
 }
 
 const struct probe_command probe_command_listing = {
     .name = "listing",
-    .usage = "SYM[#N]|ADDRESS",
-    .help = "print a function as lines of JSON, for programs",
+    .usage = "SYM[#N]|ADDRESS|FILE",
+    .help = "print a function, or a file's functions, as lines of JSON",
     .run = listing_run,
     .complete = shell_complete_symbols,
 };

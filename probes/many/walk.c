@@ -2,6 +2,7 @@
 #include "probes/many/walk.h"
 
 #include "kernel/debug/ksyms.h"
+#include "kernel/debug/lines.h"
 #include "probes/core/life.h"
 
 #include <string.h>
@@ -33,6 +34,20 @@ size_t walk_functions(const char *pattern,
             break;
     }
     return count;
+}
+
+void walk_file(int file, bool (*fn)(const struct plat_symbol *function, void *arg),
+               void *arg)
+{
+    struct plat_symbol function;
+    unsigned line = 0;
+    uintptr_t addr;
+
+    while ((line = lines_next(file, line)) != 0)
+        for (size_t i = 0; !lines_get(file, line, i, &addr); i++)
+            if (!plat_symbol_at(addr, &function) && function.start == addr &&
+                !fn(&function, arg))
+                return;
 }
 
 struct boundaries {

@@ -22,6 +22,12 @@ size_t walk_functions(const char *pattern,
                       bool (*fn)(const struct plat_symbol *function, void *arg),
                       void *arg);
 
+/* walk_file - call @fn for each function that the source file @file defines, in order of
+ * lines: see kernel/debug/lines.h. @fn and the context are those of walk_functions().
+ */
+void walk_file(int file, bool (*fn)(const struct plat_symbol *function, void *arg),
+               void *arg);
+
 /* walk_boundaries - call @fn for each instruction of @function, decoded from its original
  * bytes. In a walk over functions no instruction is visited twice, even if one function
  * lies inside another.

@@ -204,6 +204,127 @@ def a_guest_that_ends(browser, server):
     page.call("Page.close")
 
 
+def key(page, name, code):
+    """Press a key that writes nothing."""
+    for kind in ("rawKeyDown", "keyUp"):
+        page.call(
+            "Input.dispatchKeyEvent",
+            type=kind,
+            key=name,
+            code=name,
+            windowsVirtualKeyCode=code,
+        )
+
+
+def console_hits(page, name):
+    """Address -> hits of the probes of the set @name, as the console lists them."""
+    text = page.evaluate(f"inGuest('probe list {name}')")
+    return {line.split()[1]: int(line.split()[4]) for line in text.splitlines()[1:]}
+
+
+def a_function_alive(browser, server):
+    begun = time.monotonic()
+    page = at_prompt(browser, server)
+    page.evaluate("by('fn-name').focus()")
+    page.type("vfs_read\r")
+    page.wait("seen && by('fn-rows').rows.length > 10", LIMIT)
+    page.press("#fn-all")
+    page.wait("by('fn-said').textContent.startsWith('p1: armed')", LIMIT)
+    page.evaluate("by('fn-run').value = 'vfs', by('fn-start').click()")
+    first = "document.querySelector('#fn-row-0 .count').textContent"
+    tap.check(page.wait(f"{first} === '720'", LIMIT), "its hits are seen, live")
+    tap.note(f"page load to live counts: {time.monotonic() - begun:.1f} s, goal 30")
+    shown = page.evaluate(
+        "Object.fromEntries(seen.rows.map((row, i) => [row.address, counts[i][0]]))"
+    )
+    tap.equal(shown, console_hits(page, "p1"), "they are those of the console")
+    tap.check(
+        page.evaluate("by('fn-source').textContent.includes('memcpy(buf')"), "its source"
+    )
+    page.evaluate("by('fn-none').click()")
+    tap.check(page.wait("!seen.rows.some(row => row.probes.length)", LIMIT), "none left")
+
+    page.evaluate("by('fn-at-0').focus()")
+    key(page, "ArrowDown", 40)
+    tap.equal(page.evaluate("document.activeElement.id"), "fn-at-1", "an arrow goes on")
+    pressed = "by('fn-at-1').getAttribute('aria-pressed') === '{}' && !busy"
+    page.type("\r")
+    tap.check(page.wait(pressed.format("true"), LIMIT), "Enter sets a probe")
+    tap.check(
+        page.wait("by('fn-row-1').querySelector('.o-j')", LIMIT), "its jump is coloured"
+    )
+    key(page, "ArrowRight", 39)
+    step = "by('fn-path-1').querySelector('li')"
+    page.wait(step, LIMIT)
+    tap.check(
+        page.evaluate(step + ".textContent").split()[1] == "jmp", "the jump is unfolded"
+    )
+    parts = page.evaluate(
+        "[...by('fn-path-1').querySelectorAll('h3')].map(h => h.textContent)"
+    )
+    tap.equal(parts, ["jump", "pad", "detour"], "with its pad and its detour")
+    key(page, "ArrowDown", 40)
+    tap.check(
+        page.evaluate(f"document.activeElement === {step}"), "the arrow follows the CPU"
+    )
+    key(page, "ArrowLeft", 37)
+    page.evaluate("by('fn-optimize').click()")
+    tap.check(
+        page.wait("by('fn-row-1').querySelector('.o-i') && !busy", LIMIT), "int3 again"
+    )
+    link = page.evaluate("location.href")
+    page.evaluate("by('fn-at-1').focus()")
+    page.type("\r")
+    tap.check(page.wait(pressed.format("false"), LIMIT), "Enter removes the probe")
+
+    tap.check("probes=0x5" in link and "run=vfs" in link, f"the address: {link}")
+    other = browser.open("about:blank")
+    other.call("Page.navigate", url=link)
+    set_again = "document.readyState === 'complete' && seen && seen.rows[1].probes.length"
+    tap.check(other.wait(set_again + " && !busy", LIMIT), "a link sets its probe")
+    other.evaluate("by('fn-start').click()")
+    hits = "document.querySelector('#fn-row-1 .count').textContent === '720'"
+    tap.check(other.wait(hits, LIMIT), "and runs its workload")
+    other.evaluate("location.hash = '#function=exc_int3'")
+    other.wait("seen && seen.function === 'exc_int3'", LIMIT)
+    other.press("#fn-at-0")
+    tap.check(
+        other.wait("by('fn-said').textContent.includes('entry code')", LIMIT),
+        "what cannot be probed says why",
+    )
+    other.evaluate("location.hash = '#function=kernel/fs/vfs.c&all=1'")
+    other.wait("seen && seen.file && !busy && seen.rows[0].probes.length", LIMIT)
+    other.evaluate("by('fn-start').click()")
+    tap.check(
+        other.wait("Object.values(counts).some(row => row[0] === 720)", LIMIT),
+        "the functions of a file",
+    )
+    for one in (page, other):
+        one.call("Page.close")
+
+
+def the_page_fits(browser, server):
+    for width, height in ((390, 844), (1280, 800)):
+        page = browser.open(server.url)
+        page.call(
+            "Emulation.setDeviceMetricsOverride",
+            width=width,
+            height=height,
+            deviceScaleFactor=1,
+            mobile=width < 800,
+        )
+        page.wait(PROMPT, LIMIT)
+        page.evaluate("location.hash = '#function=vfs_read&probes=0x0,0xf&all=1&run=vfs'")
+        page.wait("seen && !busy && seen.rows[0].probes.length === 2", LIMIT)
+        page.evaluate("by('fn-start').click()")
+        page.wait("counts[0][0] === 720", LIMIT)
+        tap.equal(
+            page.evaluate("document.documentElement.scrollWidth"), width, f"{width} px"
+        )
+        keep(page, f"function-{width}")
+        page.call("Page.close")
+
+
 def a_film_plays_to_its_end(browser, server):
     path = os.path.join(server.home, "film.html")
     subprocess.run([SONDE, "film", "html", "-o", path], check=True)
@@ -472,6 +593,8 @@ def main():
             the_files_of_a_lab,
             a_case_that_fails,
             a_film_plays_to_its_end,
+            a_function_alive,
+            the_page_fits,
         )
         tap.run(
             *[on(test, True) for test in browsing],

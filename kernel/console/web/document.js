@@ -22,11 +22,12 @@ function link(node, base) {
   }
 }
 
-// The name of a file is a link to it.
+// The name of a file is a link to it, the name of a function to its instructions.
 function linkPath(code) {
-  if (!IS_PATH.test(code.textContent) || code.closest('pre, a')) { return; }
+  const text = code.textContent;
+  if (code.closest('pre, a') || !IS_PATH.test(text) && !isFunction.has(text)) { return; }
   const node = document.createElement('a');
-  node.href = `#${code.textContent}`;
+  node.href = isFunction.has(text) ? `#function=${text}` : `#${text}`;
   code.replaceWith(node);
   node.append(code);
 }

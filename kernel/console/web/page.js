@@ -105,6 +105,7 @@ async function start() {
     return;
   }
   since = Date.now();
+  seen = known = null; // of an earlier guest
   showPlace();
   options(by('labs'), [['', 'none'], ...session.labs.map(([n, name]) => [n, `${n} ${name}`])]);
   const number = session.labs.find(row => row[1] === session.lab);
@@ -200,6 +201,8 @@ async function run(what, more) {
 
 // The task, or what stands behind the # of the address.
 async function showPlace() {
+  await showFunction();
+  if (isFunctionPlace()) { return; }
   const [name, heading] = decodeURIComponent(location.hash.slice(1)).split('#');
   const place = by('task');
   let shown = { name: session.name, text: session.task };
@@ -244,5 +247,14 @@ function shown() {
   return lines.join('\n').trimEnd();
 }
 
-start();
-terminal.focus();
+// Another page gets the guest of this one at once, without waiting for the grace.
+window.addEventListener('pagehide', () => {
+  const query = new URLSearchParams({ id: session ? session.id : '' });
+  if (here.has('token')) { query.set('token', here.get('token')); }
+  navigator.sendBeacon(`leave?${query}`);
+});
+window.addEventListener('pageshow', event => { if (event.persisted) { location.reload(); } });
+window.addEventListener('DOMContentLoaded', () => {
+  start();
+  if (!isFunctionPlace()) { terminal.focus(); }
+});

@@ -25,7 +25,11 @@ import urllib.parse
 
 from docs.labs.host import grade
 from docs.labs.host import labs
+from kernel.console.web import listing
+from sonde.errors import SondeError
 from sonde.guest import BUILD, ROOT, Guest, GuestError
+from sonde.machine import Machine
+from sonde.memory import Memory
 from sonde.options import UsageError
 
 sys.path.append("/usr/lib/python3/dist-packages")  # where Debian's websockify is
@@ -43,6 +47,8 @@ PAGE = os.path.join(HERE, "page.html")
 STATIC = {  # the files that the page loads
     "page.js": os.path.join(HERE, "page.js"),
     "document.js": os.path.join(HERE, "document.js"),
+    "function.js": os.path.join(HERE, "function.js"),
+    "function.css": os.path.join(HERE, "function.css"),
     "marked.js": os.path.join(MODULES, "marked/lib/marked.umd.js"),
     "xterm.js": os.path.join(MODULES, "@xterm/xterm/lib/xterm.js"),
     "xterm.css": os.path.join(MODULES, "@xterm/xterm/css/xterm.css"),
@@ -66,6 +72,7 @@ LOCAL = ("127.0.0.1", "localhost", "[::1]")
 POLICY = "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:"
 BODY_MAX = 1 << 20
 START_S = 120
+PROMPT = "sonde>"
 
 
 def install():
@@ -108,11 +115,23 @@ class Session:
         self.place = tempfile.mkdtemp(prefix="sonde-web-")
         self.console = os.path.join(self.place, "console")
         self.machine = os.path.join(self.place, "machine")
+        self.qmp = os.path.join(self.place, "qmp")
         self.lock = threading.Lock()
+        self.asking, self.reading = threading.Lock(), threading.Lock()
+        self.log = os.path.join(self.place, "log")  # what the console has printed
+        self.memory = None  # of the guest, as soon as a page wants to see it
+        self.function = None  # the function that the page shows
         self.line = None  # the socket of the page that is connected
         self.seen = time.monotonic()
         try:
-            self.guest = Guest(setup_of(console=self.console, socket=self.machine))
+            self.guest = Guest(
+                setup_of(
+                    console=self.console,
+                    socket=self.machine,
+                    qmp=self.qmp,
+                    log=self.log,
+                )
+            )
         except BaseException:
             shutil.rmtree(self.place, ignore_errors=True)
             raise
@@ -151,9 +170,45 @@ class Session:
     def is_left(self, grace):
         return not self.line and time.monotonic() - self.seen > grace
 
+    def ask(self, command):
+        """Run a command in the guest, beside its console. Return the Reply."""
+        with self.asking:
+            self.wait_up()
+            with Machine.connect(self.machine) as machine:
+                return machine.request(command, may_fail=True)
+
+    def wait_up(self):
+        """Wait until the guest listens: what is sent before that is lost."""
+        end = time.monotonic() + START_S
+        while PROMPT not in text_of(self.log):
+            if self.guest.ended() or time.monotonic() > end:
+                raise Refused(500, "the guest has not come to its prompt")
+            time.sleep(0.1)
+
+    def output(self, command):
+        """The output of a command of ours. Raises Refused if it fails."""
+        reply = self.ask(command)
+        if reply.errno:
+            raise Refused(404, str(reply) or reply.name)
+        return reply.text
+
+    def show(self, name):
+        """Let the page see the function @name. Return it as JSON."""
+        with self.reading:
+            self.memory = self.memory or Memory(self.qmp)
+            self.function = listing.Function(name, self.output, self.memory)
+            return self.function.json()
+
+    def seen_function(self):
+        if not self.function:
+            raise Refused(404, "the page shows no function")
+        return self.function
+
     def stop(self):
         self.cut()
         self.guest.stop()
+        if self.memory:
+            self.memory.__exit__()
         shutil.rmtree(self.place, ignore_errors=True)
 
     def path_of(self, name):
@@ -323,6 +378,14 @@ def ask_read(_desk, query, _body):
     return {"name": name, "text": text}
 
 
+def ask_leave(desk, query, _body):
+    """The page goes, so that its guest is not needed any more."""
+    session = desk.sessions.get(query.get("id"))
+    if session:
+        desk.drop([session])
+    return {}
+
+
 def ask_save(desk, query, body):
     """@body: {"was": the text that the page began with, "text": the new one}"""
     session = desk.of(query.get("id"))
@@ -357,8 +420,56 @@ def ask_grade(desk, query, _body):
     return sonde("grade", session.lab, session.folder, *again)
 
 
+def one_line(query, name):
+    """A word of a request that becomes a part of a command."""
+    text = query.get(name, "")
+    if not text or not text.isprintable():
+        raise Refused(404, f"no {name}")
+    return text
+
+
+def ask_functions(desk, query, _body):
+    session = desk.of(query.get("id"))
+    loads = (line.split() for line in session.output("run list").splitlines())
+    return {
+        "functions": listing.image().functions(),
+        "workloads": [words[0] for words in loads if words],
+    }
+
+
+def ask_function(desk, query, _body):
+    return desk.of(query.get("id")).show(one_line(query, "name"))
+
+
+def ask_counts(desk, query, _body):
+    session = desk.of(query.get("id"))
+    with session.reading:
+        return session.seen_function().counts()
+
+
+def ask_path(desk, query, _body):
+    session = desk.of(query.get("id"))
+    with session.reading:
+        function = session.seen_function()
+        row = query.get("row", "")
+        if not row.isdecimal() or int(row) >= len(function.rows):
+            raise Refused(404, "there is no such instruction")
+        return {"parts": function.path(int(row))}
+
+
+def ask_command(desk, query, _body):
+    reply = desk.of(query.get("id")).ask(one_line(query, "text"))
+    return {"output": reply.text, "status": reply.errno}
+
+
 ASKED = {
     "start": ask_start,
+    "functions": ask_functions,
+    "function": ask_function,
+    "counts": ask_counts,
+    "path": ask_path,
+    "command": ask_command,
+    "leave": ask_leave,
     "read": ask_read,
     "save": ask_save,
     "load": ask_load,
@@ -431,6 +542,8 @@ def handler_class(desk, token):
                 self.answer(200, json.dumps(data).encode(), "application/json")
             except Refused as error:
                 self.refuse(error)
+            except (SondeError, OSError) as error:
+                self.refuse(Refused(500, str(error)))
 
         def body(self):
             length = self.headers.get("Content-Length", "0")

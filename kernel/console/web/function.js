@@ -1,0 +1,416 @@
+'use strict';
+// function.js - a function that runs: its source, its instructions, the bytes that stand there
+// now, and live counts. See listing.py for what the server tells.
+//
+// What is shown is in the address: #function=vfs_read&probes=0x0,0x5&all=1&run=vfs&fold=0x5
+
+const REFRESH_MS = 250;
+const OWNERS = { '-': 'original', i: 'int3', j: 'jump', r: 'read by the jump in front',
+  x: 'int3 of other code' };
+const CONSOLE = { optimize: '/proc/sys/debug/kprobes-optimization',
+  engine: '/proc/sys/debug/text-poke' };
+let known = null; // {functions: [[name, path]], workloads: [name]}, as the server told
+let isFunction = new Set(); // the names of all functions
+let seen = null; // the function that is shown
+let counts = {}; // number of a row: [hits, misses by cause]
+let unfolded = new Set(); // numbers of rows
+let refreshing = null; // the timer of the counts
+let busy = false; // a command is under way
+
+const element = (tag, more, ...children) => {
+  const node = Object.assign(document.createElement(tag), more);
+  node.append(...children);
+  return node;
+};
+const hex = offset => `0x${offset.toString(16)}`;
+const place = row => `${row.function}+${hex(row.offset)}`;
+const spaced = bytes => bytes.replace(/..(?=.)/g, '$& ');
+const own = row => row.probes.find(p => p.name && !p.set && p.kind === 'k');
+
+function say(text) { by('fn-said').textContent = text; }
+
+async function inGuest(text) {
+  const done = await ask('command', { id: session.id, text });
+  if (done.status) { throw new Error(done.output.trim() || `${text}: refused`); }
+  return done.output.trim();
+}
+
+// ---- what is in the address
+
+const fromAddress = () => new URLSearchParams(location.hash.slice(1));
+const isFunctionPlace = () => fromAddress().has('function');
+
+function toAddress() {
+  const state = new URLSearchParams({ function: seen.function });
+  const probes = seen.rows.filter(own).map(row => hex(row.offset));
+  if (probes.length) { state.set('probes', probes.join(',')); }
+  if (seen.rows.some(row => row.probes.some(p => p.set))) { state.set('all', '1'); }
+  if (by('fn-run').value) { state.set('run', by('fn-run').value); }
+  if (unfolded.size) {
+    state.set('fold', [...unfolded].map(i => hex(seen.rows[i].offset)).join(','));
+  }
+  history.replaceState(null, '', `#${state}`.replace(/%2C/g, ','));
+}
+
+// Show what the address says, and set the probes that it names.
+async function showFunction() {
+  const state = fromAddress(), name = state.get('function');
+  document.body.classList.toggle('has-function', Boolean(name));
+  by('function').hidden = !name;
+  by('task').hidden = Boolean(name);
+  clearInterval(refreshing);
+  fit.fit();
+  terminal.scrollToBottom();
+  if (!name) { return; }
+  await learn();
+  by('fn-name').value = name;
+  if (seen && seen.function === name) { resume(); return; }
+  unfolded = new Set();
+  say(`reading ${name}`);
+  if (!await list(name)) { return; }
+  await change(async () => {
+    const offsets = (state.get('probes') || '').split(',').filter(Boolean).map(Number);
+    for (const row of seen.rows) {
+      if (offsets.includes(row.offset) && !own(row)) { await inGuest(`probe add ${place(row)}`); }
+    }
+    const all = seen.rows.every(row => row.refused || row.probes.some(p => p.set));
+    if (state.has('all') && !all) { return await countAll(); }
+    return '';
+  });
+  const folds = (state.get('fold') || '').split(',').filter(Boolean).map(Number);
+  for (const [i, row] of seen.rows.entries()) {
+    if (folds.includes(row.offset)) { await unfold(i); }
+  }
+  if (known.workloads.includes(state.get('run'))) { by('fn-run').value = state.get('run'); }
+  toAddress();
+}
+
+// ---- the guest's functions
+
+async function learn() {
+  if (known) { return; }
+  say('waiting for the guest');
+  known = await ask('functions', { id: session.id });
+  isFunction = new Set(known.functions.map(([name]) => name));
+  by('fn-names').replaceChildren(...known.functions.map(([name, path]) =>
+    element('option', { value: name, label: path })));
+  options(by('fn-run'), [['', 'no workload'], ...known.workloads.map(name => [name, name])]);
+}
+
+// Read the function again: its bytes or its probes have changed.
+async function list(name) {
+  clearInterval(refreshing);
+  try {
+    seen = await ask('function', { id: session.id, name });
+  } catch (error) {
+    seen = null;
+    by('fn-rows').replaceChildren();
+    by('fn-source').replaceChildren();
+    say(error.message);
+    return false;
+  }
+  counts = {};
+  for (const [i, row] of seen.rows.entries()) {
+    if (row.probes.length) { counts[i] = [row.probes[0].hits, ...row.probes[0].missed]; }
+  }
+  draw();
+  resume();
+  return true;
+}
+
+function resume() {
+  clearInterval(refreshing);
+  refreshing = setInterval(refresh, REFRESH_MS);
+}
+
+let asking = false;
+async function refresh() {
+  if (asking || busy || document.hidden || !seen) { return; }
+  asking = true;
+  try {
+    const news = await ask('counts', { id: session.id });
+    if (news.stale) { await list(seen.function); } else { drawCounts(news.rows); }
+  } catch (error) {
+    clearInterval(refreshing);
+    say(error.message);
+  }
+  asking = false;
+}
+
+// Do something that changes probes, then show what has become of the function.
+async function change(fn) {
+  busy = true;
+  try {
+    const said = await fn();
+    await list(seen.function);
+    say(said || `${seen.rows.filter(row => row.probes.length).length} of ${seen.rows.length} ` +
+      `instructions are counted`);
+  } catch (error) {
+    await list(seen.function);
+    say(error.message);
+  }
+  busy = false;
+  toAddress();
+}
+
+// ---- drawing
+
+function draw() {
+  const focus = document.activeElement && document.activeElement.id;
+  by('fn-title').replaceChildren(element('code', { textContent: seen.function }),
+    seen.file ? `: ${seen.rows.length} functions` : `: ${seen.size} bytes at 0x${seen.address}`);
+  const path = !seen.file && seen.source.length ? seen.source[0].path : '';
+  by('fn-file').textContent = path ? `Count the functions of ${path.split('/').pop()}` : '';
+  by('fn-all').textContent = seen.file ? 'Count every function' : 'Count every instruction';
+  by('fn-file').hidden = !path;
+  by('fn-file').dataset.path = path;
+  by('fn-rows').replaceChildren(...seen.rows.flatMap((row, i) => drawRow(row, i)));
+  by('fn-source').replaceChildren(...seen.source.map(drawSource));
+  [...unfolded].forEach(i => unfold(i));
+  drawCounts(counts, true);
+  if (focus && by(focus)) { by(focus).focus(); }
+}
+
+function drawBytes(row) {
+  const cell = element('td', { className: 'bytes' });
+  for (let i = 0; i < row.owners.length; i++) {
+    cell.append(element('span', { className: `o-${row.owners[i].replace('-', 'o')}`,
+      title: OWNERS[row.owners[i]], textContent: row.now.slice(2 * i, 2 * i + 2) }), ' ');
+  }
+  return cell;
+}
+
+// The text of an instruction; names of functions lead to them.
+function drawText(text) {
+  const parts = text.split(/(<[\w.]+>)/);
+  return parts.map(part => {
+    const found = /^<([\w.]+)>$/.exec(part);
+    return found && isFunction.has(found[1])
+      ? element('a', { href: `#function=${found[1]}`, textContent: found[1] }) : part;
+  });
+}
+
+function drawRow(row, i) {
+  const mine = own(row), at = place(row);
+  const toggle = element('button', { id: `fn-at-${i}`, className: 'stop',
+    textContent: mine ? '●' : '○', disabled: false });
+  toggle.setAttribute('aria-pressed', Boolean(mine));
+  toggle.setAttribute('aria-label', row.refused ? `${at} cannot be probed: ${row.refused}`
+    : `probe at ${at}: ${row.text}`);
+  if (row.refused && !row.probes.length) { toggle.setAttribute('aria-disabled', true); }
+  toggle.addEventListener('click', () => flip(i));
+  const fold = element('button', { id: `fn-fold-${i}`, className: 'fold', textContent: '▸',
+    tabIndex: -1, hidden: !row.probes.length });
+  fold.setAttribute('aria-expanded', false);
+  fold.setAttribute('aria-label', `what a hit of ${at} executes`);
+  fold.addEventListener('click', () => unfolded.has(i) ? foldUp(i) : unfold(i));
+  const way = row.refused ? row.refused : row.tier
+    ? row.tier + (row.jump ? `, ${row.jump}` : '') : '';
+  const line = element('tr', { id: `fn-row-${i}`, className: row.refused ? 'refused' : '' },
+    element('td', {}, toggle, fold),
+    element('td', { title: `0x${row.address}` }, ...(seen.file ? drawText(`<${row.function}>`)
+      : [`+${hex(row.offset)}`])),
+    element('td', { className: 'count' }),
+    element('td', { className: 'original', textContent: spaced(row.original) }),
+    drawBytes(row),
+    element('td', { className: 'text' }, ...drawText(row.text)),
+    element('td', { textContent: way, className: 'way', title: row.no_jump || '' }),
+    element('td', { className: 'missed' }));
+  line.addEventListener('mouseenter', () => mark(row));
+  line.addEventListener('focusin', () => mark(row));
+  return [line, element('tr', { id: `fn-path-${i}`, hidden: true, className: 'path' })];
+}
+
+function drawSource(piece) {
+  const list = element('ol', { start: piece.first }, ...piece.lines.map((text, k) => {
+    const line = piece.first + k;
+    const item = element('li', { textContent: text || ' ' });
+    item.dataset.at = `${piece.path}:${line}`;
+    if (seen.rows.some(row => row.path === piece.path && row.line === line)) {
+      item.className = 'compiled';
+      item.addEventListener('mouseenter', () => mark({ path: piece.path, line }));
+      item.addEventListener('click', () => {
+        const first = seen.rows.findIndex(row => row.path === piece.path && row.line === line);
+        by(`fn-at-${first}`).focus();
+      });
+    }
+    return item;
+  }));
+  return element('figure', {},
+    element('figcaption', {}, element('a', { href: `#${piece.path}`, textContent: piece.path })),
+    list);
+}
+
+// Show which line and which instructions belong together.
+function mark(what) {
+  const at = `${what.path}:${what.line}`;
+  by('fn-source').querySelectorAll('li').forEach(item => {
+    item.classList.toggle('marked', item.dataset.at === at);
+  });
+  seen.rows.forEach((row, i) => {
+    by(`fn-row-${i}`).classList.toggle('marked', `${row.path}:${row.line}` === at);
+  });
+}
+
+function drawCounts(news, isFirst) {
+  by('fn-rows').querySelectorAll('.glows').forEach(cell => {
+    cell.classList.remove('glows');
+    cell.style.removeProperty('--glow');
+  });
+  for (const [i, row] of Object.entries(news)) {
+    const line = by(`fn-row-${i}`), [hits, ...missed] = row;
+    const cell = line.querySelector('.count');
+    const rate = (hits - (counts[i] ? counts[i][0] : 0)) * 1000 / REFRESH_MS;
+    cell.textContent = hits.toLocaleString('en');
+    line.querySelector('.missed').textContent = missed.map((n, k) => n && `${n} ${seen.causes[k]}`).filter(Boolean)
+      .join(', ');
+    if (!isFirst && rate > 0) {
+      cell.classList.add('glows');
+      cell.style.setProperty('--glow', Math.min(1, Math.log10(1 + rate) / 5));
+      cell.title = `${Math.round(rate)} a second`;
+    }
+    counts[i] = row;
+  }
+}
+
+// ---- what a hit executes
+
+async function unfold(i) {
+  const row = by(`fn-path-${i}`), fold = by(`fn-fold-${i}`);
+  const { parts } = await ask('path', { id: session.id, row: i });
+  const steps = parts.flatMap(part => [
+    element('h3', { textContent: part.what }),
+    element('ol', {}, ...part.steps.map(step => {
+      const item = element('li', { tabIndex: -1, className: 'stop' },
+        ...(step.address ? [element('code', { textContent: `0x${step.address}` }), ' '] : []),
+        element('code', {}, ...drawText(step.text)));
+      return item;
+    }))]);
+  const more = element('details', {}, element('summary', { textContent: 'probe explain' }));
+  more.addEventListener('toggle', async () => {
+    if (more.open && more.children.length === 1) {
+      more.append(element('pre', { textContent:
+        await inGuest(`probe explain ${place(seen.rows[i])}`) }));
+    }
+  });
+  row.replaceChildren(element('td', { colSpan: 8 }, ...steps, more));
+  row.hidden = false;
+  fold.setAttribute('aria-expanded', true);
+  fold.textContent = '▾';
+  unfolded.add(i);
+  toAddress();
+}
+
+function foldUp(i) {
+  by(`fn-path-${i}`).hidden = true;
+  by(`fn-fold-${i}`).setAttribute('aria-expanded', false);
+  by(`fn-fold-${i}`).textContent = '▸';
+  unfolded.delete(i);
+  toAddress();
+}
+
+// ---- what the user does
+
+// Every instruction of a function, or every function of a file.
+const countAll = () => inGuest(`probe all ${seen.function}${seen.file ? ' --entries' : ''}`);
+
+function flip(i) {
+  const row = seen.rows[i], mine = own(row);
+  if (row.refused) { say(`${place(row)}: ${row.refused}`); return; }
+  change(() => inGuest(mine ? `probe del ${mine.name}` : `probe add ${place(row)}`));
+}
+
+// Run the workload on the console, where one sees it. If it is repeated, it begins again as soon
+// as the prompt is there.
+let repeating = null;
+function runLoad() {
+  const name = by('fn-run').value;
+  toAddress();
+  clearInterval(repeating);
+  repeating = null;
+  if (!name) { return; }
+  type(`run ${name}\r`);
+  if (by('fn-again').checked) {
+    repeating = setInterval(() => {
+      if (!by('fn-again').checked) { clearInterval(repeating); return; }
+      if (lastLine() === 'sonde>') { type(`run ${by('fn-run').value}\r`); }
+    }, 300);
+  }
+}
+
+function lastLine() {
+  const buffer = terminal.buffer.active;
+  return buffer.getLine(buffer.baseY + buffer.cursorY).translateToString(true).trim();
+}
+
+async function showThreads() {
+  if (by('fn-threads').open && session) {
+    by('fn-ps').textContent = await inGuest('ps');
+    setTimeout(showThreads, 1000);
+  }
+}
+
+async function switchTo(what, value) {
+  await change(async () => {
+    await inGuest(`echo ${value} > ${CONSOLE[what]}`);
+    return `${CONSOLE[what]} is ${value}`;
+  });
+}
+
+// Arrows move along the instructions and the steps of what is unfolded.
+by('function').addEventListener('keydown', event => {
+  const here = event.target.closest('.stop');
+  if (!here) { return; }
+  const row = /^fn-at-(\d+)$/.exec(here.id);
+  const stops = [...by('fn-rows').querySelectorAll('.stop')]
+    .filter(node => !node.closest('[hidden]'));
+  const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+  if (step) {
+    const next = stops[stops.indexOf(here) + step];
+    if (next) { next.focus(); next.scrollIntoView({ block: 'nearest' }); }
+  } else if (event.key === 'ArrowRight' && row && seen.rows[row[1]].probes.length) {
+    unfold(Number(row[1]));
+  } else if (event.key === 'ArrowLeft') {
+    const i = row ? Number(row[1]) : Number(here.closest('tr').id.slice('fn-path-'.length));
+    by(`fn-at-${i}`).focus();
+    foldUp(i);
+  } else {
+    return;
+  }
+  event.preventDefault();
+});
+
+by('fn-search').addEventListener('submit', event => {
+  event.preventDefault();
+  location.hash = `#function=${by('fn-name').value.trim()}`;
+});
+by('fn-name').addEventListener('focus', () => session && learn());
+by('fn-name').addEventListener('input', event => {
+  // A choice from the list of completions, not a key.
+  if (!event.inputType || event.inputType === 'insertReplacementText') {
+    by('fn-search').requestSubmit();
+  }
+});
+by('fn-all').addEventListener('click', () => change(() => countAll()));
+by('fn-file').addEventListener('click', () => {
+  location.hash = `#function=${by('fn-file').dataset.path}&all=1`;
+});
+by('fn-none').addEventListener('click', () => change(() => inGuest('probe del all')));
+by('fn-start').addEventListener('click', runLoad);
+by('fn-run').addEventListener('change', () => seen && toAddress());
+by('fn-optimize').addEventListener('change', event =>
+  switchTo('optimize', event.target.checked ? 1 : 0));
+by('fn-engine').addEventListener('change', event => switchTo('engine', event.target.value));
+by('fn-threads').addEventListener('toggle', showThreads);
+
+// A click on the name of a function in the console leads to it.
+terminal.registerLinkProvider({
+  provideLinks(y, callback) {
+    const line = terminal.buffer.active.getLine(y - 1);
+    const text = line ? line.translateToString(true) : '';
+    callback([...text.matchAll(/[A-Za-z_][\w.]*/g)].filter(found => isFunction.has(found[0]))
+      .map(found => ({ text: found[0],
+        range: { start: { x: found.index + 1, y }, end: { x: found.index + found[0].length, y } },
+        activate: () => { location.hash = `#function=${found[0]}`; } })));
+  },
+});

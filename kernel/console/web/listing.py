@@ -1,0 +1,325 @@
+"""listing.py - a function of a running guest for the page: source, instructions, counts.
+
+What the guest says comes from `probe listing`; source lines come from the image's debug data,
+instructions from objdump. The counts are read from the guest's memory: the guest executes
+nothing for them, so a page that shows them four times a second is not in them.
+"""
+
+import bisect
+import functools
+import json
+import os
+import re
+import struct
+import subprocess
+import sys
+import tempfile
+
+from sonde.guest import ELF, ROOT
+
+sys.path.append(os.path.join(ROOT, "kernel", "debug"))
+import elf64
+import gen_lines
+
+INSN = re.compile(r"^ *([0-9a-f]+):\t(.*?) *$", re.M)
+GAP_MAX = 4096  # bytes that are read in vain rather than by a request of their own
+AROUND = 2  # lines of source before and behind those that were compiled
+CODE_MAX = 256  # bytes of a detour or cell that are shown
+PARTS_MAX = 12  # detours may be linked to each other without end
+TRAP_STEPS = [{"text": f"the CPU traps: <{name}>"} for name in ("exc_int3",)] + [
+    {"text": f"<{name}>"} for name in ("kprobe_int3_handler", "hit_enter")
+]
+EMULATED = [
+    {"text": "<emulate_run> does in the saved registers what the instruction does"}
+]
+
+
+# ---- the image
+
+
+class Image:
+    """Symbols and lines of the image that the guests run. Made once for a build."""
+
+    def __init__(self):
+        words = ["nm", "-n", "--defined-only", ELF]
+        done = subprocess.run(words, capture_output=True, text=True, check=True)
+        rows = [line.split(maxsplit=2) for line in done.stdout.splitlines()]
+        table = {name: int(at, 16) for at, _, name in rows}
+        self.text = range(table["_text"], table["_etext"])
+        self.symbols = [
+            (int(at, 16), name)
+            for at, kind, name in rows
+            if kind in "tT" and int(at, 16) in self.text and name != "_text"
+        ]
+        self.lines = self.read_lines()
+        self.starts = sorted(self.lines)
+
+    @staticmethod
+    def read_lines():
+        """{address: (path, line)} of the first instruction of each statement."""
+        elf = elf64.load(ELF)
+        data = elf.content(elf.section(".debug_line"))
+        found, at = {}, 0
+        while at < len(data):
+            try:
+                for address, path, line in gen_lines.Program(data, at, "").rows():
+                    found[address] = (path, line)
+            except gen_lines.DAMAGE:
+                pass
+            at += 4 + int.from_bytes(data[at : at + 4], "little")
+        return found
+
+    def line_of(self, address, first):
+        """The (path, line) of the instruction in the function that begins at @first."""
+        i = bisect.bisect_right(self.starts, address) - 1
+        if i < 0 or self.starts[i] < first:
+            return None
+        return self.lines[self.starts[i]]
+
+    def functions(self):
+        """[name, path of its file] of each function, in order of names."""
+        files = {name: self.lines[at][0] for at, name in self.symbols if at in self.lines}
+        return sorted(files.items())
+
+
+@functools.lru_cache(maxsize=1)
+def image_of(_when):
+    return Image()
+
+
+def image():
+    return image_of(os.path.getmtime(ELF))
+
+
+def disassembled(data, address):
+    """[(address, text)] of the instructions in @data, which lies at @address."""
+    with tempfile.NamedTemporaryFile() as file:
+        file.write(data)
+        file.flush()
+        words = [
+            "objdump",
+            "-D",
+            "-b",
+            "binary",
+            "-m",
+            "i386:x86-64",
+            "--no-show-raw-insn",
+        ]
+        words += [f"--adjust-vma={address:#x}", file.name]
+        done = subprocess.run(words, capture_output=True, text=True, check=True)
+    return [(int(at, 16), text) for at, text in INSN.findall(done.stdout)]
+
+
+def named(text, names):
+    """The text of an instruction, with the names of functions it leads to."""
+
+    def name(match):
+        address = int(match[1], 16)
+        return match[0] + (f" <{names(address)}>" if names(address) else "")
+
+    return re.sub(r"0x([0-9a-f]{16})", name, text)
+
+
+# ---- a function
+
+
+def pieces(rows, own):
+    """The lines of source that @rows were compiled from: those of the function's own file
+    first, in one piece if @own. [{"path", "first", "lines"}]
+    """
+    wanted = {}
+    for row in rows:
+        if "path" in row:
+            wanted.setdefault(row["path"], set()).add(row["line"])
+    out = []
+    for path, lines in wanted.items():
+        full = os.path.join(ROOT, path)
+        if not os.path.isfile(full):
+            continue
+        with open(full, encoding="utf-8", errors="replace") as file:
+            text = file.read().split("\n")
+        for first, last in runs(sorted(lines), own and not out):
+            first, last = max(first - AROUND, 1), min(last + AROUND, len(text))
+            out.append({"path": path, "first": first, "lines": text[first - 1 : last]})
+    return out
+
+
+def runs(lines, own):
+    """Ranges of lines that are shown together; those of the function itself (@own) are one
+    range.
+    """
+    found = [[lines[0], lines[0]]]
+    for line in lines:
+        if line > found[-1][1] + 2 * AROUND + 1 and not own:
+            found.append([line, line])
+        found[-1][1] = line
+    return found
+
+
+class Function:
+    """A function, or the entries of the functions of a file, as a page shows it.
+
+    ask: runs a command of the console in the guest, and returns its output
+    memory: a sonde.memory.Memory of the guest
+    """
+
+    def __init__(self, name, ask, memory):
+        self.memory = memory
+        self.head, *self.rows = map(json.loads, ask(f"probe listing {name}").splitlines())
+        self.told = {}  # the counts as the page has them
+        for row in self.rows:
+            self.complete(row)
+
+    def complete(self, row):
+        """Add to @row what the image tells: its text, its line of source, its offset."""
+        address = int(row["address"], 16)
+        first = int(self.head.get("address", row["address"]), 16)
+        row.setdefault("function", self.head.get("function"))
+        row["offset"] = address - first
+        line = image().line_of(address, first)
+        if line:
+            row["path"], row["line"] = line
+
+    def add_texts(self):
+        """The texts of all instructions: they follow each other only in a function, so each
+        one is put where it was.
+        """
+        first = min(int(row["address"], 16) for row in self.rows)
+        last = max(int(row["address"], 16) for row in self.rows)
+        data = bytearray(b"\x90" * (last + 16 - first))
+        for row in self.rows:
+            at = int(row["address"], 16) - first
+            code = bytes.fromhex(row["original"])
+            data[at : at + len(code)] = code
+        texts = dict(disassembled(data, first))
+        for row in self.rows:
+            row["text"] = named(texts.get(int(row["address"], 16), "?"), self.name_of)
+
+    @staticmethod
+    def name_of(address):
+        known = image()
+        if address not in known.text:
+            return None
+        at, name = known.symbols[bisect.bisect_left(known.symbols, (address + 1, "")) - 1]
+        return name if at == address else f"{name}+{address - at:#x}"
+
+    def json(self):
+        if self.rows:
+            self.add_texts()
+        return {
+            "function": self.head.get("function") or self.head["file"],
+            "file": "file" in self.head,
+            "address": self.head.get("address"),
+            "size": self.head.get("size"),
+            "causes": self.head["causes"],
+            "rows": self.rows,
+            "source": pieces(self.rows, own="file" not in self.head),
+        }
+
+    # -- counts
+
+    def probes(self):
+        for i, row in enumerate(self.rows):
+            for probe in row["probes"]:
+                yield i, int(row["address"], 16), int(probe["kprobe"], 16)
+
+    def counts(self):
+        """What has changed since the last call: {"rows": {number of the row: [hits, misses
+        by cause...] of its probe}}; {"stale": True}: the listing does not hold any more.
+
+        Of several probes at one instruction, those of the first one are told.
+        """
+        bytes_now = self.read_all(
+            [(int(row["address"], 16), len(row["owners"])) for row in self.rows]
+        )
+        if [data.hex() for data in bytes_now] != [row["now"] for row in self.rows]:
+            return {"stale": True}
+        layout, found = self.head["kprobe"], {}
+        structs = self.read_all(
+            [(probe, layout["size"]) for _, _, probe in self.probes()]
+        )
+        numbers = [word(data, layout["counter"], "I") for data in structs]
+        sums = self.counters(numbers)
+        for (i, address, _), data, number in zip(self.probes(), structs, numbers):
+            if word(data, layout["addr"]) != address or not word(data, layout["site"]):
+                return {"stale": True}
+            hits = word(data, layout["hits"]) + sums[number]
+            missed = struct.unpack_from(
+                f"<{len(self.head['causes'])}Q", data, layout["missed"]
+            )
+            found.setdefault(i, [hits, *missed])
+        changed = {i: row for i, row in found.items() if self.told.get(i) != row}
+        self.told = found
+        return {"rows": changed}
+
+    def counters(self, numbers):
+        """{number: sum over all CPUs} of counters; counter 0 is none."""
+        used = sorted(set(numbers) - {0})
+        sums = dict.fromkeys([0, *used], 0)
+        for base in (int(text, 16) for text in self.head["counters"]):
+            data = self.read_all([(base + 8 * number, 8) for number in used])
+            for number, value in zip(used, data):
+                sums[number] += word(value, 0)
+        return sums
+
+    def read_all(self, places):
+        """The bytes of each (address, size) of @places, by as few requests as possible."""
+        blocks = []
+        for address, size in sorted(set(places)):
+            if blocks and address - blocks[-1][1] <= GAP_MAX:
+                blocks[-1][1] = max(blocks[-1][1], address + size)
+            else:
+                blocks.append([address, address + size])
+        read = {start: self.memory.read(start, end - start) for start, end in blocks}
+        starts = sorted(read)
+
+        def one(address, size):
+            start = starts[bisect.bisect_right(starts, address) - 1]
+            return read[start][address - start : address - start + size]
+
+        return [one(*place) for place in places]
+
+    # -- what the CPU executes on a hit
+
+    def path(self, number):
+        """What a CPU executes at row @number, up to the next instruction of the program:
+        [{"what", "steps": [{"address", "text"}]}].
+        """
+        row = self.rows[number]
+        parts = []
+        if row["owners"].startswith("i"):
+            at, what = row.get("cell"), "copy"
+            parts.append(self.part("trap", int(row["address"], 16), 1)[0])
+            parts.append({"what": "engine", "steps": TRAP_STEPS})
+            if row.get("tier") == "emulate":
+                parts.append({"what": "engine", "steps": EMULATED})
+                at = None
+        else:
+            at, what = row["address"], "jump"
+        address, known = at and int(at, 16), {}
+        for name in ("pad", "detour", "cell"):
+            if name in row:
+                known.setdefault(int(row[name], 16), name)
+        while address and len(parts) < PARTS_MAX:
+            part, address = self.part(what, address, CODE_MAX)
+            parts.append(part)
+            if address in image().text:
+                break
+            what = known.get(address, "next detour")
+        return parts
+
+    def part(self, what, address, size):
+        """The instructions from @address to the first jump, and where that leads."""
+        found, to = [], None
+        for step, text in disassembled(self.memory.read(address, size), address):
+            found.append({"address": f"{step:x}", "text": named(text, self.name_of)})
+            jump = re.match(r"jmp +0x([0-9a-f]+)$", text)
+            if jump:
+                to = int(jump[1], 16)
+            if re.match(r"(jmp|ret|int3|\(bad\))", text) or (what == "jump"):
+                break
+        return {"what": what, "steps": found}, to
+
+
+def word(data, at, kind="Q"):
+    return struct.unpack_from("<" + kind, data, at)[0]
