@@ -48,9 +48,10 @@ struct session {
     size_t defined, refused;
     bool is_pattern; /* the place that is being defined is one */
     int err;
-    uint64_t since;       /* records with an earlier time are old, or printed already */
-    uint16_t id;          /* the number of the event */
-    uint8_t *window;      /* 0: what happens now is in the answer; or NULL */
+    uint64_t since; /* records with an earlier time are old, or printed already */
+    uint16_t id;    /* the number of the event */
+    uint8_t
+        *window[TRACE_ANSWERS_MAX]; /* 0: what happens now is in the answer; or NULL */
     struct live_event *e; /* [trace lock] NULL: deleted meanwhile; see find_again() */
 };
 
@@ -234,37 +235,60 @@ static int find_mark(struct session *s)
     return 0;
 }
 
-/* attach - add the histogram to the event, or set its filter and enable it. */
-static int attach(struct session *s)
+/* attach_table - add the histogram of answer @i to the event. */
+static int attach_table(struct session *s, unsigned i)
 {
-    bool prints = s->line.action == ACTION_PRINT;
     char file[32 + 2 * DEF_NAME_MAX];
     struct seq text;
     int err = 0;
 
     seq_init(&text, NULL, NULL);
-    trace_line_trigger(&s->line, !s->only_print, &text);
-    if (prints)
-        seq_puts(&text, s->line.filter[0] ? s->line.filter : "0");
+    trace_line_trigger(&s->line, i, !s->only_print, &text);
     if (s->only_print) {
-        snprintf(file, sizeof(file), "events/%s/%s/%s", s->group, s->event,
-                 prints ? "filter" : "trigger");
-        if (!prints || s->line.filter[0])
-            show_line(s, file, seq_str(&text));
-        if (prints) {
-            snprintf(file, sizeof(file), "events/%s/%s/enable", s->group, s->event);
-            show_line(s, file, "1");
-        }
+        snprintf(file, sizeof(file), "events/%s/%s/trigger", s->group, s->event);
+        show_line(s, file, seq_str(&text));
     } else {
-        s->e = live_event_find(s->group, s->event);
-        err = prints ? live_set_filter(s->e, seq_str(&text), false)
-                     : live_trigger_write(s->e, seq_str(&text));
-        if (!err && prints)
-            err = live_switch(&s->e, 1, true);
+        err = live_trigger_write(s->e, seq_str(&text));
         if (err)
             shell_error(s->sh, err, "trace: %s", seq_str(&text));
     }
     seq_free(&text);
+    return err;
+}
+
+/* attach_print - set the filter of the event, and enable it. */
+static int attach_print(struct session *s)
+{
+    char file[32 + 2 * DEF_NAME_MAX];
+    int err;
+
+    if (s->only_print) {
+        snprintf(file, sizeof(file), "events/%s/%s/filter", s->group, s->event);
+        if (s->line.filter[0])
+            show_line(s, file, s->line.filter);
+        snprintf(file, sizeof(file), "events/%s/%s/enable", s->group, s->event);
+        show_line(s, file, "1");
+        return 0;
+    }
+    err = live_set_filter(s->e, s->line.filter[0] ? s->line.filter : "0", false);
+    if (!err)
+        err = live_switch(&s->e, 1, true);
+    if (err)
+        shell_error(s->sh, err, "trace: %s", s->line.filter);
+    return err;
+}
+
+/* attach - let the event answer. */
+static int attach(struct session *s)
+{
+    int err = 0;
+
+    if (!s->only_print)
+        s->e = live_event_find(s->group, s->event);
+    if (trace_line_prints(&s->line))
+        return attach_print(s);
+    for (unsigned i = 0; !err && i < s->line.answer_count; i++)
+        err = attach_table(s, i);
     return err;
 }
 
@@ -338,42 +362,49 @@ static void print_records(struct session *s)
     buffer_merge_end(&m);
 }
 
-static struct hist *hist_of(const struct live_event *e)
+/* hist_of - the histogram of answer @i: the newest trigger comes first. */
+static struct hist *hist_of(const struct live_event *e, unsigned i)
 {
-    return e->attached && e->attached->count ? e->attached->trigger[0]->hist : NULL;
+    const struct live_attached *attached = e->attached;
+
+    return attached && i < attached->count
+               ? attached->trigger[attached->count - 1 - i]->hist
+               : NULL;
 }
 
 static void print_answer(struct session *s)
 {
-    struct hist *hist, *view;
+    struct hist *view;
 
     trace_lock();
-    hist = find_again(s) ? hist_of(s->e) : NULL;
-    view = hist ? live_hist_view(hist) : NULL;
-    if (s->e && s->line.action == ACTION_PRINT)
+    if (find_again(s) && trace_line_prints(&s->line))
         print_records(s);
-    else if (view)
-        trace_table_print(&s->line, view, shell_out(s->sh));
-    live_hist_view_free(view);
+    for (unsigned i = 0; s->e && i < s->line.answer_count && hist_of(s->e, i); i++) {
+        view = live_hist_view(hist_of(s->e, i));
+        if (view)
+            trace_table_print(&s->line.answer[i], view, shell_out(s->sh));
+        live_hist_view_free(view);
+    }
     trace_unlock();
 }
 
-/* session_window - open the window of the question, or close it: one store. */
+/* session_window - open the window of each answer, or close it: one store each. */
 static void session_window(void *arg, bool open)
 {
     const struct session *s = arg;
 
-    if (s->window)
-        WRITE_ONCE(*s->window, !open);
+    for (unsigned i = 0; i < TRACE_ANSWERS_MAX && s->window[i]; i++)
+        WRITE_ONCE(*s->window[i], !open);
 }
 
-/* begin_session - make jumps of the probes, and find the window. */
+/* begin_session - make jumps of the probes, and find the windows. */
 static void begin_session(struct session *s)
 {
     optimize_run();
     trace_lock();
-    if (find_again(s) && hist_of(s->e))
-        s->window = hist_pause_byte(hist_of(s->e));
+    find_again(s);
+    for (unsigned i = 0; s->e && i < s->line.answer_count && hist_of(s->e, i); i++)
+        s->window[i] = hist_pause_byte(hist_of(s->e, i));
     trace_unlock();
 }
 
@@ -381,10 +412,10 @@ static void begin_session(struct session *s)
 static void stop_session(struct session *s)
 {
     trace_lock();
-    if (find_again(s) && s->line.action == ACTION_PRINT)
+    if (find_again(s) && trace_line_prints(&s->line))
         live_switch(&s->e, 1, false);
-    else if (s->e && hist_of(s->e))
-        live_hist_pause(hist_of(s->e), true);
+    for (unsigned i = 0; s->e && i < s->line.answer_count && hist_of(s->e, i); i++)
+        live_hist_pause(hist_of(s->e, i), true);
     trace_unlock();
 }
 
@@ -412,7 +443,7 @@ static void wait(struct session *s)
 
     while (!shell_interrupted(s->sh) && (!s->for_ns || clock_ns() - start < s->for_ns)) {
         thread_sleep_ns(LOOK_NS);
-        if (!s->watch || (s->line.action != ACTION_PRINT && clock_ns() - shown < SHOW_NS))
+        if (!s->watch || (!trace_line_prints(&s->line) && clock_ns() - shown < SHOW_NS))
             continue;
         shown = clock_ns();
         session_window(s, false);
@@ -555,11 +586,11 @@ static const struct shell_command command = {
     "[-w] [-n] [-p] 'QUESTION' [for SECONDS | -- COMMAND]",
     "ask what happens in functions, and get a table\n"
     "QUESTION: PLACE,... [with NAME=EXPRESSION,...] [if FILTER] "
-    "{ ACTION [by KEY,...] [top N] }\n"
+    "{ ACTION [by KEY,...] [top N] [percent]; ... }\n"
     "PLACE:    FUNCTION, ret FUNCTION, FUNCTION+OFF, FILE:LINE, a pattern: 'vfs_*',\n"
     "          or mark NAME\n"
-    "ACTION:   count, print ARG,..., hist(ARG), sum(ARG), min(ARG), max(ARG), avg(ARG),\n"
-    "          stack\n"
+    "ACTION:   count, print ARG,..., hist(ARG), lhist(ARG,MIN,MAX,STEP), sum(ARG),\n"
+    "          min(ARG), max(ARG), avg(ARG), stack\n"
     "KEY:      func, cpu, caller, comm, pid, or an ARG\n"
     "ARG:      a parameter's name, retval, ns (in a ret), a field of a marker, or as in\n"
     "          kprobe_events\n"

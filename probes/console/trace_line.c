@@ -16,6 +16,7 @@
 struct line_scan {
     struct trace_line *line;
     const char *text, *p;
+    const char *word; /* where the word begins that was taken last */
 };
 
 static int refuse_line(struct line_scan *s, const char *problem)
@@ -23,6 +24,13 @@ static int refuse_line(struct line_scan *s, const char *problem)
     s->line->problem = problem;
     s->line->at = (size_t)(s->p - s->text);
     return -EINVAL;
+}
+
+/* refuse_word - the same, because of the word that was taken last. */
+static int refuse_word(struct line_scan *s, const char *problem)
+{
+    s->p = s->word;
+    return refuse_line(s, problem);
 }
 
 static void scan_blanks(struct line_scan *s)
@@ -40,13 +48,14 @@ static int take_until(struct line_scan *s, const char *ends, char *buf, size_t s
     int depth = 0;
     size_t len;
 
+    s->word = start;
     for (; *s->p && (depth > 0 || !strchr(ends, *s->p)); s->p++)
         depth += (*s->p == '(') - (*s->p == ')');
     len = (size_t)(s->p - start);
     while (len && isspace((unsigned char)start[len - 1]))
         len--;
     if (len >= size)
-        return refuse_line(s, "this is too long");
+        return refuse_word(s, "this is too long");
     memcpy(buf, start, len);
     buf[len] = '\0';
     scan_blanks(s);
@@ -55,7 +64,7 @@ static int take_until(struct line_scan *s, const char *ends, char *buf, size_t s
 
 static int take_word(struct line_scan *s, char *buf, size_t size)
 {
-    return take_until(s, " \t{},", buf, size);
+    return take_until(s, " \t{},;", buf, size);
 }
 
 /* ---- the parts ---- */
@@ -68,7 +77,7 @@ static int need_arg(struct line_scan *s, const char *arg)
         if (!strcmp(line->arg[i], arg))
             return 0;
     if (line->arg_count == TRACE_ARGS_MAX)
-        return refuse_line(s, "too many arguments");
+        return refuse_word(s, "too many arguments");
     strlcpy(line->arg[line->arg_count++], arg, TRACE_WORD_MAX);
     return 0;
 }
@@ -86,7 +95,7 @@ static int more_places(struct line_scan *s)
         s->p++;
         scan_blanks(s);
         if (len + 2 >= size)
-            return refuse_line(s, "this is too long");
+            return refuse_word(s, "this is too long");
         if (s->line->is_mark)
             return refuse_line(s, "a marker is the only place of a question");
         place[len++] = ',';
@@ -155,15 +164,15 @@ static int define_with(struct line_scan *s, char *word)
     int err;
 
     if (!equals || equals == word || !equals[1])
-        return refuse_line(s, "NAME=EXPRESSION is missing");
+        return refuse_word(s, "NAME=EXPRESSION is missing");
     *equals = '\0';
     if (strlen(word) >= TRACE_WORD_MAX)
-        return refuse_line(s, "this name is too long");
+        return refuse_word(s, "this name is too long");
     err = need_arg(s, word);
     if (err)
         return err;
     if (line->arg_count == count)
-        return refuse_line(s, "this name has an expression already");
+        return refuse_word(s, "this name has an expression already");
     line->expression[count] = equals + 1;
     return 0;
 }
@@ -261,20 +270,82 @@ static int parse_condition(struct line_scan *s)
     return line->has_blanks ? 0 : fetch_for_filter(s, at);
 }
 
+static const struct {
+    const char *name;
+    enum trace_action action;
+    bool wants_arg;
+} actions[] = {
+    { "count", ACTION_COUNT, false }, { "print", ACTION_PRINT, false },
+    { "hist", ACTION_HIST, true },    { "lhist", ACTION_LHIST, true },
+    { "sum", ACTION_SUM, true },      { "min", ACTION_MIN, true },
+    { "max", ACTION_MAX, true },      { "avg", ACTION_AVG, true },
+    { "stack", ACTION_STACK, false },
+};
+
+/* action_named - return the number of the action; ARRAY_LEN(actions): there is none. */
+static size_t action_named(const char *name, size_t len)
+{
+    size_t i = 0;
+
+    while (i < ARRAY_LEN(actions) &&
+           (strlen(actions[i].name) != len || memcmp(actions[i].name, name, len) != 0))
+        i++;
+    return i;
+}
+
+/* comma_ends_list - does an answer begin behind this comma, such as sum(ARG)? A name without
+ * parentheses is an ARG.
+ */
+static bool comma_ends_list(const struct line_scan *s)
+{
+    const char *p = s->p + 1;
+    size_t len;
+
+    while (isspace((unsigned char)*p))
+        p++;
+    len = strcspn(p, "( \t{},;");
+    return p[len] == '(' && action_named(p, len) < ARRAY_LEN(actions);
+}
+
+static struct trace_answer *answer_of(const struct line_scan *s)
+{
+    return &s->line->answer[s->line->answer_count];
+}
+
+/* give_back_shown - a key that may have blanks ends where `top N` or `percent` begins. */
+static void give_back_shown(struct line_scan *s, const char *start, char *word)
+{
+    static const char *const behind[] = { " top ", " percent" };
+
+    for (size_t i = 0; s->line->has_blanks && i < ARRAY_LEN(behind); i++) {
+        char *found = strstr(word, behind[i]);
+
+        if (!found)
+            continue;
+        s->p = start + (found - word) + 1;
+        *found = '\0';
+        return;
+    }
+}
+
 static int parse_list(struct line_scan *s,
                       int (*each)(struct line_scan *s, const char *word))
 {
-    const char *ends = s->line->has_blanks ? "{}," : " \t{},";
+    const char *ends = s->line->has_blanks ? "{},;" : " \t{},;";
     char word[TRACE_WORD_MAX];
     int err;
 
     for (;;) {
+        const char *start = s->p;
+
         err = take_until(s, ends, word, sizeof(word));
         if (!err && !word[0])
             err = refuse_line(s, "a name is missing");
         if (!err)
+            give_back_shown(s, start, word);
+        if (!err)
             err = each(s, word);
-        if (err || *s->p != ',')
+        if (err || *s->p != ',' || comma_ends_list(s))
             return err;
         s->p++;
         scan_blanks(s);
@@ -293,13 +364,14 @@ static int printed_arg(struct line_scan *s, const char *word)
 static int line_key(struct line_scan *s, const char *word)
 {
     struct trace_line *line = s->line;
+    struct trace_answer *answer = answer_of(s);
     static const char *const known[] = { "func", "cpu", "caller", "comm", "pid" };
 
-    if (line->key_count == TRACE_KEYS_MAX)
-        return refuse_line(s, "at most three keys");
+    if (answer->key_count == TRACE_KEYS_MAX)
+        return refuse_word(s, "at most three keys");
     if (line->is_mark && !strcmp(word, "caller"))
-        return refuse_line(s, "a marker knows no caller; stack does");
-    strlcpy(line->key[line->key_count++], word, TRACE_WORD_MAX);
+        return refuse_word(s, "a marker knows no caller; stack does");
+    strlcpy(answer->key[answer->key_count++], word, TRACE_WORD_MAX);
     if (line->has_blanks)
         return 0;
     for (size_t i = 0; i < ARRAY_LEN(known); i++)
@@ -308,32 +380,56 @@ static int line_key(struct line_scan *s, const char *word)
     return need_arg(s, word);
 }
 
-static const struct {
-    const char *name;
-    enum trace_action action;
-    bool wants_arg;
-} actions[] = {
-    { "count", ACTION_COUNT, false }, { "print", ACTION_PRINT, false },
-    { "hist", ACTION_HIST, true },    { "sum", ACTION_SUM, true },
-    { "min", ACTION_MIN, true },      { "max", ACTION_MAX, true },
-    { "avg", ACTION_AVG, true },      { "stack", ACTION_STACK, false },
-};
+/* take_number - take the number behind the last comma of @word, and cut it off. */
+static bool take_number(char *word, uint64_t *out)
+{
+    char *comma = strrchr(word, ','), *end;
+
+    if (!comma || !comma[1])
+        return false;
+    *out = strtoul(comma + 1, &end, 0);
+    while (isspace((unsigned char)*end))
+        end++;
+    *comma = '\0';
+    return !*end;
+}
+
+/* take_bounds - take MIN, MAX and STEP of lhist(ARG,MIN,MAX,STEP). */
+static int take_bounds(struct line_scan *s, char *word)
+{
+    struct trace_answer *a = answer_of(s);
+    size_t len;
+
+    if (!take_number(word, &a->step) || !take_number(word, &a->high) ||
+        !take_number(word, &a->low))
+        return refuse_word(s, "it is lhist(ARG,MIN,MAX,STEP)");
+    if (!a->step || a->low >= a->high || a->low % a->step || a->high % a->step)
+        return refuse_word(s, "MIN is below MAX, and both are multiples of STEP");
+    if ((a->high - a->low) / a->step > TRACE_LHIST_ROWS)
+        return refuse_word(s, "at most 100 rows");
+    for (len = strlen(word); len && isspace((unsigned char)word[len - 1]);)
+        word[--len] = '\0';
+    return 0;
+}
 
 /* take_value - take the "(ARG)" behind the action's name. */
 static int take_value(struct line_scan *s, char *word)
 {
+    struct trace_answer *answer = answer_of(s);
     char *open = strchr(word, '('), *close = strrchr(word, ')');
 
     if (!open || !close || close < open || close[1] || close == open + 1)
-        return refuse_line(s, "this action has an argument: hist(ARG)");
+        return refuse_word(s, "this action has an argument: hist(ARG)");
     *open = *close = '\0';
-    strlcpy(s->line->value, open + 1, sizeof(s->line->value));
-    return s->line->has_blanks ? 0 : need_arg(s, s->line->value);
+    if (answer->action == ACTION_LHIST && take_bounds(s, open + 1))
+        return -EINVAL;
+    strlcpy(answer->value, open + 1, sizeof(answer->value));
+    return s->line->has_blanks ? 0 : need_arg(s, answer->value);
 }
 
 static int parse_action(struct line_scan *s)
 {
-    struct trace_line *line = s->line;
+    struct trace_answer *answer = answer_of(s);
     char word[TRACE_WORD_MAX];
     size_t len, i;
     int err = take_word(s, word, sizeof(word));
@@ -341,48 +437,104 @@ static int parse_action(struct line_scan *s)
     if (err)
         return err;
     len = strcspn(word, "(");
-    for (i = 0; i < ARRAY_LEN(actions); i++)
-        if (strlen(actions[i].name) == len && !memcmp(actions[i].name, word, len))
-            break;
+    i = action_named(word, len);
     if (i == ARRAY_LEN(actions))
-        return refuse_line(s,
-                           "count, print, hist, sum, min, max, avg or stack is missing");
-    line->action = actions[i].action;
+        return refuse_word(
+            s, "count, print, hist, lhist, sum, min, max, avg or stack is missing");
+    answer->action = actions[i].action;
     if (actions[i].wants_arg)
         return take_value(s, word);
     if (word[len])
-        return refuse_line(s, "this action has no argument");
-    if (line->action == ACTION_PRINT && *s->p != '}')
+        return refuse_word(s, "this action has no argument");
+    if (answer->action == ACTION_PRINT && s->line->answer_count)
+        return refuse_word(s, "print is the only answer of a question");
+    if (answer->action == ACTION_PRINT && *s->p != '}' && *s->p != ';')
         return parse_list(s, printed_arg);
     return 0;
 }
 
 static int parse_by(struct line_scan *s)
 {
-    if (s->line->action == ACTION_PRINT && !strncmp(s->p, "by ", 3))
+    bool prints = answer_of(s)->action == ACTION_PRINT;
+
+    if (prints && !strncmp(s->p, "by ", 3))
         return refuse_line(s, "print has no keys");
     if (!takes_keyword(s, "by"))
         return 0;
     return parse_list(s, line_key);
 }
 
-static int parse_top(struct line_scan *s)
+/* parse_shown - parse how much of the table is printed. */
+static int parse_shown(struct line_scan *s)
 {
+    static const char percent[] = "percent";
+    struct trace_answer *answer = answer_of(s);
     char word[TRACE_WORD_MAX], *end;
-    const char *at;
     int err;
 
-    if (s->line->action == ACTION_PRINT || !takes_keyword(s, "top"))
+    if (answer->action == ACTION_PRINT)
         return 0;
-    at = s->p;
-    err = take_word(s, word, sizeof(word));
+    if (takes_keyword(s, "top")) {
+        err = take_word(s, word, sizeof(word));
+        if (err)
+            return err;
+        answer->top = strtoul(word, &end, 10);
+        if (*end || !answer->top)
+            return refuse_word(s, "top wants a number of rows");
+    }
+    if (!strncmp(s->p, percent, sizeof(percent) - 1) &&
+        strchr(" \t;,}", s->p[sizeof(percent) - 1])) {
+        s->p += sizeof(percent) - 1;
+        scan_blanks(s);
+        answer->in_percent = true;
+    }
+    return 0;
+}
+
+static const char *what_may_come(const struct trace_answer *answer)
+{
+    if (answer->action == ACTION_PRINT)
+        return "here comes one of: , }";
+    if (answer->in_percent)
+        return "here comes one of: ; }";
+    if (answer->top)
+        return "here comes one of: percent ; }";
+    return answer->key_count ? "here comes one of: , top percent ; }"
+                             : "here comes one of: by top percent ; }";
+}
+
+static int parse_answer(struct line_scan *s)
+{
+    struct trace_answer *answer = answer_of(s);
+    int err;
+
+    if (s->line->answer_count == TRACE_ANSWERS_MAX)
+        return refuse_line(s, "at most four answers");
+    err = parse_action(s);
+    if (!err)
+        err = parse_by(s);
+    if (!err)
+        err = parse_shown(s);
     if (err)
         return err;
-    s->line->top = strtoul(word, &end, 10);
-    if (!*end && s->line->top)
-        return 0;
-    s->p = at;
-    return refuse_line(s, "top wants a number of rows");
+    if (*s->p != '}' && *s->p != ';' && (*s->p != ',' || !comma_ends_list(s)))
+        return refuse_line(s, what_may_come(answer));
+    if (*s->p != '}' && answer->action == ACTION_PRINT)
+        return refuse_line(s, "print is the only answer of a question");
+    s->line->answer_count++;
+    return 0;
+}
+
+static int parse_answers(struct line_scan *s)
+{
+    int err;
+
+    do {
+        s->p++;
+        scan_blanks(s);
+        err = parse_answer(s);
+    } while (!err && *s->p != '}');
+    return err;
 }
 
 static int parse_question(struct trace_line *line, const char *text)
@@ -398,20 +550,8 @@ static int parse_question(struct trace_line *line, const char *text)
         err = parse_condition(&s);
     if (!err && *s.p != '{')
         err = refuse_line(&s, "{ ACTION } is missing");
-    if (err)
-        return err;
-    s.p++;
-    scan_blanks(&s);
-    err = parse_action(&s);
     if (!err)
-        err = parse_by(&s);
-    if (!err)
-        err = parse_top(&s);
-    if (!err && *s.p != '}')
-        err = refuse_line(&s, line->action == ACTION_PRINT ? "here comes one of: , }"
-                              : line->top                  ? "here comes }"
-                              : line->key_count            ? "here comes one of: , top }"
-                                                : "here comes one of: by top }");
+        err = parse_answers(&s);
     if (err)
         return err;
     s.p++;
@@ -427,8 +567,12 @@ int trace_line_parse(struct trace_line *line, const char *text)
 
     memset(line, 0, sizeof(*line));
     err = parse_question(line, text);
-    if (!err && !line->key_count && line->action == ACTION_COUNT)
-        strlcpy(line->key[line->key_count++], "func", TRACE_WORD_MAX);
+    for (unsigned i = 0; !err && i < line->answer_count; i++) {
+        struct trace_answer *answer = &line->answer[i];
+
+        if (!answer->key_count && answer->action == ACTION_COUNT)
+            strlcpy(answer->key[answer->key_count++], "func", TRACE_WORD_MAX);
+    }
     return err;
 }
 
@@ -437,6 +581,29 @@ int trace_line_split(struct trace_line *line, const char *text)
     memset(line, 0, sizeof(*line));
     line->has_blanks = true;
     return parse_question(line, text);
+}
+
+static void answer_parts(const struct trace_line *line, const struct trace_answer *answer,
+                         struct seq *out)
+{
+    for (size_t i = 0; i < ARRAY_LEN(actions); i++)
+        if (actions[i].action == answer->action)
+            seq_printf(out, "action %s\n", actions[i].name);
+    if (answer->value[0])
+        seq_printf(out, "arg %s\n", answer->value);
+    if (answer->step)
+        seq_printf(out, "bounds %lu,%lu,%lu\n", answer->low, answer->high, answer->step);
+    for (unsigned i = 0; answer->action == ACTION_PRINT && i < line->arg_count; i++)
+        if (!line->expression[i])
+            seq_printf(out, "arg %s\n", line->arg[i]);
+    if (line->all_args)
+        seq_puts(out, "arg *\n");
+    for (unsigned i = 0; i < answer->key_count; i++)
+        seq_printf(out, "by %s\n", answer->key[i]);
+    if (answer->top)
+        seq_printf(out, "top %zu\n", answer->top);
+    if (answer->in_percent)
+        seq_puts(out, "percent\n");
 }
 
 void trace_line_parts(const struct trace_line *line, struct seq *out)
@@ -452,18 +619,8 @@ void trace_line_parts(const struct trace_line *line, struct seq *out)
             seq_printf(out, "with %s=%s\n", line->arg[i], line->expression[i]);
     if (line->filter[0])
         seq_printf(out, "if %s\n", line->filter);
-    seq_printf(out, "action %s\n", actions[line->action].name);
-    if (line->value[0])
-        seq_printf(out, "arg %s\n", line->value);
-    for (unsigned i = 0; i < line->arg_count; i++)
-        if (!line->expression[i])
-            seq_printf(out, "arg %s\n", line->arg[i]);
-    if (line->all_args)
-        seq_puts(out, "arg *\n");
-    for (unsigned i = 0; i < line->key_count; i++)
-        seq_printf(out, "by %s\n", line->key[i]);
-    if (line->top)
-        seq_printf(out, "top %zu\n", line->top);
+    for (unsigned i = 0; i < line->answer_count; i++)
+        answer_parts(line, &line->answer[i], out);
 }
 
 int trace_line_short(const char *word, const char *place, char *buf, size_t size)
@@ -544,10 +701,21 @@ static int define_arg(const struct trace_line *line, const char *arg, uintptr_t 
         seq_printf(out, " %s=%s", name, arg);
     } else if (find_param(function, arg, &param)) {
         define_param(out, &param);
+    } else if (!strcmp(arg, "comm")) {
+        seq_puts(out, " comm=$comm:string");
     } else {
         return -ENOENT;
     }
     return 0;
+}
+
+/* is_taken - is this one of the names that stand in the question beside *? */
+static bool is_taken(const struct trace_line *line, const char *name, size_t len)
+{
+    for (unsigned i = 0; i < line->arg_count; i++)
+        if (strlen(line->arg[i]) == len && !memcmp(line->arg[i], name, len))
+            return true;
+    return false;
 }
 
 int trace_line_define(const struct trace_line *line, const char *event, const char *place,
@@ -565,8 +733,9 @@ int trace_line_define(const struct trace_line *line, const char *event, const ch
         }
     }
     for (unsigned i = 0; line->all_args && params_get(function, i, &param); i++)
-        define_param(out, &param);
-    if (line->all_args && line->is_return)
+        if (!is_taken(line, param.name, param.name_len))
+            define_param(out, &param);
+    if (line->all_args && line->is_return && !is_taken(line, "retval", 6))
         define_arg(line, "retval", function, out);
     return 0;
 }
@@ -596,35 +765,48 @@ static void key_field(const struct trace_line *line, const char *word, struct se
 
 #define HIST_ENTRIES 8192 /* rows; a pattern can match thousands of functions */
 
-void trace_line_trigger(const struct trace_line *line, bool paused, struct seq *out)
+static bool answer_sums(const struct trace_answer *answer)
+{
+    return answer->action >= ACTION_SUM && answer->action <= ACTION_AVG;
+}
+
+static void trigger_keys(const struct trace_line *line, const struct trace_answer *answer,
+                         const char *value, struct seq *out)
+{
+    unsigned keys = 0;
+
+    seq_puts(out, "hist:keys=");
+    for (; keys < answer->key_count; keys++) {
+        seq_puts(out, keys ? "," : "");
+        key_field(line, answer->key[keys], out);
+    }
+    if (answer->action == ACTION_HIST)
+        seq_printf(out, "%s%s.log2", keys ? "," : "", value);
+    else if (answer->action == ACTION_LHIST)
+        seq_printf(out, "%s%s.buckets=%lu", keys ? "," : "", value, answer->step);
+    else if (answer->action == ACTION_STACK)
+        seq_printf(out, "%sstacktrace", keys ? "," : "");
+    else if (!keys)
+        seq_puts(out, "common_type"); /* a key that is the same for all hits: one row */
+}
+
+void trace_line_trigger(const struct trace_line *line, unsigned i, bool paused,
+                        struct seq *out)
 {
     static const char *const modifiers[] = {
         [ACTION_MIN] = ".min", [ACTION_MAX] = ".max", [ACTION_SUM] = "", [ACTION_AVG] = ""
     };
-    char name[TRACE_WORD_MAX];
-    unsigned keys = 0;
+    const struct trace_answer *answer = &line->answer[i];
+    char value[TRACE_WORD_MAX] = "";
 
-    if (line->action == ACTION_PRINT)
-        return;
-    seq_puts(out, "hist:keys=");
-    for (; keys < line->key_count; keys++) {
-        seq_puts(out, keys ? "," : "");
-        key_field(line, line->key[keys], out);
-    }
-    if (line->value[0])
-        field_name(line, line->value, name, sizeof(name));
-    if (line->action == ACTION_HIST)
-        seq_printf(out, "%s%s.log2", keys ? "," : "", name);
-    else if (line->action == ACTION_STACK)
-        seq_printf(out, "%sstacktrace", keys ? "," : "");
-    else if (!keys)
-        seq_puts(out, "common_type"); /* a key that is the same for all hits: one row */
-    if (line->action >= ACTION_SUM && line->action <= ACTION_AVG)
-        seq_printf(out, ":vals=%s%s", name, modifiers[line->action]);
-    if (line->action == ACTION_HIST)
-        seq_printf(out, ":sort=%s", name);
-    else if (line->action >= ACTION_SUM && line->action <= ACTION_AVG)
-        seq_printf(out, ":sort=%s.descending", name);
+    if (answer->value[0])
+        field_name(line, answer->value, value, sizeof(value));
+    trigger_keys(line, answer, value, out);
+    if (answer_sums(answer))
+        seq_printf(out, ":vals=%s%s:sort=%s.descending", value, modifiers[answer->action],
+                   value);
+    else if (answer->action == ACTION_HIST || answer->action == ACTION_LHIST)
+        seq_printf(out, ":sort=%s", value);
     else
         seq_puts(out, ":sort=hitcount.descending");
     seq_printf(out, ":size=%u%s", HIST_ENTRIES, paused ? ":pause" : "");

@@ -1,12 +1,13 @@
 /* trace_line.h - the one-line language of the console's `trace`: parses a question, and
  * writes the lines for the files of the tracer that answer it.
  *
- *     PLACE,... [with NAME=EXPRESSION,...] [if FILTER] { ACTION [by KEY,...] [top N] }
+ *     PLACE,... [with NAME=EXPRESSION,...] [if FILTER] { ANSWER; ... }
  *
  *     PLACE  = FUNCTION | ret FUNCTION | FUNCTION+OFF | FILE:LINE[#N]
  *            | a pattern with * ? [...] | mark NAME
- *     ACTION = count | print ARG,... | hist(ARG) | sum(ARG) | min(ARG) | max(ARG) | avg(ARG)
- *            | stack
+ *     ANSWER = ACTION [by KEY,...] [top N] [percent]
+ *     ACTION = count | print ARG,... | hist(ARG) | lhist(ARG,MIN,MAX,STEP) | sum(ARG)
+ *            | min(ARG) | max(ARG) | avg(ARG) | stack
  *     KEY    = func | cpu | caller | comm | pid | ARG
  *     ARG    = a parameter's name | retval | ns | an expression as in kprobe_events
  *            | a NAME that `with` defines | for a marker: the name of a field
@@ -22,7 +23,9 @@
 #include <stdint.h>
 
 #define TRACE_LINE_MAX 4096
+#define TRACE_ANSWERS_MAX 4
 #define TRACE_KEYS_MAX 3
+#define TRACE_LHIST_ROWS 100
 #define TRACE_ARGS_MAX 16
 #define TRACE_WORD_MAX 128
 #define TRACE_PLACES_MAX 512
@@ -31,11 +34,23 @@ enum trace_action {
     ACTION_COUNT,
     ACTION_PRINT,
     ACTION_HIST,
+    ACTION_LHIST,
     ACTION_SUM,
     ACTION_MIN,
     ACTION_MAX,
     ACTION_AVG,
     ACTION_STACK,
+};
+
+/* What is made of the hits: a table. */
+struct trace_answer {
+    enum trace_action action;
+    char value[TRACE_WORD_MAX]; /* the ARG of the action; "": the action has none */
+    uint64_t low, high, step;   /* of lhist */
+    char key[TRACE_KEYS_MAX][TRACE_WORD_MAX];
+    unsigned key_count;
+    size_t top;      /* print only so many rows; 0: all */
+    bool in_percent; /* print also the share of each row */
 };
 
 struct trace_line {
@@ -44,11 +59,8 @@ struct trace_line {
     bool is_pattern; /* a place of them is one */
     char place[TRACE_PLACES_MAX]; /* with commas between them */
     char filter[TRACE_LINE_MAX];  /* "": there is none */
-    enum trace_action action;
-    char value[TRACE_WORD_MAX]; /* the ARG of the action; "": the action has none */
-    char key[TRACE_KEYS_MAX][TRACE_WORD_MAX];
-    unsigned key_count;
-    size_t top;                               /* print only so many rows; 0: all */
+    struct trace_answer answer[TRACE_ANSWERS_MAX];
+    unsigned answer_count;
     char arg[TRACE_ARGS_MAX][TRACE_WORD_MAX]; /* what a hit records, in this order */
     unsigned arg_count;
     const char *expression[TRACE_ARGS_MAX]; /* what `with` gives to @arg; NULL: nothing */
@@ -93,7 +105,14 @@ int trace_line_short(const char *word, const char *place, char *buf, size_t size
 int trace_line_define(const struct trace_line *line, const char *event, const char *place,
                       uintptr_t function, struct seq *out, const char **bad);
 
-/* trace_line_trigger - print to @out the line for the event's file `trigger`;
- * ACTION_PRINT needs no trigger, so nothing is printed. @paused: its histogram begins paused
+/* trace_line_prints - is the answer of @line not a table, but the hits themselves? */
+static inline bool trace_line_prints(const struct trace_line *line)
+{
+    return line->answer[0].action == ACTION_PRINT;
+}
+
+/* trace_line_trigger - print to @out the line for the event's file `trigger`, for answer @i,
+ * which is a table. @paused: its histogram begins paused
  */
-void trace_line_trigger(const struct trace_line *line, bool paused, struct seq *out);
+void trace_line_trigger(const struct trace_line *line, unsigned i, bool paused,
+                        struct seq *out);

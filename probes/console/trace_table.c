@@ -133,20 +133,30 @@ static void sort_by_average(const struct hist *hist, uint32_t *order, size_t cou
     kfree(rows);
 }
 
-static void print_total(const struct trace_line *line, const struct hist *hist,
+static void print_total(const struct trace_answer *answer, const struct hist *hist,
                         const struct hist_entry *entry, struct seq *out)
 {
-    bool has_value = line->action == ACTION_SUM || line->action == ACTION_MIN ||
-                     line->action == ACTION_MAX || line->action == ACTION_AVG;
+    bool has_value = answer->action == ACTION_SUM || answer->action == ACTION_MIN ||
+                     answer->action == ACTION_MAX || answer->action == ACTION_AVG;
     bool is_signed = has_value && hist->val[0].field.is_signed;
     uint64_t value = entry->sum[has_value];
 
-    if (line->action == ACTION_AVG)
+    if (answer->action == ACTION_AVG)
         value = average(entry, is_signed);
     seq_printf(out, is_signed ? "%12ld" : "%12lu", value);
 }
 
-static void print_rows(const struct trace_line *line, const struct hist *hist,
+/* print_share - print the share of the row in all hits, in percent. */
+static void print_share(const struct hist *hist, const struct hist_entry *entry,
+                        struct seq *out)
+{
+    uint64_t all = hist->table->hits;
+    uint64_t share = all ? (entry->sum[0] * 10000 + all / 2) / all : 0;
+
+    seq_printf(out, "%6lu.%02lu", share / 100, share % 100);
+}
+
+static void print_rows(const struct trace_answer *answer, const struct hist *hist,
                        uint32_t *order, size_t count, struct seq *out)
 {
     static const char *const titles[] = {
@@ -155,26 +165,33 @@ static void print_rows(const struct trace_line *line, const struct hist *hist,
     };
     char keys[2 * TEXT_MAX];
 
-    if (line->action == ACTION_AVG)
+    if (answer->action == ACTION_AVG)
         sort_by_average(hist, order, count);
-    seq_printf(out, "%12s", titles[line->action]);
-    for (unsigned i = 0; i < line->key_count; i++)
-        seq_printf(out, i + 1 < line->key_count ? "  %-24s" : "  %s", line->key[i]);
+    seq_printf(out, "%12s", titles[answer->action]);
+    if (answer->in_percent)
+        seq_printf(out, "%9s", "%");
+    for (unsigned i = 0; i < answer->key_count; i++)
+        seq_printf(out, i + 1 < answer->key_count ? "  %-24s" : "  %s", answer->key[i]);
     seq_puts(out, "\n");
-    for (size_t i = 0; i < count && (!line->top || i < line->top); i++) {
+    for (size_t i = 0; i < count && (!answer->top || i < answer->top); i++) {
         struct hist_entry *entry = hist_entry(hist, order[i]);
 
-        keys_text(hist, entry, line->key_count, keys, sizeof(keys));
-        print_total(line, hist, entry, out);
-        seq_printf(out, "%s%s\n", line->key_count ? "  " : "", keys);
-        if (line->action == ACTION_STACK)
+        keys_text(hist, entry, answer->key_count, keys, sizeof(keys));
+        print_total(answer, hist, entry, out);
+        if (answer->in_percent)
+            print_share(hist, entry, out);
+        seq_printf(out, "%s%s\n", answer->key_count ? "  " : "", keys);
+        if (answer->action == ACTION_STACK)
             show_stack(hist, entry, out);
     }
 }
 
 /* ---- distributions ---- */
 
-#define BUCKETS 65 /* bucket i: up to 2^i; the last bucket: more than 2^63, or negative */
+#define BUCKETS                                                                          \
+    65 /* of hist, bucket i: up to 2^i; the last: more than 2^63, or negative */
+#define ROWS_MAX                                                                         \
+    (TRACE_LHIST_ROWS + 2) /* of lhist, with all below MIN, and from MAX on */
 
 static void print_bar(const char *row, uint64_t n, uint64_t total, struct seq *out)
 {
@@ -184,21 +201,54 @@ static void print_bar(const char *row, uint64_t n, uint64_t total, struct seq *o
                "@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@", n);
 }
 
-/* print_bars - print a bar for each bucket. @in: hits of each bucket, @total: all hits */
-static void print_bars(const uint64_t *in, uint64_t total, bool is_signed,
-                       struct seq *out)
+/* row_of - the row of an entry whose last key is @number. */
+static unsigned row_of(const struct trace_answer *answer, uint64_t number, bool is_signed)
 {
-    unsigned first = 0, end = BUCKETS - is_signed;
-    char row[24];
+    if (answer->action == ACTION_HIST)
+        return number < BUCKETS ? (unsigned)number : BUCKETS - 1;
+    if (number < answer->low || (is_signed && (int64_t)number < 0))
+        return 0;
+    if (number >= answer->high)
+        return (unsigned)((answer->high - answer->low) / answer->step) + 1;
+    return (unsigned)((number - answer->low) / answer->step) + 1;
+}
 
-    if (is_signed && in[BUCKETS - 1])
+static void row_name(const struct trace_answer *answer, unsigned row, bool is_signed,
+                     char *buf, size_t size)
+{
+    uint64_t from = answer->low + (row - 1) * answer->step;
+
+    if (answer->action == ACTION_HIST && is_signed && row == BUCKETS - 1)
+        strlcpy(buf, "-1", size);
+    else if (answer->action == ACTION_HIST)
+        snprintf(buf, size, "%lu", row < 64 ? UINT64_C(1) << row : UINT64_MAX);
+    else if (!row)
+        snprintf(buf, size, "< %lu", answer->low);
+    else if (from >= answer->high)
+        snprintf(buf, size, ">= %lu", answer->high);
+    else
+        snprintf(buf, size, "[%lu, %lu)", from, from + answer->step);
+}
+
+/* print_bars - print a bar for each row. @in: hits of each row, @total: all hits. Negative
+ * numbers of hist, which are in the last row, come first.
+ */
+static void print_bars(const struct trace_answer *answer, const uint64_t *in,
+                       uint64_t total, bool is_signed, struct seq *out)
+{
+    bool negative = is_signed && answer->action == ACTION_HIST;
+    unsigned first = 0,
+             end = answer->action == ACTION_HIST ? BUCKETS - negative : ROWS_MAX;
+    char row[48];
+
+    if (negative && in[BUCKETS - 1])
         print_bar("-1", in[BUCKETS - 1], total, out);
     while (first < end && !in[first])
         first++;
     while (end > first && !in[end - 1])
         end--;
     for (unsigned i = first; i < end; i++) {
-        snprintf(row, sizeof(row), "%lu", i < 64 ? UINT64_C(1) << i : UINT64_MAX);
+        row_name(answer, i, is_signed, row, sizeof(row));
         print_bar(row, in[i], total, out);
     }
 }
@@ -208,49 +258,50 @@ static void print_bars(const uint64_t *in, uint64_t total, bool is_signed,
  * value. The number in @order of each of these entries becomes UINT32_MAX: the entry is
  * done.
  */
-static void print_distribution(const struct trace_line *line, const struct hist *hist,
+static void print_distribution(const struct trace_answer *answer, const struct hist *hist,
                                uint32_t *order, size_t first, size_t count,
                                struct seq *out)
 {
     const struct hist_part *value = &hist->key[hist->key_count - 1];
-    uint64_t in[BUCKETS] = { 0 }, total = 0;
+    uint64_t in[ROWS_MAX] = { 0 }, total = 0;
     char mine[2 * TEXT_MAX], keys[2 * TEXT_MAX];
 
-    keys_text(hist, hist_entry(hist, order[first]), line->key_count, mine, sizeof(mine));
+    keys_text(hist, hist_entry(hist, order[first]), answer->key_count, mine,
+              sizeof(mine));
     for (size_t i = first; i < count; i++) {
         struct hist_entry *entry;
-        uint64_t bucket;
 
         if (order[i] == UINT32_MAX)
             continue;
         entry = hist_entry(hist, order[i]);
-        keys_text(hist, entry, line->key_count, keys, sizeof(keys));
+        keys_text(hist, entry, answer->key_count, keys, sizeof(keys));
         if (strcmp(mine, keys) != 0)
             continue;
-        bucket = key_number(value, hist_entry_key(hist, entry));
-        in[bucket < BUCKETS ? bucket : BUCKETS - 1] += entry->sum[0];
+        in[row_of(answer, key_number(value, hist_entry_key(hist, entry)),
+                  value->field.is_signed)] += entry->sum[0];
         total += entry->sum[0];
         order[i] = UINT32_MAX;
     }
-    seq_printf(out, "%s%s", mine, line->key_count ? "\n" : "");
-    seq_printf(out, "%13s <=  ------------- distribution ------------- count\n",
-               line->value);
-    print_bars(in, total, value->field.is_signed, out);
+    seq_printf(out, "%s%s", mine, answer->key_count ? "\n" : "");
+    seq_printf(out, "%13s %s  ------------- distribution ------------- count\n",
+               answer->value, answer->action == ACTION_HIST ? "<=" : "  ");
+    print_bars(answer, in, total, value->field.is_signed, out);
 }
 
-void trace_table_print(const struct trace_line *line, const struct hist *hist,
+void trace_table_print(const struct trace_answer *answer, const struct hist *hist,
                        struct seq *out)
 {
     uint32_t *order = kmalloc(hist_size(hist) * sizeof(*order));
     size_t count = order ? hist_sorted(hist, order) : 0;
+    bool distributes = answer->action == ACTION_HIST || answer->action == ACTION_LHIST;
 
     if (!count)
         seq_puts(out, "nothing was hit\n");
-    else if (line->action != ACTION_HIST)
-        print_rows(line, hist, order, count, out);
-    for (size_t i = 0; line->action == ACTION_HIST && i < count; i++)
+    else if (!distributes)
+        print_rows(answer, hist, order, count, out);
+    for (size_t i = 0; distributes && i < count; i++)
         if (order[i] != UINT32_MAX)
-            print_distribution(line, hist, order, i, count, out);
+            print_distribution(answer, hist, order, i, count, out);
     if (hist->table->dropped)
         seq_printf(out, "%lu hits had no room in the table\n", hist->table->dropped);
     kfree(order);

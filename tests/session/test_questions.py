@@ -95,15 +95,59 @@ def several_places_and_the_top():
         for asked, caret, text in (
             ("vfs_read, { count }", 10, "a function, or a pattern, is missing"),
             ("mark kmalloc, vfs_read { count }", 14, "a marker is the only place"),
-            ("vfs_read { count x }", 17, "here comes one of: by top }"),
-            ("vfs_read { count by func x }", 25, "here comes one of: , top }"),
-            ("vfs_read { count top 2 x }", 23, "here comes }"),
+            ("vfs_read { count x }", 17, "here comes one of: by top percent ; }"),
+            ("vfs_read { count by func x }", 25, "here comes one of: , top percent ; }"),
+            ("vfs_read { count top 2 x }", 23, "here comes one of: percent ; }"),
+            ("vfs_read { count percent x }", 25, "here comes one of: ; }"),
+            ("vfs_read { print; count }", 16, "print is the only answer"),
+            ("vfs_read { count; print }", 18, "print is the only answer"),
+            ("vfs_read { lhist(count) }", 11, "it is lhist(ARG,MIN,MAX,STEP)"),
+            ("vfs_read { lhist(count,1,8,2) }", 11, "both are multiples of STEP"),
+            ("vfs_read { lhist(count,8,8,2) }", 11, "MIN is below MAX"),
+            ("vfs_read { lhist(count,0,202,2) }", 11, "at most 100 rows"),
+            ("vfs_read { count;count;count;count;count }", 35, "at most four answers"),
+            ("vfs_read { cont by func }", 11, "count, print, hist, lhist, sum, min, max"),
             ("vfs_read { count top x }", 21, "top wants a number of rows"),
             ("vfs_read { print count x }", 23, "here comes one of: , }"),
         ):
             reply = guest.machine.request(f"trace '{asked}'", 30, may_fail=True)
             tap.check(reply.name == "EINVAL" and text in reply.text, f"{asked}: {text}")
             tap.equal(reply.lines[1].index("^"), len("trace: ") + caret, "at its place")
+
+
+def several_answers():
+    """Each answer is the table that it is alone."""
+    with at_prompt(smp=1) as guest:
+        ask(guest, "trace 'vfs_read { count }' -- run vfs")
+        alone = [
+            ask(guest, f"trace 'vfs_read {{ {one} }}' -- run vfs").splitlines()[1:]
+            for one in ANSWERS
+        ]
+        for mark in ("; ", ", "):
+            both = ask(guest, f"trace 'vfs_read {{ {mark.join(ANSWERS)} }}' -- run vfs")
+            tap.equal(both.splitlines()[1:], sum(alone, []), f"divided by {mark!r}")
+        rows = re.findall(r"^ +(\S.*?) \|@* +(\d+)$", "\n".join(alone[1]), re.M)
+        exact = ask(guest, "trace 'vfs_read { count by count }' -- run vfs")
+        counted = {
+            int(key): int(n) for n, key in re.findall(r"^ *(\d+)  (\d+)$", exact, re.M)
+        }
+        want = {"< 32": 0, "[32, 40)": 0, "[40, 48)": 0, ">= 48": 0}
+        for key, n in counted.items():
+            want[list(want)[sum(key >= bound for bound in (32, 40, 48))]] += n
+        tap.equal({key: int(n) for key, n in rows}, want, "lhist has the right rows")
+        shares = re.findall(
+            r"(\d+\.\d\d)  vfs_",
+            ask(
+                guest, "trace 'vfs_read, vfs_write { count by func percent }' -- run vfs"
+            ),
+        )
+        tap.equal(shares, ["98.90", "1.10"], "shares of all hits")
+        for q in ("print *, path, comm", "print file, *"):
+            line = ask(guest, f"trace 'vfs_open {{ {q} }}' -- cat /proc/version")
+            tap.equal(line.count("file="), 1, f"{q}: each value once")
+
+
+ANSWERS = ("count by cpu", "lhist(count,32,48,8)", "sum(count) by func", "max(count)")
 
 
 def each_twin_of_bpftrace_is_answered():
@@ -123,6 +167,7 @@ def each_twin_of_bpftrace_is_answered():
 tap.run(
     each_twin_of_bpftrace_is_answered,
     several_places_and_the_top,
+    several_answers,
     alone_and_together,
     the_tracers_own_hits_are_misses,
 )

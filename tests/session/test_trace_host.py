@@ -5,6 +5,8 @@ guest's own files show.
 
 import dataclasses
 import collections
+import csv
+import io
 import json
 import os
 import re
@@ -320,6 +322,10 @@ def the_command_records():
     )
 
 
+ENDINGS = (".folded", ".html", ".csv")
+COUNTED = "vfs_read if count > 32 { count }"
+
+
 def questions_are_answered():
     status, out, _ = sonde(
         "trace",
@@ -350,22 +356,25 @@ def questions_are_answered():
     )
     tap.check("vfs_read+0x0" not in out, "what is only counted is not printed")
     with tempfile.TemporaryDirectory() as folder:
-        paths = [os.path.join(folder, "t" + ending) for ending in (".folded", ".html")]
+        paths = [os.path.join(folder, "t" + ending) for ending in ENDINGS]
         words = [word for path in paths for word in ("-o", path)]
         sonde(
             "trace",
             *words,
-            "vfs_read if count > 32 { count }",
+            COUNTED,
             "vfs_close { stack }",
             "time vfs_write",
             "--",
             "run vfs",
         )
-        folded, page = [open(path, encoding="utf-8").read() for path in paths]
+        folded, page, table = [open(path, encoding="utf-8").read() for path in paths]
     counts = re.findall(r"^(.*);vfs_read (\d+)$", folded, re.M)
     tap.equal(
         sum(int(n) for _, n in counts), 298, "with -o they are recorded, filtered too"
     )
+    rows = list(csv.reader(io.StringIO(table)))
+    want = [["question", "func", "hits"], [COUNTED, "vfs_read", "298"], []]
+    tap.equal(rows[:3], want, "a table for a spreadsheet")
     tap.check("file_fill;vfs_close 8\n" in folded, "with stacks, the leaf once")
     tap.check(re.search(r"<td>vfs_write</td><td>8</td>", page), "and times of returns")
     lines = ("p:k/reads vfs_read count=%dx:u64", "vfs_read { count by count }")

@@ -81,6 +81,7 @@ class Capture:
         )
         self.events = {}  # "group/event": the line that has made it, or asks about it
         self.left_out = {}  # question: how many functions of its pattern have no probe
+        self.with_stack = set()
         self.counted = {}  # "group/event" that has a histogram: its filter, or None
 
     def set_up(self, buffer_kb=0, record_all=True):
@@ -170,7 +171,8 @@ class Capture:
         behind = f" if {condition}" if condition else ""
         self.files.write(name, f"hist:{keys}:pause{behind}")  # paused until switch(True)
         self.counted[event] = condition
-        if re.search(r"(^|[:,=])stacktrace", keys):
+        if re.search(r"(^|[:,=])stacktrace", keys) and event not in self.with_stack:
+            self.with_stack.add(event)
             self.files.write(name, "stacktrace" + behind)
 
     def all_events(self):

@@ -66,13 +66,63 @@ def divided(number, by):
     return (abs(number) // by) * (-1 if number < 0 else 1) if by else 0
 
 
+ANSWER_ENDS = re.compile(r";|,(?=\s*(?:l?hist|sum|min|max|avg)\()")
+LHIST = re.compile(r"\s*lhist\((.*),\s*(\w+)\s*,\s*(\w+)\s*,\s*(\w+)\s*\)")
+
+
+def answers(title):
+    """Return the answers that the question wants, as texts."""
+    inner = re.search(r"\{(.*)\}\s*$", title)
+    return ANSWER_ENDS.split(inner[1]) if inner else [""]
+
+
+def in_rows(table, low, high, step):
+    """Return the table of lhist(ARG,MIN,MAX,STEP) from one whose last key is a bucket."""
+    rows = {}
+    for row in table.rows:
+        *others, name = row.keys
+        number = int(re.match(r"~ (-?\d+)", row.keys[name])[1])
+        at = min(max((number - low) // step, -1), (high - low) // step)
+        keys = (*(row.keys[other] for other in others), at)
+        if at < 0:
+            text = f"< {low}"
+        elif low + at * step >= high:
+            text = f">= {high}"
+        else:
+            text = f"[{low + at * step}, {low + (at + 1) * step})"
+        found = rows.setdefault(keys, Row({**row.keys, name: text}, {"hitcount": 0}))
+        found.values["hitcount"] += row.values["hitcount"]
+    ordered = sorted(rows.items(), key=lambda item: (item[0][:-1], item[0][-1]))
+    return Table([row for _, row in ordered], table.totals)
+
+
+def answered(table, answer):
+    """Return the table as this answer of the question shows it."""
+    linear = LHIST.match(answer)
+    if linear:
+        table = in_rows(table, *(int(word, 0) for word in linear.groups()[1:]))
+    if re.match(r"\s*avg\(", answer):
+        table = averages(table)
+    if re.search(r"\bpercent\s*$", answer):
+        hits = table.totals.get("Hits") or 1
+        rows = [
+            Row(
+                {**row.keys, "%": f"{100 * row.values['hitcount'] / hits:.2f}"},
+                row.values,
+            )
+            for row in table.rows
+        ]
+        table = Table(rows, table.totals)
+    top = re.search(r"\btop (\d+)\b", answer)
+    return Table(table.rows[: int(top[1])], table.totals) if top else table
+
+
 def tables(title, text):
     """Yield the histograms of a question. The title is the text of the question."""
-    asked = re.search(r"\{\s*avg\(", title)
-    top = re.search(r"\btop (\d+)\s*\}\s*$", title)
-    for table in parse(text):
-        table = averages(table) if asked else table
-        yield Table(table.rows[: int(top[1])], table.totals) if top else table
+    found, wanted = list(parse(text))[::-1], answers(title)  # the newest is the first
+    if len(found) == len(wanted):
+        found = map(answered, found, wanted)
+    yield from found
 
 
 NAMES = {

@@ -44,6 +44,36 @@ def split_outside(text, mark):
     return [*pieces, text[start:].strip()]
 
 
+class Answer:
+    """What is made of the hits: one table, or what is printed."""
+
+    def __init__(self, action):
+        self.action = action
+        self.args, self.keys = [], []
+        self.bounds, self.behind = "", ""
+
+    def add(self, word, text):
+        if word == "arg":
+            self.args.append(text)
+        elif word == "by":
+            self.keys.append(text)
+        elif word == "bounds":
+            self.bounds = f",{text}"
+        elif word == "top":
+            self.behind += f" top {text}"
+        elif word == "percent":
+            self.behind += " percent"
+
+    def __str__(self):
+        args = ",".join(self.args)
+        if self.action == "print":
+            action = f"print {args}"
+        else:
+            action = f"{self.action}({args}{self.bounds})" if args else self.action
+        by = f" by {','.join(self.keys)}" if self.keys else ""
+        return action + by + self.behind
+
+
 class Question:
     """What the guest has understood of a question: the reply to `trace -p QUESTION`.
 
@@ -51,15 +81,17 @@ class Question:
     """
 
     def __init__(self, lines):
-        parts = {}
+        parts, self.answers = {}, []
         for line in lines:
             word, _, text = line.partition(" ")
             parts.setdefault(word, []).append(text)
-        self.place, self.action = parts["place"][0], parts["action"][0]
+            if word == "action":
+                self.answers.append(Answer(text))
+            elif self.answers:
+                self.answers[-1].add(word, text)
+        self.place = parts["place"][0]
         self.kind = parts.get("kind", [""])[0]
         self.filter = parts.get("if", [""])[0]
-        self.args, self.keys = parts.get("arg", []), parts.get("by", [])
-        self.top = parts.get("top", [""])[0]
         self.has_definitions = "with" in parts
         places = [text.split() for text in parts.get("at", [])]
         self.places = [(int(address, 16), names) for address, *names in places]
@@ -69,14 +101,8 @@ class Question:
         place = f"{self.kind} {self.place}".strip()
         with_ = f" with {','.join(definitions)}" if definitions else ""
         condition = f" if {self.filter}" if self.filter else ""
-        args = ",".join(self.args)
-        if self.action == "print":
-            action = f"print {args}"
-        else:
-            action = f"{self.action}({args})" if self.args else self.action
-        by = f" by {','.join(self.keys)}" if self.keys else ""
-        top = f" top {self.top}" if self.top else ""
-        return f"{place}{with_}{condition} {{ {action}{by}{top} }}"
+        answers = "; ".join(map(str, self.answers))
+        return f"{place}{with_}{condition} {{ {answers} }}"
 
 
 class Names:
@@ -128,8 +154,8 @@ class Resolver:
 
     def __init__(self, question, known, force):
         self.question = question
-        if force and question.args == ["*"]:
-            question.args = list(known)
+        if force and question.answers[0].args == ["*"]:
+            question.answers[0].args = list(known)
         self.known = set(ALWAYS) if force else ALWAYS | set(known)
         if question.kind == "ret":
             self.known |= {"retval", "ns", *known}
@@ -159,8 +185,9 @@ class Resolver:
 
     def run(self):
         q = self.question
-        q.args = [self.arg(text) for text in q.args]
-        q.keys = [self.arg(text) for text in q.keys]
+        for answer in q.answers:
+            answer.args = [self.arg(text) for text in answer.args]
+            answer.keys = [self.arg(text) for text in answer.keys]
         q.filter = self.condition(q.filter) if q.filter else ""
         return self.names.of
 

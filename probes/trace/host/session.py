@@ -18,7 +18,14 @@ from sonde.guest import ELF
 from sonde.machine import Gone, Machine
 
 from . import as_json, dead, dead_hist, hist, pages, text
-from . import write_dat, write_folded, write_html, write_pftrace, write_speedscope
+from . import (
+    write_csv,
+    write_dat,
+    write_folded,
+    write_html,
+    write_pftrace,
+    write_speedscope,
+)
 from .capture import LIMIT, Capture
 from .console_line import ConsoleLine
 from .memory import Memory
@@ -33,6 +40,7 @@ WRITERS = {
     ".json": write_speedscope,
     ".folded": write_folded,
     ".html": write_html,
+    ".csv": write_csv,
 }
 PAUSE = 0.1  # seconds between two requests for pages
 LIVE_PAUSE = 0.2
