@@ -1,7 +1,8 @@
 """steps.py - gives gdb the command `steps COUNT`, which steps and looks at each
-backtrace. Tests source this file in gdb.
+backtrace, and `lines COMMAND`, which shows the lines to which a command leads. Tests source
+this file in gdb.
 
-The command executes up to COUNT instructions, until the function of frame 0 has returned.
+steps executes up to COUNT instructions, until the function of frame 0 has returned.
 After each instruction, the outermost frames of the backtrace must be the callers that
 this function had at the start. The command prints at most five places where they are not.
 It also prints how many instructions lay in a specialized detour at an offset beyond the
@@ -57,4 +58,21 @@ class Steps(gdb.Command):
             print("wrong", line)
 
 
+class Lines(gdb.Command):
+    """Run COMMAND (next, step, until) eight times, and print the function and the line at
+    which it ends each time."""
+
+    def __init__(self):
+        super().__init__("lines", gdb.COMMAND_RUNNING)
+
+    def invoke(self, argument, from_tty):
+        places = []
+        for _ in range(8):
+            gdb.execute(argument, to_string=True)
+            frame = gdb.newest_frame()
+            places.append(f"{frame.name()}:{frame.find_sal().line}")
+        print("\nlines", *places)
+
+
 Steps()
+Lines()

@@ -253,7 +253,49 @@ def stored_registers(u):
     )
 
 
-TESTS = (handlers, entries_by_int3, returns, single_steps, stored_registers, markers)
+def lines(u):
+    """`next`, `step` and `until` over a place with a jump end where they do without it."""
+    places = boundaries(u.gdb, "vfs_read")
+    far = u.gdb.ask("x/40i vfs_read")
+    called = re.search(r"<vfs_read\+(\d+)>:\s+call +\S+ <memcpy>", far)[1]
+    want = {}
+    for place in (None, 0, places[0], places[4], called):
+        if place is not None:
+            u.console(f"probe add vfs_read+{place}")
+            tap.check(" jump " in u.gdb.ask("probes"), f"a jump at vfs_read+{place}")
+        for command in ("next", "step", "until"):
+            u.run_to("break vfs_read", READ)
+            text = u.gdb.ask("delete", f"lines {command}", "info line")
+            u.go_on()
+            found = re.search("^lines (.*)", text, re.M)
+            found = found[1] if found else text
+            if place is None:
+                want[command] = found
+                tap.check(
+                    found.count("vfs_read:") > 3, f"{command} goes from line to line"
+                )
+            else:
+                tap.equal(found, want[command], f"{command} over vfs_read+{place}")
+        u.console("probe del all")
+    line = re.findall(r"vfs_read:(\d+)", want["next"])[2]
+    post = f"probe add --post vfs_read+{places[0]}"
+    for setup in ([post], [BY_INT3, post], ["probe ret vfs_read"]):
+        u.console(*setup)
+        u.run_to("break vfs_read", READ)
+        text = u.gdb.ask("delete", f"advance vfs.c:{line}")
+        tap.check(re.search(f"^{line}\t", text, re.M), f"advance over {setup}")
+        u.go_on()
+        u.console("probe del all", BY_JUMP)
+
+
+def lines_on_one_cpu(_u):
+    with Under(smp=1) as one:
+        one.gdb.ask("source tests/gdb/steps.py")
+        lines(one)
+
+
+TESTS = (handlers, entries_by_int3, returns, single_steps, stored_registers, markers, lines,
+         lines_on_one_cpu)  # fmt: skip
 
 
 with Under() as guest:

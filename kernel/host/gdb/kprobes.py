@@ -14,7 +14,7 @@ import gdb
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from sonde_gdb import back, commands, frames, image, kernel, text
+from sonde_gdb import back, commands, frames, image, kernel, lines, text
 
 
 class Greeter:
@@ -50,6 +50,7 @@ def start():
     image.start()
     frames.start()
     text.start()
+    lines.start()
     Greeter()
     for event in (
         gdb.events.cont,

@@ -8,6 +8,7 @@
     place.py     the place in the program, and the registers, of a CPU in generated code
     walk.py      the way from a frame to its caller
     frames.py    an unwinder and a filter for gdb's backtraces
+    lines.py     lines of source for generated code, so that steps lead through it
     text.py      a hook for gdb's disassembler: original text
     threads.py   threads and CPUs
     ring.py      the tracer's records
@@ -15,6 +16,6 @@
     commands.py  the commands
     back.py      the commands for a replay
 
-Only frames.py, text.py, image.py, commands.py and back.py register something with gdb. Only
-kbreak writes memory: it writes a probed byte, and writes it back at once.
+Only frames.py, lines.py, text.py, image.py, commands.py and back.py register something with
+gdb. Only kbreak writes memory: it writes a probed byte, and writes it back at once.
 """

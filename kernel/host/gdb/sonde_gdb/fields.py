@@ -74,8 +74,8 @@ ENUMS = {
 }
 
 # symbols of assembly and of the linker
-SYMBOLS = ("kretprobe_trampoline", "exc_int3", "_text", "_etext", "notes_start", "notes_end",
-           "detour_text_start", "detour_text_end")  # fmt: skip
+SYMBOLS = ("kretprobe_trampoline", "exc_int3", "_text", "_etext", "_end", "notes_start",
+           "notes_end", "detour_text_start", "detour_text_end")  # fmt: skip
 
 # patterns of code, each a struct plat_pattern
 PATTERNS = (
@@ -95,6 +95,8 @@ ENDS = ("power_off", "panic_exit")  # functions that end the guest
 # A macro of probes/returns/return_point.h, which debug data leaves out.
 RETURN_POINT_OFF = 10
 REACH_START = 0xFFFFFFFF00000000  # kernel/memmap.h
+MODULE_WINDOW_LEN = 64 << 20  # the same; its start is the next large page behind _end
+LARGE_PAGE_LEN = 2 << 20
 PAGE_LEN = 4096
 OWNER_LEN = 8  # probes/core/insn_slot.c: the last bytes of a cell
 FREE_OWNER = 0xCCCCCCCCCCCCCCCC

@@ -44,6 +44,8 @@ class ProbeUnwinder(Unwinder):
             # gdb does not say whether the frame has called or was interrupted.
             is_exact = pending.level() == 0 or not is_behind_call(pc)
             found = walk.unwound(walk.Frame(dict(registers, rip=pc), is_exact))
+            if pending.level() == 0 and sites.is_generated(pc):
+                found = of_function(found)
         except (kernel.Gone, cfi.Unsupported, KeyError):
             return None
         cfa, start, caller, exact, is_ours = found
@@ -56,6 +58,16 @@ class ProbeUnwinder(Unwinder):
             if name in caller:
                 info.add_saved_register(name, value(pending, name, caller[name]))
         return info
+
+
+def of_function(found):
+    """The CPU is in generated code, on its way for an instruction of a function, and @found
+    is how that function goes on. For gdb the frame is that of the function, with the same
+    id and the same caller: a step in that function goes on here, and steps over calls.
+    """
+    _, _, registers, is_exact, _ = found
+    cfa, start, caller, exact, _ = walk.unwound(walk.Frame(registers, is_exact))
+    return cfa, start, caller, exact, True
 
 
 def number_in(pending, name):

@@ -120,5 +120,5 @@ def line_of(frame):
         name = f"{base}+{int(offset, 16) + 1:#x}"
     if frame.pc >= fields.REACH_START and sites.is_generated(frame.pc):
         cell = sites.cell_at(frame.pc) or sites.pad_at(frame.pc)
-        name = f"<code of the probe at {kernel.symbol_at(cell.site.addr)}>"
+        return f"{frame.pc:#x} <code of the probe at {kernel.symbol_at(cell.site.addr)}>"
     return f"{frame.pc:#x} {name}{kernel.line_at(frame.block)}"
