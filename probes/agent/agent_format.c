@@ -55,8 +55,8 @@ static struct spec spec_at(const char *text)
     return spec;
 }
 
-/* escape_at - read the escape at @text, such as "\\n": the debugger sends a format as the user
- * has typed it. @c: the character that it stands for.
+/* escape_at - read the escape at @text, such as "\\n": the debugger sends a format as the
+ * user has typed it. @c: the character that it stands for.
  * Return: its length in bytes; 0: it is not supported.
  */
 static size_t escape_at(const char *text, char *c)

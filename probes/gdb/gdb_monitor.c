@@ -9,8 +9,8 @@
  *   4. the stack of the serving CPU has room for it
  *
  * Otherwise the command is kept, and the debugger gets a sentence that says so; but a
- * command that the console does not have is refused at once. The stub's thread runs the command when the debugger lets the kernel run, and its output
- * comes then.
+ * command that the console does not have is refused at once. The stub's thread runs the
+ * command when the debugger lets the kernel run, and its output comes then.
  */
 #include "probes/gdb/gdb_monitor.h"
 
