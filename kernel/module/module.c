@@ -53,6 +53,7 @@
 #define FILE_MAX (4u << 20)
 
 struct module *modules[MODULES_MAX];
+static unsigned module_changes;              /* of modules[], for debuggers */
 static struct mutex lock = MUTEX_INIT(lock); /* held to change modules[] and the states */
 
 /* refuse_module - refuse each module as long as no watch is set: the engine would not hear
@@ -119,6 +120,7 @@ static bool is_module_name(const char *name)
 static void module_publish(struct module *m)
 {
     __atomic_store_n(&modules[m->slot], m, __ATOMIC_RELEASE);
+    WRITE_ONCE(module_changes, module_changes + 1);
 }
 
 static void module_withdraw(struct module *m)
@@ -126,6 +128,7 @@ static void module_withdraw(struct module *m)
     mutex_lock(&lock);
     symbols_gone(m);
     __atomic_store_n(&modules[m->slot], NULL, __ATOMIC_RELEASE); /* 7 */
+    WRITE_ONCE(module_changes, module_changes + 1);
     mutex_unlock(&lock);
     module_watch->gone(&m->facts);
     quiesce();      /* 8 */

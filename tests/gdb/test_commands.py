@@ -257,6 +257,30 @@ def memory_is_compared_and_saved(u):
     tap.check(re.search("^CPU 0: ", done.stdout, re.M), "the file opens in gdb")
 
 
+def modules_have_symbols(u):
+    """A module that comes while gdb is there, and goes, and comes again."""
+    for _ in range(2):
+        u.console("module load /boot/reads.o")
+        said = u.gdb.ask(
+            "break before_read", "info symbol before_read", "x/2i before_read"
+        )
+        tap.check(
+            re.search(r"^Breakpoint \d+ at 0x", said, re.M)
+            and "before_read in section .text of " in said
+            and "<before_read>:" in said,
+            "gdb knows the functions of a module",
+        )
+        u.run_to("tbreak before_read", "run vfs")
+        said = u.gdb.ask("bt")
+        tap.check(re.search(r"^#0 .*before_read \(\)", said, re.M), "it stops there")
+        u.go_on()
+        u.console("module del reads")
+        tap.check("No symbol" in u.gdb.ask("info symbol before_read"), "until it goes")
+        if tap.failed:
+            tap.note(said)
+            break
+
+
 def another_build_is_named(u):
     """The image has another build id than the guest: gdb warns, the commands refuse."""
     with tempfile.TemporaryDirectory() as folder:
@@ -311,6 +335,7 @@ with Under(memory="128M") as guest:
         records_are_read,
         tracepoints_are_set,
         memory_is_compared_and_saved,
+        modules_have_symbols,
         another_build_is_named,
         without_an_image_it_says_so,
         without_a_guest_it_says_so,

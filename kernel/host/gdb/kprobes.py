@@ -14,7 +14,7 @@ import gdb
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from sonde_gdb import back, commands, frames, image, kernel, lines, text
+from sonde_gdb import back, commands, frames, image, kernel, lines, modules, text
 
 
 class Greeter:
@@ -51,6 +51,7 @@ def start():
     frames.start()
     text.start()
     lines.start()
+    modules.start()
     Greeter()
     for event in (
         gdb.events.cont,

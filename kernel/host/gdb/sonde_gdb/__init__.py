@@ -9,6 +9,8 @@
     walk.py      the way from a frame to its caller
     frames.py    an unwinder and a filter for gdb's backtraces
     lines.py     lines of source for generated code, so that steps lead through it
+    modules.py   the symbols of loaded modules
+    objects.py   files of symbols for gdb, made in memory
     text.py      a hook for gdb's disassembler: original text
     threads.py   threads and CPUs
     ring.py      the tracer's records
@@ -16,6 +18,7 @@
     commands.py  the commands
     back.py      the commands for a replay
 
-Only frames.py, lines.py, text.py, image.py, commands.py and back.py register something with
-gdb. Only kbreak writes memory: it writes a probed byte, and writes it back at once.
+Only frames.py, lines.py, modules.py, text.py, image.py, commands.py and back.py register
+something with gdb. Only kbreak writes memory: it writes a probed byte, and writes it back at
+once.
 """

@@ -34,6 +34,9 @@ STRUCTS = {
     "event": "id born name shape arg_count args next",
     "fetch_arg": "name type offset count",
     "fetch_type": "size kind",
+    "module": "facts",
+    "module_facts": "name text text_end memory_end symbols symbol_count",
+    "module_symbol": "start name size is_function",
     "record_probe": "ip",
     "record_return": "func ret_ip",
 }
@@ -51,6 +54,8 @@ VARIABLES = {
     "cpus": ("kernel/cpu/percpu.c", "cpus"),
     "threads": ("kernel/thread/sched.c", "sched_all"),
     "console_probes": ("probes/console/console_probe.c", "probes"),
+    "modules": ("kernel/module/module.c", "modules"),
+    "module_changes": ("kernel/module/module.c", "module_changes"),
     "events": ("probes/trace/language/event.c", "events"),
     "event_print": ("probes/trace/language/event.c", "event_print"),
     "event_stack": ("probes/trace/language/event.c", "event_stack"),
@@ -95,6 +100,7 @@ ENDS = ("power_off", "panic_exit")  # functions that end the guest
 # A macro of probes/returns/return_point.h, which debug data leaves out.
 RETURN_POINT_OFF = 10
 REACH_START = 0xFFFFFFFF00000000  # kernel/memmap.h
+MODULES_MAX = 64  # kernel/module/module.h
 MODULE_WINDOW_LEN = 64 << 20  # the same; its start is the next large page behind _end
 LARGE_PAGE_LEN = 2 << 20
 PAGE_LEN = 4096

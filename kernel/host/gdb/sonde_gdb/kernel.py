@@ -77,6 +77,17 @@ def read(addr, length):
     return out
 
 
+def small(addr):
+    """Return 4 bytes that are read by themselves, as a number: at the kernel's own stub a
+    page is slow. Raises Gone.
+    """
+    try:
+        data = gdb.selected_inferior().read_memory(addr, 4)
+    except gdb.error as error:
+        raise Gone(f"memory at {addr:#x} cannot be read") from error
+    return int.from_bytes(bytes(data), "little")
+
+
 def word(addr):
     return int.from_bytes(read(addr, 8), "little")
 

@@ -9,13 +9,9 @@ the first address of that line.
 Source: DWARF Debugging Information Format, version 4, "Line Number Information".
 """
 
-import os
 import struct
 
-import elf64
-import gdb
-
-from sonde_gdb import fields, kernel
+from sonde_gdb import fields, kernel, objects
 
 NAME = "the code of a probe"
 END = 2**64 - fields.PAGE_LEN
@@ -54,53 +50,17 @@ def info_section():
     return counted(struct.pack("<HIB", 4, 0, 8) + unit)
 
 
-def elf_file(places):
-    """Return an ELF file with the sections @places, which have no bytes, and their lines."""
+def sections_of(places):
+    """Return the Sections of a file with @places, which have no bytes, and their lines."""
     pairs = b"".join(struct.pack("<QQ", *place) for place in places) + bytes(16)
-    sections = [("", 0, 0, 0, b"", 0)]
-    for start, end in places:
-        flags = elf64.SHF_ALLOC | elf64.SHF_EXEC
-        sections.append((".code", elf64.SHT_NOBITS, flags, start, b"", end - start))
-    for name, data in (
-        (".debug_abbrev", ABBREVIATIONS),
-        (".debug_info", info_section()),
-        (".debug_line", line_section(places)),
-        (".debug_ranges", pairs),
-    ):
-        sections.append((name, 1, 0, 0, data, len(data)))
-    names = b"".join(name.encode() + b"\0" for name, *_ in sections) + b".shstrtab\0"
-    sections.append((".shstrtab", 3, 0, 0, names, len(names)))
-    data, table = b"", b""
-    for name, kind, flags, addr, content, size in sections:
-        place = names.index(name.encode() + b"\0")
-        offset = elf64.FILE_HEADER.size + len(data)
-        row = (place, kind, flags, addr, offset, size, 0, 0, 1, 0)
-        table += elf64.SECTION_HEADER.pack(*row)
-        data += content
-    ident = b"\x7fELF\x02\x01\x01".ljust(16, b"\0")
-    at, count = elf64.FILE_HEADER.size + len(data), len(sections)
-    numbers = (
-        2,
-        62,
-        1,
-        0,
-        0,
-        at,
-        0,
-        64,
-        0,
-        0,
-        elf64.SECTION_HEADER.size,
-        count,
-        count - 1,
-    )
-    return elf64.FILE_HEADER.pack(ident, *numbers) + data + table
+    return [
+        *(objects.code(".code", *place) for place in places),
+        objects.Section(".debug_abbrev", data=ABBREVIATIONS),
+        objects.Section(".debug_info", data=info_section()),
+        objects.Section(".debug_line", data=line_section(places)),
+        objects.Section(".debug_ranges", data=pairs),
+    ]
 
 
 def start():
-    file = os.memfd_create("sonde")
-    os.write(file, elf_file(ranges()))
-    confirm = gdb.parameter("confirm")
-    gdb.execute("set confirm off")
-    gdb.execute(f"add-symbol-file /proc/self/fd/{file}", to_string=True)
-    gdb.execute(f"set confirm {'on' if confirm else 'off'}")
+    objects.add(objects.elf_file(sections_of(ranges())))
