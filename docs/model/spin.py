@@ -105,10 +105,18 @@ def search(options, directory):
 def explain(model, defines):
     """Return the shortest way to an error, as text."""
     with tempfile.TemporaryDirectory(prefix="sonde-model-") as directory:
-        said = build(model, defines, directory, ["-O1", "-DREACH", "-DSAFETY"])
+        live = "-DLIVE" in defines
+        flags = ["-O1"] if live else ["-O1", "-DREACH", "-DSAFETY"]
+        said = build(model, defines, directory, flags)
         if not os.path.exists(os.path.join(directory, "pan")):
             return said
-        verdict = Verdict(run(["./pan", "-i", "-m10000"], directory))
+        # Spin looks for the shortest way only to a false assertion. The depth of the search
+        # limits how long a way is on which a model never comes to its end.
+        for depth in (20, 40, 80, 160, 10000) if live else (10000,):
+            options = ["-a", "-f"] if live else ["-i"]
+            verdict = Verdict(run(["./pan", *options, f"-m{depth}"], directory))
+            if verdict.failed:
+                break
         if not verdict.failed:
             return f"no error in {verdict.states} states\n"
         path = os.path.join(HERE, model + ".pml")

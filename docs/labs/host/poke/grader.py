@@ -2,6 +2,7 @@
 them by Spin.
 """
 
+import concurrent.futures
 import os
 import re
 import sys
@@ -20,6 +21,14 @@ STEPS = {
     6: "drain()",
 }
 PLANS = ("ONE", "TWO", "BACK")
+NAMES = ("", "POKE_GUARD", "POKE_TAIL", "POKE_FIRST", "POKE_ALL", "POKE_SYNC",
+         "POKE_DRAIN")  # fmt: skip
+# What goes wrong without a step: the name in poke.h, the fact that Spin is asked for.
+WHY = {
+    1: ("POKE_MIXTURE", "WHOLE"),
+    2: ("POKE_STALE", "AFTER"),
+    3: ("POKE_ENDLESS", "LIVE"),
+}
 STEPS_MAX = 24
 TRAPS = 4
 
@@ -43,28 +52,39 @@ WORDS = (
     (r"context 1 .* executes byte 1", "an NMI executes the second instruction"),
     (r"context 0 .* is in the trap", "the thread is in the trap"),
     (r"context 1 .* is in the trap", "the NMI is in the trap"),
+    (r"START OF CYCLE", "from here on, the same for ever:"),
 )
 VALUES = ("old", "int3", "new")
 
 
-def defines(table):
-    """Return the options for Spin that describe the plans. Raises TypeError if a fact is
-    not a row of a table.
-    """
-    steps, traps = [[], [], []], [0, 0, 0]
-    for fact in table:
-        row = re.fullmatch(r"([012]) (step|trap) (\d)", fact)
-        plan, what, number = int(row[1]), row[2], int(row[3])
-        if what == "trap":
-            traps[plan] = number % TRAPS
-        elif number in STEPS and len(steps[plan]) < STEPS_MAX:
-            steps[plan].append(STEPS[number])
-    # Spin passes the options to a shell, so the steps are in quotes.
-    words = [
-        f"-DSTEPS_{name}='{'; '.join(those or ['skip'])}'"
-        for name, those in zip(PLANS, steps)
-    ]
-    return words + [f"-DTRAP_{name}={trap}" for name, trap in zip(PLANS, traps)]
+class Table:
+    """The plans: lists of steps, what a trap does, and what goes wrong without a step."""
+
+    def __init__(self, facts):
+        """Raises TypeError if a fact is not a row of a table."""
+        self.steps, self.whys, self.traps = [[], [], []], [[], [], []], [0, 0, 0]
+        for fact in facts:
+            row = re.fullmatch(r"([012]) (step|trap|why) (\d)", fact)
+            plan, what, number = int(row[1]), row[2], int(row[3])
+            if what == "trap":
+                self.traps[plan] = number % TRAPS
+            elif what == "why":
+                self.whys[plan].append(number)
+            elif number in STEPS and len(self.steps[plan]) < STEPS_MAX:
+                self.steps[plan].append(number)
+
+    def defines(self, without=None):
+        """Return the options for Spin that describe the plans.
+        @without: the number of a step of poke_two that is left out
+        """
+        words = []
+        for name, steps, trap in zip(PLANS, self.steps, self.traps):
+            left_out = without if name == "TWO" else None
+            code = [STEPS[step] for i, step in enumerate(steps) if i != left_out]
+            # Spin passes the options to a shell, so the steps are in quotes.
+            words.append(f"-DSTEPS_{name}='{'; '.join(code or ['skip'])}'")
+            words.append(f"-DTRAP_{name}={trap}")
+        return words
 
 
 def in_words(way):
@@ -77,6 +97,8 @@ def in_words(way):
 
 
 class Workshop(Hosted):
+    found = {}  # {options: does Spin find a way in which the plans fail?}
+
     def spin(self):
         sys.path.insert(0, os.path.join(self.tree, "docs", "model"))
         import spin
@@ -85,32 +107,80 @@ class Workshop(Hosted):
 
     def fails(self, words, plans):
         """Does Spin find a way in which the plans fail?"""
-        words = words + [f"-DPLAN_{name}" for name in plans]
-        verdict = self.spin().check(os.path.join(self.grader, "poke"), words)
-        if not verdict.failed and not verdict.holds():
-            raise HostError(f"grade: Spin on the plans: {verdict.output}")
-        return verdict.failed
+        words = tuple(words) + tuple(f"-DPLAN_{name}" for name in plans)
+        if words not in self.found:
+            verdict = self.spin().check(os.path.join(self.grader, "poke"), words)
+            if not verdict.failed and not verdict.holds():
+                raise HostError(f"grade: Spin on the plans: {verdict.output}")
+            self.found[words] = verdict.failed
+        return self.found[words]
 
     def compare(self, line, seed, case):
-        if line not in MODELS:
+        if line not in MODELS and line != "smallest":
             return super().compare(line, seed, case)
-        table, ended = self.run_case(self.answer, "table", seed, case)
-        what, plans, why = MODELS[line]
+        facts, ended = self.run_case(self.answer, "table", seed, case)
+        self.printed = ""
         try:
-            words = [*defines(table[:-1]), f"-D{what}"]
+            table = Table(facts[:-1])
         except TypeError:
             return Difference([], [], Seen(ended.why or "that is no table"))
+        why = self.too_much(table) if line == "smallest" else self.wrong(table, line)
+        return Difference([], [], Seen(why)) if why else None
+
+    def wrong(self, table, line):
+        """Return words for a plan that breaks the rule of a line, or None."""
+        what, plans, why = MODELS[line]
+        words = [*table.defines(), f"-D{what}"]
         if not self.fails(words, plans):
             return None
         bad = next(name for name in plans if self.fails(words, [name]))
-        if what != "LIVE":
-            self.note_way(words + [f"-DPLAN_{bad}"])
-        return Difference([], [], Seen(f"poke_{bad.lower()}: {why}"))
+        self.note_way(words + [f"-DPLAN_{bad}"])
+        return f"poke_{bad.lower()}: {why}"
+
+    def too_much(self, table):
+        """Return words for a step that may be left out, or for a wrong reason; or None."""
+        if any(
+            self.fails([*table.defines(), f"-D{what}"], plans)
+            for what, plans, _ in MODELS.values()
+        ):
+            return "first your plans must keep all rules: see the lines above"
+        right = Table(self.run_ours(self.truth, "table", 0, 0, None)[:-1])
+        for name, ours, theirs in zip(PLANS, right.steps, table.steps):
+            if len(theirs) > len(ours):
+                return (
+                    f"poke_{name.lower()} has {len(theirs)} steps, and {len(ours)} "
+                    "suffice: which step may be left out?"
+                )
+        with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+            said = pool.map(
+                lambda i: self.no_reason(table, i), range(len(right.steps[1]))
+            )
+        return next(filter(None, said), None)
+
+    def no_reason(self, table, i):
+        """Return words if Spin finds that poke_two.why[i] is not so, or None."""
+        place = f"poke_two.why[{i}], for {NAMES[table.steps[1][i]]}"
+        number = table.whys[1][i]
+        if number not in WHY:
+            return f"{place}: say what goes wrong without this step"
+        name, what = WHY[number]
+        if not self.fails([*table.defines(i), f"-D{what}"], ["TWO"]):
+            return f"{place}: {name} does not happen without this step"
+        return None
 
     def note_way(self, words):
         """Keep the shortest way to the error, in words, as the output for --case."""
         way = self.spin().explain(os.path.join(self.grader, "poke"), words)
-        self.printed = "".join(text + "\n" for text in in_words(way))
+        told = []
+        for words in in_words(way):
+            told.append(words)
+            if told[-2:] == told[-4:-2]:  # the same once more
+                del told[-2:]
+        self.printed = "".join(words + "\n" for words in told)
 
     def how_to_debug(self, line, seed, case):
-        return None if line in MODELS else super().how_to_debug(line, seed, case)
+        return (
+            None
+            if line in (*MODELS, "smallest")
+            else super().how_to_debug(line, seed, case)
+        )

@@ -21,11 +21,21 @@ enum poke_trap {
     POKE_WAIT, /* wait in the trap, with interrupts off, until the plan is over; then retry */
 };
 
+/* What goes wrong if a step is left out. */
+enum poke_why {
+    POKE_UNSAID,
+    POKE_MIXTURE, /* a CPU may execute a mixture */
+    POKE_STALE,   /* the plan is over, and a CPU may execute something else than the new
+                   * text */
+    POKE_ENDLESS, /* the plan may never end */
+};
+
 #define POKE_STEPS_MAX 24
 
 struct poke_plan {
     enum poke_step steps[POKE_STEPS_MAX];
     enum poke_trap on_trap;
+    enum poke_why why[POKE_STEPS_MAX]; /* why[i] is of steps[i]; only poke_two needs it */
 };
 
 /* poke_one - change one instruction into another one of the same length.

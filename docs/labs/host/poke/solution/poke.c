@@ -23,6 +23,8 @@ const struct poke_plan poke_two = {
     .steps = { POKE_GUARD, POKE_SYNC, POKE_DRAIN, POKE_TAIL, POKE_SYNC, POKE_FIRST,
                POKE_SYNC },
     .on_trap = POKE_NEW,
+    .why = { POKE_MIXTURE, POKE_MIXTURE, POKE_MIXTURE, POKE_MIXTURE, POKE_MIXTURE,
+             POKE_STALE, POKE_STALE },
 };
 
 /* Here a copy of the new first instruction would lead to a second one that is not
