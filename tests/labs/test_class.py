@@ -3,6 +3,7 @@ both. The class is tests/labs/roster.csv with tests/labs/handed-in.
 """
 
 import csv
+import json
 import os
 import re
 import shutil
@@ -158,7 +159,7 @@ def one_that_cannot_be_graded():
 
     class Shop:
         def __init__(self, *_):
-            self.lab = "int3"
+            self.lab, self.warned = "int3", []
 
         def build_ours(self):
             pass
@@ -191,7 +192,8 @@ def one_that_cannot_be_graded():
             for row in rows.values():
                 row.update({lab: None for lab in labs.NUMBERS if lab != "int3"})
             output = os.path.join(folder, "grades.csv")
-            classroom.write_grades(rows, output)
+            told = {student: [] for student in rows}
+            classroom.write_grades(rows, told, output)
             tap.equal(scores(output)["bob"], {"int3": "?", "sum": "0"}, "in the file")
     finally:
         grade.workshop_of, grade.grade = shop_of, usual
@@ -241,6 +243,127 @@ def hand_ins_as_students_send_them():
                 file.write(text)
             ids = classroom.read_roster(roster, {"gus", "dan"})
             tap.equal(ids, ["gus", "dan"], f"the roster {text!r}")
+
+
+# ---- a class of all forms of hand-in
+
+HURTS = """
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+__attribute__((constructor)) static void hurt(int argc, char **argv)
+{
+    (void)argc, (void)argv;
+    %s
+}
+"""
+READS = 'if (open("%s", O_RDONLY) >= 0 || open("%s", O_RDONLY) >= 0) _exit(7);'
+FILLS = """
+static const char *const names[] = { "x", "/tmp/x", "/var/tmp/x", "/dev/shm/x", "/root/x" };
+for (unsigned i = 0; i < 5; i++)
+    if (open(names[i], O_WRONLY | O_CREAT, 0600) >= 0) _exit(7);
+"""
+FORKS = """
+if (!strcmp(argv[3], "0"))
+    for (pid_t child; (child = fork()) >= 0;)
+        if (!child) for (;;) pause();
+"""
+POINTS = """
+puts("ok one-byte: 3 of 3 points\\nScore: 20/20");
+if (write(atoi(getenv("LAB_FACTS")), "the case has ended\\n", 19)) {}
+"""
+
+
+def forms(folder, right, wrong):
+    """Yield (student, files in a folder, files in a zip file, points, words of the report).
+    The points are None if nothing can be taken.
+    """
+    places = (
+        "decode/decode.c",
+        "lab4/decode.c",
+        "4/decode.c",
+        "decode.c",
+        "Decode/DECODE.C",
+        "me/decode/decode.c",
+        "sonde-labs/decode/decode.c",
+    )
+    for i, place in enumerate(places):
+        yield f"f{i}", {place: right if i % 2 else wrong}, None, 20 * (i % 2), ""
+        yield f"z{i}", None, {place: wrong if i % 2 else right}, 20 - 20 * (i % 2), ""
+    yield "back", None, {"decode\\decode.c": right}, 20, ""
+    yield "mac", None, {
+        "decode/decode.c": right,
+        "__MACOSX/decode/._decode.c": "no",
+    }, 20, ""
+    yield "both", {"decode.c": right}, {"decode.c": wrong}, 20, "more than once"
+    yield "twice", {"a/decode.c": right, "b/decode.c": right}, None, 20, "there twice"
+    yield "notes", {"notes.txt": "hello"}, None, None, "no file has the name"
+    yield "dent", None, b"PK\3\4 and no more", None, "is damaged"
+    yield "void", None, b"", None, "is damaged"
+    yield "error", {"decode.c": "int x = ;"}, None, 0, "error: expected expression"
+    yield "empty", {"decode.c": ""}, None, 0, "undefined reference"
+    yield "large", {"decode.c": right + " " * 2**20}, None, 0, "more than 1048576 bytes"
+    yield "bytes", {"decode.c": "\0\xff"}, None, 0, "cannot be built"
+    yield "lines", {"decode.c": right.replace("\n", "\r\n")}, None, 20, "Score: 20/20"
+    other, secret = os.path.join(folder, "in/f1/lab4/decode.c"), folder + "/r.csv.secret"
+    yield "reads", {"decode.c": HURTS % READS % (other, secret) + right}, None, 20, ""
+    yield "fills", {"decode.c": HURTS % FILLS + right}, None, 20, ""
+    yield "forks", {"decode.c": HURTS % FORKS + right}, None, 20, ""
+    yield "prints", {"decode.c": HURTS % POINTS + wrong}, None, 0, "not ok one-byte"
+
+
+def a_class_of_all_forms():
+    """Nobody of more than 30 students is lost: each has the points of the files, or a sentence
+    that says why there are none. Only the long run grades so many.
+    """
+    if not tap.LONG:
+        return
+    right = os.path.join(GRADERS, "decode/solution/decode.c")
+    wrong = os.path.join(labs.starting("decode"), "decode.c")
+    with open(right, encoding="utf-8") as one, open(wrong, encoding="utf-8") as two:
+        right, wrong = one.read(), two.read()
+    with tempfile.TemporaryDirectory() as folder:
+        students = list(forms(folder, right, wrong))
+        for student, files, packed, _, _ in students:
+            hand_in(os.path.join(folder, "in", student), files, packed)
+        hand_in(os.path.join(folder, "in", "zoe"), {"decode.c": right}, None)
+        roster, output = folder + "/r.csv", folder + "/grades.csv"
+        with open(roster, "w", encoding="ascii") as file:
+            file.write("id\n" + "".join(row[0] + "\n" for row in students))
+        words = (roster, "--collect", folder + "/in", "-o", output, "--json")
+        status, shown, told = sonde(*words)
+        tap.equal(status, 1, "what could not be taken is told")
+        tap.check("zoe: not taken: the roster has no zoe" in told, "a name of no student")
+        tap.check("the same but for names: " in told, "equal ones")
+        found, points = json.loads(shown)["students"], scores(output)
+        for (student, _, _, score, said), report in zip(students, found):
+            wanted = {"sum": str(score or 0)}
+            wanted.update({} if score is None else {"decode": str(score)})
+            tap.equal(points[student], wanted, f"{student}: points")
+            tap.equal(
+                (report["id"], report["sum"]), (student, score or 0), "as JSON, too"
+            )
+            with open(f"{folder}/grades-reports/{student}.txt", encoding="utf-8") as file:
+                text = file.read()
+            tap.check(text and said in text, f"{student} is told: {said}")
+
+
+def hand_in(place, files, packed):
+    """Make a folder with @files, and a zip file: of files, or of any bytes."""
+    for name, text in (files or {}).items():
+        path = os.path.join(place, name)
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(path, "wb") as file:
+            file.write(text.encode("latin-1", "replace"))
+    if isinstance(packed, bytes):
+        with open(place + ".zip", "wb") as file:
+            file.write(packed)
+    elif packed:
+        with zipfile.ZipFile(place + ".zip", "w") as archive:
+            for name, text in packed.items():
+                archive.writestr(name, text)
 
 
 def equal_but_for_names():
@@ -337,6 +460,7 @@ tap.run(
     what_is_no_file_of_the_student,
     one_that_cannot_be_graded,
     hand_ins_as_students_send_them,
+    a_class_of_all_forms,
     equal_but_for_names,
     each_student_has_a_seed,
     what_is_no_class,

@@ -271,7 +271,14 @@ def report_of(shop, folder, student, target, seed):
         return None
     shown, verdicts = io.StringIO(), grade.grade(shop, target, seed)
     with contextlib.redirect_stdout(shown):
-        grade.show(verdicts, labs.NUMBERS[shop.lab], seed, False, folder=student)
+        grade.show(
+            verdicts,
+            labs.NUMBERS[shop.lab],
+            seed,
+            False,
+            "".join(shop.warned),
+            student,
+        )
     why = next((v.why for v in verdicts if v.why), "")
     return {
         "lab": shop.lab,
@@ -317,21 +324,18 @@ def tell(line):
 
 
 def look_through(folder, students):
-    """Tell what cannot be taken of all hand-ins. Return whether that is nothing, and the
-    students whose zip file is damaged.
+    """Tell what cannot be taken of all hand-ins. Return the sentences: {student: list}; under
+    None are those about entries of no student.
     """
-    said, damaged = list(not_on_roster(folder, students)), set()
-    for student in students:
-        sentences = find(folder, student)[1]
-        said += [f"{student}: {sentence}" for sentence in sentences]
-        if any(" is damaged: " in sentence for sentence in sentences):
-            damaged.add(student)
-    for line in said:
-        tell(line)
-    return not said, damaged
+    told = {student: find(folder, student)[1] for student in students}
+    told[None] = list(not_on_roster(folder, students))
+    for student, sentences in told.items():
+        for sentence in sentences:
+            tell(f"{student}: {sentence}" if student else sentence)
+    return told
 
 
-def collect(roster, folder, jobs, output):
+def collect(roster, folder, jobs, output, as_json=False):
     if not os.path.isdir(folder):
         raise UsageError(f"there is no {folder}")
     students = read_roster(roster, {owner(entry) for entry in os.listdir(folder)})
@@ -339,7 +343,7 @@ def collect(roster, folder, jobs, output):
     reports = {student: {} for student in students}
     with open(output, "a", encoding="utf-8"):
         pass  # if the file cannot be written, fail now and not after all the gradings
-    is_whole, damaged = look_through(folder, students)
+    told = look_through(folder, students)
     with tempfile.TemporaryDirectory() as scratch, concurrent.futures.ProcessPoolExecutor(
         jobs
     ) as pool:
@@ -359,20 +363,27 @@ def collect(roster, folder, jobs, output):
         for task in concurrent.futures.as_completed(done):
             some, said = result_of(task, done[task])
             for line in said:
-                if line.partition(",")[0] not in damaged:
+                student, _, sentence = line.partition(", ")
+                if not any(" is damaged: " in known for known in told[student]):
                     tell(line)
-                    is_whole = False
+                    told[student].append(sentence)
             for student, report in some.items():
                 reports[student][done[task]] = report
-    write_grades(reports, output)
-    write_reports(reports, os.path.splitext(output)[0] + "-reports")
-    tell_equal_ones(reports)
-    print(f"{len(students)} students in {time.monotonic() - begun:.0f} s: {output}")
-    return is_whole
+    write_grades(reports, told, output)
+    write_reports(reports, told, os.path.splitext(output)[0] + "-reports")
+    same = list(equal_ones(reports))
+    for sentence in same:
+        tell(sentence)
+    if as_json:
+        shown = [in_json(student, reports[student], told) for student in students]
+        print(json.dumps({"students": shown, "not_on_roster": told[None], "same": same}))
+    else:
+        print(f"{len(students)} students in {time.monotonic() - begun:.0f} s: {output}")
+    return not any(told.values())
 
 
-def tell_equal_ones(reports):
-    """Mention students who have handed in the same but for names."""
+def equal_ones(reports):
+    """Yield sentences about students who have handed in the same but for names."""
     for lab in labs.NUMBERS:
         same = {}
         for student, by_lab in reports.items():
@@ -380,21 +391,35 @@ def tell_equal_ones(reports):
                 same.setdefault(by_lab[lab]["code"], []).append(student)
         for some in same.values():
             if len(some) > 1:
-                tell(f"{lab}: the same but for names: {', '.join(some)}")
+                yield f"{lab}: the same but for names: {', '.join(some)}"
 
 
-def write_reports(reports, folder):
+def in_json(student, by_lab, told):
+    """Return what a student gets. A lab whose grading has failed has no score."""
+    shown = []
+    for lab in labs.NUMBERS:
+        report = by_lab[lab]
+        if isinstance(report, dict):
+            shown.append({k: v for k, v in report.items() if k not in ("text", "code")})
+        elif report == UNKNOWN:
+            shown.append({"lab": lab, "score": None})
+    score = sum(report["score"] or 0 for report in shown)
+    return {"id": student, "sum": score, "labs": shown, "not_taken": told[student]}
+
+
+def write_reports(reports, told, folder):
     """Write FOLDER/ID.txt and FOLDER/ID.json for each student."""
     os.makedirs(folder, exist_ok=True)
     for student, by_lab in reports.items():
         known = [by_lab[lab] for lab in labs.NUMBERS if isinstance(by_lab[lab], dict)]
         with open(os.path.join(folder, student + ".txt"), "w", encoding="utf-8") as file:
+            for sentence in told[student]:
+                file.write(sentence + "\n\n")
             for report in known:
                 file.write(f"Lab {labs.NUMBERS[report['lab']]} {report['lab']}\n")
                 file.write(report["text"] + "\n")
-        kept = [{k: v for k, v in r.items() if k not in ("text", "code")} for r in known]
         with open(os.path.join(folder, student + ".json"), "w", encoding="utf-8") as file:
-            json.dump({"id": student, "labs": kept}, file, indent=1)
+            json.dump(in_json(student, by_lab, told), file, indent=1)
 
 
 def result_of(task, lab):
@@ -411,9 +436,9 @@ def points_of(report):
     return report["score"] if isinstance(report, dict) else report
 
 
-def write_grades(reports, output):
+def write_grades(reports, told, output):
     """Write a row for each student. A field is empty if no file was taken, and UNKNOWN if
-    the grading failed. The last field says why a 0 is a 0.
+    the grading failed. The last field says why a 0 is a 0, and what was not taken.
     """
     with open(output, "w", encoding="utf-8", newline="") as file:
         rows = csv.writer(file, lineterminator="\n")
@@ -426,7 +451,7 @@ def write_grades(reports, output):
                 f"{lab}: {by_lab[lab]['why']}"
                 for lab in labs.NUMBERS
                 if points_of(by_lab[lab]) == 0
-            ]
+            ] + told[student]
             rows.writerow([student, *fields, sum(known), "; ".join(why)])
 
 
@@ -462,6 +487,8 @@ def measure(count, memory):
 def command(options):
     """Run ./sonde class. Return whether all work was done."""
     done = True
+    if options.json and not options.collect:
+        raise UsageError("class --json goes with --collect")
     if options.guests:
         measure(options.guests, options.memory)
     elif not options.roster:
@@ -472,6 +499,7 @@ def command(options):
             options.collect,
             options.jobs,
             options.output or "grades.csv",
+            options.json,
         )
     else:
         hand_out(options.roster, options.output or "handed-out")
