@@ -315,8 +315,8 @@ def forms(folder, right, wrong):
 
 
 def a_class_of_all_forms():
-    """Nobody of more than 30 students is lost: each has the points of the files, or a sentence
-    that says why there are none. Only the long run grades so many.
+    """Each of more than 30 students has the points of the files, or a sentence that says why
+    there are none. Only the long run grades so many.
     """
     if not tap.LONG:
         return

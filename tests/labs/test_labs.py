@@ -52,8 +52,9 @@ def solved(lab, folder, seed):
 
 
 def loses(workshop, handed_in, names, what, may=()):
-    """Check that an answer loses the lines @names, and no others but those of @may. With further seeds, only
-    these lines are graded, if there are any. Return the verdicts of the first seed.
+    """Check that an answer loses the lines @names, and no others but those of @may. With
+    further seeds, only these lines are graded, if there are any. Return the verdicts of the
+    first seed.
     """
     first = None
     for seed in SEEDS:
