@@ -303,6 +303,35 @@ def a_function_alive(browser, server):
         one.call("Page.close")
 
 
+def films_in_the_page(browser, server):
+    page = at_prompt(browser, server)
+    page.evaluate("location.hash = '#film=poke'")
+    page.wait("filmed && films.length === 10 && !by('film').hidden", LIMIT)
+    page.evaluate("by('speed').value = 20, by('play').click()")
+    last = "document.body.dataset.last === 'true' && timer === null"
+    tap.check(page.wait(last, LIMIT), "a film plays to its end")
+    page.evaluate("location.hash = '#function=vfs_read&run=vfs'")
+    page.wait("seen && !busy && by('fn-rows').rows.length", LIMIT)
+    page.press("#fn-record")
+    page.wait("by('fn-said').textContent.startsWith('a film of vfs_read+0x0')", LIMIT)
+    page.press("#play")
+    page.evaluate("pause(), go(1)")
+    byte = "by('fn-row-0').querySelector('.filmed').textContent"
+    tap.equal(page.evaluate(byte), "cc", "the bytes of a listing move with its film")
+    page.evaluate("location.hash = '#docs/tour.md'")
+    page.wait("document.querySelector('.run-here') && known", LIMIT)
+    page.evaluate("[...document.querySelectorAll('.run-here')][1].click()")
+    tap.check(
+        page.wait("shown().includes('calls 720 of vfs_read')", LIMIT),
+        "an example of the tour runs by a click",
+    )
+    tap.check(
+        page.wait(TASK + ".querySelector(\"a[href='#function=vfs_read']\")", LIMIT),
+        "the name of a function leads to it",
+    )
+    page.call("Page.close")
+
+
 def the_page_fits(browser, server):
     for width, height in ((390, 844), (1280, 800)):
         page = browser.open(server.url)
@@ -594,6 +623,7 @@ def main():
             a_case_that_fails,
             a_film_plays_to_its_end,
             a_function_alive,
+            films_in_the_page,
             the_page_fits,
         )
         tap.run(

@@ -32,6 +32,21 @@ function linkPath(code) {
   node.append(code);
 }
 
+// What an example types on the console can be typed by a click.
+function runnable(code) {
+  const lines = code.textContent.split('\n').filter(line => line.startsWith('sonde> '))
+    .map(line => line.slice('sonde> '.length));
+  if (!lines.length) { return; }
+  const button = document.createElement('button');
+  button.textContent = 'Run it here';
+  button.className = 'run-here';
+  button.addEventListener('click', () => {
+    type(lines.map(line => `${line}\r`).join(''));
+    by('terminal').scrollIntoView({ block: 'nearest' });
+  });
+  code.closest('pre').after(button);
+}
+
 // Show the text of the file @name in @place.
 function showDocument(place, name, text) {
   place.dataset.name = name;
@@ -46,5 +61,6 @@ function showDocument(place, name, text) {
   place.querySelectorAll('h1, h2, h3, h4').forEach(node => { node.id = `in-${slug(node.textContent)}`; });
   place.querySelectorAll('a[href]').forEach(node => link(node, name));
   place.querySelectorAll('code').forEach(linkPath);
+  place.querySelectorAll('pre > code').forEach(runnable);
   place.querySelectorAll('img').forEach(node => node.replaceWith(node.alt));
 }

@@ -9,11 +9,13 @@ const OWNERS = { '-': 'original', i: 'int3', j: 'jump', r: 'read by the jump in 
   x: 'int3 of other code' };
 const CONSOLE = { optimize: '/proc/sys/debug/kprobes-optimization',
   engine: '/proc/sys/debug/text-poke' };
+let learning = null; // a promise of @known
 let known = null; // {functions: [[name, path]], workloads: [name]}, as the server told
 let isFunction = new Set(); // the names of all functions
 let seen = null; // the function that is shown
 let counts = {}; // number of a row: [hits, misses by cause]
 let unfolded = new Set(); // numbers of rows
+let chosen = 0; // the number of the row that had the focus last
 let refreshing = null; // the timer of the counts
 let busy = false; // a command is under way
 
@@ -38,7 +40,17 @@ async function inGuest(text) {
 // ---- what is in the address
 
 const fromAddress = () => new URLSearchParams(location.hash.slice(1));
-const isFunctionPlace = () => fromAddress().has('function');
+
+// Which part the address asks for: a function, films, or a document.
+function showParts() {
+  const state = fromAddress();
+  document.body.classList.toggle('has-function', state.has('function'));
+  by('function').hidden = !state.has('function');
+  by('film').hidden = !state.has('film');
+  by('task').hidden = state.has('function') || state.has('film');
+  fit.fit();
+  terminal.scrollToBottom();
+}
 
 function toAddress() {
   const state = new URLSearchParams({ function: seen.function });
@@ -55,17 +67,15 @@ function toAddress() {
 // Show what the address says, and set the probes that it names.
 async function showFunction() {
   const state = fromAddress(), name = state.get('function');
-  document.body.classList.toggle('has-function', Boolean(name));
-  by('function').hidden = !name;
-  by('task').hidden = Boolean(name);
   clearInterval(refreshing);
-  fit.fit();
-  terminal.scrollToBottom();
   if (!name) { return; }
   await learn();
   by('fn-name').value = name;
   if (seen && seen.function === name) { resume(); return; }
   unfolded = new Set();
+  chosen = 0;
+  by('film').append(by('player'));
+  by('fn-film').replaceChildren();
   say(`reading ${name}`);
   if (!await list(name)) { return; }
   await change(async () => {
@@ -90,7 +100,9 @@ async function showFunction() {
 async function learn() {
   if (known) { return; }
   say('waiting for the guest');
-  known = await ask('functions', { id: session.id });
+  learning = learning || ask('functions', { id: session.id });
+  known = await learning;
+  say('');
   isFunction = new Set(known.functions.map(([name]) => name));
   by('fn-names').replaceChildren(...known.functions.map(([name, path]) =>
     element('option', { value: name, label: path })));
@@ -217,7 +229,7 @@ function drawRow(row, i) {
     element('td', { textContent: way, className: 'way', title: row.no_jump || '' }),
     element('td', { className: 'missed' }));
   line.addEventListener('mouseenter', () => mark(row));
-  line.addEventListener('focusin', () => mark(row));
+  line.addEventListener('focusin', () => { chosen = i; mark(row); });
   return [line, element('tr', { id: `fn-path-${i}`, hidden: true, className: 'path' })];
 }
 
@@ -240,6 +252,48 @@ function drawSource(piece) {
     element('figcaption', {}, element('a', { href: `#${piece.path}`, textContent: piece.path })),
     list);
 }
+
+// ---- films
+
+let filmed = null; // the names of all films, as soon as they are there
+async function showFilms() {
+  const name = fromAddress().get('film');
+  if (name === null) { return; }
+  by('film').append(by('player'));
+  const told = await ask('films');
+  filmed = told.names;
+  loadFilms(told.films);
+  choose(Math.max(0, filmed.indexOf(name)));
+}
+
+// A film of the marked instruction: a probe comes and goes. The bytes of the listing move with it.
+async function record() {
+  const row = seen.rows[chosen];
+  if (!row || row.refused) { say('mark an instruction that can be probed'); return; }
+  say(`filming ${place(row)}`);
+  await change(async () => {
+    const one = await ask('record', { id: session.id, place: place(row),
+      run: by('fn-run').value });
+    by('fn-film').append(by('player'));
+    loadFilms([one]);
+    by('play').focus();
+    return `a film of ${place(row)}: press Play`;
+  });
+}
+
+document.addEventListener('frame', event => {
+  const { film: one, frame } = event.detail;
+  if (!seen || !by('fn-film').contains(by('player'))) { return; }
+  const found = /\+(0x[0-9a-f]+|\d+)$/.exec(one.at), first = Number(found ? found[1] : 0);
+  const memory = frame.cells.filter(([name]) => name[0] === 'm').map(([, text]) => text);
+  seen.rows.forEach((row, i) => {
+    by(`fn-row-${i}`).querySelectorAll('.bytes span').forEach((cell, k) => {
+      const byte = memory[row.offset + k - first];
+      cell.classList.toggle('filmed', byte !== undefined);
+      if (byte !== undefined) { cell.textContent = byte; }
+    });
+  });
+});
 
 // Show which line and which instructions belong together.
 function mark(what) {
@@ -396,6 +450,7 @@ by('fn-file').addEventListener('click', () => {
   location.hash = `#function=${by('fn-file').dataset.path}&all=1`;
 });
 by('fn-none').addEventListener('click', () => change(() => inGuest('probe del all')));
+by('fn-record').addEventListener('click', record);
 by('fn-start').addEventListener('click', runLoad);
 by('fn-run').addEventListener('change', () => seen && toAddress());
 by('fn-optimize').addEventListener('change', event =>

@@ -105,7 +105,7 @@ async function start() {
     return;
   }
   since = Date.now();
-  seen = known = null; // of an earlier guest
+  seen = known = learning = null; // of an earlier guest
   showPlace();
   options(by('labs'), [['', 'none'], ...session.labs.map(([n, name]) => [n, `${n} ${name}`])]);
   const number = session.labs.find(row => row[1] === session.lab);
@@ -201,8 +201,10 @@ async function run(what, more) {
 
 // The task, or what stands behind the # of the address.
 async function showPlace() {
+  showParts();
   await showFunction();
-  if (isFunctionPlace()) { return; }
+  await showFilms();
+  if (fromAddress().has('function') || fromAddress().has('film')) { return; }
   const [name, heading] = decodeURIComponent(location.hash.slice(1)).split('#');
   const place = by('task');
   let shown = { name: session.name, text: session.task };
@@ -217,6 +219,8 @@ async function showPlace() {
   if (shown.name !== place.dataset.name) {
     showDocument(place, shown.name, shown.text);
     place.scrollTop = 0;
+    await learn(); // only then it is known which words are functions
+    place.querySelectorAll('code').forEach(linkPath);
   }
   const at = heading && by(`in-${heading}`);
   if (at) { at.scrollIntoView(); }
@@ -256,5 +260,5 @@ window.addEventListener('pagehide', () => {
 window.addEventListener('pageshow', event => { if (event.persisted) { location.reload(); } });
 window.addEventListener('DOMContentLoaded', () => {
   start();
-  if (!isFunctionPlace()) { terminal.focus(); }
+  if (!fromAddress().has('function')) { terminal.focus(); }
 });

@@ -25,6 +25,10 @@ import urllib.parse
 
 from docs.labs.host import grade
 from docs.labs.host import labs
+from probes.film.host import command as films
+from probes.film.host import film as film_file
+from probes.film.host import page as film_page
+from probes.film.host import scenes
 from kernel.console.web import listing
 from sonde.errors import SondeError
 from sonde.guest import BUILD, ROOT, Guest, GuestError
@@ -48,6 +52,7 @@ STATIC = {  # the files that the page loads
     "page.js": os.path.join(HERE, "page.js"),
     "document.js": os.path.join(HERE, "document.js"),
     "function.js": os.path.join(HERE, "function.js"),
+    "film.js": os.path.join(ROOT, "probes", "film", "host", "film.js"),
     "function.css": os.path.join(HERE, "function.css"),
     "marked.js": os.path.join(MODULES, "marked/lib/marked.umd.js"),
     "xterm.js": os.path.join(MODULES, "@xterm/xterm/lib/xterm.js"),
@@ -73,6 +78,8 @@ POLICY = "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' d
 BODY_MAX = 1 << 20
 START_S = 120
 PROMPT = "sonde>"
+FILM_MS = 5  # what the patcher waits after each step
+FILM_LOAD = "vfs"  # runs while a film is recorded, if the page has chosen no workload
 
 
 def install():
@@ -198,6 +205,22 @@ class Session:
             self.memory = self.memory or Memory(self.qmp)
             self.function = listing.Function(name, self.output, self.memory)
             return self.function.json()
+
+    def record(self, place, load):
+        """Record a film of @place: a probe comes, the workload @load runs, the probe goes.
+        Return it as JSON.
+        """
+        self.output(f"film start {place} {FILM_MS}")
+        try:
+            name = self.output(f"probe add {place}").split()[0]
+            for _ in range(2):  # in the first one, the optimizer makes the jump
+                self.output(f"run {load}")
+            self.output(f"probe del {name}")
+        finally:
+            self.ask("film stop")
+        film = film_file.parse(self.output("cat /tmp/film"))
+        film.title = f"A probe comes to {place}, and goes"
+        return film_page.data_of(film)
 
     def seen_function(self):
         if not self.function:
@@ -457,6 +480,20 @@ def ask_path(desk, query, _body):
         return {"parts": function.path(int(row))}
 
 
+def ask_films(_desk, _query, _body):
+    """All films of docs/films.md, as the player has them."""
+    return {
+        "names": list(scenes.SCENES),
+        "films": [film_page.data_of(films.load(name)) for name in scenes.SCENES],
+    }
+
+
+def ask_record(desk, query, _body):
+    session = desk.of(query.get("id"))
+    load = query.get("run") or FILM_LOAD
+    return session.record(one_line(query, "place"), load)
+
+
 def ask_command(desk, query, _body):
     reply = desk.of(query.get("id")).ask(one_line(query, "text"))
     return {"output": reply.text, "status": reply.errno}
@@ -469,6 +506,8 @@ ASKED = {
     "counts": ask_counts,
     "path": ask_path,
     "command": ask_command,
+    "films": ask_films,
+    "record": ask_record,
     "leave": ask_leave,
     "read": ask_read,
     "save": ask_save,
@@ -527,7 +566,8 @@ def handler_class(desk, token):
                 self.check()
                 if self.name():
                     raise Refused(404, "there is no such page")
-                self.answer(200, text_of(PAGE).encode(), KINDS[".html"])
+                page = text_of(PAGE).replace("<!-- player -->", film_page.PLAYER)
+                self.answer(200, page.encode(), KINDS[".html"])
             except Refused as error:
                 self.refuse(error)
 
