@@ -303,6 +303,41 @@ def a_function_alive(browser, server):
         one.call("Page.close")
 
 
+def questions_with_pictures(browser, server):
+    page = at_prompt(browser, server)
+    page.evaluate("location.hash = '#question='")
+    page.wait("known && fitting.length", LIMIT)
+    page.type("vfs_rea")
+    tap.equal(page.evaluate("fitting[0]"), "vfs_read", "the name of a function")
+    key(page, "Tab", 9)
+    page.type(" { hist(c")
+    tap.check(page.wait("fitting.join() === 'count'", LIMIT), "its parameter")
+    key(page, "Tab", 9)
+    page.type(") }\r")
+    tap.check(page.wait("answer.querySelector('svg .bar')", LIMIT), "a histogram")
+    said = page.evaluate("answer.querySelector('table').textContent")
+    tap.check("vfs_read720" in re.sub(r"\s", "", said), "of all calls")
+    csv = "ask('file', { id: session.id, kind: '.csv' }).then(told => atob(told.base64))"
+    rows = page.evaluate(csv).splitlines()
+    tap.equal(sum(int(row.rpartition(",")[2]) for row in rows[1:]), 720, "as a file")
+    tap.check(page.evaluate("asSvg().startsWith('<svg')"), "as a picture")
+    link = page.evaluate("location.href").replace("hist%28count%29", "stack")
+    page.call("Page.close")
+    page = browser.open("about:blank")
+    page.call("Page.navigate", url=link)
+    flame = "document.readyState === 'complete' && answer.querySelector('.flame')"
+    tap.check(page.wait(flame, LIMIT), "a link asks its question: a flame graph")
+    page.evaluate("by('q-text').value = 'vfs_read { cont by func }', askQuestion()")
+    tap.check(
+        page.wait("by('q-said').textContent.includes('\\n      ')", LIMIT),
+        "a mistake has a caret",
+    )
+    left = page.evaluate("inGuest('cat /sys/kernel/tracing/kprobe_events')")
+    tap.equal(left, "", "no event is left")
+    keep(page, "question")
+    page.call("Page.close")
+
+
 def films_in_the_page(browser, server):
     page = at_prompt(browser, server)
     page.evaluate("location.hash = '#film=poke'")
@@ -623,6 +658,7 @@ def main():
             a_case_that_fails,
             a_film_plays_to_its_end,
             a_function_alive,
+            questions_with_pictures,
             films_in_the_page,
             the_page_fits,
         )

@@ -41,13 +41,13 @@ async function inGuest(text) {
 
 const fromAddress = () => new URLSearchParams(location.hash.slice(1));
 
-// Which part the address asks for: a function, films, or a document.
+// Which part the address asks for, if it asks for no document.
+const PARTS = ['function', 'question', 'film'];
 function showParts() {
-  const state = fromAddress();
-  document.body.classList.toggle('has-function', state.has('function'));
-  by('function').hidden = !state.has('function');
-  by('film').hidden = !state.has('film');
-  by('task').hidden = state.has('function') || state.has('film');
+  const state = fromAddress(), one = PARTS.find(name => state.has(name));
+  document.body.classList.toggle('has-function', one === 'function' || one === 'question');
+  PARTS.forEach(name => { by(name).hidden = name !== one; });
+  by('task').hidden = Boolean(one);
   fit.fit();
   terminal.scrollToBottom();
 }

@@ -204,7 +204,8 @@ async function showPlace() {
   showParts();
   await showFunction();
   await showFilms();
-  if (fromAddress().has('function') || fromAddress().has('film')) { return; }
+  await showQuestion();
+  if (PARTS.some(part => fromAddress().has(part))) { return; }
   const [name, heading] = decodeURIComponent(location.hash.slice(1)).split('#');
   const place = by('task');
   let shown = { name: session.name, text: session.task };
@@ -260,5 +261,5 @@ window.addEventListener('pagehide', () => {
 window.addEventListener('pageshow', event => { if (event.persisted) { location.reload(); } });
 window.addEventListener('DOMContentLoaded', () => {
   start();
-  if (!fromAddress().has('function')) { terminal.focus(); }
+  if (!PARTS.some(part => fromAddress().has(part))) { terminal.focus(); }
 });

@@ -9,6 +9,8 @@ server (Host and Origin): a page of another site must not type into a guest. Wit
 the server serves any machine that knows the token.
 """
 
+import base64
+import contextlib
 import hmac
 import json
 import os
@@ -29,7 +31,8 @@ from probes.film.host import command as films
 from probes.film.host import film as film_file
 from probes.film.host import page as film_page
 from probes.film.host import scenes
-from kernel.console.web import listing
+from probes.trace.host.take import TraceError
+from kernel.console.web import answer, listing
 from sonde.errors import SondeError
 from sonde.guest import BUILD, ROOT, Guest, GuestError
 from sonde.machine import Machine
@@ -52,6 +55,7 @@ STATIC = {  # the files that the page loads
     "page.js": os.path.join(HERE, "page.js"),
     "document.js": os.path.join(HERE, "document.js"),
     "function.js": os.path.join(HERE, "function.js"),
+    "question.js": os.path.join(HERE, "question.js"),
     "film.js": os.path.join(ROOT, "probes", "film", "host", "film.js"),
     "function.css": os.path.join(HERE, "function.css"),
     "marked.js": os.path.join(MODULES, "marked/lib/marked.umd.js"),
@@ -79,7 +83,7 @@ BODY_MAX = 1 << 20
 START_S = 120
 PROMPT = "sonde>"
 FILM_MS = 5  # what the patcher waits after each step
-FILM_LOAD = "vfs"  # runs while a film is recorded, if the page has chosen no workload
+DEFAULT_LOAD = "vfs"  # runs for a film or a question, if the page has chosen no workload
 
 
 def install():
@@ -128,7 +132,8 @@ class Session:
         self.log = os.path.join(self.place, "log")  # what the console has printed
         self.memory = None  # of the guest, as soon as a page wants to see it
         self.function = None  # the function that the page shows
-        self.line = None  # the socket of the page that is connected
+        self.answer = None  # the recording that answers its last question
+        self.page_line = None  # the socket of the page that is connected
         self.seen = time.monotonic()
         try:
             self.guest = Guest(
@@ -149,40 +154,46 @@ class Session:
         """
         with self.lock:
             self.cut()
-            self.line = socket.socket(socket.AF_UNIX)
+            self.page_line = socket.socket(socket.AF_UNIX)
             end = time.monotonic() + 10
             while True:
                 try:
-                    self.line.connect(self.console)
-                    return self.line
+                    self.page_line.connect(self.console)
+                    return self.page_line
                 except OSError:
                     if time.monotonic() > end or self.guest.ended():
                         raise
                     time.sleep(0.05)
 
     def cut(self):
-        if self.line:
+        if self.page_line:
             try:
-                self.line.shutdown(socket.SHUT_RDWR)
+                self.page_line.shutdown(socket.SHUT_RDWR)
             except OSError:
                 pass
-        self.line = None
+        self.page_line = None
 
     def leave(self, line):
         with self.lock:
-            if self.line is line:
-                self.line = None
+            if self.page_line is line:
+                self.page_line = None
             self.seen = time.monotonic()
 
     def is_left(self, grace):
-        return not self.line and time.monotonic() - self.seen > grace
+        return not self.page_line and time.monotonic() - self.seen > grace
 
-    def ask(self, command):
-        """Run a command in the guest, beside its console. Return the Reply."""
+    @contextlib.contextmanager
+    def requests(self):
+        """The guest's line for requests, which this thread has for itself."""
         with self.asking:
             self.wait_up()
             with Machine.connect(self.machine) as machine:
-                return machine.request(command, may_fail=True)
+                yield machine
+
+    def ask(self, command):
+        """Run a command in the guest, beside its console. Return the Reply."""
+        with self.requests() as machine:
+            return machine.request(command, may_fail=True)
 
     def wait_up(self):
         """Wait until the guest listens: what is sent before that is lost."""
@@ -205,6 +216,15 @@ class Session:
             self.memory = self.memory or Memory(self.qmp)
             self.function = listing.Function(name, self.output, self.memory)
             return self.function.json()
+
+    def question(self, question, load):
+        """Ask a question while the workload @load runs. Return the answer as HTML."""
+        with self.requests() as machine:
+            try:
+                self.answer = answer.ask(self.guest, machine, question, load)
+            except TraceError as error:
+                raise Refused(404, str(error)) from None
+        return answer.picture(self.answer)
 
     def record(self, place, load):
         """Record a film of @place: a probe comes, the workload @load runs, the probe goes.
@@ -490,8 +510,23 @@ def ask_films(_desk, _query, _body):
 
 def ask_record(desk, query, _body):
     session = desk.of(query.get("id"))
-    load = query.get("run") or FILM_LOAD
+    load = query.get("run") or DEFAULT_LOAD
     return session.record(one_line(query, "place"), load)
+
+
+def ask_question(desk, query, _body):
+    session = desk.of(query.get("id"))
+    load = query.get("run") or DEFAULT_LOAD
+    return session.question(one_line(query, "text"), load)
+
+
+def ask_file(desk, query, _body):
+    """The answer to the last question as a file, in base64."""
+    session = desk.of(query.get("id"))
+    ending = query.get("kind", "")
+    if not session.answer or ending not in answer.FILES:
+        raise Refused(404, "there is no such file")
+    return {"base64": base64.b64encode(answer.file_of(session.answer, ending)).decode()}
 
 
 def ask_command(desk, query, _body):
@@ -506,6 +541,8 @@ ASKED = {
     "counts": ask_counts,
     "path": ask_path,
     "command": ask_command,
+    "question": ask_question,
+    "file": ask_file,
     "films": ask_films,
     "record": ask_record,
     "leave": ask_leave,
