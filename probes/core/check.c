@@ -136,11 +136,9 @@ static bool is_kind(struct ruling *r)
     return kind_reason(&check_of(r)->insn) == r->reason;
 }
 
-static bool is_short_branch(struct ruling *r)
+static bool is_ambiguous(struct ruling *r)
 {
-    const struct insn *insn = &check_of(r)->insn;
-
-    return insn_is_near_branch(insn) && insn->opsize66;
+    return insn_is_ambiguous(&check_of(r)->insn);
 }
 
 /* can_run_as_copy - can a copy with a jump back behind it run in place of @insn? STI
@@ -219,7 +217,7 @@ static const struct rule rules[] = {
     { PROBE_HALTS, is_kind, false },
     { PROBE_TRANSACTION, is_kind, false },
     { PROBE_VIRTUALIZATION, is_kind, false },
-    { PROBE_SHORT_OPERAND, is_short_branch, false },
+    { PROBE_SHORT_OPERAND, is_ambiguous, false },
     { PROBE_CANNOT_MOVE, is_stuck, false },
     { PROBE_STI_HLT, is_sti_hlt, false },
 };

@@ -35,7 +35,7 @@
     X(STI_HLT,       EOPNOTSUPP,    "sti right before hlt must not come apart")          \
     X(TRANSACTION,   EOPNOTSUPP,    "no trap survives inside a transaction")             \
     X(VIRTUALIZATION, EOPNOTSUPP,   "leaves for a hypervisor or an enclave")             \
-    X(SHORT_OPERAND, EOPNOTSUPP,    "processors disagree on this branch with prefix 66") \
+    X(SHORT_OPERAND, EOPNOTSUPP,    "processors disagree on these prefixes")             \
     X(CANNOT_MOVE,   EOPNOTSUPP,    "means something else at another address")           \
     X(NO_STEP,       EOPNOTSUPP,    "no post-handler: it loads the table traps go by")   \
     X(OUT_OF_REACH,  ERANGE,        "its operand is out of reach from the slot")         \

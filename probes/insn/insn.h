@@ -60,6 +60,7 @@ struct insn {
     bool lock;
     bool opsize66; /* a 66 prefix is there */
     bool addr67;   /* a 67 prefix is there */
+    bool rex_lost; /* a REX stands in front of a legacy prefix: processors ignore it */
     uint8_t rex;   /* 0100WRXB, also from the fields of VEX, EVEX, XOP; 0: none */
 
     /* opcode */
@@ -130,6 +131,9 @@ static inline uintptr_t insn_next(const struct insn *insn)
  * insn_can_boost - may that copy be followed by a jump back, with no trap behind it?
  * insn_may_fault - may it access memory (operand, stack, string), or is that unknown?
  * insn_is_near_branch - is it a branch that a 66 prefix changes on AMD's processors?
+ * insn_is_ambiguous - has it a 66 prefix on a near branch, or a REX in front of a legacy
+ *                     prefix? Intel's processors ignore both; AMD's take the first, and
+ *                     QEMU's TCG takes the second, so nothing can be said about its effect.
  *
  * Context: any.
  */
@@ -142,6 +146,7 @@ bool insn_can_move(const struct insn *insn);
 bool insn_can_boost(const struct insn *insn);
 bool insn_may_fault(const struct insn *insn);
 bool insn_is_near_branch(const struct insn *insn);
+bool insn_is_ambiguous(const struct insn *insn);
 
 /* insn_kind_name, insn_class_name - the name as in insn_kinds.h, such as "CALL_REL"; "?": no
  * such kind or class.

@@ -80,14 +80,15 @@ bool insn_is_near_branch(const struct insn *insn)
     }
 }
 
-/* A 66 prefix on a near branch has another effect on AMD's processors than on Intel's. The
- * engine does not ask which processor it runs on, and no copy is right on both.
- */
+/* The engine does not ask which processor or emulator it runs on. */
+bool insn_is_ambiguous(const struct insn *insn)
+{
+    return insn->rex_lost || (insn->opsize66 && insn_is_near_branch(insn));
+}
+
 bool insn_can_move(const struct insn *insn)
 {
-    if (insn->opsize66 && insn_is_near_branch(insn))
-        return false;
-    return has_trait(insn, INSN_MOVES);
+    return has_trait(insn, INSN_MOVES) && !insn_is_ambiguous(insn);
 }
 
 bool insn_can_boost(const struct insn *insn)

@@ -70,7 +70,7 @@
     X(CALL_FAR,      INSN_GOES)                                                          \
     X(JMP_FAR,       INSN_LEAVES)                                                        \
     X(RET_FAR,       INSN_LEAVES)                                                        \
-    X(IRET,          INSN_LEAVES)              /* also uiret */                          \
+    X(IRET,          INSN_LEAVES)              /* also uiret, eret */                    \
     X(SYSCALL,       INSN_GOES)                                                          \
     X(SYSENTER,      INSN_LEAVES)                                                        \
     X(SYSRET,        INSN_LEAVES)                                                        \

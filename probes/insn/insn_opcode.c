@@ -45,6 +45,7 @@ int insn_prefixes_read(struct insn *insn, const struct insn_window *window, uint
         if (err)
             return err;
         if (legacy_prefix_note(insn, *byte)) {
+            insn->rex_lost |= insn->rex != 0;
             insn->rex = 0;
             insn->legacy_len = insn->len;
         } else if ((*byte & 0xf0) == REX) {

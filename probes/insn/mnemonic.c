@@ -168,7 +168,11 @@ static const char *interrupt_return(const struct insn *insn)
 {
     static const char *const of_cf[] = { "iret", "iretd", "iretq" };
 
-    return insn->map ? "uiret" : by_size(insn, of_cf);
+    if (insn->map == 0)
+        return by_size(insn, of_cf);
+    if (modrm_reg(insn) == 5)
+        return "uiret";
+    return insn->prefix == INSN_PREFIX_F2 ? "erets" : "eretu";
 }
 
 static const char *loop(const struct insn *insn)

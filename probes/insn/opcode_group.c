@@ -67,6 +67,7 @@
     X(G7_6,   LMSW,   LMSW,   LMSW,   LMSW,   LMSW,   LMSW,   LMSW,   LMSW)              \
     X(G7_7,   SWAPGS, RDTSCP, MONITR, MWAIT,  SYSANY, SYSANY, SVM,    SVM)               \
     X(G7_166, BAD,    BAD,    BAD,    BAD,    VMX,    VMX,    VMX,    VMX)               \
+    X(G7_1REP, MONITR, MWAIT, IRET,   CLAC,   VMX,    VMX,    VMX,    SGX)               \
     X(G7_5F3, SHSTK,  BAD,    SHSTK,  BAD,    IRET,   SYSANY, SYSANY, SYSANY)            \
     X(G7_7F3, SWAPGS, RDTSCP, SYSANY, MWAIT,  SYSANY, SYSANY, SVM,    SVM)
 
@@ -130,6 +131,8 @@ static unsigned group7_row(const struct insn *insn, unsigned reg)
 {
     if (reg == 1 && insn->prefix == INSN_PREFIX_66)
         return ROW_G7_166;
+    if (reg == 1 && insn->prefix != INSN_PREFIX_NONE)
+        return ROW_G7_1REP;
     if (reg == 5 && insn->prefix == INSN_PREFIX_F3)
         return ROW_G7_5F3;
     if (reg == 7 && insn->prefix == INSN_PREFIX_F3)

@@ -112,7 +112,7 @@ int insn_relocate(uint8_t *out, size_t out_cap, const struct insn *insn, uintptr
 int insn_relocate_call(uint8_t *out, size_t out_cap, const struct insn *insn,
                        uintptr_t to, size_t *out_len)
 {
-    if (!insn_is_call(insn) || insn->kind == INSN_CALL_FAR || insn->opsize66)
+    if (!insn_is_call(insn) || insn->kind == INSN_CALL_FAR || insn_is_ambiguous(insn))
         return -EOPNOTSUPP;
     return copy_hand_out(out, out_cap, insn, to, out_len);
 }

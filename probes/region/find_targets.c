@@ -119,14 +119,14 @@ static struct target_span *span_around(const struct target_search *s, uintptr_t 
 
 /* ---- 1: decode ---- */
 
-/* decode_off - decode the instruction at offset @off. A near branch with a 66 prefix
- * counts as no instruction, because processors disagree about its target.
+/* decode_off - decode the instruction at offset @off. One whose prefixes processors take
+ * differently counts as no instruction, because its target is not known.
  */
 static bool decode_off(const struct target_search *s, size_t off, size_t end,
                        struct insn *insn)
 {
     return !insn_decode(insn, s->bytes + off, end - off, s->addr + off) &&
-           !(insn_is_near_branch(insn) && insn->opsize66);
+           !insn_is_ambiguous(insn);
 }
 
 /* way_of - how may @insn of the function @span go to a computed address? */

@@ -138,7 +138,7 @@ bool exchange_is_one(const struct exchange *x)
 
 bool exchange_can_trap(const struct insn *insn)
 {
-    if (insn_is_near_branch(insn) && insn->opsize66)
+    if (insn_is_ambiguous(insn))
         return false;
     return emulate_supports(insn) || insn_can_boost(insn);
 }

@@ -167,7 +167,14 @@ static void virtualization_is_refused(void)
 static void near_branches_with_a_66_prefix_are_refused(void)
 {
     EXPECT(PROBE_SHORT_OPERAND, "66 e8 00 00 00 00", "66 eb 00", "66 74 00", "66 c3",
-           "66 ff e0", "66 ff d0", "66 e2 fe");
+           "66 ff e0", "66 ff d0", "66 48 ff d0", "66 e2 fe");
+}
+
+static void a_rex_in_front_of_another_prefix_is_refused(void)
+{
+    EXPECT(PROBE_SHORT_OPERAND, "41 3e ff d0", "48 f3 c3", "48 66 9c", "48 66 9d",
+           "48 66 01 c8");
+    EXPECT(PROBE_OK, "66 48 01 c8", "48 4c 01 c8");
 }
 
 static void bytes_that_do_not_decode_are_refused(void)
@@ -301,6 +308,7 @@ UNIT_TESTS(what_is_run_as_a_copy_is_accepted, what_changes_the_processor_is_a_co
            changes_of_what_a_trap_depends_on_are_refused,
            what_waits_for_a_store_is_refused, transactions_are_refused,
            virtualization_is_refused, near_branches_with_a_66_prefix_are_refused,
+           a_rex_in_front_of_another_prefix_is_refused,
            bytes_that_do_not_decode_are_refused, an_errno_belongs_to_each_rule,
            the_middle_of_an_instruction_is_refused, what_is_no_text_is_refused,
            text_without_a_function_is_refused, entry_code_is_refused,

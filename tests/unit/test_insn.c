@@ -108,6 +108,11 @@ static void the_last_of_fs_and_gs_counts_and_others_do_not(void)
 
 static void a_rex_counts_only_right_before_the_opcode(void)
 {
+    struct insn insn = hex_insn("48 66 89 c3");
+
+    CHECK(insn_is_ambiguous(&insn) && !insn_can_move(&insn)); /* QEMU's TCG takes it */
+    insn = hex_insn("48 40 89 c3");
+    CHECK(!insn_is_ambiguous(&insn));
     CHECK_EQ(hex_insn("48 89 c3").opsize, 8);
     CHECK_EQ(hex_insn("48 66 89 c3").opsize, 2);
     CHECK_EQ(hex_insn("48 40 89 c3").opsize, 4);
@@ -301,6 +306,8 @@ static void returns_say_how_much_they_pop(void)
     CHECK_KIND("c2 f0 ff", "RET");
     CHECK_KIND("cb", "RET_FAR");
     CHECK_KIND("48 cf", "IRET");
+    CHECK_KIND("f2 0f 01 ca", "IRET"); /* erets, eretu */
+    CHECK_KIND("f3 0f 01 ca", "IRET");
     CHECK_EQ(hex_insn("c2 f0 ff").pop, 0xfff0);
     CHECK_EQ(hex_insn("c3").pop, 0);
 }
@@ -328,6 +335,7 @@ static void a_near_branch_with_66_decodes_but_does_not_move(void)
     static const char *const branches[] = {
         "66 e8 00 00 00 00", "66 e9 00 00 00 00",    "66 eb 00", "66 74 00",
         "66 ff e0",          "66 0f 84 00 00 00 00", "66 c3",    "66 e2 00",
+        "66 48 ff d0",       "41 3e ff d0",          "48 f3 c3",
     };
 
     for (size_t i = 0; i < sizeof(branches) / sizeof(branches[0]); i++) {
@@ -532,6 +540,9 @@ static void instructions_have_mnemonics(void)
     CHECK_STR(named("f3 a6"), "repe cmpsb");
     CHECK_STR(named("f3 c3"), "ret"); /* the prefix means nothing here */
     CHECK_STR(named("0f 01 ca"), "clac");
+    CHECK_STR(named("f2 0f 01 ca"), "erets");
+    CHECK_STR(named("f3 0f 01 ca"), "eretu");
+    CHECK_STR(named("f3 0f 01 ec"), "uiret");
     CHECK_STR(named("0f 58 c1"), "none");
 }
 
