@@ -2,7 +2,7 @@
 # need.sh - make sure the tools of the named groups are there; install what is missing.
 #
 #   kernel/host/need.sh GROUP...     groups: build iso qemu run uefi gdb suite record web text
-#                                  labs test tools fresh fuse
+#                                  labs test tools fresh fuse plot
 #
 # Silent and quick when nothing is missing. Otherwise says what it installs, then
 # installs it with apt-get, through sudo when not root. Where there is no apt-get it
@@ -62,6 +62,7 @@ tools  wasm-ld                                  lld
 tools  websockify                               websockify
 web    websockify                               websockify
 web    npm                                      npm
+plot   /usr/lib/python3/dist-packages/matplotlib  python3-matplotlib
 fresh  debootstrap                              debootstrap'
 
 say()

@@ -24,7 +24,7 @@ $(B)/bench/marks.o: probes/bench/marks.asm kernel/base/proc.inc
 	$(Q)$(NASM) -f elf64 -I./ -o $@ $<
 
 bench: $(B)/bench/text.o $(B)/bench/crowd.o $(B)/bench/marks.o ## what hits, registering and memory cost; PEER=dir: others beside
-	$(Q)kernel/host/need.sh run
+	$(Q)kernel/host/need.sh run plot
 	$(Q)env -u MAKEFLAGS -u MAKEOVERRIDES CC='$(CC)' B=$(B)/bench \
 	    EXTRA_OBJS='$(abspath $^)' PEER='$(PEER)' probes/bench/host/run.sh
 

@@ -68,8 +68,10 @@ class Compare(scratch.Scratch):
             linux_icount="linux.hit.int3_boost_simulated.cycles 250.00 cycles/hit\n",
         )
         name = "hit.int3_boostable.cycles"
-        self.assertEqual(rows[name, "smp"][3:], ["0.50", "0.6", "x", "met"])
-        self.assertEqual(rows[name, "icount"][3:], ["0.80", "0.7", "x", "MISSED"])
+        self.assertEqual(rows[name, "smp"][:5], ["720", "600", "met", "1200", "0.50"])
+        self.assertEqual(
+            rows[name, "icount"][:5], ["175", "200", "MISSED", "250", "0.80"]
+        )
 
     def test_the_floor_is_taken_without_the_call(self):
         rows = self.table(
@@ -77,20 +79,29 @@ class Compare(scratch.Scratch):
             floor_smp="floor.jmp_detour_lahf_count 51\nfloor.call_ret 17\n",
         )
         cells = rows["hit.opt_count.cycles", "smp"]
-        self.assertEqual(cells[1], "34")
-        self.assertEqual(cells[-4:], ["1.18", "1.3", "x", "met"])
+        self.assertEqual(cells, ["44.2", "40", "met", "-", "-", "34", "1.18"])
 
     def test_a_limit_is_judged_alone(self):
         rows = self.table(
             sonde_smp4="sonde.mem.per_probe.bytes 201 bytes/probe  goal 200  MISSED\n"
             "sonde.counted.entries.slowdown 1.50 times  goal 2.00\n"
         )
-        self.assertEqual(rows["mem.per_probe.bytes", "smp4"][-2:], ["200", "MISSED"])
-        self.assertEqual(rows["counted.entries.slowdown", "smp4"][-2:], ["2", "met"])
+        self.assertEqual(
+            rows["mem.per_probe.bytes", "smp4"][:3], ["200", "201", "MISSED"]
+        )
+        self.assertEqual(
+            rows["counted.entries.slowdown", "smp4"][:3], ["2", "1.5", "met"]
+        )
 
     def test_what_was_not_measured_has_no_row_and_no_verdict(self):
         rows = self.table(sonde_smp="sonde.hit.int3_emulated.cycles 7 cycles/hit\n")
-        self.assertEqual([row[-1] for row in rows.values()], ["-"])
+        self.assertEqual(list(rows.values()), [["-", "7", *["-"] * 5]])
+
+    def test_the_host_stands_above_the_table(self):
+        said = self.run_ok(sys.executable, f"{BENCH}/compare.py", "--host")
+        self.assertRegex(said, "host.name .*\nhost.processor ")
+        out = self.run_ok(sys.executable, f"{BENCH}/compare.py", self.write("host", said))
+        self.assertIn("# processor: ", out.splitlines()[1])
 
 
 class Icount(scratch.Scratch):
@@ -105,7 +116,9 @@ class Icount(scratch.Scratch):
             if not name.startswith(without)
         ]
         text = "".join(
-            f"sonde.hit.{name}.cycles {value}.03 {unit}\n"
+            f"sonde.{name}.ns_per_probe {value} {unit.replace('cycles/hit', 'ns/probe')}\n"
+            if name.startswith("scale.")
+            else f"sonde.hit.{name}.cycles {value}.03 {unit}\n"
             f"sonde.hit.{name}.cycles_min 1.00 {unit}\n"
             for name, value in figures
         )
@@ -126,6 +139,13 @@ class Icount(scratch.Scratch):
         self.assertEqual(done.returncode, 1)
         self.assertIn("opt_light: ", done.stdout)
         self.assertIn(", 1 MORE than ", done.stdout)
+
+    def test_a_probe_among_many_may_take_a_tenth_more_and_not_twice_as_much(self):
+        name = "scale.register_set.37222"
+        self.assertEqual(self.compare(name, 100).returncode, 0)
+        done = self.compare(name, 20000)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn(f"{name}: ", done.stdout)
 
     def test_one_instruction_fewer_is_told_with_the_command_that_records_it(self):
         done = self.compare("opt", -1)

@@ -1,73 +1,102 @@
 #!/usr/bin/env python3
-"""compare.py - prints a table of what `bench` has measured, beside the figures of Linux
-and of a lower bound.
+"""compare.py - prints the table of `make bench`: goal, figure, Linux and floor in one row.
 
     probes/bench/host/compare.py FILE...
+    probes/bench/host/compare.py --host        print the lines `host.NAME VALUE` of this host
 
-Reads the lines `WHO.NAME VALUE UNIT` of sonde, linux and floor; other lines are skipped.
-The name of a file says how the machine ran: if it contains `icount`, cycles are
+Reads the lines `WHO.NAME VALUE UNIT` of sonde, linux, floor and host; other lines are
+skipped. The name of a file says how the machine ran: if it contains `icount`, cycles are
 instructions; if it contains `smp4`, the machine had four CPUs. The verdict is information
 only, since a busy host spoils every time.
+
+The floor is the time of a mechanism alone. Its figures include the call of the target, which
+is subtracted here.
 
 Goals that need no figures of others are in probes/bench/bench_goal.c. `bench` prints
 these behind the figure, as `goal LIMIT`.
 """
 
 import os
+import platform
 import re
+import subprocess
 import sys
+import time
+import typing
 
 LINE = re.compile(r"(sonde|linux|floor)\.(\S+) ([0-9.]+)\b(?: \S+  goal ([0-9.]+))?")
+HOST = re.compile(r"host\.(\S+) (.*)")
+HEADER = ("name", "run", "goal", "sonde", "verdict", "Linux", "ratio", "floor", "ratio")
+CALL = "call_ret"  # what the floor takes without a hit
 
-# our figure, their figure, and how many times theirs ours may be: in cycles, and in
-# instructions; None: no goal. A kind of hit that is not measured has no row.
+
+class Hit(typing.NamedTuple):
+    """A kind of hit, and what it is compared with. A goal says how many times that of
+    LINUX or FLOOR our figure may be, in cycles and in instructions; None: no goal.
+    """
+
+    kind: str
+    linux: str = None
+    floor: str = None
+    smp: tuple = None
+    icount: tuple = None
+
+
+class Row(typing.NamedTuple):
+    """A row of the table; None: not measured, or there is none."""
+
+    name: str
+    run: str
+    goal: float
+    sonde: float
+    linux: float = None
+    floor: float = None
+
+    @property
+    def verdict(self):
+        if self.goal is None:
+            return "-"
+        return "met" if self.sonde <= self.goal else "MISSED"
+
+
+def linux(times):
+    return times, "linux"
+
+
+def floor(times):
+    return times, "floor"
+
+
+# A kind that was not measured has no row.
 HITS = (
-    ("int3_boostable", "linux.hit.int3_boost_simulated", 0.6, 0.7),
-    ("int3_unboostable", "linux.hit.int3_unboostable", 0.6, 0.7),
-    ("int3_emulated", "linux.hit.int3_emulated", None, 0.7),
-    ("int3_posthandler", "linux.hit.int3_posthandler", None, 0.7),
-    ("int3_two_probes", "linux.hit.int3_two_probes", None, None),
-    ("kret_int3", "linux.hit.kret_int3", None, None),
-    ("kret_int3_entryh", "linux.hit.kret_int3_entryh", None, None),
-    ("kret_int3_unboostable", "linux.hit.kret_int3_unboostable", None, None),
-    ("kprobe_kret_int3", "linux.hit.kprobe_kret_int3", None, None),
-    ("opt", "linux.hit.opt", 0.55, None),
-    ("opt_crowd", "linux.hit.opt", 0.55, None),
-    ("opt_two_probes", "linux.hit.opt_two_probes", None, None),
-    ("kret_opt", "linux.hit.kret_opt", 0.35, None),
-    ("kret_opt_entryh", "linux.hit.kret_opt_entryh", None, None),
-    ("kprobe_kret_opt", "linux.hit.kprobe_kret_opt", 0.4, None),
-    ("event_int3_0args", "linux.hit.event_int3_0args", 0.5, 0.5),
-    ("event_int3_3regs", "linux.hit.event_int3_3regs", 0.5, 0.5),
-    ("event_opt_0args", "linux.hit.event_opt_0args", 0.25, 0.5),
-    ("event_opt_3regs", "linux.hit.event_opt_3regs", 0.25, 0.5),
-    ("event_opt_3mem", "linux.hit.event_opt_3mem", None, None),
-)
-# run, our figure, their figure, goal: how many times theirs ours may be. The figures of
-# the floor include the call of the target, unless the row says `less` the call.
-ROWS = [
-    (
-        run,
-        f"hit.{ours}.{figure}",
-        f"{theirs}.{figure}",
-        icount if run == "icount" else smp,
-    )
-    for run, figure in (("smp", "cycles"), ("smp", "cycles_min"), ("icount", "cycles"))
-    for ours, theirs, smp, icount in HITS
-]
-ROWS += [
-    ("smp", "hit.int3_tf.cycles", "floor.int3_tf_step_db_iret", 1.5),
-    ("smp", "hit.int3_boostable.cycles", "floor.int3_save15_call_popf_ret", None),
-    (
-        "smp",
-        "hit.opt_count.cycles",
-        "floor.jmp_detour_lahf_count less floor.call_ret",
-        1.3,
-    ),
-    ("icount", "hit.int3_tf.cycles", "linux.hit.int3_unboostable.cycles", 0.7),
-    ("smp", "hit.opt_pad.cycles", "sonde.hit.opt.cycles", None),
-    ("smp", "hit.opt_posthandler.cycles", "sonde.hit.int3_posthandler.cycles", None),
-]
+    Hit("int3_boostable", "int3_boost_simulated", "int3_save15_call_popf_ret",
+        linux(0.6), linux(0.7)),
+    Hit("int3_unboostable", "int3_unboostable", None, linux(0.6), linux(0.7)),
+    Hit("int3_tf", "int3_unboostable", "int3_tf_step_db_iret", floor(1.5), linux(0.7)),
+    Hit("int3_emulated", "int3_emulated", None, None, linux(0.7)),
+    Hit("int3_posthandler", "int3_posthandler", None, None, linux(0.7)),
+    Hit("int3_two_probes", "int3_two_probes"),
+    Hit("kret_int3", "kret_int3"),
+    Hit("kret_int3_entryh", "kret_int3_entryh"),
+    Hit("kret_int3_unboostable", "kret_int3_unboostable"),
+    Hit("kprobe_kret_int3", "kprobe_kret_int3"),
+    Hit("opt", "opt", "jmp_detour_image_lahf", linux(0.55)),
+    Hit("opt_pad", "opt", "jmp_pad_detour_lahf_full"),
+    Hit("opt_crowd", "opt", "jmp_detour_image_lahf", linux(0.55)),
+    Hit("opt_light", "opt", "jmp_detour_lahf_callclobbered"),
+    Hit("opt_count", None, "jmp_detour_lahf_count", floor(1.3)),
+    Hit("opt_two_probes", "opt_two_probes"),
+    Hit("opt_posthandler"),
+    Hit("kret_opt", "kret_opt", None, linux(0.35)),
+    Hit("kret_opt_entryh", "kret_opt_entryh"),
+    Hit("kprobe_kret_opt", "kprobe_kret_opt", None, linux(0.4)),
+    Hit("event_int3_0args", "event_int3_0args", None, linux(0.5), linux(0.5)),
+    Hit("event_int3_3regs", "event_int3_3regs", None, linux(0.5), linux(0.5)),
+    Hit("event_opt_0args", "event_opt_0args", None, linux(0.25), linux(0.5)),
+    Hit("event_opt_3regs", "event_opt_3regs", None, linux(0.25), linux(0.5)),
+    Hit("event_opt_3mem", "event_opt_3mem"),
+)  # fmt: skip
+RUNS = (("smp", "cycles"), ("smp", "cycles_min"), ("icount", "cycles"))
 
 
 def run_of(path):
@@ -76,66 +105,96 @@ def run_of(path):
 
 
 def read(paths):
-    """The figures, and the goals of figures that have one: both by (run, name)."""
-    figures, goals = {}, {}
+    """The figures, and the goals of figures that have one, both by (run, name); and what the
+    host said of itself.
+    """
+    figures, goals, host = {}, {}, {}
     for path in paths:
         with open(path, errors="replace") as file:
-            for match in filter(None, map(LINE.match, file)):
-                key = run_of(path), f"{match[1]}.{match[2]}"
-                figures[key] = float(match[3])
-                if match[4]:
-                    goals[key] = float(match[4])
-    return figures, goals
+            for line in file:
+                match = LINE.match(line)
+                if match:
+                    key = run_of(path), f"{match[1]}.{match[2]}"
+                    figures[key] = float(match[3])
+                    if match[4]:
+                        goals[key] = float(match[4])
+                elif HOST.match(line):
+                    host.update([HOST.match(line).groups()])
+    return figures, goals, host
 
 
-def other_figure(figures, run, theirs):
-    """Their figure, or the difference of two; None if it was not measured."""
-    whole, _, part = theirs.partition(" less ")
-    value, less = figures.get((run, whole)), figures.get((run, part), 0)
-    return value - less if value else None
-
-
-def verdict(value, goal):
-    if goal is None:
-        return "-"
-    return "met" if value <= goal else "MISSED"
-
-
-def row(figures, run, ours, theirs, goal):
-    """The cells of one row; None if our figure was not measured."""
-    value = figures.get((run, "sonde." + ours))
-    other = other_figure(figures, run, theirs)
-    if value is None:
+def hit_row(figures, hit, run, figure):
+    """The row of a hit; None if it was not measured."""
+    ours = figures.get((run, f"sonde.hit.{hit.kind}.{figure}"))
+    others = {
+        "linux": figures.get((run, f"linux.hit.{hit.linux}.{figure}")),
+        "floor": figures.get((run, f"floor.{hit.floor}")),
+    }
+    if others["floor"]:
+        others["floor"] -= figures.get((run, f"floor.{CALL}"), 0)
+    times, whose = (hit.icount if run == "icount" else hit.smp) or (None, None)
+    if ours is None:
         return None
-    wanted = "-" if goal is None else f"{goal:g} x"
-    if not other:
-        return ours, run, f"{value:g}", "?", "-", wanted, "-"
-    ratio = value / other
-    cells = f"{value:g}", f"{other:g} {theirs}", f"{ratio:.2f}", wanted
-    return ours, run, *cells, verdict(ratio, goal)
+    goal = times * others[whose] if times and others[whose] else None
+    return Row(f"hit.{hit.kind}.{figure}", run, goal, ours, **others)
 
 
-def goal_row(figures, goals, key):
-    """The cells of a figure that was printed with its goal."""
-    run, name = key
-    value, goal = figures[key], goals[key]
-    ours = name.removeprefix("sonde.")
-    return ours, run, f"{value:g}", "-", "-", f"{goal:g}", verdict(value, goal)
+def rows_of(figures, goals):
+    hits = [hit_row(figures, hit, *run) for run in RUNS for hit in HITS]
+    alone = [
+        Row(name.removeprefix("sonde."), run, goals[run, name], figures[run, name])
+        for run, name in goals
+    ]
+    return [row for row in hits if row] + alone
 
 
-def main():
-    figures, goals = read(sys.argv[1:])
-    table = [("name", "run", "sonde", "beside", "ratio", "goal", "verdict")]
-    table += filter(None, (row(figures, *r) for r in ROWS))
-    table += (goal_row(figures, goals, key) for key in goals)
+def cells_of(row):
+    def number(value):
+        return "-" if value is None else f"{value:.2f}".rstrip("0").rstrip(".")
+
+    def ratio(other):
+        return f"{row.sonde / other:.2f}" if other else "-"
+
+    ours = row.name, row.run, number(row.goal), number(row.sonde), row.verdict
+    beside = number(row.linux), ratio(row.linux), number(row.floor), ratio(row.floor)
+    return ours + beside
+
+
+def first_line(*command):
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    return done.stdout.partition("\n")[0]
+
+
+def host_lines():
+    """What figures of this host can be compared with, and how busy it is."""
+    with open("/proc/cpuinfo", encoding="ascii", errors="replace") as file:
+        model = re.search(r"^model name\s*: (.*)$", file.read(), re.M)
+    yield f"host.name {platform.node()}"
+    yield f"host.processor {model[1] if model else '?'}, {os.cpu_count()} CPUs"
+    yield f"host.load {os.getloadavg()[0]:.2f}"
+    yield f"host.qemu {first_line('qemu-system-x86_64', '--version')}"
+    yield f"host.source {first_line('git', 'log', '-1', '--format=%h %s')}"
+    yield f"host.time {time.strftime('%Y-%m-%d %H:%M')}"
+
+
+def main(words):
+    if words == ["--host"]:
+        print("\n".join(host_lines()))
+        return
+    figures, goals, host = read(words)
+    rows = rows_of(figures, goals)
+    table = [HEADER, *map(cells_of, rows)]
     widths = [max(map(len, column)) for column in zip(*table)]
+    for name, value in host.items():
+        print(f"# {name}: {value}")
     for cells in table:
         print("  ".join(map(str.ljust, cells, widths)).rstrip())
-    missed = [cells[0] for cells in table if cells[-1] == "MISSED"]
-    judged = missed + [cells[0] for cells in table if cells[-1] == "met"]
+    missed = [row.name for row in rows if row.verdict == "MISSED"]
+    judged = [row for row in rows if row.verdict != "-"]
     print(f"# {len(judged)} goals, {len(missed)} missed")
     for name in missed:
         print(f"# missed: {name}")
 
 
-main()
+if __name__ == "__main__":
+    main(sys.argv[1:])

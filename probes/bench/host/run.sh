@@ -27,6 +27,7 @@ peer() # NAME SCRIPT WORDS...
 }
 
 rm -f "$B"/*.txt
+probes/bench/host/compare.py --host >"$B/host.txt"
 measure sonde-smp --smp 2 'bench hit cache starve'
 if [ -n "${PEER-}" ]; then
     peer floor-smp floor/run.sh smp
@@ -39,4 +40,5 @@ if [ -n "${PEER-}" ]; then
     peer linux-icount linux/run.sh icount quick
 fi
 echo
-python3 probes/bench/host/compare.py "$B"/*.txt
+probes/bench/host/compare.py "$B"/*.txt
+probes/bench/host/page.py "$B" "$B"/*.txt
