@@ -13,7 +13,6 @@
 
 #include <stddef.h>
 
-#define SHIFT 32
 #define MEASURE_US 5000
 #define MEASURE_TIMES 2
 #define LEAF_TSC 0x15u
@@ -21,12 +20,11 @@
 #define LEAF_HYPERVISOR_TSC 0x40000010u
 #define HYPERVISOR BIT(31) /* ecx of leaf 1 */
 
-/* Immutable after clock_init(), except for base_cycles: clock_skip() writes it while all
- * other CPUs stand still.
+/* Immutable after clock_init(), but for base_cycles: clock_skip() writes it while all other
+ * CPUs stand still.
  */
-static uint64_t base_cycles; /* the counter when the clock was 0 */
+struct clock_rate clock_rate;
 static uint64_t cycles_per_ms;
-static uint64_t mult; /* nanoseconds per cycle, << SHIFT; 0: no clock yet */
 static const char *source = "none";
 
 static uint64_t rate_from_cpuid(void)
@@ -90,41 +88,25 @@ static uint64_t rate_find(uint64_t (*pit_wait)(unsigned us))
 INIT void clock_init(uint64_t (*pit_wait)(unsigned us))
 {
     cycles_per_ms = rate_find(pit_wait);
-    base_cycles = rdtsc();
-    mult = (UINT64_C(1000000) << SHIFT) / cycles_per_ms;
+    clock_rate.base_cycles = rdtsc();
+    clock_rate.mult = (UINT64_C(1000000) << CLOCK_SHIFT) / cycles_per_ms;
     log_info("clock: TSC at %llu kHz, by %s", (unsigned long long)cycles_per_ms, source);
-}
-
-NOKPROBE_INLINE uint64_t ns_between(uint64_t base, uint64_t cycles)
-{
-    return (uint64_t)(((unsigned __int128)(cycles - base) * mult) >> SHIFT);
 }
 
 uint64_t clock_ns_at(uint64_t cycles)
 {
-    return ns_between(READ_ONCE(base_cycles), cycles);
+    return clock_ns_between(READ_ONCE(clock_rate.base_cycles), cycles);
 }
 NOKPROBE(clock_ns_at);
 
-/* A debugger may stop the CPU, and the clock, after base_cycles was read and before the
- * counter is read. Then base_cycles has changed, and both are read again.
- */
 uint64_t clock_ns(void)
 {
-    uint64_t base, cycles;
-
-    do {
-        base = READ_ONCE(base_cycles);
-        barrier();
-        cycles = rdtsc();
-        barrier();
-    } while (unlikely(base != READ_ONCE(base_cycles)));
-    return ns_between(base, cycles);
+    return clock_ns_here();
 }
 
 void clock_skip(uint64_t cycles)
 {
-    WRITE_ONCE(base_cycles, base_cycles + cycles);
+    WRITE_ONCE(clock_rate.base_cycles, clock_rate.base_cycles + cycles);
 }
 
 uint64_t clock_cycles_per_ms(void)

@@ -5,6 +5,9 @@
  */
 #pragma once
 
+#include "kernel/base/compiler.h"
+#include "kernel/cpu/instr.h"
+
 #include <stdint.h>
 
 /* clock_init - find out how fast the TSC runs: from CPUID if CPUID says so, else by a
@@ -15,8 +18,39 @@
  */
 void clock_init(uint64_t (*pit_wait)(unsigned us));
 
-/* clock_ns - get nanoseconds since clock_init(). Never runs backwards. Context: any. */
+/* clock_ns - get nanoseconds since clock_init(). Never runs backwards. Context: any.
+ * clock_ns_here - the same, as code of its caller, where a call would cost more than it.
+ */
 uint64_t clock_ns(void);
+
+#define CLOCK_SHIFT 32
+/* For clock_ns_here() only. */
+extern struct clock_rate {
+    uint64_t base_cycles; /* the counter when the clock was 0 */
+    uint64_t mult;        /* nanoseconds per cycle, << CLOCK_SHIFT; 0: no clock yet */
+} clock_rate;
+
+static ALWAYS_INLINE uint64_t clock_ns_between(uint64_t base, uint64_t cycles)
+{
+    return (uint64_t)(((unsigned __int128)(cycles - base) * clock_rate.mult) >>
+                      CLOCK_SHIFT);
+}
+
+/* A debugger may stop the CPU, and the clock, after base_cycles was read and before the
+ * counter is read. Then base_cycles has changed, and both are read again.
+ */
+static ALWAYS_INLINE uint64_t clock_ns_here(void)
+{
+    uint64_t base, cycles;
+
+    do {
+        base = READ_ONCE(clock_rate.base_cycles);
+        barrier();
+        cycles = rdtsc();
+        barrier();
+    } while (unlikely(base != READ_ONCE(clock_rate.base_cycles)));
+    return clock_ns_between(base, cycles);
+}
 
 /* clock_ns_at - get the time at which the time stamp counter was @cycles. For a time
  * before the last stop of the machine by a debugger, the result is too small.

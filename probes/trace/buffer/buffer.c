@@ -40,7 +40,7 @@ static struct buffer_cpu {
     bool is_masked;        /* [a] events on this CPU are not recorded */
 } cpus[MAX_CPUS];
 
-static bool is_on = true;                /* [a] */
+bool buffer_on = true;                   /* [a] */
 static bool may_overwrite = true;        /* [T] */
 static uint64_t (*now)(void) = clock_ns; /* [T to change] */
 static bool snapshot_was_read;           /* [T] the present snapshot has been read */
@@ -262,19 +262,14 @@ uint64_t buffer_now(void)
 
 void buffer_switch(bool on)
 {
-    WRITE_ONCE(is_on, on);
-}
-
-bool buffer_is_on(void)
-{
-    return READ_ONCE(is_on);
+    WRITE_ONCE(buffer_on, on);
 }
 
 static bool is_masked; /* some CPU is masked; a single word, because each hit reads it */
 
 bool buffer_takes(void)
 {
-    return READ_ONCE(is_on) &&
+    return buffer_is_on() &&
            (likely(!READ_ONCE(is_masked)) || buffer_takes_cpu(cpu_id()));
 }
 
@@ -397,18 +392,24 @@ static struct comm {
     char name[THREAD_NAME_LEN];
 } comms[COMMS];
 
-static void comm_save(const struct thread *t)
+static NOINLINE void comm_put(struct comm *c, const struct thread *t)
 {
-    struct comm *c = &comms[(unsigned)t->tid % COMMS];
     int pid = READ_ONCE(c->pid);
 
-    if (likely(pid == t->tid) || pid == COMM_BUSY)
-        return;
-    if (!__atomic_compare_exchange_n(&c->pid, &pid, COMM_BUSY, false, __ATOMIC_ACQUIRE,
+    if (pid == COMM_BUSY ||
+        !__atomic_compare_exchange_n(&c->pid, &pid, COMM_BUSY, false, __ATOMIC_ACQUIRE,
                                      __ATOMIC_RELAXED))
         return;
     memcpy(c->name, t->name, sizeof(c->name));
     __atomic_store_n(&c->pid, t->tid, __ATOMIC_RELEASE);
+}
+
+static ALWAYS_INLINE void comm_save(int tid)
+{
+    struct comm *c = &comms[(unsigned)tid % COMMS];
+
+    if (unlikely(READ_ONCE(c->pid) != tid))
+        comm_put(c, thread_current());
 }
 
 bool comm_find(int pid, char *out)
@@ -474,15 +475,16 @@ USED const uint64_t trace_layout[] = {
 
 /* ---- records ---- */
 
-static uint8_t flags_of(unsigned long flags)
+static ALWAYS_INLINE uint8_t flags_of(const struct percpu *cpu, unsigned long flags)
 {
-    const struct percpu *cpu = this_cpu();
     uint8_t found = 0;
 
     if (!(flags & FLAGS_IF))
         found |= RECORD_IRQS_OFF;
-    if (cpu->need_resched)
+    if (unlikely(cpu->need_resched))
         found |= RECORD_NEED_RESCHED;
+    if (likely(!(cpu->irq_depth | cpu->nmi_depth)))
+        return found;
     if (cpu->irq_depth)
         found |= RECORD_HARDIRQ;
     if (cpu->nmi_depth)
@@ -490,23 +492,38 @@ static uint8_t flags_of(unsigned long flags)
     return found;
 }
 
+static ALWAYS_INLINE void head_fill(struct record_head *head, const struct event *event,
+                                    unsigned long flags)
+{
+    const struct percpu *cpu = this_cpu();
+
+    head->type = event->id;
+    head->flags = flags_of(cpu, flags);
+    head->preempt_count = (uint8_t)preempt_count();
+    head->pid = cpu->tid;
+    comm_save(cpu->tid);
+}
+
 void record_head_fill(struct record_head *head, const struct event *event,
                       unsigned long flags)
 {
-    const struct thread *t = thread_current();
-
-    head->type = event->id;
-    head->flags = flags_of(flags);
-    head->preempt_count = (uint8_t)preempt_count();
-    head->pid = t->tid;
-    comm_save(t);
+    head_fill(head, event, flags);
 }
 
-void *record_begin_taken(const struct event *event, size_t len, unsigned long flags,
-                         struct ring **ring)
+/* clock_of - read the clock of @r; nearly always it is this one. */
+static ALWAYS_INLINE uint64_t clock_of(const struct ring *r)
+{
+    return likely(r->clock == clock_ns) ? clock_ns_here() : r->clock();
+}
+
+void *record_begin(const struct event *event, size_t len, unsigned long flags,
+                   struct ring **ring)
 {
     struct record_head *head;
 
+    *ring = NULL;
+    if (!buffer_takes())
+        return NULL;
     *ring = READ_ONCE(cpus[cpu_id()].ring);
     head = ring_write(*ring, len);
     if (head)
@@ -514,11 +531,20 @@ void *record_begin_taken(const struct event *event, size_t len, unsigned long fl
     return head;
 }
 
-void *record_begin(const struct event *event, size_t len, unsigned long flags,
-                   struct ring **ring)
+struct kprobe_room record_reserve(const struct event *event, size_t len,
+                                  unsigned long flags, uintptr_t ip, uint64_t *lost)
 {
-    *ring = NULL;
-    return buffer_takes() ? record_begin_taken(event, len, flags, ring) : NULL;
+    struct ring *ring = READ_ONCE(cpus[cpu_id()].ring);
+    struct record_probe *record = ring_write_by(ring, len, clock_of);
+
+    if (unlikely(!record)) {
+        own_work_end();
+        __atomic_add_fetch(lost, 1, __ATOMIC_RELAXED);
+        return (struct kprobe_room){ 0 };
+    }
+    head_fill(&record->head, event, flags);
+    record->ip = ip;
+    return (struct kprobe_room){ record, ring };
 }
 
 bool record_copy(const void *record, size_t len)

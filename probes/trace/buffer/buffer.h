@@ -6,6 +6,8 @@
  */
 #pragma once
 
+#include "kernel/base/compiler.h"
+#include "probes/program/program.h"
 #include "probes/trace/language/event.h"
 #include "probes/trace/ring/page_merge.h"
 
@@ -36,12 +38,17 @@ void trace_unlock(void);
  */
 void *record_begin(const struct event *event, size_t len, unsigned long flags,
                    struct ring **ring);
-/* record_begin_taken - the same, after trace_takes_hit() or buffer_takes() has said that the
- * hit is recorded. Context: as record_begin().
- */
-void *record_begin_taken(const struct event *event, size_t len, unsigned long flags,
-                         struct ring **ring);
 void record_end(struct ring *ring);
+/* record_reserve - begin the record of a hit at @ip, after trace_takes_hit() has said that
+ * the hit is recorded, and own_work_begin(). It ends by ring_commit() of the token and
+ * own_work_end(); without a record this work has ended.
+ * @lost: counts the records that were dropped
+ *
+ * Context: as record_begin().
+ * Return:  a struct record_probe, and its ring; or none.
+ */
+struct kprobe_room record_reserve(const struct event *event, size_t len,
+                                  unsigned long flags, uintptr_t ip, uint64_t *lost);
 /* record_head_fill - fill in the head of a record. Context: as record_begin(). */
 void record_head_fill(struct record_head *head, const struct event *event,
                       unsigned long flags);
@@ -50,11 +57,15 @@ void record_head_fill(struct record_head *head, const struct event *event,
  */
 bool record_copy(const void *record, size_t len);
 
+extern bool buffer_on; /* for buffer_is_on() only */
 /* buffer_switch - switch tracing on or off, as the file tracing_on does. Context: any.
  * buffer_is_on - tell whether tracing is on. Context: any.
  */
 void buffer_switch(bool on);
-bool buffer_is_on(void);
+static ALWAYS_INLINE bool buffer_is_on(void)
+{
+    return READ_ONCE(buffer_on);
+}
 
 /* buffer_takes - tell whether tracing is on and records of this CPU are wanted.
  * Context: as record_begin().

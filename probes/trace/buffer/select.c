@@ -18,10 +18,9 @@
 static struct pids *lists[SELECT_LISTS]; /* [a] */
 static int hidden; /* [a] the thread that serves the host; 0: none */
 
-/* There is a list, or an unwanted CPU. While this is false, hits check nothing else. */
-static bool is_selective;
+bool select_is_needed;
 
-/* select_again - compute is_selective, after a list or the CPUs have changed. Locks: the
+/* select_again - compute select_is_needed, after a list or the CPUs have changed. Locks: the
  * trace lock held.
  */
 static void select_again(void)
@@ -30,7 +29,7 @@ static void select_again(void)
 
     for (unsigned i = 0; i < cpu_count(); i++)
         selective |= !buffer_takes_cpu(i);
-    WRITE_ONCE(is_selective, selective);
+    WRITE_ONCE(select_is_needed, selective);
 }
 
 /* pid_place - return the index of @pid in the list, or the index to insert it at. */
@@ -66,10 +65,8 @@ static bool takes_thread(void)
            (!not || !has_pid(not, tid));
 }
 
-bool trace_takes_hit(void)
+bool select_takes_hit(void)
 {
-    if (likely(!READ_ONCE(is_selective)))
-        return buffer_is_on();
     return buffer_takes() && takes_thread();
 }
 

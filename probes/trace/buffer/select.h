@@ -5,6 +5,9 @@
  */
 #pragma once
 
+#include "kernel/base/compiler.h"
+#include "probes/trace/buffer/buffer.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -21,12 +24,19 @@ enum select_list {
     SELECT_LISTS,
 };
 
+/* For trace_takes_hit() only. While the first is false, hits check nothing else. */
+extern bool select_is_needed; /* there is a list, or an unwanted CPU */
+bool select_takes_hit(void);
+
 /* trace_takes_hit - tell whether hits of this thread on this CPU are recorded now. They
  * are not if tracing is off, or if the CPU or the thread is not wanted.
  * Context: any, preemption off.
  * Cost:    two loads; if CPUs or threads are selected, also a search in each list.
  */
-bool trace_takes_hit(void);
+static ALWAYS_INLINE bool trace_takes_hit(void)
+{
+    return likely(!READ_ONCE(select_is_needed)) ? buffer_is_on() : select_takes_hit();
+}
 
 /* ---- all below: Context: thread. Locks: the trace lock held. ---- */
 

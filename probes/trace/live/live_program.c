@@ -41,28 +41,33 @@ struct live_program {
 
 /* ---- records ---- */
 
+static ALWAYS_INLINE struct kprobe_room event_reserve(struct live_event *e, uintptr_t ip,
+                                                      unsigned long flags)
+{
+    return record_reserve(&e->event, e->fixed, flags, ip, &e->lost[LIVE_LOST_RING]);
+}
+
+static NOINLINE struct kprobe_room reserve_with_image(struct live_event *e, uintptr_t ip,
+                                                      const struct pt_regs *regs)
+{
+    struct kprobe_room room = event_reserve(e, ip, regs->flags);
+
+    if (room.at)
+        ((struct record_probe *)room.at)->head.preempt_count = live_preempt_count();
+    return room;
+}
+
 static struct kprobe_room program_reserve(struct kprobe *kp, uintptr_t ip,
                                           const struct pt_regs *regs)
 {
     const struct live_probe *p = CONTAINER_OF(kp, struct live_probe, rp.kp);
     struct live_event *e = p->event;
-    struct record_probe *record;
-    struct ring *ring;
 
     if (!trace_takes_hit())
         return (struct kprobe_room){ 0 };
     own_work_begin();
-    record =
-        record_begin_taken(&e->event, e->fixed, regs ? regs->flags : read_flags(), &ring);
-    if (unlikely(!record)) {
-        own_work_end();
-        __atomic_add_fetch(&e->lost[LIVE_LOST_RING], 1, __ATOMIC_RELAXED);
-        return (struct kprobe_room){ 0 };
-    }
-    if (regs)
-        record->head.preempt_count = live_preempt_count();
-    record->ip = ip;
-    return (struct kprobe_room){ record, ring };
+    return likely(!regs) ? event_reserve(e, ip, read_flags())
+                         : reserve_with_image(e, ip, regs);
 }
 
 /* reserve_for_mark - the same, of a marker, which has no hit, and adds one to the count of

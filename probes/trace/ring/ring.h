@@ -252,8 +252,22 @@ static ALWAYS_INLINE void *ring_event_start(uint8_t *at, size_t len, uint32_t de
     return header + 1;
 }
 
+/* ring_page_at - return the page of the tail @where. Only a writer may call it: while it has
+ * not ended, no other one publishes a page.
+ */
+static ALWAYS_INLINE struct ring_page *ring_page_at(const struct ring *r, uint64_t where)
+{
+    uint64_t place = ring_place(where);
+
+    if (likely(place == r->published))
+        return r->page;
+    return ring_slot_page(
+        __atomic_load_n(&ring_slot_of(r, place)->word, __ATOMIC_RELAXED));
+}
+
 /* ring_write - begin a record. The caller fills it in, stays on the CPU, and then calls
  * ring_commit().
+ * ring_write_by - the same; the caller has code that reads the ring's clock.
  * @r:   the ring of the executing CPU
  * @len: bytes, 1..RING_EVENT_MAX
  *
@@ -261,17 +275,18 @@ static ALWAYS_INLINE void *ring_event_start(uint8_t *at, size_t len, uint32_t de
  * Return:  @len bytes, aligned to 4; NULL: the record was dropped and counted, and there
  *          is nothing to commit.
  */
-static ALWAYS_INLINE void *ring_write(struct ring *r, size_t len)
+static ALWAYS_INLINE void *ring_write_by(struct ring *r, size_t len,
+                                         uint64_t (*clock)(const struct ring *r))
 {
     uint32_t size = ring_size(len);
     struct ring_tail old, new;
-    uint64_t delta, word;
+    uint64_t delta;
 
     WRITE_ONCE(r->depth, READ_ONCE(r->depth) + 1);
     barrier();
     old.where = READ_ONCE(r->tail.where);
     old.time = READ_ONCE(r->tail.time);
-    new.time = r->clock();
+    new.time = clock(r);
     delta = new.time - old.time;
     if (unlikely((old.where & RING_CLOSED) || delta >> RING_DELTA_BITS ||
                  ring_off(old.where) + size > RING_DATA_LEN))
@@ -279,10 +294,18 @@ static ALWAYS_INLINE void *ring_write(struct ring *r, size_t len)
     new.where = old.where + size / 4 + (UINT64_C(1) << RING_COUNT_SHIFT);
     if (unlikely(!ring_cmpxchg16b(&r->tail, old, new)))
         return ring_write_slow(r, len, old.where, new.time);
-    word =
-        __atomic_load_n(&ring_slot_of(r, ring_place(old.where))->word, __ATOMIC_RELAXED);
-    return ring_event_start(ring_slot_page(word)->data + ring_off(old.where), len,
+    return ring_event_start(ring_page_at(r, old.where)->data + ring_off(old.where), len,
                             (uint32_t)delta);
+}
+
+static ALWAYS_INLINE uint64_t ring_clock(const struct ring *r)
+{
+    return r->clock();
+}
+
+static ALWAYS_INLINE void *ring_write(struct ring *r, size_t len)
+{
+    return ring_write_by(r, len, ring_clock);
 }
 
 /* ring_commit - end the record: steps 5 and 6. Context: as ring_write(). */
