@@ -18,9 +18,7 @@
  */
 void clock_init(uint64_t (*pit_wait)(unsigned us));
 
-/* clock_ns - get nanoseconds since clock_init(). Never runs backwards. Context: any.
- * clock_ns_here - the same, as code of its caller, where a call would cost more than it.
- */
+/* clock_ns - get nanoseconds since clock_init(). Never runs backwards. Context: any. */
 uint64_t clock_ns(void);
 
 #define CLOCK_SHIFT 32
@@ -36,7 +34,9 @@ static ALWAYS_INLINE uint64_t clock_ns_between(uint64_t base, uint64_t cycles)
                       CLOCK_SHIFT);
 }
 
-/* A debugger may stop the CPU, and the clock, after base_cycles was read and before the
+/* clock_ns_here - as clock_ns(), in the code of the caller, where a call would cost too much.
+ *
+ * A debugger may stop the CPU, and the clock, after base_cycles was read and before the
  * counter is read. Then base_cycles has changed, and both are read again.
  */
 static ALWAYS_INLINE uint64_t clock_ns_here(void)

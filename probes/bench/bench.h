@@ -97,7 +97,8 @@ struct bench_kind {
     bool jump;               /* hits must come by a jump; false: by a trap */
     bool silent;             /* the probes have no handlers: they count their hits */
     const struct kprobe_program *program; /* of the probes, which are silent; or NULL */
-    bool light; /* the kprobes have light handlers, no pre-handlers */
+    bool no_image; /* the code of the pre-handlers shows that they need no image */
+    bool light;    /* the kprobes have light handlers, no pre-handlers */
     kretprobe_handler_t entry;
     const char *event;   /* in place of probes: a tracer event with these arguments */
     const char *trigger; /* of the event: a histogram in place of records; or NULL */
@@ -105,9 +106,10 @@ struct bench_kind {
 extern const struct bench_kind bench_kinds[];
 extern const size_t bench_kind_count;
 
-/* bench_handled - counts the calls of these two handlers and of the handlers of a set. */
+/* bench_handled - counts the calls of these handlers and of the handlers of a set. */
 extern uint64_t bench_handled;
-int bench_count_pre(struct kprobe *p, struct pt_regs *regs);
+/* bench_fill_pre - give @p a pre-handler that counts, and that gets an image or not. */
+void bench_fill_pre(struct kprobe *p, bool with_image);
 void bench_count_light(struct kprobe *p, uintptr_t ip);
 
 #define BENCH_PROBES_MAX 2

@@ -105,7 +105,7 @@ static void place_sites(struct among *a)
         if (a->kind->light)
             p->light_handler = bench_count_light;
         else
-            p->pre_handler = bench_count_pre;
+            bench_fill_pre(p, true);
         a->ps[i] = p;
     }
 }

@@ -71,7 +71,7 @@ const char *detour_kind_text(enum detour_kind kind)
         [DETOUR_RETURN] =
             "one return probe, so the function is called, and returns, here",
         [DETOUR_LIGHT] = "programs that call functions: what C may change is saved",
-        [DETOUR_CALL] = "handlers get an image of all registers, then the copy runs",
+        [DETOUR_CALL] = "handlers get an image if they need one, then the copy runs",
         [DETOUR_POST] = "handlers in front of the copy, post-handlers behind it",
         [DETOUR_IMAGE] =
             "done to the image: a copy cannot, or its post-handlers would be missed",
@@ -165,7 +165,7 @@ struct code {
     enum detour_kind kind;
     bool flags_live;  /* the program may still read the status flags from before it */
     bool specialized; /* the code in front of the copy is specialized */
-    bool keeps;       /* the specialized code saves all of struct plat_light */
+    enum plat_specialized which; /* of specialized code */
     struct probe_reject *why;
     uint8_t bytes[INSN_SLOT_LONG_CODE_MAX];
     uintptr_t at; /* the address where bytes[0] will be executed */
@@ -221,11 +221,6 @@ static enum plat_detour front_code(const struct code *c)
     return c->flags_live ? PLAT_DETOUR_CALL : PLAT_DETOUR_CALL_DEAD;
 }
 
-static const struct plat_pattern *specialized_pattern(const struct code *c)
-{
-    return detour_specialized_pattern(c->site, c->keeps, c->flags_live);
-}
-
 /* refuse_code - the code has no room in the cell (-E2BIG), or does not reach @addr. */
 static void refuse_code(struct code *c, int err, uintptr_t addr)
 {
@@ -237,8 +232,8 @@ static void refuse_code(struct code *c, int err, uintptr_t addr)
 static void put_specialized(struct code *c)
 {
     refuse_code(c,
-                detour_specialized_put(c->bytes, c->at, c->site, specialized_pattern(c),
-                                       c->keeps, c->flags_live, &c->len),
+                detour_specialized_put(c->bytes, c->at, c->site, c->which, c->flags_live,
+                                       &c->len),
                 c->site->addr);
 }
 
@@ -413,13 +408,14 @@ static bool place_specialized(struct code *c)
     if (!detour_specialized_fits(c->site) || c->insn->op == OP_CMPX8B)
         return false;
     c->specialized = true;
-    c->keeps = detour_specialized_keeps(c->site);
+    c->which = detour_specialized_which(c->site);
     detour_compose(c, c->site->addr, 0);
     if (!c->err)
         cell = insn_slot_reserve(specialized_cell_len(c->len));
     if (cell)
         detour_compose(c, (uintptr_t)cell, 0);
-    if (!cell || fill_cell(c, cell, specialized_pattern(c)->entry))
+    if (!cell ||
+        fill_cell(c, cell, plat_detour_specialized(c->which, c->flags_live)->entry))
         c->specialized = false;
     return c->specialized;
 }
@@ -555,7 +551,7 @@ int detour_prepare(struct site *site, struct probe_reject *why)
         jump_site(site)->holder = kretprobe_without_image(site);
     jump_site(site)->saves_flags = code.flags_live;
     jump_site(site)->specialized = code.specialized;
-    jump_site(site)->saves_registers = code.keeps;
+    jump_site(site)->which = (uint8_t)code.which;
     return 0;
 }
 

@@ -51,6 +51,15 @@ bool detour_specialized_is_denied(const struct site *site)
            detour_specialized_fits(site);
 }
 
+/* handler_is_light - can the only handler of @site be called as a light handler? */
+static bool handler_is_light(const struct site *site)
+{
+    const struct kprobe *p = site->probes;
+
+    return has_one_handler(site) && !p->fault_handler &&
+           handler_needs_no_image((uintptr_t)p->pre_handler);
+}
+
 /* op_keeps - do the registers that a function must preserve keep their values, wherever the
  * function that @op calls is left?
  */
@@ -59,16 +68,14 @@ static bool op_keeps(const struct kprobe_op *op)
     return op->code != KPROBE_OP_CALL || handler_keeps_callee_saved((uintptr_t)op->imm);
 }
 
-bool detour_specialized_keeps(const struct site *site)
+/* programs_keep - must the detour save all fields of struct plat_light? */
+static bool programs_keep(const struct programs *programs)
 {
-    struct programs programs;
+    for (unsigned i = 0; i < programs->count; i++) {
+        const struct kprobe_program *program = programs->of[i].program;
 
-    if (!programs_to_call(site, &programs))
-        return false;
-    for (unsigned i = 0; i < programs.count; i++) {
-        const struct kprobe_program *program = programs.of[i].program;
-
-        if (programs.of[i].probe->fault_handler) /* it runs in the fault, and may fault */
+        if (programs->of[i]
+                .probe->fault_handler) /* it runs in the fault, and may fault */
             return true;
         for (unsigned k = 0; program && k < program->count; k++)
             if (!op_keeps(&program->ops[k]))
@@ -77,15 +84,14 @@ bool detour_specialized_keeps(const struct site *site)
     return false;
 }
 
-const struct plat_pattern *detour_specialized_pattern(const struct site *site, bool keeps,
-                                                      bool flags_live)
+enum plat_specialized detour_specialized_which(const struct site *site)
 {
-    enum plat_specialized which = PLAT_SPECIALIZED_CALL;
     struct programs programs;
 
     if (programs_to_call(site, &programs))
-        which = keeps ? PLAT_SPECIALIZED_LIGHT_KEEP : PLAT_SPECIALIZED_LIGHT;
-    return plat_detour_specialized(which, flags_live);
+        return programs_keep(&programs) ? PLAT_SPECIALIZED_LIGHT_KEEP
+                                        : PLAT_SPECIALIZED_LIGHT;
+    return handler_is_light(site) ? PLAT_SPECIALIZED_LIGHT : PLAT_SPECIALIZED_CALL;
 }
 
 /* put_value - write the low @len bytes of @value in front of @end. */
@@ -183,8 +189,9 @@ static void body_find(struct composed *c)
 /* below - the bytes of the frame below the registers that C code may change: see
  * detour_light.asm.
  */
-static int32_t below(bool keeps, bool flags_live)
+static int32_t below(enum plat_specialized which, bool flags_live)
 {
+    bool keeps = which == PLAT_SPECIALIZED_LIGHT_KEEP;
     size_t words = keeps ? sizeof(struct plat_light) / 8 + 1 : 2u + flags_live;
 
     return (int32_t)(8 * words);
@@ -192,16 +199,18 @@ static int32_t below(bool keeps, bool flags_live)
 
 /* body_put - write the body, if programs call functions. Return: 0; -E2BIG; -ERANGE. */
 static int body_put(struct composed *c, uint8_t *out, uintptr_t at,
-                    const struct site *site, bool keeps, bool flags_live)
+                    const struct site *site, enum plat_specialized which, bool flags_live)
 {
     struct programs programs;
     struct insn_builder b;
 
-    if (!programs_to_call(site, &programs))
+    if (which == PLAT_SPECIALIZED_CALL)
         return 0;
+    if (!programs_to_call(site, &programs))
+        programs_of_handler(site, &programs);
     body_find(c);
     c->probe = programs.of[programs_caller(&programs)].probe;
-    programs.below = below(keeps, flags_live);
+    programs.below = below(which, flags_live);
     b = (struct insn_builder){
         .out = out + c->body,
         .at = at + c->body,
@@ -230,13 +239,13 @@ static int hole_put(const struct composed *c, size_t i, uint8_t *out, uintptr_t 
 }
 
 int detour_specialized_put(uint8_t *out, uintptr_t at, const struct site *site,
-                           const struct plat_pattern *pattern, bool keeps,
-                           bool flags_live, size_t *len)
+                           enum plat_specialized which, bool flags_live, size_t *len)
 {
+    const struct plat_pattern *pattern = plat_detour_specialized(which, flags_live);
     struct composed c = {
         .pattern = pattern, .site = site, .probe = site->probes, .body = pattern->len
     };
-    int err = body_put(&c, out, at, site, keeps, flags_live);
+    int err = body_put(&c, out, at, site, which, flags_live);
     size_t behind = c.body == pattern->len ? c.body : c.body + INSN_CALL32_LEN;
 
     for (size_t i = 0; i < c.body; i++)
@@ -255,15 +264,14 @@ bool detour_specialized_is_current(const struct site *site)
     const struct plat_pattern *pattern;
     const uint8_t *start;
     bool same, flags_live = jump_site(site)->saves_flags;
-    bool keeps = jump_site(site)->saves_registers;
+    enum plat_specialized which = (enum plat_specialized)jump_site(site)->which;
     size_t len;
 
     if (!detour_specialized_fits(site))
         return false;
-    pattern = detour_specialized_pattern(site, keeps, flags_live);
+    pattern = plat_detour_specialized(which, flags_live);
     start = site_detour(site) - pattern->entry;
-    same = !detour_specialized_put(code, (uintptr_t)start, site, pattern, keeps,
-                                   flags_live, &len);
+    same = !detour_specialized_put(code, (uintptr_t)start, site, which, flags_live, &len);
     for (size_t i = 0; same && i < len; i++)
         same = code[i] == start[i];
     return same;

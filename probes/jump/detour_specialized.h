@@ -2,18 +2,21 @@
  * one site, instead of a call of the code that all sites share.
  *
  * They serve as DETOUR_CALL at a site with a single pre-handler and no other handler, and
- * as DETOUR_LIGHT, for programs that call functions. Values that the shared code has to
- * look up are constants in this code. A specialized detour takes a cell of
- * INSN_SLOT_DETOUR_LEN bytes, or INSN_SLOT_LONG_LEN. Without memory for such a cell the
- * site uses the shared code; every specialized detour also calls that code in rare cases.
+ * as DETOUR_LIGHT, for programs that call functions. A pre-handler whose code shows that it
+ * needs no image (handler.h) is called without one, as a light handler is.
+ *
+ * Values that the shared code has to look up are constants in this code. A specialized
+ * detour takes a cell of INSN_SLOT_DETOUR_LEN bytes, or INSN_SLOT_LONG_LEN. Without memory
+ * for such a cell the site uses the shared code; every specialized detour also calls that code in rare cases.
  */
 #pragma once
+
+#include "probes/jump/platform_jump.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-struct plat_pattern;
 struct site;
 
 /* detour_specialized_fits - can a specialized detour serve the probes of @site? Its kind
@@ -27,26 +30,22 @@ bool detour_specialized_fits(const struct site *site);
  * Locks: PLAT_PROBES held.
  */
 bool detour_specialized_is_denied(const struct site *site);
-/* detour_specialized_keeps - must the detour save all fields of struct plat_light,
- * because of the handler of @site?
+/* detour_specialized_which - the pattern from which the code for @site is made. It depends on
+ * the code of the handlers, which is decoded.
  * Locks: PLAT_PROBES held.
  */
-bool detour_specialized_keeps(const struct site *site);
-/* detour_specialized_pattern - the pattern from which the code for @site is made. */
-const struct plat_pattern *detour_specialized_pattern(const struct site *site, bool keeps,
-                                                      bool flags_live);
-/* detour_specialized_put - write the code for @site, made from @pattern. The copy of the
- * instruction comes behind it.
+enum plat_specialized detour_specialized_which(const struct site *site);
+/* detour_specialized_put - write the code for @site. The copy of the instruction comes behind
+ * it.
  * @out: INSN_SLOT_LONG_CODE_MAX bytes
  * @at:  the address where the code will be executed
- * @keeps, @flags_live: as given to detour_specialized_pattern()
+ * @which: the answer of detour_specialized_which()
  * @len: receives the length of the code, with its body
  * Locks:  PLAT_PROBES held.
  * Return: 0; -ERANGE a function is out of reach; -E2BIG the programs are too long.
  */
 int detour_specialized_put(uint8_t *out, uintptr_t at, const struct site *site,
-                           const struct plat_pattern *pattern, bool keeps,
-                           bool flags_live, size_t *len);
+                           enum plat_specialized which, bool flags_live, size_t *len);
 /* detour_specialized_is_current - is the specialized code of @site still the code that
  * its probes need?
  * Locks: PLAT_PROBES held.

@@ -360,7 +360,7 @@ static void return_for(const struct plat_light *light, const struct site *site,
     regs->ax = 0; /* what the handler has returned */
     if (makes_record(light->probe->program))
         plat_bug("a fault where a record is made", site->addr);
-    if (!jump_site(site)->saves_registers)
+    if (jump_site(site)->which != PLAT_SPECIALIZED_LIGHT_KEEP)
         return;
     regs->bx = light->bx;
     regs->r12 = light->r12;

@@ -1,18 +1,26 @@
 /* handler.c - decodes a handler, to find out which registers must be saved so that the
- * engine can leave the handler in the middle.
+ * engine can leave the handler in the middle, and whether it needs an image.
  */
 #include "probes/jump/handler.h"
 
 #include "kernel/base/bits.h"
 #include "probes/core/life.h"
+#include "probes/core/recover.h"
 #include "probes/insn/effects.h"
 
 #define KEPT                                                                             \
     (BIT(INSN_BX) | BIT(INSN_R12) | BIT(INSN_R13) | BIT(INSN_R14) | BIT(INSN_R15))
 
+#define TARGETS_MAX 8
+
 struct reading {
     struct plat_symbol function;
     bool keeps;
+    bool takes_image; /* it may read its second argument, or return something but 0 */
+    bool
+        has_zero; /* eax is 0 in front of the next instruction, from wherever CPUs come */
+    uintptr_t targets[TARGETS_MAX]; /* of its branches, which all lead forward */
+    unsigned target_count;
 };
 
 static bool stays_inside(const struct reading *l, const struct insn *insn)
@@ -35,24 +43,95 @@ static bool changes_cpu(const struct insn *insn, const struct insn_effects *effe
            (insn->has_mem && insn->seg == INSN_SEG_GS && !loads);
 }
 
-static void read_insn(const struct insn *insn, void *arg)
+static bool handler_is_target(const struct reading *l, uintptr_t addr)
+{
+    for (unsigned i = 0; i < l->target_count; i++)
+        if (l->targets[i] == addr)
+            return true;
+    return false;
+}
+
+/* note_target - remember where a branch leads. Behind a loop, or very many branches, nothing
+ * is certain.
+ */
+static void handler_note_target(struct reading *l, const struct insn *insn)
+{
+    if (insn->target <= insn->addr || l->target_count == TARGETS_MAX)
+        l->takes_image = true;
+    else
+        l->targets[l->target_count++] = insn->target;
+}
+
+static bool is_zero_ax(const struct insn *insn)
+{
+    return insn->map == 0 && (insn->opcode == 0x31 || insn->opcode == 0x33) &&
+           insn->mod == 3 && insn->reg == INSN_AX && insn->rm == INSN_AX;
+}
+
+/* follow_image - does the handler still do nothing with its image, and return 0? */
+static void follow_image(struct reading *l, const struct insn *insn,
+                         const struct insn_effects *effects)
+{
+    if (handler_is_target(l, insn->addr))
+        l->has_zero = false;
+    if (insn->kind == INSN_RET) {
+        l->takes_image |= !l->has_zero;
+        return;
+    }
+    if (insn_is_branch(insn))
+        handler_note_target(l, insn);
+    l->takes_image |= effects->regs_read & BIT(INSN_SI);
+    if (is_zero_ax(insn))
+        l->has_zero = true;
+    else if (effects->regs_written & BIT(INSN_AX))
+        l->has_zero = false;
+}
+
+static void read_insn(struct reading *l, const struct insn *insn)
 {
     struct insn_effects effects;
-    struct reading *l = arg;
 
+    insn_effects(insn, &effects);
+    follow_image(l, insn, &effects);
     if (insn->kind == INSN_RET)
         return;
-    insn_effects(insn, &effects);
     if (effects.regs_written & KEPT || !stays_inside(l, insn) ||
         changes_cpu(insn, &effects))
         l->keeps = false;
 }
 
-bool handler_keeps_callee_saved(uintptr_t fn)
+/* handler_read - decode the function at @fn, until the answer is no.
+ * @image: the answer is no, too, if it needs an image
+ */
+static bool handler_read(uintptr_t fn, bool image)
 {
     struct reading l = { .keeps = true };
+    uint8_t bytes[INSN_MAX_LEN];
+    struct insn insn;
+    size_t left;
 
-    if (plat_symbol_at(fn, &l.function) || boundary_for_each(&l.function, read_insn, &l))
+    if (plat_symbol_at(fn, &l.function))
         return false;
-    return l.keeps;
+    for (size_t off = 0; off < l.function.size; off += insn.len) {
+        uintptr_t addr = l.function.start + off;
+
+        left = l.function.size - off;
+        left = left < sizeof(bytes) ? left : sizeof(bytes);
+        if (recover_bytes(bytes, addr, left) || insn_decode(&insn, bytes, left, addr))
+            return false;
+        read_insn(&l, &insn);
+        if (!l.keeps || (image && l.takes_image))
+            return false;
+    }
+    return true;
+}
+
+bool handler_keeps_callee_saved(uintptr_t fn)
+{
+    return handler_read(fn, false);
+}
+
+bool handler_needs_no_image(uintptr_t fn)
+{
+    return handler_read(fn, true);
 }

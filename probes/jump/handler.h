@@ -1,4 +1,6 @@
-/* handler.h - finds out what a handler may do to the registers of its caller. */
+/* handler.h - finds out what a handler may do to the registers of its caller, and with the
+ * image.
+ */
 #pragma once
 
 #include <stdbool.h>
@@ -13,3 +15,7 @@
  * Context: thread.  Locks: PLAT_PROBES held.
  */
 bool handler_keeps_callee_saved(uintptr_t fn);
+/* handler_needs_no_image - the same, and: does the pre-handler at @fn, wherever it returns,
+ * return 0 without a look at its second argument? Context, locks: as above.
+ */
+bool handler_needs_no_image(uintptr_t fn);

@@ -30,7 +30,7 @@ struct jump_site {
     bool saves_flags : 1; /* [P] the detour saves and restores the status flags */
     bool specialized : 1; /* [P] it is a specialized detour */
     bool linked : 1;      /* [P] the detour ends with a link: see link.h */
-    bool saves_registers; /* [p] light handler: saves all of struct plat_light */
+    uint8_t which;        /* [p] of a specialized detour: enum plat_specialized */
     uint8_t stage : 4;    /* [P] enum jump_stage */
 };
 

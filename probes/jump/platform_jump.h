@@ -56,8 +56,9 @@ enum plat_hole {
 };
 /* What a pattern is for. */
 enum plat_specialized {
-    PLAT_SPECIALIZED_CALL,       /* a pre-handler */
-    PLAT_SPECIALIZED_LIGHT,      /* a light handler with handler_keeps_callee_saved() */
+    PLAT_SPECIALIZED_CALL,  /* a pre-handler */
+    PLAT_SPECIALIZED_LIGHT, /* a light handler with handler_keeps_callee_saved(), or a
+                                  * pre-handler with handler_needs_no_image() */
     PLAT_SPECIALIZED_LIGHT_KEEP, /* any light handler */
     PLAT_OWNS,
 };

@@ -204,6 +204,14 @@ static bool is_code(const struct kprobe *p)
     return p->kind == KPROBE_KIND_PROBE && (is_silent || program_is_all(p));
 }
 
+/* add_call - the program of probe @i is a call of @fn. */
+static void add_call(struct programs *out, unsigned i, uintptr_t fn)
+{
+    out->light_op[i] = (struct kprobe_op)KPROBE_CALL(fn);
+    out->light[i] = (struct kprobe_program){ .ops = &out->light_op[i], .count = 1 };
+    out->of[i].program = &out->light[i];
+}
+
 static void programs_add(struct programs *out, struct kprobe *p)
 {
     unsigned i = out->count++;
@@ -213,11 +221,8 @@ static void programs_add(struct programs *out, struct kprobe *p)
     out->of[i].hits = plat_counter_disp(p->counter);
     if (p->program)
         out->of[i].words = plat_counter_disp(p->program->first);
-    if (!p->light_handler)
-        return;
-    out->light_op[i] = (struct kprobe_op)KPROBE_CALL(p->light_handler);
-    out->light[i] = (struct kprobe_program){ .ops = &out->light_op[i], .count = 1 };
-    out->of[i].program = &out->light[i];
+    if (p->light_handler)
+        add_call(out, i, (uintptr_t)p->light_handler);
 }
 
 bool programs_of(const struct site *site, struct programs *out)
@@ -235,6 +240,13 @@ bool programs_of(const struct site *site, struct programs *out)
         programs_add(out, p);
     }
     return !masked || !programs_call(out);
+}
+
+void programs_of_handler(const struct site *site, struct programs *out)
+{
+    *out = (struct programs){ .addr = site->addr };
+    programs_add(out, site->probes);
+    add_call(out, 0, (uintptr_t)site->probes->pre_handler);
 }
 
 uint64_t program_word_of(const struct kprobe_program *program, unsigned cpu, size_t i)

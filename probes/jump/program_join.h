@@ -29,3 +29,7 @@ bool program_is_all(const struct kprobe *p);
 struct programs;
 struct site;
 bool programs_of(const struct site *site, struct programs *out);
+/* programs_of_handler - the same for a site with one handler, which is called with the
+ * address in place of the image.
+ */
+void programs_of_handler(const struct site *site, struct programs *out);

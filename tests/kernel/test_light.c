@@ -12,6 +12,7 @@
 #include "probes/core/life.h"
 #include "probes/jump/detour.h"
 #include "probes/jump/jump_site.h"
+#include "probes/jump/platform_jump.h"
 #include "tests/kernel/by_hand.h"
 #include "tests/kernel/ktest.h"
 #include "tests/kernel/nmi_send.h"
@@ -68,7 +69,7 @@ KTEST(light, it_is_given_its_probe_and_the_address)
         return;
     ktest_report(jump_site(p.site)->kind == DETOUR_LIGHT &&
                      jump_site(p.site)->specialized &&
-                     !jump_site(p.site)->saves_registers,
+                     jump_site(p.site)->which == PLAT_SPECIALIZED_LIGHT,
                  "its detour is a light one");
     is_called(&p, "by a jump");
     by_hand_int3(&p);
@@ -100,6 +101,52 @@ KTEST(light, it_has_no_pre_handler_beside_it)
     ktest_report(register_kprobe(&p) == -EINVAL, "both are refused");
 }
 
+/* ---- a pre-handler that needs no image ---- */
+
+static int count_only(struct kprobe *p UNUSED, struct pt_regs *regs UNUSED)
+{
+    ran++;
+    return 0;
+}
+
+static int note_argument(struct kprobe *p UNUSED, struct pt_regs *regs)
+{
+    ran++;
+    right += regs->di == 3;
+    return 0;
+}
+
+static unsigned which_is(kprobe_pre_handler_t pre, kprobe_fault_handler_t fault)
+{
+    struct kprobe p = { .pre_handler = pre, .fault_handler = fault };
+    unsigned which = PLAT_OWNS;
+
+    ran = right = 0;
+    if (!with_jump(&p, target))
+        return which;
+    which = jump_site(p.site)->which;
+    ktest_report(target(3) == 29 && ran == 1 && kprobe_hits(&p) == 1,
+                 "one hit, one call");
+    ktest_report(jump_site(p.site)->kind == DETOUR_CALL, "its kind is that of the image");
+    without_jump(&p);
+    return which;
+}
+
+static int never_asked(struct kprobe *p UNUSED, struct pt_regs *regs UNUSED,
+                       int trap UNUSED)
+{
+    return 0;
+}
+
+KTEST(light, a_pre_handler_whose_code_needs_no_image_is_called_without_one)
+{
+    ktest_report(which_is(count_only, NULL) == PLAT_SPECIALIZED_LIGHT, "it only counts");
+    ktest_report(which_is(note_argument, NULL) == PLAT_SPECIALIZED_CALL && right == 1,
+                 "it reads a register, and gets it");
+    ktest_report(which_is(count_only, never_asked) == PLAT_SPECIALIZED_CALL,
+                 "its fault handler may want the image");
+}
+
 /* ---- the context of a light handler ---- */
 
 static bool was_off, was_refused;
@@ -123,7 +170,7 @@ KTEST(light, it_runs_with_preemption_off)
 
     if (!with_jump(&p, target))
         return;
-    ktest_report(jump_site(p.site)->saves_registers,
+    ktest_report(jump_site(p.site)->which == PLAT_SPECIALIZED_LIGHT_KEEP,
                  "as it calls others, all is kept for it");
     ktest_report(target(3) == 29 && was_off, "preemption is off");
     ktest_report(!preempt_is_off(), "and on again");

@@ -326,7 +326,8 @@ static void a_light_handler_is_called_by_the_code_of_programs(void)
 
     start_light("48 89 e5 48 01 c8 c3", simple);
     CHECK_EQ(jump_site(p.site)->kind, DETOUR_LIGHT);
-    CHECK(jump_site(p.site)->specialized && !jump_site(p.site)->saves_registers &&
+    CHECK(jump_site(p.site)->specialized &&
+          jump_site(p.site)->which == PLAT_SPECIALIZED_LIGHT &&
           detour_is_current(p.site));
     cell = (uintptr_t)detour_cell(p.site);
     CHECK_EQ(cell + called + (uintptr_t)(intptr_t)half(cell + called),
@@ -349,16 +350,17 @@ static void long_programs_have_no_room(void)
                                      .source = KPROBE_IMM,
                                      .imm = UINT64_C(1) << 40 };
     start_light("48 89 e5 48 01 c8 c3", simple);
-    CHECK_EQ(detour_specialized_put(out, UINT64_C(1) << 60, p.site, &pattern, false,
-                                    false, &len),
+    CHECK_EQ(detour_specialized_put(out, UINT64_C(1) << 60, p.site,
+                                    PLAT_SPECIALIZED_LIGHT, false, &len),
              -ERANGE);
     for (size_t i = 0; i < ARRAY_LEN(others); i++) {
         programs[i] = (struct kprobe_program){ ops, KPROBE_OPS_MAX, .words = 1 };
         others[i] = (struct kprobe){ .addr = p.addr, .program = &programs[i] };
         CHECK_EQ(register_kprobe(&others[i]), 0);
     }
-    CHECK_EQ(detour_specialized_put(out, p.addr, p.site, &pattern, false, false, &len),
-             -E2BIG);
+    CHECK_EQ(
+        detour_specialized_put(out, p.addr, p.site, PLAT_SPECIALIZED_LIGHT, false, &len),
+        -E2BIG);
     for (size_t i = 0; i < ARRAY_LEN(others); i++)
         CHECK_EQ(unregister_kprobe(&others[i]), 0);
     end();
@@ -408,14 +410,16 @@ static void more_is_kept_for_whom_more_can_be_lost(void)
     static const struct kprobe asked = { .fault_handler = no_fault };
 
     start_light("48 89 e5 c3", asked);
-    CHECK(jump_site(p.site)->specialized && jump_site(p.site)->saves_registers);
+    CHECK(jump_site(p.site)->specialized &&
+          jump_site(p.site)->which == PLAT_SPECIALIZED_LIGHT_KEEP);
     end();
     start_machine();
     p = (struct kprobe){ .addr = fake_function("fn", "48 89 e5 c3") };
     p.light_handler = (kprobe_light_handler_t)fake_function("changing", "31 db c3");
     CHECK_EQ(register_kprobe(&p), 0);
     CHECK_EQ(prepare(), 0);
-    CHECK(jump_site(p.site)->specialized && jump_site(p.site)->saves_registers);
+    CHECK(jump_site(p.site)->specialized &&
+          jump_site(p.site)->which == PLAT_SPECIALIZED_LIGHT_KEEP);
     end();
 }
 

@@ -1,5 +1,5 @@
 /* test_handler.c - tests of handler_keeps_callee_saved(): which functions can be left in
- * the middle.
+ * the middle; and of handler_needs_no_image().
  */
 #include "probes/jump/handler.h"
 
@@ -13,7 +13,6 @@ static bool is_plain(const char *hex)
     fake_start();
     plat_lock(PLAT_PROBES);
     plain = handler_keeps_callee_saved(fake_function("handler", hex));
-    boundary_forget();
     plat_unlock(PLAT_PROBES);
     fake_end();
     return plain;
@@ -62,5 +61,45 @@ static void nor_what_cannot_be_read(void)
     fake_end();
 }
 
-UNIT_TESTS(what_changes_only_what_it_may_is_plain, what_changes_more_is_not,
+static bool is_light(const char *hex)
+{
+    bool light;
+
+    fake_start();
+    plat_lock(PLAT_PROBES);
+    light = handler_needs_no_image(fake_function("handler", hex));
+    plat_unlock(PLAT_PROBES);
+    fake_end();
+    return light;
+}
+
+static void what_returns_0_and_reads_no_image_needs_none(void)
+{
+    CHECK(is_light("48 ff 05 00 00 00 00 31 c0 c3"));    /* inc count; xor %eax, %eax */
+    CHECK(is_light("55 48 89 e5 48 8b 07 33 c0 5d c3")); /* reads the probe */
+    CHECK(is_light("48 85 ff 74 03 48 ff 07 31 c0 c3")); /* jz over inc (%rdi) */
+    CHECK(is_light("48 85 ff 74 03 31 c0 c3 31 c0 c3")); /* two ways out */
+}
+
+static void what_may_do_more_needs_one(void)
+{
+    CHECK(!is_light("48 8b 46 70 31 c0 c3"));          /* mov 0x70(%rsi), %rax */
+    CHECK(!is_light("48 89 f0 31 c0 c3"));             /* mov %rsi, %rax */
+    CHECK(!is_light("56 58 31 c0 c3"));                /* push %rsi */
+    CHECK(!is_light("ac 31 c0 c3"));                   /* lodsb */
+    CHECK(!is_light("c3"));                            /* eax as it comes */
+    CHECK(!is_light("b8 01 00 00 00 c3"));             /* 1 */
+    CHECK(!is_light("31 c0 ff c0 c3"));                /* 1 */
+    CHECK(!is_light("31 c0 b0 01 c3"));                /* 1 */
+    CHECK(!is_light("31 c9 c3"));                      /* xor %ecx, %ecx */
+    CHECK(!is_light("45 31 c0 c3"));                   /* xor %r8d, %r8d */
+    CHECK(!is_light("48 85 ff 74 02 31 c0 c3"));       /* jz over the xor */
+    CHECK(!is_light("48 85 ff 74 03 31 c0 c3 c3"));    /* jz to another ret */
+    CHECK(!is_light("31 c0 48 ff cf 75 fb c3"));       /* a loop */
+    CHECK(!is_light("31 c0 e8 00 00 00 00 31 c0 c3")); /* a call */
+    CHECK(!is_light("31 db 31 c0 c3"));                /* changes rbx */
+}
+
+UNIT_TESTS(what_returns_0_and_reads_no_image_needs_none, what_may_do_more_needs_one,
+           what_changes_only_what_it_may_is_plain, what_changes_more_is_not,
            nor_is_what_leads_elsewhere, nor_what_cannot_be_read)

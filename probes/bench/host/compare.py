@@ -81,6 +81,7 @@ HITS = (
     Hit("kret_int3_unboostable", "kret_int3_unboostable"),
     Hit("kprobe_kret_int3", "kprobe_kret_int3"),
     Hit("opt", "opt", "jmp_detour_image_lahf", linux(0.55)),
+    Hit("opt_no_image", "opt", "jmp_detour_lahf_callclobbered", linux(0.45)),
     Hit("opt_pad", "opt", "jmp_pad_detour_lahf_full"),
     Hit("opt_crowd", "opt", "jmp_detour_image_lahf", linux(0.55)),
     Hit("opt_light", "opt", "jmp_detour_lahf_callclobbered"),
