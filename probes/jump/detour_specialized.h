@@ -7,7 +7,8 @@
  *
  * Values that the shared code has to look up are constants in this code. A specialized
  * detour takes a cell of INSN_SLOT_DETOUR_LEN bytes, or INSN_SLOT_LONG_LEN. Without memory
- * for such a cell the site uses the shared code; every specialized detour also calls that code in rare cases.
+ * for such a cell the site uses the shared code; every specialized detour also calls that
+ * code in rare cases.
  */
 #pragma once
 

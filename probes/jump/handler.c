@@ -51,8 +51,8 @@ static bool handler_is_target(const struct reading *l, uintptr_t addr)
     return false;
 }
 
-/* note_target - remember where a branch leads. Behind a loop, or very many branches, nothing
- * is certain.
+/* handler_note_target - remember where a branch leads. Behind a loop, or very many branches,
+ * nothing is certain.
  */
 static void handler_note_target(struct reading *l, const struct insn *insn)
 {
