@@ -307,7 +307,7 @@ static bool comma_ends_list(const struct line_scan *s)
     return p[len] == '(' && action_named(p, len) < ARRAY_LEN(actions);
 }
 
-static struct trace_answer *answer_of(const struct line_scan *s)
+static struct trace_answer *answer_now(const struct line_scan *s)
 {
     return &s->line->answer[s->line->answer_count];
 }
@@ -364,7 +364,7 @@ static int printed_arg(struct line_scan *s, const char *word)
 static int line_key(struct line_scan *s, const char *word)
 {
     struct trace_line *line = s->line;
-    struct trace_answer *answer = answer_of(s);
+    struct trace_answer *answer = answer_now(s);
     static const char *const known[] = { "func", "cpu", "caller", "comm", "pid" };
 
     if (answer->key_count == TRACE_KEYS_MAX)
@@ -380,8 +380,8 @@ static int line_key(struct line_scan *s, const char *word)
     return need_arg(s, word);
 }
 
-/* take_number - take the number behind the last comma of @word, and cut it off. */
-static bool take_number(char *word, uint64_t *out)
+/* take_bound - take the number behind the last comma of @word, and cut it off. */
+static bool take_bound(char *word, uint64_t *out)
 {
     char *comma = strrchr(word, ','), *end;
 
@@ -397,11 +397,11 @@ static bool take_number(char *word, uint64_t *out)
 /* take_bounds - take MIN, MAX and STEP of lhist(ARG,MIN,MAX,STEP). */
 static int take_bounds(struct line_scan *s, char *word)
 {
-    struct trace_answer *a = answer_of(s);
+    struct trace_answer *a = answer_now(s);
     size_t len;
 
-    if (!take_number(word, &a->step) || !take_number(word, &a->high) ||
-        !take_number(word, &a->low))
+    if (!take_bound(word, &a->step) || !take_bound(word, &a->high) ||
+        !take_bound(word, &a->low))
         return refuse_word(s, "it is lhist(ARG,MIN,MAX,STEP)");
     if (!a->step || a->low >= a->high || a->low % a->step || a->high % a->step)
         return refuse_word(s, "MIN is below MAX, and both are multiples of STEP");
@@ -415,7 +415,7 @@ static int take_bounds(struct line_scan *s, char *word)
 /* take_value - take the "(ARG)" behind the action's name. */
 static int take_value(struct line_scan *s, char *word)
 {
-    struct trace_answer *answer = answer_of(s);
+    struct trace_answer *answer = answer_now(s);
     char *open = strchr(word, '('), *close = strrchr(word, ')');
 
     if (!open || !close || close < open || close[1] || close == open + 1)
@@ -429,7 +429,7 @@ static int take_value(struct line_scan *s, char *word)
 
 static int parse_action(struct line_scan *s)
 {
-    struct trace_answer *answer = answer_of(s);
+    struct trace_answer *answer = answer_now(s);
     char word[TRACE_WORD_MAX];
     size_t len, i;
     int err = take_word(s, word, sizeof(word));
@@ -455,7 +455,7 @@ static int parse_action(struct line_scan *s)
 
 static int parse_by(struct line_scan *s)
 {
-    bool prints = answer_of(s)->action == ACTION_PRINT;
+    bool prints = answer_now(s)->action == ACTION_PRINT;
 
     if (prints && !strncmp(s->p, "by ", 3))
         return refuse_line(s, "print has no keys");
@@ -468,7 +468,7 @@ static int parse_by(struct line_scan *s)
 static int parse_shown(struct line_scan *s)
 {
     static const char percent[] = "percent";
-    struct trace_answer *answer = answer_of(s);
+    struct trace_answer *answer = answer_now(s);
     char word[TRACE_WORD_MAX], *end;
     int err;
 
@@ -505,7 +505,7 @@ static const char *what_may_come(const struct trace_answer *answer)
 
 static int parse_answer(struct line_scan *s)
 {
-    struct trace_answer *answer = answer_of(s);
+    struct trace_answer *answer = answer_now(s);
     int err;
 
     if (s->line->answer_count == TRACE_ANSWERS_MAX)
@@ -709,8 +709,8 @@ static int define_arg(const struct trace_line *line, const char *arg, uintptr_t 
     return 0;
 }
 
-/* is_taken - is this one of the names that stand in the question beside *? */
-static bool is_taken(const struct trace_line *line, const char *name, size_t len)
+/* line_has_arg - is this one of the names that stand in the question beside *? */
+static bool line_has_arg(const struct trace_line *line, const char *name, size_t len)
 {
     for (unsigned i = 0; i < line->arg_count; i++)
         if (strlen(line->arg[i]) == len && !memcmp(line->arg[i], name, len))
@@ -733,9 +733,9 @@ int trace_line_define(const struct trace_line *line, const char *event, const ch
         }
     }
     for (unsigned i = 0; line->all_args && params_get(function, i, &param); i++)
-        if (!is_taken(line, param.name, param.name_len))
+        if (!line_has_arg(line, param.name, param.name_len))
             define_param(out, &param);
-    if (line->all_args && line->is_return && !is_taken(line, "retval", 6))
+    if (line->all_args && line->is_return && !line_has_arg(line, "retval", 6))
         define_arg(line, "retval", function, out);
     return 0;
 }
