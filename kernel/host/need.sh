@@ -43,6 +43,7 @@ test   flake8                                   flake8
 test   /usr/lib/python3/dist-packages/pytest    python3-pytest
 test   /usr/lib/python3/dist-packages/pip       python3-pip
 test   spin                                     spin
+test   qemu-img                                 qemu-utils
 text   lowdown                                  lowdown
 labs   spin                                     spin
 labs   git                                      git

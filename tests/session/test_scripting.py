@@ -80,6 +80,34 @@ def pytest_has_the_fixture():
         )
 
 
+def a_guest_is_brought_back():
+    with Guest(snapshots=True) as guest:
+        guest.save()
+        guest.request("probe add vfs_read reads")
+        guest.save("armed")
+        for name, want in (("prompt", False), ("armed", True), ("prompt", False)):
+            guest.restore(name)
+            listed = "reads" in guest.request("probe list").text
+            tap.equal(listed, want, f"{name}: the probe is as it was")
+        try:
+            guest.request("run sleep", timeout=0.001)
+            tap.check(False, "the command has ended already")
+        except sonde.Late:
+            guest.restore()
+        tap.equal(guest.request("echo x").text, "x\n", "a command that ran is gone")
+        for name in ("nosuch", "a b"):
+            try:
+                guest.restore(name)
+                tap.check(False, f"{name!r} is refused")
+            except sonde.GuestError as error:
+                tap.check(name in str(error), f"{name!r} is refused: {error}")
+    with tempfile.TemporaryDirectory() as folder:
+        write(folder, "test_document.py", fenced("python snapshots"))
+        done = run(*SONDE, "pytest", "-q", folder=folder)
+        if not tap.check("2 passed" in done.stdout, "same_guest, as in the document"):
+            tap.note(done.stdout + done.stderr)
+
+
 def pip_installs_it():
     """The installed package needs no path, and knows its tree."""
     with tempfile.TemporaryDirectory() as folder:
@@ -198,6 +226,7 @@ def an_image_that_is_missing():
 tap.run(
     the_script_prints_what_is_shown,
     pytest_has_the_fixture,
+    a_guest_is_brought_back,
     pip_installs_it,
     the_document_names_what_is_there,
     a_guest_does_what_the_document_says,

@@ -70,6 +70,7 @@ class Setup:
     com2: str = None  # COM2 as a listening unix socket: the kernel's own gdb stub
     qmp: str = None  # QMP as a listening unix socket
     qemu: str = ""  # further words of QEMU's command line
+    snapshots: bool = False  # save() and restore()
     gdb: str = None  # gdb's unix socket, or stdio; the guest waits for it
     console: str = "pair"  # pair, stdio, or a path: COM1 as a listening unix socket
     reboot: bool = False  # a reset starts the guest again instead of ending it
@@ -135,6 +136,23 @@ def listening(path):
 def comma(path):
     """A path as a value for QEMU, where a comma in it must be doubled."""
     return path.replace(",", ",,")
+
+
+def snapshot_disk(folder):
+    """Make the file in which QEMU keeps snapshots. Return QEMU's words for it."""
+    path = os.path.join(folder, "snapshots.qcow2")
+    try:
+        subprocess.run(
+            ["qemu-img", "create", "-q", "-f", "qcow2", path, "1M"],
+            check=True,
+            capture_output=True,
+        )
+    except FileNotFoundError:
+        raise GuestError(exits.HOST, "snapshots take qemu-img (qemu-utils)") from None
+    except subprocess.CalledProcessError as error:
+        said = error.stderr.decode("utf-8", "replace").strip()
+        raise GuestError(exits.HOST, f"no file for snapshots: {said}") from None
+    return ["-drive", f"file={comma(path)},if=none,id=snapshots,format=qcow2"]
 
 
 def qemu_words(setup, com1, com3, control, early, resets, image=True):
@@ -296,6 +314,8 @@ class Guest:
         self.log = open(setup.log, "w+b") if setup.log else None
         if setup.console == "stdio" and not self.log:
             self.log = tempfile.TemporaryFile()
+        if setup.snapshots:
+            self.snapshots = tempfile.TemporaryDirectory(prefix="sonde-")
         self.is_shown = is_shown or setup.console == "stdio"  # what COM1 prints
         self.started = time.monotonic()
         self._start(lambda data: self._take(data, output))
@@ -348,6 +368,8 @@ class Guest:
             path(self.early),
             path(self.resets),
         )
+        if self.setup.snapshots:
+            words += snapshot_disk(self.snapshots.name)
         stdio = self.setup.console == "stdio"
         self.process = subprocess.Popen(
             words,
@@ -377,6 +399,39 @@ class Guest:
         if self.process.poll() is None:
             self.process.kill()
         self.process.wait()
+        if self.setup.snapshots:
+            self.snapshots.cleanup()
+
+    def save(self, name="prompt"):
+        """Keep the state of the whole guest, which is at its prompt, under this name."""
+        if self.console and PROMPT not in self.console.text:
+            self.wait_prompt()
+        if self.machine.is_busy:
+            raise GuestError(
+                exits.FAILED, f"a command still runs: {self.machine.command}"
+            )
+        self._snapshot("savevm", name)
+
+    def restore(self, name="prompt"):
+        """Bring the guest back to what it was when save() kept it: memory, CPUs, devices,
+        and its clock. A command that still runs is gone.
+        """
+        if self.ended() or self.panicked:
+            raise self.failure("before it was brought back", 0)
+        self._snapshot("loadvm", name)
+        self.machine.forget()
+
+    def _snapshot(self, command, name):
+        if not self.setup.snapshots:
+            raise GuestError(exits.FAILED, "snapshots take Setup(snapshots=True)")
+        if not re.fullmatch(r"[\w.-]+", name):
+            raise GuestError(exits.FAILED, f"{name!r} is no name: letters, digits, _ . -")
+        try:
+            said = self.qmp.monitor(f"{command} {name}").strip()
+        except (OSError, ValueError):
+            raise self.failure(f"in QEMU's {command}", 0) from None
+        if said:
+            raise GuestError(exits.FAILED, f"{command} {name}: {said}")
 
     def request(self, command, timeout=LIMIT, may_fail=False):
         """Run a command as soon as the guest has its prompt. Return the Reply.

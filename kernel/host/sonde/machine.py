@@ -11,6 +11,7 @@ All other text on the line (echo, prompt, log) is skipped.
 """
 
 import collections
+import contextlib
 import re
 import socket
 import time
@@ -163,6 +164,16 @@ class Machine:
         with the output that came since; None: no command runs.
         """
         return self._answer(CTRL_C, timeout) if self.is_busy else None
+
+    def forget(self):
+        """The guest is another one from now on: drop what has come, and the last request."""
+        self.lines.clear()
+        self.partial = b""
+        self.is_busy = False
+        self.sock.settimeout(0)
+        with contextlib.suppress(BlockingIOError):
+            while self.sock.recv(65536):
+                pass
 
     def _answer(self, data, timeout, output=None):
         """Send @data, and return the Reply to the last request."""
