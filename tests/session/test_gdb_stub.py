@@ -267,6 +267,35 @@ def breakpoints(stub, client):
     return place
 
 
+def a_step_ends_in_its_thread(stub, client, place):
+    """Interrupts come between all steps, since a step takes longer than a tick. No step
+    ends in one, though all threads run.
+    """
+    client.resume()
+    jiffies = symbol(stub, "jiffies")
+    client.interrupt()
+    answers(client, f"Z0,{place:x},1", "OK")
+    client.resume()
+    console = stub.in_background("cat /proc/version")
+    where = fields(client.packet())
+    answers(client, f"z0,{place:x},1", "OK")
+    thread, symbols = where["thread"], Symbols(ELF)
+    entries, others, ticks = set(), set(), set()
+    for _ in range(60):
+        client.resume(f"s:{thread};c")
+        where = fields(client.packet())
+        ip = int.from_bytes(bytes.fromhex(where["10"]), "little")
+        name = symbols.at(ip).partition("+")[0]
+        entries |= {name} & {"irq_entry", "entry_stubs", "irq_dispatch", "sched_tick"}
+        others |= {where["thread"]} - {thread}
+        ticks.add(client.ask(f"m{jiffies:x},8"))
+    tap.equal((entries, others), (set(), set()), "60 steps end in their thread")
+    tap.check(len(ticks) > 1, "while interrupts come")
+    client.resume()
+    console.join()
+    client.interrupt()
+
+
 def many_in_one_stop(stub, client):
     """Set many breakpoints while all CPUs stand: the kernel has memory in reserve for each
     of the sizes of cells. Instructions that write all flags have another size than others.
@@ -669,6 +698,7 @@ def all_of_it():
             memory_is_written(stub, client)
             running_and_stopping(stub, client, cpus)
             place = breakpoints(stub, client)
+            a_step_ends_in_its_thread(stub, client, place)
             many_in_one_stop(stub, client)
             conditions(stub, client, place)
             places_that_are_refused(stub, client, place)
