@@ -33,6 +33,7 @@ def is_mirror(pc):
 class ProbeUnwinder(Unwinder):
     def __init__(self):
         super().__init__("sonde")
+        self.last = None
 
     def __call__(self, pending):
         pc = number_in(pending, "rip")
@@ -40,6 +41,10 @@ class ProbeUnwinder(Unwinder):
             return None
         registers = {name: number_in(pending, name) for name in REGISTERS}
         registers = {name: had for name, had in registers.items() if had is not None}
+        if pending.level() == 0 and self.last != (pc, registers):
+            # A step of gdb is many steps of the guest, of which gdb tells nothing here.
+            self.last = pc, registers
+            kernel.forget()
         try:
             # gdb does not say whether the frame has called or was interrupted.
             is_exact = pending.level() == 0 or not is_behind_call(pc)
