@@ -103,7 +103,7 @@ def the_sample_is_what_is_printed(workshop):
 
 def try_all(bench):
     for what, code, why in (
-        ("prints what was right once", PRINTS, "got: "),
+        ("prints what was right once", PRINTS, "got "),
         ("hangs", HANGS, "no answer within 3 s"),
         ("panics", PANICS, "the kernel panicked"),
         ("ends QEMU", OFF, "in 'run handler'"),

@@ -384,12 +384,21 @@ def aligned(got, want):
     return got, matcher.get_opcodes()
 
 
+def wrong_fact(got, want):
+    """Return a sentence about a fact "WHAT: VALUE" whose value is wrong."""
+    what = os.path.commonprefix([got, want]).rpartition(": ")[0]
+    if not what:
+        return f"got: {got}; right: {want}"
+    behind = len(what) + len(": ")
+    return f"{what}: got {got[behind:]}; right {want[behind:]}"
+
+
 def in_words(got, want):
     """Yield a sentence for each difference, in order."""
     got, parts = aligned(got, want)
     for kind, i, _, k, _ in parts:
         if kind == "replace":
-            yield f"got: {got[i]}; right: {want[k]}"
+            yield wrong_fact(got[i], want[k])
         elif kind == "delete":
             yield f"got: {got[i]}; right: nothing of that"
         elif kind == "insert" and i == len(got):

@@ -38,7 +38,9 @@ void lab_returned(uint64_t argument, uint64_t value)
 /* @done: what was done, in words */
 static void returns_fact(const char *done)
 {
-    lab_fact("%s: %lu returns, with %#lx", done, mine.count, mine.digest);
+    lab_fact("%s: returns that were seen: %lu", done, mine.count);
+    lab_fact("%s: a checksum of their arguments and values, in order: %#lx", done,
+             mine.digest);
     lab_fact("at each lab_returned() rsp was a multiple of 16: %s",
              mine.misaligned ? "no" : "yes");
 }
@@ -121,15 +123,16 @@ static void longjmps(void)
 
     for (unsigned i = 0; i < LEAPS; i++)
         sum += attempt(i);
-    lab_fact("sum %#lx", sum + twice(lab_random()));
+    lab_fact("sum of the returned values: %#lx", sum + twice(lab_random()));
     returns_fact("calls that longjmp left, then one");
     one_slot(RETURN_MAX + 76);
     returns_fact("1,100 calls of one slot that longjmp left, then one");
-    lab_fact("sum %#lx", rising(RETURN_MAX - 1) + attempt(0) + twice(lab_random()));
+    lab_fact("sum of the returned values: %#lx",
+             rising(RETURN_MAX - 1) + attempt(0) + twice(lab_random()));
     returns_fact("longjmp left calls with rising slots, then one");
     for (unsigned i = 0; i < LEAPS; i++)
         sum += outer(lab_random(), attempt);
-    lab_fact("sum %#lx", sum);
+    lab_fact("sum of the returned values: %#lx", sum);
     returns_fact("longjmp left calls inside of others");
 }
 
@@ -166,7 +169,9 @@ static void threads(void)
     }
     for (unsigned i = 0; i < THREADS; i++) {
         pthread_join(ids[i], NULL);
-        lab_fact("sum %#lx, %lu returns, with %#lx", runs[i].sum, runs[i].count,
+        lab_fact("thread %u: the sum of the returned values: %#lx", i, runs[i].sum);
+        lab_fact("thread %u: returns that were seen: %lu", i, runs[i].count);
+        lab_fact("thread %u: a checksum of their arguments and values, in order: %#lx", i,
                  runs[i].digest);
     }
 }
