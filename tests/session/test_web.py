@@ -295,10 +295,10 @@ def a_function_alive(browser, server):
     other.evaluate("location.hash = '#function=kernel/fs/vfs.c&all=1'")
     other.wait("seen && seen.file && !busy && seen.rows[0].probes.length", LIMIT)
     other.evaluate("by('fn-start').click()")
-    tap.check(
-        other.wait("Object.values(counts).some(row => row[0] === 720)", LIMIT),
-        "the functions of a file",
-    )
+    hits = "Object.values(counts).some(row => row[0] === 720)"
+    if not tap.check(other.wait(hits, LIMIT), "the functions of a file"):
+        tap.note(other.evaluate("JSON.stringify([counts, by('fn-said').textContent])"))
+        tap.note(other.evaluate("shown()")[-500:])
     for one in (page, other):
         one.call("Page.close")
 
@@ -521,12 +521,9 @@ def a_case_that_fails(browser, server):
     page.press("#grade")
     page.wait(RESULT + ".includes('Score:')", LIMIT)
     page.press("#result button")
-    tap.check(
-        page.wait(RESULT + ".includes('it was ended by SIGTRAP')", LIMIT),
-        "a button shows the case",
-    )
-    first = page.evaluate(RESULT).splitlines()[0]
-    tap.check(re.match(r"# seed \d+, case 0: hit", first), f"which is told: {first}")
+    told = f"/# seed \\d+, case 0: hit/.test({RESULT})"
+    tap.check(page.wait(told, LIMIT), "a button shows the case")
+    tap.check("Score:" in page.evaluate(RESULT), "beside the points")
 
 
 def a_file_that_two_change(server):
@@ -534,23 +531,17 @@ def a_file_that_two_change(server):
         status, text = server.ask("POST", f"/{what}?{query}", json.dumps(body or {}))
         return status, json.loads(text)
 
-    one = ask("start", "lab=4")[1]
-    other = ask("start", "lab=4")[1]
-    name, text = next(iter(one["files"].items()))
-    save = f"name={name}&id="
-    tap.equal(
-        ask("save", save + one["id"], {"was": text, "text": "first"})[0], 200, "saved"
-    )
-    status, reply = ask("save", save + other["id"], {"was": text, "text": "second"})
+    name, text = next(iter(ask("lab", "lab=4")[1]["files"].items()))
+    save = f"lab=4&name={name}"
+    tap.equal(ask("save", save, {"was": text, "text": "first"})[0], 200, "saved")
+    status, reply = ask("save", save, {"was": text, "text": "second"})
     tap.check(status == 409 and "elsewhere" in reply["error"], "the second is told")
     tap.equal(
-        ask("save", save + other["id"], {"was": None, "text": "second"})[0],
-        200,
-        "and may insist",
+        ask("save", save, {"was": None, "text": "second"})[0], 200, "and may insist"
     )
     for bad in ("../x", "/etc/passwd", "none.c", ""):
         tap.equal(
-            ask("save", f"name={bad}&id={one['id']}", {"text": "x"})[0],
+            ask("save", f"lab=4&name={bad}", {"text": "x"})[0],
             404,
             f"no file {bad!r}",
         )
@@ -583,7 +574,7 @@ def pages_of_others(server):
         server.ask("GET", "/ws?id=none", **evil)[0], 403, "a console for another site"
     )
     tap.equal(server.ask("GET", "/../../etc/passwd")[0], 404, "no other files")
-    tap.equal(server.ask("POST", "/start?lab=99")[0], 404, "no such lab")
+    tap.equal(server.ask("POST", "/lab?lab=99")[0], 404, "no such lab")
     for name in (
         "../../etc/passwd",
         "docs/../docs/labs/host/int3/solution/int3.c",

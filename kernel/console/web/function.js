@@ -17,7 +17,7 @@ let counts = {}; // number of a row: [hits, misses by cause]
 let unfolded = new Set(); // numbers of rows
 let chosen = 0; // the number of the row that had the focus last
 let refreshing = null; // the timer of the counts
-let busy = false; // a command is under way
+let busy = 0; // how many commands are under way
 
 const element = (tag, more, ...children) => {
   const node = Object.assign(document.createElement(tag), more);
@@ -68,7 +68,7 @@ function toAddress() {
 async function showFunction() {
   const state = fromAddress(), name = state.get('function');
   clearInterval(refreshing);
-  if (!name) { return; }
+  if (!name || !session) { return; }
   await learn();
   by('fn-name').value = name;
   if (seen && seen.function === name) { resume(); return; }
@@ -78,15 +78,19 @@ async function showFunction() {
   by('fn-film').replaceChildren();
   say(`reading ${name}`);
   if (!await list(name)) { return; }
-  await change(async () => {
-    const offsets = (state.get('probes') || '').split(',').filter(Boolean).map(Number);
-    for (const row of seen.rows) {
-      if (offsets.includes(row.offset) && !own(row)) { await inGuest(`probe add ${place(row)}`); }
-    }
-    const all = seen.rows.every(row => row.refused || row.probes.some(p => p.set));
-    if (state.has('all') && !all) { return await countAll(); }
-    return '';
-  });
+  const offsets = (state.get('probes') || '').split(',').filter(Boolean).map(Number);
+  const missing = seen.rows.filter(row => offsets.includes(row.offset) && !own(row));
+  const all = state.has('all') &&
+    !seen.rows.every(row => row.refused || row.probes.some(p => p.set));
+  if (missing.length || all) {
+    await change(async () => {
+      for (const row of missing) { await inGuest(`probe add ${place(row)}`); }
+      return all ? countAll() : '';
+    });
+  } else {
+    tellCounted();
+  }
+  if (!seen || fromAddress().get('function') !== name) { return; } // the user has gone on
   const folds = (state.get('fold') || '').split(',').filter(Boolean).map(Number);
   for (const [i, row] of seen.rows.entries()) {
     if (folds.includes(row.offset)) { await unfold(i); }
@@ -109,12 +113,18 @@ async function learn() {
   options(by('fn-run'), [['', 'no workload'], ...known.workloads.map(name => [name, name])]);
 }
 
-// Read the function again: its bytes or its probes have changed.
+// Read a function: for the first time, or because its bytes or its probes have changed. Return
+// whether it is shown: an answer that is late is not.
+let lists = 0; // how often it was asked
 async function list(name) {
-  clearInterval(refreshing);
+  const mine = ++lists;
+  let told;
   try {
-    seen = await ask('function', { id: session.id, name });
+    told = await ask('function', { id: session.id, name });
+    if (mine !== lists) { return false; }
+    seen = told;
   } catch (error) {
+    if (mine !== lists) { return false; }
     seen = null;
     by('fn-rows').replaceChildren();
     by('fn-source').replaceChildren();
@@ -122,6 +132,7 @@ async function list(name) {
     return false;
   }
   counts = {};
+  seen.isNew = true;
   for (const [i, row] of seen.rows.entries()) {
     if (row.probes.length) { counts[i] = [row.probes[0].hits, ...row.probes[0].missed]; }
   }
@@ -139,9 +150,17 @@ let asking = false;
 async function refresh() {
   if (asking || busy || document.hidden || !seen) { return; }
   asking = true;
+  const shown = seen;
   try {
-    const news = await ask('counts', { id: session.id });
-    if (news.stale) { await list(seen.function); } else { drawCounts(news.rows); }
+    const news = await ask('counts', { id: session.id, all: shown.isNew ? 1 : 0 });
+    if (seen === shown) { // else the user has gone on meanwhile
+      seen.isNew = false;
+      if (news.stale || news.of !== seen.function) {
+        await list(seen.function);
+      } else {
+        drawCounts(news.rows);
+      }
+    }
   } catch (error) {
     clearInterval(refreshing);
     say(error.message);
@@ -149,20 +168,25 @@ async function refresh() {
   asking = false;
 }
 
+function tellCounted() {
+  say(`${seen.rows.filter(row => row.probes.length).length} of ${seen.rows.length} ` +
+    `${seen.file ? 'functions' : 'instructions'} are counted`);
+}
+
 // Do something that changes probes, then show what has become of the function.
 async function change(fn) {
-  busy = true;
+  busy++;
+  let said;
   try {
-    const said = await fn();
-    await list(seen.function);
-    say(said || `${seen.rows.filter(row => row.probes.length).length} of ${seen.rows.length} ` +
-      `instructions are counted`);
+    said = await fn();
   } catch (error) {
-    await list(seen.function);
-    say(error.message);
+    said = error.message;
   }
-  busy = false;
-  toAddress();
+  if (seen && await list(seen.function)) {
+    if (said) { say(said); } else { tellCounted(); }
+    toAddress();
+  }
+  busy--;
 }
 
 // ---- drawing

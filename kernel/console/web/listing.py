@@ -203,11 +203,15 @@ class Function:
         at, name = known.symbols[bisect.bisect_left(known.symbols, (address + 1, "")) - 1]
         return name if at == address else f"{name}+{address - at:#x}"
 
+    @property
+    def name(self):
+        return self.head.get("function") or self.head["file"]
+
     def json(self):
         if self.rows:
             self.add_texts()
         return {
-            "function": self.head.get("function") or self.head["file"],
+            "function": self.name,
             "file": "file" in self.head,
             "address": self.head.get("address"),
             "size": self.head.get("size"),

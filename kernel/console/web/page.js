@@ -7,9 +7,22 @@ const terminal = new Terminal({ scrollback: 10000, screenReaderMode: here.has('r
 const fit = new FitAddon.FitAddon();
 const editor = CodeMirror(by('editor'), { lineNumbers: true, indentUnit: 4,
   mode: 'text/x-csrc', extraKeys: { 'Ctrl-S': () => save() } });
+// NASM's language, as far as colours need it.
+CodeMirror.defineSimpleMode('nasm', { start: [
+  { regex: /;.*/, token: 'comment' },
+  { regex: /"[^"]*"|'[^']*'/, token: 'string' },
+  { regex: /%\w+/, token: 'meta' },
+  { regex: /[.$\w]+(?=:)/, token: 'def', sol: true },
+  { regex: /(?:0x[\da-f]+|\d[\da-f]*h|\d+)\b/i, token: 'number' },
+  { regex: /(?:section|global|extern|default|bits|align|d[bwdq]|res[bwdq]|equ|times|proc|endproc)\b/i,
+    token: 'keyword' },
+  { regex: /(?:r(?:[a-d]x|[sb]p|[sd]i|\d+[dwb]?)|e(?:[a-d]x|[sb]p|[sd]i)|[c-gs]s|[a-d][lhx])\b/i,
+    token: 'variable-3' },
+  { regex: /[.$\w]+|./ },
+] });
 const CHUNK = 512; // bytes in one message: a long paste comes in pieces
 const CTRL_R = '\x12'; // the guest's line editor draws its line again
-let session = null, socket = null;
+let lab = null, session = null, socket = null;
 let since = 0; // when a connection was asked for, or was lost
 let line = 'coming'; // the console: then 'there', 'lost', 'there' ..., 'over'
 let ahead = ''; // what was typed while the console was coming
@@ -20,8 +33,7 @@ let opened = null; // the file in the editor
 
 terminal.loadAddon(fit);
 terminal.open(by('terminal'));
-window.addEventListener('resize', () => fit.fit());
-fit.fit();
+new ResizeObserver(() => fit.fit()).observe(by('terminal'));
 
 function state(text) { by('state').textContent = text; document.body.dataset.state = text; }
 
@@ -56,7 +68,7 @@ function connect() {
     state('connected');
     if (!first) { remark('Connected again. What the guest printed meanwhile is not shown.'); }
     // No Enter for a line that is half typed: the guest would run it.
-    type(first ? '\r' + ahead : CTRL_R);
+    type(CTRL_R + (first ? ahead : ''));
     ahead = '';
   };
   one.onmessage = event => terminal.write(
@@ -92,13 +104,36 @@ function type(text) {
 
 terminal.onData(type);
 
+// Show the lab that the address names: task, files and points need no guest.
+async function showLab() {
+  try {
+    lab = await ask('lab', { lab: here.get('lab') || '' });
+  } catch (error) {
+    state(error.message);
+    return false;
+  }
+  options(by('labs'), [['', 'none'], ...lab.labs.map(([n, name]) => [n, `${n} ${name}`])]);
+  const number = lab.labs.find(row => row[1] === lab.lab);
+  by('labs').value = number ? number[0] : '';
+  Object.assign(saved, lab.files);
+  options(by('files'), [...Object.keys(lab.files), ...Object.keys(lab.headers)]
+    .map(name => [name, name]));
+  options(by('modules'), lab.modules.map(name => [name, name]));
+  by('grade').disabled = !lab.lab;
+  by('loading').hidden = !lab.modules.length;
+  document.body.classList.toggle('no-lab', !lab.lab);
+  document.body.classList.toggle('on-host', Boolean(lab.lab) && !lab.modules.length);
+  by('save').disabled = !Object.keys(lab.files).length;
+  if (by('files').value) { open(by('files').value); }
+  return true;
+}
+
 async function start() {
-  const lab = here.get('lab') || '';
   by('again').hidden = true;
   line = 'coming';
   state('starting');
   try {
-    session = await ask('start', { lab });
+    session = await ask('start');
   } catch (error) {
     state(error.message);
     by('again').hidden = false;
@@ -106,24 +141,8 @@ async function start() {
   }
   since = Date.now();
   seen = known = learning = null; // of an earlier guest
-  showPlace();
-  options(by('labs'), [['', 'none'], ...session.labs.map(([n, name]) => [n, `${n} ${name}`])]);
-  const number = session.labs.find(row => row[1] === session.lab);
-  by('labs').value = number ? number[0] : '';
-  const kept = changed();
-  Object.keys(texts).filter(name => !kept.includes(name)).forEach(name => delete texts[name]);
-  opened = null;
-  Object.assign(saved, session.files);
-  options(by('files'), [...Object.keys(session.files), ...Object.keys(session.headers)]
-    .map(name => [name, name]));
-  options(by('modules'), session.modules.map(name => [name, name]));
-  by('grade').disabled = !session.lab;
-  by('loading').hidden = !session.modules.length;
-  document.body.classList.toggle('no-lab', !session.lab);
-  fit.fit();
-  by('save').disabled = !Object.keys(session.files).length;
-  if (by('files').value) { open(by('files').value); }
   connect();
+  showPlace();
 }
 
 // The names of files that are not saved as they are edited.
@@ -135,9 +154,10 @@ function changed() {
 function open(name) {
   changed();
   opened = name;
-  editor.setValue(texts[name] ?? saved[name] ?? session.headers[name]);
+  editor.setValue(texts[name] ?? saved[name] ?? lab.headers[name]);
   editor.setOption('readOnly', !(name in saved));
-  editor.setOption('mode', /\.[ch]$/.test(name) ? 'text/x-csrc' : null);
+  editor.setOption('mode', /\.[ch]$/.test(name) ? 'text/x-csrc'
+    : /\.asm$/.test(name) ? 'nasm' : null);
   editor.clearHistory();
   by('about').textContent = name in saved ? 'Ctrl-S saves, too' :
     'The lab brings this file; it cannot be changed';
@@ -150,9 +170,16 @@ function tell(text) {
     if (!found) { return part; }
     const button = document.createElement('button');
     button.textContent = `Show case ${found[2]}`;
-    button.addEventListener('click',
-      () => run('grade', { seed: found[1], case: found[2] }));
-    return button;
+    const shown = document.createElement('div');
+    button.addEventListener('click', async () => {
+      shown.textContent = '...';
+      shown.textContent = (await ask('grade',
+        { lab: lab.lab, seed: found[1], case: found[2] }).catch(error => ({
+        output: error.message }))).output;
+    });
+    const both = document.createElement('span');
+    both.append(button, shown);
+    return both;
   }));
 }
 
@@ -170,7 +197,7 @@ async function work(button, fn) {
 async function saveOne(name) {
   const text = texts[name];
   try {
-    await ask('save', { id: session.id, name },
+    await ask('save', { lab: lab.lab, name },
       { was: refused.has(name) ? null : saved[name], text });
   } catch (error) {
     if (error.message.includes('elsewhere')) { refused.add(name); }
@@ -194,7 +221,8 @@ async function run(what, more) {
     if (changed().length) { return; }
   }
   await work(what, async () => {
-    const done = await ask(what, { id: session.id, name: by('modules').value, ...more });
+    const done = await ask(what,
+      { id: session ? session.id : '', lab: lab.lab, name: by('modules').value, ...more });
     return done.output + (what === 'load' && !done.status ? 'loaded\n' : '');
   });
 }
@@ -208,8 +236,8 @@ async function showPlace() {
   if (PARTS.some(part => fromAddress().has(part))) { return; }
   const [name, heading] = decodeURIComponent(location.hash.slice(1)).split('#');
   const place = by('task');
-  let shown = { name: session.name, text: session.task };
-  by('home').hidden = !name || name === session.name;
+  let shown = { name: lab.name, text: lab.task };
+  by('home').hidden = !name || name === lab.name;
   if (!by('home').hidden && name !== place.dataset.name) {
     try {
       shown = await ask('read', { name });
@@ -220,11 +248,13 @@ async function showPlace() {
   if (shown.name !== place.dataset.name) {
     showDocument(place, shown.name, shown.text);
     place.scrollTop = 0;
-    await learn(); // only then it is known which words are functions
-    place.querySelectorAll('code').forEach(linkPath);
   }
   const at = heading && by(`in-${heading}`);
   if (at) { at.scrollIntoView(); }
+  if (session) {
+    await learn(); // only then it is known which words are functions
+    place.querySelectorAll('code').forEach(code => linkPath(code));
+  }
 }
 
 window.addEventListener('hashchange', showPlace);
@@ -260,6 +290,6 @@ window.addEventListener('pagehide', () => {
 });
 window.addEventListener('pageshow', event => { if (event.persisted) { location.reload(); } });
 window.addEventListener('DOMContentLoaded', () => {
-  start();
+  showLab().then(ok => { if (ok) { showPlace(); start(); } });
   if (!PARTS.some(part => fromAddress().has(part))) { terminal.focus(); }
 });

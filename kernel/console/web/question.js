@@ -17,6 +17,7 @@ let selected = -1; // which one Enter and Tab take
 async function showQuestion() {
   const state = fromAddress(), text = state.get('question');
   if (text === null) { by('q-again').checked = false; return; }
+  if (!session) { return; }
   await learn();
   if (!by('q-run').options.length) {
     options(by('q-run'), known.workloads.map(name => [name, name]));

@@ -64,6 +64,7 @@ STATIC = {  # the files that the page loads
     "fit.js": os.path.join(MODULES, "@xterm/addon-fit/lib/addon-fit.js"),
     "codemirror.js": os.path.join(MODULES, "codemirror/lib/codemirror.js"),
     "codemirror.css": os.path.join(MODULES, "codemirror/lib/codemirror.css"),
+    "simple.js": os.path.join(MODULES, "codemirror/addon/mode/simple.js"),
     "clike.js": os.path.join(MODULES, "codemirror/mode/clike/clike.js"),
 }
 KINDS = {
@@ -117,12 +118,49 @@ class Refused(Exception):
         self.status = status
 
 
-class Session:
-    """A guest, and the lab on its page."""
+class Lab:
+    """A lab that a page shows, or none. Needs no guest."""
 
-    def __init__(self, setup_of, lab, folder):
+    def __init__(self, word):
+        try:
+            self.name = labs.name_of(word) if word else None
+        except UsageError as error:
+            raise Refused(404, str(error)) from None
+        self.folder = labs.folder(self.name) if word else None
+
+    def path_of(self, name):
+        if not self.name or name not in labs.handed_in(self.name):
+            raise Refused(404, f"{name} is no file of this lab")
+        return os.path.join(self.folder, name)
+
+    def files(self):
+        """Return {name: text} of the files that the student writes."""
+        names = labs.handed_in(self.name) if self.name else ()
+        return {name: text_of(self.path_of(name)) for name in names}
+
+    def headers(self):
+        """Return {name: text} of the lab's headers. The grader has its own copies."""
+        start = labs.starting(self.name) if self.name else HERE
+        return {
+            name: text_of(os.path.join(start, name))
+            for name in sorted(os.listdir(start))
+            if name.endswith(".h")
+        }
+
+    def modules(self):
+        """Return the files that can be loaded into the guest as modules."""
+        if self.name not in labs.IN_GUESTS:
+            return []
+        found = (n for n in os.listdir(self.folder) if n.endswith((".c", ".o")))
+        last = self.name + "."  # the student's own module may need the others
+        return sorted(found, key=lambda name: (name.startswith(last), name))
+
+
+class Session:
+    """The guest of a page."""
+
+    def __init__(self, setup_of):
         self.name = secrets.token_urlsafe(12)
-        self.lab, self.folder = lab, folder
         self.place = tempfile.mkdtemp(prefix="sonde-web-")
         self.console = os.path.join(self.place, "console")
         self.machine = os.path.join(self.place, "machine")
@@ -254,31 +292,6 @@ class Session:
             self.memory.__exit__()
         shutil.rmtree(self.place, ignore_errors=True)
 
-    def path_of(self, name):
-        if not self.folder or name not in labs.handed_in(self.lab):
-            raise Refused(404, f"{name} is no file of this lab")
-        return os.path.join(self.folder, name)
-
-    def files(self):
-        """Return {name: text} of the files that the student writes."""
-        names = labs.handed_in(self.lab) if self.folder else ()
-        return {name: text_of(self.path_of(name)) for name in names}
-
-    def headers(self):
-        """Return {name: text} of the lab's headers. The grader has its own copies."""
-        start = labs.starting(self.lab) if self.folder else HERE
-        return {
-            name: text_of(os.path.join(start, name))
-            for name in sorted(os.listdir(start))
-            if name.endswith(".h")
-        }
-
-    def modules(self):
-        """Return the files that can be loaded into the guest as modules."""
-        if self.lab not in labs.IN_GUESTS:
-            return []
-        return sorted(n for n in os.listdir(self.folder) if n.endswith((".c", ".o")))
-
 
 class Desk:
     """Owns all sessions.
@@ -290,23 +303,22 @@ class Desk:
     def __init__(self, setup_of, guests, grace):
         self.setup_of, self.guests, self.grace = setup_of, guests, grace
         self.sessions, self.lock, self.over = {}, threading.Lock(), False
-        self.asked = queue.Queue()  # (lab, folder, where the session or an error goes)
+        self.asked = queue.Queue()  # queues, where a new session or an error goes
         threading.Thread(target=self.work, daemon=True).start()
 
     def work(self):
         while not self.over:
             try:
-                lab, folder, answer = self.asked.get(timeout=0.5)
-                answer.put(self.begin(lab, folder))
+                self.asked.get(timeout=0.5).put(self.begin())
             except queue.Empty:
                 pass
             self.drop([s for s in list(self.sessions.values()) if s.is_left(self.grace)])
 
-    def begin(self, lab, folder):
+    def begin(self):
         if len(self.sessions) >= self.guests:
             return Refused(503, f"there are {self.guests} guests already; close a page")
         try:
-            session = Session(self.setup_of, lab, folder)
+            session = Session(self.setup_of)
         except (GuestError, OSError) as error:
             return Refused(500, str(error))
         self.sessions[session.name] = session
@@ -329,15 +341,10 @@ class Desk:
             raise Refused(404, "this guest has ended; load the page again")
         return session
 
-    def start(self, word):
-        lab = folder = None
-        if word:
-            lab = labs.name_of(word)
-            folder = labs.folder(lab)
-            grade.begin(lab, folder)
-        answer = queue.Queue()
-        self.asked.put((lab, folder, answer))
-        session = answer.get(timeout=START_S)
+    def start(self):
+        told = queue.Queue()
+        self.asked.put(told)
+        session = told.get(timeout=START_S)
         if isinstance(session, Refused):
             raise session
         return session
@@ -397,23 +404,24 @@ def sonde(*words):
 # ---- the requests of a page
 
 
-def ask_start(desk, query, _body):
-    try:
-        session = desk.start(query.get("lab", ""))
-    except UsageError as error:
-        raise Refused(404, str(error)) from None
-    name, task = task_of(session.lab)
+def ask_lab(_desk, query, _body):
+    lab = Lab(query.get("lab", ""))
+    if lab.name:
+        grade.begin(lab.name, lab.folder)
+    name, task = task_of(lab.name)
     return {
-        "id": session.name,
-        "grace": desk.grace,
-        "lab": session.lab,
+        "lab": lab.name,
         "name": name,
         "task": task,
-        "files": session.files(),
-        "headers": session.headers(),
-        "modules": session.modules(),
+        "files": lab.files(),
+        "headers": lab.headers(),
+        "modules": lab.modules(),
         "labs": [[n, name] for name, n in labs.NUMBERS.items()],
     }
+
+
+def ask_start(desk, _query, _body):
+    return {"id": desk.start().name, "grace": desk.grace}
 
 
 def ask_read(_desk, query, _body):
@@ -429,10 +437,9 @@ def ask_leave(desk, query, _body):
     return {}
 
 
-def ask_save(desk, query, body):
+def ask_save(_desk, query, body):
     """@body: {"was": the text that the page began with, "text": the new one}"""
-    session = desk.of(query.get("id"))
-    path = session.path_of(query.get("name", ""))
+    path = Lab(query.get("lab", "")).path_of(query.get("name", ""))
     now = text_of(path)
     if body.get("was") not in (now, None) and now != body["text"]:
         raise Refused(409, "the file was changed elsewhere; save again to replace that")
@@ -442,25 +449,26 @@ def ask_save(desk, query, body):
 
 
 def ask_load(desk, query, _body):
-    session = desk.of(query.get("id"))
+    session, lab = desk.of(query.get("id")), Lab(query.get("lab", ""))
     name = query.get("name", "")
-    if name not in session.modules():
+    if name not in lab.modules():
         raise Refused(404, f"{name} is no module of this lab")
-    return sonde(
-        "module", "--socket", session.machine, os.path.join(session.folder, name)
-    )
+    with session.asking:
+        return sonde(
+            "module", "--socket", session.machine, os.path.join(lab.folder, name)
+        )
 
 
-def ask_grade(desk, query, _body):
-    session = desk.of(query.get("id"))
-    if not session.lab:
+def ask_grade(_desk, query, _body):
+    lab = Lab(query.get("lab", ""))
+    if not lab.name:
         raise Refused(404, "there is no lab to grade")
     again = [
         f"--{word}={query[word]}"
         for word in ("seed", "case")
         if query.get(word, "").isdecimal()
     ]
-    return sonde("grade", session.lab, session.folder, *again)
+    return sonde("grade", lab.name, lab.folder, *again)
 
 
 def one_line(query, name):
@@ -487,7 +495,10 @@ def ask_function(desk, query, _body):
 def ask_counts(desk, query, _body):
     session = desk.of(query.get("id"))
     with session.reading:
-        return session.seen_function().counts()
+        function = session.seen_function()
+        if query.get("all") == "1":
+            function.told = {}
+        return {"of": function.name, **function.counts()}
 
 
 def ask_path(desk, query, _body):
@@ -508,16 +519,19 @@ def ask_films(_desk, _query, _body):
     }
 
 
+def load_of(query):
+    """The workload that the page has chosen."""
+    return one_line(query, "run") if query.get("run") else DEFAULT_LOAD
+
+
 def ask_record(desk, query, _body):
     session = desk.of(query.get("id"))
-    load = query.get("run") or DEFAULT_LOAD
-    return session.record(one_line(query, "place"), load)
+    return session.record(one_line(query, "place"), load_of(query))
 
 
 def ask_question(desk, query, _body):
     session = desk.of(query.get("id"))
-    load = query.get("run") or DEFAULT_LOAD
-    return session.question(one_line(query, "text"), load)
+    return session.question(one_line(query, "text"), load_of(query))
 
 
 def ask_file(desk, query, _body):
@@ -535,6 +549,7 @@ def ask_command(desk, query, _body):
 
 
 ASKED = {
+    "lab": ask_lab,
     "start": ask_start,
     "functions": ask_functions,
     "function": ask_function,
