@@ -129,6 +129,23 @@ static void a_return_names_the_function_last(void)
                     "(vfs_read+0x5/0x90 <- vfs_read)\n");
 }
 
+static void places_may_have_the_first_tracers_style(void)
+{
+    struct record_probe r = { { 302, 0, 0, 9 }, 0x1005 };
+    struct record_return back = { { 301, 0, 0, 9 }, 0x1000, 0x1005 };
+    struct event event = { .name = "in", .shape = EVENT_PROBE };
+    struct event out = { .name = "out", .shape = EVENT_RETURN };
+    struct print classic = print;
+
+    classic.brief = classic.classic = true;
+    quiet();
+    print_record(&classic, &event, 0, 0, &r, sizeof(r));
+    CHECK_STR(said, "vfs_read: @vfs_read+0x5\n");
+    quiet();
+    print_record(&classic, &out, 0, 0, &back, sizeof(back));
+    CHECK_STR(said, "vfs_read: <-vfs_read+0x0\n");
+}
+
 static void what_is_unknown_is_shown_as_a_number(void)
 {
     struct record_probe r = { { 302, RECORD_NEED_RESCHED, 0, 9 }, 0xdead };
@@ -399,9 +416,9 @@ static void rings_are_merged_by_time(void)
 }
 
 UNIT_TESTS(a_probe_is_a_line, a_string_does_not_leave_its_record,
-           a_return_names_the_function_last, what_is_unknown_is_shown_as_a_number,
-           a_marker_is_its_text, options_leave_out, stacks_have_offsets_if_wanted,
-           the_header_is_linuxs, losses_have_a_line, formats_are_linuxs,
-           a_return_has_two_addresses, pages_are_described, each_of_many_has_its_number,
-           a_number_is_given_again_after_all_others,
+           a_return_names_the_function_last, places_may_have_the_first_tracers_style,
+           what_is_unknown_is_shown_as_a_number, a_marker_is_its_text, options_leave_out,
+           stacks_have_offsets_if_wanted, the_header_is_linuxs, losses_have_a_line,
+           formats_are_linuxs, a_return_has_two_addresses, pages_are_described,
+           each_of_many_has_its_number, a_number_is_given_again_after_all_others,
            a_record_too_short_for_its_event_is_none, rings_are_merged_by_time)

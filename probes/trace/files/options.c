@@ -29,6 +29,7 @@ static const char *const names[OPTIONS] = {
     [OPTION_FUNCTION_TRACE] = "function-trace",
     [OPTION_FUNCTION_FORK] = "function-fork",
     [OPTION_DISPLAY_GRAPH] = "display-graph",
+    [OPTION_CLASSIC] = "classic",
 };
 
 static unsigned options = 1u << OPTION_PRINT_PARENT | 1u << OPTION_TRACE_PRINTK |
@@ -150,6 +151,7 @@ static const struct vfs_file files[] = {
     OPTION(OPTION_FUNCTION_TRACE, "function-trace"),
     OPTION(OPTION_FUNCTION_FORK, "function-fork"),
     OPTION(OPTION_DISPLAY_GRAPH, "display-graph"),
+    OPTION(OPTION_CLASSIC, "classic"),
 };
 
 INIT int trace_add_options(void)

@@ -27,6 +27,7 @@ void trace_printer(struct print *p, struct seq *s)
         .no_irq_info = !trace_option_is(OPTION_IRQ_INFO),
         .offsets = trace_option_is(OPTION_SYM_OFFSET),
         .addresses = trace_option_is(OPTION_SYM_ADDR),
+        .classic = trace_option_is(OPTION_CLASSIC),
     };
 }
 

@@ -217,15 +217,6 @@ static void print_where(const struct print *p, uintptr_t addr)
         print_text(p, " <%016lx>", addr);
 }
 
-static void print_probe(const struct print *p, const struct event *event,
-                        const struct record_probe *record)
-{
-    print_text(p, "%s: (", event->name);
-    print_address_name(p, record->ip);
-    print_where(p, record->ip);
-    print_string(p, ")");
-}
-
 /* name_only - print the name of a place without "+0x0/0x90", unless p->offsets is set. */
 static void name_only(const struct print *p, uintptr_t addr)
 {
@@ -244,9 +235,44 @@ static void name_only(const struct print *p, uintptr_t addr)
         print_string(p, module);
 }
 
+/* print_classic - print "NAME: @PLACE" or "NAME: <-PLACE", where NAME is the function of
+ * @at, and PLACE has an offset but no size.
+ */
+static void print_classic(const struct print *p, uintptr_t at, const char *mark,
+                          uintptr_t place)
+{
+    char text[SYMBOL_LEN];
+
+    name_only(p, at);
+    print_text(p, ": %s", mark);
+    if (p->symbol && p->symbol(text, sizeof(text), place)) {
+        text[strcspn(text, "/")] = '\0';
+        print_string(p, text);
+    } else {
+        print_text(p, "0x%lx", place);
+    }
+}
+
+static void print_probe(const struct print *p, const struct event *event,
+                        const struct record_probe *record)
+{
+    if (p->classic) {
+        print_classic(p, record->ip, "@", record->ip);
+        return;
+    }
+    print_text(p, "%s: (", event->name);
+    print_address_name(p, record->ip);
+    print_where(p, record->ip);
+    print_string(p, ")");
+}
+
 static void print_return(const struct print *p, const struct event *event,
                          const struct record_return *record)
 {
+    if (p->classic) {
+        print_classic(p, record->ret_ip, "<-", record->func);
+        return;
+    }
     print_text(p, "%s: (", event->name);
     print_address_name(p, record->ret_ip);
     print_where(p, record->ret_ip);

@@ -20,6 +20,7 @@ struct print {
     bool no_irq_info;
     bool offsets; /* print "+0x4/0x90" also where a name is usually printed without it */
     bool addresses; /* print the address behind the name of a place */
+    bool classic;   /* print places as the first tracer of kprobes did: "@vfs_read+0x4" */
 };
 
 /* print_text - print formatted text, and cut it after 255 bytes. */
