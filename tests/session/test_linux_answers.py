@@ -2,10 +2,10 @@
 """test_linux_answers.py - writes lines to the files of sonde's tracer, and compares the
 answers with those of Linux. Each row of linux_answers/*.tsv is a fact.
 
-`A || B` in a column of answers means that Linux 6.1 answers A, and Linux 6.12 answers B.
-sonde's whole answer must be that of one of the two. A word in braces stands for a place
-in the image that is tested: {sym_off:F:boundary}, {sym_off:F:mid}, {sym_next:F},
-{addr:F}, {blacklist}.
+`A || B` in a column of answers means that Linux 6.1 answers A, and Linux 6.12 answers B;
+`|| C` that Linux 6.14 answers C. sonde's whole answer must be one of these. A word in
+braces stands for a place in the image that is tested: {sym_off:F:boundary},
+{sym_off:F:mid}, {sym_next:F}, {addr:F}, {blacklist}.
 
 The rows of own_*.tsv were written for this project. Their answers are those of
 Debian's Linux 6.1.192, 6.12.95 and 6.12.117: the same lines were written to their

@@ -413,7 +413,8 @@ static void as_many_arguments_as_there_may_be(void)
 
     strcat(line, " %di");
     CHECK_EQ(def_parse(&trace_host, line, &def, &error), -E2BIG);
-    CHECK_EQ(error.id, TRACE_NO_ERROR);
+    CHECK_EQ(error.id, TRACE_TOO_MANY_ARGS);
+    CHECK_EQ(error.column, strlen("p:ev vfs_read "));
 }
 
 static void return_probes_may_record_arguments_of_the_call(void)

@@ -609,7 +609,7 @@ static int make_def(struct making *making, const char *args, struct def **out)
     int err;
 
     if (count > FETCH_ARGS_MAX)
-        return def_refuse(making, 0, 0, TRACE_NO_ERROR, -E2BIG); /* as Linux 6.12 */
+        return def_refuse(making, PLACE + 1, 0, TRACE_TOO_MANY_ARGS, -E2BIG);
     size = sizeof(*def) + room_size(args, count) + making->symbol.len + 8;
     def = making->host->alloc(size);
     if (!def)

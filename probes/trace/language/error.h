@@ -60,6 +60,7 @@
     X(BAD_TYPE4STR, "This type does not fit for string.")                                \
     X(NOFENTRY_ARGS, "$arg* can be used only on function entry or exit")                 \
     X(NEED_STRING_TYPE, "$comm and immediate-string only accepts string type")           \
+    X(TOO_MANY_ARGS, "Too many arguments are specified")                                 \
     X(TOO_MANY_EARGS, "Too many entry arguments specified")                              \
     X(EVENT_TOO_BIG, "Event too big (too many fields?)")                                 \
     X(BAD_AGENT, "Invalid program of gdb")                                               \
