@@ -26,6 +26,8 @@
 #include "probes/returns/platform_returns.h"
 #include "probes/returns/return_point.h"
 
+#include <stdio.h>
+
 extern const uintptr_t kretprobe_trampoline_known, kretprobe_trampoline_flags_pushed,
     kretprobe_trampoline_ret, kretprobe_trampoline_end;
 
@@ -176,6 +178,29 @@ static void tell_left(struct left *l)
     l->count = 0;
 }
 
+/* A handler is about to sleep, which would also stop the code that the hit has interrupted.
+ * The thread has not been switched yet. So a fault is made here, and the handler is given
+ * up.
+ */
+static void handler_sleeps(void)
+{
+    if (fault_in_handler(plat_this_cpu()))
+        ud2();
+}
+
+/* cause_text - say why the handler of the last hit of @cpu was given up. */
+static const char *cause_text(char *buf, size_t size, const struct probe_cpu *cpu)
+{
+    char at[PLACE_TEXT_MAX];
+    struct plat_symbol sym;
+
+    if (!plat_symbol_at(cpu->given_up.ip, &sym) && sym.start == (uintptr_t)handler_sleeps)
+        return "was about to sleep";
+    snprintf(buf, size, "faulted, %s at %s", trap_name(cpu->given_up.vector),
+             place_text(at, cpu->given_up.ip));
+    return buf;
+}
+
 /* This interrupt comes on the CPU of the fault, soon after it. Another handler may have
  * faulted before it comes: only the last fault is logged in full.
  */
@@ -183,16 +208,15 @@ static void tell_faults(struct pt_regs *regs)
 {
     const struct probe_cpu *cpu = plat_this_cpu();
     uint64_t count = READ_ONCE(cpu->handler_faults) - told[cpu_id()];
-    char probe[PLACE_TEXT_MAX], handler[PLACE_TEXT_MAX];
+    char probe[PLACE_TEXT_MAX], cause[PLACE_TEXT_MAX + 40];
 
     (void)regs;
     lapic_eoi();
     if (!count)
         return;
     told[cpu_id()] += count;
-    log_warn("kprobe: probe at %s is off: its handler faulted, %s at %s%s",
-             place_text(probe, cpu->given_up.addr), trap_name(cpu->given_up.vector),
-             place_text(handler, cpu->given_up.ip),
+    log_warn("kprobe: probe at %s is off: its handler %s%s",
+             place_text(probe, cpu->given_up.addr), cause_text(cause, sizeof(cause), cpu),
              count > 1 ? "; and others before it" : "");
     tell_left(&left[cpu_id()]);
 }
@@ -206,16 +230,6 @@ static bool take_fault(struct pt_regs *regs)
     if (cpu && cpu->handler_faults != before)
         lapic_send_ipi(this_cpu()->apic_id, VECTOR_PROBES);
     return mine;
-}
-
-/* A handler is about to sleep, which would also stop the code that the hit has interrupted.
- * The thread has not been switched yet. So a fault is made here, and the handler is given
- * up.
- */
-static void handler_sleeps(void)
-{
-    if (fault_in_handler(plat_this_cpu()))
-        ud2();
 }
 
 INIT void report_init(void)

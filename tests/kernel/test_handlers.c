@@ -85,7 +85,7 @@ static bool is_logged_soon(const char *a, const char *b, unsigned before)
 static void sleeping_is_refused(void (*how)(void), const char *name, bool after)
 {
     struct kprobe p = { .addr = (uintptr_t)target };
-    unsigned before = logged("probe at target", "handler_sleeps+"), right = 0;
+    unsigned before = logged("probe at target", "about to sleep"), right = 0;
 
     if (after)
         p.post_handler = sleepy_after;
@@ -102,7 +102,7 @@ static void sleeping_is_refused(void (*how)(void), const char *name, bool after)
     ktest_report(p.flags & KPROBE_FLAG_TRIPPED, "%s: the probe is switched off", name);
     ktest_report(preempt_count() == 0 && irqs_enabled(), "%s: nothing is left behind",
                  name);
-    ktest_report(is_logged_soon("probe at target", "handler_sleeps+", before),
+    ktest_report(is_logged_soon("probe at target", "about to sleep", before),
                  "%s: the log names the probe and the reason", name);
 }
 

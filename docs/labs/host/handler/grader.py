@@ -9,7 +9,7 @@ from docs.labs.host.in_guest import GuestWorkshop
 CALLER = re.compile(r"(\w+): (\d+) calls, (\d+) bytes")
 ALL = re.compile(r"all: (\d+) calls, (\d+) bytes, (\d+) missed")
 FORGOTTEN = re.compile(r"handler: its probe at .* is taken out")
-OFF = re.compile(r"probe at .* is off: its handler faulted.*")
+OFF = re.compile(r"probe at .* is off: its handler (?:faulted|was about to sleep).*")
 CALLS = re.compile(r"calls (\d+) of both")
 
 WORK = {
