@@ -45,9 +45,12 @@ static unsigned watch_symbol(const char *text, struct ksym *out)
         if (parse_u64(hash + 1, 10, &n) || !n)
             return 0;
     }
-    while (ksyms_next(name, &iter, &sym))
+    while (ksyms_next(name, &iter, &sym)) {
+        if (!n && found && sym.module && !out->module)
+            break; /* it was found in the image: modules are not searched */
         if (is_meant(&sym, text, module_len) && (++found == n || (found == 1 && !n)))
             *out = sym;
+    }
     if (!n)
         return found;
     return found >= n;
@@ -87,17 +90,37 @@ int watch_place_find(struct shell *sh, const struct place *place, uintptr_t *add
     return found ? -EADDRNOTAVAIL : -ENOENT;
 }
 
+/* watch_number - append "#N" to the name @text if @sym is the N-th symbol that it means.
+ * @text: in PLACE_MAX bytes
+ */
+static void watch_number(char *text, const struct ksym *sym)
+{
+    size_t len = strlen(text);
+    struct ksym one;
+    unsigned n = 0;
+
+    if (watch_symbol(text, &one) < 2)
+        return;
+    do
+        snprintf(text + len, PLACE_MAX - len, "#%u", ++n);
+    while (watch_symbol(text, &one) && one.start != sym->start);
+}
+
 const char *watch_place_text(char *buf, uintptr_t addr)
 {
+    char name[PLACE_MAX];
     struct ksym sym;
 
     if (!addr)
         snprintf(buf, PLACE_TEXT_MAX, "nothing");
     else if (ksyms_at(addr, &sym))
         snprintf(buf, PLACE_TEXT_MAX, "0x%lx", addr);
-    else
-        snprintf(buf, PLACE_TEXT_MAX, "%s%s%s+0x%zx", sym.module ? sym.module : "",
-                 sym.module ? ":" : "", sym.name, sym.offset);
+    else {
+        snprintf(name, sizeof(name), "%s%s%s", sym.module ? sym.module : "",
+                 sym.module ? ":" : "", sym.name);
+        watch_number(name, &sym);
+        snprintf(buf, PLACE_TEXT_MAX, "%s+0x%zx", name, sym.offset);
+    }
     return buf;
 }
 

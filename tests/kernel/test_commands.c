@@ -296,6 +296,23 @@ KTEST(commands, a_refused_probe_uses_up_no_name)
     say("probe del all");
 }
 
+KTEST(commands, of_functions_with_one_name_the_number_is_printed)
+{
+    ktest_report(say("probe add begin") == -EADDRNOTAVAIL && said("begin#2 is 0x"),
+                 "the name alone is refused, and all are listed");
+    ktest_report(say("probe add begin#2 second") == 0 && said("second at begin#2+0x0\n"),
+                 "one of them, by its number");
+    ktest_report(say("probe list second") == 0 && said("  begin#2+0x0"),
+                 "is listed as it can be typed");
+    ktest_report(say("probe add begin#2+0x0 again") == 0 &&
+                     say("probe del second") == 0 && say("probe del again") == 0,
+                 "and typed as it is listed");
+    ktest_report(say("probe watch begin#2 x third") == 0 &&
+                     say("probe list third") == 0 && said("  begin#2+0x0") &&
+                     say("probe del third") == 0,
+                 "watches are listed likewise");
+}
+
 KTEST(commands, the_last_byte_is_inside_and_the_next_is_not)
 {
     struct ksym sym;
@@ -315,8 +332,8 @@ KTEST(commands, of_several_functions_one_can_be_chosen)
                      said("  namesake#1 is 0xffffffff") &&
                      said("  namesake#2 is 0xffffffff"),
                  "the candidates are listed");
-    ktest_report(say("probe add namesake#1 first") == 0 && said("namesake+0x0"), "#1");
-    ktest_report(say("probe add namesake#2+0x5 second") == 0 && said("namesake+0x5"),
+    ktest_report(say("probe add namesake#1 first") == 0 && said("namesake#1+0x0"), "#1");
+    ktest_report(say("probe add namesake#2+0x5 second") == 0 && said("namesake#2+0x5"),
                  "#2 with an offset");
     ktest_report(say("probe add namesake#3") == -ENOENT, "there is no third one");
     ktest_report(say("probe add namesake#0") == -ENOENT, "nor any before the first");
