@@ -2,6 +2,7 @@
 #include "kernel/base/compiler.h"
 #include "kernel/base/err.h"
 #include "kernel/console/shell.h"
+#include "kernel/debug/ksyms.h"
 #include "kernel/fs/vfs.h"
 #include "kernel/module/parts.h"
 
@@ -66,6 +67,20 @@ static int module_info(struct shell *sh, const char *name)
     return tell_named(sh, module_print_one(name, shell_out(sh)), name, "");
 }
 
+/* module_symbols - print what /proc/kallsyms has of modules, with sizes: Linux's format has
+ * none, and no reader of it expects one.
+ */
+static int module_symbols(struct shell *sh, const char *unused UNUSED)
+{
+    struct ksym sym;
+
+    for (size_t i = 0; ksyms_get(i, &sym); i++)
+        if (sym.module)
+            seq_printf(shell_out(sh), "%016lx %6zx %c %s\t[%s]\n", sym.start, sym.size,
+                       sym.type, sym.name, sym.module);
+    return 0;
+}
+
 static const struct {
     const char *name;
     bool has_word;
@@ -73,7 +88,7 @@ static const struct {
 } verbs[] = {
     { "load", true, module_load_run }, { "reload", true, module_reload },
     { "del", true, module_del },       { "list", false, module_list },
-    { "info", true, module_info },
+    { "info", true, module_info },     { "symbols", false, module_symbols },
 };
 
 static int module_run(struct shell *sh, int argc, char **argv)
@@ -83,7 +98,7 @@ static int module_run(struct shell *sh, int argc, char **argv)
             return verbs[i].run(sh, argv[2]);
     return shell_refuse(sh, EINVAL,
                         "usage: module load FILE | reload FILE | del NAME | "
-                        "list | info NAME");
+                        "list | info NAME | symbols");
 }
 
 static void module_complete(struct shell_completion *c, int index)
@@ -103,13 +118,14 @@ static void module_complete(struct shell_completion *c, int index)
 
 static const struct shell_command command = {
     "module",
-    "load FILE | reload FILE | del NAME | list | info NAME",
+    "load FILE | reload FILE | del NAME | list | info NAME | symbols",
     "load objects into the running kernel, and take them out\n"
     "load    FILE.o becomes the module FILE; its constructors run\n"
     "reload  the module of that name goes first, if there is one\n"
     "del     its destructors run, and it goes when no thread is inside\n"
     "list    name, bytes, modules that use it, state, address\n"
-    "info    more about one",
+    "info    more about one\n"
+    "symbols address, size, type, name and module of each symbol",
     module_run,
     module_complete,
 };

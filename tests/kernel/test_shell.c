@@ -72,7 +72,7 @@ KTEST(shell, a_message_names_what_is_wrong)
         { "probe list nothing", "probe: no probe is called nothing\n", -ENOENT },
         { "module del nothing", "module: no module is called nothing\n", -ENOENT },
         { "module info nothing", "module: no module is called nothing\n", -ENOENT },
-        { "module load", "list | info NAME\n", -EINVAL },
+        { "module load", "list | info NAME | symbols\n", -EINVAL },
         { "run vfs seven", "run: seven is no seed, which is a number\n", -EINVAL },
     };
 

@@ -126,7 +126,9 @@ def functions_of_modules():
         )
         recorded.begin("p:k/reads reads_run")
         recorded.guest.machine.request("run reads", 60)
+        said = without_comments(recorded.files.read("trace"))
         lines = lines_of(recorded.capture.finish())
+        tap.equal(lines, said, "host and guest know the size of a module's function")
         tap.equal(len(lines), 1, "a module's function is recorded")
         tap.check(
             re.search(r"reads: \(reads_run\+0x0/0x\w+ \[reads\]\)$", lines[0]),

@@ -306,7 +306,7 @@ class Guest:
         self.console = None
         self.machine = None
         self.panicked = False
-        self.modules = ""  # the lines of /proc/kallsyms about modules
+        self.modules = ""  # what `module symbols` has listed
         self.tail = b""  # the last bytes of the console
         self.early = tempfile.TemporaryFile()
         self.resets = tempfile.TemporaryFile()
@@ -494,8 +494,7 @@ class Guest:
     def note_modules(self, timeout):
         """Ask for the symbols of modules now: a guest that hangs could not answer."""
         with contextlib.suppress(Gone, TimeoutError, ProtocolError):
-            asked = "cat /proc/kallsyms | grep ["
-            reply = self.machine.request(asked, timeout, may_fail=True)
+            reply = self.machine.request("module symbols", timeout, may_fail=True)
             self.modules = reply.text
 
     def was_signalled(self):

@@ -37,7 +37,7 @@ class Qmp:
 
 class Symbols:
     """The symbols of code in an ELF file and in modules.
-    @modules: the lines of /proc/kallsyms about the modules
+    @modules: what the guest's `module symbols` has listed
     """
 
     def __init__(self, elf, modules=""):
@@ -47,7 +47,7 @@ class Symbols:
         rows = [line.split(maxsplit=2) for line in done.stdout.splitlines()]
         rows = [(int(row[0], 16), row[2]) for row in rows if row[1:2] in (["t"], ["T"])]
         rows = [row for row in rows if not row[1].endswith("_end")]
-        found = re.findall(r"^([0-9a-f]{16}) [tT] (\S+)\s+\[(\S+)\]$", modules, re.M)
+        found = re.findall(r"^([0-9a-f]{16}) +\w+ [tT] (\S+)\s+\[(\S+)\]$", modules, re.M)
         rows = sorted(rows + [(int(at, 16), f"{of}:{name}") for at, name, of in found])
         self.starts = [start for start, _ in rows]
         self.names = [name for _, name in rows]

@@ -197,9 +197,7 @@ class Capture:
         for event in self.all_events():
             known[event.split("/")[0], read(f"events/{event}/format")] = None
         self.result.formats = list(known)
-        modules = self.machine.request(
-            "cat /proc/kallsyms | grep [", LIMIT, may_fail=True
-        )
+        modules = self.machine.request("module symbols", LIMIT)
         self.result.symbols.add_modules(modules.text)
         self.result.forget()
 

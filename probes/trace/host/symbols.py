@@ -13,8 +13,7 @@ import elf64
 import gen_ksyms
 
 
-MODULE_SYMBOL = re.compile(r"^([0-9a-f]{16}) (\w) (\S+)\t\[(\S+)\]$", re.M)
-LAST_SIZE = 4096  # assumed size of a module's last symbol, which has no known end
+MODULE_SYMBOL = re.compile(r"^([0-9a-f]{16}) +(\w+) (\w) (\S+)\t\[(\S+)\]$", re.M)
 
 
 class Symbols:
@@ -24,25 +23,27 @@ class Symbols:
         loaded = list(elf64.load(elf).symbols())
         self.entries = gen_ksyms.entries_make(loaded)
         self.starts = [entry.start for entry in self.entries]
+        self.image = len(self.entries)  # behind them are those of modules
+        self.rows = set()  # of modules: (start, -size, name, type, module)
         self.modules = {}  # entry: " [module]", which is printed behind its name
         self.objects = {s.name: s.value for s in loaded}
         self.find = functools.lru_cache(1 << 16)(self._find)
 
-    def add_modules(self, kallsyms):
-        """Add the symbols that the text of /proc/kallsyms shows with a module's name."""
-        known = set(self.entries)
-        found = sorted(
-            (int(start, 16), kind, name, module)
-            for start, kind, name, module in MODULE_SYMBOL.findall(kallsyms)
-        )
-        ends = [start for start, *_ in found[1:]] + [0]
-        for (start, kind, name, module), end in zip(found, ends):
-            size = min(max(end - start, 0) or LAST_SIZE, LAST_SIZE)
-            entry = gen_ksyms.Entry(start, size, name, kind, gen_ksyms.NONE)
-            if entry not in known:
-                self.entries.append(entry)
+    def add_modules(self, listed):
+        """Add the symbols that the guest's `module symbols` has listed."""
+        for start, size, kind, name, module in MODULE_SYMBOL.findall(listed):
+            row = int(start, 16), -int(size, 16), name, kind, module
+            self.rows.add(row)
+        del self.entries[self.image :]
+        around = []
+        for start, less, name, kind, module in sorted(self.rows):
+            while around and sum(self.entries[around[-1]][:2]) <= start:
+                around.pop()
+            outer = around[-1] if around else gen_ksyms.NONE
+            entry = gen_ksyms.Entry(start, -less, name, kind, outer)
             self.modules[entry] = f" [{module}]"
-        self.entries.sort(key=lambda entry: entry.start)
+            around += [len(self.entries)]
+            self.entries.append(entry)
         self.starts = [entry.start for entry in self.entries]
         self.find.cache_clear()
 
