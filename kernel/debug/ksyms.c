@@ -126,7 +126,7 @@ int ksyms_find(const char *name, struct ksym *out)
 
     if (!ksyms_next(name, &iter, &first))
         return -ENOENT;
-    if (ksyms_next(name, &iter, &second))
+    if (ksyms_next(name, &iter, &second) && (first.module || !second.module))
         return -EADDRNOTAVAIL;
     *out = first;
     return 0;

@@ -42,7 +42,7 @@ void ksyms_set_more(const struct ksyms_more *tables);
  */
 void ksyms_withdraw(uintptr_t start, uintptr_t end);
 
-/* ksyms_find - find the symbol @name.
+/* ksyms_find - find the symbol @name. The image's has precedence over those of modules.
  *
  * Context: any.
  * Return:  0; -ENOENT no such symbol; -EADDRNOTAVAIL several, ksyms_next() lists them.

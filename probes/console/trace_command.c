@@ -105,7 +105,9 @@ static int define_one(struct session *s, const char *place, uintptr_t function)
 {
     char event[64];
     const char *bad;
+    bool is_unknown;
     struct seq text;
+    size_t len;
     int err;
 
     if (s->only_parts) {
@@ -116,7 +118,10 @@ static int define_one(struct session *s, const char *place, uintptr_t function)
     snprintf(event, sizeof(event), GROUP "/%s", s->event);
     seq_init(&text, NULL, NULL);
     err = trace_line_define(&s->line, event, place, function, &text, &bad);
-    if (err && !s->is_pattern)
+    is_unknown = !s->is_pattern && !params_return(function, &len);
+    if (is_unknown && (err || s->line.all_args))
+        shell_error(s->sh, 0, "trace: the parameters of %s are not known", place);
+    else if (err && !s->is_pattern)
         shell_error(s->sh, 0, "trace: %s has no parameter %s", place, bad);
     /* Which functions of a pattern are left out, the tracer itself has to say. */
     if (!err && (!s->only_print || s->is_pattern)) {
@@ -144,8 +149,10 @@ static bool define_function(const struct plat_symbol *function, void *arg)
     if (blacklist_why(function->start))
         return true;
     snprintf(address, sizeof(address), "0x%lx", function->start);
-    define_one(s, ksyms_find(function->name, &sym) ? address : function->name,
-               function->start);
+    if (ksyms_find(function->name, &sym) || sym.start != function->start)
+        define_one(s, address, function->start);
+    else
+        define_one(s, function->name, function->start);
     return !shell_interrupted(s->sh);
 }
 
@@ -160,7 +167,8 @@ static int define_line(struct session *s, const char *line)
     int err = 0;
 
     for (size_t i = 0; !err && !place_line_get(line, i, &addr); i++) {
-        if (plat_symbol_at(addr, &in) || ksyms_find(in.name, &sym))
+        if (plat_symbol_at(addr, &in) || ksyms_find(in.name, &sym) ||
+            sym.start != in.start)
             snprintf(at, sizeof(at), "0x%lx", addr);
         else
             place_text(at, addr);

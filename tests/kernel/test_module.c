@@ -584,6 +584,53 @@ KTEST(module, events_are_about_its_functions)
     say("echo > " TRACING "trace");
 }
 
+KTEST(module, events_are_refused_where_it_has_no_such_place)
+{
+    load_guest();
+    ktest_report(say("echo 'p guest:nosuch' > " TRACING "kprobe_events") == -EINVAL &&
+                     say("echo 'r guest:nosuch' > " TRACING "kprobe_events") == -EINVAL,
+                 "a symbol that the loaded module has not");
+    ktest_report(say("echo 'p guest:guest_twice+1000000' > " TRACING "kprobe_events") ==
+                     -EINVAL,
+                 "an offset behind its function");
+    ktest_report(say("tail -n 3 " TRACING "error_log") == 0 &&
+                     said("Failed to register probe event") &&
+                     said("guest_twice+1000000"),
+                 "which the log tells");
+    unload("guest");
+    ktest_report(say("echo 'p:later guest:nosuch' > " TRACING "kprobe_events") == 0,
+                 "before it is loaded, it may have any");
+    say("echo > " TRACING "kprobe_events");
+}
+
+KTEST(module, a_name_of_the_image_stays_the_images)
+{
+    load_guest();
+    ktest_report(say("echo 'p:twin vfs_read' > " TRACING "kprobe_events") == 0 &&
+                     say("echo 'p:own guest:vfs_read' >> " TRACING "kprobe_events") == 0,
+                 "the name alone is no question of two");
+    say("echo > " TRACING "kprobe_events");
+    ktest_report(say("trace count vfs_read -- run vfs") == 0 && said(" 720 "),
+                 "the image's function is counted");
+    ktest_report(say("trace count 'vfs_rea[d]' -- run vfs") == 0 && said(" 720 "),
+                 "by a pattern, too");
+    ktest_report(say("probe watch jiffies w twin") == 0 && say("probe del twin") == 0,
+                 "so it is with data");
+    unload("guest");
+}
+
+KTEST(module, parameters_that_are_not_known_are_no_silence)
+{
+    load_guest();
+    ktest_report(say("trace args guest_twice -- echo") == 0 &&
+                     said("the parameters of guest_twice are not known"),
+                 "all of them");
+    ktest_report(say("trace 'guest_twice { print a }' -- echo") != 0 &&
+                     said("the parameters of guest_twice are not known"),
+                 "one of them");
+    unload("guest");
+}
+
 /* ---- marks ---- */
 
 static size_t count_blacklist(void)

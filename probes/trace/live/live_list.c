@@ -11,6 +11,7 @@
 #include "kernel/debug/log.h"
 #include "kernel/debug/params.h"
 #include "kernel/mm/heap.h"
+#include "kernel/module/module.h"
 #include "kernel/sync/wait_check.h"
 #include "kernel/time/clock.h"
 #include "probes/core/platform.h"
@@ -61,6 +62,7 @@ static int host_symbol(const char *module, size_t module_len, const char *name,
 {
     char text[SYMBOL_MAX];
     struct ksym sym;
+    bool in_image = false;
     size_t iter = 0;
     int found = 0;
 
@@ -70,9 +72,12 @@ static int host_symbol(const char *module, size_t module_len, const char *name,
         return 0;
     memcpy(text, name, len);
     text[len] = '\0';
-    while (ksyms_next(text, &iter, &sym))
+    /* If the image has the name, modules are not searched. */
+    while (ksyms_next(text, &iter, &sym) && !(sym.module && in_image)) {
+        in_image |= !sym.module;
         if (!found++)
             *addr = sym.start;
+    }
     return found;
 }
 
@@ -288,6 +293,20 @@ static int watch_is_possible(const struct live_probe *p, const char *line)
     return live_refuse(line, &error);
 }
 
+/* may_come - tell whether MODULE of @symbol, MODULE:NAME, may be loaded later. When it is
+ * there, it has the symbol or it has not.
+ */
+static bool may_come(const char *symbol)
+{
+    size_t len = strcspn(symbol, ":");
+    const char *name;
+
+    for (size_t i = 0; (name = module_name_get(i)) != NULL; i++)
+        if (strlen(name) == len && !memcmp(name, symbol, len))
+            return false;
+    return true;
+}
+
 /* probe_register - register @p, enabled if its event is armed. @line: for the log. */
 static int probe_register(struct live_probe *p, const char *line)
 {
@@ -308,7 +327,7 @@ static int probe_register(struct live_probe *p, const char *line)
         p->rp.kp.addr = 0;
         p->rp.kp.symbol_name = p->def->symbol;
         p->rp.kp.offset = p->def->offset;
-        p->rp.kp.flags |= KPROBE_FLAG_PENDING;
+        p->rp.kp.flags |= may_come(p->def->symbol) ? KPROBE_FLAG_PENDING : 0;
     }
     err = p->def->is_return ? register_kretprobe_why(&p->rp, &why)
                             : register_kprobe_why(&p->rp.kp, &why);

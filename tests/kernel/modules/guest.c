@@ -17,6 +17,14 @@ NOINLINE long guest_twice(long a)
     return a * 2;
 }
 
+/* Functions of the image have these names, too. */
+static NOINLINE USED long twin(long a) __asm__("vfs_read");
+static long twin(long a)
+{
+    return guest_twice(a) + 1;
+}
+static USED long twin_data __asm__("jiffies") = 1;
+
 /* The branch leads to the second of several short instructions. Nothing but this branch
  * tells the engine that CPUs enter the code there.
  */
