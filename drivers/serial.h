@@ -73,7 +73,8 @@ int serial_start(struct serial *s, uint32_t apic_id);
  * back, as far as the host takes them at once. The timer tick calls this, because ports
  * share an interrupt line, and a request of one can hide that of another.
  *
- * Context: irq.  Locks: takes the rx_lock and the tx_lock of each port.
+ * Context: irq.  Locks: takes s->rx_lock, s->tx_lock. It does so for
+ * each port s.
  */
 void serial_poll_all(void);
 
@@ -88,7 +89,7 @@ void serial_write(struct serial *s, const char *text, size_t len);
  * serial_write(), and if the host does not take it within a short time. If there is no room
  * for that, bytes are dropped, and the console says how many.
  *
- * Context: thread or irq.  Locks: takes s->tx_lock.
+ * Context: boot or thread or irq, interrupts on or off.  Locks: takes s->tx_lock.
  */
 void serial_log(struct serial *s, const char *text, size_t len);
 
@@ -115,7 +116,7 @@ size_t serial_read(struct serial *s, char *buf, size_t len);
 /* serial_input_pending - is there unread input?
  * serial_interrupt_pending - is there a Ctrl-C in it?
  *
- * Context: thread or irq.  Locks: none; the answer may change at any time.
+ * Context: thread or irq.  Locks: none. The answer may change at any time.
  */
 bool serial_input_pending(struct serial *s);
 bool serial_interrupt_pending(struct serial *s);

@@ -14,7 +14,7 @@ int vga_text_init(void);
 /* vga_text_write - show @len bytes of text. CR, BS and TAB move the cursor, LF begins a new
  * line, and escape sequences are left out. Without a screen nothing happens.
  *
- * Context: thread or irq.  Locks: takes the screen's spinlock.
+ * Context: boot or thread or irq, interrupts on or off.  Locks: takes the screen's lock.
  */
 void vga_text_write(const char *text, size_t len);
 

@@ -39,7 +39,7 @@ void smp_call_awake(void (*fn)(void *arg), void (*halted)(unsigned cpu, void *ar
                     void *arg);
 
 /* smp_call_regs - get the image of what the running call has interrupted; NULL: this is
- * the calling CPU. Context: as smp_call().
+ * the calling CPU. Context: irq; thread, interrupts off.
  */
 const struct pt_regs *smp_call_regs(void);
 

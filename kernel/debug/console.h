@@ -17,7 +17,7 @@ struct console {
      * The output of another thread or of the log never comes in the middle of one call,
      * so that lines stay whole.
      *
-     * Context: thread.  Locks: takes the driver's own.
+     * Context: thread.  Locks: takes the driver's lock.
      */
     void (*write)(struct console *con, const char *text, size_t len);
 

@@ -12,7 +12,8 @@ enum log_level { LOG_ERROR, LOG_WARN, LOG_INFO, LOG_DEBUG };
 
 /* log_print - log a line, prefixed with the time and the CPU: "[    0.012345] C0: text".
  *
- * Context: thread or irq or panic.  Locks: takes the log's own spinlock.
+ * Context: boot or thread or irq or panic, interrupts on or off.
+ * Locks:   takes the log's lock.
  */
 void log_print(enum log_level level, const char *fmt, ...) PRINTF(2, 3);
 

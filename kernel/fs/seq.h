@@ -7,7 +7,7 @@
  * After the first failure all later output is dropped, and seq.err keeps the errno. So
  * callers print without checks, and check seq.err once, at the end.
  *
- * Locks: none; a seq belongs to one thread at a time.
+ * Locks of all: none. A seq belongs to one thread at a time.
  */
 #pragma once
 

@@ -6,8 +6,8 @@
  * There is no current directory: a path begins at the root, with or without a leading
  * slash.
  *
- * Context: thread. This holds for all functions of this file. No lock of the file layer is
- *          held while a callback is called, so callbacks may use the file layer.
+ * Context of all: thread. No lock of the file layer is held while a callback is called, so
+ *                 callbacks may use the file layer.
  */
 #pragma once
 

@@ -26,7 +26,7 @@ struct vfs_node {
 /* Guards the tree and the memory files. It is never held while a callback runs. */
 extern struct mutex vfs_mutex;
 
-/* All functions below: Locks: vfs_mutex held. */
+/* Locks of all: vfs_mutex held. */
 
 /* vfs_node_root, vfs_node_tmp - return the root and /tmp; valid after vfs_init(). */
 struct vfs_node *vfs_node_root(void);

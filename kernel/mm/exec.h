@@ -94,7 +94,7 @@ void exec_stats_get(struct exec_stats *out);
  * once. For other bytes, nothing is promised about when other CPUs see them, in which
  * order, or in how many pieces.
  *
- * Context: thread or boot or held. No other thread writes or unmaps
+ * Context: thread or boot or held, interrupts on or off. No other thread writes or unmaps
  *          these bytes meanwhile.
  * Return:  0; -EFAULT a byte is not in an executable page, nothing is written;
  *          -EINVAL @len.

@@ -1,7 +1,7 @@
 /* exec_frame.h - counts, for each frame, the pages of exec_map_at() that show it. Private
  * to kernel/mm. While a frame has a count, its page of the direct map is read-only.
  *
- * Locks: held: the exec lock, for all functions here.
+ * Locks of all: the exec lock held.
  */
 #pragma once
 

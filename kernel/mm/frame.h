@@ -35,7 +35,7 @@ void frame_init(const struct boot_info *info);
  * @limit:  physical address that the frame ends at or below
  * @count:  1 and up   @align: a power of two
  *
- * Context: thread or boot or held.
+ * Context: thread or boot or held, interrupts on or off.
  * Locks:   takes the frame lock.
  * Return:  physical address; FRAME_NONE when there is no such memory.
  */
@@ -50,13 +50,13 @@ uint64_t frame_alloc_run_aligned(size_t count, size_t align);
  *
  * Only the direct map may map the frames now, and it must map them writable.
  *
- * Context and Locks: as frame_alloc().
+ * Context, Locks: as frame_alloc().
  */
 void frame_free(uint64_t phys);
 void frame_free_run(uint64_t phys, size_t count);
 
 /* frame_give - make frames free that were in use since boot, such as frames of the image.
- * Context and Locks: as frame_alloc().
+ * Context, Locks: as frame_alloc().
  */
 void frame_give(uint64_t phys, size_t count);
 

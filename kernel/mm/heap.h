@@ -9,8 +9,8 @@
 
 #include <stddef.h>
 
-/* Context of all of these: thread, boot or held, also with interrupts off or with a
- * spinlock; not irq, trap or nmi.  Locks: take the heap lock.
+/* Context of all: thread or boot or held, interrupts on or off.
+ * Locks of all:   takes the heap lock.
  */
 
 /* kmalloc, kzalloc - allocate @len bytes, aligned to 16. @len may be 0.

@@ -43,7 +43,7 @@ void paging_set_root(uint64_t *table);
  * @level:  1 for 4 KiB pages, 2 for 2 MiB, 3 for the entry of a page directory
  *
  * Makes missing tables, and splits a 2 MiB page on the way.
- * Locks:  held: the paging lock; or boot.
+ * Locks:  the paging lock held. In `boot` none.
  * Return: NULL without memory.
  */
 uint64_t *paging_slot(uintptr_t va, unsigned level);

@@ -37,7 +37,7 @@ quiesce_inside_t quiesce_set_inside(quiesce_inside_t inside);
  * a CPU takes the IPI, the handlers that ran there have ended.
  *
  * Context: thread, preemptible. It sleeps about a tick between two looks.
- * Locks:   takes the scheduler's lock; several callers wait for each other.
+ * Locks:   takes sched_lock. Several callers wait for each other.
  */
 void quiesce(void);
 

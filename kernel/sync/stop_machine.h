@@ -10,7 +10,7 @@
  * CPUs have interrupts off, too, but they take NMIs. Each of them executes a serialising
  * instruction before it goes on.
  *
- * Context: thread, interrupts on.  Locks: takes a mutex of its own.
+ * Context: thread, interrupts on.  Locks: takes its own.
  */
 void stop_machine(void (*fn)(void *arg), void *arg);
 

@@ -60,7 +60,7 @@ void wait_finish(struct wait_queue *wq, struct wait_entry *entry);
 
 /* wake_one, wake_all - wake the first thread, or every thread, that waits on @wq.
  *
- * Context: thread or irq.  Locks: takes wq->lock, then the scheduler's.
+ * Context: thread or irq, interrupts on or off.  Locks: takes wq->lock, then sched_lock.
  * Return:  wake_one: false when no thread waited.
  */
 bool wake_one(struct wait_queue *wq);

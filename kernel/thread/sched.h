@@ -13,10 +13,10 @@
  */
 extern struct spinlock sched_lock;
 
-/* sched_all - every thread that has not been freed. Locks: sched_lock. */
+/* sched_all - every thread that has not been freed. Locks: sched_lock held. */
 extern struct list sched_all;
 
-/* sched_queue - the threads that are ready to run, in order. Locks: sched_lock. */
+/* sched_queue - the threads that are ready to run, in order. Locks: sched_lock held. */
 extern struct list sched_queue;
 
 /* sched_enter, sched_leave - take and release sched_lock. sched_leave() wakes the CPUs that
@@ -40,11 +40,13 @@ void sched_make_ready(struct thread *t);
 
 /* sched_block - sleep until sched_wake() or @deadline_ns; return at once if *@woken is
  * set. Spurious wake-ups happen.
- * Context: thread, preemptible.  Return: false when timed out.
+ * Context: thread, preemptible, else refused.  Return: false when timed out.
  */
 bool sched_block(const bool *woken, uint64_t deadline_ns);
 
-/* sched_wake - end the wait of @t, if it waits. Context: thread or irq. */
+/* sched_wake - end the wait of @t, if it waits.
+ * Context: thread or irq, interrupts on or off.
+ */
 void sched_wake(struct thread *t);
 
 /* sched_exit - leave the CPU for ever. */
@@ -56,8 +58,8 @@ _Noreturn void sched_exit(void);
 void sched_set_idle(unsigned cpu, struct thread *t);
 struct thread *sched_idle_thread(unsigned cpu);
 
-/* sched_idle - halt the CPU until a switch is due; for ever. Context: thread,
- * preemptible.
+/* sched_idle - halt the CPU until a switch is due; for ever.
+ * Context: thread, interrupts on or off.
  */
 _Noreturn void sched_idle(void);
 

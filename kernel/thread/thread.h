@@ -114,7 +114,7 @@ void sched_set_tick_hook(void (*fn)(void));
 
 /* kernel_clone - create a thread, and let it run. This is the only way to make one.
  *
- * Context: thread, interrupts on.
+ * Context: boot; thread, interrupts on.
  * Return:  its tid, > 0; -EINVAL no function, a bad stack length or no online CPU in the
  *          mask; -ENOMEM, with nothing left behind.
  */
@@ -193,7 +193,7 @@ void thread_set_burial_hook(void (*fn)(struct thread *t));
 
 /* thread_assert_may_sleep - panic if the caller may not sleep: preemption is off, or the
  * code runs outside of a thread. Functions that may sleep call this first.
- * Context: thread, preemptible.
+ * Context: any.
  */
 void thread_assert_may_sleep(void);
 

@@ -24,7 +24,7 @@ void bench_pass(uint64_t i);
  * bench_condition_key - the same loop with a test of a static key.
  * bench_condition_load - the same loop with a test of a variable in memory.
  * bench_condition_call - the same loop with a call of bench_pass() and no condition.
- * Context of all: any.
+ * Context: any.
  */
 void bench_condition_none(uint64_t count);
 void bench_condition_marker(uint64_t count);

@@ -45,7 +45,7 @@ void explain_print_text(struct shell *sh, const struct explanation *e);
 
 /* explain_print_cost - measure what a hit costs, and print it. The caller waits
  * meanwhile.
- * Context: thread. None of the engine's locks is held.
+ * Context: thread or held. None of the engine's locks is held.
  */
 void explain_print_cost(struct shell *sh, const struct explanation *e);
 

@@ -26,8 +26,7 @@ bool watch_place_is_data(const struct place *place);
  */
 const char *watch_place_text(char *buf, uintptr_t addr);
 
-/* watch_print - print the line of @cp in `probe list`. Locks: console_probe_lock() held.
- */
+/* watch_print - print the line of @cp in `probe list`. Locks: the console's lock held. */
 void watch_print(struct shell *sh, const struct console_probe *cp);
 
 /* watch_explain - print which watches of the console watch @addr.

@@ -40,7 +40,7 @@ size_t ext_site_size(void);
 size_t ext_front_len(const struct insn *insn);
 /* ext_release - free everything that other rooms have attached to @count sites. The sites
  * are disarmed, no hit can find them, and there has been quiescence.
- * Locks: takes PLAT_TEXT; may wait for quiescence.
+ * Locks: takes PLAT_TEXT. It may wait for quiescence.
  */
 void ext_release(struct site **sites, size_t count);
 
@@ -105,7 +105,7 @@ void ext_poke_steps(struct text_batch *batch);
 void ext_poke_levels(struct text_poke *pokes, size_t count);
 /* ext_poke_sync - synchronise the CPUs by a call of text_poke_sync(): @step, an enum
  * text_poke_step, has written the bytes of @level. Another room may note when each CPU
- * took part. Context: thread or stopped.  Locks: PLAT_TEXT held.
+ * took part. Context: thread or stopped or held.  Locks: PLAT_TEXT held.
  */
 void ext_poke_sync(const struct text_poke *pokes, size_t count, unsigned step,
                    unsigned level);

@@ -143,7 +143,7 @@ uint64_t kprobe_hits(const struct kprobe *p);
  * @why: filled on refusal: the rule, the address, and the index of the probe in @ps; may
  *       be NULL
  *
- * Context: thread.  Locks: takes PLAT_PROBES.
+ * Context: thread, else refused.  Locks: takes PLAT_PROBES.
  * Return:  0, or the errno of the refusal (the table in docs/architecture.md), and no
  *          probe of the set is registered.
  */

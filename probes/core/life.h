@@ -248,8 +248,8 @@ struct site_list {
     struct site *one; /* room for a single site: such a list allocates no memory */
 };
 
-/* site_list_make - make an empty list with room for @max sites. Context of all functions on
- * lists: thread, held.  Return: 0; -ENOMEM.
+/* site_list_make - make an empty list with room for @max sites.
+ * Context: thread or held. So it is for all functions on lists.  Return: 0; -ENOMEM.
  */
 int site_list_make(struct site_list *list, size_t max, struct probe_reject *why);
 void site_list_add(struct site_list *list, struct site *site);
@@ -264,12 +264,11 @@ size_t site_to_front(struct site **sites, size_t count,
                      bool (*is_wanted)(const struct site *site));
 
 /* register_some - do the work of register_kprobes_some() with the caller's memory: @list
- * has room for @count sites.
+ * has room for @count sites. Context: thread or held. In `held`, a jump that reads bytes
+ * of the new probes becomes a breakpoint.
  * register_take_out - do the work of unregister_kprobes() with the caller's memory: @room
  * has room for 2 * @count sites. The probes keep their kind, so they can be registered
- * again.
- * Context: thread. For register_some() also `held`; then a jump that reads bytes of the
- *          new probes becomes a breakpoint.
+ * again. Context: thread.
  * Locks:   PLAT_PROBES held.  Return: as these functions.
  */
 size_t register_some(struct kprobe **ps, size_t count, struct site_list *list,
@@ -300,7 +299,7 @@ bool enable_wants_arming(const struct site *site);
 
 /* kprobe_check - may the instruction at @addr carry a probe?
  * @insn: receives the instruction, decoded from its original bytes
- * Context: thread.  Locks: PLAT_PROBES held.  Return: 0, or the errno of the reason.
+ * Context: thread or held.  Locks: PLAT_PROBES held.  Return: 0, or a reason's errno.
  */
 int kprobe_check(uintptr_t addr, struct insn *insn, struct probe_reject *why);
 
@@ -308,7 +307,7 @@ int kprobe_check(uintptr_t addr, struct insn *insn, struct probe_reject *why);
  * broken one. The check ends early only at a broken rule that the later rules depend on,
  * for example when the instruction cannot be decoded.
  * @fn: called for each rule, in order; @why->err is 0 when the rule is kept
- * Context: thread.  Locks: PLAT_PROBES held.
+ * Context: thread or held.  Locks: PLAT_PROBES held.
  */
 void check_each_rule(uintptr_t addr, rule_told_t fn, void *arg);
 
@@ -326,15 +325,15 @@ int blacklist_next(uintptr_t addr, struct nokprobe_range *out);
  * blacklist_remove - remove each range of the list that begins in [@start, @end). If
  * there is no memory for a new list, these ranges stay in the list, and apply to any code
  * that is loaded there later.
- * Context: thread or boot. In `boot` only blacklist_add(), for the marks of the image.
- * Locks: PLAT_PROBES held; at boot none.  Return: 0; -ENOMEM.
+ * Context: thread or boot. In `boot` only blacklist_add(), without a lock.
+ * Locks: PLAT_PROBES held.  Return: 0; -ENOMEM.
  */
 int blacklist_add(const struct nokprobe_marks *more);
 void blacklist_remove(uintptr_t start, uintptr_t end);
 
 /* boundary_find - decode the instruction at @addr, if one begins there. To tell that,
  * @function, which contains @addr, is decoded from its start.
- * Context: thread.  Locks: PLAT_PROBES held.
+ * Context: thread or held.  Locks: PLAT_PROBES held.
  * Return: 0 and @insn; a reason's errno when no instruction begins at @addr.
  */
 int boundary_find(uintptr_t addr, const struct plat_symbol *function, struct insn *insn,
@@ -407,7 +406,7 @@ bool aggr_wants_post(const struct site *site);
  * kprobe_disarm - put the original bytes back.
  * The sites of a call share the synchronisations. On return every CPU executes the new
  * text.
- * Context: thread.  Locks: PLAT_PROBES held; takes PLAT_TEXT.
+ * Context: thread or held.  Locks: PLAT_PROBES held; takes PLAT_TEXT.
  */
 void kprobe_arm(struct site **sites, size_t count);
 void kprobe_disarm(struct site **sites, size_t count);

@@ -67,7 +67,7 @@ bool plat_text_contains(uintptr_t addr, size_t len);
 /* plat_text_is_built - does a line of text have the bytes that the build has put there?
  * @line:  address of the line, a multiple of PLAT_LINE_LEN
  * @bytes: the PLAT_LINE_LEN bytes there now, with the engine's own changes undone
- * Context: thread.  Return: true also if the platform does not know what was built there.
+ * Context: thread or held.  Return: true also if that is not known.
  */
 bool plat_text_is_built(uintptr_t line, const uint8_t *bytes);
 

@@ -6,7 +6,7 @@
 
 /* recover_bytes - read @len bytes at @addr, with the original in place of every byte that
  * the engine has changed. An int3 that is not the engine's stays one.
- * Context: thread or panic.  Locks: PLAT_PROBES held; in a panic none, as no other thread
- * runs.  Return: 0; -EFAULT.
+ * Context: thread or held or panic.  Locks: PLAT_PROBES held. In a panic none, as no other
+ * thread runs.  Return: 0; -EFAULT.
  */
 int recover_bytes(uint8_t *out, uintptr_t addr, size_t len);

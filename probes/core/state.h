@@ -19,7 +19,7 @@ struct site;
 
 /* site_move - change the state of @site, and show in the flags of its probes whether the
  * site is a jump now. An illegal move is a bug of the engine.
- * Context: thread.  Locks: PLAT_PROBES held.
+ * Context: thread or held.  Locks: PLAT_PROBES held.
  */
 void site_move(struct site *site, enum site_state to);
 

@@ -19,7 +19,7 @@ void text_batch_begin(struct text_batch *b, struct text_poke *pokes, size_t coun
 /* text_batch_write - write the bytes of @step that belong to @level, from the highest
  * address down.
  * @level: the caller begins with 0 and ends with levels[@step] - 1
- * Context: thread or stopped.  Locks: PLAT_TEXT held.
+ * Context: thread or stopped or held.  Locks: PLAT_TEXT held.
  * Return:  false: no byte has changed.
  */
 bool text_batch_write(struct text_batch *b, enum text_poke_step step, unsigned level);
@@ -27,7 +27,7 @@ bool text_batch_write(struct text_batch *b, enum text_poke_step step, unsigned l
 /* text_poke_steps - take all steps of @b, after text_batch_begin(). (text_poke.c)
  * text_poke_sync - synchronise all CPUs. A CPU that has not taken part is a bug.
  *                  (text_poke.c)
- * Context: thread or stopped.  Locks: PLAT_TEXT held.
+ * Context: thread or stopped or held.  Locks: PLAT_TEXT held.
  */
 void text_poke_steps(struct text_batch *b);
 void text_poke_sync(void);

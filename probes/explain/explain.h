@@ -100,7 +100,7 @@ struct explanation {
  * @rule: called in order for each rule of stage 2 that can be checked, and for the rule
  *        of stage 3 if that stage refuses; @why->err is 0 when the rule is kept
  *
- * Context: thread or held.  Locks: takes PLAT_PROBES, held while @rule is called.
+ * Context: thread or held.  Locks: takes PLAT_PROBES. It is held while @rule is called.
  */
 void probe_explain(uintptr_t addr, struct explanation *out,
                    void (*rule)(enum probe_reason rule, const struct probe_reject *why,

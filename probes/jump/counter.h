@@ -26,17 +26,16 @@ uint64_t counter_put(uint32_t counter);
 /* counter_words_get - reserve @count counters in a row, for the words of a program. They do
  * not count hits, so counter_total() leaves them out.
  * counter_words_put - give them back. No hit can change them any more.
- * counter_word - word @number, of CPU @cpu.
- * Locks: PLAT_PROBES held, but for counter_word(), which any context may call.
- * Return: the number of the first; 0: no memory.
+ * Locks: PLAT_PROBES held.  Return: the number of the first; 0: no memory.
  */
 uint32_t counter_words_get(size_t count);
 void counter_words_put(uint32_t first, size_t count);
+/* counter_word - word @number, of CPU @cpu. Context: any. */
 uint64_t *counter_word(unsigned cpu, uint32_t number);
 
 /* counter_sum - the value of @counter, summed over all CPUs. Context: any. */
 uint64_t counter_sum(uint32_t counter);
 /* counter_total - how many hits counters have counted, those that were given back included.
- * Locks: takes PLAT_PROBES, unless the caller holds it.
+ * Locks: may take PLAT_PROBES. It does so unless the caller holds it.
  */
 uint64_t counter_total(void);

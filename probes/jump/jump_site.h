@@ -14,7 +14,7 @@ struct region;
 /* Every instruction may have a struct jump_site, so its size matters: a block of 96 bytes
  * of the heap holds at most 88 bytes.
  *
- * Locks: as those of struct site.
+ * Locks: p and P as in struct site.
  */
 struct jump_site {
     struct site site;

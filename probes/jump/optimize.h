@@ -99,7 +99,7 @@ enum optimize_method {
  * breakpoints and then jumps by the new method; on return this is done.
  * optimize_switch - choose whether there are jumps at all. On return every site is a jump
  * or a breakpoint accordingly.
- * Context: thread.  Locks: takes PLAT_PROBES; waits.
+ * Context: thread.  Locks: takes PLAT_PROBES; waits for quiescence.
  * Return:  0; -EDEADLK called from a handler.
  */
 int optimize_set_method(enum optimize_method method);
@@ -115,7 +115,7 @@ bool optimize_is_on(void);
  * such a site or of such a jump. On return all of them are SITE_ARMED, or SITE_DISARMED
  * if they are being disarmed. A site that was refused a jump waits again if that jump
  * would read one of these bytes. This function cannot fail. It sorts @sites.
- * Context: thread.  Locks: PLAT_PROBES held; takes PLAT_TEXT.
+ * Context: thread or held.  Locks: PLAT_PROBES held; takes PLAT_TEXT.
  */
 void unoptimize_around(struct site **sites, size_t count);
 /* unoptimize_ask_before - the bytes of @count sites change. A site in front of them that

@@ -7,7 +7,7 @@
  *
  * A pad is one piece of a page or, if its end lies on the next page, two pieces.
  *
- * Locks: PLAT_PROBES held for everything in here.
+ * Locks of all: PLAT_PROBES held.
  */
 #pragma once
 

@@ -144,6 +144,6 @@ struct plat_targets {
     size_t opaque_count;
 };
 /* plat_targets - the entries of the text that contains @addr.
- * Context: any.  Locks: PLAT_PROBES held, if that text can be unloaded.
+ * Context: any. If that text can be unloaded, the caller holds PLAT_PROBES.
  */
 void plat_targets(uintptr_t addr, struct plat_targets *out);

@@ -34,7 +34,7 @@ void walk_file(int file, bool (*fn)(const struct plat_symbol *function, void *ar
  * @done: instructions below this address were visited by an earlier call; on return it is
  *        the end of the last one. The walk over functions sets it to 0 first.
  *
- * Locks:  takes PLAT_PROBES and holds it while @fn is called.
+ * Locks:  takes PLAT_PROBES. It is held while @fn is called.
  * Return: 0; -ENOMEM; -EFAULT; -EILSEQ it could not be decoded to its end.
  */
 int walk_boundaries(const struct plat_symbol *function, uintptr_t *done,

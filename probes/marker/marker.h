@@ -61,9 +61,9 @@ struct marker_facts {
     uint64_t missed;    /* how often it called no function: see marker_fn */
 };
 
-/* marker_for_each - call @fn for each marker. Locks: takes the lock of markers, so @fn
- * must not connect or disconnect functions.
- * Context: thread.
+/* marker_for_each - call @fn for each marker. @fn must not connect or disconnect
+ * functions.
+ * Context: thread.  Locks: takes the markers' lock.
  */
 void marker_for_each(void (*fn)(const struct marker_facts *m, void *arg), void *arg);
 

@@ -54,7 +54,7 @@ struct region {
  * @addr: of an instruction that could carry a probe, or carries one
  * @out:  receives the plan; on refusal, the part that was known before the broken rule
  *
- * Context: thread.  Locks: PLAT_PROBES held.
+ * Context: thread or held.  Locks: PLAT_PROBES held.
  * Return:  0; the errno of the first broken rule, and @why tells the address in its way.
  * Cost:    at most five calls of boundary_find(), and four of kprobe_check().
  */
@@ -64,7 +64,7 @@ int region_plan(uintptr_t addr, struct region *out, struct probe_reject *why);
  * check ends early only at a broken rule that the later rules depend on.
  * @out: the plan, filled as by region_plan()
  * @fn:  called for each rule, in order; @why->err is 0 when the rule is kept
- * Context: thread.  Locks: PLAT_PROBES held.
+ * Context: thread or held.  Locks: PLAT_PROBES held.
  */
 void region_each_rule(uintptr_t addr, struct region *out, rule_told_t fn, void *arg);
 
@@ -124,7 +124,7 @@ int region_prepare(struct site *site, struct probe_reject *why);
  * region_free - free the copies and the struct region, because the site is freed. No CPU
  * can hit the site any more.
  *
- * Locks: PLAT_PROBES held; the last two functions take PLAT_TEXT.
+ * Locks: PLAT_PROBES held. The last two functions take PLAT_TEXT.
  */
 void region_open(struct site *site);
 void region_close(struct site *site);
@@ -197,6 +197,6 @@ bool region_is_watched(uintptr_t ip);
  * instructions, and the targets and probes that are in the way of the jump.
  * @line: called for each line. There are at most REGION_LINES_MAX lines, each without a
  *        newline, of at most REGION_LINE_MAX bytes with the NUL
- * Context: thread.  Locks: PLAT_PROBES held.
+ * Context: thread or held.  Locks: PLAT_PROBES held.
  */
 void region_draw(uintptr_t addr, void (*line)(const char *text, void *arg), void *arg);

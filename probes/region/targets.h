@@ -19,7 +19,7 @@ bool targets_known(uintptr_t addr);
 /* targets_find - find the first address in [@start, @end) at which CPUs may enter code.
  * targets_inside - is there such an address?
  *
- * Locks:   PLAT_PROBES held, because the lists of targets_add() are read, too.
+ * Locks:   PLAT_PROBES held. The lists of targets_add() are read, too.
  * Return:  targets_find: the address; 0: there is none. Without a table: @start.
  * Cost:    two binary searches, and for each 16 bytes one list of added targets.
  */

@@ -5,6 +5,6 @@
 
 /* entry_resolve - find the address that @p means, and refuse it unless a function begins
  * there.
- * Locks: none; no other thread changes @p.  Return: 0; a reason's errno, with @why filled.
+ * Locks: none. No other thread changes @p.  Return: 0; a reason's errno, with @why filled.
  */
 int entry_resolve(const struct kprobe *p, uintptr_t *addr, struct probe_reject *why);

@@ -1,6 +1,6 @@
 /* holder.h - kretprobe holders: made, taken out of use, freed.
  *
- * Context of all: thread.  Locks: PLAT_PROBES held.
+ * Context of all: thread.  Locks of all: PLAT_PROBES held.
  */
 #pragma once
 

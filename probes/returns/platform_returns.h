@@ -21,7 +21,7 @@ extern const char kretprobe_trampoline[];
  */
 int plat_shadow_make(bool with_data);
 /* plat_shadow_for_each - call @fn for each shadow. Threads may run on the stacks meanwhile.
- * Context: thread.
+ * Context: thread, interrupts on or off.
  */
 void plat_shadow_for_each(void (*fn)(struct shadow *shadow, void *arg), void *arg);
 /* plat_shadow_running - the shadow of the thread that CPU @cpu runs now; with @nmi, the

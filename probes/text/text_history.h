@@ -24,7 +24,7 @@ struct text_change {
 
 /* text_history_begin - note the changes that are about to be made: @count pokes.
  * text_history_end - all of them have been made.
- * Context: thread or held.  Locks: PLAT_TEXT held, from the one call to the other.
+ * Context: thread or held.  Locks: PLAT_TEXT held. It is held from the one to the other.
  */
 struct text_poke;
 void text_history_begin(const struct text_poke *pokes, size_t count);

@@ -107,13 +107,16 @@ KTEST(return_point, a_region_is_called)
 {
     struct kretprobe rp = { 0 };
     const struct site *site;
+    bool is_region;
 
     jumps_by(OPTIMIZE_REGION);
     ktest_report(probe(&rp, return_recurse), "a jump");
     site = rp.kp.site;
-    ktest_report(region_is_open(site) &&
-                     region_boosted(site) == jump_site(site)->region->cell,
-                 "in place of two instructions");
+    plat_lock(PLAT_PROBES);
+    is_region =
+        region_is_open(site) && region_boosted(site) == jump_site(site)->region->cell;
+    plat_unlock(PLAT_PROBES);
+    ktest_report(is_region, "in place of two instructions");
     return_counts_start();
     ktest_report(return_recurse(100) == 100 && return_counts.returned == 101 &&
                      !return_counts.wrong && !rp.nmissed,

@@ -1,8 +1,8 @@
 /* buffer.h - owns the buffer of the tracer, which is a ring for each CPU, and writes
  * records into it.
  *
- * Locks: a thread that reads the buffer, changes it, or adds or removes events holds the
- *        trace lock, a mutex. Writers take no lock.
+ * A thread that reads the buffer, changes it, or adds or removes events holds the trace
+ * lock, a mutex. Writers take no lock.
  */
 #pragma once
 
@@ -79,7 +79,7 @@ bool buffer_takes_cpu(unsigned cpu);
 /* buffer_now - return the time in the clock of the records. Context: any. */
 uint64_t buffer_now(void);
 
-/* ---- all below: Context: thread. Locks: the trace lock held. ---- */
+/* Context of all: thread.  Locks of all: the trace lock held. */
 
 /* buffer_expand - give the rings the size that was asked for, or BUFFER_KB. To be called
  * before an event is enabled.
@@ -164,8 +164,8 @@ void buffer_snapshot_free(void);
 bool buffer_snapshot_is_empty(void);
 
 /* comm_find - find the name that thread @pid had when a record of it was written.
- * @out: 16 bytes.  Return: false: no name is known.
+ * @out: 16 bytes.  Context: any.  Return: false: no name is known.
  */
 bool comm_find(int pid, char *out);
-/* comm_each - call @fn for each thread whose name is known. */
+/* comm_each - call @fn for each thread whose name is known. Context: any. */
 void comm_each(void (*fn)(int pid, const char *name, void *arg), void *arg);

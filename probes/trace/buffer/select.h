@@ -38,7 +38,7 @@ static ALWAYS_INLINE bool trace_takes_hit(void)
     return likely(!READ_ONCE(select_is_needed)) ? buffer_is_on() : select_takes_hit();
 }
 
-/* ---- all below: Context: thread. Locks: the trace lock held. ---- */
+/* Context of all: thread.  Locks of all: the trace lock held. */
 
 /* select_pids - return a list, or NULL: there is none. */
 const struct pids *select_pids(enum select_list which);

@@ -109,7 +109,7 @@ struct error_log {
  * @text:      the text of the error; must outlive @log
  * @command:   the refused line; copied, and cut at ERROR_LOG_COMMAND - 1 bytes
  *
- * Context: thread.  Locks: held: a lock of the caller, also for the two functions below.
+ * Context: thread.  Locks: the caller's lock held. So it is for the two functions below.
  */
 void error_log_add(struct error_log *log, uint64_t ns, const char *subsystem,
                    const char *text, const char *command, unsigned column);

@@ -85,17 +85,17 @@ size_t event_head(const struct event *event);
 /* event_add - give @event a number, and enter it in the table that event_of() searches.
  * @now: the time, in the clock of the records
  *
- * Locks:  held: a lock of the caller that also keeps out event_remove() and event_of().
+ * Locks:  the caller's lock held. It also keeps out event_remove() and event_of().
  * Return: 0; -ENOSPC all numbers are in use.
  */
 int event_add(struct event *event, uint64_t now);
 /* event_remove - take @event out of the table. Its number is given to a new event only
- * after the counter has gone through all other numbers. Locks: held: the same.
+ * after the counter has gone through all other numbers. Locks: the caller's lock held.
  */
 void event_remove(struct event *event);
 
 /* event_of - return the event of a record of @len bytes that was written at @time.
- * Locks:  held: the same.
+ * Locks:  the caller's lock held.
  * Return: the event; NULL: it was deleted, or @len is too short for a record of it.
  */
 const struct event *event_of(const struct record_head *head, size_t len, uint64_t time);

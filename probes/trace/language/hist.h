@@ -168,7 +168,7 @@ bool hist_wants_stack(const struct hist *hist);
 
 /* hist_add - count a hit.
  *
- * Context: any.  Locks: none, see above.
+ * Context: any.  Locks: none.
  * Cost:    the key is copied and hashed; then one slot is read for each colliding hash.
  */
 void hist_add(struct hist *hist, const struct hist_hit *hit);

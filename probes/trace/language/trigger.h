@@ -77,6 +77,7 @@ size_t trigger_print(const struct trigger *trigger, char *buf, size_t size);
 bool trigger_is_same(const struct trigger *a, const struct trigger *b);
 
 /* trigger_take - tell whether the trigger may act now, and count that down.
- * Context: any.  Locks: none: hits on all CPUs together act as often as the count says.
+ * Context: any.  Locks: none. Hits on all CPUs together act as often as the count
+ * says.
  */
 bool trigger_take(struct trigger *trigger);

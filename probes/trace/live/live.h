@@ -10,8 +10,8 @@
  * any more. A probe is freed after the engine has unregistered it: then no handler of it
  * runs any more.
  *
- * Context: thread. A function may say otherwise.
- * Locks:   held: the trace lock, for all functions.
+ * Context of all: thread. A function may say otherwise.
+ * Locks of all:   the trace lock held.
  * Fields:  T the trace lock   I immutable   a any context, atomically
  */
 #pragma once
@@ -149,6 +149,7 @@ struct marker_wish live_mark_wish(struct live_probe *p);
 struct live_probe *live_probe_next(const struct live_probe *p);
 /* live_event_next - return the event after @e; the newest is the first. With NULL: the
  * first event. Return: NULL at the end.
+ * Context: any. The trace lock is held, perhaps by a thread that calls this CPU.
  */
 struct live_event *live_event_next(const struct live_event *e);
 /* live_event_find - find an event by its group and name. Return: NULL: there is none. */

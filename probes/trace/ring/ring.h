@@ -271,7 +271,7 @@ static ALWAYS_INLINE struct ring_page *ring_page_at(const struct ring *r, uint64
  * @r:   the ring of the executing CPU
  * @len: bytes, 1..RING_EVENT_MAX
  *
- * Context: any, preemption off.  Locks: none; an interrupt may call it in the middle.
+ * Context: any, preemption off.  Locks: none. An interrupt may call it in the middle.
  * Return:  @len bytes, aligned to 4; NULL: the record was dropped and counted, and there
  *          is nothing to commit.
  */
