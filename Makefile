@@ -3,6 +3,7 @@
 #   make help      lists the targets
 #   make V=1       shows the commands
 #   make B=dir     builds in dir and not in build/
+#   make CHECK=contracts   builds in build/contracts: functions check their contract blocks
 #   make EXTRA_OBJS="a.o b.o"   links further objects into the kernel
 #
 #   CROSS_COMPILE=x86_64-elf-    another gcc      EXTRA_OBJS="a.o b.o"    linked in too
@@ -13,7 +14,7 @@
 ifneq ($(words $(CURDIR))$(findstring :,$(CURDIR)),1)
 $(error The path of this folder has a blank or a colon, which make cannot have in names: $(CURDIR))
 endif
-B ?= build
+B ?= build$(CHECK:%=/%)
 override B := $(patsubst $(CURDIR)/%,%,$(abspath $(B)))
 CROSS_COMPILE ?= x86_64-linux-gnu-
 ifeq ($(origin CC),default)

@@ -26,7 +26,7 @@ targets_options := --finder $(B)/link/gen_targets
 
 LINK_TOOLS := kernel/debug/entry_nops.py kernel/debug/elf64.py kernel/module/init_refs.py
 image_link = $(LD) $(LDFLAGS) $(1) -o $@ $($(2)) $(3) && \
-    $(PYTHON) kernel/debug/entry_nops.py $@ $(if $(filter 1,$(V)),,>/dev/null)
+    $(PYTHON) kernel/debug/entry_nops.py $@ $(if $(filter 1,$(V)),,>/dev/null)$(image_after)
 
 # A table before there is an image, and made from an image: folder, table.
 define image_table

@@ -21,6 +21,11 @@ SOURCES := $(KERNEL) $(CPU) $(MM) $(SYNC) $(THREAD) $(TIME) $(FS) $(DEBUG) $(MOD
 TEST_SOURCES := $(ALONE_TESTS)
 endif
 
+# CHECK=contracts builds images whose functions check their contract blocks.
+ifeq ($(CHECK),contracts)
+include tests/contracts/contracts.mk
+endif
+
 TEST_OBJS = $(OBJS) $(TEST_SOURCES:%=$(B)/%.o) $(EXTRA_OBJS)
 -include $(patsubst %,$(B)/%.d,$(TEST_SOURCES) $(TRUTH))
 $(eval $(call image,$(B)/tests,TEST_OBJS))

@@ -8,6 +8,7 @@
 #include "kernel/cpu/smp.h"
 #include "kernel/cpu/trap.h"
 #include "kernel/debug/log.h"
+#include "kernel/mm/heap.h"
 #include "kernel/sync/wait.h"
 #include "kernel/thread/sched.h"
 #include "kernel/thread/thread.h"
@@ -613,4 +614,11 @@ KTEST(smp, an_interrupt_of_an_idle_cpu_wakes_a_thread_there)
     thread_set_affinity(UINT64_MAX);
     ktest_report(idle && itself == idle, "%u of %u interrupts of an idle CPU", itself,
                  idle);
+}
+
+/* A kernel that checks contracts (tests/contracts) panics here; no other does. */
+KTEST_FATAL(smp, a_function_of_threads_is_called_in_an_interrupt)
+{
+    smp_call(cpu_id() ? 0 : cpu_count() - 1, kfree, NULL);
+    ktest_report(true, "kfree(NULL) does nothing");
 }

@@ -1,0 +1,83 @@
+"""test_contracts.py - builds the kernel in which functions check their contract blocks
+(tests/contracts), and lets it work: a broken contract is a panic.
+
+The usual run has the kernel's tests of some subjects, and a call that breaks a contract.
+--long: all subjects but some slow ones, and sessions with the kernel's own stub for gdb.
+"""
+
+import os
+import re
+import subprocess
+import sys
+
+import tap
+from sonde import building
+from sonde.guest import BUILD, ROOT
+
+CPUS = "2"
+SUBJECTS = "kprobe,kretprobe,marker,module,nmi,smp,text_poke,trace,watch"
+# Most of these hit each instruction of the kernel, also where contracts are checked.
+SLOW = ("conformance", "everywhere", "optimize.any_density_in_and_out",
+        "optimize.half_of_all_goes_and_comes_back", "pun", "region.any_density_in_and_out",
+        "return_point.every_function_at_once",
+        "returns.every_function_at_once")  # fmt: skip
+SESSIONS = ("gdb/stub", "session/gdb_held", "session/gdb_print", "session/gdb_registers",
+            "session/gdb_stub", "session/gdb_trace", "session/probe", "session/questions",
+            "session/trace_events", "session/tracefs", "session/watch")  # fmt: skip
+WRONG = "smp.a_function_of_threads_is_called_in_an_interrupt"
+FOLDER = building.spelled(os.path.join(BUILD, "contracts"))
+
+
+def run(words, **more):
+    environment = dict(building.make_environment(), CHECK="contracts", B=FOLDER)
+    environment.pop(building.BUILT, None)
+    return subprocess.run(words, cwd=ROOT, env=environment, text=True, **more)
+
+
+def it_is_built():
+    words = ["make", "-s", "-j2", "all", f"{FOLDER}/tests/sonde.elf"]
+    done = run(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    if not tap.check(not done.returncode, "make CHECK=contracts"):
+        tap.note(done.stdout[-3000:])
+
+
+def tests_of_the_kernel(selection):
+    """Run them in a boot. Return (how many facts hold, the other lines)."""
+    program = os.path.join(ROOT, "tests", "run", "kernel_test.py")
+    words = [sys.executable, program, selection, CPUS]
+    lines = run(words, stdout=subprocess.PIPE).stdout.splitlines()
+    right = sum(line.startswith("ok ") for line in lines)
+    return right, [line for line in lines if not line.startswith("ok ")]
+
+
+def what_blocks_say_is_so():
+    chosen = ",".join(["all", *(f"-{name}" for name in SLOW)]) if tap.LONG else SUBJECTS
+    right, others = tests_of_the_kernel(chosen)
+    wrong = [line for line in others if line.startswith("not ok")]
+    if not tap.check(right and not wrong, f"{right} facts, and no contract is broken"):
+        tap.note("\n".join(others[-40:]))
+
+
+def a_broken_one_is_named():
+    report = "\n".join(tests_of_the_kernel(WRONG)[1])
+    pattern = (
+        r"contract: kfree\(\) called by \w+\+0x[0-9a-f]+: its context is wrong\.\n"
+        r"# \| kernel/mm/heap\.h:\d+: Context: thread or boot or held, .*\n"
+        r"# \| Now: irq trap, interrupts off"
+    )
+    if not tap.check(re.search(pattern, report), "a broken one: function, words, caller"):
+        tap.note(report)
+
+
+def sessions_break_none():
+    done = run([os.path.join(ROOT, "sonde"), "test", *SESSIONS], stdout=subprocess.PIPE)
+    if not tap.check(not done.returncode, f"{len(SESSIONS)} sessions break none"):
+        tap.note("\n".join(x for x in done.stdout.splitlines() if x.startswith("not ok")))
+
+
+tap.run(
+    it_is_built,
+    what_blocks_say_is_so,
+    a_broken_one_is_named,
+    *[sessions_break_none] * tap.LONG,
+)
