@@ -16,6 +16,7 @@
 #include "kernel/sync/wait_check.h"
 #include "kernel/time/clock.h"
 #include "probes/core/platform.h"
+#include "probes/core/recover.h"
 #include "probes/insn/encode.h"
 #include "probes/insn/insn.h"
 #include "probes/many/place_text.h"
@@ -175,8 +176,8 @@ static void on_phase(const struct text_phase *p)
 
 /* ---- begin and end --------------------------------------------------------------------- */
 
-/* film_measure - find the bytes and the instructions to film. Return: 0; a negative errno:
- * there is no instruction.
+/* film_measure - find the bytes and the instructions to film, which are those below the
+ * probes that are there now. Return: 0; a negative errno: there is no instruction.
  */
 static int film_measure(uintptr_t addr)
 {
@@ -189,7 +190,7 @@ static int film_measure(uintptr_t addr)
         uint8_t bytes[INSN_MAX_LEN];
         struct insn insn;
 
-        if (plat_text_read(bytes, addr + film.len, sizeof(bytes)) ||
+        if (recover_bytes(bytes, addr + film.len, sizeof(bytes)) ||
             insn_decode(&insn, bytes, sizeof(bytes), addr + film.len))
             return -EINVAL;
         film.lens[count++] = insn.len;
@@ -241,9 +242,11 @@ static int film_begin_now(uintptr_t addr, unsigned ms)
 {
     int err;
 
+    plat_lock(PLAT_PROBES); /* for recover_bytes() */
     plat_lock(PLAT_TEXT);
     err = film_arm(addr, ms);
     plat_unlock(PLAT_TEXT);
+    plat_unlock(PLAT_PROBES);
     if (err)
         return err;
     err = scene_open(addr);
