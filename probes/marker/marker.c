@@ -28,7 +28,9 @@
 
 #include "kernel/base/compiler.h"
 #include "kernel/base/err.h"
+#include "kernel/debug/panic.h"
 #include "kernel/sync/mutex.h"
+#include "kernel/sync/wait_check.h"
 #include "probes/core/life.h"
 #include "probes/core/recover.h"
 #include "probes/xmc/xmc.h"
@@ -465,8 +467,10 @@ bool marker_exists(const char *name)
 
 int marker_comes(struct marker_part *part)
 {
-    int err, odd;
+    int err = wait_check(__func__), odd;
 
+    if (err)
+        return err;
     part_find_places(part);
     mutex_lock(&lock);
     odd = part_connect(part);
@@ -505,6 +509,7 @@ void marker_leaves(const struct marker_part *part)
     struct marker_hook *hook;
     bool any = false;
 
+    BUG_ON(wait_check(__func__)); /* as in marker_goes() */
     mutex_lock(&lock);
     for (struct marker *m = markers; m; m = m->next)
         while ((hook = find_inside(m, part)) != NULL) {
@@ -518,6 +523,7 @@ void marker_leaves(const struct marker_part *part)
 
 void marker_goes(struct marker_part *part)
 {
+    BUG_ON(wait_check(__func__)); /* module_unload() has been refused */
     mutex_lock(&lock);
     for (struct marker_part *p = parts; p; p = p->next)
         if (p->next == part)

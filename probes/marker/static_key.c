@@ -7,7 +7,9 @@
 #include "probes/marker/static_key.h"
 
 #include "kernel/base/err.h"
+#include "kernel/debug/panic.h"
 #include "kernel/sync/mutex.h"
+#include "kernel/sync/wait_check.h"
 #include "probes/core/life.h"
 #include "probes/core/recover.h"
 #include "probes/insn/encode.h"
@@ -174,6 +176,7 @@ void static_keys_go(struct static_key_part *part)
     struct static_key_part **link = &loaded;
     struct key_batch b = { .on = false };
 
+    BUG_ON(wait_check(__func__)); /* module_unload() has been refused */
     mutex_lock(&lock);
     exchange_places(&b, part);
     while (*link && *link != part)

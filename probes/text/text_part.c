@@ -175,10 +175,18 @@ static uintptr_t gather(const struct text_part *t, uintptr_t at, struct portion 
     return at;
 }
 
+/* text_part_may_wait - whoever unloads text was refused where nothing can wait. */
+static void text_part_may_wait(const struct text_part *t, const char *verb)
+{
+    if (plat_wait_check(verb))
+        plat_bug("text goes where nothing can wait", t->start);
+}
+
 void text_goes(struct text_part *t)
 {
     struct portion some;
 
+    text_part_may_wait(t, __func__);
     plat_lock(PLAT_PROBES);
     portion_get(&some);
     t->closed = true;
@@ -198,6 +206,7 @@ void text_goes(struct text_part *t)
 
 void text_gone(struct text_part *t)
 {
+    text_part_may_wait(t, __func__);
     plat_lock(PLAT_PROBES);
     list_remove(&t->link);
     blacklist_remove(t->start, t->end);

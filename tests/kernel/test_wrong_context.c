@@ -92,6 +92,10 @@ static long jprobe_handler(long a UNUSED)
     X(look_disconnect(1))                                                                \
     X(static_key_switch(&wrong_context_key, true))                                       \
     X(static_keys_come(&(struct static_key_part){ 0 }))                                  \
+    X(marker_comes(&(struct marker_part){ 0 }))                                          \
+    X(marker_connect_all(NULL, 0))                                                       \
+    X(marker_disconnect_all(NULL, 0))                                                    \
+    X(xmc_batch(NULL, 0, NULL))                                                          \
     X(text_comes(&part))                                                                 \
     X(film_start((uintptr_t)other, 0))                                                   \
     X(film_stop())                                                                       \
@@ -102,6 +106,8 @@ static long jprobe_handler(long a UNUSED)
     X(live_switch(NULL, 0, true))                                                        \
     X(live_set_filter(NULL, "0", false))                                                 \
     X(live_trigger_write(NULL, "traceoff"))                                              \
+    X(live_clear_hists(NULL))                                                            \
+    X(buffer_reset(-1))                                                                  \
     X(buffer_set_size(-1, 64))                                                           \
     X(trace_set_clock("local", 5))                                                       \
     X(snapshot_prepare())

@@ -112,6 +112,17 @@ static void they_go_without_memory(void)
     }
 }
 
+static void nothing_can_wait_in_a_hit(void)
+{
+    start();
+    fake.context = PLAT_TRAP;
+    FAKE_BUG(text_goes(&part));
+    FAKE_BUG(text_gone(&part));
+    fake.context = PLAT_THREAD;
+    check_all_are_armed();
+    end();
+}
+
 static void words_of_a_program_wait_with_its_probe(void)
 {
     static const struct kprobe_op ops[] = { KPROBE_COUNT(0) };
@@ -276,6 +287,6 @@ static void a_refused_set_is_not_counted(void)
 }
 
 UNIT_TESTS(they_go_by_address_and_come_back, they_go_without_memory,
-           words_of_a_program_wait_with_its_probe, a_probe_that_is_refused_waits,
-           they_leave_the_others_waiting, probes_of_its_own_are_counted,
-           a_refused_set_is_not_counted)
+           nothing_can_wait_in_a_hit, words_of_a_program_wait_with_its_probe,
+           a_probe_that_is_refused_waits, they_leave_the_others_waiting,
+           probes_of_its_own_are_counted, a_refused_set_is_not_counted)

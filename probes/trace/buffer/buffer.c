@@ -223,9 +223,10 @@ uint64_t buffer_wanted(unsigned cpu)
     return cpus[cpu].wanted == cpus[cpu].kb ? buffer_size(cpu) : cpus[cpu].wanted;
 }
 
-void buffer_reset(int cpu)
+int buffer_reset(int cpu)
 {
-    struct ring_page *spare = buffer_page_new();
+    int err = wait_check(__func__);
+    struct ring_page *spare = err ? NULL : buffer_page_new();
 
     for (unsigned i = 0; spare && i < cpu_count(); i++)
         if (cpu < 0 || (unsigned)cpu == i) {
@@ -234,6 +235,7 @@ void buffer_reset(int cpu)
         }
     if (spare)
         buffer_page_free(spare);
+    return err;
 }
 
 void buffer_set_overwrite(bool overwrite)

@@ -101,8 +101,10 @@ int buffer_set_size(int cpu, uint64_t kb);
 uint64_t buffer_size(unsigned cpu);
 uint64_t buffer_wanted(unsigned cpu);
 
-/* buffer_reset - forget all events that were recorded on @cpu; -1: on all CPUs. */
-void buffer_reset(int cpu);
+/* buffer_reset - forget all events that were recorded on @cpu; -1: on all CPUs.
+ * Context: thread.  Locks: the trace lock held.  Return: 0; -EDEADLK.
+ */
+int buffer_reset(int cpu);
 
 /* buffer_set_overwrite - in a full ring, overwrite the oldest events or drop new ones. */
 void buffer_set_overwrite(bool overwrite);

@@ -185,10 +185,12 @@ static long trigger_write(void *priv, const char *text, size_t len)
 
 static int trigger_truncate(void *priv)
 {
+    int err;
+
     trace_lock();
-    live_clear_hists(priv);
+    err = live_clear_hists(priv);
     trace_unlock();
-    return 0;
+    return err;
 }
 
 static void print_hist(struct seq *s, const struct live_trigger *t)

@@ -29,10 +29,12 @@ static int pipe_show(struct seq *s, void *priv UNUSED)
 
 static int trace_truncate(void *priv UNUSED)
 {
+    int err;
+
     trace_lock();
-    buffer_reset(-1);
+    err = buffer_reset(-1);
     trace_unlock();
-    return 0;
+    return err;
 }
 
 static long trace_write(void *priv UNUSED, const char *text UNUSED, size_t len)

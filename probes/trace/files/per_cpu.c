@@ -95,10 +95,12 @@ static int cpu_pipe_show(struct seq *s, void *priv)
 
 static int cpu_trace_truncate(void *priv)
 {
+    int err;
+
     trace_lock();
-    buffer_reset(cpu_of(priv));
+    err = buffer_reset(cpu_of(priv));
     trace_unlock();
-    return 0;
+    return err;
 }
 
 static long cpu_trace_write(void *priv UNUSED, const char *text UNUSED, size_t len)

@@ -215,8 +215,9 @@ int live_set_filter(struct live_event *e, const char *text, bool of_group);
 int live_trigger_write(struct live_event *e, const char *text);
 /* live_clear_hists - remove the histograms of @e, and the triggers that switch
  * histograms. Linux does this when `trigger` is opened with truncation.
+ * Context: thread.  Locks: the trace lock held.  Return: 0; -EDEADLK.
  */
-void live_clear_hists(struct live_event *e);
+int live_clear_hists(struct live_event *e);
 
 /* ---- hits ---- */
 

@@ -599,12 +599,17 @@ static bool goes_with_hists(const struct live_trigger *t)
            t->line->kind == TRIGGER_DISABLE_HIST;
 }
 
-void live_clear_hists(struct live_event *e)
+int live_clear_hists(struct live_event *e)
 {
+    int err = wait_check(__func__);
+
+    if (err)
+        return err;
     for (unsigned i = 0; i < attached_of(e)->count;) {
         struct live_trigger *t = e->attached->trigger[i];
 
         if (!goes_with_hists(t) || take_trigger(e, t))
             i++;
     }
+    return 0;
 }

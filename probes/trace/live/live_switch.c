@@ -13,6 +13,7 @@
 #include "kernel/base/compiler.h"
 #include "kernel/base/err.h"
 #include "kernel/debug/log.h"
+#include "kernel/debug/panic.h"
 #include "kernel/mm/heap.h"
 #include "kernel/sync/wait_check.h"
 #include "probes/marker/marker.h"
@@ -220,6 +221,7 @@ int live_hold(struct live_event *e)
 
 void live_release(struct live_event *e)
 {
+    BUG_ON(wait_check(__func__)); /* the caller has been refused */
     if (--e->soft_users || !e->soft_disabled)
         return;
     /* If disarming fails for lack of memory, the event stays armed and is not recorded:
