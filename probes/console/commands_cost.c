@@ -16,6 +16,8 @@ static const char *jump_kind(const struct explanation *e)
     case DETOUR_LIGHT:
         return "opt_light";
     case DETOUR_CALL:
+        if (e->detour_no_image)
+            return "opt_no_image";
         return e->jump.pad ? "opt_pad" : "opt";
     case DETOUR_POST:
         return "opt_posthandler";

@@ -205,9 +205,10 @@ static void print_live_flags(const struct report *r)
 
 static void print_detour(const struct report *r)
 {
-    shell_printf(r->sh, "detour     %s: %s%s%s\n", detour_kind_name(r->e.detour),
+    shell_printf(r->sh, "detour     %s: %s%s%s%s\n", detour_kind_name(r->e.detour),
                  detour_kind_text(r->e.detour),
                  r->e.detour_specialized ? ", by code of its own" : "",
+                 r->e.detour_no_image ? "; this handler needs no image" : "",
                  r->e.linked ? "; from there to the next one's" : "");
     print_live_flags(r);
 }

@@ -8,6 +8,7 @@
 #include "probes/insn/effects.h"
 #include "probes/jump/counter.h"
 #include "probes/jump/jump_site.h"
+#include "probes/jump/platform_jump.h"
 #include "probes/region/region.h"
 
 /* ---- the function around the address ---- */
@@ -91,6 +92,8 @@ static void look_at_detour(struct explanation *e, const struct site *site)
         add_copy(e, "detour", site_detour(site));
     e->detour = detour_kind_wanted(site);
     e->detour_specialized = site_detour(site) && jump_site(site)->specialized;
+    e->detour_no_image = e->detour_specialized && e->detour == DETOUR_CALL &&
+                         jump_site(site)->which == PLAT_SPECIALIZED_LIGHT;
     e->linked = jump_site(site)->linked;
 }
 

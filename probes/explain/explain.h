@@ -88,8 +88,10 @@ struct explanation {
     enum detour_kind detour; /* the detour that the jump leads to; if no probe is here:
                               * the one that a probe with a pre-handler would get */
     bool detour_specialized; /* the detour's code was made for this site alone */
-    bool linked;             /* the detour ends with a link to the next site's detour */
-    bool flags_live;         /* from here on the program may read status flags before it
+    bool
+        detour_no_image; /* of DETOUR_CALL: the handler's code shows that it needs none */
+    bool linked;         /* the detour ends with a link to the next site's detour */
+    bool flags_live;     /* from here on the program may read status flags before it
                               * writes them, so a detour has to preserve them */
     size_t probes, disabled, with_post;
     uint64_t hits, missed[MISS_CAUSES]; /* of the probes that are there now */

@@ -71,7 +71,7 @@ const char *detour_kind_text(enum detour_kind kind)
         [DETOUR_RETURN] =
             "one return probe, so the function is called, and returns, here",
         [DETOUR_LIGHT] = "programs that call functions: what C may change is saved",
-        [DETOUR_CALL] = "handlers get an image if they need one, then the copy runs",
+        [DETOUR_CALL] = "handlers get an image of all registers, then the copy runs",
         [DETOUR_POST] = "handlers in front of the copy, post-handlers behind it",
         [DETOUR_IMAGE] =
             "done to the image: a copy cannot, or its post-handlers would be missed",

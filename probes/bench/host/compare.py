@@ -93,9 +93,9 @@ HITS = (
     Hit("kprobe_kret_opt", "kprobe_kret_opt", None, linux(0.4)),
     Hit("event_int3_0args", "event_int3_0args", None, linux(0.5), linux(0.5)),
     Hit("event_int3_3regs", "event_int3_3regs", None, linux(0.5), linux(0.5)),
-    Hit("event_opt_0args", "event_opt_0args", None, linux(0.25), linux(0.5)),
-    Hit("event_opt_3regs", "event_opt_3regs", None, linux(0.25), linux(0.5)),
-    Hit("event_opt_3mem", "event_opt_3mem"),
+    Hit("event_opt_0args", "event_opt_0args", None, linux(0.2), linux(0.5)),
+    Hit("event_opt_3regs", "event_opt_3regs", None, linux(0.2), linux(0.5)),
+    Hit("event_opt_3mem", "event_opt_3mem", None, linux(0.25)),
 )  # fmt: skip
 RUNS = (("smp", "cycles"), ("smp", "cycles_min"), ("icount", "cycles"))
 
