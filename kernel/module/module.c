@@ -120,7 +120,7 @@ static bool is_module_name(const char *name)
 static void module_publish(struct module *m)
 {
     __atomic_store_n(&modules[m->slot], m, __ATOMIC_RELEASE);
-    WRITE_ONCE(module_changes, module_changes + 1);
+    __atomic_add_fetch(&module_changes, 1, __ATOMIC_RELAXED);
 }
 
 static void module_withdraw(struct module *m)
@@ -128,10 +128,10 @@ static void module_withdraw(struct module *m)
     mutex_lock(&lock);
     symbols_gone(m);
     __atomic_store_n(&modules[m->slot], NULL, __ATOMIC_RELEASE); /* 7 */
-    WRITE_ONCE(module_changes, module_changes + 1);
     mutex_unlock(&lock);
     module_watch->gone(&m->facts);
-    quiesce();      /* 8 */
+    quiesce(); /* 8 */
+    __atomic_add_fetch(&module_changes, 1, __ATOMIC_RELAXED);
     module_tear(m); /* 9 */
     kfree(m);
 }
