@@ -1,7 +1,8 @@
 """wrong.py - wrong solutions of a lab: small edits of the reference solution.
 
-LAB.toml has the rows that people wrote: for each sentence and each hint of the task a
-solution that breaks it. of_machine() makes others by rules: a number or a comparison off
+LAB.toml has the rows that people wrote, [[wrong]]: for each sentence and each hint of the
+task a solution that breaks it. of_machine() makes others by rules; those that are right
+stand under [[same]], with the reason. The rules: a number or a comparison off
 by one, a statement left out, two statements exchanged, a mask dropped, a row of a table
 left out, a type of half the width.
 """
