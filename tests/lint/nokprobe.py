@@ -210,6 +210,16 @@ def reach_complaints(image, rows):
             yield f"{name} is not in the tracer's text: " + " -> ".join(path)
 
 
+def record_complaints(image, rows):
+    """Nothing that records is on the way of a trap, #DB included, to its hit."""
+    start, end = image.values["tracer_text_start"], image.values["tracer_text_end"]
+    gates = {row[0] for row in rows["gate"]}
+    roots = [row[0] for row in rows["root"]]
+    for name, path in walk(image.calls, roots, gates).items():
+        if start <= image.values[name] < end or name in {r[0] for r in rows["record"]}:
+            yield f"{name} records in front of a hit: " + " -> ".join(path)
+
+
 def share(image):
     """The bytes of marked functions and ranges, in per cent of the bytes of all
     functions."""
@@ -225,13 +235,15 @@ def main():
     rows = read_table(os.path.join(HERE, "nokprobe.tsv"))
     lines = list(complaints(image, rows))
     beyond = list(reach_complaints(image, rows))
-    for line in lines + beyond:
+    recorders = list(record_complaints(image, rows))
+    for line in lines + beyond + recorders:
         tap.note(line)
     tap.note(
         f"{len(image.marked)} functions are marked, {share(image):.2f} % of the text"
     )
     tap.check(not lines, "the blacklist is closed and minimal")
     tap.check(not beyond, "recording a hit stays in the tracer's text")
+    tap.check(not recorders, "nothing that records is on the way of a trap")
     tap.finish()
 
 

@@ -97,6 +97,21 @@ static void the_handler_sees_the_program_and_the_copy_is_next(void)
     end();
 }
 
+/* The entry of a function that the compiler has prepared: endbr64, and a nop. */
+static void at_an_entry_it_is_searched_for_once(void)
+{
+    struct pt_regs regs;
+
+    start("f3 0f 1e fa 0f 1f 44 00 00 c3", false);
+    for (unsigned n = 1; n <= 3; n++) {
+        regs = fake_regs();
+        CHECK(fake_int3(&regs, p.addr));
+        CHECK_EQ(ran, n);
+        CHECK_EQ(cpu->cache_misses, 1);
+    }
+    end();
+}
+
 static void an_emulated_instruction_has_happened_on_return(void)
 {
     struct pt_regs regs;
@@ -686,7 +701,7 @@ static void a_light_handler_is_known_by_its_frame(void)
 
 UNIT_TESTS(
     the_handler_sees_the_program_and_the_copy_is_next,
-    an_emulated_instruction_has_happened_on_return,
+    at_an_entry_it_is_searched_for_once, an_emulated_instruction_has_happened_on_return,
     what_a_handler_changes_is_what_goes_on, non_zero_means_the_handler_has_set_ip,
     ip_alone_changed_means_nothing, a_disabled_probe_beside_an_enabled_one_is_not_called,
     post_handlers_of_an_emulated_instruction_see_its_effect,

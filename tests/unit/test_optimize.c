@@ -106,6 +106,24 @@ static void one_waits_for_the_thread(void)
     fake_end();
 }
 
+static void a_hit_before_the_jump_is_written_runs_the_copy(void)
+{
+    struct pt_regs regs = fake_regs();
+
+    start();
+    CHECK_EQ(register_kprobe(&probes[0]), 0);
+    CHECK(!is_jump(0));
+    CHECK(fake_int3(&regs, probes[0].addr));
+    CHECK_EQ(regs.ip, (uintptr_t)probes[0].site->boost_slot);
+    CHECK(!(regs.flags & FLAGS_TF)); /* no step */
+    CHECK_EQ(kprobe_hits(&probes[0]), 1);
+    CHECK_EQ(fake_totals().ran[WAY_BOOST], 1);
+    optimize_run();
+    CHECK(is_jump(0));
+    CHECK_EQ(unregister_kprobe(&probes[0]), 0);
+    fake_end();
+}
+
 static void a_disabled_probe_shows_no_jump(void)
 {
     start();
@@ -835,11 +853,12 @@ static void a_neighbour_whose_copy_would_not_reach_stays(void)
     fake_end();
 }
 
-UNIT_TESTS(one_waits_for_the_thread, a_disabled_probe_shows_no_jump,
-           h80_before_there_is_a_thread_it_waits, a_set_comes_as_jumps,
-           an_ip_behind_a_jump_is_at_its_instruction, under_jumps_the_original_shows,
-           a_reader_remains_a_jump, while_the_machine_is_held_nothing_waits,
-           between_jumps_one_goes_and_comes, no_jump_leads_elsewhere_on_the_way,
+UNIT_TESTS(one_waits_for_the_thread, a_hit_before_the_jump_is_written_runs_the_copy,
+           a_disabled_probe_shows_no_jump, h80_before_there_is_a_thread_it_waits,
+           a_set_comes_as_jumps, an_ip_behind_a_jump_is_at_its_instruction,
+           under_jumps_the_original_shows, a_reader_remains_a_jump,
+           while_the_machine_is_held_nothing_waits, between_jumps_one_goes_and_comes,
+           no_jump_leads_elsewhere_on_the_way,
            a_detour_is_whole_for_all_before_a_jump_leads_there,
            inside_of_a_region_they_are_waited_for, its_old_pad_is_freed_after_quiescence,
            without_memory_a_reader_becomes_a_breakpoint, any_order_in_and_out,
