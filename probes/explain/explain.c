@@ -122,10 +122,18 @@ static int look_on(struct kprobe *p UNUSED, struct pt_regs *regs UNUSED)
     return 0;
 }
 
-/* try_jump - find out which jump a probe with a handler would get at @site. */
+static int look_at_fault(struct kprobe *p UNUSED, struct pt_regs *regs UNUSED,
+                         int trap UNUSED)
+{
+    return 0;
+}
+
+/* try_jump - find out which jump a probe with a handler would get at @site. Not every handler
+ * needs an image, but most do; so this one has a fault handler.
+ */
 static void try_jump(struct explanation *e, struct site *site)
 {
-    struct kprobe p = { .pre_handler = look_on };
+    struct kprobe p = { .pre_handler = look_on, .fault_handler = look_at_fault };
     struct probe_reject why;
 
     site->probes = &p;
