@@ -34,7 +34,8 @@ static void print_scale_time(const struct scale *s, const char *what, size_t siz
     bench_print(s->sh, ns / 1000, "us", "scale.%s.%zu.total", what, size);
 }
 
-static int register_one_by_one(struct scale *s, size_t size)
+/* register_one_by_one - @what: the name of the figure */
+static int register_one_by_one(struct scale *s, size_t size, const char *what)
 {
     uint64_t start = plat_clock_ns();
 
@@ -49,7 +50,7 @@ static int register_one_by_one(struct scale *s, size_t size)
             shell_progress(s->sh, "%zu of %zu probes", i, size);
     }
     shell_progress(s->sh, NULL);
-    print_scale_time(s, "register_one_by_one", size, size, plat_clock_ns() - start);
+    print_scale_time(s, what, size, size, plat_clock_ns() - start);
     return 0;
 }
 
@@ -71,9 +72,23 @@ static int measure_singles(struct scale *s, size_t size)
     int err;
 
     bench_crowd_place(&s->crowd, size);
-    err = register_one_by_one(s, size);
+    err = register_one_by_one(s, size, "register_one_by_one");
     if (!err)
         unregister_singly(s, size);
+    return err;
+}
+
+/* measure_jumping_singles - the same while the optimizer makes jumps of those that are
+ * there.
+ */
+static int measure_jumping_singles(struct scale *s, size_t size)
+{
+    int err;
+
+    bench_crowd_place(&s->crowd, size);
+    err = register_one_by_one(s, size, "optimize_one_by_one");
+    if (!err)
+        unregister_kprobes(s->crowd.ps, size);
     return err;
 }
 
@@ -206,6 +221,8 @@ static int measure_size(struct scale *s, size_t size)
     err = bench_jumps(true);
     if (!err)
         err = measure_jumps(s, size);
+    if (!err)
+        err = measure_jumping_singles(s, size);
     bench_jumps(false);
     return err;
 }

@@ -140,7 +140,7 @@ class Icount(scratch.Scratch):
         self.assertIn("opt_light: ", done.stdout)
         self.assertIn(", 1 MORE than ", done.stdout)
 
-    def test_a_probe_among_many_may_take_a_tenth_more_and_not_twice_as_much(self):
+    def test_a_probe_among_many_may_take_a_little_more_and_not_twice_as_much(self):
         name = "scale.register_set.37222"
         self.assertEqual(self.compare(name, 100).returncode, 0)
         done = self.compare(name, 20000)

@@ -14,9 +14,10 @@ functions more (probes/bench/crowd.asm): so a hit at one of many sites is measur
 and not only a hit at one of a few. Interrupts of the clock add some hundredths to a
 figure, so whole instructions are compared.
 
-The instructions a probe depend a little on the text of the image, which has the probes: so a
-figure of `scale` may be a tenth above the record. A loop over all probes for each probe adds
-much more than that at 37,222 probes.
+The instructions a probe depend on the text of the image: it has the probes, and executes
+some of them. Between two images they differ by up to two fifths at 1,000 probes. So a figure
+of `scale` may be half above the record. A loop over all probes for each probe adds much more
+than that at 37,222 probes.
 
 Exit status: 0 no kind takes more instructions than recorded; 1 some kind does, or a kind is
 recorded and not measured, or measured and not recorded; 2 nothing was measured.
@@ -35,7 +36,7 @@ HISTORY = os.path.join(os.path.dirname(RECORD), "history.tsv")
 TABLE = os.path.join(
     ROOT, "docs", "bench-figures.md"
 )  # the same figures, beside those of Linux
-COMMAND = [os.path.join(ROOT, "sonde"), "exec", "--smp", "1", "--timeout", "600", "--icount",
+COMMAND = [os.path.join(ROOT, "sonde"), "exec", "--smp", "1", "--timeout", "1800", "--icount",
            "--qemu", "-icount shift=0,sleep=off",
            "bench hit scale.1000 scale.10000 scale.37222"]  # fmt: skip
 ROW = re.compile(r"^(\| `([\w.]+)` \| )(\d+)( \|)", re.M)
@@ -53,7 +54,7 @@ def figures(text):
 
 def limit(name, value):
     """The most instructions that are as recorded."""
-    return value + value // 10 if name.startswith(SCALE) else value
+    return value + value // 2 if name.startswith(SCALE) else value
 
 
 def recorded(path):
