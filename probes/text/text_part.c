@@ -175,7 +175,7 @@ static uintptr_t gather(const struct text_part *t, uintptr_t at, struct portion 
     return at;
 }
 
-/* text_part_may_wait - whoever unloads text was refused where nothing can wait. */
+/* text_part_may_wait - the function that unloads text was refused where it cannot wait. */
 static void text_part_may_wait(const struct text_part *t, const char *verb)
 {
     if (plat_wait_check(verb))
