@@ -92,15 +92,25 @@ static void transfer_add(struct transfer *p, const char *text)
     }
 }
 
+/* name_put - copy a thread's name, without what has a meaning in XML. */
+static void name_put(char *to, const char *name, size_t size)
+{
+    strlcpy(to, name, size);
+    for (; *to; to++)
+        if (strchr("<>&\"", *to))
+            *to = '?';
+}
+
 /* gdb reads this document at each stop, and the line is slow, so it is short. */
 static bool add_thread(struct thread *t, void *arg)
 {
-    char line[160], state[32];
+    char line[160], state[32], name[sizeof(t->name)];
     int cpu = gdb_cpu_of(t);
 
     gdb_thread_state(t, state, sizeof(state));
+    name_put(name, t->name, sizeof(name));
     scnprintf(line, sizeof(line), "<thread id=\"%x\" name=\"%s\"", gdb_thread_id(t),
-              t->name);
+              name);
     transfer_add(arg, line);
     if (cpu >= 0) {
         scnprintf(line, sizeof(line), " core=\"%x\"", (unsigned)cpu);
