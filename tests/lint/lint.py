@@ -10,15 +10,21 @@ sys.path[:0] = [os.path.join(ROOT, "tests/run"), os.path.join(ROOT, "kernel/host
 import tap
 
 
+PICTURES = (".webp",)  # no texts
+
+
 def files(*endings, under=("",)):
-    """Paths of all files that git does not ignore, with these endings and beginnings."""
+    """Paths of all texts that git does not ignore, with these endings and beginnings."""
     command = ["git", "ls-files", "--cached", "--others", "--exclude-standard"]
     listed = subprocess.run(command, capture_output=True, text=True, check=True)
     paths = sorted(set(listed.stdout.split("\n")))
     return [
         p
         for p in paths
-        if p.endswith(endings) and p.startswith(under) and os.path.isfile(p)
+        if p.endswith(endings)
+        and p.startswith(under)
+        and not p.endswith(PICTURES)
+        and os.path.isfile(p)
     ]
 
 
