@@ -3,6 +3,7 @@
 import os
 import sys
 
+from sonde.guest import BUILD
 from sonde.options import UsageError
 
 from . import film as films
@@ -44,10 +45,13 @@ def command_text(options):
 
 def command_html(options):
     some = [load(name) for name in options.films or scenes.SCENES]
-    output = options.output or "film.html"
+    output = options.output or os.path.join(BUILD, "film.html")
     try:
+        os.makedirs(os.path.dirname(output) or ".", exist_ok=True)
         with open(output, "w", encoding="utf-8") as file:
             page.write(some, file)
+        shown = options.output or os.path.relpath(output)
+        print(f"{shown}: {len(some)} films, for a browser")
     except OSError as error:
         raise films.FilmError(f"{output}: {error.strerror}") from None
 

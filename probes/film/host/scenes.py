@@ -42,6 +42,13 @@ SCENES = {
         "An instruction of five bytes is exchanged",
         "The int3 stands guard while the bytes behind it change; the first byte comes last.",
         "film_fixture+5", ("FILM", "probe xmc film_fixture+5 b8 67 45 23 01")),
+    "poke-without-guard": Trail(
+        "The same without step 1: why there is an int3",
+        "Without the guard a CPU can keep the old first byte and fetch the new second one.",
+        "text_poke", ("-DCPUS=2", "-DSITES=1", "-DLEN=2", "-DNO_STEP_1"),
+        {"cpus": 2, "bytes": "O0 O1 empty", "at": "+0",
+         "labels": ["first", "second", "leads to"]},
+        [["O0", "cc", "O0", "N0"], ["O1", "O1", "O1", "N1"], ["empty", "filled"]]),
     "jump": Scene(
         "A breakpoint becomes a jump",
         "The int3 of the breakpoint is the guard; from the last store on no CPU traps.",
@@ -60,24 +67,17 @@ SCENES = {
         "A return probe comes and goes",
         "It is a probe at the entry, which exchanges the return address on the stack.",
         "film_fixture", ("FILM", "probe ret film_fixture", WORK, WORK, "probe del all")),
-    "poke-without-guard": Trail(
-        "The same without step 1: why there is an int3",
-        "Without the guard a CPU can keep the old first byte and fetch the new second one.",
-        "text_poke", ("-DCPUS=2", "-DSITES=1", "-DLEN=2", "-DNO_STEP_1"),
-        {"cpus": 2, "bytes": "O0 O1 empty", "at": "+0",
-         "labels": ["first", "second", "leads to"]},
-        [["O0", "cc", "O0", "N0"], ["O1", "O1", "O1", "N1"], ["empty", "filled"]]),
+    "unload": Trail(
+        "A module goes while a thread sleeps in it: why stacks are searched",
+        "Without the search the module's fix-ups and text go, while a thread is inside.",
+        "module", ("-DNO_SCAN",),
+        {"cpus": 1, "bytes": "none", "at": "+0", "labels": ["text"]}, []),
     "nmi": Trail(
         "An NMI while the machine stands still: why CPUs are synchronised even then",
         "The others are parked, but an NMI that has begun fetches while the bytes change.",
         "stop_machine", ("-DCPUS=1", "-DNMIS_SERIALISE_ONLY"),
         {"cpus": 1, "bytes": "O0 O1", "at": "+0", "labels": ["first", "second"]},
         [["O0", "cc", "N0"], ["O1", "cc", "N1"]]),
-    "unload": Trail(
-        "A module goes while a thread sleeps in it: why stacks are searched",
-        "Without the search the module's fix-ups and text go, while a thread is inside.",
-        "module", ("-DNO_SCAN",),
-        {"cpus": 1, "bytes": "none", "at": "+0", "labels": ["text"]}, []),
 }  # fmt: skip
 
 
