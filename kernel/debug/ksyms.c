@@ -153,6 +153,15 @@ int ksyms_at(uintptr_t addr, struct ksym *out)
     return more ? more->at(addr, out) : -ENOENT;
 }
 
+bool ksyms_is_of(const struct ksym *sym, const char *module, size_t len)
+{
+    const char *name = sym->module;
+
+    for (; name && len && *name == *module; len--)
+        name++, module++;
+    return name && !len && !*name;
+}
+
 const char *ksyms_gone(uintptr_t addr, size_t *offset)
 {
     return more ? more->gone(addr, offset) : NULL;

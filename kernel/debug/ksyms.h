@@ -69,6 +69,11 @@ bool ksyms_next(const char *name, size_t *iter, struct ksym *out);
  */
 int ksyms_at(uintptr_t addr, struct ksym *out);
 
+/* ksyms_is_of - is @sym a symbol of the module whose name has the @len bytes at @module?
+ * Context: any.
+ */
+bool ksyms_is_of(const struct ksym *sym, const char *module, size_t len);
+
 /* ksyms_text - write an address as text, as Linux prints it: "vfs_read+0x4/0x90"; in a
  * module with " [reads]" behind that; in a module that has gone "[reads]+0x20".
  * @buf: @size bytes; gets as much as fits, and a NUL

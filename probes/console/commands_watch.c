@@ -15,15 +15,6 @@
 
 /* ---- where ---- */
 
-/* is_meant - is @sym in @module? Without a module name, every symbol is meant. */
-static bool is_meant(const struct ksym *sym, const char *module, size_t module_len)
-{
-    if (!module_len)
-        return true;
-    return sym->module && strlen(sym->module) == module_len &&
-           !memcmp(sym->module, module, module_len);
-}
-
 /* watch_symbol - find the symbol that @text names. With #N the N-th symbol of that name
  * is meant.
  * Return: how many symbols match; if this is 1, @out is the symbol.
@@ -48,7 +39,8 @@ static unsigned watch_symbol(const char *text, struct ksym *out)
     while (ksyms_next(name, &iter, &sym)) {
         if (!n && found && sym.module && !out->module)
             break; /* it was found in the image: modules are not searched */
-        if (is_meant(&sym, text, module_len) && (++found == n || (found == 1 && !n)))
+        if ((!module_len || ksyms_is_of(&sym, text, module_len)) &&
+            (++found == n || (found == 1 && !n)))
             *out = sym;
     }
     if (!n)

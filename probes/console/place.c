@@ -101,13 +101,18 @@ static void list_names(struct shell *sh, const char *name)
  */
 static bool next_clone(const char *name, size_t *iter, struct ksym *sym)
 {
+    const char *colon = strchr(name, ':');
+    size_t module_len = colon ? (size_t)(colon - name) : 0;
     char base[PLACE_MAX];
 
     while (ksyms_get((*iter)++, sym)) {
-        if ((sym->type != 'T' && sym->type != 't') || strcmp(sym->name, name) == 0)
+        if (colon && !ksyms_is_of(sym, name, module_len))
+            continue;
+        if ((sym->type != 'T' && sym->type != 't') ||
+            strcmp(sym->name, colon ? colon + 1 : name) == 0)
             continue;
         ksyms_base_name(sym->name, base, sizeof(base));
-        if (strcmp(base, name) == 0)
+        if (strcmp(base, colon ? colon + 1 : name) == 0)
             return true;
     }
     return false;
@@ -119,7 +124,8 @@ static void list_clones(struct shell *sh, const char *name)
     size_t iter = 0;
 
     while (next_clone(name, &iter, &sym))
-        shell_error(sh, 0, "  the compiler has made %s of it", sym.name);
+        shell_error(sh, 0, "  the compiler has made %s%s%s of it",
+                    sym.module ? sym.module : "", sym.module ? ":" : "", sym.name);
 }
 
 size_t place_inlined(const struct place *place)

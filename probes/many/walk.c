@@ -14,6 +14,16 @@ static bool begins_function(const struct ksym *sym, struct plat_symbol *function
            function->start == sym->start;
 }
 
+/* is_wanted - does @sym match [MODULE:]PATTERN? */
+static bool is_wanted(const struct ksym *sym, const char *pattern)
+{
+    const char *colon = strchr(pattern, ':');
+
+    if (colon && !ksyms_is_of(sym, pattern, (size_t)(colon - pattern)))
+        return false;
+    return glob_match(colon ? colon + 1 : pattern, sym->name);
+}
+
 size_t walk_functions(const char *pattern,
                       bool (*fn)(const struct plat_symbol *function, void *arg),
                       void *arg)
@@ -26,7 +36,7 @@ size_t walk_functions(const char *pattern,
     for (size_t i = 0; ksyms_get(i, &sym); i++) {
         if (sym.start == last || !begins_function(&sym, &function))
             continue;
-        if (pattern && !glob_match(pattern, sym.name))
+        if (pattern && !is_wanted(&sym, pattern))
             continue; /* another name of the function may match */
         last = sym.start;
         count++;

@@ -13,7 +13,8 @@
 #include <stddef.h>
 
 /* walk_functions - call @fn for each function, in order of address.
- * @pattern: one of its names must match it, see glob_match(); NULL takes all
+ * @pattern: one of its names must match it, see glob_match(); "MODULE:PATTERN" takes
+ *           functions of this module only; NULL takes all
  * @fn:      returns false to end the walk
  *
  * Context: thread.  Return: for how many functions @fn was called.

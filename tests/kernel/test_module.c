@@ -619,6 +619,24 @@ KTEST(module, a_name_of_the_image_stays_the_images)
     unload("guest");
 }
 
+KTEST(module, its_name_stands_in_front_of_patterns_and_clones)
+{
+    load_guest();
+    ktest_report(say("trace count 'guest:vfs_*' -- run vfs") == 0 &&
+                     !strstr(seq_str(&output), "720  vfs_read"),
+                 "a question about functions of the module alone");
+    ktest_report(say("probe all 'guest:guest_tw*'") == 0 && said("of 1 functions"),
+                 "and probes on them");
+    say("probe del all");
+    ktest_report(say("trace count 'user:guest_*' -- echo") == -ENOENT &&
+                     said("no function matches user:guest_*"),
+                 "another module has none");
+    ktest_report(say("probe add guest:guest_weigh") == -ENOENT &&
+                     said("the compiler has made guest:guest_weigh.constprop.0 of it"),
+                 "what the compiler has made of its function is named");
+    unload("guest");
+}
+
 KTEST(module, parameters_that_are_not_known_are_no_silence)
 {
     load_guest();

@@ -25,6 +25,13 @@ static long twin(long a)
 }
 static USED long twin_data __asm__("jiffies") = 1;
 
+/* A function of which the compiler has left only a clone has such a name. */
+static NOINLINE USED long weighed(long a) __asm__("guest_weigh.constprop.0");
+static long weighed(long a)
+{
+    return guest_twice(a) + 3;
+}
+
 /* The branch leads to the second of several short instructions. Nothing but this branch
  * tells the engine that CPUs enter the code there.
  */
