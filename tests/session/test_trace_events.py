@@ -295,6 +295,25 @@ def stacks(files):
     )
 
 
+def stacks_by_option(files):
+    """As for Linux's tools: perf-tools' `kprobe -s`, `trace-cmd record -T`."""
+    files.reset("p:f vfs_open", "p:g vfs_open path=+0(%di):string")
+    files.put("events/kprobes/g/filter", 'path ~ "*version"')
+    on(files)
+    counts = []
+    for value in ("1", "0"):
+        tap.equal(files.put("options/stacktrace", value), 0, f"stacktrace {value}")
+        files.put("trace", "", ">")
+        files.act()
+        text = files.text("trace")
+        events = len(re.findall(r": (?:f|g): ", text))
+        counts.append(
+            (events > 1, events and text.count("<stack trace>\n => vfs_open") / events)
+        )
+    off(files)
+    tap.equal(counts, [(True, 1), (True, 0)], "each record has its stack, or none")
+
+
 def caller_behind_return_probe(files):
     files.reset("r:ret shell_run_line", "p:in vfs_open caller=$stack0:symbol")
     files.put(*trigger("in", "hist:keys=stacktrace"))
@@ -735,6 +754,7 @@ def events_are_recorded():
             filters,
             triggers,
             stacks,
+            stacks_by_option,
             caller_behind_return_probe,
             histograms,
             named_histograms,

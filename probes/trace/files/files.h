@@ -34,6 +34,7 @@ enum trace_option {
     OPTION_FUNCTION_TRACE,  /* idle: for tracers of functions */
     OPTION_FUNCTION_FORK,   /* idle: the same */
     OPTION_DISPLAY_GRAPH,   /* idle: the same */
+    OPTION_STACKTRACE,      /* each record is followed by its stack */
     OPTION_CLASSIC,         /* not Linux's: places in the style of the first tracer */
     OPTIONS,
 };

@@ -6,6 +6,7 @@
 #include "probes/trace/files/files.h"
 #include "probes/trace/files/files_parts.h"
 #include "probes/trace/files/tracefs.h"
+#include "probes/trace/live/live.h"
 
 #include <string.h>
 
@@ -29,6 +30,7 @@ static const char *const names[OPTIONS] = {
     [OPTION_FUNCTION_TRACE] = "function-trace",
     [OPTION_FUNCTION_FORK] = "function-fork",
     [OPTION_DISPLAY_GRAPH] = "display-graph",
+    [OPTION_STACKTRACE] = "stacktrace",
     [OPTION_CLASSIC] = "classic",
 };
 
@@ -48,6 +50,8 @@ static void option_set(enum trace_option option, bool on)
     WRITE_ONCE(options, on ? options | 1u << option : options & ~(1u << option));
     if (option == OPTION_OVERWRITE)
         buffer_set_overwrite(on);
+    if (option == OPTION_STACKTRACE)
+        live_set_stacks(on);
     trace_unlock();
 }
 
@@ -151,6 +155,7 @@ static const struct vfs_file files[] = {
     OPTION(OPTION_FUNCTION_TRACE, "function-trace"),
     OPTION(OPTION_FUNCTION_FORK, "function-fork"),
     OPTION(OPTION_DISPLAY_GRAPH, "display-graph"),
+    OPTION(OPTION_STACKTRACE, "stacktrace"),
     OPTION(OPTION_CLASSIC, "classic"),
 };
 

@@ -155,34 +155,6 @@ static void hit_fill_record(const struct hit *hit, uint8_t *record, size_t size)
         hit_count(hit->event, LIVE_CUT, to.cut);
 }
 
-static void hit_record(const struct hit *hit)
-{
-    struct ring *ring;
-    uint8_t *to;
-    size_t size;
-
-    if (!trace_takes_hit())
-        return;
-    size = size_of(hit);
-    if (!size)
-        return;
-    to = record_begin(&hit->event->event, size, hit->from.regs->flags, &ring);
-    if (unlikely(!to)) {
-        hit_count(hit->event, LIVE_LOST_RING, ring != NULL);
-        return;
-    }
-    hit_fill_record(hit, to, size);
-    record_end(ring);
-}
-
-/* ---- triggers ---- */
-
-/* field_of - return the address that the record has for a trigger of a watch. */
-static uintptr_t field_of(const struct live_trigger *t, const uint8_t *record)
-{
-    return filter_field_number(&t->field, record, cpu_id()) + (uintptr_t)t->line->adjust;
-}
-
 static void record_stack(const struct hit *hit)
 {
     uintptr_t callers[STACK_RECORD_MAX];
@@ -206,6 +178,36 @@ static void record_stack(const struct hit *hit)
     to->unused = 0;
     memcpy(to->caller, callers, found * sizeof(callers[0]));
     record_end(ring);
+}
+
+static void hit_record(const struct hit *hit)
+{
+    struct ring *ring;
+    uint8_t *to;
+    size_t size;
+
+    if (!trace_takes_hit())
+        return;
+    size = size_of(hit);
+    if (!size)
+        return;
+    to = record_begin(&hit->event->event, size, hit->from.regs->flags, &ring);
+    if (unlikely(!to)) {
+        hit_count(hit->event, LIVE_LOST_RING, ring != NULL);
+        return;
+    }
+    hit_fill_record(hit, to, size);
+    record_end(ring);
+    if (unlikely(live_stacks_are_on()))
+        record_stack(hit);
+}
+
+/* ---- triggers ---- */
+
+/* field_of - return the address that the record has for a trigger of a watch. */
+static uintptr_t field_of(const struct live_trigger *t, const uint8_t *record)
+{
+    return filter_field_number(&t->field, record, cpu_id()) + (uintptr_t)t->line->adjust;
 }
 
 static void switch_event(struct live_trigger *t, bool on)
@@ -355,8 +357,12 @@ static void look_then_record(const struct live_attached *attached, const struct 
             hit_act(t, hit, room, size);
     }
     if (was_taken && !READ_ONCE(hit->event->soft_disabled) &&
-        is_kept(attached->filter, hit, room, size) && !record_copy(room, size))
-        hit_count(hit->event, LIVE_LOST_RING, 1);
+        is_kept(attached->filter, hit, room, size)) {
+        if (record_copy(room, size))
+            stack |= live_stacks_are_on();
+        else
+            hit_count(hit->event, LIVE_LOST_RING, 1);
+    }
     if (stack)
         record_stack(hit);
 }

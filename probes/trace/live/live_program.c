@@ -167,6 +167,15 @@ void live_window_take(const struct hist *hist)
         windows_used &= ~(UINT64_C(1) << (hist_pause_byte(hist) - windows));
 }
 
+/* ---- stacks ---- */
+
+static bool stacks; /* each record is followed by a stack, so C makes it */
+
+bool live_stacks_are_on(void)
+{
+    return READ_ONCE(stacks);
+}
+
 /* ---- making ---- */
 
 /* A table of keys takes memory for each probe and CPU. */
@@ -227,7 +236,7 @@ static void compile_event(struct live_program *out, const struct live_event *e)
     }
     if (e->soft_disabled && !switched)
         return;
-    out->compile.unable |= switched && live_mark(e);
+    out->compile.unable |= (switched && live_mark(e)) || stacks;
     compile_begin_part(&out->compile);
     if (attached && attached->filter)
         compile_filter(&out->compile, attached->filter);
@@ -597,4 +606,14 @@ void live_program_update(struct live_event *const *events, size_t count, bool ar
     for (size_t i = 0; !done && i < count; i++)
         list_for_each(p, &events[i]->probes, sibling)
             by_image(p);
+}
+
+void live_set_stacks(bool on)
+{
+    struct live_event *e = NULL;
+
+    WRITE_ONCE(stacks, on);
+    while ((e = live_event_next(e)))
+        if (e->armed)
+            live_program_update(&e, 1, false);
 }
