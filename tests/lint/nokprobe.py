@@ -212,12 +212,11 @@ def reach_complaints(image, rows):
 
 def record_complaints(image, rows):
     """Nothing that records is on the way of a trap, #DB included, to its hit."""
-    start, end = image.values["tracer_text_start"], image.values["tracer_text_end"]
     gates = {row[0] for row in rows["gate"]}
-    roots = [row[0] for row in rows["root"]]
-    for name, path in walk(image.calls, roots, gates).items():
-        if start <= image.values[name] < end or name in {r[0] for r in rows["record"]}:
-            yield f"{name} records in front of a hit: " + " -> ".join(path)
+    recorders = {row[0] for row in rows["record"]}
+    paths = walk(image.calls, [row[0] for row in rows["root"]], gates)
+    for name in sorted(recorders & set(paths)):
+        yield f"{name} records in front of a hit: " + " -> ".join(paths[name])
 
 
 def share(image):
