@@ -23,7 +23,8 @@ SLOW = ("conformance", "everywhere", "optimize.any_density_in_and_out",
         "returns.every_function_at_once")  # fmt: skip
 SESSIONS = ("gdb/stub", "session/gdb_held", "session/gdb_print", "session/gdb_registers",
             "session/gdb_stub", "session/gdb_trace", "session/pairs", "session/probe",
-            "session/questions", "session/trace_events", "session/tracefs", "session/watch")  # fmt: skip
+            "session/questions", "session/trace_events", "session/tracefs",
+            "session/watch")  # fmt: skip
 WRONG = "smp.a_function_of_threads_is_called_in_an_interrupt"
 FOLDER = building.spelled(os.path.join(BUILD, "contracts"))
 
