@@ -4,6 +4,7 @@ TRACE := \
     probes/trace/language/def.c \
     probes/trace/language/def_list.c \
     probes/trace/language/def_mark.c \
+    probes/trace/language/synth.c \
     probes/trace/language/fetch_type.c \
     probes/trace/language/fetch_parse.c \
     probes/trace/language/fetch.c \
@@ -12,7 +13,9 @@ TRACE := \
     probes/trace/language/filter.c \
     probes/trace/language/trigger.c \
     probes/trace/language/hist_parse.c \
+    probes/trace/language/hist_vars.c \
     probes/trace/language/hist.c \
+    probes/trace/language/hist_act.c \
     probes/trace/language/hist_print.c \
     probes/trace/language/compile.c \
     probes/trace/ring/ring.c \
@@ -26,6 +29,7 @@ TRACE := \
     probes/trace/buffer/select.c \
     probes/trace/buffer/clocks.c \
     probes/trace/live/live_list.c \
+    probes/trace/live/live_synth.c \
     probes/trace/live/live_mark.c \
     probes/trace/live/live_switch.c \
     probes/trace/live/live_attach.c \

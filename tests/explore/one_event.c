@@ -98,7 +98,7 @@ bool one_event_hit(void)
         struct record_probe head;
         uint64_t a;
     } record = { .a = 7 };
-    struct hist_hit hit = { &record, sizeof(record), explore_cpu(), "t", NULL, 0 };
+    struct hist_hit hit = { &record, sizeof(record), explore_cpu(), "t", NULL, 0, NULL };
     const struct live_attached *attached;
 
     machine_enter();

@@ -289,13 +289,14 @@ static void try_hist(const char *text, uint64_t seed)
 
     if (strstr(text, "size=")) /* clearing large tables would take most of the time */
         return;
-    if (hist_parse(&trace_host, text, fields, ARRAY_LEN(fields), &hist, &error)) {
+    if (hist_parse(&trace_host, text, fields, ARRAY_LEN(fields), NULL, &hist, &error)) {
         MUST(error.id < HIST_ERROR_COUNT && error.column <= strlen(text) + 5);
         return;
     }
     fill_memory(seed);
     for (size_t i = 0; i < 200; i++) {
-        struct hist_hit hit = { memory + 32 * i, 64, (unsigned)i, "init", stack, i % 4 };
+        struct hist_hit hit = { memory + 32 * i, 64,    (unsigned)i, "init",
+                                stack,           i % 4, NULL };
 
         hist_add(hist, &hit);
     }

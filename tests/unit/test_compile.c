@@ -139,7 +139,7 @@ static struct hist *any_hist(const struct filter_field *fields, size_t count,
     snprintf(text, sizeof(text), "keys=%s%s%s:size=256:vals=%s%s", key,
              key[0] == 'a' ? PICK(shows) : "", below(3) ? "" : ",cpu",
              below(3) ? val : "hitcount", val[0] == 'a' ? PICK(vals) : "");
-    if (hist_parse(&trace_host, text, fields, count, &hist, &error))
+    if (hist_parse(&trace_host, text, fields, count, NULL, &hist, &error))
         return NULL;
     return hist;
 }

@@ -34,11 +34,30 @@ struct record {
     char text[100];
 };
 
+/* The other event, k.start, and the synthetic event "lat u64 value; char text[]". */
+static struct hist *world_start;
+static struct hist_synth world_lat = { "lat", 2, 2, 0 };
+
+static void world_each(bool (*fn)(struct hist *hist, const char *group, const char *event,
+                                  void *arg),
+                       void *arg)
+{
+    fn(world_start, "k", "start", arg);
+}
+
+static struct hist_synth *world_synth(const char *name, size_t len)
+{
+    return len == 3 && !memcmp(name, "lat", len) ? &world_lat : NULL;
+}
+
+static const struct hist_world world = { "k", "end", world_each, world_synth };
+
 static struct hist *made(const char *spec)
 {
     struct hist_error error;
     struct hist *hist;
-    int err = hist_parse(&trace_host, spec, fields, ARRAY_LEN(fields), &hist, &error);
+    int err = hist_parse(&trace_host, spec, fields, ARRAY_LEN(fields),
+                         world_start ? &world : NULL, &hist, &error);
 
     if (err)
         unit_note("%s: %s at %u", spec, hist_error_text(error.id), error.column);
@@ -46,16 +65,32 @@ static struct hist *made(const char *spec)
     return hist;
 }
 
-static void add(struct hist *hist, uint32_t a, int32_t b, const char *s)
+static char emitted[256]; /* by synthetic events */
+
+static void emit(const struct hist_hit *hit UNUSED, struct hist_synth *synth,
+                 const uint64_t *values)
+{
+    size_t len = strlen(emitted);
+
+    snprintf(emitted + len, sizeof(emitted) - len, "%s %lu %s\n", synth->name, values[0],
+             (const char *)values[1]);
+}
+
+static void add_at(struct hist *hist, uint64_t ns, uint32_t a, int32_t b, const char *s)
 {
     struct record record = { .pid = 7, .a = a, .b = b, .ip = VFS_READ + a };
     static const uint64_t stack[] = { VFS_READ + 4, VFS_WRITE + 8 };
-    struct hist_hit hit = { &record, sizeof(record), 2, "init", stack, 2 };
-    static const struct hist_time time = { 5600, true };
+    struct hist_hit hit = { &record, sizeof(record), 2, "init", stack, 2, emit };
+    const struct hist_time time = { ns, true };
 
     record.s = (uint32_t)((strlen(s) + 1) << 16 | offsetof(struct record, text));
     strcpy(record.text, s);
     hist_add_at(hist, &hit, &time);
+}
+
+static void add(struct hist *hist, uint32_t a, int32_t b, const char *s)
+{
+    add_at(hist, 5600, a, b, s);
 }
 
 static size_t symbol_text(char *buf, size_t size, uintptr_t addr)
@@ -116,8 +151,15 @@ static void lines_and_how_they_are_listed(void)
           "hist:name=n:keys=a:vals=hitcount,common_timestamp.usecs:sort=hitcount:size="
           "2048"
           ":clock=global [active]" },
+        { "keys=a:x=b,y=common_timestamp.usecs-$ts0:vals=$x:onmatch(k.start).lat($y,s)"
+          ":onmax($y).save(b,comm)",
+          "hist:keys=a:vals=hitcount,$x:x=b,y=common_timestamp.usecs-$ts0:sort=hitcount"
+          ":size=2048:clock=global:onmatch(k.start).lat($y,s):onmax($y).save(b,comm) "
+          "[active]" },
     };
     char text[256];
+
+    world_start = made("keys=a:ts0=common_timestamp.usecs");
 
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         struct hist *hist = made(rows[i][0]);
@@ -126,6 +168,8 @@ static void lines_and_how_they_are_listed(void)
         CHECK_STR(text, rows[i][1]);
         hist_free(&trace_host, hist);
     }
+    hist_free(&trace_host, world_start);
+    world_start = NULL;
 }
 
 static void a_filter_stands_before_the_state(void)
@@ -185,9 +229,48 @@ static void lines_that_are_refused(void)
         { "keys=a:sort=a,hitcount,a", "Too many sort fields (Max = 2)", 12 },
         { "keys=a:size=x", "No error", 0 },
         { "keys=a:size=131073", "No error", 0 },
-        { "keys=a:x=b", "Action not found", 12 },
-        { "keys=a:x=b+1", "Action not found", 12 },
         { "keys=a:x=none", "Couldn't find field", 14 },
+        { "keys=a:x=b:x=a", "Variable already defined", 12 },
+        { "keys=a:x=b+1-a+b+2", "Too many subexpressions (3 max)", 14 },
+        { "keys=a:x=-b", "Unary minus not supported in sub-expressions", 14 },
+        { "keys=a:x=b*1z", "Expecting numeric literal", 16 },
+        { "keys=a:x=b/0", "Division by zero", 16 },
+        { "keys=a:x=b+", "Couldn't find field", 14 },
+        { "keys=a:x=comm", "String type can not be an operand in expression", 14 },
+        { "keys=a:x=b-$no", "Couldn't find field", 16 },
+        { "keys=a:vals=$no", "Couldn't find field", 17 },
+        { "keys=a:x=b-k.start.$none", "Couldn't find field", 24 },
+        { "keys=a:x=b-k.other.$ts0", "Couldn't find field", 24 },
+        { "keys=a,b:x=b-$ts0", "Matching event histogram not found", 19 },
+        { "keys=a:x=common_timestamp-$ts0", "Timestamp units in expression don't match",
+          32 },
+        { "keys=$x:x=b+1", "Using variable references in keys not supported", 10 },
+        { "keys=a:onmatch(k.start).foo(b)", "Couldn't find synthetic event", 29 },
+        { "keys=a:onmatch(k.start).trace(foo,b)", "Couldn't find synthetic event", 35 },
+        { "keys=a:onmatch(start).lat(b)", "Missing subsystem", 20 },
+        { "keys=a:onmatch(k.).lat(b)", "Invalid subsystem or event name", 20 },
+        { "keys=a:onmatch(k.start", "No closing paren found", 20 },
+        { "keys=a:onmatch(k.start).lat(b", "No closing paren found", 33 },
+        { "keys=a:onmatch(k.start).lat", "Action not found", 29 },
+        { "keys=a:onmatch(k.start)", "Action not found", 0 },
+        { "keys=a:onmatch(k.start).lat(b)",
+          "Param count doesn't match synthetic event "
+          "field count",
+          29 },
+        { "keys=a:onmatch(k.start).lat(b,a)",
+          "Param type doesn't match synthetic event "
+          "field type",
+          10 },
+        { "keys=a:onmatch(k.start).lat(b,none)", "Couldn't find param", 35 },
+        { "keys=a:onmatch(k.start).lat($x,s)", "Couldn't find param", 33 },
+        { "keys=a:onmatch(k.start).save(b)", "Handler doesn't support action", 29 },
+        { "keys=a:onmax(b).save(b)", "For onmax(x) or onchange(x), x must be a variable",
+          18 },
+        { "keys=a:onmax($no).save(b)", "Couldn't find onmax or onchange variable", 18 },
+        { "keys=a:x=b:onmax($x).save()", "No params found for save()", 26 },
+        { "keys=a:x=b:onmax($x).save(a):onchange($x).save(a)",
+          "Can't have more than one save() action per hist", 26 },
+        { "keys=a:x=b:onmax($x).snapshot()", "Action not found", 26 },
         { "x=b", "No error", 0 },
         { "keys=a:junk", "No error", 0 },
         { "keys=a:size=64", "No error", 0 },
@@ -198,22 +281,29 @@ static void lines_that_are_refused(void)
     };
     struct hist_error error;
     struct hist *hist;
-    long before = trace_host_blocks();
+    long before;
 
+    world_start = made("keys=a:ts0=common_timestamp.usecs");
+    before = trace_host_blocks();
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-        int err = hist_parse(&trace_host, rows[i].spec, fields, ARRAY_LEN(fields), &hist,
-                             &error);
+        int err = hist_parse(&trace_host, rows[i].spec, fields, ARRAY_LEN(fields), &world,
+                             &hist, &error);
 
         if (err != -EINVAL || error.column != rows[i].column)
-            unit_note("%s", rows[i].spec);
+            unit_note("%s: %s at %u", rows[i].spec, hist_error_text(error.id),
+                      error.column);
         CHECK_EQ(err, -EINVAL);
         CHECK_EQ(error.err, -EINVAL);
         CHECK_STR(hist_error_text(error.id), rows[i].error);
         CHECK_EQ(error.column, rows[i].column);
     }
     trace_host_fail_after(1);
-    CHECK_EQ(hist_parse(&trace_host, "keys=a", fields, 1, &hist, &error), -ENOMEM);
+    CHECK_EQ(hist_parse(&trace_host, "keys=a", fields, 1, NULL, &hist, &error), -ENOMEM);
     CHECK_EQ(trace_host_blocks(), before);
+    CHECK(!hist_is_read(world_start));
+    CHECK_EQ(world_lat.users, 0);
+    hist_free(&trace_host, world_start);
+    world_start = NULL;
 }
 
 static void nothing_to_show(void)
@@ -221,7 +311,7 @@ static void nothing_to_show(void)
     struct hist_error error;
     struct hist *hist;
 
-    CHECK_EQ(hist_parse(&trace_host, "keys=a:nohitcount", fields, 1, &hist, &error),
+    CHECK_EQ(hist_parse(&trace_host, "keys=a:nohitcount", fields, 1, NULL, &hist, &error),
              -ENOENT);
     CHECK_EQ(error.err, -ENOENT);
     CHECK_STR(hist_error_text(error.id),
@@ -305,7 +395,7 @@ static void times_of_other_clocks_are_as_they_are(void)
 {
     struct hist *hist = made("keys=common_timestamp.usecs:clock=x86-tsc");
     struct record record = { .pid = 7 };
-    struct hist_hit hit = { &record, sizeof(record), 0, "init", NULL, 0 };
+    struct hist_hit hit = { &record, sizeof(record), 0, "init", NULL, 0, NULL };
     static const struct hist_time time = { 5600, false };
 
     CHECK_STR(hist_clock(hist), "x86-tsc");
@@ -447,6 +537,58 @@ static void histograms_of_one_name_share_a_table(void)
     CHECK_STR(hist_name(other = made("keys=a:name=x")), "x");
     CHECK_EQ(hist_value_column("keys=a:name=x", "name="), strlen("hist:keys=a:name="));
     hist_free(&trace_host, other);
+}
+
+/* Key 1 starts twice, and ends twice; key 2 only ends; key 3 only starts. */
+static void the_time_between_two_events(void)
+{
+    struct hist *end;
+
+    world_start = made("keys=a:ts0=common_timestamp.usecs");
+    end = made("keys=a:vals=$d:d=common_timestamp.usecs-$ts0,half=$d/2"
+               ":onmatch(k.start).lat($half,s):onmatch(k.start).trace(lat,b,k.end.s)");
+    emitted[0] = '\0';
+    add_at(world_start, 1000000, 1, 0, "");
+    add_at(world_start, 2000000, 1, 0, "");
+    add_at(world_start, 2000000, 3, 0, "");
+    add_at(end, 6000000, 2, 0, "two");
+    add_at(end, 6000000, 1, 9, "one");
+    add_at(end, 7000000, 1, 9, "again");
+    CHECK_STR(emitted, "lat 2000 one\nlat 9 one\n");
+    CHECK_STR(shown(end), "{ a:          1 } hitcount:          1  d:       4000\n"
+                          "\nTotals:\n    Hits: 1\n    Entries: 1\n    Dropped: 0\n"
+                          "    Unmatched: 2\n");
+    CHECK_STR(shown(world_start), "{ a:          3 } hitcount:          1\n"
+                                  "{ a:          1 } hitcount:          2\n"
+                                  "\nTotals:\n    Hits: 3\n    Entries: 2\n"
+                                  "    Dropped: 0\n    Unread: 2\n");
+    CHECK(hist_is_read(world_start) && !hist_is_read(end));
+    CHECK_EQ(world_lat.users, 2);
+    hist_free(&trace_host, end);
+    CHECK(!hist_is_read(world_start));
+    CHECK_EQ(world_lat.users, 0);
+    hist_free(&trace_host, world_start);
+    world_start = NULL;
+}
+
+static void what_is_saved_at_the_greatest_value(void)
+{
+    struct hist *hist;
+
+    world_start = made("keys=a");
+    hist = made("keys=$k:k=a:x=b*10+1:onmax($x).save(s,b):onchange($x).trace(lat,$x,s)");
+    emitted[0] = '\0';
+    add(hist, 1, 4, "four");
+    add(hist, 1, 5, "five");
+    add(hist, 1, 5, "again");
+    add(hist, 1, 2, "two");
+    CHECK_STR(emitted, "lat 41 four\nlat 51 five\nlat 21 two\n");
+    CHECK_STR(shown(hist), "{ a:          1 } hitcount:          4\n"
+                           "\tmax:         51  s: five                              b:"
+                           "          5\n\tchanged:         21\n" TOTALS("4", "1"));
+    hist_free(&trace_host, hist);
+    hist_free(&trace_host, world_start);
+    world_start = NULL;
 }
 
 static void requests_and_which_histogram_is_meant(void)
@@ -627,6 +769,7 @@ UNIT_TESTS(lines_and_how_they_are_listed, a_filter_stands_before_the_state,
            keys_are_shown_by_their_modifiers, times_of_other_clocks_are_as_they_are,
            powers_of_two, least_and_greatest, the_order_of_entries,
            a_full_table_counts_what_it_drops, histograms_of_one_name_share_a_table,
-           strings_that_are_too_long_are_cut, requests_and_which_histogram_is_meant,
+           strings_that_are_too_long_are_cut, the_time_between_two_events,
+           what_is_saved_at_the_greatest_value, requests_and_which_histogram_is_meant,
            a_hit_in_the_middle_of_another_finds_the_same_entry,
            hits_from_threads_and_interrupts_are_all_counted)

@@ -10,6 +10,7 @@
 #include "probes/trace/files/events.h"
 #include "probes/trace/files/tracefs.h"
 #include "probes/trace/language/error.h"
+#include "probes/trace/language/synth.h"
 #include "probes/trace/live/live.h"
 
 #include <string.h>
@@ -33,7 +34,7 @@ static int lines_show(struct seq *s, void *priv UNUSED)
     return 0;
 }
 
-static long lines_write(void *priv UNUSED, const char *text, size_t len)
+static long write_lines(const char *text, size_t len, int (*command)(const char *line))
 {
     char *line = kmalloc(len < DEF_LINE_MAX ? len + 1 : DEF_LINE_MAX);
     size_t left = len;
@@ -43,10 +44,15 @@ static long lines_write(void *priv UNUSED, const char *text, size_t len)
         return -ENOMEM;
     trace_lock();
     while (!err && def_next_line(&text, &left, line, &err))
-        err = live_command(line);
+        err = command(line);
     trace_unlock();
     kfree(line);
     return err ? err : (long)len;
+}
+
+static long lines_write(void *priv UNUSED, const char *text, size_t len)
+{
+    return write_lines(text, len, live_command);
 }
 
 static int lines_truncate(void *priv UNUSED)
@@ -55,6 +61,40 @@ static int lines_truncate(void *priv UNUSED)
 
     trace_lock();
     err = live_clear();
+    trace_unlock();
+    return err;
+}
+
+/* ---- synthetic_events ---- */
+
+static int synths_show(struct seq *s, void *priv UNUSED)
+{
+    char *line = kmalloc(DEF_LINE_MAX);
+    const struct live_probe *p = NULL;
+
+    if (!line)
+        return -ENOMEM;
+    trace_lock();
+    while ((p = live_synth_next(p)) != NULL) {
+        synth_print(p->def, line, DEF_LINE_MAX);
+        seq_printf(s, "%s\n", line);
+    }
+    trace_unlock();
+    kfree(line);
+    return 0;
+}
+
+static long synths_write(void *priv UNUSED, const char *text, size_t len)
+{
+    return write_lines(text, len, live_synth_command);
+}
+
+static int synths_truncate(void *priv UNUSED)
+{
+    int err;
+
+    trace_lock();
+    err = live_synth_clear();
     trace_unlock();
     return err;
 }
@@ -152,6 +192,11 @@ static int functions_show(struct seq *s, void *priv UNUSED)
 static const struct vfs_file files[] = {
     LINES("kprobe_events"),
     LINES("dynamic_events"),
+    { .name = "synthetic_events",
+      .mode = 0640,
+      .show = synths_show,
+      .write = synths_write,
+      .truncate = synths_truncate },
     { .name = "kprobe_profile",
       .mode = 0440,
       .show = profile_show,

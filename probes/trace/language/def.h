@@ -62,6 +62,7 @@ struct def_host {
 /* One probe of an event. It is a single piece of memory, immutable except maxactive. */
 struct def {
     bool is_return;
+    bool is_synth;      /* a synthetic event: language/synth.h */
     bool is_watch;      /* its hits are accesses to watched bytes */
     bool of_writes;     /* is_watch: of writes only */
     uint8_t watch_len;  /* is_watch: 1, 2, 4 or 8 bytes */

@@ -22,6 +22,8 @@ size_t event_head(const struct event *event)
         return sizeof(struct record_probe);
     case EVENT_RETURN:
         return sizeof(struct record_return);
+    case EVENT_SYNTH:
+        return sizeof(struct record_head);
     case EVENT_STACK:
         return sizeof(struct record_stack);
     case EVENT_TEXT:

@@ -55,7 +55,7 @@ struct record_stack {
 
 #define STACK_RECORD_MAX 32 /* callers in a record_stack */
 
-enum event_shape { EVENT_PROBE, EVENT_RETURN, EVENT_TEXT, EVENT_STACK };
+enum event_shape { EVENT_PROBE, EVENT_RETURN, EVENT_SYNTH, EVENT_TEXT, EVENT_STACK };
 
 struct event {
     uint16_t id;   /* given by event_add() */
@@ -64,7 +64,7 @@ struct event {
     const char *group, *name;
     enum event_shape shape;
     unsigned arg_count;
-    const struct fetch_arg *args; /* of EVENT_PROBE and EVENT_RETURN */
+    const struct fetch_arg *args; /* not of the last two shapes */
     struct event *next;           /* [events] the next event in the same bucket */
 };
 

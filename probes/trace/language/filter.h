@@ -24,12 +24,13 @@
 #define FILTER_STRING_MAX 256 /* bytes of an operand, NUL included */
 
 enum filter_kind {
-    FILTER_NUMBER, /* of 1, 2, 4 or 8 bytes */
-    FILTER_CHARS,  /* a fixed number of characters */
-    FILTER_STRING, /* a word that says where in the record the string lies */
-    FILTER_CPU,    /* not in the record: the CPU of the hit */
-    FILTER_COMM,   /* not in the record: the thread's name */
-    FILTER_TIME,   /* not in the record: the time of the hit; only histograms have it */
+    FILTER_NUMBER,   /* of 1, 2, 4 or 8 bytes */
+    FILTER_CHARS,    /* a fixed number of characters */
+    FILTER_STRING,   /* a word that says where in the record the string lies */
+    FILTER_CPU,      /* not in the record: the CPU of the hit */
+    FILTER_COMM,     /* not in the record: the thread's name */
+    FILTER_TIME,     /* not in the record: the time of the hit; only histograms have it */
+    FILTER_VARIABLE, /* of a histogram; offset: its number among those that are read */
 };
 
 /* A field of an event's record. */

@@ -30,7 +30,9 @@ size_t filter_fields(const struct def *def, struct filter_field *fields)
     };
     size_t count = 0, head;
 
-    if (def->is_return) {
+    if (def->is_synth) {
+        count = 0;
+    } else if (def->is_return) {
         fields[count++] = ret[0];
         fields[count++] = ret[1];
     } else {

@@ -14,9 +14,8 @@ static uint64_t log2_of(uint64_t value)
     return value ? 63u - (unsigned)__builtin_clzll(value) : 0;
 }
 
-/* number_in_hit - return the number that a hit has for @part. */
-static uint64_t number_in_hit(const struct hist *hist, const struct hist_part *part,
-                              const struct hist_hit *hit, const struct hist_time *time)
+uint64_t hist_number(const struct hist *hist, const struct hist_part *part,
+                     const struct hist_hit *hit, const struct hist_time *time)
 {
     size_t size;
 
@@ -31,7 +30,7 @@ static uint64_t number_in_hit(const struct hist *hist, const struct hist_part *p
 static uint64_t number_key(const struct hist *hist, const struct hist_part *part,
                            const struct hist_hit *hit, const struct hist_time *time)
 {
-    uint64_t value = number_in_hit(hist, part, hit, time);
+    uint64_t value = hist_number(hist, part, hit, time);
 
     switch (part->show) {
     case HIST_LOG2:
@@ -143,6 +142,8 @@ static void entry_fill(struct hist *hist, uint32_t number, const uint8_t *key,
     memset(entry->comm, 0, sizeof(entry->comm));
     memcpy(entry->comm, comm, strnlen(comm, sizeof(entry->comm) - 1));
     memcpy(hist_entry_key(hist, entry), key, hist->key_size);
+    if (hist->more)
+        memset(hist_entry_more(hist, entry), 0, hist->more->size);
 }
 
 static bool is_entry_of(const struct hist *hist, uint32_t number, const uint8_t *key,
@@ -190,6 +191,24 @@ static struct hist_entry *entry_find(struct hist *hist, const uint8_t *key,
     return NULL;
 }
 
+struct hist_entry *hist_look(const struct hist *hist, const uint8_t *key)
+{
+    const struct hist_table *table = hist->table;
+    uint32_t hash = hash_key(key, hist->key_size);
+    size_t slots = 2 * table->size;
+
+    for (size_t i = 0; i < slots; i++) {
+        uint32_t seen =
+            __atomic_load_n(&table->slot[(hash + i) & (slots - 1)], __ATOMIC_ACQUIRE);
+
+        if (!seen)
+            return NULL;
+        if (is_entry_of(hist, seen - 1, key, hash))
+            return hist_entry(hist, seen - 1);
+    }
+    return NULL;
+}
+
 /* ---- values ---- */
 
 static bool is_less(uint64_t a, uint64_t b, bool is_signed)
@@ -224,25 +243,34 @@ void hist_add_at(struct hist *hist, const struct hist_hit *hit,
                  const struct hist_time *time)
 {
     uint8_t key[HIST_KEYS_MAX * HIST_STACK_MAX * sizeof(uint64_t)];
+    uint64_t refs[HIST_REFS_MAX];
     struct hist_entry *entry;
 
     if (READ_ONCE(*hist->paused) || READ_ONCE(hist->table->held))
         return;
     memset(key, 0, hist->key_size);
     make_key(hist, hit, time, key);
+    if (hist->more && !hist_more_read(hist, key, refs))
+        return;
     entry = entry_find(hist, key, hit->comm);
     if (!entry) {
         __atomic_fetch_add(&hist->table->dropped, 1, __ATOMIC_RELAXED);
         return;
     }
+    if (hist->more)
+        hist_more_set(hist, entry, hit, time, refs);
     for (unsigned i = 0; i < hist->val_count; i++) { /* 3 */
         const struct hist_part *part = &hist->val[i];
-        uint64_t value = number_in_hit(hist, part, hit, time);
+        uint64_t value = part->field.kind == FILTER_VARIABLE
+                             ? refs[part->field.offset]
+                             : hist_number(hist, part, hit, time);
 
         sum_merge(&entry->sum[1 + i], value, part);
     }
     __atomic_fetch_add(&entry->sum[0], 1, __ATOMIC_RELAXED);
     __atomic_fetch_add(&hist->table->hits, 1, __ATOMIC_RELAXED);
+    if (hist->more)
+        hist_more_act(hist, entry, hit, time, refs);
 }
 
 void hist_add(struct hist *hist, const struct hist_hit *hit)

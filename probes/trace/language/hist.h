@@ -2,15 +2,25 @@
  *
  *     keys=KEY[,KEY..][:vals=VAL[,VAL..]][:sort=FIELD[.descending][,FIELD..]][:size=N]
  *     [:name=NAME][:clock=CLOCK][:pause|:continue|:clear][:nohitcount]
+ *     [:VARIABLE=EXPRESSION[,VARIABLE=EXPRESSION..]..][:HANDLER.ACTION..]
  *
  * Histograms with the same name share one table, which all their events fill.
  *
  *     KEY = stacktrace
  *         | FIELD[.hex|.sym|.sym-offset|.execname|.syscall|.usecs|.log2|.buckets=N]
- *     VAL = FIELD[.hex|.usecs|.min|.max] | hitcount        .min and .max are not Linux's
+ *     VAL = FIELD[.hex|.usecs|.min|.max] | hitcount | $VARIABLE
+ *                                                          .min and .max are not Linux's
+ *     EXPRESSION = OPERAND [+|-|*|/ OPERAND]..             at most three operators
+ *     OPERAND = FIELD[.usecs] | NUMBER | [GROUP.EVENT.]$VARIABLE
+ *     HANDLER = onmatch(GROUP.EVENT) | onmax($VARIABLE) | onchange($VARIABLE)
+ *     ACTION = SYNTHETIC(ARG,..) | trace(SYNTHETIC,ARG,..) | save(FIELD,..)
+ *     ARG = FIELD | $VARIABLE                              save is not for onmatch
  *
  * FIELD may be common_timestamp: the time of the hit in CLOCK, which becomes the clock of
  * all records. If one FIELD has .usecs, all times of the histogram are in microseconds.
+ * Each entry has variables of its own. $VARIABLE of another histogram is that of the entry
+ * with the same key there. A hit for which it was not set does not count: it is unmatched.
+ * An expression that reads it unsets it, so one start goes with one end.
  * For a key TEXT.log2 or TEXT.buckets=N the number of a text is the address at which the
  * hit has the text: Linux accepts such lines with that meaning.
  *
@@ -47,12 +57,39 @@
 #define HIST_STRING_MAX 64 /* bytes of a string that is a key, NUL included */
 #define HIST_STACK_MAX 16  /* addresses of a stack that is a key */
 #define HIST_COMM_MAX 16   /* bytes of a thread's name, NUL included */
+#define HIST_VARS_MAX 16
+#define HIST_REFS_MAX 16 /* variables that are read */
+#define HIST_ACTIONS_MAX 8
+#define HIST_ARGS_MAX 16 /* arguments of an action */
 
 #define HIST_ERRORS(X)                                                                   \
     X(NONE, "No error")                                                                  \
     X(TRIGGER_EEXIST, "Hist trigger already exists")                                     \
     X(TRIGGER_ENOENT_CLEAR, "Can't clear or continue a nonexistent hist trigger")        \
     X(BAD_FIELD_MODIFIER, "Invalid field modifier")                                      \
+    X(DUPLICATE_VAR, "Variable already defined")                                         \
+    X(TOO_MANY_VARS, "Too many variables defined")                                       \
+    X(TOO_MANY_SUBEXPR, "Too many subexpressions (3 max)")                               \
+    X(TIMESTAMP_MISMATCH, "Timestamp units in expression don't match")                   \
+    X(HIST_NOT_FOUND, "Matching event histogram not found")                              \
+    X(SYNTH_EVENT_NOT_FOUND, "Couldn't find synthetic event")                            \
+    X(SYNTH_TYPE_MISMATCH, "Param type doesn't match synthetic event field type")        \
+    X(SYNTH_COUNT_MISMATCH, "Param count doesn't match synthetic event field count")     \
+    X(ONX_NOT_VAR, "For onmax(x) or onchange(x), x must be a variable")                  \
+    X(ONX_VAR_NOT_FOUND, "Couldn't find onmax or onchange variable")                     \
+    X(TOO_MANY_PARAMS, "Too many action params")                                         \
+    X(PARAM_NOT_FOUND, "Couldn't find param")                                            \
+    X(NO_SAVE_PARAMS, "No params found for save()")                                      \
+    X(TOO_MANY_SAVE_ACTIONS, "Can't have more than one save() action per hist")          \
+    X(ACTION_MISMATCH, "Handler doesn't support action")                                 \
+    X(NO_CLOSING_PAREN, "No closing paren found")                                        \
+    X(SUBSYS_NOT_FOUND, "Missing subsystem")                                             \
+    X(INVALID_SUBSYS_EVENT, "Invalid subsystem or event name")                           \
+    X(INVALID_REF_KEY, "Using variable references in keys not supported")                \
+    X(INVALID_STR_OPERAND, "String type can not be an operand in expression")            \
+    X(EXPECT_NUMBER, "Expecting numeric literal")                                        \
+    X(UNARY_MINUS_SUBEXPR, "Unary minus not supported in sub-expressions")               \
+    X(DIVISION_BY_ZERO, "Division by zero")                                              \
     X(ACTION_NOT_FOUND, "Action not found")                                              \
     X(FIELD_NOT_FOUND, "Couldn't find field")                                            \
     X(EMPTY_ASSIGNMENT, "Empty assignment")                                              \
@@ -78,6 +115,25 @@ struct hist_error {
 const char *hist_error_text(enum hist_error_id id);
 
 struct hist;
+struct hist_hit;
+
+/* A synthetic event, as the actions of histograms know it. */
+struct hist_synth {
+    const char *name;
+    unsigned field_count;
+    uint32_t texts; /* bit i: field i is a text */
+    unsigned users; /* actions that let it happen; changed in threads only */
+};
+
+/* What a line may name beside the fields of its event. */
+struct hist_world {
+    const char *group, *event; /* the event of the line */
+    /* Call @fn for each histogram there is, until it returns false. */
+    void (*each)(bool (*fn)(struct hist *hist, const char *group, const char *event,
+                            void *arg),
+                 void *arg);
+    struct hist_synth *(*synth)(const char *name, size_t len); /* NULL: there is none */
+};
 
 /* The data of a hit, from which keys and values are taken. */
 struct hist_hit {
@@ -87,6 +143,11 @@ struct hist_hit {
     const char *comm;      /* the thread's name, with a NUL */
     const uint64_t *stack; /* @stack_len return addresses, the innermost first */
     size_t stack_len;
+    /* Let a synthetic event happen. @values: one for each field; of a text, its address.
+     * NULL: nothing happens.
+     */
+    void (*emit)(const struct hist_hit *hit, struct hist_synth *synth,
+                 const uint64_t *values);
 };
 
 /* The time of a hit. */
@@ -98,13 +159,15 @@ struct hist_time {
 /* hist_parse - make an empty histogram.
  * @spec:   the text behind "hist:"
  * @fields: @count fields of the event
+ * @world:  NULL: there are no other histograms, and no synthetic events
  * @out:    set to the histogram, the caller's until hist_free()
  *
  * Context: thread.
  * Return:  0; with @error filled: -EINVAL; -ENOMEM; -ENOENT no value would be shown.
  */
 int hist_parse(const struct def_host *host, const char *spec,
-               const struct filter_field *fields, size_t count, struct hist **out,
+               const struct filter_field *fields, size_t count,
+               const struct hist_world *world, struct hist **out,
                struct hist_error *error);
 void hist_free(const struct def_host *host, struct hist *hist);
 
@@ -163,6 +226,19 @@ unsigned hist_value_column(const char *spec, const char *word);
  * Return:  0; -EINVAL: the histograms differ in more than their events.
  */
 int hist_share(const struct def_host *host, struct hist *hist, struct hist *named);
+/* hist_is_read - tell whether another histogram reads a variable of @hist, which then may
+ * not be freed.
+ * hist_is_plain - tell whether it has neither variables nor actions. Context: any.
+ */
+bool hist_is_read(const struct hist *hist);
+bool hist_is_plain(const struct hist *hist);
+/* hist_unmatched - return how many hits did not count because another histogram had no
+ * variable for them.
+ * hist_unread - return how many values of variables other histograms have not read, though
+ * they read such values. Context: any.
+ */
+uint64_t hist_unmatched(const struct hist *hist);
+uint64_t hist_unread(const struct hist *hist);
 /* hist_wants_stack - tell whether the stack is a key. Context: any. */
 bool hist_wants_stack(const struct hist *hist);
 

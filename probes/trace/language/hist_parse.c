@@ -7,19 +7,6 @@
 
 #include <string.h>
 
-struct hist_parser {
-    const struct filter_field *fields;
-    size_t field_count;
-    const char *spec;
-    struct hist *hist;
-    struct hist_error *error;
-    uint64_t size;
-    struct hist_word {
-        const char *p;
-        size_t len;
-    } keys, vals, sorts, name, clock, variable;
-};
-
 static const char *const modifiers[HIST_SHOWS] = {
     [HIST_HEX] = "hex",
     [HIST_SYM] = "sym",
@@ -73,9 +60,7 @@ static unsigned first_place(const struct hist_parser *parse, struct hist_word wo
     return 0;
 }
 
-/* hist_refuse - fill in the error. @word: the caret points to it. */
-static int hist_refuse(struct hist_parser *parse, enum hist_error_id id,
-                       struct hist_word word)
+int hist_refuse(struct hist_parser *parse, enum hist_error_id id, struct hist_word word)
 {
     *parse->error = (struct hist_error){
         .err = -EINVAL,
@@ -96,15 +81,12 @@ static int hist_refuse_at(struct hist_parser *parse, enum hist_error_id id,
     return hist_refuse(parse, id, (struct hist_word){ text, strlen(text) });
 }
 
-static bool word_is(struct hist_word word, const char *text)
+bool hist_word_is(struct hist_word word, const char *text)
 {
     return strlen(text) == word.len && !memcmp(word.p, text, word.len);
 }
 
-/* next_word - cut a word off @rest, up to @delim or the end. Return: the word; p is NULL
- * if there is none.
- */
-static struct hist_word next_word(struct hist_word *rest, char delim)
+struct hist_word hist_next_word(struct hist_word *rest, char delim)
 {
     struct hist_word word = *rest;
     const char *end = word.p ? memchr(word.p, delim, word.len) : NULL;
@@ -121,14 +103,9 @@ static struct hist_word next_word(struct hist_word *rest, char delim)
 
 /* ---- keys and values ---- */
 
-static bool word_begins(struct hist_word word, const char *text)
+bool hist_word_begins(struct hist_word word, const char *text)
 {
     return word.len >= strlen(text) && !memcmp(word.p, text, strlen(text));
-}
-
-static struct hist_word word_behind(struct hist_word word, size_t skip)
-{
-    return (struct hist_word){ word.p + skip, word.len - skip };
 }
 
 /* parse_buckets - read "bucket=N" or "buckets=N". N has no sign, because Linux takes a
@@ -137,12 +114,12 @@ static struct hist_word word_behind(struct hist_word word, size_t skip)
 static int parse_buckets(struct hist_parser *parse, struct hist_word word,
                          struct hist_part *part)
 {
-    word = word_behind(word, sizeof("bucket") - 1);
-    if (word_begins(word, "s"))
-        word = word_behind(word, 1);
-    if (!word_begins(word, "="))
+    word = hist_word_behind(word, sizeof("bucket") - 1);
+    if (hist_word_begins(word, "s"))
+        word = hist_word_behind(word, 1);
+    if (!hist_word_begins(word, "="))
         return hist_refuse(parse, HIST_BAD_FIELD_MODIFIER_ERROR, word);
-    word = word_behind(word, 1);
+    word = hist_word_behind(word, 1);
     if (word.len && strchr("+-*/", *word.p))
         word.len = 0;
     if (fetch_number(word.p, word.len, &part->bucket) || !part->bucket)
@@ -169,10 +146,10 @@ static bool is_of_values(enum hist_show show)
 static int parse_modifier(struct hist_parser *parse, struct hist_word modifier,
                           bool is_key, struct hist_part *part)
 {
-    if (word_begins(modifier, "bucket"))
+    if (hist_word_begins(modifier, "bucket"))
         return parse_buckets(parse, modifier, part);
     for (enum hist_show show = 0; show < HIST_SHOWS; show++) {
-        if (!modifiers[show] || !word_is(modifier, modifiers[show]))
+        if (!modifiers[show] || !hist_word_is(modifier, modifiers[show]))
             continue;
         if (!is_possible(show, is_key, part))
             break;
@@ -188,7 +165,7 @@ static int parse_field_name(struct hist_parser *parse, struct hist_word name,
     static const struct filter_field time = { "common_timestamp", 0, 8, false,
                                               FILTER_TIME };
     const struct filter_field *field =
-        word_is(name, time.name)
+        hist_word_is(name, time.name)
             ? &time
             : filter_field_find(parse->fields, parse->field_count, name.p, name.len);
 
@@ -206,9 +183,9 @@ static int parse_field_name(struct hist_parser *parse, struct hist_word name,
  */
 static bool is_stack(struct hist_word name, struct hist_part *part)
 {
-    if (word_is(name, "stacktrace"))
+    if (hist_word_is(name, "stacktrace"))
         part->field.name = "stacktrace";
-    else if (word_is(name, "common_stacktrace"))
+    else if (hist_word_is(name, "common_stacktrace"))
         part->field.name = "common_stacktrace";
     else
         return false;
@@ -222,7 +199,7 @@ static bool is_stack(struct hist_word name, struct hist_part *part)
 static bool is_share(struct hist_word modifier)
 {
     return modifier.p &&
-           (word_begins(modifier, "percent") || word_begins(modifier, "graph"));
+           (hist_word_begins(modifier, "percent") || hist_word_begins(modifier, "graph"));
 }
 
 /* note_time - note that the histogram has a time. As on Linux, all its times get the same
@@ -238,23 +215,27 @@ static void note_time(struct hist_parser *parse, const struct hist_part *part)
     parse->hist->in_us |= part->show == HIST_USECS;
 }
 
-/* parse_part - read FIELD[.MODIFIER]. If there are three words, Linux takes them for
+/* If there are three words, Linux takes them for
  * GROUP.EVENT.VARIABLE. It finds no such variable and looks for a field that is named by
  * the third word, so the caret points to that word.
  */
-static int parse_part(struct hist_parser *parse, struct hist_word word, bool is_key,
-                      struct hist_part *part)
+int hist_parse_part(struct hist_parser *parse, struct hist_word word, bool is_key,
+                    struct hist_part *part)
 {
-    struct hist_word whole = word, name = next_word(&word, '.'), rest = word;
+    struct hist_word whole = word, name = hist_next_word(&word, '.'), rest = word;
     bool has_modifier = word.p && (is_key || !is_share(word));
     int err;
 
     *part = (struct hist_part){ 0 };
+    if (hist_word_begins(name, "$") && !is_key)
+        return hist_parse_value(parse, whole, part);
+    if (hist_word_begins(name, "$") && hist_plain_variable(parse, &name))
+        return -EINVAL;
     if (is_key && !word.p && is_stack(name, part))
         return 0;
-    if (rest.p && (next_word(&rest, '.'), rest.p))
-        return hist_refuse(parse, HIST_FIELD_NOT_FOUND_ERROR, next_word(&rest, '.'));
-    if (!is_key && word_is(name, "hitcount") && has_modifier &&
+    if (rest.p && (hist_next_word(&rest, '.'), rest.p))
+        return hist_refuse(parse, HIST_FIELD_NOT_FOUND_ERROR, hist_next_word(&rest, '.'));
+    if (!is_key && hist_word_is(name, "hitcount") && has_modifier &&
         parse_modifier(parse, word, is_key, part))
         return -EINVAL;
     err = parse_field_name(parse, name, part);
@@ -290,11 +271,11 @@ static int parse_keys(struct hist_parser *parse)
     struct hist_part *part;
     int err;
 
-    while (word = next_word(&rest, ','), word.p) {
+    while (word = hist_next_word(&rest, ','), word.p) {
         if (hist->key_count == HIST_KEYS_MAX)
             return hist_refuse_silently(parse);
         part = &hist->key[hist->key_count];
-        err = parse_part(parse, word, true, part);
+        err = hist_parse_part(parse, word, true, part);
         if (err)
             return err;
         part->at = (uint16_t)hist->key_size;
@@ -312,15 +293,15 @@ static int parse_vals(struct hist_parser *parse)
     struct hist_word rest = parse->vals, word;
     unsigned plain = 0;
 
-    while (word = next_word(&rest, ','), word.p) {
+    while (word = hist_next_word(&rest, ','), word.p) {
         struct hist_part *part = &hist->val[hist->val_count];
         int err;
 
-        if (word_is(word, "hitcount"))
+        if (hist_word_is(word, "hitcount"))
             continue;
         if (hist->val_count == HIST_VALS_MAX)
             return hist_refuse_silently(parse);
-        err = parse_part(parse, word, false, part);
+        err = hist_parse_part(parse, word, false, part);
         if (err)
             return err;
         plain += part->show != HIST_MIN && part->show != HIST_MAX;
@@ -334,21 +315,6 @@ static int parse_vals(struct hist_parser *parse)
     return parse->error->err = -ENOENT;
 }
 
-/* refuse_variable - refuse VARIABLE=FIELD: this kernel has no variables. If Linux does
- * not find FIELD, its error is reported.
- */
-static int refuse_variable(struct hist_parser *parse)
-{
-    struct hist_word value = parse->variable, field;
-    struct hist_part unused;
-
-    next_word(&value, '=');
-    field = next_word(&value, '.');
-    if (strcspn(field.p, "+-*/") >= field.len && parse_field_name(parse, field, &unused))
-        return -EINVAL;
-    return hist_refuse(parse, HIST_ACTION_NOT_FOUND_ERROR, parse->variable);
-}
-
 /* ---- the order ---- */
 
 static int find_sort(struct hist_parser *parse, struct hist_word name,
@@ -356,15 +322,15 @@ static int find_sort(struct hist_parser *parse, struct hist_word name,
 {
     const struct hist *hist = parse->hist;
 
-    if (word_is(name, "hitcount"))
+    if (hist_word_is(name, "hitcount"))
         return 0;
     for (unsigned i = 0; i < hist->val_count; i++)
-        if (word_is(name, hist->val[i].field.name)) {
+        if (hist_word_is(name, hist->val[i].field.name)) {
             sort->index = i + 1;
             return 0;
         }
     for (unsigned i = 0; i < hist->key_count; i++)
-        if (word_is(name, hist->key[i].field.name)) {
+        if (hist_word_is(name, hist->key[i].field.name)) {
             sort->by_key = true;
             sort->index = i;
             return 0;
@@ -375,7 +341,7 @@ static int find_sort(struct hist_parser *parse, struct hist_word name,
 static int parse_sort(struct hist_parser *parse, struct hist_word word,
                       struct hist_sort *sort)
 {
-    struct hist_word name = next_word(&word, '.');
+    struct hist_word name = hist_next_word(&word, '.');
     int err;
 
     if (!name.len)
@@ -384,8 +350,8 @@ static int parse_sort(struct hist_parser *parse, struct hist_word word,
     err = find_sort(parse, name, sort);
     if (err || !word.p)
         return err;
-    sort->descending = word_is(word, "descending");
-    if (!sort->descending && !word_is(word, "ascending"))
+    sort->descending = hist_word_is(word, "descending");
+    if (!sort->descending && !hist_word_is(word, "ascending"))
         return hist_refuse(parse, HIST_INVALID_SORT_MODIFIER_ERROR, word);
     return 0;
 }
@@ -396,7 +362,7 @@ static int parse_sorts(struct hist_parser *parse)
     struct hist_word rest = parse->sorts, word;
     int err;
 
-    while (word = next_word(&rest, ','), word.p) {
+    while (word = hist_next_word(&rest, ','), word.p) {
         if (hist->sort_count == HIST_SORTS_MAX - 1 && word.len && rest.p)
             return hist_refuse_at(parse, HIST_TOO_MANY_SORT_FIELDS_ERROR, "sort=");
         err = parse_sort(parse, word, &hist->sort[hist->sort_count]);
@@ -419,22 +385,25 @@ static int parse_assignment(struct hist_parser *parse, struct hist_word word,
 
     if (!value.len)
         return hist_refuse(parse, HIST_EMPTY_ASSIGNMENT_ERROR, word);
-    if (word_is(name, "keys") || word_is(name, "key")) {
+    if (hist_word_is(name, "keys") || hist_word_is(name, "key")) {
         parse->keys = value;
-    } else if (word_is(name, "vals") || word_is(name, "val") || word_is(name, "values")) {
+    } else if (hist_word_is(name, "vals") || hist_word_is(name, "val") ||
+               hist_word_is(name, "values")) {
         parse->vals = value;
-    } else if (word_is(name, "sort")) {
+    } else if (hist_word_is(name, "sort")) {
         parse->sorts = value;
-    } else if (word_is(name, "name")) {
+    } else if (hist_word_is(name, "name")) {
         parse->name = value;
-    } else if (word_is(name, "clock")) {
+    } else if (hist_word_is(name, "clock")) {
         parse->clock = value;
-    } else if (word_is(name, "size")) {
+    } else if (hist_word_is(name, "size")) {
         if (fetch_number(value.p, value.len, &parse->size) ||
             parse->size <= HIST_SIZE_MIN / 2)
             return hist_refuse_silently(parse);
-    } else if (!parse->variable.p) {
-        parse->variable = word;
+    } else {
+        if (parse->variable_count == HIST_WORDS_MAX)
+            return hist_refuse(parse, HIST_TOO_MANY_VARS_ERROR, word);
+        parse->variable[parse->variable_count++] = word;
     }
     return 0;
 }
@@ -444,19 +413,26 @@ static int parse_word(struct hist_parser *parse, struct hist_word word)
     const char *equal = memchr(word.p, '=', word.len);
     struct hist *hist = parse->hist;
 
+    if (hist_word_begins(word, "onmatch(") || hist_word_begins(word, "onmax(") ||
+        hist_word_begins(word, "onchange(")) {
+        if (parse->action_count == HIST_ACTIONS_MAX)
+            return hist_refuse(parse, HIST_TOO_MANY_PARAMS_ERROR, word);
+        parse->action[parse->action_count++] = word;
+        return 0;
+    }
     if (equal)
         return parse_assignment(parse, word, equal);
-    if (word_is(word, "pause")) {
+    if (hist_word_is(word, "pause")) {
         hist->request = HIST_PAUSE;
-    } else if (word_is(word, "continue") || word_is(word, "cont")) {
+    } else if (hist_word_is(word, "continue") || hist_word_is(word, "cont")) {
         hist->needs_another = true;
         if (hist->request != HIST_PAUSE)
             hist->request = HIST_CONTINUE;
-    } else if (word_is(word, "clear")) {
+    } else if (hist_word_is(word, "clear")) {
         hist->needs_another = true;
         if (hist->request == HIST_MAKE)
             hist->request = HIST_CLEAR;
-    } else if (word_is(word, "nohitcount") || word_is(word, "NOHC")) {
+    } else if (hist_word_is(word, "nohitcount") || hist_word_is(word, "NOHC")) {
         hist->no_hitcount = true;
     } else { /* as on Linux, an unknown word gets no entry in the log of errors */
         return hist_refuse_silently(parse);
@@ -469,18 +445,20 @@ static int parse_spec(struct hist_parser *parse)
     struct hist_word rest = { parse->spec, strlen(parse->spec) }, word;
     int err;
 
-    while (word = next_word(&rest, ':'), word.p) {
+    while (word = hist_next_word(&rest, ':'), word.p) {
         err = parse_word(parse, word);
         if (err)
             return err;
     }
     if (!parse->keys.len || parse->size > HIST_SIZE_MAX)
         return hist_refuse_silently(parse);
-    err = parse_vals(parse);
-    if (!err && parse->variable.p)
-        err = refuse_variable(parse);
+    err = hist_parse_variables(parse);
+    if (!err)
+        err = parse_vals(parse);
     if (!err)
         err = parse_keys(parse);
+    if (!err)
+        err = hist_parse_actions(parse);
     if (err)
         return err;
     return parse_sorts(parse);
@@ -548,7 +526,8 @@ static struct hist_table *table_make(const struct def_host *host, const struct h
                                      size_t size)
 {
     size_t entry_size = sizeof(struct hist_entry) +
-                        (1 + plan->val_count) * sizeof(uint64_t) + plan->key_size;
+                        (1 + plan->val_count) * sizeof(uint64_t) + plan->key_size +
+                        (plan->more ? plan->more->size : 0);
     struct hist_table *table =
         host->alloc(sizeof(*table) + size * entry_size + 2 * size * sizeof(*table->slot));
 
@@ -590,12 +569,15 @@ static int hist_make(const struct def_host *host, const struct hist *plan,
 }
 
 int hist_parse(const struct def_host *host, const char *spec,
-               const struct filter_field *fields, size_t count, struct hist **out,
+               const struct filter_field *fields, size_t count,
+               const struct hist_world *world, struct hist **out,
                struct hist_error *error)
 {
     struct hist plan = { 0 };
-    struct hist_parser parse = { .fields = fields,
+    struct hist_parser parse = { .host = host,
+                                 .fields = fields,
                                  .field_count = count,
+                                 .world = world,
                                  .spec = spec,
                                  .hist = &plan,
                                  .error = error };
@@ -606,6 +588,8 @@ int hist_parse(const struct def_host *host, const char *spec,
     err = parse_spec(&parse);
     if (!err)
         err = hist_make(host, &plan, &parse, out);
+    if (err)
+        hist_more_free(host, plan.more);
     error->err = err;
     return err;
 }
@@ -613,6 +597,7 @@ int hist_parse(const struct def_host *host, const char *spec,
 void hist_free(const struct def_host *host, struct hist *hist)
 {
     table_drop(host, hist->table);
+    hist_more_free(host, hist->more);
     host->free(hist);
 }
 
@@ -650,7 +635,8 @@ bool hist_is_same(const struct hist *a, const struct hist *b)
 {
     if (a->key_count != b->key_count || a->val_count != b->val_count ||
         a->sort_count != b->sort_count || !a->name != !b->name ||
-        (a->name && strcmp(a->name, b->name) != 0))
+        (a->name && strcmp(a->name, b->name) != 0) ||
+        !hist_more_is_same(a->more, b->more))
         return false;
     for (unsigned i = 0; i < a->sort_count; i++)
         if (a->sort[i].by_key != b->sort[i].by_key ||

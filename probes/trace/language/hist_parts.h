@@ -47,6 +47,76 @@ static inline bool hist_part_is_text(const struct hist_part *part)
            part->field.kind == FILTER_COMM;
 }
 
+/* ---- variables and actions ---- */
+
+#define HIST_OPS_MAX 7 /* of an expression: four operands, and three operators */
+
+/* An operation of an expression, which stands behind its operands. */
+struct hist_op {
+    enum hist_op_kind {
+        HIST_CONSTANT,
+        HIST_FIELD,
+        HIST_REF, /* a variable; value: its number in hist_more.ref */
+        HIST_ADD,
+        HIST_SUBTRACT,
+        HIST_MULTIPLY,
+        HIST_DIVIDE,
+    } kind;
+    uint64_t value;
+    struct hist_part part;
+};
+
+struct hist_var {
+    const char *name, *text; /* of its expression */
+    bool is_time;            /* a time is in the expression, in hist.in_us units */
+    unsigned op_count;
+    struct hist_op op[HIST_OPS_MAX];
+    unsigned readers; /* [t] expressions of other histograms that unset it */
+};
+
+/* A variable that is read. */
+struct hist_ref {
+    struct hist *of; /* the other histogram; NULL: the histogram itself */
+    unsigned var;
+    bool unsets;
+};
+
+/* An argument of an action. */
+struct hist_arg {
+    const char *name;
+    struct hist_op op; /* a field, or a variable */
+    bool is_text;
+    uint16_t at; /* of save: the place of the value in the words of an entry, in bytes */
+};
+
+struct hist_action {
+    enum { HIST_ONMATCH, HIST_ONMAX, HIST_ONCHANGE } handler;
+    const char *text;         /* as it was written */
+    uint64_t tracked;         /* of onmax and onchange: the variable, among those read */
+    uint16_t at;              /* of these: the place of its last value, and of "is set" */
+    struct hist_synth *synth; /* NULL: save */
+    unsigned arg_count;
+    struct hist_arg arg[HIST_ARGS_MAX];
+};
+
+/* Locks: as below */
+struct hist_more {
+    unsigned var_count, ref_count, action_count; /* [I] */
+    size_t size;                                 /* [I] bytes of an entry */
+    unsigned readers;                            /* [t] references of other histograms */
+    uint64_t unmatched, unread;                  /* [a] */
+    struct hist_var var[HIST_VARS_MAX];          /* [I] */
+    struct hist_ref ref[HIST_REFS_MAX];          /* [I] */
+    struct hist_action action[HIST_ACTIONS_MAX]; /* [I] */
+    char *room;                                  /* of texts, which is free */
+    char text[];
+};
+
+/* A variable in an entry. */
+struct hist_word_of_var {
+    uint64_t value, is_set; /* [a] */
+};
+
 struct hist_sort {
     bool by_key;    /* false: by a value */
     unsigned index; /* of the key, or of the value; value 0 is the hitcount */
@@ -84,11 +154,14 @@ struct hist {
     bool has_comm;             /* [I] entries keep the thread's name */
     size_t key_size;           /* [I] bytes */
     bool begins_paused;        /* [I] */
+    struct hist_more *more;    /* [I] NULL: neither variables nor actions */
     uint8_t *paused;           /* [a] 1: it does not count */
     uint8_t own_paused;        /* what it points to, unless hist_pause_at() was called */
 };
 
-/* The first part of an entry. The key follows the last sum. */
+/* The first part of an entry. The key follows the last sum; then come the variables, and
+ * what actions keep.
+ */
 struct hist_entry {
     uint32_t hash;
     char comm[HIST_COMM_MAX]; /* of the first hit */
@@ -106,3 +179,85 @@ static inline uint8_t *hist_entry_key(const struct hist *hist, struct hist_entry
 {
     return (uint8_t *)&entry->sum[1 + hist->val_count];
 }
+
+/* hist_entry_more - return the variables of an entry; the words of actions follow. */
+static inline void *hist_entry_more(const struct hist *hist, struct hist_entry *entry)
+{
+    return hist_entry_key(hist, entry) + hist->key_size;
+}
+
+/* ---- the parser ---- */
+
+#define HIST_WORDS_MAX 8 /* words of a line that define variables */
+
+struct hist_word {
+    const char *p;
+    size_t len;
+};
+
+struct hist_parser {
+    const struct def_host *host;
+    const struct filter_field *fields;
+    size_t field_count;
+    const struct hist_world *world;
+    const char *spec;
+    struct hist *hist;
+    struct hist_error *error;
+    uint64_t size;
+    struct hist_word keys, vals, sorts, name, clock;
+    struct hist_word variable[HIST_WORDS_MAX], action[HIST_ACTIONS_MAX];
+    unsigned variable_count, action_count;
+};
+
+/* hist_refuse - fill in the error. @word: the caret points to it. Return: -EINVAL. */
+int hist_refuse(struct hist_parser *parse, enum hist_error_id id, struct hist_word word);
+bool hist_word_is(struct hist_word word, const char *text);
+bool hist_word_begins(struct hist_word word, const char *text);
+/* hist_next_word - cut a word off @rest, up to @delim or the end. Return: the word; p is
+ * NULL if there is none.
+ */
+struct hist_word hist_next_word(struct hist_word *rest, char delim);
+static inline struct hist_word hist_word_behind(struct hist_word word, size_t skip)
+{
+    return (struct hist_word){ word.p + skip, word.len - skip };
+}
+/* hist_parse_part - read FIELD[.MODIFIER] of a key or a value. Return: 0; -EINVAL. */
+int hist_parse_part(struct hist_parser *parse, struct hist_word word, bool is_key,
+                    struct hist_part *part);
+
+/* hist_parse_variables - read all NAME=EXPRESSION of the line. -EINVAL, -ENOMEM.
+ * hist_parse_value - read $NAME as a value.
+ * hist_plain_variable - replace $NAME, a key, by the field that it stands for. -EINVAL: it is
+ * no variable of this line, or its expression is no field.
+ * hist_parse_actions - read all actions. The keys have been read.
+ */
+int hist_parse_variables(struct hist_parser *parse);
+int hist_parse_value(struct hist_parser *parse, struct hist_word word,
+                     struct hist_part *part);
+int hist_plain_variable(struct hist_parser *parse, struct hist_word *word);
+int hist_parse_actions(struct hist_parser *parse);
+/* hist_more_free - free @more, which may be NULL, and give up what it refers to. */
+void hist_more_free(const struct def_host *host, struct hist_more *more);
+/* hist_more_is_same - do the lines of @a and @b have the same variables and actions? */
+bool hist_more_is_same(const struct hist_more *a, const struct hist_more *b);
+
+/* ---- a hit ---- */
+
+/* hist_more_read - read the variables of other histograms into @refs.
+ * Return: false: one of them is not set; the hit is unmatched.
+ * hist_more_set - set the variables of the hit's entry.
+ * hist_more_act - carry out the actions.
+ */
+bool hist_more_read(struct hist *hist, const uint8_t *key, uint64_t *refs);
+void hist_more_set(struct hist *hist, struct hist_entry *entry,
+                   const struct hist_hit *hit, const struct hist_time *time,
+                   uint64_t *refs);
+void hist_more_act(struct hist *hist, struct hist_entry *entry,
+                   const struct hist_hit *hit, const struct hist_time *time,
+                   const uint64_t *refs);
+/* hist_number - return the number that a hit has for @part.
+ * hist_look - find the entry of a key. Return: NULL: there is none.
+ */
+uint64_t hist_number(const struct hist *hist, const struct hist_part *part,
+                     const struct hist_hit *hit, const struct hist_time *time);
+struct hist_entry *hist_look(const struct hist *hist, const uint8_t *key);

@@ -24,7 +24,7 @@ static void print_key_part(struct out *out, const struct hist_part *part)
 {
     const char *modifier = hist_modifier(part->show);
 
-    PRINT(out, "%s", part->name);
+    PRINT(out, "%s%s", part->field.kind == FILTER_VARIABLE ? "$" : "", part->name);
     if (part->show == HIST_BUCKETS)
         PRINT(out, ".buckets=%llu", (unsigned long long)part->bucket);
     else if (modifier)
@@ -41,6 +41,12 @@ static void print_sort(struct out *out, const struct hist *hist,
                                          : &hist->val[sort->index - 1]);
     if (sort->descending)
         PRINT(out, ".descending");
+}
+
+static void print_variables(struct out *out, const struct hist_more *more)
+{
+    for (unsigned i = 0; i < more->var_count; i++)
+        PRINT(out, "%s%s=%s", i ? "," : ":", more->var[i].name, more->var[i].text);
 }
 
 size_t hist_print_spec(const struct hist *hist, const char *filter, char *buf,
@@ -61,15 +67,19 @@ size_t hist_print_spec(const struct hist *hist, const char *filter, char *buf,
         PRINT(&out, "%s", i || !hist->no_hitcount ? "," : "");
         print_key_part(&out, &hist->val[i]);
     }
+    if (hist->more)
+        print_variables(&out, hist->more);
     PRINT(&out, ":sort=");
     for (unsigned i = 0; i < hist->sort_count; i++) {
         PRINT(&out, "%s", i ? "," : "");
         print_sort(&out, hist, &hist->sort[i]);
     }
-    PRINT(&out, ":size=%zu%s%s%s%s%s [%s]", hist->table->size,
-          hist->clock ? ":clock=" : "", hist->clock ? hist->clock : "",
-          hist->no_hitcount ? ":nohitcount" : "", filter ? " if " : "",
-          filter ? filter : "", *hist->paused ? "paused" : "active");
+    PRINT(&out, ":size=%zu%s%s%s", hist->table->size, hist->clock ? ":clock=" : "",
+          hist->clock ? hist->clock : "", hist->no_hitcount ? ":nohitcount" : "");
+    for (unsigned i = 0; hist->more && i < hist->more->action_count; i++)
+        PRINT(&out, ":%s", hist->more->action[i].text);
+    PRINT(&out, "%s%s [%s]", filter ? " if " : "", filter ? filter : "",
+          *hist->paused ? "paused" : "active");
     return out.len;
 }
 
@@ -240,6 +250,29 @@ static void print_key(struct out *out, const struct hist_part *part, const uint8
     }
 }
 
+/* print_kept - print what onmax and onchange have kept in an entry. */
+static void print_kept(struct out *out, const struct hist_action *action,
+                       const uint8_t *words)
+{
+    unsigned long long value;
+
+    if (action->handler == HIST_ONMATCH)
+        return;
+    memcpy(&value, words + action->at, sizeof(value));
+    PRINT(out, "\n\t%s: %10llu", action->handler == HIST_ONMAX ? "max" : "changed",
+          value);
+    for (unsigned i = 0; !action->synth && i < action->arg_count; i++) {
+        const struct hist_arg *arg = &action->arg[i];
+
+        if (arg->is_text) {
+            PRINT(out, "  %s: %-32s", arg->name, (const char *)words + arg->at);
+            continue;
+        }
+        memcpy(&value, words + arg->at, sizeof(value));
+        PRINT(out, "  %s: %10llu", arg->name, value);
+    }
+}
+
 size_t hist_print_entry(const struct hist *hist, uint32_t number, symbol_text_t symbol,
                         char *buf, size_t size)
 {
@@ -260,16 +293,25 @@ size_t hist_print_entry(const struct hist *hist, uint32_t number, symbol_text_t 
     for (unsigned i = 0; i < hist->val_count; i++)
         PRINT(&out, hist->val[i].show == HIST_HEX ? "  %s: %10llx" : "  %s: %10llu",
               hist->val[i].name, (unsigned long long)entry->sum[1 + i]);
+    for (unsigned i = 0; hist->more && i < hist->more->action_count; i++)
+        print_kept(&out, &hist->more->action[i], hist_entry_more(hist, entry));
     PRINT(&out, "\n");
     return out.len;
 }
 
 size_t hist_print_totals(const struct hist *hist, char *buf, size_t size)
 {
-    return (size_t)snprintf(
-        buf, size, "\nTotals:\n    Hits: %llu\n    Entries: %llu\n    Dropped: %llu\n",
-        (unsigned long long)hist->table->hits, (unsigned long long)hist->table->used,
-        (unsigned long long)hist->table->dropped);
+    struct out out = { buf, size, 0 };
+    unsigned long long unmatched = hist_unmatched(hist), unread = hist_unread(hist);
+
+    PRINT(&out, "\nTotals:\n    Hits: %llu\n    Entries: %llu\n    Dropped: %llu\n",
+          (unsigned long long)hist->table->hits, (unsigned long long)hist->table->used,
+          (unsigned long long)hist->table->dropped);
+    if (unmatched) /* Linux does not print these two */
+        PRINT(&out, "    Unmatched: %llu\n", unmatched);
+    if (unread)
+        PRINT(&out, "    Unread: %llu\n", unread);
+    return out.len;
 }
 
 /* The layout of these structs, for probes/trace/host/dead_hist.py. That tool reads the

@@ -138,6 +138,24 @@ int live_clear(void);
 void live_add_marks(void);
 int live_add_mark(const char *name, const char *format);
 void live_remove_mark(const char *name);
+/* live_publish - make the event of @p, which no line of kprobe_events has made. Return: 0;
+ * -EEXIST, -ENOMEM, -ENOSPC.
+ * live_withdraw - delete the event of such a probe, and @p. Return: 0; -EBUSY it is in use.
+ */
+int live_publish(struct live_probe *p);
+int live_withdraw(struct live_probe *p);
+/* live_synth_command - carry out a line of synthetic_events.
+ * Return: 0; -EINVAL, -EEXIST, noted in the log; -ENOENT, -EBUSY, -ENOMEM.
+ * live_synth_clear - delete all synthetic events. Return: 0; -EBUSY one is in use.
+ * live_synth_next - return the one after @p; with NULL: the first. NULL at the end.
+ * live_synth_find - find one by its name. Return: NULL: there is none.
+ * live_synth_probe - return the probe of one. Context: any.
+ */
+int live_synth_command(const char *line);
+int live_synth_clear(void);
+struct live_probe *live_synth_next(const struct live_probe *p);
+struct hist_synth *live_synth_find(const char *name, size_t len);
+struct live_probe *live_synth_probe(const struct hist_synth *synth);
 /* live_mark_wish - return the request that connects or disconnects the marker @p.
  * Context: any.
  */

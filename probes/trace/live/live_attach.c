@@ -56,7 +56,8 @@ static void live_exchange(struct live_event *e, struct live_attached *new)
     }
     __atomic_store_n(&e->attached, new, __ATOMIC_RELEASE);
     live_program_update(&e, 1, false);
-    if (old && e->armed)
+    /* The hits of a synthetic event are those of others, which go on. */
+    if (old && (e->armed || live_event_probe(e)->def->is_synth))
         quiesce();
     kfree(old);
 }
@@ -251,8 +252,11 @@ static int put_trigger(struct live_event *e, struct live_trigger *t)
 static int take_trigger(struct live_event *e, struct live_trigger *t)
 {
     const struct live_attached *old = attached_of(e);
-    struct live_attached *new = attached_new(old->count);
+    struct live_attached *new;
 
+    if (t->hist && hist_is_read(t->hist))
+        return -EBUSY;
+    new = attached_new(old->count);
     if (!new)
         return -ENOMEM;
     new->filter = old->filter;
@@ -315,8 +319,22 @@ static void refuse_hist(const struct live_event *e, const char *spec,
     kfree(command);
 }
 
+static void each_hist(bool (*fn)(struct hist *hist, const char *group, const char *event,
+                                 void *arg),
+                      void *arg)
+{
+    for (struct live_event *e = live_event_next(NULL); e; e = live_event_next(e))
+        for (unsigned i = 0; i < attached_of(e)->count; i++) {
+            struct hist *hist = attached_of(e)->trigger[i]->hist;
+
+            if (hist && !fn(hist, e->group, e->name, arg))
+                return;
+        }
+}
+
 static int make_hist(struct live_event *e, struct live_trigger *t)
 {
+    const struct hist_world world = { e->group, e->name, each_hist, live_synth_find };
     struct filter_field *fields = kmalloc(FILTER_FIELDS_MAX * sizeof(*fields));
     struct hist_error error = { 0 };
     int err;
@@ -324,7 +342,7 @@ static int make_hist(struct live_event *e, struct live_trigger *t)
     if (!fields)
         return -ENOMEM;
     err = hist_parse(&live_host, t->line->spec, fields, filter_fields(def_of(e), fields),
-                     &t->hist, &error);
+                     &world, &t->hist, &error);
     kfree(fields);
     if (err)
         refuse_hist(e, t->line->spec, error.id, error.column);
@@ -362,17 +380,29 @@ static int ask_hist(struct live_event *e, const struct live_trigger *t,
     return 1;
 }
 
+struct named_search {
+    const char *name;
+    struct hist *found;
+};
+
+static bool search_named(struct hist *hist, const char *group UNUSED,
+                         const char *event UNUSED, void *arg)
+{
+    struct named_search *search = arg;
+
+    if (!hist_name(hist) || strcmp(hist_name(hist), search->name) != 0)
+        return true;
+    search->found = hist;
+    return false;
+}
+
 /* find_named - find a histogram named @name at any event. Return: NULL: there is none. */
 static struct hist *find_named(const char *name)
 {
-    for (struct live_event *e = live_event_next(NULL); e; e = live_event_next(e))
-        for (unsigned i = 0; i < attached_of(e)->count; i++) {
-            struct hist *hist = attached_of(e)->trigger[i]->hist;
+    struct named_search search = { name, NULL };
 
-            if (hist && hist_name(hist) && !strcmp(hist_name(hist), name))
-                return hist;
-        }
-    return NULL;
+    each_hist(search_named, &search);
+    return search.found;
 }
 
 /* share_table - share the table of the histogram with the same name, if there is one. */

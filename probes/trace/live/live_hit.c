@@ -270,26 +270,57 @@ static void clear_watch(struct live_trigger *t, const uint8_t *record)
     __atomic_store_n(&p->is_set, false, __ATOMIC_RELEASE);
 }
 
+/* The hit, as a histogram knows it. */
+struct hit_in_hist {
+    struct hist_hit one;
+    const struct hit *hit;
+};
+
+static void hit_act_attached(const struct hit *hit);
+
+/* hit_emit - a synthetic event happens within a hit of another event. Its record has the
+ * values, and everything else is that of the hit.
+ */
+static void hit_emit(const struct hist_hit *one, struct hist_synth *synth,
+                     const uint64_t *values)
+{
+    struct hit hit = *CONTAINER_OF(one, const struct hit_in_hist, one)->hit;
+
+    if (hit.def->is_return)
+        hit.at[0] = hit.at[1];
+    hit.probe = live_synth_probe(synth);
+    hit.event = hit.probe->event;
+    hit.def = hit.probe->def;
+    hit.from.entry = values;
+    if (READ_ONCE(hit.event->armed))
+        hit_act_attached(&hit);
+}
+
 static void add_to_hist(struct hist *hist, const struct hit *hit, const uint8_t *record,
                         size_t len)
 {
     uintptr_t callers[HIST_STACK_MAX];
-    struct hist_hit one = {
-        .record = record, .len = len, .cpu = cpu_id(), .comm = hit->from.comm
-    };
+    struct hit_in_hist in_hist = { .one = { .record = record,
+                                            .len = len,
+                                            .cpu = cpu_id(),
+                                            .comm = hit->from.comm,
+                                            .emit = hit_emit },
+                                   .hit = hit };
 
     if (hist_wants_stack(hist)) {
-        one.stack_len = backtrace_collect(hit->from.regs, callers, HIST_STACK_MAX);
-        if (one.stack_len && !hit->def->is_return)
+        struct hist_hit *one = &in_hist.one;
+
+        one->stack_len = backtrace_collect(hit->from.regs, callers, HIST_STACK_MAX);
+        if (one->stack_len && !hit->def->is_return)
             callers[0] = hit->at[0];
-        one.stack = callers;
+        one->stack = callers;
     }
     if (hist_clock(hist)) {
         struct hist_time time = { buffer_now(), !trace_clock_is_cycles() };
 
-        hist_add_at(hist, &one, &time);
+        hist_add_at(hist, &in_hist.one, &time);
     } else {
-        hist_add(hist, &one);
+        hist_add(hist, &in_hist.one);
     }
 }
 
@@ -398,6 +429,16 @@ static bool is_idle(const struct hit *hit, const struct live_attached *attached)
         if (!attached->trigger[i]->hist || !hist_is_paused(attached->trigger[i]->hist))
             return false;
     return true;
+}
+
+static void hit_act_attached(const struct hit *hit)
+{
+    const struct live_attached *attached = READ_ONCE(hit->event->attached);
+
+    if (attached)
+        with_attached(attached, hit);
+    else if (!READ_ONCE(hit->event->soft_disabled))
+        hit_record(hit);
 }
 
 /* hit_take - record @hit. Functions that record a hit may be probed, too. Their hits are the

@@ -376,7 +376,9 @@ static void event_fill(struct live_event *e, const struct def *def)
     e->event = (struct event){
         .group = e->group,
         .name = e->name,
-        .shape = def->is_return ? EVENT_RETURN : EVENT_PROBE,
+        .shape = def->is_synth    ? EVENT_SYNTH
+                 : def->is_return ? EVENT_RETURN
+                                  : EVENT_PROBE,
         .arg_count = def->arg_count,
         .args = def->args,
     };
@@ -447,7 +449,7 @@ static struct live_probe *mark_new(struct def *def, const char *format)
     return p;
 }
 
-static int mark_publish(struct live_probe *p)
+int live_publish(struct live_probe *p)
 {
     struct live_event *e = kzalloc(sizeof(*e));
     int err;
@@ -475,7 +477,7 @@ int live_add_mark(const char *name, const char *format)
     if (err)
         return err;
     p = mark_new(def, format);
-    err = p ? mark_publish(p) : -ENOMEM;
+    err = p ? live_publish(p) : -ENOMEM;
     if (!err)
         return 0;
     if (p)
@@ -493,7 +495,7 @@ static bool is_owned(const struct def *def, const struct live_event *there)
     for (size_t i = 0; i < ARRAY_LEN(fixed); i++)
         if (!strcmp(def->group, fixed[i]->group) && !strcmp(def->event, fixed[i]->name))
             return true;
-    return there && live_mark(there);
+    return there && (live_mark(there) || live_event_probe(there)->def->is_synth);
 }
 
 static int define_new(struct live_probe *p, const char *line)
@@ -618,15 +620,24 @@ static void probe_forget(struct live_probe *p)
     probe_free(p);
 }
 
+int live_withdraw(struct live_probe *p)
+{
+    const struct live_event *e = p->event;
+
+    if (e->armed || e->attached || (e->files && remove_files(p->event)))
+        return -EBUSY;
+    kfree(p->mark);
+    probe_forget(p);
+    return 0;
+}
+
 void live_remove_mark(const char *name)
 {
     struct live_event *e = live_event_find(DEF_MARK_GROUP, name);
     struct live_probe *p = e ? live_mark(e) : NULL;
 
-    if (!p || e->armed || e->attached || (e->files && remove_files(e)))
-        return;
-    kfree(p->mark);
-    probe_forget(p);
+    if (p)
+        live_withdraw(p);
 }
 
 /* ends_with - tell whether all probes of @e are among the @count probes of @gone. */

@@ -229,7 +229,7 @@ static void compile_event(struct live_program *out, const struct live_event *e)
     for (unsigned i = 0; attached && i < attached->count; i++) {
         const struct live_trigger *t = attached->trigger[i];
 
-        if (!t->hist || switched)
+        if (!t->hist || switched || !hist_is_plain(t->hist))
             out->compile.unable = true;
         else
             add_hist(out, t);

@@ -65,6 +65,8 @@ static void head_fields(const struct print *p, const struct event *event)
         FIELD(p, struct record_return, func, "unsigned long", "__probe_func", false);
         FIELD(p, struct record_return, ret_ip, "unsigned long", "__probe_ret_ip", false);
         break;
+    case EVENT_SYNTH:
+        break;
     case EVENT_TEXT:
         FIELD(p, struct record_text, ip, "unsigned long", "ip", false);
         field(p, "char", "buf[]", offsetof(struct record_text, text), 0, true);
@@ -154,7 +156,11 @@ static void print_stack_fmt(const struct print *p)
 
 static void print_fmt(const struct print *p, const struct event *event)
 {
-    bool is_return = event->shape == EVENT_RETURN;
+    static const char *const heads[][2] = {
+        [EVENT_PROBE] = { "(%lx)", ", REC->__probe_ip" },
+        [EVENT_RETURN] = { "(%lx <- %lx)", ", REC->__probe_func, REC->__probe_ret_ip" },
+        [EVENT_SYNTH] = { "", "" },
+    };
 
     if (event->shape == EVENT_TEXT) {
         print_text(p, "\"%%ps: %%s\", (void *)REC->ip, REC->buf");
@@ -164,11 +170,10 @@ static void print_fmt(const struct print *p, const struct event *event)
         print_stack_fmt(p);
         return;
     }
-    print_text(p, "\"%s", is_return ? "(%lx <- %lx)" : "(%lx)");
+    print_text(p, "\"%s", heads[event->shape][0]);
     for (unsigned i = 0; i < event->arg_count; i++)
         arg_conversion(p, &event->args[i]);
-    print_text(p, "\", %s",
-               is_return ? "REC->__probe_func, REC->__probe_ret_ip" : "REC->__probe_ip");
+    print_text(p, "\"%s", heads[event->shape][1]);
     for (unsigned i = 0; i < event->arg_count; i++)
         arg_value(p, &event->args[i]);
 }

@@ -325,6 +325,9 @@ void print_record(const struct print *p, const struct event *event, unsigned cpu
     case EVENT_RETURN:
         print_return(p, event, record);
         break;
+    case EVENT_SYNTH:
+        print_text(p, "%s:", event->name);
+        break;
     case EVENT_TEXT:
         print_marker(p, record, len);
         return; /* the text has its own newline */
