@@ -16,14 +16,17 @@
 #include "probes/console/commands.h"
 #include "probes/console/place.h"
 #include "probes/console/place_line.h"
+#include "probes/console/trace_interval.h"
 #include "probes/console/trace_table.h"
 #include "probes/core/life.h"
 #include "probes/jump/optimize.h"
 #include "probes/many/walk.h"
 #include "probes/trace/buffer/buffer.h"
+#include "probes/trace/buffer/clocks.h"
 #include "probes/trace/files/files.h"
 #include "probes/trace/language/def_mark.h"
 #include "probes/trace/language/hist.h"
+#include "probes/trace/language/synth.h"
 #include "probes/trace/live/live.h"
 
 #include <stdio.h>
@@ -46,12 +49,14 @@ struct session {
     const char *group;
     char event[DEF_NAME_MAX]; /* the name of the event */
     size_t defined, refused;
-    bool is_pattern; /* the place that is being defined is one */
+    bool is_pattern;                   /* the place that is being defined is one */
+    const struct trace_line *defining; /* an event for its places is being defined */
+    const char *ending;                /* of the name of that event */
+    char definition[TRACE_LINE_MAX];   /* of the last place of @line */
     int err;
     uint64_t since; /* records with an earlier time are old, or printed already */
     uint16_t id;    /* the number of the event */
-    uint8_t
-        *window[TRACE_ANSWERS_MAX]; /* 0: what happens now is in the answer; or NULL */
+    uint8_t *window[TRACE_ANSWERS_MAX + 2]; /* 0: what happens now is in the answer */
     struct live_event *e; /* [trace lock] NULL: deleted meanwhile; see find_again() */
 };
 
@@ -115,11 +120,11 @@ static int define_one(struct session *s, const char *place, uintptr_t function)
         s->defined++;
         return 0;
     }
-    snprintf(event, sizeof(event), GROUP "/%s", s->event);
+    snprintf(event, sizeof(event), GROUP "/%s%s", s->event, s->ending);
     seq_init(&text, NULL, NULL);
-    err = trace_line_define(&s->line, event, place, function, &text, &bad);
+    err = trace_line_define(s->defining, event, place, function, &text, &bad);
     is_unknown = !s->is_pattern && !params_return(function, &len);
-    if (is_unknown && (err || s->line.all_args))
+    if (is_unknown && (err || s->defining->all_args))
         shell_error(s->sh, 0, "trace: the parameters of %s are not known", place);
     else if (err && !s->is_pattern)
         shell_error(s->sh, 0, "trace: %s has no parameter %s", place, bad);
@@ -134,6 +139,8 @@ static int define_one(struct session *s, const char *place, uintptr_t function)
     }
     if (!err && s->only_print)
         show_line(s, "kprobe_events", seq_str(&text));
+    if (s->defining == &s->line)
+        strlcpy(s->definition, seq_str(&text), sizeof(s->definition));
     seq_free(&text);
     s->defined += !err;
     s->refused += err != 0;
@@ -207,12 +214,15 @@ static int define_place(struct session *s, const char *text)
     return define_one(s, text, addr);
 }
 
-static int define_all(struct session *s)
+static int define_places(struct session *s, const struct trace_line *line,
+                         const char *ending)
 {
     char text[TRACE_PLACES_MAX];
     int err = 0;
 
-    for (unsigned i = 0; !err && trace_line_place(&s->line, i, text); i++)
+    s->defining = line;
+    s->ending = ending;
+    for (unsigned i = 0; !err && trace_line_place(line, i, text); i++)
         err = define_place(s, text);
     return err;
 }
@@ -243,23 +253,114 @@ static int find_mark(struct session *s)
     return 0;
 }
 
+/* write_line - write a line to the file, or show it. */
+static int write_line(struct session *s, const char *file, const struct seq *text,
+                      struct live_event *e)
+{
+    int err;
+
+    if (s->only_print) {
+        show_line(s, file, seq_str(text));
+        return 0;
+    }
+    err = e ? live_trigger_write(e, seq_str(text)) : live_synth_command(seq_str(text));
+    if (err)
+        shell_error(s->sh, err, "trace: %s", seq_str(text));
+    return err;
+}
+
+/* end_of - find the event of one place of an interval. NULL: there is none. */
+static struct live_event *end_of(const struct session *s, const char *ending)
+{
+    char name[DEF_NAME_MAX];
+
+    snprintf(name, sizeof(name), "%s%s", s->event, ending);
+    return live_event_find(GROUP, name);
+}
+
+static int define_synth_of(struct session *s)
+{
+    struct seq text;
+    int err;
+
+    seq_init(&text, NULL, NULL);
+    trace_interval_synth(&s->line, s->event, s->definition, &text);
+    err = write_line(s, "synthetic_events", &text, NULL);
+    seq_free(&text);
+    return err;
+}
+
+/* interval_clock - return the chosen clock, if it counts nanoseconds. */
+static const char *interval_clock(void)
+{
+    const char *name, *found = NULL;
+    bool is_chosen;
+
+    for (size_t i = 0; !found && (name = trace_clock_name(i, &is_chosen)) != NULL; i++)
+        if (is_chosen)
+            found = name;
+    return found && !trace_clock_is_cycles() ? found : "global";
+}
+
+static int attach_end(struct session *s, const char *ending, bool is_start)
+{
+    char file[32 + 2 * DEF_NAME_MAX];
+    bool paused = !s->only_print;
+    struct seq text;
+    int err;
+
+    seq_init(&text, NULL, NULL);
+    if (is_start)
+        trace_interval_start(&s->line, interval_clock(), paused, &text);
+    else
+        trace_interval_end(&s->line, GROUP, s->event, s->definition, interval_clock(),
+                           paused, &text);
+    snprintf(file, sizeof(file), "events/" GROUP "/%s%s/trigger", s->event, ending);
+    err = write_line(s, file, &text, end_of(s, ending));
+    seq_free(&text);
+    return err;
+}
+
+/* define_interval - define the events of both places, and the synthetic event that happens
+ * at each end of an interval. That of the ends comes first: if both places are the same, a
+ * hit ends the interval that the hit before has started.
+ */
+static int define_interval(struct session *s)
+{
+    struct trace_line *from = kzalloc(sizeof(*from));
+    int err;
+
+    if (!from)
+        return -ENOMEM;
+    trace_line_from(&s->line, from);
+    err = define_places(s, &s->line, TRACE_TO);
+    if (!err)
+        err = define_places(s, from, TRACE_FROM);
+    kfree(from);
+    if (!err)
+        err = define_synth_of(s);
+    if (!err)
+        err = attach_end(s, TRACE_FROM, true);
+    return err ? err : attach_end(s, TRACE_TO, false);
+}
+
+static int define_all(struct session *s)
+{
+    return trace_line_is_interval(&s->line) ? define_interval(s)
+                                            : define_places(s, &s->line, "");
+}
+
 /* attach_table - add the histogram of answer @i to the event. */
 static int attach_table(struct session *s, unsigned i)
 {
     char file[32 + 2 * DEF_NAME_MAX];
     struct seq text;
-    int err = 0;
+    int err;
 
     seq_init(&text, NULL, NULL);
     trace_line_trigger(&s->line, i, !s->only_print, &text);
-    if (s->only_print) {
-        snprintf(file, sizeof(file), "events/%s/%s/trigger", s->group, s->event);
-        show_line(s, file, seq_str(&text));
-    } else {
-        err = live_trigger_write(s->e, seq_str(&text));
-        if (err)
-            shell_error(s->sh, err, "trace: %s", seq_str(&text));
-    }
+    snprintf(file, sizeof(file), "events/%s/%s/trigger", s->group, s->event);
+    err = write_line(s, file, &text, s->e);
     seq_free(&text);
     return err;
 }
@@ -307,32 +408,50 @@ static void make_name(struct session *s)
 {
     unsigned number = 1;
 
-    s->group = s->line.is_mark ? DEF_MARK_GROUP : GROUP;
+    s->group = s->line.is_mark                    ? DEF_MARK_GROUP
+               : trace_line_is_interval(&s->line) ? SYNTH_GROUP
+                                                  : GROUP;
     if (s->line.is_mark)
         strlcpy(s->event, s->line.place, sizeof(s->event));
     if (s->line.is_mark)
         return;
     do {
         snprintf(s->event, sizeof(s->event), "q%u", number++);
-    } while (live_event_find(GROUP, s->event));
+    } while (live_event_find(GROUP, s->event) || live_event_find(SYNTH_GROUP, s->event));
 }
 
-static void remove_all(struct session *s)
+/* remove_event - take everything off @e, and delete it. */
+static void remove_event(struct session *s, struct live_event *e,
+                         int (*command)(const char *line), const char *deletes)
 {
-    struct live_event *e = live_event_find(s->group, s->event);
-    char line[64];
+    char line[2 * DEF_NAME_MAX];
 
     if (!e)
         return;
     live_clear_hists(e);
     live_switch(&e, 1, false);
-    if (s->line.is_mark)
-        live_set_filter(e, "0", false);
-    if (s->line.is_mark)
+    live_set_filter(e, "0", false);
+    if (!command)
         return;
-    snprintf(line, sizeof(line), "-:" GROUP "/%s", s->event);
-    if (live_command(line))
-        shell_error(s->sh, EBUSY, "trace: " GROUP "/%s stays", s->event);
+    snprintf(line, sizeof(line), "%s%s", deletes, e->name);
+    if (command(line))
+        shell_error(s->sh, EBUSY, "trace: %s/%s stays", e->group, e->name);
+}
+
+static void remove_all(struct session *s)
+{
+    struct live_event *e = live_event_find(s->group, s->event), *to;
+
+    if (!trace_line_is_interval(&s->line)) {
+        remove_event(s, e, s->line.is_mark ? NULL : live_command, "-:" GROUP "/");
+        return;
+    }
+    to = end_of(s, TRACE_TO);
+    if (to)
+        live_clear_hists(to); /* first: it reads the other, and lets @e happen */
+    remove_event(s, e, live_synth_command, "!");
+    remove_event(s, to, live_command, "-:" GROUP "/");
+    remove_event(s, end_of(s, TRACE_FROM), live_command, "-:" GROUP "/");
 }
 
 /* ---- the answer ---- */
@@ -401,18 +520,26 @@ static void session_window(void *arg, bool open)
 {
     const struct session *s = arg;
 
-    for (unsigned i = 0; i < TRACE_ANSWERS_MAX && s->window[i]; i++)
+    for (unsigned i = 0; i < ARRAY_LEN(s->window) && s->window[i]; i++)
         WRITE_ONCE(*s->window[i], !open);
 }
 
 /* begin_session - make jumps of the probes, and find the windows. */
 static void begin_session(struct session *s)
 {
+    unsigned n = 0;
+
     optimize_run();
     trace_lock();
     find_again(s);
-    for (unsigned i = 0; s->e && i < s->line.answer_count && hist_of(s->e, i); i++)
-        s->window[i] = hist_pause_byte(hist_of(s->e, i));
+    for (; s->e && n < s->line.answer_count && hist_of(s->e, n); n++)
+        s->window[n] = hist_pause_byte(hist_of(s->e, n));
+    for (unsigned at_end = 0; trace_line_is_interval(&s->line) && at_end < 2; at_end++) {
+        const struct live_event *e = end_of(s, at_end ? TRACE_TO : TRACE_FROM);
+
+        if (e && hist_of(e, 0))
+            s->window[n++] = hist_pause_byte(hist_of(e, 0));
+    }
     trace_unlock();
 }
 
@@ -435,12 +562,35 @@ static void print_refused(struct session *s)
                      s->only_print ? "# " : "", s->refused, s->line.place);
 }
 
+static void print_losses_of(struct session *s, const struct live_event *e)
+{
+    for (unsigned i = 0; e && i < LIVE_LOSSES; i++)
+        if (live_lost(e, i))
+            shell_printf(s->sh, "%s: %lu\n", live_loss_name(i), live_lost(e, i));
+}
+
+/* print_unmatched - print what an interval has lost at one of its places. */
+static void print_unmatched(struct session *s, const char *ending, const char *text)
+{
+    const struct live_event *e = end_of(s, ending);
+    const struct hist *hist = e ? hist_of(e, 0) : NULL;
+    uint64_t count = hist ? hist_unmatched(hist) + hist_unread(hist) : 0;
+
+    if (count)
+        shell_printf(s->sh, "%lu %s\n", count, text);
+    if (hist && hist_dropped(hist))
+        shell_printf(s->sh, "%lu hits had no room in the table\n", hist_dropped(hist));
+    print_losses_of(s, e);
+}
+
 static void print_losses(struct session *s)
 {
     trace_lock();
-    for (unsigned i = 0; find_again(s) && i < LIVE_LOSSES; i++)
-        if (live_lost(s->e, i))
-            shell_printf(s->sh, "%s: %lu\n", live_loss_name(i), live_lost(s->e, i));
+    print_losses_of(s, find_again(s));
+    if (trace_line_is_interval(&s->line)) {
+        print_unmatched(s, TRACE_FROM, "starts had no end");
+        print_unmatched(s, TRACE_TO, "ends had no start");
+    }
     trace_unlock();
     print_refused(s);
 }
@@ -507,7 +657,9 @@ static int ask_question(struct session *s, int argc, char **argv)
 static int print_parts(struct session *s)
 {
     trace_line_parts(&s->line, shell_out(s->sh));
-    return s->line.is_mark || s->line.is_pattern ? 0 : define_all(s);
+    return s->line.is_mark || s->line.is_pattern || trace_line_is_interval(&s->line)
+               ? 0
+               : define_all(s);
 }
 
 /* ---- words ---- */
@@ -595,13 +747,15 @@ static const struct shell_command command = {
     "ask what happens in functions, and get a table\n"
     "QUESTION: PLACE,... [with NAME=EXPRESSION,...] [if FILTER] "
     "{ ACTION [by KEY,...] [top N] [percent]; ... }\n"
+    "          from PLACE to PLACE [by thread|cpu|ARG|ARG=ARG] ... { ... }\n"
     "PLACE:    FUNCTION, ret FUNCTION, FUNCTION+OFF, FILE:LINE, a pattern: 'vfs_*',\n"
     "          or mark NAME\n"
     "ACTION:   count, print ARG,..., hist(ARG), lhist(ARG,MIN,MAX,STEP), sum(ARG),\n"
     "          min(ARG), max(ARG), avg(ARG), stack\n"
     "KEY:      func, cpu, caller, comm, pid, or an ARG\n"
-    "ARG:      a parameter's name, retval, ns (in a ret), a field of a marker, or as in\n"
-    "          kprobe_events\n"
+    "ARG:      a parameter's name, retval, ns (in a ret or from), a field of a marker, "
+    "or\n"
+    "          as in kprobe_events\n"
     "Short:    trace count 'vfs_*'   trace args FUNCTION   trace time FUNCTION\n"
     "          trace callers FUNCTION\n"
     "It ends with COMMAND, after SECONDS, or at Ctrl-C.\n"

@@ -123,10 +123,75 @@ const char *trace_line_place(const struct trace_line *line, unsigned i, char *bu
     return len ? buf : NULL;
 }
 
+static bool takes_keyword(struct line_scan *s, const char *word)
+{
+    size_t len = strlen(word);
+
+    if (strncmp(s->p, word, len) != 0 || !isspace((unsigned char)s->p[len]))
+        return false;
+    s->p += len;
+    scan_blanks(s);
+    return true;
+}
+
+/* common_of_match - return the field that each event has for "thread", "pid" and "cpu". */
+static const char *common_of_match(const char *match)
+{
+    if (!strcmp(match, "thread") || !strcmp(match, "pid"))
+        return "common_pid";
+    return strcmp(match, "cpu") != 0 ? NULL : "common_cpu";
+}
+
+/* one_place - take one end of an interval. */
+static int one_place(struct line_scan *s, char *place, bool *is_return)
+{
+    int err;
+
+    *is_return = takes_keyword(s, "ret");
+    err = take_word(s, place, TRACE_PLACES_MAX);
+    if (!err && !place[0])
+        return refuse_line(s, "a function is missing");
+    if (!err && (strpbrk(place, "*?[") || !strcmp(place, "mark") || *s->p == ','))
+        return refuse_word(s, "from and to take a single place each");
+    return err;
+}
+
+/* parse_interval - take "PLACE to PLACE [by MATCH]". */
+static int parse_interval(struct line_scan *s)
+{
+    struct trace_line *line = s->line;
+    char *match = line->from.match[0], *equals;
+    int err = one_place(s, line->from.place, &line->from.is_return);
+
+    if (!err && !takes_keyword(s, "to"))
+        err = refuse_line(s, "to PLACE is missing");
+    if (!err)
+        err = one_place(s, line->place, &line->is_return);
+    if (err)
+        return err;
+    strlcpy(match, "thread", TRACE_WORD_MAX);
+    if (takes_keyword(s, "by"))
+        err = take_word(s, match, TRACE_WORD_MAX);
+    if (!err && !match[0])
+        err = refuse_line(s, "thread, pid, cpu, or an argument is missing");
+    equals = strchr(match, '=');
+    if (equals)
+        *equals = '\0';
+    strlcpy(line->from.match[1], equals ? equals + 1 : match, TRACE_WORD_MAX);
+    if (!err && (!match[0] || !line->from.match[1][0]))
+        err = refuse_word(s, "it is by ARG, or by ARG=ARG");
+    return err || common_of_match(line->from.match[1]) ? err
+                                                       : need_arg(s, line->from.match[1]);
+}
+
 static int parse_probed(struct line_scan *s)
 {
     struct trace_line *line = s->line;
-    int err = take_word(s, line->place, sizeof(line->place));
+    int err;
+
+    if (takes_keyword(s, "from"))
+        return parse_interval(s);
+    err = take_word(s, line->place, sizeof(line->place));
 
     line->is_return = !strcmp(line->place, "ret");
     line->is_mark = !strcmp(line->place, "mark");
@@ -142,17 +207,6 @@ static int parse_probed(struct line_scan *s)
         return err;
     line->is_pattern = strpbrk(line->place, "*?[") != NULL;
     return 0;
-}
-
-static bool takes_keyword(struct line_scan *s, const char *word)
-{
-    size_t len = strlen(word);
-
-    if (strncmp(s->p, word, len) != 0 || !isspace((unsigned char)s->p[len]))
-        return false;
-    s->p += len;
-    scan_blanks(s);
-    return true;
 }
 
 /* define_with - take one "NAME=EXPRESSION", which is a piece of @s->line->with. */
@@ -570,7 +624,8 @@ int trace_line_parse(struct trace_line *line, const char *text)
     for (unsigned i = 0; !err && i < line->answer_count; i++) {
         struct trace_answer *answer = &line->answer[i];
 
-        if (!answer->key_count && answer->action == ACTION_COUNT)
+        if (!answer->key_count && answer->action == ACTION_COUNT &&
+            !trace_line_is_interval(line))
             strlcpy(answer->key[answer->key_count++], "func", TRACE_WORD_MAX);
     }
     return err;
@@ -608,6 +663,8 @@ static void answer_parts(const struct trace_line *line, const struct trace_answe
 
 void trace_line_parts(const struct trace_line *line, struct seq *out)
 {
+    if (trace_line_is_interval(line))
+        seq_printf(out, "from %s\n", line->from.place);
     seq_printf(out, "place %s\n", line->place);
     if (line->is_return || line->is_mark || line->is_pattern)
         seq_printf(out, "kind %s\n",
@@ -725,6 +782,8 @@ int trace_line_define(const struct trace_line *line, const char *event, const ch
 
     seq_printf(out, "%c:%s %s", line->is_return ? 'r' : 'p', event, place);
     for (unsigned i = 0; i < line->arg_count; i++) {
+        if (trace_line_is_interval(line) && !strcmp(line->arg[i], "ns"))
+            continue; /* the time between the places, which is no field of one of them */
         if (line->expression[i]) {
             seq_printf(out, " %s=%s", line->arg[i], line->expression[i]);
         } else if (define_arg(line, line->arg[i], function, out)) {
@@ -738,6 +797,21 @@ int trace_line_define(const struct trace_line *line, const char *event, const ch
     if (line->all_args && line->is_return && !line_has_arg(line, "retval", 6))
         define_arg(line, "retval", function, out);
     return 0;
+}
+
+void trace_line_from(const struct trace_line *line, struct trace_line *out)
+{
+    strlcpy(out->place, line->from.place, sizeof(out->place));
+    out->is_return = line->from.is_return;
+    if (!common_of_match(line->from.match[0]))
+        strlcpy(out->arg[out->arg_count++], line->from.match[0], TRACE_WORD_MAX);
+}
+
+const char *trace_line_match(const struct trace_line *line, bool at_end)
+{
+    const char *match = line->from.match[at_end], *common = common_of_match(match);
+
+    return common ? common : match;
 }
 
 /* ---- the histogram ---- */

@@ -2,12 +2,14 @@
  * writes the lines for the files of the tracer that answer it.
  *
  *     PLACE,... [with NAME=EXPRESSION,...] [if FILTER] { ANSWER; ... }
+ *     from PLACE to PLACE [by MATCH] [with ...] [if FILTER] { ANSWER; ... }
  *
  *     PLACE  = FUNCTION | ret FUNCTION | FUNCTION+OFF | FILE:LINE[#N]
  *            | a pattern with * ? [...] | mark NAME
  *     ANSWER = ACTION [by KEY,...] [top N] [percent]
  *     ACTION = count | print ARG,... | hist(ARG) | lhist(ARG,MIN,MAX,STEP) | sum(ARG)
  *            | min(ARG) | max(ARG) | avg(ARG) | stack
+ *     MATCH  = thread | pid | cpu | ARG, of both places | ARG=ARG, one of each
  *     KEY    = func | cpu | caller | comm | pid | ARG
  *     ARG    = a parameter's name | retval | ns | an expression as in kprobe_events
  *            | a NAME that `with` defines | for a marker: the name of a field
@@ -58,7 +60,12 @@ struct trace_line {
     bool is_mark;    /* the place is a marker; it has an event, so no event is defined */
     bool is_pattern; /* a place of them is one */
     char place[TRACE_PLACES_MAX]; /* with commas between them */
-    char filter[TRACE_LINE_MAX];  /* "": there is none */
+    struct {
+        char place[TRACE_PLACES_MAX]; /* "": the question asks for no time between two */
+        bool is_return;
+        char match[2][TRACE_WORD_MAX]; /* equal at a start, and at its end */
+    } from;                            /* with it, @place is the second one */
+    char filter[TRACE_LINE_MAX];       /* "": there is none */
     struct trace_answer answer[TRACE_ANSWERS_MAX];
     unsigned answer_count;
     char arg[TRACE_ARGS_MAX][TRACE_WORD_MAX]; /* what a hit records, in this order */
@@ -104,6 +111,18 @@ int trace_line_short(const char *word, const char *place, char *buf, size_t size
  */
 int trace_line_define(const struct trace_line *line, const char *event, const char *place,
                       uintptr_t function, struct seq *out, const char **bad);
+
+/* trace_line_is_interval - does @line ask for the time between two places?
+ * trace_line_from - make @out, which is zeroed, the line that defines the event of the first
+ * one.
+ * trace_line_match - return the field that is equal at a start and at its end.
+ */
+static inline bool trace_line_is_interval(const struct trace_line *line)
+{
+    return line->from.place[0];
+}
+void trace_line_from(const struct trace_line *line, struct trace_line *out);
+const char *trace_line_match(const struct trace_line *line, bool at_end);
 
 /* trace_line_prints - is the answer of @line not a table, but the hits themselves? */
 static inline bool trace_line_prints(const struct trace_line *line)

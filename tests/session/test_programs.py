@@ -39,7 +39,8 @@ def one_liners():
                 continue
             asked, command = line.removeprefix("sonde> trace ").split(" -- ", 1)
             asked = " ".join(shlex.split(asked))
-            if not asked.startswith("mark "):  # a marker has fields, not C expressions
+            # A marker has fields, and an interval has two places: no C expressions.
+            if not asked.startswith(("mark ", "from ")):
                 yield asked, command
 
 

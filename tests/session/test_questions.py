@@ -150,6 +150,64 @@ def several_answers():
 ANSWERS = ("count by cpu", "lhist(count,32,48,8)", "sum(count) by func", "max(count)")
 
 
+SPEC = "from vfs_open to vfs_close by file { count by comm }"
+
+
+def the_time_between_two_places():
+    """Each of 8 threads opens, and closes, 9 files, and reads 90 times."""
+    with at_prompt(smp=2) as guest:
+        nine = {f"work/{i}": 9 for i in range(8)}
+        tap.equal(
+            counts(ask(guest, f"trace '{SPEC}' -- run vfs")), nine, "by a parameter"
+        )
+        said = ask(guest, "trace 'from vfs_read to vfs_read { count }' -- run vfs")
+        for what in (r"^ +712$", "^8 starts had no end$", "^8 ends had no start$"):
+            tap.check(re.search(what, said, re.M), f"the time between two reads: {what}")
+        said = ask(
+            guest,
+            "trace 'from vfs_read to ret vfs_read if count > 40 { count; max(ns) by "
+            "count,caller; sum(ns) by func }' -- run vfs",
+        )
+        whole = ask(
+            guest, "trace 'vfs_read if count > 40 { count by count,caller }' -- run vfs"
+        )
+        rows = re.findall(r"^ +\d+  (\d+ +file_get\+\S+)$", said, re.M)
+        tap.equal(
+            sorted(rows),
+            sorted(re.findall(r"^ +\d+  (\d+ +file_get\+\S+)$", whole, re.M)),
+            "keys of the second place",
+        )
+        tap.check(re.search(r"^ +\d+  vfs_read$", said, re.M), "and its function")
+        said = ask(
+            guest, "trace 'from vfs_open to vfs_close { print ns, file }' -- run vfs"
+        )
+        tap.equal(len(re.findall(r": q1: ns=\d+ file=", said)), 72, "print")
+        lines = ask(guest, f"trace -n '{SPEC}'").splitlines()
+        for line in lines:
+            ask(guest, line)
+        ask(guest, "run vfs")
+        table = ask(guest, f"cat {TRACING}/events/synthetic/q1/hist")
+        rows = re.findall(r"^\{ comm: (work/\d) +\} hitcount: +9$", table, re.M)
+        tap.equal(sorted(rows), sorted(nine), "the lines of -n do the same")
+        for line in reversed(lines):
+            for said, undone in (("p:", "-:"), ("q", "!q"), ("hist", "!hist")):
+                if line.startswith(f"echo '{said}"):
+                    undo = line.replace(f"'{said}", f"'{undone}", 1)
+                    ask(guest, re.sub(r"(?<='-:trace/)(\w+).*'", r"\1'", undo))
+        left = set(ask(guest, f"ls {TRACING}/events").split())
+        tap.equal(left & {"trace/", "synthetic/"}, set(), "nothing is left")
+        for asked, caret, text in (
+            ("from vfs_open { count }", 14, "to PLACE is missing"),
+            ("from vfs_* to vfs_open { count }", 5, "a single place each"),
+            ("from vfs_open to { count }", 17, "a function is missing"),
+            ("from vfs_open to vfs_close by { count }", 30, "thread, pid, cpu"),
+            ("from vfs_open to vfs_close by a= { count }", 30, "by ARG=ARG"),
+        ):
+            reply = guest.machine.request(f"trace '{asked}'", 30, may_fail=True)
+            tap.check(reply.name == "EINVAL" and text in reply.text, f"{asked}: {text}")
+            tap.equal(reply.lines[1].index("^"), len("trace: ") + caret, "at its place")
+
+
 def each_twin_of_bpftrace_is_answered():
     with open(os.path.join(ROOT, "docs/trace.md"), encoding="utf-8") as file:
         twins = re.findall(r"^\| `(?:k|t).*:.*` \| `(trace .*)` \|$", file.read(), re.M)
@@ -165,6 +223,7 @@ def each_twin_of_bpftrace_is_answered():
 
 
 tap.run(
+    the_time_between_two_places,
     each_twin_of_bpftrace_is_answered,
     several_places_and_the_top,
     several_answers,

@@ -336,10 +336,16 @@ def questions_are_answered():
         "ret vfs_open { count by cpu }",
         "vfs_read { avg(count) by count }",
         "mark vfs_write { sum(count) }",
+        "from vfs_read to vfs_read { count by comm }",
         "--",
         "run vfs",
     )
-    tap.equal(status, 0, "five questions")
+    out, _, between = out.partition("from vfs_read to vfs_read {")
+    tap.equal(len(re.findall(r"^work/\d +89 ", between, re.M)), 8, "about intervals")
+    tap.check(
+        "8 starts had no end; 8 ends had no start\n" in between, "and the unmatched"
+    )
+    tap.equal(status, 0, "six questions")
     rows = re.findall(r"^<= (\d+) +(\d+)", out, re.M)
     tap.equal(rows, [("16", "39"), ("32", "383"), ("64", "298")], "a histogram")
     tap.check(re.search(r"^vfs_read +720 ", out, re.M), "of the commands' calls alone")

@@ -1,5 +1,7 @@
 """as_json.py - gives the events and the tables of a recording as objects for --json."""
 
+import re
+
 from . import hist, pages, text
 
 
@@ -35,6 +37,11 @@ def events(recording):
             yield lost(cpu, recording.lost_behind(cpu))
 
 
+def count_of(pattern, recording, question):
+    """Add up the numbers that the remark on the question has in front of these words."""
+    return sum(map(int, re.findall(pattern, recording.remarks.get(question, ""))))
+
+
 def tables(recording):
     """The tables of questions. In a row the keys are texts, and the values numbers."""
     for question, said in recording.tables:
@@ -45,6 +52,7 @@ def tables(recording):
                 "table": question,
                 "columns": head,
                 "rows": [[*row[:keys], *map(int, row[keys:])] for row in rows],
-                "left_out": int(recording.remarks.get(question, "0").split()[0]),
+                "left_out": count_of(r"(\d+) functions", recording, question),
+                "unmatched": count_of(r"(\d+) \w+ had no", recording, question),
                 "dropped": table.totals.get("Dropped", 0),
             }

@@ -82,6 +82,7 @@ class Capture:
         self.events = {}  # "group/event": the line that has made it, or asks about it
         self.left_out = {}  # question: how many functions of its pattern have no probe
         self.with_stack = set()
+        self.ends = {}  # "group/event" of one place of an interval: its question
         self.counted = {}  # "group/event" that has a histogram: its filter, or None
 
     def set_up(self, buffer_kb=0, record_all=True):
@@ -102,7 +103,7 @@ class Capture:
         self.describe()
         self.taker.open()
         for event in self.events:
-            if record_all or event not in self.counted:
+            if record_all or event not in {**self.counted, **self.ends}:
                 self.enable(event)
         self.taker.switch(True)
 
@@ -170,6 +171,9 @@ class Capture:
         event, (keys, condition) = event[1], trigger.groups()
         behind = f" if {condition}" if condition else ""
         self.files.write(name, f"hist:{keys}:pause{behind}")  # paused until switch(True)
+        if "=common_timestamp" in keys:  # it has times, and no answer
+            self.ends[event] = line
+            return
         self.counted[event] = condition
         if re.search(r"(^|[:,=])stacktrace", keys) and event not in self.with_stack:
             self.with_stack.add(event)
@@ -223,6 +227,8 @@ class Capture:
         behind = self.left_behind()
         self.taker.close()
         self.describe()
+        for event, line in self.ends.items():
+            self.note_unmatched(line, self.files.read(f"events/{event}/hist"))
         for event in self.counted:
             self.keep_table(event, self.files.read(f"events/{event}/hist"))
         for cpu in range(len(self.result.pages)):
@@ -232,6 +238,17 @@ class Capture:
             self.result.lost[cpu] = sum(int(n) for name, n in counts if name in LOSSES)
             self.result.lost[cpu] += behind.get(cpu, 0)
         return self.result
+
+    def note_unmatched(self, line, text):
+        """Note how many starts of an interval had no end, or ends no start."""
+        for word, what in (
+            ("Unread", "starts had no end"),
+            ("Unmatched", "ends had no start"),
+        ):
+            found = re.search(rf"^    {word}: (\d+)$", text, re.M)
+            if found:
+                before = f"{self.left_out[line]}; " if line in self.left_out else ""
+                self.left_out[line] = f"{before}{found[1]} {what}"
 
     def keep_table(self, event, text):
         """Keep the text of a file `hist`. Fields that are signed in the event's format

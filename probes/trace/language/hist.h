@@ -239,6 +239,8 @@ bool hist_is_plain(const struct hist *hist);
  */
 uint64_t hist_unmatched(const struct hist *hist);
 uint64_t hist_unread(const struct hist *hist);
+/* hist_dropped - return how many hits had no room in the table. Context: any. */
+uint64_t hist_dropped(const struct hist *hist);
 /* hist_wants_stack - tell whether the stack is a key. Context: any. */
 bool hist_wants_stack(const struct hist *hist);
 
