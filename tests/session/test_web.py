@@ -7,6 +7,7 @@ load to the full score.
 """
 
 import contextlib
+import glob
 import http.client
 import json
 import os
@@ -31,6 +32,7 @@ PROMPT = "window.shown && shown().endsWith('sonde>')"
 TASK = "document.getElementById('task')"
 RESULT = "document.getElementById('result').textContent"
 SONDE = os.path.join(ROOT, "sonde")
+VIEW = re.compile(r"\]\(<?#(function|question)=")
 SOLUTIONS = os.path.join(ROOT, "docs", "labs", "host")
 SHOTS = next((word[8:] for word in sys.argv if word.startswith("--shots=")), None)
 
@@ -471,6 +473,15 @@ def a_task_is_a_document(browser, server):
         page.press(selector)
         tap.check(page.wait(f"{title} === {json.dumps(shown)}", LIMIT), what)
 
+    page.press("#task a[href^='#function=vfs_read']")
+    tap.check(
+        page.wait("by('fn-rows').rows.length > 10", LIMIT),
+        "a view that shows its subject",
+    )
+    texts = glob.glob(os.path.join(ROOT, "docs/labs/*/README.md"))
+    without = [path for path in texts if not VIEW.search(open(path).read())]
+    tap.equal((len(texts), without), (10, []), "each lab links one")
+    page.evaluate("history.back()")
     follow("#task a[href='#probes/core/step.c']", "probes/core/step.c", "a file to read")
     tap.check(
         "step.c - " in page.evaluate(TASK + ".querySelector('pre').textContent"),

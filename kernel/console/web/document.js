@@ -5,9 +5,10 @@
 // As GitHub names headings.
 const slug = text => text.toLowerCase().replace(/[^\w\- ]/g, '').replace(/ /g, '-');
 
-// Where a link in the document @base leads: another site, or #PATH#HEADING.
+// Where a link in the document @base leads: another site, a view (#function=...), or
+// #PATH#HEADING.
 function target(base, link) {
-  if (/^[a-z]+:/i.test(link)) { return link; }
+  if (/^([a-z]+:|#\w+=)/i.test(link)) { return link; }
   const url = new URL(link, `http://tree/${base}`);
   return `#${url.pathname.slice(1)}${url.hash}`;
 }
