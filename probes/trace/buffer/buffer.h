@@ -136,7 +136,8 @@ uint64_t buffer_lost_behind(const struct merge *m, unsigned cpu);
 
 /* buffer_read_page - take the next page of @cpu for @spare, as ring_read() does.
  * @missed: set to the number of events that were lost right before the page; may be NULL
- * buffer_page_new, buffer_page_free - make and free pages for it.
+ * Context: thread.  Locks: the trace lock held.
+ * buffer_page_new, buffer_page_free - make and free pages for it. Context: thread.
  */
 struct ring_page *buffer_read_page(unsigned cpu, struct ring_page *spare, unsigned flags,
                                    uint64_t *missed);
