@@ -94,12 +94,18 @@ WRITES = {
     "dynamic_events": ("p:dyn vfs_write", "-:dyn"),
     "kprobe_events": ("r:ret vfs_open", "-:ret"),
     "set_event": ("markers:kfree", "!markers:kfree"), "set_event_pid": ("1", ""),
+    "synthetic_events": ("held u64 ns", "!held"),
     "set_event_notrace_pid": ("1", ""), "snapshot": ("1", "0"), "trace": ("", ""),
     "trace_clock": ("global", "local"), "trace_marker": ("hello", ""),
     "trace_options": ("nooverwrite", "overwrite"), "tracing_cpumask": ("1", "{cpus}"),
     "tracing_on": ("0", "1"), "current_tracer": ("nop", "nop"), "error_log": ("", ""),
 }  # fmt: skip
-LISTS = ("dynamic_events", "kprobe_events", "set_event")  # a plain > would empty them
+LISTS = (
+    "dynamic_events",
+    "kprobe_events",
+    "set_event",
+    "synthetic_events",
+)  # a plain > would empty them
 RIGHT = (0, "OK", "T", "data")
 REFUSED = {
     errno.EBUSY,
