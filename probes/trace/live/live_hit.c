@@ -155,6 +155,18 @@ static void hit_fill_record(const struct hit *hit, uint8_t *record, size_t size)
         hit_count(hit->event, LIVE_CUT, to.cut);
 }
 
+static bool stacks; /* each record is followed by a stack */
+
+bool live_stacks_are_on(void)
+{
+    return READ_ONCE(stacks);
+}
+
+void live_hit_stacks(bool on)
+{
+    WRITE_ONCE(stacks, on);
+}
+
 static void record_stack(const struct hit *hit)
 {
     uintptr_t callers[STACK_RECORD_MAX];

@@ -167,15 +167,6 @@ void live_window_take(const struct hist *hist)
         windows_used &= ~(UINT64_C(1) << (hist_pause_byte(hist) - windows));
 }
 
-/* ---- stacks ---- */
-
-static bool stacks; /* each record is followed by a stack, so C makes it */
-
-bool live_stacks_are_on(void)
-{
-    return READ_ONCE(stacks);
-}
-
 /* ---- making ---- */
 
 /* A table of keys takes memory for each probe and CPU. */
@@ -236,7 +227,7 @@ static void compile_event(struct live_program *out, const struct live_event *e)
     }
     if (e->soft_disabled && !switched)
         return;
-    out->compile.unable |= (switched && live_mark(e)) || stacks;
+    out->compile.unable |= (switched && live_mark(e)) || live_stacks_are_on();
     compile_begin_part(&out->compile);
     if (attached && attached->filter)
         compile_filter(&out->compile, attached->filter);
@@ -612,7 +603,7 @@ void live_set_stacks(bool on)
 {
     struct live_event *e = NULL;
 
-    WRITE_ONCE(stacks, on);
+    live_hit_stacks(on);
     while ((e = live_event_next(e)))
         if (e->armed)
             live_program_update(&e, 1, false);
