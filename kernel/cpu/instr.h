@@ -163,6 +163,15 @@ static ALWAYS_INLINE void pause(void)
     __asm__ volatile("pause" ::: "memory");
 }
 
+/* spin_without_pause - wait for a moment. Under QEMU each `pause` takes a lock that its main
+ * loop needs to hand over bytes: who waits for bytes makes none. Context: any.
+ */
+static ALWAYS_INLINE void spin_without_pause(unsigned count)
+{
+    while (count--)
+        __asm__ volatile("" ::: "memory");
+}
+
 static ALWAYS_INLINE bool irqs_enabled(void)
 {
     return read_flags() & FLAGS_IF;

@@ -133,7 +133,7 @@ const char *gdb_line_packet(size_t *len)
         if (byte >= 0)
             line_take((uint8_t)byte);
         else if (gdb_line_flush())
-            gdb_spin(SPINS);
+            spin_without_pause(SPINS);
     }
     event = ready;
     ready = GDB_NOTHING;

@@ -249,7 +249,7 @@ static void gdb_stop_stay(unsigned self)
         listen(self);
         if (may_report(self) && become_owner(self))
             own(self);
-        gdb_spin(SPINS);
+        spin_without_pause(SPINS);
     }
 }
 

@@ -88,15 +88,6 @@ void gdb_release(int only);
  */
 void gdb_stop_init(void (*fn)(unsigned cpu));
 
-/* gdb_spin - wait for a moment. Under QEMU each `pause` takes a lock that QEMU needs to hand
- * over the bytes of a packet, so a CPU that stands makes none. Context: any.
- */
-static inline void gdb_spin(unsigned count)
-{
-    while (count--)
-        __asm__ volatile("" ::: "memory");
-}
-
 /* gdb_stop_ip - return the ip of the program at @regs. If ip is in code that the engine
  * has made, that is the address of the instruction which this code runs. Context: any.
  */

@@ -21,6 +21,7 @@
 #define irq_save real_irq_save
 #define irq_restore real_irq_restore
 #define pause real_pause
+#define spin_without_pause real_spin_without_pause
 #include_next "kernel/cpu/instr.h"
 #undef read_cr0
 #undef read_cr2
@@ -40,6 +41,7 @@
 #undef irq_save
 #undef irq_restore
 #undef pause
+#undef spin_without_pause
 
 #define MACHINE_NOTHING(name)                                                            \
     static inline uint64_t name(void)                                                    \
@@ -104,5 +106,11 @@ static inline void irq_restore(unsigned long flags)
 
 static inline void pause(void)
 {
+    explore_pause();
+}
+
+static inline void spin_without_pause(unsigned count)
+{
+    (void)count;
     explore_pause();
 }
