@@ -52,7 +52,7 @@ def handlers_are_named():
     for smp in (1, 2):
         report = report_of("stack.a_handler_that_takes_its_functions_lock_is_named", smp)
         check_line(
-            r"^CPU \d: in a hit of dig\+0x0, in its pre-handler lock_again\+0x0$",
+            r"^CPU \d: in a hit of dig(#\d+)?\+0x0, in its pre-handler lock_again\+0x0$",
             report,
             "the handler and the probe are named",
         )
@@ -114,7 +114,7 @@ def callers_are_seen_through_returns():
             "which calls would have returned, and to where",
         )
         check_line(
-            r"in a hit of inner\+0x0, in its return handler panic_here\+0x0$",
+            r"in a hit of inner(#\d+)?\+0x0, in its return handler panic_here\+0x0$",
             report,
             "and which handler it was",
         )

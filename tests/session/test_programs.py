@@ -39,8 +39,9 @@ def one_liners():
                 continue
             asked, command = line.removeprefix("sonde> trace ").split(" -- ", 1)
             asked = " ".join(shlex.split(asked))
-            # A marker has fields, and an interval has two places: no C expressions.
-            if not asked.startswith(("mark ", "from ")):
+            # A marker has fields, and C expressions differ between several places.
+            several = asked.startswith("from ") or "," in asked.partition("{")[0]
+            if not asked.startswith("mark ") and not several:
                 yield asked, command
 
 
@@ -260,9 +261,9 @@ def names_for_expressions():
         )
         for asked, caret, text in (
             ("vfs_read with { count }", 14, "NAME=EXPRESSION is missing"),
-            ("vfs_read with n { count }", 16, "NAME=EXPRESSION is missing"),
-            ("vfs_read with n=%di,n=%si { count }", 26, "this name has an expression"),
-            ("vfs_read with n= { count }", 17, "NAME=EXPRESSION is missing"),
+            ("vfs_read with n { count }", 14, "NAME=EXPRESSION is missing"),
+            ("vfs_read with n=%di,n=%si { count }", 20, "this name has an expression"),
+            ("vfs_read with n= { count }", 14, "NAME=EXPRESSION is missing"),
         ):
             reply = guest.machine.request(
                 f"trace '{asked}' -- run vfs", 30, may_fail=True
