@@ -164,7 +164,7 @@ static ALWAYS_INLINE void pause(void)
 }
 
 /* spin_without_pause - wait for a moment. Under QEMU each `pause` takes a lock that its main
- * loop needs to hand over bytes: who waits for bytes makes none. Context: any.
+ * loop needs to hand over bytes: a CPU that waits for bytes makes none. Context: any.
  */
 static ALWAYS_INLINE void spin_without_pause(unsigned count)
 {
