@@ -410,14 +410,14 @@ class Histograms(scratch.Scratch):
         self.assertEqual(second[0].split(), ["stacktrace", "comm", "hits", "count"])
 
     def test_signs_and_averages(self):
+        """The file has the answers of a question backwards: the newest is the first."""
         text = HIST.replace("4096", "18446744073709551488")
-        second = list(hist.tables("f { avg(count) }", hist.with_signs(text, ["count"])))[
-            1
-        ]
-        self.assertEqual(second.rows[0].values, {"hitcount": 64, "count": -2})
+        asked = "f {{ {}(count) by stack, comm; hist(count) by cpu }}"
+        found = hist.tables(asked.format("avg"), hist.with_signs(text, ["count"]))
+        self.assertEqual(next(found).rows[0].values, {"hitcount": 64, "count": -2})
         self.assertEqual(hist.divided(-3, 2), -1)
-        second = list(hist.tables("f { sum(count) }", hist.with_signs(text, ["comm"])))[1]
-        self.assertEqual(second.rows[0].values["count"], 18446744073709551488)
+        found = hist.tables(asked.format("sum"), hist.with_signs(text, ["comm"]))
+        self.assertEqual(next(found).rows[0].values["count"], 18446744073709551488)
 
     def test_keys_are_for_people(self):
         self.assertEqual(
