@@ -44,7 +44,7 @@ enum trace_action {
     ACTION_STACK,
 };
 
-/* What is made of the hits: a table. */
+/* An answer is a table that is made of the hits, or the hits themselves, printed. */
 struct trace_answer {
     enum trace_action action;
     char value[TRACE_WORD_MAX]; /* the ARG of the action; "": the action has none */

@@ -79,14 +79,14 @@ COMMANDS = {
     "tail": "ps | tail -n 1", "trace": "trace 'vfs_open { count }' -- cat /proc/version",
     "trace-pages": "trace-pages on", "wc": "ps | wc",
 }  # fmt: skip
-# What comes before and after a command, and may be refused.
+# Commands that come before and after a command; the guest may refuse them.
 AROUND = {
     "film": ("echo", "film stop"), "mkdir": ("echo", "rmdir /tmp/d"),
     "rm": ("echo a > /tmp/f", "echo"), "rmdir": ("mkdir /tmp/e", "echo"),
 }  # fmt: skip
 COMMANDS_END = ("bench", "exit", "panic", "poweroff", "reboot")  # or it takes minutes
 
-# What is written to each file of these folders that can be written, and undoes it.
+# For each file of these folders that can be written: a text, and its counterpart.
 FOLDERS = (DEBUG, "/sys/kernel/debug/kprobes/", TRACE)
 WRITES = {
     "text-poke": None, "kprobes-jump": None, "kprobes-optimization": None, "enabled": None,

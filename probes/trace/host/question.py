@@ -45,7 +45,7 @@ def split_outside(text, mark):
 
 
 class Answer:
-    """What is made of the hits: one table, or what is printed."""
+    """An answer is a table that is made of the hits, or the hits themselves, printed."""
 
     def __init__(self, action):
         self.action = action

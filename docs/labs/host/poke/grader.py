@@ -23,7 +23,7 @@ STEPS = {
 PLANS = ("ONE", "TWO", "BACK")
 NAMES = ("", "POKE_GUARD", "POKE_TAIL", "POKE_FIRST", "POKE_ALL", "POKE_SYNC",
          "POKE_DRAIN")  # fmt: skip
-# What goes wrong without a step: the name in poke.h, the fact that Spin is asked for.
+# The faults of plans that lack a step: the name in poke.h, the fact that Spin checks.
 WHY = {
     1: ("POKE_MIXTURE", "WHOLE"),
     2: ("POKE_STALE", "AFTER"),

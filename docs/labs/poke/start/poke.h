@@ -21,7 +21,7 @@ enum poke_trap {
     POKE_WAIT, /* wait in the trap, with interrupts off, until the plan is over; then retry */
 };
 
-/* What goes wrong if a step is left out. */
+/* The faults that a plan has if a step is left out. */
 enum poke_why {
     POKE_UNSAID,
     POKE_MIXTURE, /* a CPU may execute a mixture */
