@@ -2,7 +2,7 @@
 # need.sh - make sure the tools of the named groups are there; install what is missing.
 #
 #   kernel/host/need.sh GROUP...     groups: build iso qemu run uefi gdb suite record web text
-#                                  labs test tools fresh fuse plot
+#                                  labs test tools fresh fuse plot peer
 #
 # Silent and quick when nothing is missing. Otherwise says what it installs, then
 # installs it with apt-get, through sudo when not root. Where there is no apt-get it
@@ -25,6 +25,8 @@ gdb    gdb                                      gdb
 suite  runtest                                  dejagnu
 suite  gdbserver                                gdbserver
 suite  /usr/src/gdb.tar.xz                      gdb-source
+peer   gdbserver                                gdbserver
+peer   uftrace                                  uftrace
 record qemu-img                                 qemu-utils
 fuse   /usr/lib/python3/dist-packages/fusepy.py python3-fusepy
 fuse   fusermount                               fuse3

@@ -6,7 +6,6 @@
  * the cost of the hits. It also measures a loop of calls, so that the cost can be given
  * in calls. Each figure is the median of all rounds.
  */
-#define _GNU_SOURCE
 #include "probes/bench/bench_condition.h"
 #include "probes/core/insn_slot.h"
 #include "probes/core/life.h"
@@ -16,29 +15,19 @@
 #include "probes/jump/platform_jump.h"
 #include "probes/jump/pun.h"
 #include "probes/program/program.h"
+#include "probes/returns/returns.h"
 #include "probes/trace/language/event.h"
 #include "probes/trace/ring/ring.h"
+#include "tests/hosted/bench_clock.h"
 #include "tests/hosted/fixture.h"
 #include "tests/hosted/posix.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
-#define ROUNDS 101
 #define EVICTED_MAX 64
 #define PAGE_LEN 4096
-#define CALLS 20000u /* a fraction of a time slice */
-
-/* bench_targets.asm */
-void bench_empty(uint64_t rounds, void (*unused)(void));
-void bench_calls(uint64_t rounds, void (*fn)(void));
-void bench_return(void);
-void bench_dead(void);
-void bench_live(void);
-void bench_return_exchanged(void);
-void bench_return_called(void);
 
 static uint64_t handled;
 
@@ -142,40 +131,6 @@ static void processor_print(void)
         fclose(file);
     if (strchr(line, ':'))
         printf("#%s", strchr(line, ':') + 1);
-}
-
-static uint64_t clock_ns(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
-
-static uint64_t loop_ns(void (*loop)(uint64_t, void (*)(void)), void (*fn)(void))
-{
-    uint64_t start = clock_ns();
-
-    loop(CALLS, fn);
-    return clock_ns() - start;
-}
-
-static int by_value(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-
-    return (x > y) - (x < y);
-}
-
-static double median_of(double *values, size_t count)
-{
-    qsort(values, count, sizeof(values[0]), by_value);
-    return values[count / 2];
-}
-
-static double median(double *values)
-{
-    return median_of(values, ROUNDS);
 }
 
 static void probe_set(struct kprobe *p, const struct kind *kind)
@@ -353,37 +308,96 @@ static void tsc_loop(uint64_t calls, void (*unused)(void))
         __asm__ volatile("" ::"r"(tsc()));
 }
 
-/* measure_event - print the cost of an event without its `rdtsc`, in nanoseconds and in
+static const struct kprobe_op if_false_ops[] = {
+    KPROBE_IF(KPROBE_REG_DI, KPROBE_E, 99999999, 0), KPROBE_END
+};
+
+static const struct {
+    const char *name;
+    const struct kprobe_op *ops;
+    uint16_t count;
+    bool has_stamp; /* the time of one `rdtsc` is subtracted */
+    double goal;
+} programs[] = {
+    { "if_false", if_false_ops, 2, false, 0 },
+    { "event_3regs", event_ops, 5, true, EVENT_GOAL },
+};
+
+/* measure_program - print the cost of a hit that runs the program @n, in nanoseconds and in
  * calls.
  */
-static void measure_event(void)
+static void measure_program(size_t n)
 {
     double ns[ROUNDS], ratio[ROUNDS];
     struct kprobe_program program;
     struct kprobe p;
 
-    ring = ring_new(64, true, &ring_ops);
-    for (int i = 0; i < ROUNDS && ring; i++) {
+    for (int i = 0; i < ROUNDS; i++) {
         uint64_t empty = loop_ns(bench_empty, bench_return);
         uint64_t call = loop_ns(bench_calls, bench_return);
-        uint64_t stamp = loop_ns(tsc_loop, NULL) - empty;
+        uint64_t stamp = programs[n].has_stamp ? loop_ns(tsc_loop, NULL) - empty : 0;
         uint64_t without = loop_ns(bench_calls, bench_dead), with;
 
-        program = (struct kprobe_program){ .ops = event_ops, .count = 5 };
+        program =
+            (struct kprobe_program){ .ops = programs[n].ops, .count = programs[n].count };
         p = (struct kprobe){ .addr = (uintptr_t)bench_dead, .program = &program };
-        handled = 0;
         if (register_kprobe(&p))
             abort();
         optimize_run();
         with = loop_ns(bench_calls, bench_dead);
-        if (kprobe_hits(&p) != CALLS || handled || unregister_kprobe(&p))
+        if (kprobe_hits(&p) != CALLS || unregister_kprobe(&p))
             abort();
         ns[i] = (double)(int64_t)(with - without - stamp) / CALLS;
         ratio[i] =
             (double)(int64_t)(with - without - stamp) / (double)(int64_t)(call - empty);
     }
-    figure_print("event_3regs", "", median(ns), "ns", 0);
-    figure_print("event_3regs", ".calls", median(ratio), "ratio", EVENT_GOAL);
+    figure_print(programs[n].name, "", median(ns), "ns", 0);
+    figure_print(programs[n].name, ".calls", median(ratio), "ratio", programs[n].goal);
+}
+
+/* ---- entry and return ---- */
+
+static int write_event(struct kretprobe_instance *ri, struct pt_regs *regs)
+{
+    struct record_probe *record = ring_write(ring, sizeof(*record));
+
+    (void)ri;
+    if (!record)
+        return 0;
+    record->head = (struct record_head){ .type = 256, .pid = 1 };
+    record->ip = regs->ip;
+    ring_commit(ring);
+    return 0;
+}
+
+/* measure_both - print the cost of an event at the entry and one at the return of a
+ * function, with their two clock reads, as uftrace has them.
+ */
+static void measure_both(void)
+{
+    double ns[ROUNDS], ratio[ROUNDS];
+
+    for (int i = 0; i < ROUNDS; i++) {
+        struct kretprobe rp = { .kp.addr = (uintptr_t)bench_dead,
+                                .entry_handler = write_event,
+                                .handler = write_event };
+        uint64_t empty = loop_ns(bench_empty, bench_return);
+        uint64_t call = loop_ns(bench_calls, bench_return);
+        uint64_t without = loop_ns(bench_calls, bench_dead), with;
+
+        if (register_kretprobe(&rp))
+            abort();
+        optimize_run();
+        if (!(rp.kp.flags & KPROBE_FLAG_OPTIMIZED))
+            abort();
+        with = loop_ns(bench_calls, bench_dead);
+        if (kprobe_hits(&rp.kp) != CALLS || unregister_kretprobe(&rp))
+            abort();
+        ns[i] = (double)(int64_t)(with - without) / CALLS;
+        ratio[i] = (double)(int64_t)(with - without) / (double)(int64_t)(call - empty);
+    }
+    figure_print("event_both", "", median(ns), "ns", 0);
+    figure_print("event_both", ".calls", median(ratio), "ratio", 0);
 }
 
 /* ---- among many sites ---- */
@@ -586,7 +600,12 @@ int main(void)
     measure_return("return_called", bench_return_called);
     for (size_t i = 0; i < sizeof(conditions) / sizeof(conditions[0]); i++)
         measure_condition(conditions[i].name, conditions[i].loop);
-    measure_event();
+    ring = ring_new(64, true, &ring_ops);
+    if (!ring)
+        abort();
+    for (size_t i = 0; i < sizeof(programs) / sizeof(programs[0]); i++)
+        measure_program(i);
+    measure_both();
     measure_crowd("image", false);
     measure_crowd("light", true);
     plan();

@@ -30,6 +30,13 @@ proc bench_dead, 64
     ret
 endproc bench_dead
 
+; bench_dead once more. No probe is ever set here.
+proc bench_twin, 64
+    lea rax, [rdi + 0x12345678]
+    add rax, rsi
+    ret
+endproc bench_twin
+
 ; The flags are live at the lea: the cmovle behind it reads ZF, SF and OF. (A counter
 ; would leave CF alone.)
 proc bench_live, 64

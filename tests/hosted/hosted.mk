@@ -76,8 +76,17 @@ $(B)/hosted/gcc/bench_native: $(call hosted_objs,gcc,$(BENCH_NATIVE) $(ENGINE) \
 	$(Q)$(HOSTCC) $(HOSTED_LDFLAGS) -o $@ $(filter %.o,$^)
 -include $(patsubst %.o,%.d,$(call hosted_objs,gcc,$(BENCH_NATIVE)))
 
-bench-native: $(B)/hosted/gcc/bench_native ## what jumps cost on this processor
-	$(Q)$<
+BENCH_PEER := tests/hosted/bench_peer.c tests/hosted/bench_targets.asm
+$(B)/hosted/gcc/bench_peer: $(call hosted_objs,gcc,$(BENCH_PEER))
+	$(call say,HOSTLD,$@)
+	$(Q)$(HOSTCC) -no-pie -Wl,-z,noexecstack -o $@ $^
+-include $(patsubst %.o,%.d,$(call hosted_objs,gcc,$(BENCH_PEER)))
+$(call hosted_objs,gcc,tests/hosted/bench_peer.c): private HOSTED_CFLAGS := \
+    $(filter-out -mgeneral-regs-only,$(HOSTED_CFLAGS))
+
+bench-native: $(B)/hosted/gcc/bench_native $(B)/hosted/gcc/bench_peer ## what jumps cost on this processor, beside gdbserver and uftrace
+	$(Q)kernel/host/need.sh gdb peer
+	$(Q)tests/hosted/bench_peers.py $^
 
 $(B)/hosted.stamp: FORCE
 	@$(call stamp_if_changed,'$(HOSTCC) $(HOSTED_CFLAGS) $(hosted_sanitize_asan)' \
