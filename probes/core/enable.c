@@ -27,25 +27,51 @@ static void set_flag(struct kprobe *p, bool disabled)
                            __ATOMIC_RELAXED);
 }
 
+/* collect_sites - add to @list the sites of @ps that are armed and, as @enabled says, have a probe
+ * that is enabled.
+ */
+static void collect_sites(struct kprobe **ps, size_t count, bool enabled,
+                          struct site_list *list)
+{
+    list->count = 0;
+    for (size_t i = 0; i < count; i++)
+        if (site_is_armed(ps[i]->site) && aggr_enabled(ps[i]->site) == enabled)
+            site_list_add(list, ps[i]->site);
+    site_list_close(list);
+}
+
+static void disable_locked(struct kprobe **ps, size_t count, struct site_list *list)
+{
+    kprobe_disarm(list->sites, list->count);
+    for (size_t i = 0; i < count; i++)
+        set_flag(ps[i], true);
+    collect_sites(ps, count, false, list);
+    kprobe_disarm(list->sites, list->count);
+    collect_sites(ps, count, true, list);
+    ext_refresh(list->sites, list->count);
+}
+
+static void enable_locked(struct kprobe **ps, size_t count, struct site_list *list)
+{
+    list->count = 0;
+    for (size_t i = 0; i < count; i++) {
+        set_flag(ps[i], false);
+        if (enable_wants_arming(ps[i]->site))
+            site_list_add(list, ps[i]->site);
+    }
+    site_list_close(list);
+    kprobe_arm(list->sites, list->count);
+}
+
+/* @list: first receives the sites in the engine's own code */
 static int switch_locked(struct kprobe **ps, size_t count, bool disabled,
                          struct site_list *list)
 {
     int err = register_check_all(ps, count, list);
 
-    if (err)
-        return err;
-    if (disabled)
-        kprobe_disarm(list->sites, list->count);
-    list->count = 0;
-    for (size_t i = 0; i < count; i++)
-        set_flag(ps[i], disabled);
-    for (size_t i = 0; i < count; i++)
-        if (disabled ? site_is_armed(ps[i]->site) && !aggr_enabled(ps[i]->site)
-                     : enable_wants_arming(ps[i]->site))
-            site_list_add(list, ps[i]->site);
-    site_list_close(list);
-    (disabled ? kprobe_disarm : kprobe_arm)(list->sites, list->count);
-    return 0;
+    if (!err)
+        (disabled ? disable_locked : enable_locked)(ps, count, list);
+    return err;
 }
 
 static int switch_probes(struct kprobe **ps, size_t count, bool disabled)

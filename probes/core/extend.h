@@ -9,8 +9,8 @@
  * tests/alone/extend_none.c, which does nothing.
  *
  * A block without a context or without locks means: context thread, PLAT_PROBES held.
- * ext_join(), ext_part(), ext_arm(), ext_poke_*(), ext_recover() and the functions that only
- * look also run in the context `held`: there they wait for nothing.
+ * ext_join(), ext_part(), ext_arm(), ext_refresh(), ext_poke_*(), ext_recover() and the
+ * functions that only look also run in the context `held`: there they wait for nothing.
  */
 #pragma once
 
@@ -90,6 +90,10 @@ size_t ext_arm(struct site **sites, size_t count);
  * jump reads their bytes any more.
  */
 size_t ext_disarm(struct site **sites, size_t count);
+/* ext_refresh - called when some probes of @count armed sites have left or are disabled, and
+ * others stay: a hit that begins from now on runs nothing for those.
+ */
+void ext_refresh(struct site **sites, size_t count);
 /* ext_settle - called when probes have gone: sites that have waited for that may change
  * their text. Locks: waits for quiescence.
  */

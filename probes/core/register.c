@@ -348,6 +348,18 @@ static void take_out_probes(struct kprobe **ps, size_t count, struct site_list *
     site_list_close(dead);
 }
 
+/* refresh_rest - the sites of @ps that keep other probes do nothing for @ps any more. @list:
+ * has room for @count sites
+ */
+static void refresh_rest(struct kprobe **ps, size_t count, struct site_list *list)
+{
+    for (size_t i = 0; i < count; i++)
+        if (site_is_armed(ps[i]->site))
+            site_list_add(list, ps[i]->site);
+    site_list_close(list);
+    ext_refresh(list->sites, list->count);
+}
+
 int register_take_out(struct kprobe **ps, size_t count, struct site **room)
 {
     struct site_list disarm = { .sites = room }, dead = { .sites = room + count };
@@ -359,6 +371,8 @@ int register_take_out(struct kprobe **ps, size_t count, struct site **room)
     disarm.count = 0;
     take_out_probes(ps, count, &disarm, &dead);
     kprobe_disarm(disarm.sites, disarm.count);
+    disarm.count = 0;
+    refresh_rest(ps, count, &disarm);
     kprobe_reclaim(dead.sites, dead.count);
     ext_settle();
     for (size_t i = 0; i < count; i++) {

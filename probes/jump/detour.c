@@ -562,11 +562,13 @@ static bool has_same_code(const struct site *site)
                         .kind = DETOUR_PROGRAM,
                         .flags_live = jump_site(site)->saves_flags };
     const uint8_t *code = site_detour(site);
-    bool same = true;
+    uintptr_t copy = detour_start(site, (uintptr_t)insn_slot_start(code));
+    bool same;
 
     put_programs(&now);
-    for (size_t i = 0; i < now.len; i++)
-        same = same && code[i] == now.bytes[i];
+    same = (uintptr_t)code + now.len == copy; /* else it has more programs */
+    for (size_t i = 0; i < now.len && same; i++)
+        same = code[i] == now.bytes[i];
     return same;
 }
 

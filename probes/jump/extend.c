@@ -179,6 +179,20 @@ size_t ext_arm(struct site **sites, size_t count)
     return count;
 }
 
+/* The sites become breakpoints, and wait for a jump. They are not jumps at once as in
+ * ext_arm(): the caller may have sites without probes, and a pass of the optimizer takes
+ * these for its own.
+ */
+void ext_refresh(struct site **sites, size_t count)
+{
+    count = site_to_front(sites, count, must_change);
+    if (!count)
+        return;
+    wait_all(sites, count);
+    make_free(sites, count);
+    optimize_kick();
+}
+
 static void move_all_to(struct site **sites, size_t count, enum jump_stage to)
 {
     for (size_t i = 0; i < count; i++)

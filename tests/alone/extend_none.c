@@ -63,6 +63,12 @@ size_t ext_disarm(struct site **sites UNUSED, size_t count)
     return count;
 }
 
+void ext_refresh(struct site **sites, size_t count)
+{
+    (void)sites;
+    (void)count;
+}
+
 void ext_settle(void)
 {
 }

@@ -8,7 +8,9 @@
 #include "kernel/thread/thread.h"
 #include "kernel/time/clock.h"
 #include "probes/core/life.h"
+#include "probes/jump/optimize.h"
 #include "probes/kprobe.h"
+#include "tests/kernel/jumps.h"
 #include "tests/kernel/ktest.h"
 #include "tests/kernel/logged.h"
 
@@ -274,4 +276,59 @@ KTEST(handlers, what_the_engine_itself_uses_carries_probes)
     ktest_report(good == 30 + in, "and others come and go meanwhile");
     ktest_report(p[0].hits >= 40, "%lu times through mutex_lock",
                  (unsigned long)p[0].hits);
+}
+
+/* ---- probes that leave others ---------------------------------------------------------- */
+
+static uint64_t light_calls;
+
+static void count_light(struct kprobe *p UNUSED, uintptr_t ip UNUSED)
+{
+    light_calls++;
+}
+
+/* expect_left - of two probes as @like at a place, which is a jump, the second leaves or is
+ * disabled. From then on nothing is done for it: its counter may belong to another probe.
+ */
+static void expect_left(const char *what, struct kprobe like, bool disabled)
+{
+    struct kprobe stays = like, leaves = like;
+    struct kprobe *both[] = { &stays, &leaves };
+    bool jumps, ok;
+
+    stays.addr = leaves.addr = (uintptr_t)target;
+    ok = !register_kprobes(both, 2);
+    optimize_run();
+    jumps = stays.flags & KPROBE_FLAG_OPTIMIZED;
+    ok &= target_is_right();
+    light_calls = 0;
+    if (disabled) {
+        ok &= !disable_kprobe(&leaves);
+    } else {
+        ok &= !unregister_kprobe(&leaves);
+        leaves = like;
+        leaves.addr = (uintptr_t)doze;
+        ok &= !register_kprobe(&leaves);
+    }
+    ok &= target_is_right();
+    optimize_run();
+    ok &= target_is_right();
+    ktest_report(ok && jumps, "%s: two probes are a jump", what);
+    ktest_report(kprobe_hits(&stays) == 3, "%s: the other has each hit", what);
+    ktest_report(kprobe_hits(&leaves) == disabled, "%s: none counts for it", what);
+    ktest_report(light_calls == (like.light_handler ? 2 : 0), "%s: it is not called",
+                 what);
+    unregister_kprobes(both, 2);
+}
+
+KTEST(handlers, one_that_has_left_others_is_over)
+{
+    static const struct kprobe counts, calls = { .light_handler = count_light };
+
+    jumps_by(OPTIMIZE_PUN);
+    expect_left("a counter is unregistered", counts, false);
+    expect_left("a counter is disabled", counts, true);
+    expect_left("a light handler is unregistered", calls, false);
+    expect_left("a light handler is disabled", calls, true);
+    jumps_as_before();
 }

@@ -134,7 +134,6 @@ LONG_ONLY = (
     f"kernel/bochs{BOCHS}",  # an hour
     f"kernel/long{MANY_ROUNDS}",
     f"kernel/storm{STORMS}",
-    "stress/rounds",
     "truth/mass",  # its bounds for the work of each probe are seldom exceeded
 )
 # Tests of what all labs share, then a test for each lab. They take minutes.

@@ -574,6 +574,36 @@ static void a_probe_that_joins_a_jump_has_a_counter(void)
     fake_end();
 }
 
+/* expect_left - unregister or disable the second of two probes that are counted at a place:
+ * while it is a jump, the code of its detour counts for both.
+ */
+static void expect_left(bool disabled)
+{
+    struct kprobe second;
+
+    start();
+    second = probes[0] = (struct kprobe){ .addr = text };
+    CHECK_EQ(register_kprobe(&probes[0]), 0);
+    CHECK_EQ(register_kprobe(&second), 0);
+    optimize_run();
+    CHECK(is_jump(0));
+    CHECK_EQ(disabled ? disable_kprobe(&second) : unregister_kprobe(&second), 0);
+    CHECK(!is_jump(0)); /* before the verb returns, nothing leads there any more */
+    optimize_run();
+    CHECK(is_jump(0) && lands(0));
+    if (disabled)
+        CHECK_EQ(unregister_kprobe(&second), 0);
+    CHECK_EQ(unregister_kprobe(&probes[0]), 0);
+    CHECK(fake_text_is_original());
+    fake_end();
+}
+
+static void a_probe_that_leaves_a_jump_is_counted_there_no_more(void)
+{
+    expect_left(false);
+    expect_left(true);
+}
+
 /* ---- sites that become no jumps, and the reasons ---- */
 
 static bool lacks_memory(size_t i)
@@ -864,7 +894,9 @@ UNIT_TESTS(one_waits_for_the_thread, a_hit_before_the_jump_is_written_runs_the_c
            without_memory_a_reader_becomes_a_breakpoint, any_order_in_and_out,
            disabled_it_is_no_jump, switched_off_all_are_breakpoints_at_once,
            pads_are_freed_only_after_quiescence, a_second_probe_gets_the_handlers_called,
-           a_probe_that_joins_a_jump_has_a_counter, without_memory_they_stay_breakpoints,
+           a_probe_that_joins_a_jump_has_a_counter,
+           a_probe_that_leaves_a_jump_is_counted_there_no_more,
+           without_memory_they_stay_breakpoints,
            without_memory_there_are_no_regions_either,
            where_no_pad_can_be_one_stays_a_breakpoint,
            a_neighbour_whose_copy_would_not_reach_stays,
