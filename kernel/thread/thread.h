@@ -61,6 +61,7 @@ struct thread {
     uint64_t run_ns;                /* [S] on a CPU, up to the last switch */
     void *probe;                    /* belongs to the probe engine, as do its locks */
     struct held_lock *mutexes;      /* [c] the mutexes that it owns */
+    bool own_work;                  /* [c] all that it does is the tracer's own work */
 
     /* The rest is the scheduler's own. */
     int (*fn)(void *arg);     /* [I] */

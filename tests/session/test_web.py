@@ -6,6 +6,7 @@ load to the full score.
     tests/session/test_web.py [--shots=FOLDER]      also keep pictures of the page
 """
 
+import base64
 import contextlib
 import glob
 import http.client
@@ -31,6 +32,7 @@ GRACE = 4
 PROMPT = "window.shown && shown().endsWith('sonde>')"
 TASK = "document.getElementById('task')"
 RESULT = "document.getElementById('result').textContent"
+FILE = "ask('file', {id: session.id, kind: '%s'}).then(told => told.base64)"
 SONDE = os.path.join(ROOT, "sonde")
 VIEW = re.compile(r"\]\(<?#(function|question)=")
 SOLUTIONS = os.path.join(ROOT, "docs", "labs", "host")
@@ -317,11 +319,26 @@ def questions_with_pictures(browser, server):
     key(page, "Tab", 9)
     page.type(") }\r")
     tap.check(page.wait("answer.querySelector('svg .bar')", LIMIT), "a histogram")
-    said = page.evaluate("answer.querySelector('table').textContent")
-    tap.check("vfs_read720" in re.sub(r"\s", "", said), "of all calls")
-    csv = "ask('file', { id: session.id, kind: '.csv' }).then(told => atob(told.base64))"
-    rows = page.evaluate(csv).splitlines()
-    tap.equal(sum(int(row.rpartition(",")[2]) for row in rows[1:]), 720, "as a file")
+    told = "standing && answer.querySelector('table').textContent.includes('vfs_read{}')"
+    tap.check(page.wait(told.format(720), LIMIT), "of all calls")
+    page.type("\r")
+    page.wait("standing === 2", LIMIT)
+    tap.check(page.wait(told.format(720), LIMIT), "asked again, it begins again")
+    page.evaluate("inGuest('cat /proc/version')")
+    page.evaluate("type('run vfs\\r')")
+    tap.check(
+        page.wait(told.format(1440), LIMIT), "it stands: the answer grows by itself"
+    )
+
+    def kept(kind):
+        return base64.b64decode(page.evaluate(FILE % kind))
+
+    rows = kept(".csv").decode().splitlines()
+    told = sum(int(row.rpartition(",")[2]) for row in rows[1:])
+    tap.equal(told, 1440, "as a table, in which nothing is that the page itself has read")
+    tap.check(kept(".dat").startswith(b"\x17\x08Dtracing"), "for trace-cmd")
+    tap.check(b"vfs_read" in kept(".pftrace"), "for Perfetto")
+    tap.check(b"<svg" in kept(".html"), "as a page")
     tap.check(page.evaluate("asSvg().startsWith('<svg')"), "as a picture")
     link = page.evaluate("location.href").replace("hist%28count%29", "stack")
     page.call("Page.close")
@@ -329,14 +346,22 @@ def questions_with_pictures(browser, server):
     page.call("Page.navigate", url=link)
     flame = "document.readyState === 'complete' && answer.querySelector('.flame')"
     tap.check(page.wait(flame, LIMIT), "a link asks its question: a flame graph")
+    stacks = kept(".folded").decode().splitlines()
+    told = [row.rpartition(";")[2].split()[0] for row in stacks if ";" in row]
+    tap.equal(set(told), {"vfs_read"}, "its stacks")
+    tap.check(json.loads(kept(".json"))["profiles"], "for speedscope")
     page.evaluate("by('q-text').value = 'vfs_read { cont by func }', askQuestion()")
     tap.check(
         page.wait("by('q-said').textContent.includes('\\n      ')", LIMIT),
         "a mistake has a caret",
     )
-    left = page.evaluate("inGuest('cat /sys/kernel/tracing/kprobe_events')")
-    tap.equal(left, "", "no event is left")
     keep(page, "question")
+    page.evaluate("by('q-text').value = 'vfs_read { count }', askQuestion()")
+    page.wait("standing", LIMIT)
+    page.evaluate("location.hash = '#docs/tour.md'")
+    page.wait(TASK + ".dataset.name === 'docs/tour.md'", LIMIT)
+    left = page.evaluate("inGuest('cat /sys/kernel/tracing/kprobe_events')")
+    tap.equal(left, "", "of a question that does not stand any more, no event is left")
     page.call("Page.close")
 
 

@@ -1,28 +1,31 @@
-"""answer.py - a question of the tracer for the page: asked of the guest of a page while a
-workload runs there, answered by pictures and as files.
+"""answer.py - a question of the tracer that stands in the guest of a page. The page asks for
+its answer again and again, in pictures; workloads run on the console meanwhile.
 """
 
-import csv
+import dataclasses
 import io
 import re
 
-from probes.trace.host import as_json, write_html
+from probes.trace.host import write_html
 from probes.trace.host.capture import Capture
 from probes.trace.host.memory import Memory
 from probes.trace.host.session import WRITERS
 from probes.trace.host.symbols import Symbols
 from sonde.guest import ELF
 
-LIMIT = 60  # seconds for the workload
-FILES = (*WRITERS, ".csv")
+PAGES_MAX = 256  # of a CPU; older ones are dropped, and their events count as lost
 
 
-class Asking(Capture):
-    """A capture that can remove what it has written to the tracer's files."""
+class Standing(Capture):
+    """A question that stands until withdraw().
 
-    def __init__(self, *args):
-        super().__init__(*args)
-        self.written = []  # (file, line)
+    Raises TraceError with the tracer's own text, and its caret, if it refuses the question.
+    """
+
+    def __init__(self, machine, guest, question):
+        self.memory = Memory(guest.qmp)
+        super().__init__(machine, self.memory, Symbols(ELF), guest.setup.smp, [question])
+        self.written = []  # (file, line), to be undone
         write = self.files.write
 
         def write_and_note(name, text):
@@ -30,8 +33,39 @@ class Asking(Capture):
             self.written.append((name, text))
 
         self.files.write = write_and_note
+        try:
+            machine.request("trace-pages hide")  # what this thread does is no answer
+            self.set_up()
+        except BaseException:
+            self.withdraw()
+            raise
 
-    def clean_up(self):
+    def look(self):
+        """Take what has come since the last look. Return the Recording, and whether anything
+        has come.
+        """
+        before = self.result.tables
+        found = 0
+        for batch in self.taker.drain():
+            self.keep(batch.pages)
+            found += len(batch.pages)
+        for pages in self.result.pages:
+            del pages[:-PAGES_MAX]
+        self.result.tables = []
+        for event in self.counted:
+            self.keep_table(event, self.files.read(f"events/{event}/hist"))
+        self.result.cmdlines = self.names()
+        is_new = found > 0 or self.result.tables != before
+        return (
+            dataclasses.replace(self.result),
+            is_new,
+        )  # of which nothing is computed yet
+
+    def withdraw(self):
+        """Remove from the guest what the question has written."""
+        if self.taker.number is not None:
+            self.taker.switch(False)
+            self.taker.close()
         for name, text in reversed(list(self.written)):
             event = re.match(r"[pr]\d*:(\S+)", text)
             if name.endswith("/trigger"):
@@ -40,21 +74,7 @@ class Asking(Capture):
                 self.files.write(name, "0")
             elif name == "kprobe_events" and event:
                 self.files.write(name, f"-:{event[1]}")
-
-
-def ask(guest, machine, question, load):
-    """Ask @question while the workload @load runs. Return the Recording.
-
-    Raises TraceError with the tracer's own text, and its caret, if it refuses the question.
-    """
-    with Memory(guest.qmp) as memory:
-        capture = Asking(machine, memory, Symbols(ELF), guest.setup.smp, [question])
-        try:
-            capture.set_up()
-            machine.request(f"run {load}", LIMIT)
-            return capture.finish()
-        finally:
-            capture.clean_up()
+        self.memory.__exit__()
 
 
 def picture(recording):
@@ -64,14 +84,7 @@ def picture(recording):
 
 
 def file_of(recording, ending):
-    """The answer as the bytes of a file."""
+    """The answer as the bytes of a file; none if nothing in it belongs there."""
     file = io.BytesIO()
-    if ending == ".csv":
-        text = io.TextIOWrapper(file, "utf-8", newline="")
-        rows = csv.writer(text)
-        for table in as_json.tables(recording):
-            rows.writerows([table["columns"], *table["rows"]])
-        text.flush()
-    else:
-        WRITERS[ending].write(recording, file)
+    WRITERS[ending].write(recording, file)
     return file.getvalue()

@@ -398,27 +398,31 @@ function flip(i) {
   change(() => inGuest(mine ? `probe del ${mine.name}` : `probe add ${place(row)}`));
 }
 
-// Run the workload on the console, where one sees it. If it is repeated, it begins again as soon
-// as the prompt is there.
+// Run the workload on the console, where one sees it, as soon as the prompt is there. @part: of
+// the page that has the workload, "again and again" and a line for remarks.
 let repeating = null;
-function runLoad() {
-  const name = by('fn-run').value;
-  toAddress();
+function runLoad(part) {
+  const name = by(`${part}-run`).value, said = by(`${part}-said`);
+  const waiting = 'waiting for the prompt of the console';
+  let typed = -1; // the row of the console where it was typed last
+  const run = () => {
+    const { row, text } = lastLine();
+    if (typed >= 0 && !by(`${part}-again`).checked) { clearInterval(repeating); return; }
+    if (text !== 'sonde>' || row === typed) { return; }
+    if (said.textContent === waiting) { said.textContent = ''; }
+    type(`run ${name}\r`);
+    typed = row;
+  };
   clearInterval(repeating);
-  repeating = null;
   if (!name) { return; }
-  type(`run ${name}\r`);
-  if (by('fn-again').checked) {
-    repeating = setInterval(() => {
-      if (!by('fn-again').checked) { clearInterval(repeating); return; }
-      if (lastLine() === 'sonde>') { type(`run ${by('fn-run').value}\r`); }
-    }, 300);
-  }
+  repeating = setInterval(run, 300);
+  run();
+  if (typed < 0) { said.textContent = waiting; }
 }
 
 function lastLine() {
-  const buffer = terminal.buffer.active;
-  return buffer.getLine(buffer.baseY + buffer.cursorY).translateToString(true).trim();
+  const buffer = terminal.buffer.active, row = buffer.baseY + buffer.cursorY;
+  return { row, text: buffer.getLine(row).translateToString(true).trim() };
 }
 
 async function showThreads() {
@@ -475,7 +479,10 @@ by('fn-file').addEventListener('click', () => {
 });
 by('fn-none').addEventListener('click', () => change(() => inGuest('probe del all')));
 by('fn-record').addEventListener('click', record);
-by('fn-start').addEventListener('click', runLoad);
+by('fn-start').addEventListener('click', () => {
+  if (seen) { toAddress(); }
+  runLoad('fn');
+});
 by('fn-run').addEventListener('change', () => seen && toAddress());
 by('fn-optimize').addEventListener('change', event =>
   switchTo('optimize', event.target.checked ? 1 : 0));

@@ -1,6 +1,6 @@
 'use strict';
-// question.js - a question of the tracer, asked while a workload runs: with completion, a caret at
-// a mistake, and an answer in pictures, which can be saved. See answer.py.
+// question.js - a question of the tracer, which stands while workloads run on the console: with
+// completion, a caret at a mistake, and an answer in pictures, which can be saved. See answer.py.
 //
 // What is shown is in the address: #question=vfs_read { hist(count) }&run=vfs
 
@@ -9,48 +9,76 @@ const ACTIONS = ['count', 'print *', 'hist(', 'sum(', 'min(', 'max(', 'avg(', 's
 const KEYS = ['by func', 'by cpu', 'by caller', 'by comm', 'by pid', 'top 10'];
 const AHEAD = ['ret ', 'mark '];
 const WORDS_MAX = 12;
+const LOOK_MS = 1000;
 const parameters = {}; // place: [name], as the guest told; undefined: not asked yet
 const answer = by('q-answer').attachShadow({ mode: 'open' });
 let fitting = []; // the words that are offered
 let selected = -1; // which one Enter and Tab take
+let asked = 0; // how many questions were asked
+let standing = 0; // the number of the one that stands; 0: there is none
 
 async function showQuestion() {
   const state = fromAddress(), text = state.get('question');
-  if (text === null) { by('q-again').checked = false; return; }
   if (!session) { return; }
+  if (text === null) { await withdraw(); return; }
   await learn();
   if (!by('q-run').options.length) {
-    options(by('q-run'), known.workloads.map(name => [name, name]));
+    options(by('q-run'), [['', 'no workload'], ...known.workloads.map(name => [name, name])]);
     by('q-run').value = 'vfs';
   }
   if (known.workloads.includes(state.get('run'))) { by('q-run').value = state.get('run'); }
-  if (text && text !== by('q-text').value) {
+  if (text) {
     by('q-text').value = text;
     await askQuestion();
-  } else if (!text) {
+  } else {
     by('q-text').focus();
     offer();
   }
 }
 
+async function withdraw() {
+  by('q-again').checked = false;
+  if (!standing) { return; }
+  standing = 0;
+  await ask('question', { id: session.id }).catch(() => {}); // the guest may have ended
+}
+
+// Let the question stand, and run the workload on the console.
 async function askQuestion() {
   const text = by('q-text').value.trim(), run = by('q-run').value;
   if (!text) { return; }
   history.replaceState(null, '', `#${new URLSearchParams({ question: text, run })}`);
+  standing = 0;
   by('q-ask').disabled = true;
   by('q-said').textContent = by('q-said').textContent || 'asking';
   try {
-    const told = await ask('question', { id: session.id, text, run });
-    answer.innerHTML = `<style>${told.style}
-      :host { margin: 0; padding: 0; } h1 { display: none; } h2 { margin-top: 20px; }</style>${told.html}`;
+    await ask('question', { id: session.id, text });
     by('q-said').textContent = '';
-    by('q-files').hidden = false;
-    if (by('q-again').checked) { setTimeout(askQuestion, 500); }
+    standing = ++asked;
+    look(standing, 1);
+    runLoad('q');
   } catch (error) {
     by('q-said').textContent = error.message;
-    by('q-again').checked = false;
   }
   by('q-ask').disabled = false;
+}
+
+// Draw the answer to the question @mine, and again when anything has come since.
+async function look(mine, all) {
+  if (mine !== standing) { return; }
+  try {
+    const told = document.hidden ? {} : await ask('answer', { id: session.id, all });
+    if (mine !== standing) { return; }
+    if (told.html) {
+      answer.innerHTML = `<style>${told.style}
+        :host { margin: 0; padding: 0; } h1 { display: none; } h2 { margin-top: 20px; }</style>` +
+        told.html;
+      by('q-files').hidden = false;
+    }
+    setTimeout(look, LOOK_MS, mine, told.html ? 0 : all);
+  } catch (error) {
+    by('q-said').textContent = error.message;
+  }
 }
 
 // ---- completion: the words that can follow in front of the cursor
@@ -153,9 +181,14 @@ function asSvg() {
 }
 
 async function saveAs(kind) {
-  if (kind === '.svg') { download('answer.svg', asSvg()); return; }
-  const { base64 } = await ask('file', { id: session.id, kind });
-  download(`answer${kind}`, Uint8Array.from(atob(base64), c => c.charCodeAt(0)));
+  by('q-said').textContent = '';
+  try {
+    if (kind === '.svg') { download('answer.svg', asSvg()); return; }
+    const { base64 } = await ask('file', { id: session.id, kind });
+    download(`answer${kind}`, Uint8Array.from(atob(base64), c => c.charCodeAt(0)));
+  } catch (error) {
+    by('q-said').textContent = error.message;
+  }
 }
 
 by('q-files').append(...FILES.flatMap(kind => {

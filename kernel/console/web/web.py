@@ -35,7 +35,7 @@ from probes.trace.host.take import TraceError
 from kernel.console.web import answer, listing
 from sonde.errors import SondeError
 from sonde.guest import BUILD, ROOT, Guest, GuestError
-from sonde.machine import Machine
+from sonde.machine import LIMIT, Machine
 from sonde.memory import Memory
 from sonde.options import UsageError
 
@@ -84,7 +84,7 @@ BODY_MAX = 1 << 20
 START_S = 120
 PROMPT = "sonde>"
 FILM_MS = 5  # what the patcher waits after each step
-DEFAULT_LOAD = "vfs"  # runs for a film or a question, if the page has chosen no workload
+DEFAULT_LOAD = "vfs"  # runs for a film, if the page has chosen no workload
 
 
 def install():
@@ -167,10 +167,11 @@ class Session:
         self.qmp = os.path.join(self.place, "qmp")
         self.lock = threading.Lock()
         self.asking, self.reading = threading.Lock(), threading.Lock()
+        self.answering = threading.Lock()
         self.log = os.path.join(self.place, "log")  # what the console has printed
         self.memory = None  # of the guest, as soon as a page wants to see it
         self.function = None  # the function that the page shows
-        self.answer = None  # the recording that answers its last question
+        self.standing = None  # its question, until it is withdrawn
         self.page_line = None  # the socket of the page that is connected
         self.seen = time.monotonic()
         try:
@@ -220,18 +221,12 @@ class Session:
     def is_left(self, grace):
         return not self.page_line and time.monotonic() - self.seen > grace
 
-    @contextlib.contextmanager
-    def requests(self):
-        """The guest's line for requests, which this thread has for itself."""
+    def request(self, command, limit=LIMIT, may_fail=False):
+        """Run a command in the guest, beside its console. Return the Reply."""
         with self.asking:
             self.wait_up()
             with Machine.connect(self.machine) as machine:
-                yield machine
-
-    def ask(self, command):
-        """Run a command in the guest, beside its console. Return the Reply."""
-        with self.requests() as machine:
-            return machine.request(command, may_fail=True)
+                return machine.request(command, limit, may_fail=may_fail)
 
     def wait_up(self):
         """Wait until the guest listens: what is sent before that is lost."""
@@ -243,7 +238,7 @@ class Session:
 
     def output(self, command):
         """The output of a command of ours. Raises Refused if it fails."""
-        reply = self.ask(command)
+        reply = self.request(command, may_fail=True)
         if reply.errno:
             raise Refused(404, str(reply) or reply.name)
         return reply.text
@@ -255,14 +250,30 @@ class Session:
             self.function = listing.Function(name, self.output, self.memory)
             return self.function.json()
 
-    def question(self, question, load):
-        """Ask a question while the workload @load runs. Return the answer as HTML."""
-        with self.requests() as machine:
+    def ask(self, question):
+        """Withdraw the question of before, and let @question stand, if there is one."""
+        with self.answering:
+            if self.standing:
+                self.standing.withdraw()
+            self.standing = None
+            if question:
+                try:
+                    self.standing = answer.Standing(self, self.guest, question)
+                except TraceError as error:
+                    raise Refused(404, str(error)) from None
+
+    @contextlib.contextmanager
+    def looked(self):
+        """The answer to the question that stands, and whether it is another one than at the
+        last look.
+        """
+        with self.answering:
+            if not self.standing:
+                raise Refused(404, "no question stands")
             try:
-                self.answer = answer.ask(self.guest, machine, question, load)
+                yield self.standing.look()
             except TraceError as error:
-                raise Refused(404, str(error)) from None
-        return answer.picture(self.answer)
+                raise Refused(500, str(error)) from None
 
     def record(self, place, load):
         """Record a film of @place: a probe comes, the workload @load runs, the probe goes.
@@ -275,7 +286,7 @@ class Session:
                 self.output(f"run {load}")
             self.output(f"probe del {name}")
         finally:
-            self.ask("film stop")
+            self.request("film stop", may_fail=True)
         film = film_file.parse(self.output("cat /tmp/film"))
         film.title = f"A probe comes to {place}, and goes"
         return film_page.data_of(film)
@@ -531,20 +542,31 @@ def ask_record(desk, query, _body):
 
 def ask_question(desk, query, _body):
     session = desk.of(query.get("id"))
-    return session.question(one_line(query, "text"), load_of(query))
+    session.ask(one_line(query, "text") if query.get("text") else None)
+    return {}
+
+
+def ask_answer(desk, query, _body):
+    with desk.of(query.get("id")).looked() as (recording, is_new):
+        is_new = is_new or query.get("all") == "1"
+        return answer.picture(recording) if is_new else {}
 
 
 def ask_file(desk, query, _body):
-    """The answer to the last question as a file, in base64."""
-    session = desk.of(query.get("id"))
+    """The answer as a file, in base64."""
     ending = query.get("kind", "")
-    if not session.answer or ending not in answer.FILES:
+    if ending not in answer.WRITERS:
         raise Refused(404, "there is no such file")
-    return {"base64": base64.b64encode(answer.file_of(session.answer, ending)).decode()}
+    with desk.of(query.get("id")).looked() as (recording, _):
+        data = answer.file_of(recording, ending)
+    if not data:
+        raise Refused(404, f"the answer has nothing for a {ending} file")
+    return {"base64": base64.b64encode(data).decode()}
 
 
 def ask_command(desk, query, _body):
-    reply = desk.of(query.get("id")).ask(one_line(query, "text"))
+    session = desk.of(query.get("id"))
+    reply = session.request(one_line(query, "text"), may_fail=True)
     return {"output": reply.text, "status": reply.errno}
 
 
@@ -557,6 +579,7 @@ ASKED = {
     "path": ask_path,
     "command": ask_command,
     "question": ask_question,
+    "answer": ask_answer,
     "file": ask_file,
     "films": ask_films,
     "record": ask_record,

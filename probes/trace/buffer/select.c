@@ -70,9 +70,18 @@ bool select_takes_hit(void)
     return buffer_takes() && takes_thread();
 }
 
+bool select_hides_thread(void)
+{
+    return READ_ONCE(hidden);
+}
+
 void select_hide_thread(void)
 {
     WRITE_ONCE(hidden, thread_current()->tid);
+    preempt_disable();
+    thread_current()->own_work = true;
+    own_work_begin();
+    preempt_enable();
     select_again();
 }
 

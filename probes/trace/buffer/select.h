@@ -51,10 +51,12 @@ const struct pids *select_pids(enum select_list which);
 int select_add_pids(enum select_list which, const char *text, size_t len);
 void select_drop_pids(enum select_list which);
 
-/* select_hide_thread - record no events of the calling thread from now on. The thread that
- * was hidden before is recorded again.
+/* select_hide_thread - record no events of the calling thread from now on. For histograms
+ * that come later, all that it does is the tracer's own work.
+ * select_hides_thread - was that asked for?
  */
 void select_hide_thread(void);
+bool select_hides_thread(void);
 
 /* select_cpus - set for each CPU whether its hits are recorded.
  * @mask: bit i: CPU i

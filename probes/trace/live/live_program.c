@@ -239,13 +239,13 @@ extern const char tracer_text_start[],
     tracer_text_end[]; /* all that recording can reach */
 
 /* count_own - a hit in the tracer's own work is a miss. Only where recording can reach the
- * place is there a need to ask.
+ * place, or while a thread is hidden, is there a need to ask.
  */
 static void count_own(struct live_program *out, const struct live_probe *p)
 {
     uintptr_t addr = p->rp.kp.addr;
 
-    if (!p->def->is_watch &&
+    if (!p->def->is_watch && !select_hides_thread() &&
         (addr < (uintptr_t)tracer_text_start || addr >= (uintptr_t)tracer_text_end))
         return;
     out->counts_own = true;
