@@ -554,8 +554,15 @@ def the_files_of_a_lab(browser, server):
 
 def a_case_that_fails(browser, server):
     page = at_prompt(browser, server, "?lab=3")
+    page.evaluate(
+        "window.told = [], new MutationObserver(() => told.push(by('result').textContent))"
+        ".observe(by('result'), { childList: true }) || 0"
+    )
     page.press("#grade")
     page.wait(RESULT + ".includes('Score:')", LIMIT)
+    ran = "told.filter(text => text.startsWith('running ')).map(text => text.split(/[ :]/)[1])"
+    graded = "[...by('result').textContent.matchAll(/^(?:not )?ok (\\w+)/gm)].map(m => m[1])"
+    tap.equal(page.evaluate(ran), page.evaluate(graded), "each line is shown while it runs")
     page.press("#result button")
     told = f"/# seed \\d+, case 0: hit/.test({RESULT})"
     tap.check(page.wait(told, LIMIT), "a button shows the case")

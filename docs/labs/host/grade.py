@@ -43,6 +43,7 @@ ADDRESSES = {
     2: "whose memory is not to be used so",
 }  # by si_code
 NOT_BUILT = "not built: "  # begins the reason of each line if the files do not compile
+RUNNING = "running "  # begins what is told while a line is graded
 WRONG = "wrong: "  # as docs/labs/host/grader.h has it
 SHARED = (
     "docs/labs",
@@ -435,9 +436,10 @@ class Verdict:
         }
 
 
-def grade(workshop, handed_in, seed):
+def grade(workshop, handed_in, seed, begins=lambda _line: None):
     """Return the verdicts, one for each line of the rubric. The cases of a line end with
     the first case that fails. The numbers of cases count through the whole rubric.
+    @begins: called with each line before its cases run
     """
     lines = labs.rubric(workshop.lab, workshop.tree)
     workshop.warned = []
@@ -447,6 +449,7 @@ def grade(workshop, handed_in, seed):
         return [Verdict(line, None, NOT_BUILT + str(error)) for line in lines]
     verdicts, first = [], 0
     for line in lines:
+        begins(line)
         verdicts.append(grade_line(workshop, line, seed, first))
         first += line.cases
     return verdicts
@@ -458,6 +461,10 @@ def grade_line(workshop, line, seed, first):
         if difference:
             return Verdict(line, first + case, difference.why)
     return Verdict(line, note=workshop.note(line.name))
+
+
+def tell_line(line):
+    print(f"{RUNNING}{line.name}: {line.about}", file=sys.stderr, flush=True)
 
 
 def is_not_built(verdicts):
@@ -635,7 +642,8 @@ def grade_in(work, name, handed_in, seed, options):
         except NotBuilt as error:
             print(str(error).rstrip(), file=sys.stderr)
             return False
-        verdicts = grade(workshop, handed_in, seed)
+        begins = [tell_line] if options.progress or sys.stderr.isatty() else []
+        verdicts = grade(workshop, handed_in, seed, *begins)
     return show(
         verdicts,
         labs.NUMBERS[name],

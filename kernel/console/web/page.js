@@ -37,14 +37,28 @@ new ResizeObserver(() => fit.fit()).observe(by('terminal'));
 
 function state(text) { by('state').textContent = text; document.body.dataset.state = text; }
 
-async function ask(what, more, body) {
+// The answer of the server. @tell: gets each part of an answer that comes in several.
+async function ask(what, more, body, tell) {
   const query = new URLSearchParams(more);
   if (here.has('token')) { query.set('token', here.get('token')); }
   const reply = await fetch(`${what}?${query}`,
     { method: 'POST', body: JSON.stringify(body || {}) });
-  const data = await reply.json();
-  if (!reply.ok) { throw new Error(data.error); }
-  return data;
+  if (!reply.ok) { throw new Error((await reply.json()).error); }
+  return lastOf(reply.body.pipeThrough(new TextDecoderStream()).getReader(), tell);
+}
+
+// The last of the lines of JSON that @reader reads.
+async function lastOf(reader, tell) {
+  for (let text = '', last; ;) {
+    const { value, done } = await reader.read();
+    const lines = (text + (value || '')).split('\n');
+    text = done ? '' : lines.pop();
+    for (const line of lines.filter(Boolean)) {
+      last = JSON.parse(line);
+      if (tell) { tell(last); }
+    }
+    if (done) { return last; }
+  }
 }
 
 function options(select, rows) {
@@ -222,7 +236,8 @@ async function run(what, more) {
   }
   await work(what, async () => {
     const done = await ask(what,
-      { id: session ? session.id : '', lab: lab.lab, name: by('modules').value, ...more });
+      { id: session ? session.id : '', lab: lab.lab, name: by('modules').value, ...more }, {},
+      part => { if (part.running) { tell(part.running); } });
     return done.output + (what === 'load' && !done.status ? 'loaded\n' : '');
   });
 }

@@ -400,16 +400,26 @@ def text_of_tree(name):
 
 
 def sonde(*words):
-    done = subprocess.run(
+    """Run a command of ./sonde. Yield what is running, then the output and the status."""
+    with subprocess.Popen(
         [sys.executable, os.path.join(ROOT, "sonde"), *words],
-        check=False,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
         errors="replace",
         stdin=subprocess.DEVNULL,
-    )
-    return {"output": done.stdout, "status": done.returncode}
+    ) as process:
+        lines = []
+        try:
+            for line in process.stdout:
+                if line.startswith(grade.RUNNING):
+                    yield {"running": line.rstrip()}
+                else:
+                    lines.append(line)
+        except GeneratorExit:  # the page has gone
+            process.terminate()
+            raise
+    yield {"output": "".join(lines), "status": process.returncode}
 
 
 # ---- the requests of a page
@@ -465,9 +475,8 @@ def ask_load(desk, query, _body):
     if name not in lab.modules():
         raise Refused(404, f"{name} is no module of this lab")
     with session.asking:
-        return sonde(
-            "module", "--socket", session.machine, os.path.join(lab.folder, name)
-        )
+        words = ("--socket", session.machine, os.path.join(lab.folder, name))
+        return list(sonde("module", *words))[-1]
 
 
 def ask_grade(_desk, query, _body):
@@ -479,7 +488,7 @@ def ask_grade(_desk, query, _body):
         for word in ("seed", "case")
         if query.get(word, "").isdecimal()
     ]
-    return sonde("grade", lab.name, lab.folder, *again)
+    return sonde("grade", "--progress", lab.name, lab.folder, *again)
 
 
 def one_line(query, name):
@@ -615,16 +624,32 @@ def handler_class(desk, token):
             return urllib.parse.urlsplit(self.path).path.strip("/")
 
         def answer(self, status, data, kind):
+            self.head(status, kind, len(data))
+            if self.command != "HEAD":
+                self.wfile.write(data)
+
+        def head(self, status, kind, length=None):
+            """Send the head of an answer. Without a length, its end closes the line."""
             self.send_response(status)
             self.send_header("Content-Type", kind)
-            self.send_header("Content-Length", str(len(data)))
+            if length is None:
+                self.send_header("Connection", "close")
+            else:
+                self.send_header("Content-Length", str(length))
             self.send_header("Cache-Control", "no-store")
             self.send_header("X-Frame-Options", "DENY")
             self.send_header("Referrer-Policy", "no-referrer")
             self.send_header("Content-Security-Policy", POLICY)
             self.end_headers()
-            if self.command != "HEAD":
-                self.wfile.write(data)
+
+        def stream(self, parts):
+            """Answer with a line of JSON for each of @parts, as it comes."""
+            self.close_connection = True
+            with contextlib.closing(parts):
+                self.head(200, "application/x-ndjson")
+                for part in parts:
+                    self.wfile.write(json.dumps(part).encode() + b"\n")
+                    self.wfile.flush()
 
         def refuse(self, error):
             self.close_connection = True
@@ -654,7 +679,10 @@ def handler_class(desk, token):
                 if self.name() not in ASKED:
                     raise Refused(404, "there is no such thing to ask for")
                 data = ASKED[self.name()](desk, self.query(), self.body())
-                self.answer(200, json.dumps(data).encode(), "application/json")
+                if isinstance(data, dict):
+                    self.answer(200, json.dumps(data).encode(), "application/json")
+                else:
+                    self.stream(data)
             except Refused as error:
                 self.refuse(error)
             except (SondeError, OSError) as error:
