@@ -14,8 +14,10 @@
 #include "probes/core/registry.h"
 #include "probes/explain/explain.h"
 #include "probes/jump/jump_site.h"
+#include "probes/jump/optimize.h"
 #include "probes/many/walk.h"
 #include "probes/region/region.h"
+#include "probes/text/text_engine.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -165,8 +167,13 @@ static void listing_print_head(struct shell *sh, const struct plat_symbol *funct
                      function->name, function->start, function->size);
     else
         shell_printf(sh, "{\"file\":\"%s\"", lines_path(file));
+    shell_printf(sh, ",\"changes\":%u,\"optimize\":%s,\"engine\":\"%s\",\"engines\":[",
+                 READ_ONCE(console_changes), optimize_is_on() ? "true" : "false",
+                 text_engine_get()->name);
+    for (size_t i = 0; i < text_engine_count; i++)
+        shell_printf(sh, "%s\"%s\"", i ? "," : "", text_engines[i]->name);
     shell_printf(sh,
-                 ",\"kprobe\":{\"size\":%zu,\"addr\":%zu,\"counter\":%zu,\"hits\":%zu,"
+                 "],\"kprobe\":{\"size\":%zu,\"addr\":%zu,\"counter\":%zu,\"hits\":%zu,"
                  "\"missed\":%zu,\"site\":%zu},\"causes\":[",
                  sizeof(struct kprobe), offsetof(struct kprobe, addr),
                  offsetof(struct kprobe, counter), offsetof(struct kprobe, hits),

@@ -14,6 +14,13 @@ static struct mutex lock = MUTEX_INIT(lock);
 static struct list probes = LIST_INIT(probes);
 static unsigned next_number = 1;
 
+unsigned console_changes;
+
+void console_note_change(void)
+{
+    __atomic_add_fetch(&console_changes, 1, __ATOMIC_RELAXED);
+}
+
 void console_probe_lock(void)
 {
     mutex_lock(&lock);
@@ -122,6 +129,7 @@ void console_probe_add(struct console_probe *cp)
     if (!cp->name[0])
         make_up_name(cp->name);
     list_append(&probes, &cp->link);
+    console_note_change();
 }
 
 /* ---- operations on a probe ---- */
@@ -140,6 +148,7 @@ int console_probe_del(struct shell *sh, struct console_probe *cp)
 {
     int err = unregister_of(sh, cp);
 
+    console_note_change();
     if (err)
         return err;
     list_remove(&cp->link);
@@ -149,6 +158,7 @@ int console_probe_del(struct shell *sh, struct console_probe *cp)
 
 int console_probe_on(struct shell *sh UNUSED, struct console_probe *cp)
 {
+    console_note_change();
     if (cp->kind == CONSOLE_WATCH)
         return enable_watch(&cp->watch);
     return enable_kprobes(cp->ps, cp->count);
@@ -158,6 +168,7 @@ int console_probe_off(struct shell *sh, struct console_probe *cp)
 {
     const struct mass_caller caller = { shell_stop, shell_show_progress, sh };
 
+    console_note_change();
     if (cp->kind == CONSOLE_WATCH)
         return disable_watch(&cp->watch);
     return mass_disable(&caller, cp->ps, cp->count);

@@ -64,6 +64,13 @@ struct console_probe {
 void console_probe_lock(void);
 void console_probe_unlock(void);
 
+/* console_changes - how often the console has changed its probes or a setting of the engine.
+ * A page that shows them reads it in the guest's memory.
+ * console_note_change - the console is about to change one of these. Context: thread.
+ */
+extern unsigned console_changes;
+void console_note_change(void);
+
 /* console_probe_new - make a console probe that is not in the list yet.
  * @name: its name; NULL: console_probe_add() makes one up
  * @room: for a set, how many kprobes it needs; 0: a single probe

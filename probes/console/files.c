@@ -4,6 +4,7 @@
 #include "kernel/base/compiler.h"
 #include "kernel/base/err.h"
 #include "kernel/fs/vfs.h"
+#include "probes/console/console_probe.h"
 #include "probes/console/place.h"
 #include "probes/core/extend.h"
 #include "probes/core/life.h"
@@ -185,6 +186,7 @@ static long choice_write(void *priv, const char *text, size_t len)
             memcmp(text, c->words[i], word_len(text, len)) != 0)
             continue;
         err = c->set(i);
+        console_note_change();
         return err ? err : (long)len;
     }
     return -EINVAL;
@@ -221,6 +223,7 @@ static long poke_write(void *priv UNUSED, const char *text, size_t len)
     if (!engine)
         return -EINVAL;
     text_engine_set(engine);
+    console_note_change();
     return (long)len;
 }
 

@@ -277,6 +277,32 @@ def a_function_alive(browser, server):
         page.wait("by('fn-row-1').querySelector('.o-i') && !busy", LIMIT), "int3 again"
     )
     link = page.evaluate("location.href")
+    tap.equal(
+        page.evaluate("[...by('fn-engine').options].map(one => one.value)"),
+        ["int3", "stop-machine", "word"],
+        "engines",
+    )
+    for line, shown, what in (
+        (
+            "echo word > /proc/sys/debug/text-poke",
+            "by('fn-engine').value === 'word'",
+            "the page shows the console's engine",
+        ),
+        (
+            "echo 1 > /proc/sys/debug/kprobes-optimization",
+            "by('fn-optimize').checked && by('fn-row-1').querySelector('.o-j')",
+            "its optimizer",
+        ),
+        (
+            "probe add vfs_read+0x5 other",
+            "seen.rows[1].probes.length === 2",
+            "its probes",
+        ),
+        ("probe del other", "seen.rows[1].probes.length === 1", "and that they go"),
+    ):
+        page.evaluate(f"type({json.dumps(line)} + '\\r')")
+        if not tap.check(page.wait(shown + " && !busy", LIMIT), what):
+            tap.note(page.evaluate("shown()")[-300:])
     page.evaluate("by('fn-at-1').focus()")
     page.type("\r")
     tap.check(page.wait(pressed.format("false"), LIMIT), "Enter removes the probe")
@@ -561,8 +587,12 @@ def a_case_that_fails(browser, server):
     page.press("#grade")
     page.wait(RESULT + ".includes('Score:')", LIMIT)
     ran = "told.filter(text => text.startsWith('running ')).map(text => text.split(/[ :]/)[1])"
-    graded = "[...by('result').textContent.matchAll(/^(?:not )?ok (\\w+)/gm)].map(m => m[1])"
-    tap.equal(page.evaluate(ran), page.evaluate(graded), "each line is shown while it runs")
+    graded = (
+        "[...by('result').textContent.matchAll(/^(?:not )?ok (\\w+)/gm)].map(m => m[1])"
+    )
+    tap.equal(
+        page.evaluate(ran), page.evaluate(graded), "each line is shown while it runs"
+    )
     page.press("#result button")
     told = f"/# seed \\d+, case 0: hit/.test({RESULT})"
     tap.check(page.wait(told, LIMIT), "a button shows the case")

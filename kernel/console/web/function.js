@@ -195,6 +195,9 @@ function draw() {
   const focus = document.activeElement && document.activeElement.id;
   by('fn-title').replaceChildren(element('code', { textContent: seen.function }),
     seen.file ? `: ${seen.rows.length} functions` : `: ${seen.size} bytes at 0x${seen.address}`);
+  by('fn-optimize').checked = seen.optimize;
+  options(by('fn-engine'), seen.engines.map(name => [name, name]));
+  by('fn-engine').value = seen.engine;
   const path = !seen.file && seen.source.length ? seen.source[0].path : '';
   by('fn-file').textContent = path ? `Count the functions of ${path.split('/').pop()}` : '';
   by('fn-all').textContent = seen.file ? 'Count every function' : 'Count every instruction';

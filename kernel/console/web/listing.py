@@ -46,6 +46,7 @@ class Image:
         rows = [line.split(maxsplit=2) for line in done.stdout.splitlines()]
         table = {name: int(at, 16) for at, _, name in rows}
         self.text = range(table["_text"], table["_etext"])
+        self.changes = table["console_changes"]
         self.symbols = [
             (int(at, 16), name)
             for at, kind, name in rows
@@ -216,6 +217,7 @@ class Function:
             "address": self.head.get("address"),
             "size": self.head.get("size"),
             "causes": self.head["causes"],
+            **{name: self.head[name] for name in ("optimize", "engine", "engines")},
             "rows": self.rows,
             "source": pieces(self.rows, own="file" not in self.head),
         }
@@ -233,10 +235,13 @@ class Function:
 
         Of several probes at one instruction, those of the first one are told.
         """
+        changes = word(self.memory.read(image().changes, 4), 0, "I")
         bytes_now = self.read_all(
             [(int(row["address"], 16), len(row["owners"])) for row in self.rows]
         )
-        if [data.hex() for data in bytes_now] != [row["now"] for row in self.rows]:
+        if changes != self.head["changes"] or [data.hex() for data in bytes_now] != [
+            row["now"] for row in self.rows
+        ]:
             return {"stale": True}
         layout, found = self.head["kprobe"], {}
         structs = self.read_all(
