@@ -11,6 +11,7 @@ from sonde.guest import BUILD, ROOT
 from sonde.machine import quote
 
 CHUNK = 3500  # bytes in one request: a byte takes up to 4 characters, a line has 16 KiB
+FOLDER = os.path.join(BUILD, "modules")
 ENDINGS = (".c", ".o")
 
 
@@ -34,16 +35,27 @@ def name_of(path):
 
 
 def compiled(path):
-    """Compile a source. Return the path of its object. An object stays as it is."""
+    """Compile a source. Return the path of its object, which has no debug data: these stay
+    in another file, at with_debug_data(). An object stays as it is.
+    """
     if path.endswith(".o"):
         return path
-    folder = os.path.join(BUILD, "modules")
-    os.makedirs(folder, exist_ok=True)
-    target = os.path.join(folder, name_of(path) + ".o")
-    words = flags() + ["-Wno-error", "-g0", "-c", "-o", target, os.path.abspath(path)]
+    os.makedirs(FOLDER, exist_ok=True)
+    target, whole = os.path.join(FOLDER, name_of(path) + ".o"), with_debug_data(
+        name_of(path)
+    )
+    words = flags() + ["-Wno-error", "-c", "-o", whole, os.path.abspath(path)]
     if subprocess.run(words, cwd=ROOT, check=False).returncode:
         raise ModuleError(f"{path} does not compile")
+    subprocess.run(["objcopy", "--strip-debug", whole, target], check=True)
     return target
+
+
+def with_debug_data(name):
+    """Return the path of the object from which the module @name was made, if compiled() has
+    made it.
+    """
+    return os.path.join(FOLDER, name + ".debug.o")
 
 
 def must(reply, what):

@@ -200,11 +200,51 @@ def keys_before_the_console(browser, server):
 
 def a_guest_that_ends(browser, server):
     page = at_prompt(browser, server)
-    page.type("poweroff\r")
+    page.evaluate("location.hash = '#function=vfs_read'")
+    page.wait("seen && by('fn-rows').rows.length", LIMIT)
+    page.evaluate("type('poweroff\\r')")
     over = "!document.getElementById('again').hidden"
     tap.check(page.wait(over, LIMIT), "the page says so")
+    told = page.wait("by('fn-said').textContent.includes('ended')", 10)
+    if not tap.check(told, "in the view"):
+        tap.note(page.evaluate("by('fn-said').textContent"))
     page.press("#again")
     tap.check(page.wait(PROMPT, LIMIT), "and starts another one")
+    page.wait("seen && !busy", LIMIT)
+    page.press("#fn-at-0")
+    tap.check(page.wait("seen.rows[0].probes.length", LIMIT), "in which the view goes on")
+    page.call("Page.close")
+
+
+def links_of_nonsense(browser, server):
+    page = at_prompt(browser, server)
+    said = "by('fn-said').textContent.includes({})"
+    for name, answer in (
+        ("no_such", "no symbol has this name"),
+        ("vfs_read > /tmp/x", "is no name of a function"),
+        ("", "type the name of a function"),
+        ("../../etc/passwd", "../../etc/passwd"),
+    ):
+        page.evaluate(
+            f"location.hash = '#function=' + encodeURIComponent({json.dumps(name)})"
+        )
+        told = page.wait(said.format(json.dumps(answer)), 20)
+        tap.check(told, f"#function={name}: {answer}")
+    page.evaluate(
+        "location.hash = '#function=vfs_read&probes=x,-1,0x1,1e99,0xf&fold=y,0x2&run=none'"
+    )
+    page.wait("seen && !busy", LIMIT)
+    told = "seen.rows.filter(own).map(row => row.offset).join()"
+    tap.equal(page.evaluate(told), "15", "of its probes, those that are instructions")
+    tap.equal(page.evaluate("by('fn-run').value"), "", "no workload that is none")
+    page.evaluate("location.hash = '#question=' + encodeURIComponent('} {&%')")
+    tap.check(page.wait("by('q-said').textContent.length > 10", LIMIT), "a question")
+    page.evaluate("location.hash = '#film=none'")
+    tap.check(page.wait("!by('film').hidden && filmed", LIMIT), "a film: the first one")
+    page.evaluate("location.hash = '#%zz'")
+    tap.check(
+        page.wait(TASK + ".textContent.includes('cannot be read')", LIMIT), "a document"
+    )
     page.call("Page.close")
 
 
@@ -331,6 +371,31 @@ def a_function_alive(browser, server):
         tap.note(other.evaluate("shown()")[-500:])
     for one in (page, other):
         one.call("Page.close")
+
+
+def a_function_of_a_module(browser, server):
+    page = at_prompt(browser, server, "?lab=handler")
+    page.press("#load")
+    page.wait(RESULT + ".includes('loaded')", LIMIT)
+    page.evaluate("by('fn-name').focus()")
+    page.wait("known && isFunction.has('readers:copier')", LIMIT)
+    page.evaluate("location.hash = '#function=readers:copier'")
+    page.wait("seen && by('fn-rows').rows.length", LIMIT)
+    tap.check(
+        page.evaluate("by('fn-source').textContent.includes(' copier(')"),
+        "the source of a function of a module",
+    )
+    calls = "[...by('fn-rows').querySelectorAll('a')].map(node => node.textContent)"
+    tap.check("readers:read_bytes" in page.evaluate(calls), "and what it calls")
+    page.press("#fn-all")
+    tap.check(
+        page.wait("seen.rows[0].probes.length === 1 && !busy", LIMIT), "it is counted"
+    )
+    page.evaluate("type('module del readers\\r')")
+    gone = "!seen && by('fn-said').textContent.includes('readers')"
+    tap.check(page.wait(gone, LIMIT), "the page says that it has gone")
+    tap.note(page.evaluate("by('fn-said').textContent"))
+    page.call("Page.close")
 
 
 def questions_with_pictures(browser, server):
@@ -716,12 +781,14 @@ def main():
             a_connection_that_is_lost,
             keys_before_the_console,
             a_guest_that_ends,
+            links_of_nonsense,
             a_lab,
             a_task_is_a_document,
             the_files_of_a_lab,
             a_case_that_fails,
             a_film_plays_to_its_end,
             a_function_alive,
+            a_function_of_a_module,
             questions_with_pictures,
             films_in_the_page,
             the_page_fits,

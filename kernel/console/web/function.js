@@ -25,7 +25,8 @@ const element = (tag, more, ...children) => {
   return node;
 };
 const hex = offset => `0x${offset.toString(16)}`;
-const place = row => `${row.function}+${hex(row.offset)}`;
+// A function of a module may have the name of another one, and is named by its address.
+const place = row => seen.module ? `0x${row.address}` : `${row.function}+${hex(row.offset)}`;
 const spaced = bytes => bytes.replace(/..(?=.)/g, '$& ');
 const own = row => row.probes.find(p => p.name && !p.set && p.kind === 'k');
 
@@ -53,7 +54,7 @@ function showParts() {
 }
 
 function toAddress() {
-  const state = new URLSearchParams({ function: seen.function });
+  const state = new URLSearchParams({ function: seen.asked });
   const probes = seen.rows.filter(own).map(row => hex(row.offset));
   if (probes.length) { state.set('probes', probes.join(',')); }
   if (seen.rows.some(row => row.probes.some(p => p.set))) { state.set('all', '1'); }
@@ -68,10 +69,14 @@ function toAddress() {
 async function showFunction() {
   const state = fromAddress(), name = state.get('function');
   clearInterval(refreshing);
+  if (name === '') {
+    say('type the name of a function above');
+    by('fn-name').focus();
+  }
   if (!name || !session) { return; }
   await learn();
   by('fn-name').value = name;
-  if (seen && seen.function === name) { resume(); return; }
+  if (seen && seen.asked === name) { resume(); return; }
   unfolded = new Set();
   chosen = 0;
   by('film').append(by('player'));
@@ -101,16 +106,19 @@ async function showFunction() {
 
 // ---- the guest's functions
 
-async function learn() {
-  if (known) { return; }
-  say('waiting for the guest');
+async function learn(again) {
+  if (known && !again) { return; }
+  if (!known) { say('waiting for the guest'); }
   learning = learning || ask('functions', { id: session.id });
-  known = await learning;
-  say('');
+  const told = await learning, run = by('fn-run').value;
+  learning = null;
+  if (!known) { say(''); }
+  known = told;
   isFunction = new Set(known.functions.map(([name]) => name));
   by('fn-names').replaceChildren(...known.functions.map(([name, path]) =>
     element('option', { value: name, label: path })));
   options(by('fn-run'), [['', 'no workload'], ...known.workloads.map(name => [name, name])]);
+  if (known.workloads.includes(run)) { by('fn-run').value = run; }
 }
 
 // Read a function: for the first time, or because its bytes or its probes have changed. Return
@@ -121,6 +129,7 @@ async function list(name) {
   let told;
   try {
     told = await ask('function', { id: session.id, name });
+    if (told.module && !isFunction.has(`${told.module}:${told.function}`)) { await learn(true); }
     if (mine !== lists) { return false; }
     seen = told;
   } catch (error) {
@@ -155,8 +164,8 @@ async function refresh() {
     const news = await ask('counts', { id: session.id, all: shown.isNew ? 1 : 0 });
     if (seen === shown) { // else the user has gone on meanwhile
       seen.isNew = false;
-      if (news.stale || news.of !== seen.function) {
-        await list(seen.function);
+      if (news.stale || news.of !== seen.asked) {
+        await list(seen.asked);
       } else {
         drawCounts(news.rows);
       }
@@ -182,7 +191,7 @@ async function change(fn) {
   } catch (error) {
     said = error.message;
   }
-  if (seen && await list(seen.function)) {
+  if (seen && await list(seen.asked)) {
     if (said) { say(said); } else { tellCounted(); }
     toAddress();
   }
@@ -198,7 +207,7 @@ function draw() {
   by('fn-optimize').checked = seen.optimize;
   options(by('fn-engine'), seen.engines.map(name => [name, name]));
   by('fn-engine').value = seen.engine;
-  const path = !seen.file && seen.source.length ? seen.source[0].path : '';
+  const path = !seen.file && !seen.module && seen.source.length ? seen.source[0].path : '';
   by('fn-file').textContent = path ? `Count the functions of ${path.split('/').pop()}` : '';
   by('fn-all').textContent = seen.file ? 'Count every function' : 'Count every instruction';
   by('fn-file').hidden = !path;
@@ -221,9 +230,9 @@ function drawBytes(row) {
 
 // The text of an instruction; names of functions lead to them.
 function drawText(text) {
-  const parts = text.split(/(<[\w.]+>)/);
+  const parts = text.split(/(<[\w.:]+>)/);
   return parts.map(part => {
-    const found = /^<([\w.]+)>$/.exec(part);
+    const found = /^<([\w.:]+)>$/.exec(part);
     return found && isFunction.has(found[1])
       ? element('a', { href: `#function=${found[1]}`, textContent: found[1] }) : part;
   });
@@ -276,7 +285,8 @@ function drawSource(piece) {
     return item;
   }));
   return element('figure', {},
-    element('figcaption', {}, element('a', { href: `#${piece.path}`, textContent: piece.path })),
+    element('figcaption', {}, piece.path.startsWith('..') ? piece.path.split('/').pop()
+      : element('a', { href: `#${piece.path}`, textContent: piece.path })),
     list);
 }
 
@@ -393,7 +403,8 @@ function foldUp(i) {
 // ---- what the user does
 
 // Every instruction of a function, or every function of a file.
-const countAll = () => inGuest(`probe all ${seen.function}${seen.file ? ' --entries' : ''}`);
+const countAll = () => inGuest('probe all ' + (seen.module ? `${seen.module}:` : '') +
+  seen.function + (seen.file ? ' --entries' : ''));
 
 function flip(i) {
   const row = seen.rows[i], mine = own(row);
@@ -469,7 +480,7 @@ by('fn-search').addEventListener('submit', event => {
   event.preventDefault();
   location.hash = `#function=${by('fn-name').value.trim()}`;
 });
-by('fn-name').addEventListener('focus', () => session && learn());
+by('fn-name').addEventListener('focus', () => session && learn(true)); // modules come and go
 by('fn-name').addEventListener('input', event => {
   // A choice from the list of completions, not a key.
   if (!event.inputType || event.inputType === 'insertReplacementText') {
@@ -497,7 +508,7 @@ terminal.registerLinkProvider({
   provideLinks(y, callback) {
     const line = terminal.buffer.active.getLine(y - 1);
     const text = line ? line.translateToString(true) : '';
-    callback([...text.matchAll(/[A-Za-z_][\w.]*/g)].filter(found => isFunction.has(found[0]))
+    callback([...text.matchAll(/[A-Za-z_][\w.]*(:[A-Za-z_][\w.]*)?/g)].filter(found => isFunction.has(found[0]))
       .map(found => ({ text: found[0],
         range: { start: { x: found.index + 1, y }, end: { x: found.index + found[0].length, y } },
         activate: () => { location.hash = `#function=${found[0]}`; } })));

@@ -15,7 +15,10 @@ import subprocess
 import sys
 import tempfile
 
+from docs.labs.host import labs
+from kernel.module import send
 from sonde.guest import ELF, ROOT
+from sonde.memory import Unreadable
 
 sys.path.append(os.path.join(ROOT, "kernel", "debug"))
 import elf64
@@ -25,6 +28,9 @@ INSN = re.compile(r"^ *([0-9a-f]+):\t(.*?) *$", re.M)
 GAP_MAX = 4096  # bytes that are read in vain rather than by a request of their own
 AROUND = 2  # lines of source before and behind those that were compiled
 CODE_MAX = 256  # bytes of a detour or cell that are shown
+FUNCTION_MAX = 1 << 16  # bytes
+# Graders and solutions, which the page does not show.
+HIDDEN = (labs.GRADERS, "tests/labs")
 PARTS_MAX = 12  # detours may be linked to each other without end
 TRAP_STEPS = [{"text": f"the CPU traps: <{name}>"} for name in ("exc_int3",)] + [
     {"text": f"<{name}>"} for name in ("kprobe_int3_handler", "hit_enter")
@@ -35,6 +41,21 @@ EMULATED = [
 
 
 # ---- the image
+
+
+def read_lines(data):
+    """{address: (path, line)} of the first instruction of each statement. @data: of the
+    section .debug_line
+    """
+    found, at = {}, 0
+    while at < len(data):
+        try:
+            for address, path, line in gen_lines.Program(data, at, ROOT).rows():
+                found[address] = (path, line)
+        except gen_lines.DAMAGE:
+            pass
+        at += 4 + int.from_bytes(data[at : at + 4], "little")
+    return found
 
 
 class Image:
@@ -52,23 +73,9 @@ class Image:
             for at, kind, name in rows
             if kind in "tT" and int(at, 16) in self.text and name != "_text"
         ]
-        self.lines = self.read_lines()
-        self.starts = sorted(self.lines)
-
-    @staticmethod
-    def read_lines():
-        """{address: (path, line)} of the first instruction of each statement."""
         elf = elf64.load(ELF)
-        data = elf.content(elf.section(".debug_line"))
-        found, at = {}, 0
-        while at < len(data):
-            try:
-                for address, path, line in gen_lines.Program(data, at, "").rows():
-                    found[address] = (path, line)
-            except gen_lines.DAMAGE:
-                pass
-            at += 4 + int.from_bytes(data[at : at + 4], "little")
-        return found
+        self.lines = read_lines(elf.content(elf.section(".debug_line")))
+        self.starts = sorted(self.lines)
 
     def line_of(self, address, first):
         """The (path, line) of the instruction in the function that begins at @first."""
@@ -81,6 +88,57 @@ class Image:
         """[name, path of its file] of each function, in order of names."""
         files = {name: self.lines[at][0] for at, name in self.symbols if at in self.lines}
         return sorted(files.items())
+
+
+class Object:
+    """Lines of the object from which a module was made. Its section number N begins at
+    N << 32; the functions lie elsewhere in the guest.
+    """
+
+    def __init__(self, path):
+        elf = elf64.load(path)
+        symbols = list(elf64.SYMBOL.iter_unpack(elf.content(elf.section(".symtab"))))
+        self.functions = {
+            symbol.name: (
+                (elf.sections.index(symbol.section) << 32) + symbol.value,
+                symbol.size,
+            )
+            for symbol in elf.symbols()
+            if symbol.section and symbol.type == elf64.STT_FUNC
+        }
+        data = bytearray(elf.content(elf.section(".debug_line")))
+        table = elf.content(elf.section(".rela.debug_line"))
+        for place, info, addend in elf64.RELOCATION.iter_unpack(table):
+            _, _, _, section, value, _ = symbols[info >> 32]
+            struct.pack_into("<Q", data, place, (section << 32) + value + addend)
+        self.lines = read_lines(data)
+        self.starts = sorted(self.lines)
+
+    line_of = Image.line_of
+
+
+def lines_of_module(module, function, size):
+    """The lines of a module, and where they have the function; (None, 0): there are none, or
+    they are of another object than the one that is loaded.
+    """
+    try:
+        lines = object_of(module, os.path.getmtime(send.with_debug_data(module)))
+    except (
+        OSError,
+        ValueError,
+        IndexError,
+        AttributeError,
+        struct.error,
+        elf64.ElfError,
+    ):
+        return None, 0
+    at, known_size = lines.functions.get(function, (0, 0))
+    return (lines, at) if known_size == size else (None, 0)
+
+
+@functools.lru_cache(maxsize=16)
+def object_of(module, _when):
+    return Object(send.with_debug_data(module))
 
 
 @functools.lru_cache(maxsize=1)
@@ -124,6 +182,32 @@ def named(text, names):
 # ---- a function
 
 
+def module_symbols(ask):
+    """[(address, name, module)] of the functions of modules."""
+    found = re.findall(
+        r"^([0-9a-f]{16}) +\w+ [tT] (\S+)\s+\[(\S+)\]$", ask("module symbols"), re.M
+    )
+    return [(int(at, 16), name, module) for at, name, module in found]
+
+
+def source_of(path):
+    """The text of a file of the tree, or of a lab's folder; else None: debug data of a
+    module could name any file.
+    """
+    full = os.path.realpath(os.path.join(ROOT, path))
+    inside = os.path.relpath(full, os.path.realpath(ROOT))
+    of_labs = os.path.realpath(labs.folder("."))
+    if inside.startswith(HIDDEN) or not full.endswith((".c", ".h", ".asm")):
+        return None
+    if inside.startswith("..") and not full.startswith(of_labs + os.sep):
+        return None
+    try:
+        with open(full, encoding="utf-8", errors="replace") as file:
+            return file.read()
+    except OSError:
+        return None
+
+
 def pieces(rows, own):
     """The lines of source that @rows were compiled from: those of the function's own file
     first, in one piece if @own. [{"path", "first", "lines"}]
@@ -134,11 +218,10 @@ def pieces(rows, own):
             wanted.setdefault(row["path"], set()).add(row["line"])
     out = []
     for path, lines in wanted.items():
-        full = os.path.join(ROOT, path)
-        if not os.path.isfile(full):
+        text = source_of(path)
+        if text is None:
             continue
-        with open(full, encoding="utf-8", errors="replace") as file:
-            text = file.read().split("\n")
+        text = text.split("\n")
         for first, last in runs(sorted(lines), own and not out):
             first, last = max(first - AROUND, 1), min(last + AROUND, len(text))
             out.append({"path": path, "first": first, "lines": text[first - 1 : last]})
@@ -165,19 +248,33 @@ class Function:
     """
 
     def __init__(self, name, ask, memory):
+        self.asked = name
         self.memory = memory
         self.head, *self.rows = map(json.loads, ask(f"probe listing {name}").splitlines())
         self.told = {}  # the counts as the page has them
+        self.module, self.symbols = None, []
+        self.lines, self.shift = image(), 0  # an address of the guest here, minus there
+        if "address" in self.head and int(self.head["address"], 16) not in image().text:
+            self.find_module(module_symbols(ask))
         for row in self.rows:
             self.complete(row)
 
+    def find_module(self, symbols):
+        self.symbols = sorted((at, f"{of}:{name}") for at, name, of in symbols)
+        first = int(self.head["address"], 16)
+        for at, name, self.module in symbols:
+            if (at, name) == (first, self.head["function"]):
+                self.lines, here = lines_of_module(self.module, name, self.head["size"])
+                self.shift = here - first
+                return
+
     def complete(self, row):
-        """Add to @row what the image tells: its text, its line of source, its offset."""
+        """Add to @row what debug data tell: its line of source, and its offset."""
         address = int(row["address"], 16)
         first = int(self.head.get("address", row["address"]), 16)
         row.setdefault("function", self.head.get("function"))
         row["offset"] = address - first
-        line = image().line_of(address, first)
+        line = self.lines and self.lines.line_of(address + self.shift, first + self.shift)
         if line:
             row["path"], row["line"] = line
 
@@ -196,24 +293,22 @@ class Function:
         for row in self.rows:
             row["text"] = named(texts.get(int(row["address"], 16), "?"), self.name_of)
 
-    @staticmethod
-    def name_of(address):
-        known = image()
-        if address not in known.text:
+    def name_of(self, address):
+        symbols = image().symbols if address in image().text else self.symbols
+        i = bisect.bisect_left(symbols, (address + 1, "")) - 1
+        if i < 0 or address - symbols[i][0] > FUNCTION_MAX:
             return None
-        at, name = known.symbols[bisect.bisect_left(known.symbols, (address + 1, "")) - 1]
+        at, name = symbols[i]
         return name if at == address else f"{name}+{address - at:#x}"
-
-    @property
-    def name(self):
-        return self.head.get("function") or self.head["file"]
 
     def json(self):
         if self.rows:
             self.add_texts()
         return {
-            "function": self.name,
+            "asked": self.asked,
+            "function": self.head.get("function") or self.head["file"],
             "file": "file" in self.head,
+            "module": self.module,
             "address": self.head.get("address"),
             "size": self.head.get("size"),
             "causes": self.head["causes"],
@@ -230,6 +325,13 @@ class Function:
                 yield i, int(row["address"], 16), int(probe["kprobe"], 16)
 
     def counts(self):
+        """As changes(), also if the memory has gone with a module."""
+        try:
+            return self.changes()
+        except Unreadable:
+            return {"stale": True}
+
+    def changes(self):
         """What has changed since the last call: {"rows": {number of the row: [hits, misses
         by cause...] of its probe}}; {"stale": True}: the listing does not hold any more.
 

@@ -242,6 +242,10 @@ async function run(what, more) {
   });
 }
 
+function decoded(text) {
+  try { return decodeURIComponent(text); } catch (error) { return text; }
+}
+
 // The task, or what stands behind the # of the address.
 async function showPlace() {
   showParts();
@@ -249,7 +253,7 @@ async function showPlace() {
   await showFilms();
   await showQuestion();
   if (PARTS.some(part => fromAddress().has(part))) { return; }
-  const [name, heading] = decodeURIComponent(location.hash.slice(1)).split('#');
+  const [name, heading] = decoded(location.hash.slice(1)).split('#');
   const place = by('task');
   let shown = { name: lab.name, text: lab.task };
   by('home').hidden = !name || name === lab.name;

@@ -26,7 +26,10 @@ class Qmp:
         self.file.write(json.dumps(request) + "\n")
         self.file.flush()
         while True:  # events come in between
-            answer = json.loads(self.file.readline())
+            line = self.file.readline()
+            if not line:
+                raise ConnectionResetError("QEMU has ended")
+            answer = json.loads(line)
             if "return" in answer or "error" in answer:
                 return answer.get("return")
 

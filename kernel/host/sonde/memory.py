@@ -12,8 +12,13 @@ import socket
 import subprocess
 import tempfile
 
+from sonde.errors import SondeError
 from sonde.guest import ELF
 from sonde.hang import Qmp
+
+
+class Unreadable(SondeError):
+    """There is no memory at an address."""
 
 
 class Memory:
@@ -40,7 +45,7 @@ class Memory:
         signed = address - (address >> 63 << 64)  # QEMU takes a signed number
         name = os.path.join(self.folder.name, "memory")
         if self.qmp.execute("memsave", val=signed, size=size, filename=name) is None:
-            raise AssertionError(f"QEMU cannot read {size} bytes at {address:#x}")
+            raise Unreadable(f"QEMU cannot read {size} bytes at {address:#x}")
         with open(name, "rb") as file:
             return file.read()
 
