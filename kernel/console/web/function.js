@@ -76,6 +76,7 @@ async function showFunction() {
   if (!name || !session) { return; }
   await learn();
   by('fn-name').value = name;
+  if (known.workloads.includes(state.get('run'))) { by('fn-run').value = state.get('run'); }
   if (seen && seen.asked === name) { resume(); return; }
   unfolded = new Set();
   chosen = 0;
@@ -100,7 +101,6 @@ async function showFunction() {
   for (const [i, row] of seen.rows.entries()) {
     if (folds.includes(row.offset)) { await unfold(i); }
   }
-  if (known.workloads.includes(state.get('run'))) { by('fn-run').value = state.get('run'); }
   toAddress();
 }
 

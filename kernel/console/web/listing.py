@@ -170,11 +170,11 @@ def disassembled(data, address):
 
 
 def named(text, names):
-    """The text of an instruction, with the names of functions it leads to."""
+    """The text of an instruction, with names in place of addresses in functions."""
 
     def name(match):
-        address = int(match[1], 16)
-        return match[0] + (f" <{names(address)}>" if names(address) else "")
+        found = names(int(match[1], 16))
+        return f"<{found}>" if found else match[0]
 
     return re.sub(r"0x([0-9a-f]{16})", name, text)
 

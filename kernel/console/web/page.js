@@ -170,6 +170,7 @@ function open(name) {
   opened = name;
   editor.setValue(texts[name] ?? saved[name] ?? lab.headers[name]);
   editor.setOption('readOnly', !(name in saved));
+  editor.setOption('screenReaderLabel', `text of ${name}`);
   editor.setOption('mode', /\.[ch]$/.test(name) ? 'text/x-csrc'
     : /\.asm$/.test(name) ? 'nasm' : null);
   editor.clearHistory();

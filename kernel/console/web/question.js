@@ -59,6 +59,8 @@ async function askQuestion() {
     runLoad('q');
   } catch (error) {
     by('q-said').textContent = error.message;
+    answer.replaceChildren();
+    by('q-files').hidden = true;
   }
   by('q-ask').disabled = false;
 }
@@ -71,7 +73,8 @@ async function look(mine, all) {
     if (mine !== standing) { return; }
     if (told.html) {
       answer.innerHTML = `<style>${told.style}
-        :host { margin: 0; padding: 0; } h1 { display: none; } h2 { margin-top: 20px; }</style>` +
+        :host { margin: 0; padding: 0; } h1 { display: none; } h2 { margin-top: 20px; }
+        svg { min-width: 720px; }</style>` +
         told.html;
       by('q-files').hidden = false;
     }

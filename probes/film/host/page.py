@@ -14,13 +14,14 @@ STYLE = """
 :root { color-scheme: light dark; }
 body { background: #fcfcfa; color: #1d2329; font: 16px/1.5 system-ui, sans-serif;
   max-width: 980px; margin: 0 auto; padding: 20px; }
-button, select { font: inherit; padding: 4px 12px; }
+button, select { font: inherit; padding: 4px 12px; } select { max-width: 100%; }
 button:focus-visible, select:focus-visible { outline: 3px solid #3f7fbf; }
 @media (prefers-color-scheme: dark) { body { background: #14181c; color: #dfe4e8; } }
 """
 PLAYER_STYLE = (
     """
 #said { min-height: 3em; font-weight: 600; } .wide { overflow-x: auto; }
+.wide svg { max-width: 100%; min-width: 340px; height: auto; }
 #bar { width: 100%; } .now { font-weight: 700; }
 """
     + picture.STYLE
