@@ -9,6 +9,7 @@
 #include "kernel/cpu/percpu.h"
 #include "kernel/debug/lines.h"
 #include "kernel/mm/heap.h"
+#include "kernel/thread/thread.h"
 #include "probes/console/commands.h"
 #include "probes/console/console_probe.h"
 #include "probes/core/registry.h"
@@ -159,6 +160,22 @@ static void listing_print_text(struct shell *sh, const char *name, const char *t
         shell_printf(sh, ",\"%s\":\"%s\"", name, text);
 }
 
+/* listing_print_threads - print how a program finds the threads, beginning at `sched_all`. */
+static void listing_print_threads(struct shell *sh)
+{
+    shell_printf(sh,
+                 ",\"thread\":{\"size\":%zu,\"link\":%zu,\"tid\":%zu,\"name\":%zu,"
+                 "\"state\":%zu,\"cpu\":%zu,\"run_ns\":%zu,\"states\":[",
+                 sizeof(struct thread), offsetof(struct thread, all_link),
+                 offsetof(struct thread, tid), offsetof(struct thread, name),
+                 offsetof(struct thread, state), offsetof(struct thread, cpu),
+                 offsetof(struct thread, run_ns));
+    for (unsigned state = THREAD_READY; state <= THREAD_DEAD; state++)
+        shell_printf(sh, "%s\"%s\"", state ? "," : "",
+                     thread_state_name((enum thread_state)state));
+    shell_printf(sh, "]}");
+}
+
 static void listing_print_head(struct shell *sh, const struct plat_symbol *function,
                                int file)
 {
@@ -184,7 +201,9 @@ static void listing_print_head(struct shell *sh, const struct plat_symbol *funct
     shell_printf(sh, "],\"counters\":[");
     for (unsigned cpu = 0; cpu < cpu_count(); cpu++)
         shell_printf(sh, "%s\"%lx\"", cpu ? "," : "", (uintptr_t)percpu_counter(cpu, 0));
-    shell_printf(sh, "]}\n");
+    shell_printf(sh, "]");
+    listing_print_threads(sh);
+    shell_printf(sh, "}\n");
 }
 
 /* listing_owner_letter - return how the byte @b is marked: i an int3, j written by a jump, r

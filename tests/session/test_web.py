@@ -298,6 +298,12 @@ def a_function_alive(browser, server):
         "Object.fromEntries(seen.rows.map((row, i) => [row.address, counts[i][0]]))"
     )
     tap.equal(shown, console_hits(page, "p1"), "they are those of the console")
+    page.evaluate("by('fn-threads').open = true")
+    tap.check(page.wait("by('fn-ps').rows.length > 4", LIMIT), "threads")
+    listed = "[...by('fn-ps').rows].map(row => [0, 1].map(i => row.cells[i].textContent))"
+    ps = [line.split()[:2] for line in page.evaluate("inGuest('ps')").splitlines()[1:]]
+    tap.equal(page.evaluate(listed), ps, "as `ps` has them")
+    page.evaluate("by('fn-threads').open = false")
     tap.check(
         page.evaluate("by('fn-source').textContent.includes('memcpy(buf')"), "its source"
     )

@@ -439,11 +439,13 @@ function lastLine() {
   return { row, text: buffer.getLine(row).translateToString(true).trim() };
 }
 
+// The threads, read from memory like the counts.
 async function showThreads() {
-  if (by('fn-threads').open && session) {
-    by('fn-ps').textContent = await inGuest('ps');
-    setTimeout(showThreads, 1000);
-  }
+  if (!by('fn-threads').open || !seen) { return; }
+  const rows = await ask('threads', { id: session.id }).then(told => told.rows, () => []);
+  by('fn-ps').replaceChildren(...rows.map(row => element('tr', {},
+    ...row.map(text => element('td', { textContent: text })))));
+  setTimeout(showThreads, REFRESH_MS);
 }
 
 async function switchTo(what, value) {

@@ -29,6 +29,7 @@ GAP_MAX = 4096  # bytes that are read in vain rather than by a request of their 
 AROUND = 2  # lines of source before and behind those that were compiled
 CODE_MAX = 256  # bytes of a detour or cell that are shown
 FUNCTION_MAX = 1 << 16  # bytes
+THREADS_MAX = 256
 # Graders and solutions, which the page does not show.
 HIDDEN = (labs.GRADERS, "tests/labs")
 PARTS_MAX = 12  # detours may be linked to each other without end
@@ -67,7 +68,7 @@ class Image:
         rows = [line.split(maxsplit=2) for line in done.stdout.splitlines()]
         table = {name: int(at, 16) for at, _, name in rows}
         self.text = range(table["_text"], table["_etext"])
-        self.changes = table["console_changes"]
+        self.changes, self.threads = table["console_changes"], table["sched_all"]
         self.symbols = [
             (int(at, 16), name)
             for at, kind, name in rows
@@ -389,6 +390,28 @@ class Function:
             return read[start][address - start : address - start + size]
 
         return [one(*place) for place in places]
+
+    def threads(self):
+        """[tid, name, state, CPU, us on a CPU] of each thread. The list may change meanwhile:
+        then it ends early.
+        """
+        layout, found, end = self.head["thread"], [], image().threads
+        link = word(self.memory.read(end, 8), 0)
+        while link != end and len(found) < THREADS_MAX:
+            try:
+                data = self.memory.read(link - layout["link"], layout["size"])
+            except Unreadable:
+                break
+            tid, state, cpu = (
+                word(data, layout[n], "I") for n in ("tid", "state", "cpu")
+            )
+            name = data[layout["name"] :].split(b"\0")[0].decode("ascii", "replace")
+            if state >= len(layout["states"]):
+                break
+            us = word(data, layout["run_ns"]) // 1000
+            found.append([tid, name, layout["states"][state], cpu, us])
+            link = word(data, layout["link"])
+        return found
 
     # -- what the CPU executes on a hit
 

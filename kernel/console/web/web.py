@@ -526,6 +526,12 @@ def ask_counts(desk, query, _body):
         return {"of": function.asked, **function.counts()}
 
 
+def ask_threads(desk, query, _body):
+    session = desk.of(query.get("id"))
+    with session.reading:
+        return {"rows": session.seen_function().threads()}
+
+
 def ask_path(desk, query, _body):
     session = desk.of(query.get("id"))
     with session.reading:
@@ -591,6 +597,7 @@ ASKED = {
     "function": ask_function,
     "counts": ask_counts,
     "path": ask_path,
+    "threads": ask_threads,
     "command": ask_command,
     "question": ask_question,
     "answer": ask_answer,
