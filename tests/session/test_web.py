@@ -220,6 +220,42 @@ def a_guest_that_ends(browser, server):
     page.call("Page.close")
 
 
+def lab_after_lab(browser, _server):
+    with Server("--guests", "1") as server:
+        page = at_prompt(browser, server, "?lab=3")
+        for lab, title in (("4", "decode"), ("2", "handler")):
+            page.evaluate(f"by('labs').value = '{lab}'")
+            page.evaluate("by('labs').dispatchEvent(new Event('change'))")
+            there = (
+                f"location.search === '?lab={lab}' && document.readyState === 'complete'"
+            )
+            page.wait(f"{there} && lab && lab.lab === '{title}'", LIMIT)
+            tap.check(
+                page.wait(PROMPT, LIMIT), f"{title} gets the guest of the lab before"
+            )
+        tap.equal(page.evaluate("shown().split('sonde>').length - 1"), 1, "one prompt")
+        tap.equal(
+            page.evaluate("[...by('modules').options].map(one => one.value)[0]"),
+            "readers.c",
+            "what the other modules need is loaded first",
+        )
+        other = browser.open(server.url + "?lab=5")
+        refused = (
+            "document.body && /^there are 1 guests/.test(document.body.dataset.state)"
+        )
+        tap.check(other.wait(refused, LIMIT), "another page has no guest")
+        tap.equal(
+            other.evaluate(
+                "[by('task').textContent.length > 500, by('labs').options.length,"
+                " by('files').options.length > 0, editor.getValue().length > 0]"
+            ),
+            [True, 11, True, True],
+            "but the task, all labs, and the editor",
+        )
+        other.press("#grade")
+        tap.check(other.wait(RESULT + ".includes('Score:')", LIMIT), "and its points")
+
+
 def links_of_nonsense(browser, server):
     page = at_prompt(browser, server)
     said = "by('fn-said').textContent.includes({})"
@@ -233,6 +269,7 @@ def links_of_nonsense(browser, server):
             f"location.hash = '#function=' + encodeURIComponent({json.dumps(name)})"
         )
         told = page.wait(said.format(json.dumps(answer)), 20)
+        told = told and page.evaluate("by('fn-title').textContent === ''")
         tap.check(told, f"#function={name}: {answer}")
     page.evaluate(
         "location.hash = '#function=vfs_read&probes=x,-1,0x1,1e99,0xf&fold=y,0x2&run=none'"
@@ -850,6 +887,7 @@ def main():
             a_connection_that_is_lost,
             keys_before_the_console,
             a_guest_that_ends,
+            lab_after_lab,
             links_of_nonsense,
             a_lab,
             a_task_is_a_document,

@@ -135,8 +135,7 @@ async function list(name) {
   } catch (error) {
     if (mine !== lists) { return false; }
     seen = null;
-    by('fn-rows').replaceChildren();
-    by('fn-source').replaceChildren();
+    ['fn-title', 'fn-rows', 'fn-source'].forEach(id => by(id).replaceChildren());
     say(error.message);
     return false;
   }
