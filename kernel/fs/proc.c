@@ -20,8 +20,11 @@
 #define COMPILER "gcc " __VERSION__
 #endif
 
+/* Tools for Linux expect the builder and the compiler in parentheses, then the number of
+ * the build. Each build is the first one, so that equal sources make equal images.
+ */
 const char linux_proc_banner[] =
-    "sonde version " SONDE_VERSION " (" COMPILER ") SMP x86-64";
+    "sonde version " SONDE_VERSION " (make@sonde) (" COMPILER ") #1 SMP x86-64";
 
 static int version_show(struct seq *s, void *priv UNUSED)
 {
