@@ -240,9 +240,9 @@ gdb: ## boot it stopped at its first instruction, gdb attached
 	$(Q)kernel/host/need.sh run gdb
 	$(Q)./sonde gdb
 
-test: ## everything that should pass before a commit, or T=NAME; installs what is missing
+test: ## everything that should pass before a commit, or T=NAME, ACCEL=kvm; installs what is missing
 	$(Q)kernel/host/need.sh run uefi gdb test
-	$(Q)./sonde test $(T)
+	$(Q)./sonde test $(ACCEL:%=--accel %) $(T)
 
 test-tools: ## the tests that need large programs of other projects
 	$(Q)kernel/host/need.sh run uefi gdb suite test tools

@@ -35,8 +35,8 @@ import image
 import junit
 import rows
 from sonde import building
-from sonde.exits import HOST
-from sonde.guest import BUILD, die_with_parent
+from sonde.exits import HOST, USAGE
+from sonde.guest import ACCEL, BUILD, die_with_parent
 
 LAB_TASKS = os.path.join(ROOT, "docs", "labs")
 
@@ -196,6 +196,9 @@ LONG_ONES = ("model", "truth")
 WAITING_ONES = ("session", "run", "gdb")
 SHORT_ONES = ("tools", "insn", "pun", "region", "fuzz")
 STRESS = ("stress",)
+# Tests about ways of QEMU's TCG: one instruction in each translation block, and plugins.
+# With KVM they are skipped. Guests that count instructions run by TCG even then.
+BY_TCG = ("kernel/stepped", "stress/", "truth/")
 
 
 def say(text):
@@ -281,6 +284,12 @@ def choose(names, whole):
             raise ValueError(f"no test is called {name} (--list shows them)")
         chosen += [label for label in found if label not in chosen]
     return chosen
+
+
+def skipped_of(labels):
+    """The labels of @labels that an accelerator leaves out."""
+    is_kvm = os.environ.get(ACCEL) == "kvm"
+    return [label for label in labels if is_kvm and label.startswith(BY_TCG)]
 
 
 def stems_of(label):
@@ -489,9 +498,15 @@ def main():
     reports = [word for word in arguments if word.startswith(JUNIT)]
     report = reports[-1].removeprefix(JUNIT) if reports else None
     labels = choose(names, all_labels())
+    skipped = skipped_of(labels)
+    labels = [label for label in labels if label not in skipped]
     if "--list" in arguments:
         print("\n".join(labels))
         return 0
+    if skipped:
+        say(f"tests about TCG, which are skipped: {' '.join(skipped)}")
+    if not labels:
+        return USAGE
     try:
         build(labels)
     except building.HostError as error:
@@ -513,6 +528,8 @@ def main():
         shutil.copy(times.name, os.path.join(BUILD, "times.txt"))
         if report:
             junit.write(report, outcomes(times.name))
+    if skipped:
+        say(f"{len(skipped)} tests about TCG were skipped")
     return status
 
 

@@ -10,7 +10,7 @@ from xml.etree import ElementTree
 import junit
 import run_tests
 import tap
-from sonde.guest import ROOT
+from sonde.guest import ROOT, Setup, cpu_words
 
 
 def labels_of(*options):
@@ -31,6 +31,19 @@ def every_test_is_in_a_run():
     tap.equal(sorted(tools), sorted(run_tests.TOOLS), "which are there")
     tap.equal(set(run_tests.LONG_ONLY) - set(long), set(), "what is left to it is there")
     tap.check(len(usual) > 100, f"{len(usual)} tests are usual")
+
+
+def with_kvm_tests_of_tcg_are_skipped():
+    chosen = run_tests.every_label()
+    tap.equal(run_tests.skipped_of(chosen), [], "with TCG no test is skipped")
+    os.environ[run_tests.ACCEL] = "kvm"
+    skipped = run_tests.skipped_of(chosen)
+    words = cpu_words(Setup()), cpu_words(Setup(icount=True))
+    del os.environ[run_tests.ACCEL]
+    tap.check("truth/truth" in skipped and "kernel/stepped2" in skipped, "with KVM some")
+    tap.check("kernel/smp4" not in skipped, "the others are not")
+    tap.check("kvm" in words[0], "their guests run by KVM")
+    tap.check("kvm" not in words[1], "but not to count instructions")
 
 
 def kernel_tests():
@@ -161,6 +174,7 @@ def a_report_for_ci():
 
 tap.run(
     every_test_is_in_a_run,
+    with_kvm_tests_of_tcg_are_skipped,
     what_is_left_out_exists,
     each_kernel_test_is_usual_somewhere,
     a_name_may_mean_other_runs,

@@ -49,6 +49,8 @@ REPORT_MAX = 200  # lines
 LOOK = 1  # seconds between two looks whether QEMU has stopped the machine
 BROKEN = ("internal-error", "io-error")  # QEMU's words for a machine that cannot go on
 
+ACCEL = "SONDE_ACCEL"  # `./sonde test --accel kvm` sets this for the guests of its tests
+
 CONTROL = re.compile(r"\r|\x1b\[[0-9;=?]*[A-Za-z]")  # what only a terminal needs
 BIOS = range(0xE0000, 0x100000)  # addresses of SeaBIOS
 
@@ -119,7 +121,7 @@ def boot_words(setup):
 
 
 def cpu_words(setup):
-    if setup.accel == "kvm":
+    if "kvm" in (setup.accel, os.environ.get(ACCEL)) and not setup.icount:
         words = ["-accel", "kvm", "-cpu", "host"]
     elif setup.icount:
         words = ["-accel", "tcg,thread=single", "-cpu", "max"]

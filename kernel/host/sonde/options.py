@@ -171,12 +171,17 @@ def new_socket(path):
     return path
 
 
+def check_kvm():
+    if not os.access("/dev/kvm", os.R_OK | os.W_OK):
+        raise UsageError("--accel kvm: /dev/kvm is not there, or not for this user")
+
+
 def check_together(options):
     """Raise UsageError if options do not fit together, or to the host."""
     if options.accel == "kvm" and options.icount:
         raise UsageError("--icount: KVM does not count instructions")
-    if options.accel == "kvm" and not os.access("/dev/kvm", os.R_OK | os.W_OK):
-        raise UsageError("--accel kvm: /dev/kvm is not there, or not for this user")
+    if options.accel == "kvm":
+        check_kvm()
     limit = APPEND_MAX[options.boot] - len(PLAIN_CONSOLE)
     if len(options.append.encode()) > limit:
         raise UsageError(
