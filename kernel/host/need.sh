@@ -62,6 +62,7 @@ tools  chromium                                 chromium
 tools  npm                                      npm
 tools  node                                     nodejs
 tools  wasm-ld                                  lld
+tools  lldb                                     lldb
 tools  websockify                               websockify
 web    websockify                               websockify
 web    npm                                      npm

@@ -151,10 +151,10 @@ LABS = (
 # that is replayed. gdb/trace sends the data of session/gdb_trace byte by byte through a
 # serial line.
 # session/core builds another kernel; unit/extend_none tests the same on the host.
-TOOLS = ("gdb/frames", "gdb/replay", "gdb/suite", "gdb/trace", "hosted/gdb", "session/bochs",
-         "session/core", "session/extend", "session/gdb", "session/trace_tools",
-         "session/tracefs_live", "session/web", "session/without_tests", "tools/decode_page",
-         *LABS)  # fmt: skip
+TOOLS = ("gdb/frames", "gdb/lldb", "gdb/replay", "gdb/suite", "gdb/trace", "hosted/gdb",
+         "session/bochs", "session/core", "session/extend", "session/gdb",
+         "session/trace_tools", "session/tracefs_live", "session/web",
+         "session/without_tests", "tools/decode_page", *LABS)  # fmt: skip
 
 # Sessions with guests that mostly wait for the test, so that other tests may run as well.
 CALM = ("bochs", "boot", "console", "core", "cpu", "documents", "extend", "extra_objs",
