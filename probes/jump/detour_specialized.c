@@ -192,7 +192,7 @@ static void body_find(struct composed *c)
 static int32_t below(enum plat_specialized which, bool flags_live)
 {
     bool keeps = which == PLAT_SPECIALIZED_LIGHT_KEEP;
-    size_t words = keeps ? sizeof(struct plat_light) / 8 + 1 : 2u + flags_live;
+    size_t words = keeps ? sizeof(struct plat_light) / 8 : 2u + flags_live;
 
     return (int32_t)(8 * words);
 }

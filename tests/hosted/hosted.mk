@@ -76,6 +76,14 @@ $(B)/hosted/gcc/bench_native: $(call hosted_objs,gcc,$(BENCH_NATIVE) $(ENGINE) \
 	$(Q)$(HOSTCC) $(HOSTED_LDFLAGS) -o $@ $(filter %.o,$^)
 -include $(patsubst %.o,%.d,$(call hosted_objs,gcc,$(BENCH_NATIVE)))
 
+PROGRAM_WAYS := tests/hosted/program_ways.c tests/hosted/program_places.asm \
+    tests/hosted/fixture.c $(HOSTED_TRACE)
+$(B)/hosted/gcc/program_ways: $(call hosted_objs,gcc,$(PROGRAM_WAYS) $(ENGINE) \
+    $(HOSTED_PORT) $(HOSTED_FIXTURES)) tests/hosted/hosted.ld
+	$(call say,HOSTLD,$@)
+	$(Q)$(HOSTCC) $(HOSTED_LDFLAGS) -o $@ $(filter %.o,$^)
+-include $(patsubst %.o,%.d,$(call hosted_objs,gcc,$(PROGRAM_WAYS)))
+
 BENCH_PEER := tests/hosted/bench_peer.c tests/hosted/bench_targets.asm
 $(B)/hosted/gcc/bench_peer: $(call hosted_objs,gcc,$(BENCH_PEER))
 	$(call say,HOSTLD,$@)

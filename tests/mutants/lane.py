@@ -231,6 +231,8 @@ def target_of(test):
         return ["build/sonde.elf", f"build/fuzz/fuzz_{test.stem}"]
     if (test.tier, test.stem) == ("tools", "decode_page"):
         return ["build/decode.html", "build/page/native"]
+    if (test.tier, test.stem) == ("tools", "program_model"):
+        return ["build/hosted/gcc/program_ways"]
     return ["all", TESTS]
 
 

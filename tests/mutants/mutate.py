@@ -104,6 +104,7 @@ class Mutate:
         self.linked.update(
             {f"hosted/{stem}": hosted for stem in self.variable("HOSTED_STEMS")}
         )
+        self.linked["tools/program_model"] = hosted
         self.named = {path: set() for path in self.files}  # labels that rows name
         for mutant in table.load(self.options.tables)[0]:
             for path, _, _ in self.tree.definitions(mutant.function):

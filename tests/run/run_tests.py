@@ -406,6 +406,8 @@ def build(labels):
         programs.append(os.path.join(BUILD, "insn", "check_zydis"))
     if "tools/decode_page" in labels:
         programs += [os.path.join(BUILD, name) for name in ("decode.html", "page/native")]
+    if "tools/program_model" in labels:
+        programs.append(os.path.join(BUILD, "hosted", "gcc", "program_ways"))
     if "pun/plans" in labels or "session/transcripts" in labels:  # the second runs it
         programs.append(os.path.join(BUILD, "pun", "check_pun"))
     if "session/module_text" in labels:
