@@ -106,11 +106,12 @@ static void unless_run(struct program_state *s, const struct kprobe_op *op)
 /* cmp byte [disp32], 0 */
 static void unless_emit(struct program_code *c, const struct kprobe_op *op, unsigned i)
 {
-    uint8_t compare[] = { 0x80, 0x3c, 0x25, 0, 0, 0, 0, 0 };
+    static const uint8_t compare[] = { 0x80, 0x3c, 0x25 }, zero[] = { 0 };
+    int32_t address = (int32_t)op->imm;
 
-    for (unsigned k = 0; k < 4; k++)
-        compare[3 + k] = (uint8_t)(op->imm >> 8 * k);
     insn_build_bytes(c->b, compare, sizeof(compare));
+    insn_build_bytes(c->b, (const uint8_t *)&address, sizeof(address));
+    insn_build_bytes(c->b, zero, sizeof(zero));
     code_skip(c, op, i, INSN_CC_NE);
 }
 

@@ -29,27 +29,25 @@ uintptr_t program_load_end(const uint8_t *code, uintptr_t ip)
  * loads that end the program share it, and come last; each other one goes on at its own
  * operation.
  */
-static void loads_fail(struct program_code *c, bool or_zero)
+static void loads_fail(struct program_code *c)
 {
     struct insn_place faults = insn_gs_place(c->words + 8 * (int32_t)c->program->words);
-    bool any = false;
 
     for (unsigned i = 0; i < c->load_count; i++) {
         unsigned index = c->loads[i].index;
         const struct kprobe_op *op = &c->program->ops[index];
 
-        if (!(op->sub & KPROBE_OR_ZERO) == or_zero)
+        if (!(op->sub & KPROBE_OR_ZERO))
             continue;
         insn_build_land(c->b, c->loads[i].mark);
-        any = true;
-        if (!or_zero)
-            continue;
         insn_build_inc(c->b, faults);
         insn_build_imm(c->b, CODE_VALUE, 0);
         code_jump_to(c, insn_build_jmp(c->b), index + 1 + op->skip);
     }
-    if (any && !or_zero)
-        insn_build_inc(c->b, faults);
+    for (unsigned i = 0; i < c->load_count; i++)
+        if (!(c->program->ops[c->loads[i].index].sub & KPROBE_OR_ZERO))
+            insn_build_land(c->b, c->loads[i].mark);
+    insn_build_inc(c->b, faults);
 }
 
 /* program_end - let all jumps lead where they shall. The code for loads that fail lies
@@ -62,8 +60,7 @@ static void program_end(struct program_code *c, const size_t *starts)
     if (c->load_count) {
         size_t over = insn_build_jmp(c->b);
 
-        loads_fail(c, true);
-        loads_fail(c, false);
+        loads_fail(c);
         insn_build_land(c->b, over);
     }
     end = c->b->len;

@@ -33,6 +33,7 @@ KTESTS := \
     tests/kernel/link_targets.asm \
     tests/kernel/test_optimize.c \
     tests/kernel/test_preempt.c \
+    tests/kernel/test_program.c \
     tests/kernel/text_sum.c \
     tests/kernel/test_text_poke.c \
     tests/kernel/test_xmc.c \

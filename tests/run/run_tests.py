@@ -76,7 +76,7 @@ NOT_ON_4 = (
 )
 # Subjects about many CPUs. The usual run has only these on 8 CPUs, the long run only
 # these on 3, 16 and 32: others would take half an hour there, and find nothing new.
-MANY = ("clock", "halt", "mutex", "nmi", "quiesce", "smp", "stop_machine")
+MANY = ("clock", "halt", "mutex", "nmi", "program", "quiesce", "smp", "stop_machine")
 # Subjects for one instruction in each translation block. All subjects would take an hour.
 STEPPED = ("preempt", "detour", "jump")
 STEPPED_LONG = (
@@ -88,6 +88,7 @@ STEPPED_LONG = (
     "return_point.probes_come_and_go_while_all_cpus_call",
     "return_point.h90_nmis_at_every_instruction",
     "conformance.h06_jcc_under_all_flags",
+    "program.all_cpus_count_and_lose_nothing",
 )
 # Subjects that run once more with each engine that changes text. On one CPU every engine may
 # take all its steps.

@@ -2,12 +2,14 @@
 probes/program that shares nothing with it but the names of the operations.
 """
 
+import functools
+import math
 import random
 
 MASK = (1 << 64) - 1
 MEMORY, WORDS, TABLE, HITS = 1024, 80, 64, 3
 OPS_MAX, TOGETHER = 32, 4
-VALUE, IMM, ADDRESS, CPU, THREAD, OWN = range(16, 22)
+VALUE, IMM, ADDRESS, CPU, THREAD, OWN, CYCLES = range(16, 23)
 SP, DI = 4, 7
 KEYED, SIGNED, OR_ZERO, UP = 1, 2, 4, 8
 ANY, NONE = 16, 17
@@ -81,15 +83,22 @@ class Machine:
         return self.places[KINDS.index(case.kind) * len(self.places) // len(KINDS) + slot]
 
 
+@functools.cache
+def input_of(seed):
+    """The memory and the registers of input number @seed, as fixture.c has them."""
+    numbers = splitmix(seed)
+    words = [next(numbers) for _ in range(MEMORY // 8)]
+    memory = b"".join(word.to_bytes(8, "little") for word in words)
+    return memory, [next(numbers) for _ in range(16)]
+
+
 class Hit:
     """Memory and registers that a hit finds."""
 
     def __init__(self, machine, seed, ip):
-        numbers = splitmix(seed)
-        words = [next(numbers) for _ in range(MEMORY // 8)]
-        self.memory = b"".join(word.to_bytes(8, "little") for word in words)
+        self.memory, registers = input_of(seed)
         self.start, self.machine, self.ip = machine.memory, machine, ip
-        self.registers = [next(numbers) for _ in range(16)]
+        self.registers = registers[:]
         self.registers[DI] = self.start
         self.registers[SP] = machine.top - 56  # fixture_call.asm, program_places.asm
 
@@ -177,9 +186,15 @@ def expect(machine, case, slot):
 
 # ---- the operations ----
 
+FORGET = Op("and", IMM)
+
 
 def run_get(p, op):
-    p.value = p.operand(op)
+    """Each hit takes another time: the next operation must replace it by 0."""
+    behind = p.ops[p.next : p.next + 1]
+    if op.source == CYCLES and [str(one) for one in behind] != [str(FORGET)]:
+        raise Unknown
+    p.value = 0 if op.source == CYCLES else p.operand(op)
 
 
 def extended(op, value):
@@ -389,6 +404,13 @@ class Maker:
         at = choice((0, 8, self.random.randrange(-128, 128) & 0xFFFFFFFF))
         return Op("load", sub=sub, at=at, skip=self.skip(left) if sub & OR_ZERO else 0)
 
+    def step(self, op):
+        """A number at a boundary of a step of @op, as the value that it takes."""
+        step, count = op.imm & 0xFFFFFFFF, op.imm >> 32
+        number = signed(op.at, 32) + self.random.randrange(count + 1) * step
+        number += self.random.choice((-1, 0, step - 1))
+        return [Op("get", IMM, imm=number & MASK), op.changed(source=VALUE)]
+
     def skip(self, left):
         return self.random.randrange(min(left, 6) + 1)
 
@@ -430,9 +452,11 @@ class Maker:
                 return Op(name, source, choice((0, UP)))
             if name == "small":
                 return Op(name, source, imm=rest(64))
-            step = 1 + self.number() % 100000
+            count = rest(1, 61)
+            largest = min(math.isqrt(MASK // count), 0xFFFFFFFF)
+            step = choice((1, 2, largest, 1 + self.number() % largest))
             low = self.number() & 0xFFFFFFFF
-            return Op(name, source, at=low, imm=step | rest(1, 61) << 32)
+            return Op(name, source, at=low, imm=step | count << 32)
         if name == "by":
             return Op(name, VALUE, at=rest(5, 7), imm=rest(2))
         if name in ("min", "max"):
@@ -458,21 +482,24 @@ class Maker:
                 continue
             if name == "load" and left:
                 ops += self.pair(left)
+            elif name == "linear" and left:
+                ops += self.step(self.one(name, left - 1))
+            elif name == "get" and left and self.random.random() < 0.2:
+                ops += [Op(name, CYCLES), FORGET]
             elif name != "reserve":
                 ops.append(self.one(name, left))
             elif left > 2:
                 ops += self.record(left)
         return ops
 
-    def case(self):
-        """A case that reads no memory with unknown content."""
+    def case(self, slot=0):
+        """A case that reads no memory with unknown content, and what it must leave."""
         while True:
             count = self.random.choice((1, 1, 1, 2, 3, TOGETHER))
             programs = [self.ops() for _ in range(count)]
             seed = self.random.randrange(1000)
             case = Case(self.random.choice(KINDS), seed, programs)
             try:
-                expect(self.machine, case, 0)
+                return case, expect(self.machine, case, slot)
             except Unknown:
-                continue
-            return case
+                pass

@@ -57,6 +57,9 @@ static void words_and_keys_stay_in_memory(void)
         VERIFY(11, KPROBE_KEY_LINEAR(KPROBE_REG_DI, -5, 7, 10), KPROBE_COUNT_KEYED(0)),
         -EINVAL);
     CHECK_EQ(VERIFY(KPROBE_PROGRAM_WORDS + 1, KPROBE_COUNT(0)), -EINVAL);
+    CHECK_EQ(VERIFY(0, KPROBE_KEY_LINEAR(KPROBE_REG_DI, 0, 1, KPROBE_PROGRAM_WORDS)), 0);
+    CHECK_EQ(VERIFY(0, KPROBE_KEY_LINEAR(KPROBE_REG_DI, 0, 1, KPROBE_PROGRAM_WORDS + 1)),
+             -EINVAL);
 }
 
 /* A skip may jump over the second key: the first one, which is greater, counts as well. */
@@ -91,6 +94,32 @@ static void operands_must_be_possible(void)
 #define STORE KPROBE_STORE(8, 0, KPROBE_REG_DI, 0)
 #define COMMIT KPROBE_COMMIT(1)
 #define IF(skip) KPROBE_IF(KPROBE_REG_DI, KPROBE_E, 0, skip)
+
+static void each_condition_is_the_processors_or_of_bits(void)
+{
+    for (unsigned i = 0; i < 256; i++) {
+        bool known =
+            i >= KPROBE_B && i <= KPROBE_NONE && (i <= KPROBE_A || i >= KPROBE_L);
+
+        CHECK_EQ(VERIFY(0, KPROBE_IF(KPROBE_REG_DI, (uint8_t)i, 0, 0)),
+                 known ? 0 : -EINVAL);
+    }
+}
+
+static void sizes_are_those_of_the_processor(void)
+{
+    for (unsigned size = 0; size < 16; size++) {
+        bool known = size == 1 || size == 2 || size == 4 || size == 8;
+
+        uint8_t sub = (uint8_t)(size << 4);
+
+        CHECK_EQ(VERIFY(0, { .code = KPROBE_OP_LOAD, .sub = sub }), known ? 0 : -EINVAL);
+        CHECK_EQ(VERIFY(0, { .code = KPROBE_OP_EXTEND, .sub = sub }),
+                 known && size < 8 ? 0 : -EINVAL);
+        CHECK_EQ(VERIFY(0, RESERVE(2), { .code = KPROBE_OP_STORE, .sub = sub }, COMMIT),
+                 known ? 0 : -EINVAL);
+    }
+}
 
 static void a_record_is_entered_and_left_as_a_whole(void)
 {
@@ -159,5 +188,6 @@ static void a_program_can_be_read(void)
 
 UNIT_TESTS(an_operation_that_does_not_exist_is_refused, a_skip_leads_to_the_end_at_most,
            words_and_keys_stay_in_memory, the_greatest_key_counts,
-           operands_must_be_possible, words_begin_as_their_operations_say,
+           operands_must_be_possible, each_condition_is_the_processors_or_of_bits,
+           sizes_are_those_of_the_processor, words_begin_as_their_operations_say,
            a_record_is_entered_and_left_as_a_whole, a_program_can_be_read)

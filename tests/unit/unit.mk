@@ -23,6 +23,7 @@ unit_agent_format := $(AGENT)
 unit_watch := $(engine_on_arrays) $(WATCH) tests/unit/fake_watch.c
 unit_pun := $(PUN) $(INSN)
 unit_program_verify := $(engine_on_arrays)
+unit_program_code := $(engine_on_arrays)
 unit_program_line := probes/console/program_line.c $(engine_on_arrays)
 unit_page := probes/trace/ring/page.c
 unit_print := $(addprefix probes/trace/ring/,ring.c page.c page_merge.c print.c format.c) \
