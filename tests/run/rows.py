@@ -5,6 +5,8 @@ import re
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 ENGINES = "probes/text/text_engine.h"
+OPERATIONS = "probes/program/program_ops.h"
+DETOURS = "probes/jump/detour.h"
 LISTED = re.compile(r"^    X\((\w+)\)", re.M)
 ROW = re.compile(r"struct text_engine text_engine_(\w+) = \{\s*\.name = \"(.*?)\"")
 
@@ -22,3 +24,21 @@ def engines():
         path = f"{folder}/{file}"
         found.update({word: (name, path) for word, name in ROW.findall(read(path))})
     return dict(found[word] for word in LISTED.findall(read(ENGINES)))
+
+
+def operations():
+    """{name: the function that makes its code, if several operations share it} of programs."""
+    text = read("probes/program/op_value.c")
+    shared = {"ARITHMETIC": "alu_emit", "SHIFT": "shift_emit"}  # by macros
+    of = {
+        name: shared[how] for how, name in re.findall(r"^(\w+)\((\w+), INSN_", text, re.M)
+    }
+    names = re.findall(r"^    X\(\w+, (\w+)\)", read(OPERATIONS), re.M)
+    return {name: of.get(name) for name in names}
+
+
+def detours():
+    """The names of the kinds of detours."""
+    return [
+        name.lower() for name in re.findall(r"^    DETOUR_(\w+), +/", read(DETOURS), re.M)
+    ]

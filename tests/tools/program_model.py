@@ -411,6 +411,11 @@ class Maker:
         number += self.random.choice((-1, 0, step - 1))
         return [Op("get", IMM, imm=number & MASK), op.changed(source=VALUE)]
 
+    def near(self, op):
+        """A number at the constant of @op, or next to it, as the value that it takes."""
+        number = op.imm + self.random.choice((-1, 0, 1))
+        return [Op("get", IMM, imm=number & MASK), op.changed(source=VALUE)]
+
     def skip(self, left):
         return self.random.randrange(min(left, 6) + 1)
 
@@ -484,6 +489,8 @@ class Maker:
                 ops += self.pair(left)
             elif name == "linear" and left:
                 ops += self.step(self.one(name, left - 1))
+            elif name == "if" and left and self.random.random() < 0.4:
+                ops += self.near(self.one(name, left - 1))
             elif name == "get" and left and self.random.random() < 0.2:
                 ops += [Op(name, CYCLES), FORGET]
             elif name != "reserve":
