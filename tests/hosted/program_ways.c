@@ -23,6 +23,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define KINDS 3
 #define PLACES 32  /* program_places.asm */
@@ -32,6 +33,7 @@
 #define TABLE 64 /* places */
 #define TABLES 2
 #define LINE 65536
+#define LIMIT 100 /* seconds */
 #define SEPARATORS " \n"
 
 extern const struct {
@@ -281,6 +283,7 @@ static void run_way(size_t count, enum optimize_method method)
 /* run_cases - an answer for each case by a trap, then an answer for each by a jump. */
 static void run_cases(size_t count)
 {
+    alarm(LIMIT); /* code that is wrong may never come back */
     for (struct slot *s = slots; s < slots + count; s++)
         for (unsigned hit = 0; hit < HITS; hit++)
             s->right[hit] = run_hit(s, hit);

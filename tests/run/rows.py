@@ -27,7 +27,7 @@ def engines():
 
 
 def operations():
-    """{name: the function that makes its code, if several operations share it} of programs."""
+    """{name: the function that makes the code of several operations, or None} of programs."""
     text = read("probes/program/op_value.c")
     shared = {"ARITHMETIC": "alu_emit", "SHIFT": "shift_emit"}  # by macros
     of = {

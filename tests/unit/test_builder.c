@@ -2,6 +2,7 @@
  * the decoder reads the same out of them.
  */
 #include "probes/insn/builder.h"
+#include "probes/insn/effects.h"
 #include "tests/unit/unit.h"
 
 #include <string.h>
@@ -135,5 +136,46 @@ static void nothing_is_written_behind_the_end(void)
     CHECK_EQ(bytes[3], 0);
 }
 
-UNIT_TESTS(moves, loads_and_stores_of_each_size, arithmetic, words_behind_gs,
-           a_jump_leads_where_it_lands, nothing_is_written_behind_the_end)
+/* free_at - the registers, and in @flags the flags, that the straight code at @code kills
+ * before it reads them: code in front of it may change them, and need not save them.
+ */
+static uint32_t free_at(const uint8_t *code, size_t len, uint32_t *flags)
+{
+    uint32_t regs = 0, read = 0, flags_read = 0;
+    struct insn insn;
+
+    *flags = 0;
+    for (size_t at = 0; at < len && !insn_decode(&insn, code + at, len - at, at);
+         at += insn.len) {
+        struct insn_effects effects;
+
+        insn_effects(&insn, &effects);
+        read |= effects.regs_read;
+        flags_read |= effects.flags_read;
+        regs |= effects.regs_killed & ~read;
+        *flags |= effects.flags_killed & ~flags_read;
+    }
+    return regs;
+}
+
+static void code_may_use_what_the_program_kills(void)
+{
+    /* mov rcx, [rdi]; add rcx, rdx; sbb rax, rax; ret */
+    static const uint8_t ahead[] = { 0x48, 0x8b, 0x0f, 0x48, 0x01,
+                                     0xd1, 0x48, 0x19, 0xc0, 0xc3 };
+    uint32_t flags;
+
+    CHECK_EQ(free_at(ahead, sizeof(ahead), &flags), 1u << INSN_CX);
+    CHECK_EQ(flags, INSN_FLAGS_STATUS);
+    CHECK_EQ(free_at(ahead + 6, 4, &flags), 0);
+    CHECK_EQ(flags, INSN_FLAGS_STATUS & ~(uint32_t)FLAGS_CF); /* which sbb reads */
+    start(); /* so this code in front of it saves nothing */
+    insn_build_get(&b, INSN_CX, insn_reg_place(INSN_DI));
+    insn_build_alu_to(&b, INSN_ALU_ADD, INSN_CX, insn_gs_place(0x20));
+    insn_build_put(&b, insn_gs_place(0x20), INSN_CX, 8);
+    CHECK(!b.full);
+}
+
+UNIT_TESTS(code_may_use_what_the_program_kills, moves, loads_and_stores_of_each_size,
+           arithmetic, words_behind_gs, a_jump_leads_where_it_lands,
+           nothing_is_written_behind_the_end)
