@@ -116,6 +116,16 @@ class GenFrames(scratch.Scratch):
         words = re.search(r"^FRAME_KINDS ((?:.*\\\n)*.*)", text, re.M)[1]
         self.assertEqual(re.findall(r"\w+", words), asm_frames.KINDS)
 
+    def test_gdb_numbers_registers_as_the_table_does(self):
+        sys.path.insert(0, os.path.dirname(TOOL))
+        import asm_frames
+
+        path = os.path.join(scratch.ROOT, "kernel/host/gdb/sonde_gdb/cfi.py")
+        with open(path, encoding="utf-8") as file:
+            names = re.search(r"^NAMES = \((.*?)\)", file.read(), re.M | re.S)[1]
+        numbers = {name: i for i, name in enumerate(re.findall(r"\w+", names))}
+        self.assertEqual(numbers, {**asm_frames.REGISTERS, "rip": asm_frames.RETURN})
+
 
 if __name__ == "__main__":
     scratch.main()

@@ -12,7 +12,7 @@ import bisect
 
 from sonde_gdb import kernel
 
-# In the order of their numbers in DWARF.
+# In the order of their numbers in DWARF, as kernel/base/registers.h has them.
 NAMES = ("rax", "rdx", "rcx", "rbx", "rsi", "rdi", "rbp", "rsp", "r8", "r9", "r10", "r11",
          "r12", "r13", "r14", "r15", "rip")  # fmt: skip
 NUMBER = {name: number for number, name in enumerate(NAMES)}

@@ -2,15 +2,15 @@
 
 import gdb
 
-from sonde_gdb import kernel
+from sonde_gdb import cfi, kernel
 from sonde_gdb.kernel import View, constant
 
 # The registers that switch_to() has pushed, from the saved stack pointer upwards
 # (kernel/thread/switch.asm).
 SWITCHED = ("eflags", "r15", "r14", "r13", "r12", "rbx", "rbp", "rip")
-IMAGE = {"ax": "rax", "bx": "rbx", "cx": "rcx", "dx": "rdx", "si": "rsi", "di": "rdi",
-         "bp": "rbp", "sp": "rsp", "ip": "rip", "flags": "eflags",
-         **{f"r{n}": f"r{n}" for n in range(8, 16)}}  # fmt: skip
+# By field of struct pt_regs.
+IMAGE = {name if name[1].isdigit() else name[1:]: name for name in cfi.NAMES}
+IMAGE["flags"] = "eflags"
 
 
 @kernel.until_it_runs
