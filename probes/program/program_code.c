@@ -32,6 +32,7 @@ uintptr_t program_load_end(const uint8_t *code, uintptr_t ip)
 static void loads_fail(struct program_code *c)
 {
     struct insn_place faults = insn_gs_place(c->words + 8 * (int32_t)c->program->words);
+    bool ends = false;
 
     for (unsigned i = 0; i < c->load_count; i++) {
         unsigned index = c->loads[i].index;
@@ -44,10 +45,14 @@ static void loads_fail(struct program_code *c)
         insn_build_imm(c->b, CODE_VALUE, 0);
         code_jump_to(c, insn_build_jmp(c->b), index + 1 + op->skip);
     }
-    for (unsigned i = 0; i < c->load_count; i++)
-        if (!(c->program->ops[c->loads[i].index].sub & KPROBE_OR_ZERO))
-            insn_build_land(c->b, c->loads[i].mark);
-    insn_build_inc(c->b, faults);
+    for (unsigned i = 0; i < c->load_count; i++) {
+        if (c->program->ops[c->loads[i].index].sub & KPROBE_OR_ZERO)
+            continue;
+        insn_build_land(c->b, c->loads[i].mark);
+        ends = true;
+    }
+    if (ends)
+        insn_build_inc(c->b, faults);
 }
 
 /* program_end - let all jumps lead where they shall. The code for loads that fail lies

@@ -66,4 +66,22 @@ static void a_constant_is_stored_by_one_instruction(void)
     CHECK_EQ(STORING(8, UINT32_MAX), STORING(4, 1) + 1);
 }
 
-UNIT_TESTS(nothing_is_saved_that_does_not_change, a_constant_is_stored_by_one_instruction)
+/* Behind the load stands its mark, and beside the way of the others is a jump over the code
+ * for loads that fail.
+ */
+static void only_loads_that_are_there_have_code_for_faults(void)
+{
+    unsigned get = INSTRUCTIONS(false, KPROBE_GET(KPROBE_REG_DI));
+
+    CHECK_EQ(INSTRUCTIONS(false, KPROBE_GET(KPROBE_REG_DI), KPROBE_LOAD(8, 0)),
+             get + 3 + 1); /* it counts */
+    CHECK_EQ(INSTRUCTIONS(false, KPROBE_GET(KPROBE_REG_DI), KPROBE_LOAD_OR_ZERO(8, 0, 0)),
+             get + 3 + 3); /* it counts, takes 0, goes on */
+    CHECK_EQ(INSTRUCTIONS(false, KPROBE_GET(KPROBE_REG_DI), KPROBE_LOAD(8, 0),
+                          KPROBE_LOAD(8, 0)),
+             get + 5 + 1);
+}
+
+UNIT_TESTS(nothing_is_saved_that_does_not_change,
+           only_loads_that_are_there_have_code_for_faults,
+           a_constant_is_stored_by_one_instruction)
