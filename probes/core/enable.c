@@ -1,9 +1,8 @@
 /* enable.c - stage 5 without registering: switches the handlers of registered probes on
  * and off, and kprobes as a whole.
  *
- * A site is not armed if all its probes are disabled, or if kprobes are switched off as a
- * whole. Each probe has a flag that says whether it is disabled. The switch for all
- * probes does not change these flags.
+ * A site is armed if a probe there is enabled, and kprobes are on as a whole. The switch for
+ * all probes does not change the flags of probes.
  */
 #include "probes/core/extend.h"
 #include "probes/core/life.h"
@@ -11,7 +10,8 @@
 
 static bool all_off; /* PLAT_PROBES to write */
 
-bool enable_wants_arming(const struct site *site)
+/* enable_wants_arming - must @site be armed, or stay so? */
+static bool enable_wants_arming(const struct site *site)
 {
     return !all_off && site != ext_waiting() && aggr_enabled(site);
 }
@@ -27,11 +27,18 @@ static void set_flag(struct kprobe *p, bool disabled)
                            __ATOMIC_RELAXED);
 }
 
-/* collect_sites - add to @list the sites of @ps that are armed and, as @enabled says, have a probe
- * that is enabled.
- */
-static void collect_sites(struct kprobe **ps, size_t count, bool enabled,
-                          struct site_list *list)
+void enable_arm(struct kprobe **ps, size_t count, struct site_list *list)
+{
+    list->count = 0;
+    for (size_t i = 0; i < count; i++)
+        if (enable_wants_arming(ps[i]->site))
+            site_list_add(list, ps[i]->site);
+    site_list_close(list);
+    kprobe_arm(list->sites, list->count);
+}
+
+static void collect_armed_of(struct kprobe **ps, size_t count, bool enabled,
+                             struct site_list *list)
 {
     list->count = 0;
     for (size_t i = 0; i < count; i++)
@@ -40,38 +47,27 @@ static void collect_sites(struct kprobe **ps, size_t count, bool enabled,
     site_list_close(list);
 }
 
-static void disable_locked(struct kprobe **ps, size_t count, struct site_list *list)
+void enable_settle(struct kprobe **ps, size_t count, struct site_list *list)
 {
+    collect_armed_of(ps, count, false, list);
     kprobe_disarm(list->sites, list->count);
-    for (size_t i = 0; i < count; i++)
-        set_flag(ps[i], true);
-    collect_sites(ps, count, false, list);
-    kprobe_disarm(list->sites, list->count);
-    collect_sites(ps, count, true, list);
+    collect_armed_of(ps, count, true, list);
     ext_refresh(list->sites, list->count);
 }
 
-static void enable_locked(struct kprobe **ps, size_t count, struct site_list *list)
-{
-    list->count = 0;
-    for (size_t i = 0; i < count; i++) {
-        set_flag(ps[i], false);
-        if (enable_wants_arming(ps[i]->site))
-            site_list_add(list, ps[i]->site);
-    }
-    site_list_close(list);
-    kprobe_arm(list->sites, list->count);
-}
-
-/* @list: first receives the sites in the engine's own code */
 static int switch_locked(struct kprobe **ps, size_t count, bool disabled,
                          struct site_list *list)
 {
     int err = register_check_all(ps, count, list);
 
-    if (!err)
-        (disabled ? disable_locked : enable_locked)(ps, count, list);
-    return err;
+    if (err)
+        return err;
+    if (disabled)
+        kprobe_disarm(list->sites, list->count);
+    for (size_t i = 0; i < count; i++)
+        set_flag(ps[i], disabled);
+    (disabled ? enable_settle : enable_arm)(ps, count, list);
+    return 0;
 }
 
 static int switch_probes(struct kprobe **ps, size_t count, bool disabled)
@@ -146,9 +142,7 @@ static int all_switch_locked(bool on)
     if (on) {
         change_all(&list, collect_wanting, kprobe_arm);
     } else {
-        /* First the sites in the engine's own code: otherwise the engine would hit its
-         * own probes while it disarms all others.
-         */
+        /* first the engine's own code, or it would hit its own probes meanwhile */
         change_all(&list, collect_engine, kprobe_disarm);
         change_all(&list, collect_armed, kprobe_disarm);
     }

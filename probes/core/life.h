@@ -278,9 +278,8 @@ int register_take_out(struct kprobe **ps, size_t count, struct site **room);
 int register_resolve(const struct kprobe *p, uintptr_t *addr, struct probe_reject *why);
 /* register_check_all - are all of @ps registered?
  * @engine: receives the armed sites in the engine's own code that have no other probe
- *          than one of @ps. When many probes are taken out or disabled, the caller
- *          disarms these sites first. Otherwise the engine would hit its own probes in
- *          all its later work. This function itself still hits them, so it is short.
+ *          than one of @ps. The caller disarms these sites first, or the engine would hit
+ *          its own probes in all its later work.
  * Locks:   PLAT_PROBES held.  Return: 0; -EINVAL.
  */
 int register_check_all(struct kprobe **ps, size_t count, struct site_list *engine);
@@ -290,10 +289,13 @@ int register_check_all(struct kprobe **ps, size_t count, struct site_list *engin
  */
 int register_check_caller(const char *verb, struct probe_reject *why);
 
-/* enable_wants_arming - must @site be armed, or stay so? It must if a probe there is
- * enabled. Locks: PLAT_PROBES held.
+/* enable_arm - arm those sites of @ps where a probe is enabled.
+ * enable_settle - some probes of the sites of @ps have left or are disabled: disarm those
+ * sites where none is enabled; the others do nothing for them any more.
+ * @list: has room for @count sites   Locks: PLAT_PROBES held.
  */
-bool enable_wants_arming(const struct site *site);
+void enable_arm(struct kprobe **ps, size_t count, struct site_list *list);
+void enable_settle(struct kprobe **ps, size_t count, struct site_list *list);
 
 /* ---- 2 check.c, blacklist.c, boundary.c ---- */
 

@@ -161,15 +161,6 @@ static bool site_is_new(const struct site *site)
     return !site->probes && site->state == SITE_PREPARED;
 }
 
-static void arm_all(struct kprobe **ps, size_t count, struct site_list *list)
-{
-    for (size_t i = 0; i < count; i++)
-        if (enable_wants_arming(ps[i]->site))
-            site_list_add(list, ps[i]->site);
-    site_list_close(list);
-    kprobe_arm(list->sites, list->count);
-}
-
 /* forget_probes - restore @ps from @as_given, and free the sites that were made for them. The
  * loop goes from the last probe to the first. If a probe is in @ps twice, its later
  * element of @as_given shows the probe as already chosen; so the earlier element is
@@ -224,7 +215,7 @@ static int register_locked(struct kprobe **ps, size_t count, struct site_list *l
     if (err)
         return err;
     publish_probes(ps, count);
-    arm_all(ps, count, list);
+    enable_arm(ps, count, list);
     return 0;
 }
 
@@ -246,7 +237,7 @@ size_t register_some(struct kprobe **ps, size_t count, struct site_list *list,
         ps[i] = ps[in];
         ps[in++] = p;
     }
-    arm_all(ps, in, list);
+    enable_arm(ps, in, list);
     return in;
 }
 
@@ -314,11 +305,8 @@ int register_check_all(struct kprobe **ps, size_t count, struct site_list *engin
     return err;
 }
 
-/* take_out_probes - unlink the probes; collect the sites that must be disarmed and those
- * that no probe needs any more.
- */
-static void take_out_probes(struct kprobe **ps, size_t count, struct site_list *disarm,
-                            struct site_list *dead)
+/* take_out_probes - unlink the probes; collect the sites that no probe needs any more. */
+static void take_out_probes(struct kprobe **ps, size_t count, struct site_list *dead)
 {
     for (size_t i = 0; i < count; i++) {
         struct site *site = site_of(ps[i]);
@@ -331,13 +319,6 @@ static void take_out_probes(struct kprobe **ps, size_t count, struct site_list *
             aggr_remove(site, ps[i]);
     }
     for (size_t i = 0; i < count; i++) {
-        struct site *site = ps[i]->site;
-
-        if (site_is_armed(site) && !aggr_enabled(site))
-            site_list_add(disarm, site);
-    }
-    site_list_close(disarm);
-    for (size_t i = 0; i < count; i++) {
         if (ps[i]->site == ext_waiting())
             continue;
         if (!ps[i]->site->probes)
@@ -348,31 +329,16 @@ static void take_out_probes(struct kprobe **ps, size_t count, struct site_list *
     site_list_close(dead);
 }
 
-/* refresh_rest - the sites of @ps that keep other probes do nothing for @ps any more. @list:
- * has room for @count sites
- */
-static void refresh_rest(struct kprobe **ps, size_t count, struct site_list *list)
-{
-    for (size_t i = 0; i < count; i++)
-        if (site_is_armed(ps[i]->site))
-            site_list_add(list, ps[i]->site);
-    site_list_close(list);
-    ext_refresh(list->sites, list->count);
-}
-
 int register_take_out(struct kprobe **ps, size_t count, struct site **room)
 {
-    struct site_list disarm = { .sites = room }, dead = { .sites = room + count };
-    int err = register_check_all(ps, count, &disarm);
+    struct site_list list = { .sites = room }, dead = { .sites = room + count };
+    int err = register_check_all(ps, count, &list);
 
     if (err)
         return err;
-    kprobe_disarm(disarm.sites, disarm.count);
-    disarm.count = 0;
-    take_out_probes(ps, count, &disarm, &dead);
-    kprobe_disarm(disarm.sites, disarm.count);
-    disarm.count = 0;
-    refresh_rest(ps, count, &disarm);
+    kprobe_disarm(list.sites, list.count);
+    take_out_probes(ps, count, &dead);
+    enable_settle(ps, count, &list);
     kprobe_reclaim(dead.sites, dead.count);
     ext_settle();
     for (size_t i = 0; i < count; i++) {

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""bench_peers.py - one run of `make bench-native`: this engine in a process, and beside it what
-Debian ships and can do the same at the same function: the in-process agent of gdbserver
-(fast tracepoints, which are jumps, too), and uftrace (which patches entries at run time).
+"""bench_peers.py - one run of `make bench-native`: this engine in a process, and beside it
+what Debian ships and can do the same at the same function: the in-process agent of
+gdbserver (fast tracepoints, which are jumps, too), and uftrace (which patches entries).
 
     bench_peers.py NATIVE PEER     the two programs
 
