@@ -81,4 +81,29 @@ def tools_talk_to_a_guest_that_stays_up():
         tap.equal(run.wait(LIMIT), 0, "end of input switches it off")
 
 
-tap.run(the_console_of_a_guest_under_gdb, tools_talk_to_a_guest_that_stays_up)
+def what_is_sent_before_the_guest_listens_is_answered():
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "tools")
+        words = [SONDE, "run", "--boot", "pvh", "--socket", path, "--qemu", "-S"]
+        words[-1] += f" -monitor unix:{folder}/monitor,server=on,wait=off"
+        run = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        with connect(path) as line, connect(f"{folder}/monitor") as monitor:
+            line.sendall(b"".join(b"@%d echo %d\n" % (i, i) for i in range(1, 9)))
+            monitor.sendall(b"cont\n")
+            line.settimeout(LIMIT)
+            text = b""
+            while b"#8=" not in text:
+                text += line.recv(4096)
+            text = text.replace(b"\r", b"").partition(b"version 1\n")[2]
+            wanted = b"".join(b"#%d|%d\n#%d=0 OK\n" % (i, i, i) for i in range(1, 9))
+            tap.equal(text, wanted, "eight requests, before it runs")
+        run.stdin.close()
+        run.stdout.read()
+        tap.equal(run.wait(LIMIT), 0, "and the guest goes on")
+
+
+tap.run(
+    the_console_of_a_guest_under_gdb,
+    tools_talk_to_a_guest_that_stays_up,
+    what_is_sent_before_the_guest_listens_is_answered,
+)
