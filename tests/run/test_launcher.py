@@ -472,6 +472,10 @@ def a_checkout_with_a_blank_is_refused():
         done = subprocess.run(words, capture_output=True, text=True, check=False)
     tap.check("path of this folder has a blank" in done.stderr, "a blank in the path")
     tap.equal(done.stderr.count("\n"), 1, "in one sentence")
+    words = ["make", "-C", guest.ROOT, "B=a b"]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    tap.check("name of the build folder has a blank" in done.stderr, "a blank in B=")
+    tap.equal(done.stderr.count("\n"), 1, "in one sentence")
 
 
 def a_folder_is_spelled_in_one_way():
