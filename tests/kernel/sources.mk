@@ -49,8 +49,6 @@ KTESTS := \
     tests/kernel/test_stack.c \
     tests/kernel/test_places.c \
     tests/kernel/test_slots.c \
-    tests/kernel/test_pad.c \
-    tests/kernel/test_pun.c \
     tests/kernel/test_handlers.c \
     tests/kernel/test_contain.c \
     tests/kernel/ways.c \

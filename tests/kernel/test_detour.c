@@ -102,42 +102,6 @@ static void note_light(struct kprobe *p UNUSED, uintptr_t ip UNUSED)
 
 static const struct kprobe with_light = { .light_handler = note_light };
 
-/* This function changes all registers that a C function may change, and the flags. */
-static NOINLINE void change_what_c_may(void)
-{
-    __asm__ volatile("movl $-1, %%eax; movl %%eax, %%ecx; movl %%eax, %%edx\n\t"
-                     "movl %%eax, %%esi; movl %%eax, %%edi; movl %%eax, %%r8d\n\t"
-                     "movl %%eax, %%r9d; movl %%eax, %%r10d; movl %%eax, %%r11d\n\t"
-                     "addl %%eax, %%eax" ::
-                         : "rax", "rcx", "rdx", "rsi", "rdi", "r8", "r9", "r10", "r11",
-                           "cc");
-}
-
-static void change_all(struct kprobe *p, uintptr_t ip)
-{
-    change_what_c_may();
-    note_light(p, ip);
-}
-
-static void read_nowhere(struct kprobe *p UNUSED, uintptr_t ip UNUSED)
-{
-    light_ran++;
-    __asm__ volatile("movb (%0), %%al" ::"r"(UINT64_C(0x8000000000000000)) : "rax");
-}
-
-/* This handler also changes registers and flags that a C function must
- * keep; then it faults.
- */
-static void read_nowhere_in_a_mess(struct kprobe *p UNUSED, uintptr_t ip UNUSED)
-{
-    light_ran++;
-    __asm__ volatile("cli; std; movq %0, %%rbp\n\t"
-                     "xorl %%ebx, %%ebx; xorl %%r12d, %%r12d; xorl %%r13d, %%r13d\n\t"
-                     "xorl %%r14d, %%r14d; xorl %%r15d, %%r15d\n\t"
-                     "movb (%%rbp), %%al" ::"r"(UINT64_C(0x8000000000000000))
-                     : "rax", "rbx", "r12", "r13", "r14", "r15");
-}
-
 /* ---- tiers ---- */
 
 struct observed {
@@ -251,53 +215,4 @@ KTEST(detour, post_handlers_see_what_they_see_behind_a_trap)
                                              .post_handler = note_post };
 
     compare_all(&with_post);
-}
-
-KTEST(detour, a_counter_counts_and_changes_nothing)
-{
-    static const struct kprobe alone = { 0 };
-
-    compare_all(&alone);
-}
-
-KTEST(detour, a_light_handler_is_called_and_changes_nothing)
-{
-    static const struct kprobe calling = { .light_handler = change_all };
-
-    compare_all(&with_light);
-    compare_all(&calling);
-}
-
-/* ---- light handlers that fault ---- */
-
-static void faults_with(const struct detour_target *t, kprobe_light_handler_t handler,
-                        const char *what)
-{
-    struct kprobe p = { .addr = t->addr, .light_handler = handler };
-    struct detour_run alone = run_variant(t, 0), run, again;
-
-    light_ran = 0;
-    by_hand_begin();
-    if (register_kprobe(&p) || !by_hand_jump(&p)) {
-        ktest_report(false, "%s: there is a jump", what);
-        return;
-    }
-    run = run_variant(t, 0);
-    again = run_variant(t, 0);
-    ktest_report(runs_are_same(&run, &alone) && runs_are_same(&again, &alone),
-                 "%s, %s: the program goes on as without it", t->name, what);
-    ktest_report(light_ran == 1 && p.flags & KPROBE_FLAG_TRIPPED, "%s, %s: it ran once",
-                 t->name, what);
-    ktest_report(!preempt_is_off() && irqs_enabled(), "%s, %s: nothing is left behind",
-                 t->name, what);
-    by_hand_int3(&p);
-    unregister_kprobe(&p);
-}
-
-KTEST(detour, a_light_handler_that_faults_is_given_up)
-{
-    for (const struct detour_target *t = detour_targets; t < detour_targets_end; t++) {
-        faults_with(t, read_nowhere, "plain");
-        faults_with(t, read_nowhere_in_a_mess, "in a mess");
-    }
 }

@@ -16,9 +16,7 @@ static NOINLINE long target(long a)
     return a * 3 + 1;
 }
 
-static uint64_t entered, posted, answered;
-static int asked;
-
+static uint64_t entered, answered;
 static int faulty(struct kprobe *p, struct pt_regs *regs)
 {
     (void)p;
@@ -33,15 +31,6 @@ static int healthy(struct kprobe *p, struct pt_regs *regs)
     (void)regs;
     answered++;
     return 0;
-}
-
-static void faulty_after(struct kprobe *p, struct pt_regs *regs, unsigned long flags)
-{
-    (void)p;
-    (void)regs;
-    (void)flags;
-    posted++;
-    *nowhere = 1;
 }
 
 KTEST(fault, a_handler_that_faults_is_given_up)
@@ -68,64 +57,6 @@ KTEST(fault, a_handler_that_faults_is_given_up)
     ktest_report(entered == 2, "and is given up again");
     unregister_kprobe(&bad);
     unregister_kprobe(&good);
-}
-
-KTEST(fault, so_is_a_post_handler)
-{
-    struct kprobe bad = { .addr = (uintptr_t)target, .post_handler = faulty_after };
-    long got;
-
-    posted = 0;
-    register_kprobe(&bad);
-    got = target(5);
-    got += target(5);
-    ktest_report(got == 32, "the function returns what it should");
-    ktest_report(posted == 1 && bad.flags & KPROBE_FLAG_TRIPPED, "it ran once");
-    unregister_kprobe(&bad);
-}
-
-static int deal_with_it(struct kprobe *p, struct pt_regs *regs, int trapnr)
-{
-    (void)p;
-    asked = trapnr;
-    regs->ip += 3; /* past the load in faulty(), an instruction of three bytes */
-    return 0;
-}
-
-KTEST(fault, a_fault_handler_is_asked_first)
-{
-    struct kprobe bad = { .addr = (uintptr_t)target,
-                          .pre_handler = faulty,
-                          .fault_handler = deal_with_it };
-
-    asked = -1;
-    register_kprobe(&bad);
-    target(1);
-    ktest_report(asked == TRAP_PF, "it is told that it was a page fault");
-    unregister_kprobe(&bad);
-}
-
-/* This handler reads bad memory by a function that is prepared for a fault. */
-static int careful(struct kprobe *p, struct pt_regs *regs)
-{
-    char byte;
-
-    (void)p;
-    (void)regs;
-    answered += copy_nofault(&byte, (const void *)(uintptr_t)nowhere, 1) == -EFAULT;
-    return 0;
-}
-
-KTEST(fault, a_fix_up_in_a_handler_is_its_own_affair)
-{
-    struct kprobe p = { .addr = (uintptr_t)target, .pre_handler = careful };
-
-    answered = 0;
-    register_kprobe(&p);
-    target(1);
-    target(2);
-    ktest_report(answered == 2 && !(p.flags & KPROBE_FLAG_TRIPPED), "the probe stays on");
-    unregister_kprobe(&p);
 }
 
 /* fixed_up_load - return the byte at @at; -EFAULT: the load has faulted, and its fix-up

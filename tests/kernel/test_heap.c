@@ -10,8 +10,6 @@
 #include "tests/kernel/each_cpu.h"
 #include "tests/kernel/ktest.h"
 
-#include <string.h>
-
 static bool holds(const uint8_t *p, uint8_t value, size_t len)
 {
     for (size_t i = 0; i < len; i++) {
@@ -37,24 +35,6 @@ KTEST(heap, blocks_are_counted)
     kfree(NULL);
     ktest_report(heap_in_use() == bytes && heap_block_count() == blocks,
                  "and discounted");
-}
-
-KTEST(heap, a_block_can_grow_and_shrink)
-{
-    size_t blocks = heap_block_count();
-    uint8_t *p = krealloc(NULL, 10);
-
-    memset(p, 7, 10);
-    p = krealloc(p, 20000);
-    ktest_report(holds(p, 7, 10) && holds(p + 10, 0xa5, 19990), "10 bytes became 20000");
-    memset(p, 8, 20000);
-    p = krealloc(p, 50);
-    ktest_report(holds(p, 8, 50), "and 50");
-    heap_fail_after(1);
-    ktest_report(krealloc(p, 60) == NULL && holds(p, 8, 50),
-                 "failing leaves it as it is");
-    kfree(p);
-    ktest_report(heap_block_count() == blocks, "nothing is left over");
 }
 
 KTEST(heap, the_nth_allocation_fails_once)
@@ -87,22 +67,6 @@ KTEST(heap, works_with_interrupts_off)
     off &= !irqs_enabled();
     irq_restore(flags);
     ktest_report(small && large && off, "small and large ones, and they stay off");
-}
-
-#define MANY 1000000
-
-KTEST(heap, a_million_pairs)
-{
-    size_t bytes = heap_in_use();
-    void *keep[16] = { NULL };
-
-    for (unsigned i = 0; i < MANY; i++) {
-        kfree(keep[i % 16]);
-        keep[i % 16] = kmalloc(16 + i % 160);
-    }
-    for (unsigned i = 0; i < 16; i++)
-        kfree(keep[i]);
-    ktest_report(heap_in_use() == bytes, "of allocations and frees leak nothing");
 }
 
 #define BLOCKS 20000

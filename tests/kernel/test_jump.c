@@ -197,62 +197,6 @@ KTEST(jump, the_timer_comes_through_a_handler)
     without_jump(&p);
 }
 
-/* ---- handlers that fault ---- */
-
-static int read_nowhere(struct kprobe *p UNUSED, struct pt_regs *regs UNUSED)
-{
-    ran++;
-    return (int)*(volatile int *)UINT64_C(0x8000000000000000);
-}
-
-static void read_nowhere_after(struct kprobe *p, struct pt_regs *regs,
-                               unsigned long flags UNUSED)
-{
-    read_nowhere(p, regs);
-}
-
-static int sleep_in_it(struct kprobe *p UNUSED, struct pt_regs *regs UNUSED)
-{
-    ran++;
-    thread_yield();
-    return 0;
-}
-
-static void fault_in(struct kprobe *p, const char *what)
-{
-    unsigned right = 0;
-
-    ran = 0;
-    if (!with_jump(p, target))
-        return;
-    for (int i = 0; i < 3; i++)
-        right += target(3) == 29;
-    ktest_report(ran == 1 && right == 3, "%s: it ran once, the program on", what);
-    ktest_report(p->flags & KPROBE_FLAG_TRIPPED, "%s: the probe is switched off", what);
-    ktest_report(preempt_count() == 0 && irqs_enabled(), "%s: nothing is left behind",
-                 what);
-    without_jump(p);
-}
-
-static int look_on(struct kprobe *p UNUSED, struct pt_regs *regs UNUSED)
-{
-    return 0;
-}
-
-KTEST(jump, a_handler_that_faults_is_given_up)
-{
-    struct kprobe pre = { .pre_handler = read_nowhere };
-    struct kprobe post = { .post_handler = read_nowhere_after };
-    struct kprobe both = { .pre_handler = look_on, .post_handler = read_nowhere_after };
-    struct kprobe sleepy = { .pre_handler = sleep_in_it };
-
-    fault_in(&pre, "a pre-handler");
-    fault_in(&post, "a post-handler");
-    fault_in(&both, "a post-handler behind a pre-handler");
-    fault_in(&sleepy, "one that sleeps");
-    ktest_report(target(3) == 29, "the function is as it was");
-}
-
 /* ---- more than one ---- */
 
 static int call_again(struct kprobe *p UNUSED, struct pt_regs *regs UNUSED)
@@ -271,25 +215,6 @@ KTEST(jump, a_hit_inside_its_own_handler_is_a_recursion)
     ktest_report(target(3) == 29 && ran == 1, "both calls return what they should");
     without_jump(&p);
     ktest_report(p.hits == 1 && p.missed[MISS_RECURSION] == 1, "one hit, one missed");
-}
-
-KTEST(jump, several_probes_share_a_jump)
-{
-    struct kprobe first = { .pre_handler = note }, second = { .pre_handler = note };
-    struct kprobe off = { .pre_handler = note, .flags = KPROBE_FLAG_DISABLED };
-
-    second.addr = off.addr = (uintptr_t)target;
-    ran = 0;
-    register_kprobe(&second);
-    register_kprobe(&off);
-    if (!with_jump(&first, target))
-        return;
-    ktest_report(target(3) == 29 && ran == 2, "both handlers that are on have run");
-    without_jump(&first);
-    target(3);
-    unregister_kprobe(&second);
-    unregister_kprobe(&off);
-    ktest_report(first.hits == 1 && second.hits == 2 && off.hits == 0, "and are counted");
 }
 
 static char order[8];

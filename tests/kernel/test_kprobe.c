@@ -3,9 +3,6 @@
  */
 #include "kernel/base/err.h"
 #include "kernel/cpu/percpu.h"
-#include "kernel/cpu/smp.h"
-#include "kernel/mm/exec.h"
-#include "kernel/mm/heap.h"
 #include "kernel/thread/thread.h"
 #include "probes/kprobe.h"
 #include "tests/kernel/ktest.h"
@@ -59,24 +56,6 @@ KTEST(kprobe, every_call_is_a_hit_and_nothing_changes)
     ktest_report(unregister_kprobe(&p) == 0, "it can be taken away");
     call_target(CALLS);
     ktest_report(handled == CALLS, "and sees no more");
-}
-
-static void hit_from_here(void *unused)
-{
-    (void)unused;
-    call_target(CALLS);
-}
-
-KTEST(kprobe, hits_of_all_cpus_are_counted)
-{
-    struct kprobe p = { .addr = (uintptr_t)target };
-
-    register_kprobe(&p);
-    smp_call_all(hit_from_here, NULL);
-    ktest_report(kprobe_hits(&p) == (uint64_t)CALLS * cpu_count() && p.nmissed == 0,
-                 "%u CPUs, %lu hits, %lu missed", cpu_count(),
-                 (unsigned long)kprobe_hits(&p), (unsigned long)p.nmissed);
-    unregister_kprobe(&p);
 }
 
 static int refusal(uintptr_t addr, enum probe_reason *reason)
@@ -135,46 +114,6 @@ KTEST(kprobe, a_part_of_a_function_is_no_place)
     thread_sleep_ns(50000000);
     ktest_report(kprobe_hits(&p) > 0, "and CPUs that wake up come there");
     unregister_kprobe(&p);
-}
-
-KTEST(kprobe, switched_off_it_costs_nothing)
-{
-    struct kprobe p = { .addr = (uintptr_t)target };
-    uint8_t original = *(const uint8_t *)target;
-
-    register_kprobe(&p);
-    ktest_report(*(const volatile uint8_t *)target == 0xcc,
-                 "armed, the text holds an int3");
-    disable_kprobe(&p);
-    ktest_report(*(const volatile uint8_t *)target == original, "disabled, it does not");
-    call_target(10);
-    ktest_report(p.hits == 0, "and nothing is counted");
-    enable_kprobe(&p);
-    call_target(10);
-    ktest_report(p.hits == 10, "enabled again, hits are");
-    unregister_kprobe(&p);
-    ktest_report(*(const volatile uint8_t *)target == original, "the text is as it was");
-}
-
-KTEST(kprobe, probes_leave_no_memory_behind)
-{
-    struct exec_stats before, after;
-    size_t heap = heap_in_use();
-    struct kprobe p[3];
-
-    exec_stats_get(&before);
-    for (int round = 0; round < 20; round++) {
-        memset(p, 0, sizeof(p));
-        for (int i = 0; i < 3; i++) {
-            p[i].symbol_name = i == 0 ? "kernel_clone" : "kmalloc";
-            register_kprobe(&p[i]);
-        }
-        for (int i = 0; i < 3; i++)
-            unregister_kprobe(&p[i]);
-    }
-    exec_stats_get(&after);
-    ktest_report(heap_in_use() == heap, "no heap");
-    ktest_report(after.arena_free_pages == before.arena_free_pages, "no executable page");
 }
 
 static unsigned long post_ip;

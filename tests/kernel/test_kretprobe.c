@@ -350,27 +350,6 @@ static int read_nowhere(struct kretprobe_instance *ri, struct pt_regs *regs)
     return 0;
 }
 
-KTEST(kretprobe, a_handler_that_faults_is_contained)
-{
-    struct kretprobe bad = { .handler = read_nowhere }, good = { 0 };
-    struct kretprobe entry = { .entry_handler = read_nowhere };
-    long without = call_target(10);
-
-    return_counts_start();
-    return_probe(&good, target);
-    return_probe(&bad, target);
-    ktest_report(call_target(10) == without, "the function returns what it returned");
-    ktest_report(bad.kp.flags & KPROBE_FLAG_TRIPPED, "the probe is off");
-    report_seen(10, &good, "the other one at the same function");
-    unregister_kretprobe(&bad);
-    return_probe(&entry, target);
-    ktest_report(call_target(10) == without && entry.kp.flags & KPROBE_FLAG_TRIPPED,
-                 "so it is with an entry handler");
-    ktest_report(preempt_count() == 0, "nothing is left behind");
-    unregister_kretprobe(&entry);
-    unregister_kretprobe(&good);
-}
-
 /* ---- which return is whose ---- */
 
 static char order[8];
@@ -547,13 +526,6 @@ KTEST(kretprobe, h96_the_return_path_is_refused)
     ktest_report(reason_for("trap_exit", 0) != PROBE_OK, "trap_exit");
 }
 
-KTEST(kretprobe, only_entries_are_accepted)
-{
-    ktest_report(reason_for("vfs_read", 5) == PROBE_NOT_ENTRY, "not inside a function");
-    ktest_report(reason_for("no_such_function", 0) == PROBE_NO_SYMBOL, "not nowhere");
-    ktest_report(reason_for("vfs_read", 0) == PROBE_OK, "by symbol");
-}
-
 KTEST(kretprobe, batches_are_all_or_none)
 {
     struct kretprobe rps[3] = {
@@ -573,23 +545,6 @@ KTEST(kretprobe, batches_are_all_or_none)
     return_exits(1);
     ktest_report(return_counts.returned == 11, "both");
     ktest_report(unregister_kretprobes(ps, 2) == 0, "and away together");
-}
-
-KTEST(kretprobe, disabled_it_sees_nothing)
-{
-    struct kretprobe rp = { .kp.flags = KPROBE_FLAG_DISABLED };
-
-    return_counts_start();
-    ktest_report(return_probe(&rp, target) == 0, "registered disabled");
-    call_target(10);
-    ktest_report(return_counts.returned == 0, "nothing");
-    enable_kretprobe(&rp);
-    call_target(10);
-    ktest_report(return_counts.returned == 10, "enabled: all");
-    disable_kretprobe(&rp);
-    call_target(10);
-    ktest_report(return_counts.returned == 10, "disabled: nothing");
-    unregister_kretprobe(&rp);
 }
 
 /* With hardware shadow stacks, a return to an exchanged address would raise #CP. */

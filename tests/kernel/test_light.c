@@ -1,5 +1,5 @@
-/* test_light.c - light handlers, where they differ from other handlers. test_detour.c and
- * test_jump.c test that they change nothing for the program.
+/* test_light.c - light handlers, where they differ from other handlers. hosted/execute
+ * tests that they change nothing for the program.
  */
 #include "kernel/base/bits.h"
 #include "kernel/base/err.h"
@@ -39,66 +39,6 @@ static void note(struct kprobe *p, uintptr_t ip)
     given = p;
     given_ip = ip;
     ran++;
-}
-
-/* ---- the arguments of a light handler ---- */
-
-static void is_called(struct kprobe *p, const char *how)
-{
-    ran = 0;
-    given = NULL;
-    given_ip = 0;
-    ktest_report(target(3) == 29 && ran == 1, "%s: it runs, and so does the program",
-                 how);
-    ktest_report(given == p && given_ip == (uintptr_t)target,
-                 "%s: it is given its probe and the address", how);
-}
-
-static void look_on(struct kprobe *p UNUSED, struct pt_regs *regs UNUSED,
-                    unsigned long flags UNUSED)
-{
-}
-
-KTEST(light, it_is_given_its_probe_and_the_address)
-{
-    struct kprobe p = { .light_handler = note };
-    struct kprobe stepped = { .light_handler = note, .post_handler = look_on };
-    struct kprobe masked = { .light_handler = note, .flags = KPROBE_FLAG_IRQS_OFF };
-
-    if (!with_jump(&p, target))
-        return;
-    ktest_report(jump_site(p.site)->kind == DETOUR_LIGHT &&
-                     jump_site(p.site)->specialized &&
-                     jump_site(p.site)->which == PLAT_SPECIALIZED_LIGHT,
-                 "its detour is a light one");
-    is_called(&p, "by a jump");
-    by_hand_int3(&p);
-    is_called(&p, "by a trap");
-    unregister_kprobe(&p);
-    if (!with_jump(&stepped, target))
-        return;
-    is_called(&stepped, "in front of a post-handler, by a jump");
-    by_hand_int3(&stepped);
-    is_called(&stepped, "and by a trap");
-    unregister_kprobe(&stepped);
-    if (!with_jump(&masked, target))
-        return;
-    is_called(&masked, "with interrupts off");
-    without_jump(&masked);
-}
-
-static int never(struct kprobe *p UNUSED, struct pt_regs *regs UNUSED)
-{
-    return 0;
-}
-
-KTEST(light, it_has_no_pre_handler_beside_it)
-{
-    struct kprobe p = { .addr = (uintptr_t)target,
-                        .pre_handler = never,
-                        .light_handler = note };
-
-    ktest_report(register_kprobe(&p) == -EINVAL, "both are refused");
 }
 
 /* ---- a pre-handler that needs no image ---- */

@@ -9,10 +9,8 @@
 #include "kernel/thread/thread.h"
 #include "probes/core/insn_slot.h"
 #include "probes/core/life.h"
-#include "probes/explain/totals.h"
 #include "probes/jump/jump_site.h"
 #include "probes/jump/platform_jump.h"
-#include "tests/kernel/each_cpu.h"
 #include "tests/kernel/jumps.h"
 #include "tests/kernel/ktest.h"
 #include "tests/kernel/own_steps.h"
@@ -21,7 +19,6 @@
 #include <string.h>
 
 #define COUNT 6
-#define CALLS 1000
 #define TOGGLES 60
 #define TOGGLES_LONG 1000
 
@@ -82,53 +79,6 @@ static unsigned call(unsigned times)
     for (unsigned i = 0; i < times; i++)
         wrong += link_row(i) != expected(i);
     return wrong;
-}
-
-static int call_often(void *unused UNUSED)
-{
-    return call(CALLS) != 0;
-}
-
-KTEST(link, everything_is_counted_all_the_same)
-{
-    struct probe_totals before, after;
-    unsigned differ = 0;
-
-    start();
-    ktest_report(all_are_linked(), "six jumps in a row are linked");
-    account_totals(&before);
-    ktest_report(each_cpu_run(call_often, NULL) == 0, "the function does what it did");
-    account_totals(&after);
-    for (size_t i = 0; i < COUNT; i++)
-        differ += kprobe_hits(&row[i]) != (uint64_t)CALLS * cpu_count();
-    ktest_report(!differ, "each is hit each time");
-    ktest_report(after.traps == before.traps, "without a trap");
-    end();
-    ktest_report(!call(1) && !link_count(), "and afterwards nothing is left");
-}
-
-KTEST(link, a_disabled_probe_counts_no_more)
-{
-    unsigned wrong = 0;
-
-    start();
-    for (size_t i = 0; i < COUNT; i++) {
-        uint64_t sum = 0;
-
-        disable_kprobe(&row[i]);
-        wrong += into(i) != 0;
-        for (size_t j = 0; j < COUNT; j++)
-            sum += j == i ? kprobe_hits(&row[j]) * 1000 : kprobe_hits(&row[j]);
-        wrong += call(7);
-        for (size_t j = 0; j < COUNT; j++)
-            sum -= j == i ? kprobe_hits(&row[j]) * 1000 : kprobe_hits(&row[j]);
-        wrong += sum != -(uint64_t)7 * (COUNT - 1);
-        enable_kprobe(&row[i]);
-        optimize_run();
-    }
-    ktest_report(!wrong, "the five others do");
-    ktest_report(all_are_linked(), "and when it is enabled it is linked again");
-    end();
 }
 
 /* ---- under single steps ---- */

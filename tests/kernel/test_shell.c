@@ -4,8 +4,6 @@
 #include "kernel/console/shell.h"
 
 #include "kernel/base/err.h"
-#include "kernel/debug/log.h"
-#include "kernel/mm/heap.h"
 #include "tests/kernel/ktest.h"
 
 #include <string.h>
@@ -24,23 +22,6 @@ static bool prints(const char *line, const char *wanted)
         ktest_note("%s: %.300s", line, seq_str(&s));
     seq_free(&s);
     return found;
-}
-
-KTEST(shell, commands_show_the_system)
-{
-    ktest_report(prints("ps", "idle/0") && !status, "ps lists idle threads");
-    ktest_report(prints("cpus", "\n  0 ") && !status, "cpus lists CPU 0");
-    ktest_report(prints("mem", "KiB free") && !status, "mem knows free memory");
-    log_info("a line for dmesg");
-    ktest_report(prints("dmesg | tail -n 9", "a line for dmesg") && !status,
-                 "dmesg prints the log");
-    ktest_report(prints("run list | grep '^vfs '",
-                        "vfs        threads on all CPUs read files\n") &&
-                     !status,
-                 "run list");
-    ktest_report(prints("run fork 5", "fork: checksum 0x") && !status, "run fork");
-    ktest_report(prints("help probe", "probe") && !status,
-                 "help knows what others added");
 }
 
 KTEST(shell, sym_goes_both_ways)
@@ -79,51 +60,4 @@ KTEST(shell, a_message_names_what_is_wrong)
     for (unsigned i = 0; i < ARRAY_LEN(rows); i++)
         ktest_report(prints(rows[i].line, rows[i].message) && status == rows[i].status,
                      "%s", rows[i].line);
-}
-
-KTEST(shell, lines_have_a_status)
-{
-    prints("nosuch", "sh: nosuch: unknown command");
-    ktest_report(status == -ENOENT, "unknown command");
-    prints("cat /proc/nosuch", "cat: /proc/nosuch: No such file");
-    ktest_report(status == -ENOENT, "unknown file");
-    prints("run nosuch", "run: nosuch: No such file");
-    ktest_report(status == -ENOENT, "unknown workload");
-    prints("echo x > /proc/version", "sh: /proc/version: Permission denied");
-    ktest_report(status == -EACCES, "a file that cannot be written");
-    ktest_report(prints("echo hi > /tmp/t", "") && !status, "a file is written");
-    ktest_report(prints("cat /tmp/t", "hi\n") && !status, "and read");
-    ktest_report(prints("rm /tmp/t", "") && !status, "and removed");
-}
-
-/* A line that cannot get memory fails; a line that needs none succeeds. No line leaks. */
-KTEST(shell, a_full_heap_is_an_error_and_no_leak)
-{
-    static const char *const lines[] = {
-        "ps",
-        "cat /proc/kallsyms | grep vfs | sort -r | head -n 3",
-        "echo some text > /tmp/t",
-        "ls /proc",
-        "run fork",
-        "rm /tmp/t",
-    };
-    size_t blocks = heap_block_count();
-    unsigned refused = 0, other = 0;
-    struct seq s;
-
-    for (size_t i = 0; i < ARRAY_LEN(lines); i++) {
-        for (long n = 1; n <= 20; n++) {
-            seq_init(&s, NULL, NULL);
-            heap_fail_after(n);
-            status = shell_execute(lines[i], &s);
-            heap_fail_after(-1);
-            refused += status == -ENOMEM;
-            other += status && status != -ENOMEM && status != -ENOENT;
-            seq_free(&s);
-        }
-    }
-    ktest_report(refused >= 20, "ENOMEM is said %u times", refused);
-    ktest_report(other == 0, "and nothing else");
-    prints("rm /tmp/t", "");
-    ktest_report(heap_block_count() == blocks, "no block is left over");
 }

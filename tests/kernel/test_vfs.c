@@ -1,5 +1,5 @@
-/* test_vfs.c - the file layer in the running kernel: the files of /proc, files that all
- * CPUs change, and lack of memory. Tests on the host check paths and errors.
+/* test_vfs.c - the file layer in the running kernel: the files of /proc, and files that all
+ * CPUs change. Tests on the host check paths and errors.
  */
 #include "kernel/fs/vfs.h"
 
@@ -9,7 +9,6 @@
 #include "kernel/fs/proc.h"
 #include "kernel/mm/heap.h"
 #include "tests/kernel/each_cpu.h"
-#include "tests/kernel/hits.h"
 #include "tests/kernel/ktest.h"
 
 #include <stdio.h>
@@ -100,23 +99,6 @@ KTEST(vfs, kallsyms_lists_all_symbols_by_address)
     seq_free(&s);
 }
 
-KTEST(vfs, proc_files_say_something)
-{
-    static const char *const wanted[][2] = {
-        { "/proc/cpuinfo", "processor  : 0\n" }, { "/proc/meminfo", "MemFree:" },
-        { "/proc/interrupts", "timer\n" },       { "/proc/uptime", "." },
-        { "/proc/cmdline", "tests=" },
-    };
-    struct seq s;
-
-    for (size_t i = 0; i < ARRAY_LEN(wanted); i++) {
-        int err = get(wanted[i][0], &s);
-
-        ktest_report(!err && strstr(seq_str(&s), wanted[i][1]), "%s", wanted[i][0]);
-        seq_free(&s);
-    }
-}
-
 /* -- contention ---------------------------------------------------------------------- */
 
 static bool holds_only(const char *path, const char *part)
@@ -165,52 +147,4 @@ KTEST(vfs, files_keep_their_content_under_contention)
     seq_free(&s);
     ktest_report(vfs_unlink("/tmp/shared") == 0, "which can be removed");
     ktest_report(heap_block_count() == blocks, "no block is left over");
-}
-
-/* -- no memory ----------------------------------------------------------------------- */
-
-static int use_files(void)
-{
-    struct seq s;
-    long done;
-    int err;
-
-    done = put("/tmp/x", VFS_TRUNC, "some text");
-    err = get("/tmp/x", &s);
-    seq_free(&s);
-    if (done >= 0 && !err)
-        err = get("/proc/kallsyms", &s);
-    seq_free(&s);
-    vfs_unlink("/tmp/x");
-    return done < 0 ? (int)done : err;
-}
-
-KTEST(vfs, a_full_heap_is_an_error_and_no_leak)
-{
-    size_t blocks = heap_block_count();
-    int refused = 0, other = 0, err = -ENOMEM;
-
-    for (long n = 1; err && n < 100; n++) {
-        heap_fail_after(n);
-        err = use_files();
-        heap_fail_after(-1);
-        refused += err == -ENOMEM;
-        other += err && err != -ENOMEM && err != -ENOENT;
-    }
-    ktest_report(refused >= 5, "wherever memory fails, ENOMEM is said: %d places",
-                 refused);
-    ktest_report(other == 0, "and nothing else");
-    ktest_report(err == 0, "with memory all is well again");
-    ktest_report(heap_block_count() == blocks, "no block is left over");
-}
-
-KTEST(vfs, a_probe_on_vfs_read_sees_every_read)
-{
-    struct hits *h = hits_begin("vfs_read");
-    struct seq s;
-
-    ktest_report(h != NULL, "vfs_read takes a probe");
-    get("/proc/version", &s);
-    seq_free(&s);
-    ktest_report(hits_end(h) == 2, "one read brings the text, one the end");
 }

@@ -52,10 +52,10 @@ SMP_LONG = (
 # Subjects that change very much, again and again. With more than four CPUs they take
 # minutes on the usual host, and find nothing that they do not find on four.
 UP_TO_4 = ("conformance", "detour", "detour_return", "everywhere", "jprobe", "jump",
-           "kretprobe", "link", "optimize", "pad", "preempt", "pun", "region",
+           "kretprobe", "link", "optimize", "preempt", "region",
            "return_point", "returns", "text_poke", "xmc")  # fmt: skip
 # Subjects about a single CPU. The usual run has them on one CPU only.
-ONE_CPU = ("conformance", "frame", "heap", "pun")
+ONE_CPU = ("conformance", "frame", "heap")
 # The usual run has other tests for this: in truth/truth each instruction is a breakpoint,
 # and in session/probe_all each instruction is a jump.
 ELSEWHERE = ("everywhere",)
