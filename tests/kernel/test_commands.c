@@ -3,8 +3,6 @@
 #include "kernel/console/shell.h"
 #include "kernel/cpu/percpu.h"
 #include "kernel/debug/ksyms.h"
-#include "kernel/mm/exec.h"
-#include "kernel/mm/heap.h"
 #include "probes/core/life.h"
 #include "probes/kprobe.h"
 #include "tests/kernel/ktest.h"
@@ -718,32 +716,6 @@ KTEST(commands, xmc_refuses_bad_input_by_errno_and_message)
     ktest_report(!memcmp(at, before, sizeof(before)), "nothing has changed");
 }
 
-KTEST(commands, xmc_refuses_what_probes_use)
-{
-    uint8_t before[5];
-
-    memcpy(before, (const void *)commands_target, sizeof(before));
-    say("probe add commands_target");
-    ktest_report(say("probe xmc commands_target 66 90 0f 1f 00") == -EEXIST &&
-                     said("a probe uses these bytes (commands_target+0x0)"),
-                 "several under an armed probe");
-    ktest_report(say("probe xmc commands_target 0f 1f 44 00 01") == 0 &&
-                     !memcmp((const uint8_t *)commands_target + 1, "\x1f\x44\x00\x01", 4),
-                 "one for one is done under it");
-    say("probe off all");
-    ktest_report(say("probe xmc commands_target 66 90 0f 1f 00") == -EEXIST,
-                 "several under a disabled one");
-    ktest_report(say("probe xmc commands_target 0f 1f 44 00 00") == 0 &&
-                     !memcmp((const void *)commands_target, before, sizeof(before)),
-                 "and one for one under that");
-    say("probe del all");
-    say("probe add commands_target+5");
-    ktest_report(say("probe xmc commands_target 0f 1f 44 00 00 90 90 90 90") < 0 &&
-                     said("probe: cannot exchange"),
-                 "across another's");
-    say("probe del all");
-}
-
 /* ---- the rest ---- */
 
 KTEST(commands, every_subcommand_has_a_usage)
@@ -801,47 +773,4 @@ KTEST(commands, help_has_every_subcommand)
     ktest_report(say("help bench") == 0 && said("\n  hit       ") &&
                      said("\n  starve    ") && said("figure means.\n"),
                  "and every group of bench");
-}
-
-KTEST(commands, a_full_heap_is_an_error_and_no_leak)
-{
-    static const char *const lines[] = {
-        "probe add commands_target",
-        "probe add --post commands_target+5",
-        "probe all commands_target",
-        "probe explain commands_target",
-        "probe list",
-        "cat /sys/kernel/debug/kprobes/list",
-        "echo 0 > /sys/kernel/debug/kprobes/enabled",
-        "echo 1 > /sys/kernel/debug/kprobes/enabled",
-    };
-    struct exec_stats before, after;
-    unsigned refused = 0, other = 0;
-    size_t blocks;
-
-    say("probe stat"); /* what this command allocates when it is first used is kept */
-    seq_free(&output);
-    exec_stats_get(&before);
-    blocks = heap_block_count();
-    for (size_t i = 0; i < ARRAY_LEN(lines); i++) {
-        for (long n = 1; n <= 30; n++) {
-            int status;
-
-            heap_fail_after(n);
-            status = say("%s", lines[i]);
-            heap_fail_after(-1);
-            refused += status == -ENOMEM;
-            other += status && status != -ENOMEM;
-            if (status && status != -ENOMEM)
-                ktest_note("%s: %d", lines[i], status);
-            say("probe del all");
-        }
-    }
-    seq_free(&output);
-    exec_stats_get(&after);
-    ktest_report(refused >= 30, "ENOMEM is said %u times", refused);
-    ktest_report(other == 0, "and nothing else");
-    ktest_report(kprobes_are_on(), "kprobes are on");
-    ktest_report(heap_block_count() == blocks, "no block is left over");
-    ktest_report(after.arena_free_pages == before.arena_free_pages, "no page of cells");
 }

@@ -166,44 +166,6 @@ static NOINLINE long tail_inner(long x)
     return 2 * x;
 }
 
-static NOINLINE long tail_outer(long x)
-{
-    return tail_inner(x + 1);
-}
-
-KTEST(detour_return, a_tail_call_returns_twice)
-{
-    struct jumped outer = { 0 }, inner = { 0 };
-
-    ktest_report(jump_in(&outer, tail_outer) && jump_in(&inner, tail_inner), "two jumps");
-    return_counts_start();
-    ktest_report(tail_outer(20) == 42 && return_counts.returned == 2, "both are seen");
-    ktest_report(tail_inner(4) == 8 && return_counts.returned == 3, "and one by itself");
-    jump_out(&inner);
-    jump_out(&outer);
-}
-
-KTEST(detour_return, frames_that_are_left_are_dropped)
-{
-    struct jumped left = { 0 }, other = { 0 };
-    unsigned right = 0;
-
-    ktest_report(jump_in(&left, return_leave) && jump_in(&other, return_target),
-                 "two jumps");
-    return_counts_start();
-    for (int i = 0; i < 100; i++)
-        right += return_come_back() == 5;
-    return_target(1, 1);
-    ktest_report(right == 100, "each round ended as it should");
-    ktest_report(return_counts.returned == 101 && !return_counts.wrong,
-                 "the other function's returns are seen");
-    ktest_report(left.rp.dropped == 100 && !left.rp.nmissed,
-                 "the calls that were left are "
-                 "dropped");
-    jump_out(&other);
-    jump_out(&left);
-}
-
 /* The engine first looks at an entry of the shadow, and then drops it. An interrupt in
  * between could drop the same entry, and then the engine would drop the entry of a call
  * that has not ended. So interrupts must be off. The program steps itself here: at the

@@ -2,7 +2,6 @@
 #include "kernel/base/compiler.h"
 #include "kernel/cpu/instr.h"
 #include "kernel/cpu/percpu.h"
-#include "kernel/mm/heap.h"
 #include "kernel/thread/thread.h"
 #include "probes/core/life.h"
 #include "probes/core/registry.h"
@@ -103,25 +102,6 @@ KTEST(explain, where_no_pad_can_be_it_stays_int3_and_says_why)
     jumps_as_before();
 }
 
-KTEST(explain, without_memory_it_stays_int3_and_says_why)
-{
-    struct kprobe p = { .addr = (uintptr_t)region_mix + 2 };
-
-    register_kprobe(&p);
-    heap_fail_after(1);
-    jumps_by(OPTIMIZE_PUN); /* it makes the jumps in this thread, before it returns */
-    heap_fail_after(-1);
-    ktest_report(!(p.flags & KPROBE_FLAG_OPTIMIZED), "it stays a breakpoint");
-    ktest_report(say("probe explain region_mix+2") == 0 &&
-                     said("jump       none: no memory (NO_MEMORY)\n"),
-                 "and says why");
-    ktest_report(say("probe stat") == 0 && said("jumps.refused.NO_MEMORY 1\n"),
-                 "stat too");
-    ktest_report(region_mix(1) == 0 && kprobe_hits(&p) == 1, "and it works");
-    unregister_kprobe(&p);
-    jumps_as_before();
-}
-
 /* ---- cost ------------------------------------------------------------------------------ */
 
 /* costs - does `probe explain @place` print a cost in cycles, measured for @kind of hits?
@@ -165,56 +145,7 @@ KTEST(explain, the_cost_is_measured_by_tier)
     ktest_report(registry_count() == sites, "nothing is left");
 }
 
-KTEST(explain, where_nothing_like_it_can_be_had_no_cost_is_told)
-{
-    say("probe all bench_lea_*");
-    ktest_report(say("probe explain region_mix+2") == 0 &&
-                     said("cost       not measured: "),
-                 "the function to measure on is probed");
-    say("probe del all");
-    ktest_report(say("probe explain kprobe_int3_handler") == 0 &&
-                     !strstr(seq_str(&output), "cost"),
-                 "where there can be no probe");
-}
-
 /* ---- bytes ----------------------------------------------------------------------------- */
-
-KTEST(explain, bytes_have_owners_and_a_history)
-{
-    jumps_by(OPTIMIZE_PUN);
-    say("probe add region_mix+2");
-    optimize_run();
-    ktest_report(say("probe explain region_mix+2") == 0 &&
-                     said(", written by the jump at region_mix+0x2, original ff c0\n"),
-                 "written by a jump");
-    ktest_report(
-        said("           d1 c8 31, original, read by the jump at region_mix+0x2\n"),
-        "and read by it");
-    ktest_report(said(" s, region_mix+0x2: cc\n") && said(" s, region_mix+0x2: e9 "),
-                 "first the int3, then the jump");
-    ktest_report(said(" s, first: cc; synchronised, CPU and us: 0 ") &&
-                     said(" s, tail: ") && said(" s, first: e9; synchronised, "),
-                 "in one phase, and in two more, as the int3 is the guard");
-    say("probe del all");
-    ktest_report(say("probe explain region_mix+2") == 0 &&
-                     said("byte       ff c0, original\n") &&
-                     said(" s, region_mix+0x2: ff c0\n"),
-                 "then the original");
-    jumps_as_before();
-}
-
-KTEST(explain, what_was_exchanged_is_in_the_history)
-{
-    ktest_report(say("probe explain region_side+2") == 0 &&
-                     !strstr(seq_str(&output), " s, region_side"),
-                 "no CPU has been here");
-    say("probe xmc region_side+2 0f 1f 44 00 01");
-    say("probe explain region_side+2");
-    ktest_report(said(" s, region_side+0x2: 0f 1f 44 00 01\n"), "exchanged");
-    say("probe xmc region_side+2 0f 1f 44 00 00");
-    say("probe explain region_side+2");
-    ktest_report(said(" s, region_side+0x2: 0f 1f 44 00 00\n"), "and back");
-}
 
 /* answers - does @line have one word for each CPU, behind the first six words? At least
  * one of them must be a number, since the CPU that changes the text is not halted.
@@ -334,17 +265,4 @@ KTEST(explain, the_rule_that_forbids_a_region_is_named)
                  "none where there can be no probe");
     ktest_report(say("probe explain 0x10") == 0 && !strstr(seq_str(&output), "region"),
                  "nothing is said of no code");
-}
-
-KTEST(explain, a_region_that_is_there_is_told)
-{
-    jumps_by(OPTIMIZE_REGION);
-    say("probe add region_mix+2");
-    optimize_run();
-    ktest_report(say("probe explain region_mix+2") == 0 &&
-                     said("\nregion     is there: its instructions run as copies\n"),
-                 "it is there");
-    ktest_report(region_mix(1) == 0, "and works: %u", region_mix(1));
-    say("probe del all");
-    jumps_as_before();
 }

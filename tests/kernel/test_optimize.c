@@ -212,51 +212,6 @@ KTEST(optimize, h70_a_second_probe_where_a_jump_reads)
     jumps_as_before();
 }
 
-/* come_and_go - register and unregister a probe at the address of each[@i]; all other of
- * @n probes in each[] are jumps. Return: did they stay jumps all the time?
- */
-static bool come_and_go(size_t i, size_t n)
-{
-    struct kprobe p = { .addr = each_ptr[i]->addr, .pre_handler = pre };
-    uint64_t before = traps();
-    bool right;
-
-    register_kprobe(&p);
-    right = count_jumps(n) == n - 1 && target_is_right();
-    right &= traps() - before <= kprobe_hits(&p); /* only p traps, until it is a jump */
-    optimize_run();
-    before = traps();
-    right &= is_jump(&p) && count_jumps(n) == n - 1 && target_is_right();
-    right &= traps() == before;
-    unregister_kprobe(&p);
-    optimize_run();
-    return right && count_jumps(n) == n - 1 && target_is_right();
-}
-
-/* A probe that is registered between jumps must not turn one of them into a breakpoint.
- */
-KTEST(optimize, a_probe_between_jumps_leaves_them_jumps)
-{
-    size_t n, right = 0;
-
-    jumps_by(OPTIMIZE_PUN);
-    look_at_text();
-    n = register_each(pre);
-    optimize_run();
-    for (size_t i = 0; i < n; i++) {
-        unregister_kprobe(each_ptr[i]);
-        optimize_run();
-        right += come_and_go(i, n);
-        register_kprobe(each_ptr[i]);
-        optimize_run();
-    }
-    ktest_report(right == n, "%lu of %lu leave the others alone", right, n);
-    ktest_report(count_jumps(n) == n, "%lu of %lu are jumps", count_jumps(n), n);
-    unregister_kprobes(each_ptr, n);
-    ktest_report(text_is_as_before(), "the text is as it was");
-    jumps_as_before();
-}
-
 /* H72: a site that was refused a jump is tried again when another probe is unregistered.
  */
 KTEST(optimize, h72_tried_again_when_a_neighbour_leaves)
@@ -638,44 +593,6 @@ KTEST(optimize, any_density_in_and_out)
         one_density(10);
         one_density(100);
     }
-    room_back();
-    jumps_as_before();
-}
-
-static void note_time(const char *what, uint64_t start)
-{
-    ktest_note("%s: %lu ms", what, (clock_ns() - start) / 1000000);
-}
-
-/* Half of the probes are disabled. Hardly any other site becomes a breakpoint then, least
- * of all in the engine's own code: only a site whose jump needs a neighbour to be a jump,
- * while the probe of this neighbour is disabled.
- */
-KTEST(optimize, half_of_all_goes_and_comes_back)
-{
-    unsigned percent = (unsigned)ktest_count(2, 50);
-    uint64_t before = text_sum(), start;
-    size_t half;
-
-    jumps_by(OPTIMIZE_PUN);
-    room_for_all();
-    share_register(percent, true);
-    shuffle();
-    half = share.count / 2;
-    start = clock_ns();
-    disable_kprobes(share.pointers, half);
-    note_time("half of them disabled", start);
-    report_jumps("half disabled", percent);
-    report_share("half disabled", percent, half, 50);
-    start = clock_ns();
-    enable_kprobes(share.pointers, half);
-    note_time("and enabled again", start);
-    report_share("enabled again", percent, 0, MOST);
-    report_jumps("enabled again", percent);
-    ktest_report(target_is_right(), "the kernel works");
-    unregister_kprobes(share.pointers, share.count);
-    ktest_report(text_sum() == before, "the text is as it was");
-    ktest_report(!pages_held(), "no page is left");
     room_back();
     jumps_as_before();
 }

@@ -457,31 +457,6 @@ static uintptr_t second_insn(const char *at)
     return addr + 2;
 }
 
-KTEST(region, the_optimizer_makes_them)
-{
-    struct kprobe p = { .addr = (uintptr_t)region_mix_at, .pre_handler = note_pre };
-    uint64_t before = text_sum(), trapped;
-
-    ktest_report(!optimize_set_method(OPTIMIZE_REGION), "the other method is chosen");
-    register_kprobe(&p);
-    optimize_run();
-    ktest_report(is_jump(&p) && region_is_open(p.site), "a probe is a jump over several");
-    trapped = traps();
-    ktest_report(mix_is_right() && traps() == trapped,
-                 "50 calls are right, without a trap");
-    optimize_set_method(OPTIMIZE_PUN);
-    ktest_report(is_jump(&p) && !region_is_open(p.site), "the first method takes over");
-    ktest_report(mix_is_right(), "50 calls are right");
-    optimize_set_method(OPTIMIZE_OFF);
-    ktest_report(!is_jump(&p) && mix_is_right(), "or none");
-    optimize_set_method(OPTIMIZE_REGION);
-    ktest_report(is_jump(&p) && region_is_open(p.site), "and again");
-    unregister_kprobe(&p);
-    optimize_set_method(OPTIMIZE_OFF);
-    ktest_report(kprobe_hits(&p) == 150, "%lu hits", kprobe_hits(&p));
-    ktest_report(text_sum() == before, "the text is as it was");
-}
-
 /* H70, H78: the second probe is on an instruction that the jump of the
  * first has displaced.
  */

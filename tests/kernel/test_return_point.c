@@ -86,20 +86,6 @@ KTEST(return_point, a_function_with_arguments_on_its_stack)
     jumps_as_before();
 }
 
-KTEST(return_point, recursion)
-{
-    struct kretprobe rp = { 0 };
-
-    jumps_by(OPTIMIZE_PUN);
-    ktest_report(probe(&rp, return_recurse), "a jump");
-    return_counts_start();
-    ktest_report(return_recurse(100) == 100, "100 calls deep");
-    ktest_report(return_counts.returned == 101 && !return_counts.wrong && !rp.nmissed,
-                 "all returns were seen");
-    unregister_kretprobe(&rp);
-    jumps_as_before();
-}
-
 /* The jump displaces a region. So the detour runs the copies of all instructions of the
  * region, and not the copy of the first instruction alone.
  */
@@ -284,78 +270,6 @@ KTEST(return_point, a_detour_of_another_kind_comes)
 }
 
 static volatile bool running;
-
-static int call_until_stopped(void *arg)
-{
-    uint64_t *wrong = arg;
-
-    while (running)
-        for (long i = 0; i < 100; i++)
-            *wrong += return_target(i, 7) != i * 3 + 7;
-    return 0;
-}
-
-#define CALLERS 4
-
-/* Ticks switch the threads at any instruction, if there are more threads than CPUs. */
-KTEST(return_point, probes_come_and_go_while_all_cpus_call)
-{
-    uint64_t wrong[CALLERS] = { 0 }, sum = 0, rounds = ktest_rounds(10, 40), hits = 0;
-    unsigned jumps = 0, lost = 0;
-    int tids[CALLERS];
-
-    jumps_by(OPTIMIZE_PUN);
-    return_counts_start();
-    running = true;
-    for (unsigned i = 0; i < CALLERS; i++)
-        tids[i] = kernel_clone(&(struct clone_args){
-            .fn = call_until_stopped, .arg = &wrong[i], .name = "caller" });
-    for (uint64_t i = 0; i < rounds; i++) {
-        struct kretprobe rp = { 0 };
-
-        jumps += probe(&rp, return_target);
-        thread_sleep_ns(20000000);
-        unregister_kretprobe(&rp);
-        hits += kprobe_hits(&rp.kp);
-        lost += rp.dropped + rp.nmissed != 0;
-    }
-    running = false;
-    for (unsigned i = 0; i < CALLERS; i++) {
-        thread_join(tids[i], NULL);
-        sum += wrong[i];
-    }
-    ktest_report(jumps == rounds, "%u times a jump", jumps);
-    ktest_report(!sum && !return_counts.wrong && !lost,
-                 "every return went where it should");
-    ktest_report(return_counts.returned <= hits && hits > rounds,
-                 "%lu calls, %lu returns seen", (unsigned long)hits,
-                 (unsigned long)return_counts.returned);
-    jumps_as_before();
-}
-
-/* When the cell of other is freed, the engine also looks at the entries of calls that
- * were left by a jump.
- */
-KTEST(return_point, frames_that_are_left_are_dropped)
-{
-    struct kretprobe left = { 0 }, other = { 0 };
-    unsigned right = 0;
-
-    jumps_by(OPTIMIZE_PUN);
-    ktest_report(probe(&left, return_leave) && probe(&other, return_target), "two jumps");
-    return_counts_start();
-    for (int i = 0; i < 100; i++)
-        right += return_come_back() == 5;
-    unregister_kretprobe(&other);
-    right += return_come_back() == 5;
-    ktest_report(right == 101, "each round ended as it should");
-    ktest_report(return_counts.returned == 100 && !return_counts.wrong && !left.nmissed,
-                 "100 returns");
-    ktest_report(left.dropped >= 100, "%u calls that were left are dropped",
-                 (unsigned)left.dropped);
-    unregister_kretprobe(&left);
-    jumps_as_before();
-}
 
 /* ---- backtraces ---- */
 

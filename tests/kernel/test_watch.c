@@ -198,76 +198,9 @@ KTEST(watch, an_instruction_is_hit_in_front_of_it)
 
 /* ---- refusals ---- */
 
-static enum watch_reason refused(uintptr_t addr, unsigned kind, unsigned len)
-{
-    struct watch w = { .addr = addr, .kind = (uint8_t)kind, .len = (uint8_t)len };
-    enum watch_reason why = WATCH_OK;
-    int err = register_watch_why(&w, &why);
-
-    if (!err)
-        unregister_watch(&w);
-    return err == watch_reason_errno(why) ? why : WATCH_REASONS;
-}
-
 extern trap_direct_t trap_db_handler;
 
-KTEST(watch, what_cannot_be_watched_is_refused_with_its_reason)
-{
-    uintptr_t at = (uintptr_t)&watched.target, text = (uintptr_t)watched_store;
-
-    ktest_report(refused(at + 1, WATCH_WRITE, 2) == WATCH_UNALIGNED, "not aligned");
-    ktest_report(refused(at, WATCH_WRITE, 3) == WATCH_LENGTH, "three bytes");
-    ktest_report(refused(at, WATCH_KINDS, 4) == WATCH_READ_ALONE, "reads alone");
-    ktest_report(refused(text, WATCH_EXECUTE, 2) == WATCH_EXECUTE_LEN, "x of two bytes");
-    ktest_report(refused(text + 6, WATCH_EXECUTE, 1) == WATCH_NO_CODE,
-                 "x in the middle of an instruction");
-    ktest_report(refused(at, WATCH_EXECUTE, 1) == WATCH_NO_CODE, "x of data");
-    ktest_report(refused((uintptr_t)kprobe_int3_handler, WATCH_EXECUTE, 1) ==
-                     WATCH_BLACKLISTED,
-                 "x in the re-entry core");
-    ktest_report(refused(0x1000, WATCH_WRITE, 8) == WATCH_NOT_KERNEL, "a user's address");
-    ktest_report(refused((uintptr_t)this_cpu() & ~7ul, WATCH_ACCESS, 8) == WATCH_OWN,
-                 "the area of a CPU");
-    ktest_report(refused((uintptr_t)&trap_db_handler, WATCH_ACCESS, 8) == WATCH_OWN,
-                 "what #DB reads");
-    expect_no_watches();
-}
-
 static volatile uint64_t others[5];
-
-KTEST(watch, the_fifth_is_refused_and_the_four_are_named)
-{
-    struct watch w[5];
-    enum watch_reason why = WATCH_OK;
-    bool named = true;
-
-    for (unsigned i = 0; i < 5; i++) {
-        w[i] = watch_of(&others[i], WATCH_WRITE, 8, NULL);
-        w[i].name[0] = (char)('a' + i);
-    }
-    for (unsigned i = 0; i < 4; i++)
-        register_watch(&w[i]);
-    ktest_report(register_watch_why(&w[4], &why) == -EBUSY && why == WATCH_ALL_TAKEN,
-                 "all are taken");
-    for (unsigned i = 0; i < 4; i++)
-        named &= watch_owner(i) && watch_owner(i)[0] == (char)('a' + i);
-    ktest_report(named, "by those four");
-    ktest_report(register_watch_why(&w[0], &why) == -EEXIST && why == WATCH_TWICE,
-                 "one that is there is refused as such");
-    for (unsigned i = 0; i < 5; i++)
-        others[i]++;
-    for (unsigned i = 0; i < 4; i++)
-        ktest_report(watch_hits(&w[i]) == 1, "watch %u has its own hit", i);
-    unregister_watch(&w[1]);
-    ktest_report(!register_watch(&w[4]), "a register that is free again is given");
-    others[4]++;
-    others[1]++;
-    ktest_report(watch_hits(&w[4]) == 1 && watch_hits(&w[1]) == 1, "to the right one");
-    for (unsigned i = 0; i < 5; i++)
-        if (i != 1)
-            unregister_watch(&w[i]);
-    expect_no_watches();
-}
 
 KTEST(watch, another_part_of_the_kernel_may_have_a_register)
 {
@@ -393,22 +326,6 @@ KTEST(watch, a_move_is_for_all_cpus)
     ktest_report(watch_hits(&moved) == hits, "of the old place there are no more");
     unregister_watch(&moved);
     expect_no_watches();
-}
-
-KTEST(watch, switched_off_it_costs_nothing)
-{
-    struct watch w = watch_of(&watched.target, WATCH_WRITE, 8, NULL);
-
-    register_watch(&w);
-    disable_watch(&w);
-    watched_store(1);
-    ktest_report(!watch_hits(&w) && cpus_without_watches() == cpu_count(),
-                 "no hit, and DR7 is empty");
-    ktest_report(watch_owner(0), "its register is kept");
-    enable_watch(&w);
-    watched_store(1);
-    ktest_report(watch_hits(&w) == 1, "switched on it has hits again");
-    unregister_watch(&w);
 }
 
 /* ---- interrupts and NMIs ---- */

@@ -9,28 +9,6 @@
 #include "tests/kernel/ktest.h"
 #include "tests/kernel/watched.h"
 
-static void touch_own(struct watch *w, struct pt_regs *regs)
-{
-    (void)w;
-    (void)regs;
-    noted.calls++;
-    watched.target++;
-}
-
-KTEST(watch_handlers, a_handler_that_touches_the_bytes_is_a_miss)
-{
-    struct watch w = watch_of(&watched.target, WATCH_WRITE, 8, touch_own);
-
-    noted.calls = 0;
-    register_watch(&w);
-    watched_store(1);
-    watched_store(2);
-    ktest_report(noted.calls == 2 && watch_hits(&w) == 2, "two stores, two calls");
-    ktest_report(watch_misses(&w) == 2, "and two accesses of the handler's own: %lu",
-                 watch_misses(&w));
-    unregister_watch(&w);
-}
-
 static void touch_next(struct watch *w, struct pt_regs *regs)
 {
     (void)w;
@@ -87,51 +65,6 @@ KTEST(watch_handlers, a_handler_that_faults_is_given_up)
     unregister_watch(&second);
     unregister_watch(&w);
     expect_no_watches();
-}
-
-static void change_registers(struct watch *w, struct pt_regs *regs)
-{
-    (void)w;
-    regs->ax = 0x1234;
-}
-
-static NOINLINE uint64_t store_then(void)
-{
-    uint64_t value = 1;
-
-    __asm__ volatile("mov %0, %1" : "+a"(value), "=m"(watched.target));
-    return value;
-}
-
-KTEST(watch_handlers, handlers_see_and_change_registers)
-{
-    struct watch w = watch_of(&watched.target, WATCH_WRITE, 8, change_registers);
-
-    register_watch(&w);
-    ktest_report(store_then() == 0x1234, "the program has the value that was set");
-    unregister_watch(&w);
-    ktest_report(store_then() == 1, "without a watch its own");
-}
-
-static int refuse_code;
-
-static void try_to_register(struct watch *w, struct pt_regs *regs)
-{
-    struct watch more = watch_of(&watched.neighbour, WATCH_WRITE, 8, NULL);
-
-    (void)w;
-    (void)regs;
-    refuse_code = register_watch(&more);
-}
-
-KTEST(watch_handlers, handlers_may_not_register)
-{
-    struct watch w = watch_of(&watched.target, WATCH_WRITE, 8, try_to_register);
-
-    register_watch(&w);
-    watched_store(1);
-    ktest_report(refuse_code == -EDEADLK, "it is refused");
-    unregister_watch(&w);
 }
 
 KTEST(watch_handlers, the_watch_itself_may_be_watched)

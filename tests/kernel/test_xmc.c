@@ -11,7 +11,6 @@
 #include "kernel/time/clock.h"
 #include "probes/core/life.h"
 #include "probes/core/registry.h"
-#include "probes/insn/encode.h"
 #include "probes/jump/optimize.h"
 #include "probes/text/text_engine.h"
 #include "tests/kernel/engines.h"
@@ -20,7 +19,6 @@
 
 #include <string.h>
 
-#define MS UINT64_C(1000000)
 #define CODE_LEN 5
 
 /* poke_targets.asm */
@@ -28,12 +26,6 @@ void fill_long(void *to, size_t len);
 uint64_t wide_target(void);
 bool flags_target(long a, long b);
 extern const char flags_target_probed[], flags_target_writer[];
-
-static NOINLINE long target(long x)
-{
-    __asm__ volatile("" : "+r"(x));
-    return x * 3 + 1;
-}
 
 /* ---- while CPUs execute it ---- */
 
@@ -326,42 +318,4 @@ KTEST(xmc, flags_pass_jumps_that_were_there_before)
 
 /* ---- what is refused ---- */
 
-static void refused(uintptr_t at, size_t len, enum probe_reason reason, const char *what)
-{
-    uint8_t nops[INSN_MAX_LEN] = { 0 };
-    struct probe_reject why = { 0 };
-    int err;
-
-    insn_encode_nops(nops, len);
-    err = xmc_why(at, nops, len, XMC_INT3, &why);
-    ktest_report(err && why.reason == reason, "%s: %s", what, err ? why.why : "done");
-}
-
 extern const char probes_text_start[];
-
-KTEST(xmc, what_cannot_be_exchanged)
-{
-    static const uint8_t several[] = { 0x31, 0xc0, 0x0f, 0x1f, 0x00 };
-    static uint8_t data[16];
-    struct kprobe p = { .addr = poke_targets[1] };
-    struct plat_symbol core;
-
-    plat_symbol_find("kprobe_int3_handler", &core);
-    refused(poke_targets[0] + 1, 4, PROBE_NOT_BOUNDARY, "inside of an instruction");
-    refused(poke_targets[0], 4, PROBE_XMC_CUT, "one byte too few");
-    refused(poke_targets[0], 7, PROBE_NO_FUNCTION, "over the end of the function");
-    refused(core.start, 5, PROBE_BLACKLISTED, "the re-entry core");
-    refused((uintptr_t)data, 2, PROBE_NOT_TEXT, "data");
-    refused(0, 5, PROBE_NOT_TEXT, "address 0");
-    refused(UINT64_C(0x800000000000), 5, PROBE_NOT_TEXT, "no address at all");
-    refused(UINT64_C(0xffffffff40000000), 5, PROBE_NOT_TEXT, "where nothing is mapped");
-    refused(UINT64_C(0xfffffffffffffffe), 5, PROBE_NOT_TEXT, "the end of all");
-    register_kprobe(&p);
-    ktest_report(xmc(poke_targets[1], several, CODE_LEN) == -EEXIST,
-                 "several in the place of one, under an armed probe");
-    disable_kprobe(&p);
-    ktest_report(xmc(poke_targets[1], several, CODE_LEN) == -EEXIST,
-                 "and under a disabled one");
-    unregister_kprobe(&p);
-    ktest_report(target(5) == 16, "and nothing has changed");
-}
