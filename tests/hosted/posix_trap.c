@@ -309,11 +309,6 @@ int plat_read(uint64_t *out, uintptr_t addr)
 }
 NOKPROBE(plat_read);
 
-int plat_write(uintptr_t addr, uint64_t value)
-{
-    return copy_nofault((void *)addr, &value, sizeof(value));
-}
-
 uintptr_t plat_seg_base(unsigned seg)
 {
     unsigned long base = 0;

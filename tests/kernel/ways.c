@@ -75,16 +75,6 @@ const char *way_name(const struct way *way)
     return way->name;
 }
 
-bool way_is_trap(const struct way *way)
-{
-    return way->method == OPTIMIZE_OFF && way->actor != ACT_RETURN;
-}
-
-bool way_is_return(const struct way *way)
-{
-    return way->actor == ACT_RETURN;
-}
-
 /* ---- the handlers ---- */
 
 static const struct way *current;

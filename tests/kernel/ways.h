@@ -16,10 +16,6 @@ struct way;
  */
 const struct way *way_get(size_t i);
 const char *way_name(const struct way *way);
-/* way_is_trap - do the handlers of @way run in a trap, with interrupts off? */
-bool way_is_trap(const struct way *way);
-/* way_is_return - does a return handler call the function of the test? */
-bool way_is_return(const struct way *way);
 
 /* way_begin - register the probes of @way; the handler of the first calls @act.
  * Return: false, after a failure was reported, when a hit would not come by @way.
