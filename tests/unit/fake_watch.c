@@ -94,6 +94,12 @@ uintptr_t plat_watch_ip(const struct pt_regs *regs)
 
 int plat_watch_execute(uintptr_t addr, bool on)
 {
+    static void *note; /* the kernel needs memory to remember the address */
+
+    if (on && !(note = plat_alloc(1)))
+        return -ENOMEM;
+    if (!on)
+        plat_free(note);
     fake_watch.executes = on ? addr : 0;
     return 0;
 }
