@@ -1,0 +1,254 @@
+#!/usr/bin/env python3
+"""kills.py - edit the product at random, and write which facts of unit tests notice it.
+
+    tests/mutants/kills.py [--seed N] [--count N]
+    tests/mutants/kills.py --cover
+
+Unlike mutate.py, it does not stop at the first fact that fails. Each edit is at once a line
+of build/mutants/kills-unit.tsv: its lot, its place, the edit, and the facts that fail or a
+word. A later run continues there. For speed there are no sanitizers, slow facts are not
+asked, and programs that link the same sources are one program here, so that an edit costs
+one link.
+
+--cover prints the facts that no row of a table names and that kill nothing that others
+do not kill. The others are found one by one: the next one kills most further edits for
+its lines. Few edits say little about a fact that kills none of them.
+"""
+
+import argparse
+import collections
+import os
+import re
+import subprocess
+import sys
+
+sys.dont_write_bytecode = True
+HERE = os.path.dirname(os.path.abspath(__file__))
+ROOT = os.path.dirname(os.path.dirname(HERE))
+
+import edits
+import table
+from run import lock
+from source import Tree, functions, read
+
+FOLDER = "build/mutants"
+ROWS = FOLDER + "/kills-unit.tsv"
+OBJECTS = FOLDER + "/kills"
+LIMIT = 10  # seconds of a program; usual are fractions of one
+SLOW = 0.1  # seconds; slower facts are not asked
+WORDS = ("skipped", "equivalent", "hangs", "survived")  # in place of facts
+TABLES = ("tests/hard-cases.tsv", "tests/requirements.tsv")
+FACT = re.compile(r"^(not ok|ok) \d+ - (\w+)$", re.M)
+PLAN = re.compile(r"^1\.\.\d+$", re.M)
+MAIN = """#include <string.h>
+#define TEST(stem) \\
+    int main_##stem(int, char **); \\
+    if (!strcmp(argv[1], #stem)) \\
+        return main_##stem(argc - 1, argv + 1);
+int main(int argc, char **argv)
+{
+    %s
+    return 99;
+}
+"""
+
+
+def variable(name):
+    make = ["make", "-s", "print-" + name]
+    return subprocess.check_output(make, text=True).split()
+
+
+class Units:
+    """The unit tests, as programs of objects that are compiled once."""
+
+    def __init__(self):
+        subprocess.run(["make", "-s", "build/unit.stamp"], check=True)
+        stamp = re.findall(r"(\w+):((?: [^ :]+(?!\S))*)", read("build/unit.stamp"))
+        flags = variable("C_COMMON")
+        self.flags = ["-O1", *(f for f in flags if not f.startswith(("-g", "-W")))]
+        groups = collections.defaultdict(list)
+        for stem, sources in stamp:
+            groups[tuple(sorted(sources.split()))].append(stem)
+        self.programs = {  # by name: its stems, its sources
+            stems[0]: (stems, sources) for sources, stems in groups.items()
+        }
+        self.facts = {}  # by stem: what passes without an edit, and fast
+        for name, (stems, sources) in self.programs.items():
+            self.prepare(name, stems, sources)
+
+    def prepare(self, name, stems, sources):
+        for path in ("tests/unit/unit.c", *sources):
+            self.compile(path)
+        for stem in stems:
+            self.compile(f"tests/unit/test_{stem}.c", f"-Dmain=main_{stem}")
+        calls = "\n".join(f"TEST({stem})" for stem in stems)
+        self.compile(f"main_{name}.c", text=MAIN % calls)
+        self.link(name)
+        for stem in stems:
+            passed = self.start(name, stem, limit=None)[1]
+            self.facts[stem] = [f for f in passed if self.is_fast(name, stem, f)]
+
+    def compile(self, path, *flags, text=None, target=None):
+        """Compile a file, or @text in its place. Return whether that was possible."""
+        target = target or f"{OBJECTS}/{path}.o"
+        if text is None and os.path.exists(target):
+            return True
+        if path.startswith("libc/"):
+            flags += ("-include", "tests/unit/libc_rename.h")
+        os.makedirs(os.path.dirname(target), exist_ok=True)
+        command = ["gcc", *self.flags, *flags, "-w", "-c", "-o", target, "-x", "c", "-"]
+        text = read(path) if text is None else text
+        run = subprocess.run(command, input=text, text=True, stderr=subprocess.DEVNULL)
+        return run.returncode == 0
+
+    def link(self, name, edited=None):
+        """Link a program, with the object of @edited in its edited form."""
+        stems, sources = self.programs[name]
+        paths = [f"main_{name}.c", "tests/unit/unit.c", *sources]
+        paths += [f"tests/unit/test_{stem}.c" for stem in stems]
+        objects = [
+            f"{OBJECTS}/{path if path != edited else 'edited'}.o" for path in paths
+        ]
+        command = ["gcc", "-fuse-ld=lld", "-o", f"{OBJECTS}/{name}", *objects]
+        subprocess.run(command, check=True)
+
+    def start(self, name, stem, *facts, limit=LIMIT):
+        """(names of facts that failed, that passed, is the output complete?)"""
+        run = subprocess.run(
+            [f"{OBJECTS}/{name}", stem, *facts],
+            env=dict(os.environ, SEED="1"),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            timeout=limit,
+            text=True,
+            errors="replace",
+        )
+        found = FACT.findall(run.stdout)
+        failed = [fact for how, fact in found if how == "not ok"]
+        passed = [fact for how, fact in found if how == "ok"]
+        return failed, passed, PLAN.search(run.stdout) and (failed or not run.returncode)
+
+    def is_fast(self, name, stem, fact):
+        begun = os.times().children_user
+        passed = self.start(name, stem, fact, limit=None)[1]
+        return passed and os.times().children_user - begun < SLOW
+
+    def failing(self, name, stem):
+        """The facts of a stem that fail. After a crash each runs alone."""
+        facts = self.facts[stem]
+        if not facts:
+            return []
+        failed, _, is_whole = self.start(name, stem, *facts)
+        if is_whole:
+            return failed
+        return [fact for fact in facts if fact not in self.start(name, stem, fact)[1]]
+
+    def killers(self, edit, text):
+        """The facts that an edit fails, or a word."""
+        target = f"{OBJECTS}/edited.o"
+        if not self.compile(edit.path, text=edit.apply(text), target=target):
+            return "skipped"
+        if same(target, f"{OBJECTS}/{edit.path}.o"):
+            return "equivalent"
+        killers = []
+        try:
+            for name, (stems, sources) in self.programs.items():
+                if edit.path in sources:
+                    self.link(name, edit.path)
+                    for stem in stems:
+                        killers += [f"{stem}.{f}" for f in self.failing(name, stem)]
+        except subprocess.TimeoutExpired:
+            return "hangs"
+        return " ".join(killers) or "survived"
+
+
+def same(one, other):
+    with open(one, "rb") as a, open(other, "rb") as b:
+        return a.read() == b.read()
+
+
+def rows():
+    """(lot, place, edit, killers) of each edit so far."""
+    if not os.path.exists(ROWS):
+        return []
+    return [line.split("\t") for line in read(ROWS).splitlines()]
+
+
+def run(options):
+    held = lock(FOLDER)
+    tree = Tree(ROOT)
+    done = {row[0] for row in rows()}
+    units = Units()
+    files = {path for _, sources in units.programs.values() for path in sources}
+    found = [
+        edit
+        for path in sorted(files)
+        if not path.startswith("tests/")
+        for edit in edits.edits_of(path, tree.files[path], options.seed)
+    ]
+    facts = sum(map(len, units.facts.values()))
+    print(f"{len(found)} edits, {facts} facts", flush=True)
+    with open(ROWS, "a", buffering=1, encoding="utf-8") as file:
+        for edit in list(edits.draw(found))[: options.count]:
+            if edit.lot not in done:
+                killers = units.killers(edit, tree.files[edit.path])
+                place = f"{edit.path}:{tree.line(edit.path, edit.start)} {edit.function}"
+                words = [" ".join(text.split()) for text in (edit.old, edit.new)]
+                file.write(
+                    "\t".join((edit.lot, place, " -> ".join(words), killers)) + "\n"
+                )
+    held.close()
+
+
+def lines_of_facts():
+    """The lines of each fact."""
+    found = {}
+    for name in sorted(os.listdir("tests/unit")):
+        path = "tests/unit/" + name
+        if name.startswith("test_"):
+            text = read(path)
+            names = set(re.findall(r"\w+", text[text.rfind("UNIT_TESTS(") :]))
+            for fact, start, end in functions(path, text):
+                if fact in names:
+                    found[f"{name[5:-2]}.{fact}"] = text.count("\n", start, end) + 2
+    return found
+
+
+def named_by_rows():
+    """The facts that a row of a table names."""
+    text = "".join(map(read, TABLES))
+    named = set(re.findall(r"\bunit/(\w+\.\w+)", text))
+    for mutant in table.load(HERE)[0]:
+        named |= {f"{t.stem}.{t.name}" for t in mutant.tests if t.tier == "unit"}
+    return named
+
+
+def cover():
+    """Print the facts that can go, with their lines and the edits that they kill."""
+    lines = lines_of_facts()
+    kills = {fact: set() for fact in lines}
+    for lot, _, _, killers in rows():
+        for fact in () if killers in WORDS else killers.split():
+            if fact in kills:
+                kills[fact].add(lot)
+    others = named_by_rows() & set(lines)
+    left = set().union(*kills.values()) - set().union(*(kills[f] for f in others))
+    while left:
+        best = max(sorted(kills), key=lambda f: len(kills[f] & left) / lines[f])
+        others.add(best)
+        left -= kills[best]
+    for fact in sorted(set(lines) - others):
+        print(fact, lines[fact], len(kills[fact]), sep="\t")
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--count", type=int, default=1000)
+    parser.add_argument("--cover", action="store_true")
+    arguments = parser.parse_args()
+    os.chdir(ROOT)
+    if arguments.cover:
+        cover()
+    else:
+        run(arguments)
