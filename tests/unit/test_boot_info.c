@@ -477,14 +477,6 @@ static void options_are_whole_words(void)
     CHECK(boot_option("quiet", "quiet", NULL, 0));
 }
 
-static void the_last_option_wins(void)
-{
-    char value[16];
-
-    CHECK(boot_option("hz=1 hz=2 hz1=3", "hz", value, sizeof(value)));
-    CHECK_STR(value, "2");
-}
-
 static void values_may_be_quoted_and_are_cut(void)
 {
     char value[8];
@@ -525,5 +517,4 @@ UNIT_TESTS(multiboot2_tags_are_read, modules_are_not_free_memory,
            pvh_refuses_what_it_cannot_read, pvh_text_may_fill_memory,
            damaged_start_infos_do_no_harm, reserved_wins_over_ram,
            a_full_list_is_an_error, painting_agrees_with_a_model, options_are_whole_words,
-           the_last_option_wins, values_may_be_quoted_and_are_cut,
-           more_arguments_are_appended)
+           values_may_be_quoted_and_are_cut, more_arguments_are_appended)
