@@ -254,21 +254,6 @@ static void what_cannot_be_read_is_zero_and_counted(void)
     CHECK_EQ(to.used, HEAD + def->args_size);
 }
 
-static void arrays_of_numbers(void)
-{
-    for (unsigned i = 0; i < 64; i++)
-        memory[0x400 + i] = (uint8_t)(i * 3);
-    regs.si = MEMORY + 0x400;
-    run("%si +0(%si):u8[64] +2(%si):u16[3] +0(%si):b4@4/8[8]");
-    CHECK_EQ(def->args_size, 8 + 64 + 6 + 8);
-    for (unsigned i = 0; i < 64; i++)
-        CHECK_EQ(number(1, i), (uint8_t)(i * 3));
-    CHECK_EQ(number(2, 0), 6 | 9 << 8);
-    CHECK_EQ(number(2, 2), 18 | 21 << 8);
-    CHECK_EQ(number(3, 7), 21 >> 4);
-    CHECK_EQ(to.faults, 0);
-}
-
 static void an_array_that_ends_in_nothing(void)
 {
     memset(memory + sizeof(memory) - 4, 9, 4);
@@ -519,9 +504,8 @@ static void a_watch_has_an_address_and_what_is_there(void)
 
 UNIT_TESTS(each_register_by_its_name, a_watch_has_an_address_and_what_is_there, the_stack,
            types_cut_values, bit_fields, memory_through_pointers,
-           what_cannot_be_read_is_zero_and_counted, arrays_of_numbers,
-           an_array_that_ends_in_nothing, strings, arrays_of_strings,
-           a_string_without_an_end_is_cut,
+           what_cannot_be_read_is_zero_and_counted, an_array_that_ends_in_nothing,
+           strings, arrays_of_strings, a_string_without_an_end_is_cut,
            a_string_may_end_with_the_last_byte_that_can_be_read,
            strings_keep_to_the_room_there_is,
            without_room_a_string_that_cannot_be_read_is_a_fault,

@@ -157,17 +157,6 @@ static void every_length_has_its_bytes_to_itself(void)
     CHECK_EQ(heap.blocks, 0);
 }
 
-static void a_block_of_100_bytes_costs_112(void)
-{
-    enum { COUNT = 1000 };
-
-    fresh_heap();
-    for (int i = 0; i < COUNT; i++)
-        heap_core_alloc(&heap, 100);
-    CHECK(spans_len <= COUNT * 113 + HEAP_SPAN_LEN);
-    CHECK_EQ(heap.in_use, COUNT * 100);
-}
-
 static void double_free_is_found(void)
 {
     void *small, *other, *large;
@@ -332,8 +321,7 @@ static void blocks_keep_their_content(void)
 }
 
 UNIT_TESTS(fresh_block_holds_a5_and_a_freed_one_6b, every_length_has_its_bytes_to_itself,
-           a_block_of_100_bytes_costs_112, double_free_is_found,
-           a_write_one_byte_behind_the_end_is_found,
+           double_free_is_found, a_write_one_byte_behind_the_end_is_found,
            a_long_overflow_that_hits_the_trailer_is_found,
            a_write_after_free_is_found_on_reuse,
            a_write_after_free_is_found_when_its_span_goes, what_is_no_block_is_refused,

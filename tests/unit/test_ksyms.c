@@ -57,29 +57,11 @@ static void check_no_symbol_at(uint64_t addr)
     CHECK_STR(sym.name, "untouched");
 }
 
-static void an_address_belongs_to_the_symbol_around_it(void)
-{
-    check_at(0x000, "alpha", 0);
-    check_at(0x010, "alpha", 0);
-    check_at(0x110, BETA ".isra.0", 0x110);
-    check_at(0x1ff, BETA ".isra.0", 0x110);
-    check_at(0x350, "helper", 0x350);
-    check_at(0x407, "counter", 0x400);
-}
-
 static void a_label_inside_a_function_does_not_hide_it(void)
 {
     check_at(0x020, "alpha", 0);
     check_at(0x02f, "alpha", 0);
     check_at(0x0ff, "alpha", 0);
-}
-
-static void the_innermost_symbol_wins_while_it_lasts(void)
-{
-    check_at(0x03f, "alpha", 0);
-    check_at(0x040, ALPHA, 0x40);
-    check_at(0x05f, ALPHA, 0x40);
-    check_at(0x060, "alpha", 0);
 }
 
 static void padding_belongs_to_no_symbol(void)
@@ -157,20 +139,6 @@ static void an_ambiguous_name_is_refused_and_its_candidates_are_listed(void)
     CHECK_EQ(sym.start, BASE + 0x350);
     CHECK(!ksyms_next("helper", &iter, &sym));
     CHECK(!ksyms_next("helper", &iter, &sym));
-}
-
-static void listing_a_name_ends_after_the_last_symbol(void)
-{
-    struct ksym sym;
-    size_t iter = 0;
-
-    CHECK(ksyms_next("stub", &iter, &sym));
-    CHECK(!ksyms_next("stub", &iter, &sym));
-    iter = 0;
-    CHECK(!ksyms_next("zeta", &iter, &sym));
-    iter = 0;
-    CHECK(ksyms_next("_edata", &iter, &sym));
-    CHECK(!ksyms_next("_edata", &iter, &sym));
 }
 
 static void all_symbols_are_listed_by_address(void)
@@ -263,13 +231,10 @@ static void a_base_name_too_long_is_cut(void)
     CHECK_STR(buf, "pro");
 }
 
-UNIT_TESTS(an_address_belongs_to_the_symbol_around_it,
-           a_label_inside_a_function_does_not_hide_it,
-           the_innermost_symbol_wins_while_it_lasts, padding_belongs_to_no_symbol,
+UNIT_TESTS(a_label_inside_a_function_does_not_hide_it, padding_belongs_to_no_symbol,
            a_label_between_functions_reaches_to_the_next_symbol,
            outside_the_image_is_no_symbol, every_unique_name_is_found,
            other_names_are_not_found,
            an_ambiguous_name_is_refused_and_its_candidates_are_listed,
-           listing_a_name_ends_after_the_last_symbol, all_symbols_are_listed_by_address,
-           what_is_withdrawn_is_unknown, the_base_name_has_no_compiler_suffix,
-           a_base_name_too_long_is_cut)
+           all_symbols_are_listed_by_address, what_is_withdrawn_is_unknown,
+           the_base_name_has_no_compiler_suffix, a_base_name_too_long_is_cut)

@@ -349,12 +349,6 @@ static void echo_is_one_write(void)
     write_answer = 0;
 }
 
-static void a_cat_is_one_open(void)
-{
-    ask("@1 cat /sys/test/control\n");
-    CHECK_EQ(opens, 1);
-}
-
 static void bad_requests_are_answered_too(void)
 {
     CHECK_STR(ask("@x ls\n"),
@@ -379,25 +373,6 @@ static void overlong_lines_are_refused_and_the_next_one_works(void)
               "#1|sh: line of 16394 bytes, the limit is 16384: Argument list too long\n"
               "#1=7 E2BIG\n#2|y\n#2=0 OK\n");
     free(request);
-}
-
-static void lines_of_the_full_length_work(void)
-{
-    char *request = malloc(SHELL_LINE_MAX + 2);
-    const char *reply;
-
-    memset(request, 'x', SHELL_LINE_MAX);
-    memcpy(request, "@1 echo ", 8);
-    strcpy(request + SHELL_LINE_MAX, "\n");
-    reply = ask(request);
-    CHECK_EQ(strncmp(reply, "#1|xxx", 6), 0);
-    CHECK_EQ(strlen(reply), 3 + SHELL_LINE_MAX - 8 + 1 + 8);
-    free(request);
-}
-
-static void requests_on_a_typed_console_begin_at_a_line(void)
-{
-    CHECK_STR(see("@1 echo hi\n"), "sonde> \r\n#1|hi\n#1=0 OK\nsonde> ");
 }
 
 static void without_memory_errors_are_told_and_small_things_work(void)
@@ -692,9 +667,8 @@ static void random_bytes_leave_a_working_shell(void)
 }
 
 UNIT_TESTS(requests_are_answered_byte_exact, failures_have_an_errno, echo_is_one_write,
-           a_cat_is_one_open, bad_requests_are_answered_too,
+           bad_requests_are_answered_too,
            overlong_lines_are_refused_and_the_next_one_works,
-           lines_of_the_full_length_work, requests_on_a_typed_console_begin_at_a_line,
            without_memory_errors_are_told_and_small_things_work,
            a_typed_line_is_echoed_and_run, errors_name_the_thing,
            a_mistyped_word_gets_a_suggestion, an_unknown_option_is_named,

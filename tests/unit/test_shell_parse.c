@@ -120,20 +120,6 @@ static void counts_are_limited(void)
     CHECK_EQ(status, -E2BIG);
 }
 
-static void words_and_stages_fill_their_room_together(void)
-{
-    char source[4 * SHELL_WORDS_MAX] = "";
-
-    for (int i = 0; i < SHELL_STAGES_MAX - 1; i++)
-        strcat(source, "x|");
-    for (int i = 0; i < SHELL_WORDS_MAX - SHELL_STAGES_MAX + 1; i++)
-        strcat(source, "x ");
-    parsed(source);
-    CHECK_EQ(status, 0);
-    CHECK_EQ(line.stages[SHELL_STAGES_MAX - 1].argc,
-             SHELL_WORDS_MAX - SHELL_STAGES_MAX + 1);
-}
-
 static void random_lines_never_break_out(void)
 {
     static const char letters[] = "ab '\"|># \t";
@@ -152,4 +138,4 @@ static void random_lines_never_break_out(void)
 
 UNIT_TESTS(blanks_separate_words, quotes_keep_everything, operators_need_no_blanks,
            comments_begin_at_a_word, bad_lines_say_where, counts_are_limited,
-           words_and_stages_fill_their_room_together, random_lines_never_break_out)
+           random_lines_never_break_out)

@@ -119,25 +119,6 @@ static const char *get(const char *path)
     return text;
 }
 
-static void a_read_open_takes_the_text_once(void)
-{
-    struct file f = { .flags = VFS_READ };
-    char buf[4];
-    uint64_t pos = 0;
-
-    set_up();
-    CHECK_EQ(vfs_open("/sys/demo/status", &f), 0);
-    CHECK_EQ(vfs_read(&f, buf, 4, &pos), 4);
-    CHECK_EQ(memcmp(buf, "stat", 4), 0);
-    CHECK_EQ(vfs_read(&f, buf, 4, &pos), 4);
-    CHECK_EQ(vfs_read(&f, buf, 4, &pos), 1);
-    CHECK_EQ(vfs_read(&f, buf, 4, &pos), 0);
-    CHECK_EQ(pos, 9);
-    CHECK_EQ(shows, 1);
-    vfs_close(&f);
-    tear_down();
-}
-
 static void paths_may_have_dots_and_spare_slashes(void)
 {
     set_up();
@@ -438,12 +419,12 @@ static void a_directory_has_another_name(void)
     seq_free(&names);
 }
 
-UNIT_TESTS(a_read_open_takes_the_text_once, paths_may_have_dots_and_spare_slashes,
-           a_bad_path_says_why, access_follows_the_callbacks,
-           a_file_must_be_open_for_what_is_done, a_write_arrives_whole,
-           truncating_is_an_event_of_its_own, a_failing_show_fails_the_open,
-           directories_list_sorted_with_a_slash, stat_knows_kind_and_mode,
-           memory_files_live_below_tmp, a_removed_file_lives_until_its_last_close,
+UNIT_TESTS(paths_may_have_dots_and_spare_slashes, a_bad_path_says_why,
+           access_follows_the_callbacks, a_file_must_be_open_for_what_is_done,
+           a_write_arrives_whole, truncating_is_an_event_of_its_own,
+           a_failing_show_fails_the_open, directories_list_sorted_with_a_slash,
+           stat_knows_kind_and_mode, memory_files_live_below_tmp,
+           a_removed_file_lives_until_its_last_close,
            a_write_behind_the_end_fills_with_nuls, tmp_is_bounded,
            directories_are_made_below_tmp_only, a_tree_comes_whole_or_not_at_all,
            a_tree_in_use_stays, no_memory_is_an_error_without_a_leak,
