@@ -54,18 +54,6 @@ static void refused(const char *hex, unsigned use, int err, const char *text)
     CHECK_STR(told, text);
 }
 
-static void what_gdb_compiles_is_accepted(void)
-{
-    /* Programs as gdb 13 compiles them: for count > 100, for s && s->a > 3, for a ? b :
-     * c, and for its printf. */
-    CHECK_EQ(verified("26 00 01 22 64 2b 15 27", AGENT_VALUE), 0);
-    CHECK_EQ(verified("26 00 05 20 00 0b 22 00 21 00 15 26 00 05 19 22 03 2b 15 0e 0e 27",
-                      AGENT_VALUE),
-             0);
-    accepted("26 00 02 22 2a 22 00 22 00 34 01 00 04 25 64 0a 00 27");
-    accepted("26 00 04 0d 08 29 27");
-}
-
 static void an_empty_program_has_no_end(void)
 {
     refused("", 0, -EINVAL, "at 0: it has no end");
@@ -233,10 +221,10 @@ static void formats_are_looked_at(void)
             "printf at 4: the format has not as many conversions as words");
 }
 
-UNIT_TESTS(what_gdb_compiles_is_accepted, an_empty_program_has_no_end,
-           an_instruction_is_whole, an_opcode_exists, floating_point_is_refused,
-           uses_are_asked_for, a_value_is_left_where_it_is_wanted,
-           the_stack_is_not_popped_empty, the_stack_is_32_deep, pick_takes_what_is_there,
-           jumps_lead_forward, jumps_lead_to_instructions, all_ways_agree_on_the_stack,
+UNIT_TESTS(an_empty_program_has_no_end, an_instruction_is_whole, an_opcode_exists,
+           floating_point_is_refused, uses_are_asked_for,
+           a_value_is_left_where_it_is_wanted, the_stack_is_not_popped_empty,
+           the_stack_is_32_deep, pick_takes_what_is_there, jumps_lead_forward,
+           jumps_lead_to_instructions, all_ways_agree_on_the_stack,
            each_instruction_can_be_reached, operands_have_bounds,
            a_program_has_at_most_1024_bytes, formats_are_looked_at)
