@@ -29,17 +29,6 @@ static void end(void)
     fake_end();
 }
 
-static void a_disabled_probe_leaves_the_text_alone(void)
-{
-    start();
-    CHECK_EQ(disable_kprobe(&probes[1]), 0);
-    CHECK_BYTES((const uint8_t *)text, "cc 48 89 e5 cc cc");
-    CHECK_EQ(disable_kprobe(&probes[1]), 0);
-    CHECK_EQ(enable_kprobe(&probes[1]), 0);
-    CHECK_BYTES((const uint8_t *)text, "cc cc 89 e5 cc cc");
-    end();
-}
-
 static void of_two_at_one_address_both_must_be_disabled(void)
 {
     struct kprobe second = { .addr = 0 };
@@ -127,15 +116,6 @@ static void what_comes_and_changes_meanwhile_waits(void)
     end();
 }
 
-static void probes_can_go_while_all_are_off(void)
-{
-    start();
-    kprobes_switch(false);
-    end();
-    kprobes_switch(true);
-    CHECK(kprobes_are_on());
-}
-
 static void without_memory_the_switch_stays_where_it_is(void)
 {
     start();
@@ -199,60 +179,6 @@ static void disabled_at_birth_it_is_not_armed(void)
     fake_end();
 }
 
-static void disabling_one_of_two_leaves_the_other(void)
-{
-    struct kprobe a = { .pre_handler = no_pre }, b = { .pre_handler = no_pre };
-
-    fake_start();
-    a.addr = b.addr = fake_function("fn", "55 c3");
-    CHECK_EQ(add(&a), 0);
-    CHECK_EQ(add(&b), 0);
-    CHECK_EQ(disable_kprobe(&a), 0);
-    CHECK_EQ(byte_at(a.addr), 0xcc);
-    CHECK_EQ(disable_kprobe(&b), 0);
-    CHECK_EQ(byte_at(a.addr), 0x55);
-    CHECK_EQ(enable_kprobe(&a), 0);
-    CHECK_EQ(byte_at(a.addr), 0xcc);
-    CHECK_EQ(unregister_kprobe(&a), 0);
-    CHECK_EQ(byte_at(a.addr), 0x55);
-    CHECK_EQ(unregister_kprobe(&b), 0);
-    fake_end();
-}
-
-static void twice_on_or_off_is_once(void)
-{
-    struct kprobe p = { .pre_handler = no_pre };
-
-    fake_start();
-    p.addr = fake_function("fn", "55 c3");
-    CHECK_EQ(add(&p), 0);
-    fake_log_start(p.addr);
-    CHECK_EQ(enable_kprobe(&p), 0);
-    CHECK_STR(fake_log(), "");
-    CHECK_EQ(disable_kprobe(&p), 0);
-    CHECK_EQ(disable_kprobe(&p), 0);
-    CHECK_STR(fake_log(), "original sync");
-    CHECK_EQ(unregister_kprobe(&p), 0);
-    fake_end();
-}
-
-static void enabling_forgives_a_tripped_probe(void)
-{
-    struct kprobe p = { .pre_handler = no_pre };
-
-    fake_start();
-    p.addr = fake_function("fn", "55 c3");
-    CHECK_EQ(add(&p), 0);
-    p.flags |= KPROBE_FLAG_DISABLED | KPROBE_FLAG_TRIPPED;
-    CHECK_EQ(disable_kprobe(&p), 0);
-    CHECK_EQ(byte_at(p.addr), 0x55);
-    CHECK_EQ(enable_kprobe(&p), 0);
-    CHECK_EQ(p.flags, 0);
-    CHECK_EQ(byte_at(p.addr), 0xcc);
-    CHECK_EQ(unregister_kprobe(&p), 0);
-    fake_end();
-}
-
 static void only_what_is_registered_can_be_switched(void)
 {
     struct kprobe p = { .pre_handler = no_pre };
@@ -267,12 +193,10 @@ static void only_what_is_registered_can_be_switched(void)
     fake_end();
 }
 
-UNIT_TESTS(a_disabled_probe_leaves_the_text_alone,
-           of_two_at_one_address_both_must_be_disabled, many_pay_for_one_round,
+UNIT_TESTS(of_two_at_one_address_both_must_be_disabled, many_pay_for_one_round,
            one_that_is_not_registered_keeps_all_as_they_are,
            switched_off_the_text_is_original_everywhere,
-           what_comes_and_changes_meanwhile_waits, probes_can_go_while_all_are_off,
+           what_comes_and_changes_meanwhile_waits,
            without_memory_the_switch_stays_where_it_is, the_engines_own_probes_go_first,
            no_handler_or_interrupt_may_switch, disabled_at_birth_it_is_not_armed,
-           disabling_one_of_two_leaves_the_other, twice_on_or_off_is_once,
-           enabling_forgives_a_tripped_probe, only_what_is_registered_can_be_switched)
+           only_what_is_registered_can_be_switched)

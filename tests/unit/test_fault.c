@@ -102,18 +102,6 @@ static void end(void)
 
 /* ---- in a copy ---- */
 
-static void a_fault_in_a_copy_is_moved_to_the_original(void)
-{
-    start("48 8b 00 c3", false);
-    fake_int3(&regs, a.addr);
-    CHECK(!fake_fault(&regs, PF, regs.ip));
-    CHECK_EQ(regs.ip, a.addr);
-    CHECK_STR(order, "ab12");
-    CHECK_EQ(trapnr_seen, PF);
-    CHECK_EQ(ip_seen, a.addr);
-    end();
-}
-
 static void a_fault_in_a_stepped_copy_too_and_tf_is_gone(void)
 {
     unsigned long flags;
@@ -381,8 +369,7 @@ static void an_emulated_load_that_faults_for_a_handler_does_too(void)
     }
 }
 
-UNIT_TESTS(a_fault_in_a_copy_is_moved_to_the_original,
-           a_fault_in_a_stepped_copy_too_and_tf_is_gone, a_stepping_program_keeps_its_tf,
+UNIT_TESTS(a_fault_in_a_stepped_copy_too_and_tf_is_gone, a_stepping_program_keeps_its_tf,
            a_fault_behind_sti_is_the_successors, the_first_fault_handler_that_can_ends_it,
            a_disabled_probe_is_not_asked,
            a_fault_handler_that_faults_is_tripped_and_the_next_is_asked,

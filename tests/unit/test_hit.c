@@ -112,21 +112,6 @@ static void at_an_entry_it_is_searched_for_once(void)
     end();
 }
 
-static void an_emulated_instruction_has_happened_on_return(void)
-{
-    struct pt_regs regs;
-
-    start("e8 10 00 00 00 c3", false);
-    regs = fake_regs();
-    CHECK(fake_int3(&regs, p.addr));
-    CHECK_EQ(ran, 1);
-    CHECK_EQ(seen.sp, (uintptr_t)fake_stack()); /* the push comes after the handler */
-    CHECK_EQ(regs.sp, (uintptr_t)(fake_stack() - 1));
-    CHECK_EQ(regs.ip, p.addr + 5 + 0x10);
-    CHECK_EQ(cpu->ran[WAY_EMULATE], 1);
-    end();
-}
-
 static void what_a_handler_changes_is_what_goes_on(void)
 {
     struct pt_regs regs;
@@ -156,18 +141,6 @@ static void non_zero_means_the_handler_has_set_ip(void)
     end();
 }
 
-static void ip_alone_changed_means_nothing(void)
-{
-    struct pt_regs regs;
-
-    start("90 c3", false);
-    regs = fake_regs();
-    go_to = 0x4444;
-    fake_int3(&regs, p.addr);
-    CHECK_EQ(regs.ip, (uintptr_t)p.site->boost_slot);
-    end();
-}
-
 static void a_disabled_probe_beside_an_enabled_one_is_not_called(void)
 {
     struct kprobe other = { .pre_handler = NULL };
@@ -182,21 +155,6 @@ static void a_disabled_probe_beside_an_enabled_one_is_not_called(void)
     CHECK_EQ(p.hits, 0);
     CHECK_EQ(other.hits, 1);
     CHECK_EQ(unregister_kprobe(&other), 0);
-    end();
-}
-
-static void post_handlers_of_an_emulated_instruction_see_its_effect(void)
-{
-    struct pt_regs regs;
-
-    start("e8 10 00 00 00 c3", true);
-    regs = fake_regs();
-    fake_int3(&regs, p.addr);
-    CHECK_EQ(ran, 1);
-    CHECK_EQ(ran_post, 1);
-    CHECK_EQ(seen_post.ip, p.addr + 5 + 0x10);
-    CHECK_EQ(seen_post.sp, (uintptr_t)(fake_stack() - 1));
-    CHECK_EQ(fake_totals().traps, 1);
     end();
 }
 
@@ -217,20 +175,6 @@ static void no_post_handler_after_an_instruction_that_faulted(void)
 }
 
 /* ---- int3s that are not the engine's, or no longer ---- */
-
-static void a_foreign_int3_is_left_to_others(void)
-{
-    struct pt_regs regs;
-    uintptr_t foreign;
-
-    start("90 c3", false);
-    foreign = fake_bytes_at("cc");
-    regs = fake_regs();
-    CHECK(!fake_int3(&regs, foreign));
-    CHECK_EQ(regs.ip, foreign + 1);
-    CHECK_EQ(cpu->retries, 0);
-    end();
-}
 
 static void an_int3_that_has_vanished_is_tried_again(void)
 {
@@ -468,54 +412,6 @@ static void every_probe_of_a_missed_hit_is_told_except_disabled_ones(void)
     end();
 }
 
-static void an_nmi_on_top_of_a_handler_is_a_hit_of_its_own(void)
-{
-    struct pt_regs regs = fake_regs(), in_nmi = fake_regs();
-    struct kprobe other = { 0 };
-
-    start("90 c3", false);
-    other.addr = fake_function("other", "90 c3");
-    CHECK_EQ(register_kprobe(&other), 0);
-    cpu->hits[0].site = p.site;
-    cpu->depth = 1;
-    FAKE_DEPTHS.nmi = 1;
-    CHECK(fake_int3(&in_nmi, other.addr));
-    CHECK(fake_int3(&in_nmi, p.addr));
-    FAKE_DEPTHS.nmi = 0;
-    cpu->depth = 0;
-    CHECK_EQ(other.hits, 1);
-    CHECK_EQ(p.missed[MISS_RECURSION], 1);
-    CHECK(fake_int3(&regs, p.addr));
-    CHECK_EQ(unregister_kprobe(&other), 0);
-    end();
-}
-
-static void an_nmi_on_top_of_a_claimed_entry_leaves_it_alone(void)
-{
-    struct pt_regs regs = fake_regs();
-
-    start("90 c3", false);
-    cpu->depth = 1;
-    FAKE_DEPTHS.nmi = 1;
-    CHECK(fake_int3(&regs, p.addr));
-    FAKE_DEPTHS.nmi = 0;
-    CHECK_EQ(p.hits, 1);
-    CHECK_EQ(cpu->depth, 1);
-    CHECK(!cpu->hits[0].site && !cpu->hits[0].regs);
-    cpu->depth = 0;
-    end();
-}
-
-static void a_finished_hit_belongs_to_no_site(void)
-{
-    struct pt_regs regs = fake_regs();
-
-    start("90 c3", false);
-    CHECK(fake_int3(&regs, p.addr));
-    CHECK(!cpu->hits[0].site && !cpu->hits[0].running);
-    end();
-}
-
 /* ---- what a handler may not do ---- */
 
 static int errors[8];
@@ -699,24 +595,23 @@ static void a_light_handler_is_known_by_its_frame(void)
     end();
 }
 
-UNIT_TESTS(
-    the_handler_sees_the_program_and_the_copy_is_next,
-    at_an_entry_it_is_searched_for_once, an_emulated_instruction_has_happened_on_return,
-    what_a_handler_changes_is_what_goes_on, non_zero_means_the_handler_has_set_ip,
-    ip_alone_changed_means_nothing, a_disabled_probe_beside_an_enabled_one_is_not_called,
-    post_handlers_of_an_emulated_instruction_see_its_effect,
-    no_post_handler_after_an_instruction_that_faulted, a_foreign_int3_is_left_to_others,
-    an_int3_that_has_vanished_is_tried_again, an_int3_in_memory_that_is_gone_is_no_hit,
-    a_hit_that_comes_after_disarming_is_served, four_handlers_may_be_active_at_once,
-    the_fifth_is_run_without_handlers_and_counted,
-    a_handler_that_runs_into_its_own_probe_is_a_recursion, a_recursion_does_not_step,
-    the_engines_own_code_is_not_hit_inside_a_hit, little_stack_means_no_handlers,
-    before_the_cpu_is_ready_the_instruction_just_runs,
-    every_probe_of_a_missed_hit_is_told_except_disabled_ones,
-    an_nmi_on_top_of_a_handler_is_a_hit_of_its_own,
-    an_nmi_on_top_of_a_claimed_entry_leaves_it_alone, a_finished_hit_belongs_to_no_site,
-    nothing_is_registered_or_taken_out_from_a_handler,
-    a_light_handler_is_known_by_its_frame, sti_runs_together_with_its_successor,
-    sti_does_not_lead_into_a_region, sti_is_on_the_image_together_with_a_call,
-    the_successor_of_sti_is_searched_with_interrupts_off,
-    totals_are_the_sum_over_all_cpus, causes_have_names)
+UNIT_TESTS(the_handler_sees_the_program_and_the_copy_is_next,
+           at_an_entry_it_is_searched_for_once, what_a_handler_changes_is_what_goes_on,
+           non_zero_means_the_handler_has_set_ip,
+           a_disabled_probe_beside_an_enabled_one_is_not_called,
+           no_post_handler_after_an_instruction_that_faulted,
+           an_int3_that_has_vanished_is_tried_again,
+           an_int3_in_memory_that_is_gone_is_no_hit,
+           a_hit_that_comes_after_disarming_is_served,
+           four_handlers_may_be_active_at_once,
+           the_fifth_is_run_without_handlers_and_counted,
+           a_handler_that_runs_into_its_own_probe_is_a_recursion,
+           a_recursion_does_not_step, the_engines_own_code_is_not_hit_inside_a_hit,
+           little_stack_means_no_handlers,
+           before_the_cpu_is_ready_the_instruction_just_runs,
+           every_probe_of_a_missed_hit_is_told_except_disabled_ones,
+           nothing_is_registered_or_taken_out_from_a_handler,
+           a_light_handler_is_known_by_its_frame, sti_runs_together_with_its_successor,
+           sti_does_not_lead_into_a_region, sti_is_on_the_image_together_with_a_call,
+           the_successor_of_sti_is_searched_with_interrupts_off,
+           totals_are_the_sum_over_all_cpus, causes_have_names)

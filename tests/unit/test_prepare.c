@@ -28,50 +28,6 @@ static void the_copy_is_the_instruction_and_a_jump_back(void)
     fake_end();
 }
 
-static void what_is_emulated_needs_no_cell(void)
-{
-    struct kprobe p = { .pre_handler = no_pre, .post_handler = no_post };
-
-    fake_start();
-    p.addr = fake_function("fn", "c3");
-    CHECK_EQ(add(&p), 0);
-    CHECK_EQ(p.site->way, WAY_EMULATE);
-    CHECK_EQ(insn_slot_pages(), 0);
-    CHECK_EQ(unregister_kprobe(&p), 0);
-    fake_end();
-}
-
-static void a_post_handler_asks_for_steps_as_long_as_it_is_there(void)
-{
-    struct kprobe pre = { .pre_handler = no_pre };
-    struct kprobe post = { .post_handler = no_post };
-
-    fake_start();
-    pre.addr = post.addr = fake_function("fn", "48 89 e5 c3");
-    CHECK_EQ(add(&pre), 0);
-    CHECK_EQ(pre.site->way, WAY_BOOST);
-    CHECK_EQ(add(&post), 0);
-    CHECK_EQ(pre.site->way, WAY_STEP);
-    CHECK_BYTES(pre.site->step_slot, "48 89 e5 cc");
-    CHECK_EQ(unregister_kprobe(&post), 0);
-    CHECK_EQ(pre.site->way, WAY_BOOST);
-    CHECK_EQ(unregister_kprobe(&pre), 0);
-    fake_end();
-}
-
-static void sti_has_a_copy_together_with_its_successor(void)
-{
-    struct kprobe p = { .pre_handler = no_pre };
-
-    fake_start();
-    p.addr = fake_function("fn", "fb 48 89 e5 c3");
-    CHECK_EQ(add(&p), 0);
-    CHECK_BYTES(site_pair(p.site)->slot, "fb 48 89 e5 e9");
-    CHECK_BYTES(p.site->boost_slot, "fb e9");
-    CHECK_EQ(unregister_kprobe(&p), 0);
-    fake_end();
-}
-
 static void so_has_sti_in_front_of_a_branch(void)
 {
     struct kprobe p = { .pre_handler = no_pre };
@@ -80,21 +36,6 @@ static void so_has_sti_in_front_of_a_branch(void)
     p.addr = fake_function("fn", "fb c3");
     CHECK_EQ(add(&p), 0);
     CHECK_BYTES(site_pair(p.site)->slot, "fb c3 e9");
-    CHECK_EQ(unregister_kprobe(&p), 0);
-    fake_end();
-}
-
-static void in_front_of_a_call_it_is_emulated_with_it(void)
-{
-    struct kprobe p = { .pre_handler = no_pre };
-
-    fake_start();
-    p.addr = fake_function("fn", "fb e8 00 00 00 00 c3");
-    CHECK_EQ(add(&p), 0);
-    CHECK(site_pair(p.site)->slot == NULL);
-    CHECK_EQ(site_pair(p.site)->site->addr, p.addr + 1);
-    CHECK_EQ(site_pair(p.site)->site->emul.kind, INSN_CALL_REL);
-    CHECK_BYTES(p.site->boost_slot, "fb e9");
     CHECK_EQ(unregister_kprobe(&p), 0);
     fake_end();
 }
@@ -130,21 +71,6 @@ static void no_post_handler_behind_what_traps_go_by(void)
         CHECK_EQ(unregister_kprobe(&pre), 0);
         fake_end();
     }
-}
-
-static void a_step_cell_for_an_armed_site_is_known_before_it_is_used(void)
-{
-    struct kprobe a = { .pre_handler = no_pre }, b = { .post_handler = no_post };
-
-    fake_start();
-    a.addr = b.addr = fake_function("fn", "55 c3");
-    CHECK_EQ(add(&a), 0);
-    fake_log_start(a.addr);
-    CHECK_EQ(add(&b), 0);
-    CHECK_STR(fake_log(), "cell sync");
-    CHECK_EQ(unregister_kprobe(&a), 0);
-    CHECK_EQ(unregister_kprobe(&b), 0);
-    fake_end();
 }
 
 static void an_operand_out_of_reach_is_refused(void)
@@ -189,12 +115,7 @@ static void a_step_cell_out_of_reach_leaves_the_site_as_it_was(void)
     fake_end();
 }
 
-UNIT_TESTS(the_copy_is_the_instruction_and_a_jump_back, what_is_emulated_needs_no_cell,
-           a_post_handler_asks_for_steps_as_long_as_it_is_there,
-           sti_has_a_copy_together_with_its_successor, so_has_sti_in_front_of_a_branch,
-           in_front_of_a_call_it_is_emulated_with_it,
+UNIT_TESTS(the_copy_is_the_instruction_and_a_jump_back, so_has_sti_in_front_of_a_branch,
            sti_whose_successor_cannot_be_moved_stands_alone,
-           no_post_handler_behind_what_traps_go_by,
-           a_step_cell_for_an_armed_site_is_known_before_it_is_used,
-           an_operand_out_of_reach_is_refused,
+           no_post_handler_behind_what_traps_go_by, an_operand_out_of_reach_is_refused,
            a_step_cell_out_of_reach_leaves_the_site_as_it_was)

@@ -36,22 +36,5 @@ static void a_detour_is_freed_when_its_site_is_lost(void)
     fake_end();
 }
 
-static void one_of_several_goes_after_quiescence_and_the_text_stays(void)
-{
-    struct kprobe a = { .pre_handler = no_pre }, b = { .pre_handler = no_pre };
-
-    fake_start();
-    a.addr = b.addr = fake_function("fn", "55 c3");
-    CHECK_EQ(add(&a), 0);
-    CHECK_EQ(add(&b), 0);
-    fake_log_start(a.addr);
-    CHECK_EQ(unregister_kprobe(&a), 0);
-    CHECK_STR(fake_log(), "quiesce");
-    CHECK_EQ(byte_at(b.addr), 0xcc);
-    CHECK_EQ(unregister_kprobe(&b), 0);
-    fake_end();
-}
-
 UNIT_TESTS(out_is_disarm_wait_unpublish_wait_free,
-           a_detour_is_freed_when_its_site_is_lost,
-           one_of_several_goes_after_quiescence_and_the_text_stays)
+           a_detour_is_freed_when_its_site_is_lost)

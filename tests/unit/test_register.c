@@ -54,26 +54,6 @@ static void by_address_and_offset(void)
     fake_end();
 }
 
-static void many_at_one_address_share_a_site(void)
-{
-    struct kprobe p[3];
-    struct site *site;
-
-    fake_start();
-    memset(p, 0, sizeof(p));
-    p[0].addr = p[1].addr = p[2].addr = fake_function("fn", "55 c3");
-    for (int i = 0; i < 3; i++)
-        CHECK_EQ(add(&p[i]), 0);
-    site = p[0].site;
-    CHECK(p[1].site == site && p[2].site == site);
-    CHECK_EQ(registry_count(), 1);
-    CHECK_EQ(unregister_kprobe(&p[0]), 0);
-    CHECK_EQ(unregister_kprobe(&p[2]), 0);
-    CHECK_EQ(byte_at(p[1].addr), 0xcc);
-    CHECK_EQ(unregister_kprobe(&p[1]), 0);
-    fake_end();
-}
-
 /* ---- the order of the steps ---- */
 
 static void the_cell_is_written_and_known_before_anyone_can_be_sent_there(void)
@@ -86,21 +66,6 @@ static void the_cell_is_written_and_known_before_anyone_can_be_sent_there(void)
     CHECK_EQ(add(&p), 0);
     CHECK_STR(fake_log(), "header cell found sync int3 sync");
     CHECK_EQ(unregister_kprobe(&p), 0);
-    fake_end();
-}
-
-static void a_second_probe_touches_no_text(void)
-{
-    struct kprobe a = { .pre_handler = no_pre }, b = { .pre_handler = no_pre };
-
-    fake_start();
-    a.addr = b.addr = fake_function("fn", "55 c3");
-    CHECK_EQ(add(&a), 0);
-    fake_log_start(a.addr);
-    CHECK_EQ(add(&b), 0);
-    CHECK_STR(fake_log(), "");
-    CHECK_EQ(unregister_kprobe(&a), 0);
-    CHECK_EQ(unregister_kprobe(&b), 0);
     fake_end();
 }
 
@@ -200,32 +165,6 @@ static void names_are_looked_up(void)
     fake_end();
 }
 
-static void what_the_check_refuses_is_refused(void)
-{
-    struct kprobe middle = { .symbol_name = "fn", .offset = 1 };
-    struct kprobe trap = { .symbol_name = "trap" };
-
-    fake_start();
-    fake_function("fn", "48 89 e5 c3");
-    fake_function("trap", "cc");
-    CHECK_REFUSED(&middle, NOT_BOUNDARY);
-    CHECK(why.at == middle.addr - 1 || middle.addr == 0);
-    CHECK_REFUSED(&trap, TRAP_INSN);
-    fake_end();
-}
-
-static void a_refused_probe_is_given_back_as_it_came(void)
-{
-    struct kprobe p = { .symbol_name = "fn", .offset = 1 };
-    struct kprobe before = p;
-
-    fake_start();
-    fake_function("fn", "48 89 e5 c3");
-    CHECK_REFUSED(&p, NOT_BOUNDARY);
-    CHECK(memcmp(&p, &before, sizeof(p)) == 0);
-    fake_end();
-}
-
 static void twice_the_same_probe_is_refused(void)
 {
     struct kprobe p = { .pre_handler = no_pre };
@@ -279,11 +218,9 @@ static void not_from_an_interrupt_and_not_from_an_nmi(void)
 }
 
 UNIT_TESTS(armed_means_int3_in_the_text, by_symbol_and_offset, by_address_and_offset,
-           many_at_one_address_share_a_site,
            the_cell_is_written_and_known_before_anyone_can_be_sent_there,
-           a_second_probe_touches_no_text, neither_or_both_places_are_refused,
-           an_offset_that_wraps_is_no_place, flags_of_the_engine_are_refused,
-           one_of_two_kinds_of_handlers, names_are_looked_up,
-           what_the_check_refuses_is_refused, a_refused_probe_is_given_back_as_it_came,
-           twice_the_same_probe_is_refused, what_is_not_registered_cannot_be_taken_out,
+           neither_or_both_places_are_refused, an_offset_that_wraps_is_no_place,
+           flags_of_the_engine_are_refused, one_of_two_kinds_of_handlers,
+           names_are_looked_up, twice_the_same_probe_is_refused,
+           what_is_not_registered_cannot_be_taken_out,
            not_from_an_interrupt_and_not_from_an_nmi)

@@ -39,24 +39,6 @@ static bool set_is_out(void)
 
 /* ---- sets ---- */
 
-static void a_set_goes_in_with_one_round_and_out_with_one(void)
-{
-    fake_start();
-    set_make();
-    fake_log_start(0);
-    CHECK_EQ(register_kprobes(ptrs, SET), 0);
-    CHECK_STR(fake_log(), "header cell cell cell cell cell cell "
-                          "sync int3 int3 int3 int3 int3 sync");
-    fake.quiesces = 0;
-    fake_log_start(0);
-    CHECK_EQ(unregister_kprobes(ptrs, SET), 0);
-    CHECK_EQ(fake.quiesces, 1);
-    CHECK_STR(fake_log(), "original original original original original sync quiesce "
-                          "sync clear clear clear clear clear clear sync");
-    CHECK(set_is_out());
-    fake_end();
-}
-
 static void a_set_with_one_bad_element_leaves_nothing(void)
 {
     for (int bad_one = 0; bad_one < SET; bad_one++) {
@@ -76,24 +58,6 @@ static void a_set_with_one_bad_element_leaves_nothing(void)
         CHECK_EQ(unregister_kprobes(ptrs, SET), 0);
         fake_end();
     }
-}
-
-static void a_refused_set_says_where(void)
-{
-    fake_start();
-    set_make();
-    set[1].offset = 2;
-    CHECK_EQ(register_kprobes_why(ptrs, SET, &why), -EILSEQ);
-    CHECK_EQ(why.reason, PROBE_NOT_BOUNDARY);
-    CHECK_EQ(why.at, set[1].addr);
-    CHECK_EQ(why.index, 1);
-    CHECK(set_is_out());
-    set[3] = (struct kprobe){ .symbol_name = "none" };
-    set[1].offset = 0;
-    CHECK_EQ(register_kprobes_why(ptrs, SET, &why), -ENOENT);
-    CHECK_EQ(why.index, 3); /* it has no address */
-    CHECK(set_is_out());
-    fake_end();
 }
 
 static void the_reason_need_not_be_heard(void)
@@ -267,63 +231,10 @@ static void without_memory_anywhere_a_set_is_refused_whole(void)
     }
 }
 
-/* A probe with a post-handler is registered at an armed address, without memory. The old
- * probe stays as it is.
- */
-static void without_memory_a_further_probe_is_refused_alone(void)
-{
-    bool done = false;
-
-    for (unsigned n = 1; !done; n++) {
-        struct kprobe old = { .pre_handler = no_pre };
-        struct kprobe more = { .symbol_name = "fn", .post_handler = no_post };
-        struct kprobe before = more;
-        int err;
-
-        fake_start();
-        old.addr = fake_function("fn", "55 c3");
-        CHECK_EQ(add(&old), 0);
-        fake_fail_at(n);
-        err = add(&more);
-        done = !fake_failed();
-        CHECK_EQ(err, done ? 0 : -ENOMEM);
-        CHECK(done || memcmp(&more, &before, sizeof(more)) == 0);
-        CHECK_EQ(byte_at(old.addr), 0xcc);
-        CHECK(aggr_find(old.site, &old));
-        CHECK_EQ(old.site->way, done ? WAY_STEP : WAY_BOOST);
-        fake_fail_at(0);
-        CHECK_EQ(unregister_kprobe(&old), 0);
-        if (done)
-            CHECK_EQ(unregister_kprobe(&more), 0);
-        fake_end();
-    }
-}
-
-static void memory_is_never_needed_to_take_probes_out(void)
-{
-    fake_start();
-    set_make();
-    CHECK_EQ(register_kprobes(ptrs, SET), 0);
-    for (unsigned n = 1; n <= 2; n++) {
-        fake_fail_at(n);
-        CHECK_EQ(unregister_kprobe(ptrs[n]), 0);
-    }
-    ptrs[1] = ptrs[0];
-    fake_fail_at(1);
-    CHECK_EQ(unregister_kprobes(ptrs + 3, 3), 0);
-    fake_fail_at(0);
-    CHECK_EQ(unregister_kprobe(ptrs[0]), 0);
-    CHECK(set_is_out());
-    fake_end();
-}
-
-UNIT_TESTS(a_set_goes_in_with_one_round_and_out_with_one,
-           a_set_with_one_bad_element_leaves_nothing, a_refused_set_says_where,
-           the_reason_need_not_be_heard, the_same_probe_twice_in_a_set_is_refused,
+UNIT_TESTS(a_set_with_one_bad_element_leaves_nothing, the_reason_need_not_be_heard,
+           the_same_probe_twice_in_a_set_is_refused,
            a_refused_set_leaves_an_older_probe_as_it_was,
            no_hit_sees_anything_of_a_refused_set, a_set_with_a_stranger_is_not_taken_out,
            the_same_probe_twice_is_taken_out_once, an_empty_set_is_no_error,
            some_of_a_set_go_in_and_come_first,
-           without_memory_anywhere_a_set_is_refused_whole,
-           without_memory_a_further_probe_is_refused_alone,
-           memory_is_never_needed_to_take_probes_out)
+           without_memory_anywhere_a_set_is_refused_whole)

@@ -1,7 +1,6 @@
 /* test_registry.c - tests of the registry, which finds the site of an address: how it
  * grows, places of removed sites (graves), and the cache of a CPU.
  */
-#include "kernel/base/err.h"
 #include "probes/core/cache.h"
 #include "probes/core/life.h"
 #include "probes/core/registry.h"
@@ -74,21 +73,6 @@ static void from_one_to_100000_all_are_found(void)
     }
 }
 
-static void only_the_exact_address_is_found(void)
-{
-    struct site *sites;
-
-    fake_start();
-    sites = sites_make(1000);
-    insert_all(sites, 1000);
-    for (size_t i = 0; i + 1 < 1000; i++)
-        for (uintptr_t a = sites[i].addr + 1; a < sites[i + 1].addr; a++)
-            CHECK(registry_find(a) == NULL);
-    CHECK(registry_find(TEXT_AT - 1) == NULL);
-    remove_all(sites, 1000);
-    fake_end();
-}
-
 static void the_table_stays_in_proportion(void)
 {
     struct site *sites;
@@ -120,25 +104,6 @@ static void what_was_removed_hides_nothing_behind_it(void)
         CHECK_EQ(registry_insert(&sites[i]), 0);
     CHECK(all_found(sites, 5000));
     remove_all(sites, 5000);
-    fake_end();
-}
-
-static void coming_and_going_does_not_make_it_grow(void)
-{
-    struct site *sites;
-    size_t bytes;
-
-    fake_start();
-    sites = sites_make(50);
-    insert_all(sites, 50);
-    bytes = registry_bytes();
-    for (size_t i = 0; i < 20000; i++) {
-        registry_remove(&sites[i % 50]);
-        CHECK_EQ(registry_insert(&sites[i % 50]), 0);
-    }
-    CHECK_EQ(registry_bytes(), bytes);
-    CHECK(all_found(sites, 50));
-    remove_all(sites, 50);
     fake_end();
 }
 
@@ -187,39 +152,6 @@ static void the_old_table_is_freed_after_a_synchronisation(void)
         CHECK_EQ(fake.blocks, 1);
     }
     remove_all(sites, 2000);
-    fake_end();
-}
-
-static void without_memory_to_grow_nothing_changes(void)
-{
-    struct site *sites;
-    size_t i = 0;
-
-    fake_start();
-    sites = sites_make(1000);
-    fake_fail_at(2); /* there is memory for the first table only */
-    while (!registry_insert(&sites[i]))
-        i++;
-    CHECK(fake_failed());
-    CHECK_EQ(registry_count(), i);
-    CHECK(all_found(sites, i));
-    CHECK(registry_find(sites[i].addr) == NULL);
-    for (size_t j = i; j < 1000; j++)
-        CHECK_EQ(registry_insert(&sites[j]), 0);
-    remove_all(sites, 1000);
-    fake_end();
-}
-
-static void without_memory_at_all_it_says_so(void)
-{
-    struct site *sites;
-
-    fake_start();
-    sites = sites_make(1);
-    fake_fail_at(1);
-    CHECK_EQ(registry_insert(&sites[0]), -ENOMEM);
-    CHECK(registry_find(sites[0].addr) == NULL);
-    free(sites);
     fake_end();
 }
 
@@ -345,20 +277,6 @@ static void a_second_hit_comes_from_the_cache(void)
     fake_end();
 }
 
-static void what_is_not_there_is_not_cached(void)
-{
-    struct probe_cpu *cpu = plat_probe_cpu(0);
-    struct site *sites;
-
-    fake_start();
-    sites = sites_make(1);
-    CHECK(find_cached(cpu, sites[0].addr) == NULL);
-    insert_all(sites, 1);
-    CHECK(find_cached(cpu, sites[0].addr) == &sites[0]);
-    remove_all(sites, 1);
-    fake_end();
-}
-
 static void no_cpu_remembers_a_removed_site(void)
 {
     struct site *sites, successor;
@@ -443,13 +361,11 @@ static void an_nmi_does_not_ask_the_cache(void)
 }
 
 UNIT_TESTS(nothing_is_found_in_nothing, from_one_to_100000_all_are_found,
-           only_the_exact_address_is_found, the_table_stays_in_proportion,
-           what_was_removed_hides_nothing_behind_it,
-           coming_and_going_does_not_make_it_grow, same_answers_as_an_array_of_booleans,
+           the_table_stays_in_proportion, what_was_removed_hides_nothing_behind_it,
+           same_answers_as_an_array_of_booleans,
            the_old_table_is_freed_after_a_synchronisation,
-           without_memory_to_grow_nothing_changes, without_memory_at_all_it_says_so,
            for_each_visits_each_once_and_no_grave, only_marked_sites_are_visited,
            a_mark_outlives_the_table_and_the_site, a_second_hit_comes_from_the_cache,
-           what_is_not_there_is_not_cached, no_cpu_remembers_a_removed_site,
+           no_cpu_remembers_a_removed_site,
            addresses_that_share_a_place_in_the_cache_are_kept_apart,
            an_nmi_leaves_the_cache_alone, an_nmi_does_not_ask_the_cache)

@@ -62,17 +62,6 @@ static void all_kept_is_no_refusal(void)
     CHECK_EQ(request.asked, 3);
 }
 
-static void the_first_broken_one_refuses(void)
-{
-    struct request request = { .is_entry = true, .is_gone = true };
-    struct probe_reject why;
-
-    CHECK_EQ(check(&request, &why), -EPERM);
-    CHECK_EQ(why.reason, PROBE_ENTRY_CODE);
-    CHECK_EQ(why.at, ADDR);
-    CHECK_EQ(request.asked, 1);
-}
-
 static void a_rule_may_say_otherwise(void)
 {
     struct request request = { .is_busy = true };
@@ -135,6 +124,6 @@ static void behind_a_broken_one_that_is_needed_none_is_asked(void)
     CHECK_EQ(request.asked, 2);
 }
 
-UNIT_TESTS(all_kept_is_no_refusal, the_first_broken_one_refuses, a_rule_may_say_otherwise,
+UNIT_TESTS(all_kept_is_no_refusal, a_rule_may_say_otherwise,
            what_one_rule_says_is_not_the_next_ones, each_is_told_of,
            behind_a_broken_one_that_is_needed_none_is_asked)

@@ -58,47 +58,6 @@ static bool debug(uintptr_t ip, unsigned long dr6)
     return kprobe_debug_handler(&regs, plat_this_cpu());
 }
 
-static void int3_behind_the_copy_ends_the_step(void)
-{
-    struct pt_regs before;
-
-    start("48 89 e5 c3", true, STEP_INT3);
-    before = regs;
-    CHECK(fake_int3(&regs, p.addr));
-    CHECK_EQ(regs.ip, (uintptr_t)p.site->step_slot);
-    CHECK_EQ(regs.flags, before.flags);
-    CHECK_EQ(ran, 1);
-    CHECK_EQ(ran_post, 0);
-    CHECK_EQ(cpu->depth, 0); /* no hit is active between the two traps */
-    CHECK(fake_int3(&regs, (uintptr_t)p.site->step_slot + 3));
-    CHECK_EQ(ran_post, 1);
-    CHECK_EQ(seen.ip, p.addr + 3);
-    CHECK_EQ(regs.ip, p.addr + 3);
-    CHECK_EQ(regs.flags, before.flags);
-    CHECK_EQ(fake_totals().traps, 2);
-    CHECK_EQ(cpu->ran[WAY_STEP], 1);
-    CHECK_EQ(p.hits, 1);
-    end();
-}
-
-static void tf_ends_the_step_and_is_gone(void)
-{
-    struct pt_regs before;
-
-    start("48 89 e5 c3", true, STEP_TF);
-    before = regs;
-    CHECK(fake_int3(&regs, p.addr));
-    CHECK_EQ(regs.ip, (uintptr_t)p.site->step_slot);
-    CHECK_EQ(regs.flags, before.flags | FLAGS_TF);
-    CHECK(debug((uintptr_t)p.site->step_slot + 3, DR6_BS));
-    CHECK_EQ(ran_post, 1);
-    CHECK_EQ(seen.flags, before.flags);
-    CHECK_EQ(regs.ip, p.addr + 3);
-    CHECK_EQ(regs.flags, before.flags);
-    CHECK_EQ(fake_totals().traps, 2);
-    end();
-}
-
 static bool is_remembered(const struct site *site)
 {
     for (size_t i = 0; i < PROBE_CACHE_LEN; i++)
@@ -140,22 +99,6 @@ static void what_a_single_step_would_undo_is_ended_by_int3(void)
     }
 }
 
-/* A CPU may not trap behind an instruction in spite of TF: QEMU does not trap behind
- * STI.
- */
-static void int3_ends_a_step_whose_tf_did_not_trap(void)
-{
-    start("f3 90 c3", true, STEP_TF);
-    CHECK(fake_int3(&regs, p.addr));
-    CHECK(regs.flags & FLAGS_TF);
-    CHECK(fake_int3(&regs, (uintptr_t)p.site->step_slot + 2));
-    CHECK_EQ(ran_post, 1);
-    CHECK_EQ(regs.ip, p.addr + 2);
-    CHECK(!(regs.flags & FLAGS_TF));
-    CHECK(!(seen.flags & FLAGS_TF));
-    end();
-}
-
 static void the_shadow_of_sti_is_cast_again_behind_the_post_handler(void)
 {
     start("fb c3", true, STEP_INT3);
@@ -189,15 +132,6 @@ static void so_it_is_with_what_is_emulated(void)
     end();
 }
 
-static void without_post_handler_nothing_is_stepped(void)
-{
-    start("48 89 e5 c3", false, STEP_TF);
-    CHECK(fake_int3(&regs, p.addr));
-    CHECK_EQ(regs.ip, (uintptr_t)p.site->boost_slot);
-    CHECK(!(regs.flags & FLAGS_TF));
-    end();
-}
-
 static void iterations_of_a_string_instruction_are_no_steps(void)
 {
     start("f3 a4 c3", true, STEP_TF);
@@ -223,20 +157,6 @@ static void an_nmi_is_stepped_without_tf(void)
     CHECK(fake_int3(&regs, (uintptr_t)p.site->step_slot + 1));
     CHECK_EQ(ran_post, 1);
     FAKE_DEPTHS.nmi = 0;
-    end();
-}
-
-static void changing_the_engine_does_not_lose_a_step(void)
-{
-    start("90 c3", true, STEP_INT3);
-    CHECK(fake_int3(&regs, p.addr));
-    step_set_engine(STEP_TF);
-    CHECK(fake_int3(&regs, (uintptr_t)p.site->step_slot + 1));
-    CHECK_EQ(ran_post, 1);
-    CHECK(fake_int3(&regs, p.addr));
-    step_set_engine(STEP_INT3);
-    CHECK(debug((uintptr_t)p.site->step_slot + 1, DR6_BS));
-    CHECK_EQ(ran_post, 2);
     end();
 }
 
@@ -391,15 +311,12 @@ static void an_int3_elsewhere_in_a_cell_is_no_hit(void)
     end();
 }
 
-UNIT_TESTS(int3_behind_the_copy_ends_the_step, tf_ends_the_step_and_is_gone,
-           where_tf_ends_a_step_is_remembered_as_long_as_the_site_is,
+UNIT_TESTS(where_tf_ends_a_step_is_remembered_as_long_as_the_site_is,
            what_a_single_step_would_undo_is_ended_by_int3,
-           int3_ends_a_step_whose_tf_did_not_trap,
            the_shadow_of_sti_is_cast_again_behind_the_post_handler,
-           so_it_is_with_what_is_emulated, without_post_handler_nothing_is_stepped,
+           so_it_is_with_what_is_emulated,
            iterations_of_a_string_instruction_are_no_steps, an_nmi_is_stepped_without_tf,
-           changing_the_engine_does_not_lose_a_step, a_step_may_end_on_another_cpu,
-           a_step_whose_post_handler_has_gone_just_ends,
+           a_step_may_end_on_another_cpu, a_step_whose_post_handler_has_gone_just_ends,
            a_stepping_program_traps_once_behind_a_boosted_instruction,
            a_stepping_program_traps_once_behind_a_stepped_instruction,
            a_stepping_program_is_owed_a_trap_behind_an_emulated_instruction,

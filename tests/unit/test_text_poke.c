@@ -95,46 +95,6 @@ static void int3_then_the_tail_then_the_first_byte(void)
     end(at, OLD);
 }
 
-static void an_int3_that_is_there_is_guard_enough(void)
-{
-    uintptr_t at = start(OLD);
-    struct text_poke p = { .addr = at, .len = 7, .bytes = { 0xe9, 1, 2, 3, 4, 5, 6 } };
-
-    fake_text_poke(at, 0xcc);
-    watched(&p, 1, at);
-    CHECK_EQ(seen_count, 2);
-    CHECK_SEEN(0, TAIL, 0, "cc 01 02 03 04 05 06 90");
-    CHECK_SEEN(1, FIRST, 0, "e9 01 02 03 04 05 06 90");
-    CHECK_EQ(fake.syncs, 2);
-    end(at, OLD);
-}
-
-static void an_int3_as_the_new_byte_is_visible_with_the_guard(void)
-{
-    uintptr_t at = start(OLD);
-    struct text_poke p = { .addr = at, .len = 2, .bytes = { 0xcc, 0xc7 } };
-
-    watched(&p, 1, at);
-    CHECK_EQ(seen_count, 1);
-    CHECK_SEEN(0, GUARD, 0, "cc c7 c0");
-    CHECK_EQ(fake.syncs, 1);
-    end(at, OLD);
-}
-
-static void one_byte_needs_one_synchronisation(void)
-{
-    uintptr_t at = start(OLD);
-    struct text_poke p[] = { { .addr = at, .len = 1, .bytes = { 0xcc } },
-                             { .addr = at + 7, .len = 1, .bytes = { 0xc3 } },
-                             { .addr = at + 9, .len = 1, .bytes = { 0xcc } } };
-
-    watched(p, 3, at);
-    CHECK_EQ(seen_count, 1);
-    CHECK_SEEN(0, FIRST, 0, "cc c7 c0 01 00 00 00 c3 90 cc 90");
-    CHECK_EQ(fake.syncs, 1);
-    end(at, OLD);
-}
-
 static void what_is_there_already_is_not_written(void)
 {
     uintptr_t at = start(OLD);
@@ -198,20 +158,6 @@ static void one_byte_is_guarded_where_what_it_means_changes_too(void)
     CHECK_EQ(seen_count, 2);
     CHECK_SEEN(0, GUARD, 0, "cc c7 c0");
     CHECK_SEEN(1, FIRST, 0, "50 51 c0");
-    end(at, OLD);
-}
-
-static void what_lies_between_stays(void)
-{
-    uintptr_t at = start(OLD);
-    struct text_poke p[] = {
-        { .addr = at + 1, .len = 2, .bytes = { 0xeb, 0x00 } },
-        { .addr = at + 12, .len = 3, .bytes = { 0x0f, 0x1f, 0x00 } },
-    };
-
-    watched(p, 2, at);
-    CHECK_EQ(fake.syncs, 3);
-    CHECK_BYTES((const uint8_t *)at, "48 eb 00 01 00 00 00 90 90 90 90 90 0f 1f 00 90");
     end(at, OLD);
 }
 
@@ -285,23 +231,6 @@ static void end_with_nops(uintptr_t at, size_t len)
     for (size_t i = 0; i < len; i++)
         fake_text_poke(at + i, 0x90);
     fake_end();
-}
-
-static void sixty_thousand_breakpoints_take_one_synchronisation(void)
-{
-    uintptr_t at = start_with_nops(2 * MANY);
-    struct text_poke *p = calloc(MANY, sizeof(*p));
-    size_t good = 0;
-
-    for (size_t i = 0; i < MANY; i++)
-        p[i] = (struct text_poke){ .addr = at + 2 * i, .len = 1, .bytes = { 0xcc } };
-    batch(p, MANY);
-    CHECK_EQ(fake.syncs, 1);
-    for (size_t i = 0; i < MANY; i++)
-        good += !memcmp((const void *)(at + 2 * i), "\xcc\x90", 2);
-    CHECK_EQ(good, MANY);
-    free(p);
-    end_with_nops(at, 2 * MANY);
 }
 
 static void independent_jumps_by(const struct text_engine *engine)
@@ -541,21 +470,6 @@ static void whatever_extends_over_whatever_is_never_torn(void)
 
 /* ---- the engine that stops the machine ---- */
 
-static void the_other_engine_stops_the_machine_and_does_the_same(void)
-{
-    uintptr_t at = start(OLD);
-    struct text_poke p = { .addr = at, .len = 2, .bytes = { 0xeb, 0x00 } };
-
-    text_engine_set(&text_engine_stop_machine);
-    watched(&p, 1, at);
-    CHECK_EQ(seen_count, 3);
-    CHECK_SEEN(0, GUARD, 0, "cc c7 c0");
-    CHECK_SEEN(1, TAIL, 0, "cc 00 c0");
-    CHECK_SEEN(2, FIRST, 0, "eb 00 c0");
-    CHECK_STR(fake_log(), "stop int3 sync original sync original sync go");
-    end(at, OLD);
-}
-
 /* Where a debugger has stopped all other CPUs, the machine is not stopped once more. */
 static void while_the_machine_is_held_it_is_not_stopped(void)
 {
@@ -614,16 +528,11 @@ static void a_cpu_that_never_leaves_is_reported(void)
     fake_end();
 }
 
-UNIT_TESTS(int3_then_the_tail_then_the_first_byte, an_int3_that_is_there_is_guard_enough,
-           an_int3_as_the_new_byte_is_visible_with_the_guard,
-           one_byte_needs_one_synchronisation, what_is_there_already_is_not_written,
+UNIT_TESTS(int3_then_the_tail_then_the_first_byte, what_is_there_already_is_not_written,
            a_jump_made_of_the_bytes_behind_it_becomes_visible_last,
            and_is_the_first_to_go, one_byte_is_guarded_where_what_it_means_changes_too,
-           what_lies_between_stays, breaking_the_rules_is_a_bug,
-           a_cpu_that_is_not_synchronised_is_a_bug,
-           sixty_thousand_breakpoints_take_one_synchronisation,
+           breaking_the_rules_is_a_bug, a_cpu_that_is_not_synchronised_is_a_bug,
            independent_jumps_take_each_step_once,
            whatever_extends_over_whatever_is_never_torn,
-           the_other_engine_stops_the_machine_and_does_the_same,
            while_the_machine_is_held_it_is_not_stopped,
            it_waits_until_no_cpu_is_inside_any_more, a_cpu_that_never_leaves_is_reported)
