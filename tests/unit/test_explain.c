@@ -80,22 +80,6 @@ static void rules_that_make_no_sense_are_left_out(void)
     fake_end();
 }
 
-static void an_address_inside_an_instruction_knows_which(void)
-{
-    uintptr_t addr;
-
-    fake_start();
-    addr = fake_function("fn", "90 48 89 e5 c3");
-    explain(addr + 3);
-    CHECK_EQ(e.why.reason, PROBE_NOT_BOUNDARY);
-    CHECK_EQ(e.why.at, addr + 1);
-    CHECK_EQ(e.map_at, 1);
-    CHECK_EQ(e.map[1].addr, addr + 1);
-    CHECK_EQ(e.map[1].len, 3);
-    CHECK_EQ(e.map_count, 3);
-    fake_end();
-}
-
 static void the_map_has_the_neighbours(void)
 {
     uintptr_t addr;
@@ -255,33 +239,6 @@ static void bytes_of_a_jump_have_two_owners(void)
     fake_end();
 }
 
-static void changes_are_remembered(void)
-{
-    struct kprobe p = { .pre_handler = no_pre };
-    uintptr_t fn;
-
-    fake_start();
-    fn = fake_function("fn", "48 89 d8 31 c9 90 c3 0f 1f 44 00 00");
-    p.addr = fn;
-    explain(fn);
-    CHECK_EQ(e.change_count, 0);
-    CHECK_EQ(optimize_set_method(OPTIMIZE_PUN), 0);
-    CHECK_EQ(register_kprobe(&p), 0);
-    optimize_run();
-    CHECK_EQ(unregister_kprobe(&p), 0);
-    explain(fn);
-    CHECK_EQ(e.change_count, 3);
-    CHECK(e.changes[0].len == 3 && e.changes[1].len == 3 && e.changes[2].len == 1);
-    CHECK_BYTES(e.changes[0].bytes, "48 89 d8");
-    CHECK_EQ(e.changes[1].bytes[0], 0xe9);
-    CHECK_BYTES(e.changes[2].bytes, "cc");
-    explain(fn + 2);
-    CHECK_EQ(e.change_count, 2);
-    explain(fn + 3);
-    CHECK_EQ(e.change_count, 0);
-    fake_end();
-}
-
 static void what_may_not_be_stepped_is_told(void)
 {
     fake_start();
@@ -433,11 +390,10 @@ static void what_stage_3_refuses_is_told_last(void)
 }
 
 UNIT_TESTS(every_rule_is_told_in_order, one_broken_rule_does_not_hide_the_others,
-           rules_that_make_no_sense_are_left_out,
-           an_address_inside_an_instruction_knows_which, the_map_has_the_neighbours,
+           rules_that_make_no_sense_are_left_out, the_map_has_the_neighbours,
            where_nothing_decodes_the_map_ends, the_way_is_what_a_probe_would_get,
            of_a_probed_address_it_tells_what_is, bytes_have_an_owner,
-           bytes_of_a_jump_have_two_owners, changes_are_remembered,
-           what_may_not_be_stepped_is_told, the_detour_is_what_a_jump_would_run,
-           the_jump_is_what_a_probe_would_get, it_is_told_why_there_is_no_jump,
-           regions_are_jumps_too, what_stage_3_refuses_is_told_last)
+           bytes_of_a_jump_have_two_owners, what_may_not_be_stepped_is_told,
+           the_detour_is_what_a_jump_would_run, the_jump_is_what_a_probe_would_get,
+           it_is_told_why_there_is_no_jump, regions_are_jumps_too,
+           what_stage_3_refuses_is_told_last)
