@@ -67,13 +67,6 @@ static void what_is_between_packets(void)
     CHECK_EQ(feed_text("\xff\x80$g#67"), GDB_PACKET);
 }
 
-static void ctrl_c_in_a_packet_is_data(void)
-{
-    start();
-    CHECK_EQ(feed_text("$\x03#03"), GDB_PACKET);
-    CHECK_EQ(receiver.data[0], 3);
-}
-
 static void escapes_are_undone_and_count_in_the_sum(void)
 {
     start();
@@ -81,15 +74,6 @@ static void escapes_are_undone_and_count_in_the_sum(void)
     CHECK_EQ(feed_text("$X}\x03}]#b2"), GDB_PACKET);
     CHECK_EQ(receiver.len, 3);
     CHECK_STR(receiver.data, "X#}");
-}
-
-static void a_new_packet_ends_one_that_was_cut_off(void)
-{
-    start();
-    CHECK_EQ(feed_text("$vCont;s:$g#67"), GDB_PACKET);
-    CHECK_STR(receiver.data, "g");
-    CHECK_EQ(feed_text("$vCont#$g#6$g#67"), GDB_PACKET);
-    CHECK_STR(receiver.data, "g");
 }
 
 static void the_longest_packet_fits_and_no_longer_one(void)
@@ -201,8 +185,7 @@ static void reading_bytes_and_words(void)
 }
 
 UNIT_TESTS(a_packet_is_taken_whole, a_wrong_sum_is_damage, what_is_between_packets,
-           ctrl_c_in_a_packet_is_data, escapes_are_undone_and_count_in_the_sum,
-           a_new_packet_ends_one_that_was_cut_off,
+           escapes_are_undone_and_count_in_the_sum,
            the_longest_packet_fits_and_no_longer_one, a_packet_without_end_is_no_trouble,
            what_is_put_comes_back, numbers_and_bytes, what_does_not_fit_is_cut,
            reading_numbers, reading_bytes_and_words)
