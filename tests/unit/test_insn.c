@@ -51,19 +51,6 @@ static void a_window_that_ends_early_asks_for_more(void)
     CHECK_SHORT("62 f1 7c 48");
 }
 
-static void bytes_behind_the_instruction_do_not_matter(void)
-{
-    CHECK_EQ(hex_insn("c3 62 62 62").len, 1);
-    CHECK_EQ(hex_insn("90 ff ff ff ff ff ff ff ff ff ff ff ff ff ff ff ff").len, 1);
-}
-
-static void fifteen_bytes_are_the_limit(void)
-{
-    CHECK_LEN("66 66 66 66 66 66 66 66 66 66 66 66 66 66 90");
-    CHECK_BAD("66 66 66 66 66 66 66 66 66 66 66 66 66 66 66 90");
-    CHECK_SHORT("66 66 66 66 66 66 66 66 66 66 66 66 66 66");
-}
-
 static void opcodes_that_64_bit_mode_lacks_do_not_decode(void)
 {
     CHECK_BAD("06");
@@ -77,25 +64,6 @@ static void opcodes_that_64_bit_mode_lacks_do_not_decode(void)
     CHECK_BAD("0f 04");
     CHECK_BAD("0f 0a");
     CHECK_BAD("0f 24 c0");
-}
-
-static void prefixes_come_in_any_order_and_number(void)
-{
-    struct insn insn = hex_insn("2e f3 66 65 67 f0 48 01 03");
-
-    CHECK_EQ(insn.len, 9);
-    CHECK_EQ(insn.legacy_len, 6);
-    CHECK_EQ(insn.rep, INSN_PREFIX_F3);
-    CHECK_EQ(insn.seg, INSN_SEG_GS);
-    CHECK(insn.opsize66 && insn.addr67 && insn.lock);
-    CHECK_EQ(insn.opsize, 8);
-    CHECK_EQ(insn.addrsize, 4);
-}
-
-static void the_last_repeat_prefix_counts(void)
-{
-    CHECK_EQ(hex_insn("f2 f3 a4").rep, INSN_PREFIX_F3);
-    CHECK_EQ(hex_insn("f3 f2 a4").rep, INSN_PREFIX_F2);
 }
 
 static void the_last_of_fs_and_gs_counts_and_others_do_not(void)
@@ -117,46 +85,6 @@ static void a_rex_counts_only_right_before_the_opcode(void)
     CHECK_EQ(hex_insn("48 66 89 c3").opsize, 2);
     CHECK_EQ(hex_insn("48 40 89 c3").opsize, 4);
     CHECK_EQ(hex_insn("48 66 89 c3").rex, 0);
-}
-
-static void rex_extends_the_register_numbers(void)
-{
-    struct insn insn = hex_insn("4f 8b 44 88 10"); /* mov 16(%r8,%r9,4),%r8 */
-
-    CHECK_EQ(insn.reg, 8);
-    CHECK_EQ(insn.base, 8);
-    CHECK_EQ(insn.index, 9);
-    CHECK_EQ(insn.scale, 4);
-    CHECK_EQ(insn.disp, 16);
-    CHECK_EQ(hex_insn("41 57").rm, 15);
-    CHECK_EQ(hex_insn("41 ff d4").rm, 12);
-}
-
-static void fields_are_where_they_say(void)
-{
-    struct insn insn = hex_insn("66 0f ba 6c 24 f0 07"); /* btsw $7,-16(%rsp) */
-
-    CHECK_EQ(insn.opcode_off, 2);
-    CHECK_EQ(insn.modrm_off, 3);
-    CHECK_EQ(insn.disp_off, 5);
-    CHECK_EQ(insn.disp_len, 1);
-    CHECK_EQ(insn.disp, -16);
-    CHECK_EQ(insn.imm_off, 6);
-    CHECK_EQ(insn.imm_len, 1);
-    CHECK_EQ(insn.imm, 7);
-}
-
-static void immediates_follow_operand_size_and_rex_w(void)
-{
-    CHECK_LEN("05 01 02 03 04");
-    CHECK_LEN("66 05 01 02");
-    CHECK_LEN("48 05 01 02 03 04");
-    CHECK_LEN("b8 01 02 03 04");
-    CHECK_LEN("66 b8 01 02");
-    CHECK_LEN("48 b8 01 02 03 04 05 06 07 08");
-    CHECK_LEN("66 48 05 01 02 03 04");
-    CHECK_EQ(hex_insn("6a ff").imm, -1);
-    CHECK_EQ(hex_insn("48 c7 c0 00 00 00 80").imm, INT32_MIN);
 }
 
 static void moffs_follows_the_address_size(void)
@@ -191,16 +119,6 @@ static void mandatory_prefixes_can_change_the_length(void)
     CHECK_BAD("f3 0f 78 c1");
     CHECK_BAD("0f b8 c0");
     CHECK_LEN("f3 0f b8 c0"); /* popcnt */
-}
-
-static void moves_of_control_registers_have_no_memory_form(void)
-{
-    CHECK_KIND("0f 20 00", "MOV_FROM_CR"); /* mov %cr0,%rax, though mod is 0 */
-    CHECK_KIND("0f 22 1d", "MOV_TO_CR");
-    CHECK_KIND("0f 21 c0", "MOV_FROM_DR");
-    CHECK_KIND("0f 23 f8", "MOV_TO_DR");
-    CHECK_BAD("0f 20 c8"); /* there is no cr1 */
-    CHECK(!hex_insn("0f 22 1d").has_mem);
 }
 
 static void vex_and_evex_decode(void)
@@ -279,26 +197,6 @@ static void memory_only_instructions_have_no_register_form(void)
     CHECK_BAD("0f c3 c0");
 }
 
-static void branches_have_kind_and_target(void)
-{
-    CHECK_KIND("e8 fb ff ff ff", "CALL_REL");
-    CHECK_KIND("eb fe", "JMP_REL");
-    CHECK_KIND("e9 00 00 00 00", "JMP_REL");
-    CHECK_KIND("74 05", "JCC");
-    CHECK_KIND("0f 84 00 01 00 00", "JCC");
-    CHECK_KIND("e2 fe", "LOOP");
-    CHECK_KIND("e3 00", "JRCXZ");
-    CHECK_KIND("ff d0", "CALL_REG");
-    CHECK_KIND("ff 10", "CALL_MEM");
-    CHECK_KIND("ff e0", "JMP_REG");
-    CHECK_KIND("ff 25 00 00 00 00", "JMP_MEM");
-    CHECK_KIND("ff 18", "CALL_FAR");
-    CHECK_KIND("ff 28", "JMP_FAR");
-    CHECK_EQ(hex_insn("eb fe").target, HEX_ADDR);
-    CHECK_EQ(hex_insn("e8 00 00 00 00").target, HEX_ADDR + 5);
-    CHECK_EQ(hex_insn("0f 84 00 01 00 00").target, HEX_ADDR + 0x106);
-}
-
 static void returns_say_how_much_they_pop(void)
 {
     CHECK_KIND("c3", "RET");
@@ -310,23 +208,6 @@ static void returns_say_how_much_they_pop(void)
     CHECK_KIND("f3 0f 01 ca", "IRET");
     CHECK_EQ(hex_insn("c2 f0 ff").pop, 0xfff0);
     CHECK_EQ(hex_insn("c3").pop, 0);
-}
-
-static void jcc_setcc_and_cmovcc_carry_their_condition(void)
-{
-    CHECK_EQ(hex_insn("7e 00").cond, 14);
-    CHECK_EQ(hex_insn("0f 8e 00 00 00 00").cond, 14);
-    CHECK_EQ(hex_insn("0f 92 c0").cond, 2);
-    CHECK_EQ(hex_insn("0f 45 c1").cond, 5);
-}
-
-static void loops_say_which_and_how_wide_their_counter_is(void)
-{
-    CHECK_EQ(hex_insn("e0 00").loop, INSN_LOOPNE);
-    CHECK_EQ(hex_insn("e1 00").loop, INSN_LOOPE);
-    CHECK_EQ(hex_insn("e2 00").loop, INSN_LOOP_ALWAYS);
-    CHECK_EQ(hex_insn("e2 00").addrsize, 8);
-    CHECK_EQ(hex_insn("67 e2 00").addrsize, 4);
 }
 
 /* With a 66 prefix the displacement has 32 bits, as on Intel's processors. */
@@ -345,17 +226,6 @@ static void a_near_branch_with_66_decodes_but_does_not_move(void)
         CHECK(insn_is_near_branch(&insn));
         CHECK(!insn_can_move(&insn));
     }
-}
-
-static void rip_relative_operands_know_their_address(void)
-{
-    struct insn insn = hex_insn("80 3d 10 00 00 00 01"); /* cmpb $1,16(%rip) */
-
-    CHECK(insn.rip_relative);
-    CHECK_EQ(insn.mem, HEX_ADDR + 7 + 16);
-    CHECK_EQ(insn.disp_off, 2);
-    CHECK_EQ(hex_insn("67 8b 05 00 00 00 00").mem, (uint32_t)(HEX_ADDR + 7));
-    CHECK(!hex_insn("8b 04 25 00 00 00 00").rip_relative); /* an absolute address */
 }
 
 static void nops_are_nops(void)
@@ -426,16 +296,6 @@ static void system_instructions_have_kinds(void)
     CHECK_KIND("6c", "IN");
     CHECK_KIND("ee", "OUT");
     CHECK_KIND("f3 48 a5", "STRING");
-}
-
-static void traps_have_kinds(void)
-{
-    CHECK_KIND("cc", "INT3");
-    CHECK_KIND("cd 80", "INTN");
-    CHECK_KIND("f1", "INT1");
-    CHECK_KIND("0f 0b", "UD");
-    CHECK_KIND("0f b9 c0", "UD");
-    CHECK_KIND("0f ff c0", "UD");
 }
 
 static void transactions_and_guests_have_kinds(void)
@@ -558,27 +418,18 @@ static void classes_are_coarse(void)
 }
 
 UNIT_TESTS(no_bytes_are_too_few, a_window_that_ends_early_asks_for_more,
-           bytes_behind_the_instruction_do_not_matter, fifteen_bytes_are_the_limit,
            opcodes_that_64_bit_mode_lacks_do_not_decode,
-           prefixes_come_in_any_order_and_number, the_last_repeat_prefix_counts,
            the_last_of_fs_and_gs_counts_and_others_do_not,
-           a_rex_counts_only_right_before_the_opcode, rex_extends_the_register_numbers,
-           fields_are_where_they_say, immediates_follow_operand_size_and_rex_w,
-           moffs_follows_the_address_size, enter_has_two_immediates,
-           only_test_of_group_3_has_an_immediate,
-           mandatory_prefixes_can_change_the_length,
-           moves_of_control_registers_have_no_memory_form, vex_and_evex_decode,
+           a_rex_counts_only_right_before_the_opcode, moffs_follows_the_address_size,
+           enter_has_two_immediates, only_test_of_group_3_has_an_immediate,
+           mandatory_prefixes_can_change_the_length, vex_and_evex_decode,
            vex_and_evex_extend_the_register_numbers,
            no_legacy_prefix_may_stand_before_vex, xop_and_3dnow_decode,
            x87_decodes_and_its_holes_do_not, lock_needs_a_read_modify_write_of_memory,
-           memory_only_instructions_have_no_register_form, branches_have_kind_and_target,
-           returns_say_how_much_they_pop, jcc_setcc_and_cmovcc_carry_their_condition,
-           loops_say_which_and_how_wide_their_counter_is,
-           a_near_branch_with_66_decodes_but_does_not_move,
-           rip_relative_operands_know_their_address, nops_are_nops,
+           memory_only_instructions_have_no_register_form, returns_say_how_much_they_pop,
+           a_near_branch_with_66_decodes_but_does_not_move, nops_are_nops,
            what_only_looks_like_a_nop_is_none, pushes_and_pops_name_their_register,
-           system_instructions_have_kinds, traps_have_kinds,
-           transactions_and_guests_have_kinds, what_ends_a_block_and_what_never_goes_on,
-           all_that_never_goes_on, what_may_run_as_a_boosted_copy,
-           what_may_fault_on_memory, kinds_and_classes_have_names,
-           instructions_have_mnemonics, classes_are_coarse)
+           system_instructions_have_kinds, transactions_and_guests_have_kinds,
+           what_ends_a_block_and_what_never_goes_on, all_that_never_goes_on,
+           what_may_run_as_a_boosted_copy, what_may_fault_on_memory,
+           kinds_and_classes_have_names, instructions_have_mnemonics, classes_are_coarse)

@@ -24,23 +24,6 @@ static uintptr_t address(const char *hex)
     return insn_effective_address(&insn, &regs);
 }
 
-static void registers_are_found_by_number(void)
-{
-    struct pt_regs regs;
-
-    CHECK(insn_reg(&regs, INSN_AX) == &regs.ax);
-    CHECK(insn_reg(&regs, INSN_CX) == &regs.cx);
-    CHECK(insn_reg(&regs, INSN_DX) == &regs.dx);
-    CHECK(insn_reg(&regs, INSN_BX) == &regs.bx);
-    CHECK(insn_reg(&regs, INSN_SP) == &regs.sp);
-    CHECK(insn_reg(&regs, INSN_BP) == &regs.bp);
-    CHECK(insn_reg(&regs, INSN_SI) == &regs.si);
-    CHECK(insn_reg(&regs, INSN_DI) == &regs.di);
-    CHECK(insn_reg(&regs, 8) == &regs.r8);
-    CHECK(insn_reg(&regs, 12) == &regs.r12);
-    CHECK(insn_reg(&regs, 15) == &regs.r15);
-}
-
 static void an_address_is_base_index_and_displacement(void)
 {
     struct pt_regs regs = numbered_regs();
@@ -104,7 +87,7 @@ static void conditions_depend_on_their_flags_alone(void)
     }
 }
 
-UNIT_TESTS(registers_are_found_by_number, an_address_is_base_index_and_displacement,
+UNIT_TESTS(an_address_is_base_index_and_displacement,
            no_index_and_no_base_count_as_nothing, rip_relative_counts_from_the_original,
            an_address_size_of_4_cuts_off, conditions_hold_when_they_should,
            conditions_depend_on_their_flags_alone)
