@@ -145,19 +145,6 @@ static uintptr_t detour(void)
 
 /* ---- kinds ---- */
 
-static void a_handler_is_called_in_front_of_the_boosted_copy(void)
-{
-    uintptr_t at;
-
-    start("48 89 e5 48 01 c8 c3", true, false);
-    CHECK_EQ(kind(), DETOUR_CALL);
-    at = skip_to(detour(), INSN_CALL_REL, plat_detour(PLAT_DETOUR_CALL_DEAD));
-    CHECK_EQ(at, (uintptr_t)p.site->boost_slot);
-    finds_its_site(at);
-    CHECK(detour_cell(p.site) == NULL);
-    end();
-}
-
 static void flags_are_restored_whatever_stands_behind(void)
 {
     start_inside("90 48 89 e5 48 01 c8 c3", true, false); /* mov, add */
@@ -212,13 +199,6 @@ static void a_counter_is_one_instruction_where_flags_are_dead(void)
     end();
 }
 
-static void carry_alone_needs_no_saving(void)
-{
-    start_inside("90 11 c8 c3", false, false); /* adc */
-    CHECK(!jump_site(p.site)->saves_flags);
-    end();
-}
-
 static void a_counter_saves_flags_that_are_live(void)
 {
     uintptr_t at;
@@ -260,14 +240,6 @@ static void it_shares_the_cell_and_the_copy_of_a_boost(void)
         CHECK(link_jump_fits((uintptr_t)p.site->boost_slot + p.site->len));
         end();
     }
-}
-
-static void an_instruction_that_is_too_long_for_that_has_another_cell(void)
-{
-    start_inside("90 48 b8 01 02 03 04 05 06 07 08 c3", false, false); /* movabs */
-    CHECK(jump_site(p.site)->saves_flags && detour_cell(p.site));
-    CHECK(has_cell(INSN_SLOT_LARGE_LEN));
-    end();
 }
 
 static void so_has_one_without_a_boosted_copy(void)
@@ -362,36 +334,6 @@ static void what_has_no_boosted_copy_is_not_called(void)
     end_return();
 }
 
-static void post_handlers_are_called_behind_the_copy(void)
-{
-    uintptr_t at;
-
-    start("48 89 e5 c3", true, true);
-    CHECK_EQ(kind(), DETOUR_POST);
-    at = skip_to(detour(), INSN_CALL_REL, plat_detour(PLAT_DETOUR_CALL_DEAD));
-    finds_its_site(at);
-    CHECK_EQ(detour_start(p.site, (uintptr_t)detour_cell(p.site)), at);
-    at = skip(at, INSN_OTHER);
-    at = skip_to(at, INSN_CALL_REL, plat_detour(PLAT_DETOUR_POST));
-    finds_its_site(at);
-    skip_to(at, INSN_JMP_REL, p.addr + 3);
-    end();
-}
-
-static void the_longest_instruction_fits_with_both(void)
-{
-    /* 2e x6 and add $imm32, disp32(%rax,%rcx,4): 15 bytes */
-    uintptr_t at;
-
-    start("2e 2e 2e 81 84 88 11 22 33 44 55 66 77 08 90 c3", true, true);
-    at = skip_to(detour(), INSN_CALL_REL, plat_detour(PLAT_DETOUR_CALL_DEAD));
-    finds_its_site(at);
-    CHECK(memcmp((const void *)at, p.site->bytes, p.site->len) == 0);
-    at = skip_to(at + p.site->len, INSN_CALL_REL, plat_detour(PLAT_DETOUR_POST));
-    finds_its_site(at);
-    end();
-}
-
 static void a_branch_is_copied_unless_a_post_handler_waits_for_it(void)
 {
     uintptr_t at, target;
@@ -407,17 +349,6 @@ static void a_branch_is_copied_unless_a_post_handler_waits_for_it(void)
     CHECK_EQ(kind(), DETOUR_IMAGE);
     at = skip_to(detour(), INSN_CALL_REL, plat_detour(PLAT_DETOUR_IMAGE));
     finds_its_site(at);
-    end();
-}
-
-static void a_return_needs_no_way_back(void)
-{
-    uintptr_t at;
-
-    start("c3", true, false);
-    at = skip_to(detour(), INSN_CALL_REL, plat_detour(PLAT_DETOUR_CALL_DEAD));
-    at = skip(at, INSN_RET);
-    CHECK_EQ(*(const uint8_t *)at, INSN_INT3);
     end();
 }
 
@@ -454,15 +385,6 @@ static void what_no_copy_can_do_is_done_to_the_image(void)
 
 /* ---- coming and going ---- */
 
-static void an_ip_before_or_at_the_copy_is_at_the_instruction(void)
-{
-    start("48 89 e5 48 01 c8 c3", true, false);
-    CHECK_EQ(copy_original(detour()), p.addr);
-    CHECK_EQ(copy_original((uintptr_t)p.site->boost_slot), p.addr);
-    CHECK_EQ(copy_original((uintptr_t)p.site->boost_slot + 3), p.addr + 3);
-    end();
-}
-
 static void it_is_current_until_the_probes_change(void)
 {
     struct kprobe other = { .pre_handler = no_pre };
@@ -494,17 +416,6 @@ static void a_counter_counts_for_one_probe_only(void)
     p.counter++;
     CHECK(!detour_is_current(p.site));
     p.counter = counter;
-    end();
-}
-
-static void a_disabled_probe_leaves_the_copy_alone(void)
-{
-    start("48 89 e5 c3", true, false);
-    release();
-    CHECK_EQ(disable_kprobe(&p), 0);
-    CHECK_EQ(prepare(NULL), 0);
-    CHECK_EQ(kind(), DETOUR_NONE);
-    CHECK(site_detour(p.site) == p.site->boost_slot);
     end();
 }
 
@@ -569,23 +480,20 @@ static void kinds_have_names(void)
     CHECK_STR(detour_kind_name(DETOUR_KINDS), "?");
 }
 
-UNIT_TESTS(
-    a_handler_is_called_in_front_of_the_boosted_copy,
-    flags_are_restored_whatever_stands_behind,
-    flags_that_the_instruction_writes_are_not_restored,
-    flags_are_restored_where_a_fixup_may_read_them, only_compilers_keep_to_the_convention,
-    a_counter_is_one_instruction_where_flags_are_dead, carry_alone_needs_no_saving,
-    a_counter_saves_flags_that_are_live, it_shares_the_cell_and_the_copy_of_a_boost,
-    an_instruction_that_is_too_long_for_that_has_another_cell,
-    so_has_one_without_a_boosted_copy, while_no_site_becomes_a_jump_cells_are_short,
-    handlers_are_not_called_from_such_a_cell,
-    a_followed_function_is_called_where_it_can_return_to,
-    what_has_no_boosted_copy_is_not_called, post_handlers_are_called_behind_the_copy,
-    the_longest_instruction_fits_with_both,
-    a_branch_is_copied_unless_a_post_handler_waits_for_it, a_return_needs_no_way_back,
-    a_direct_call_has_pushed_already, what_no_copy_can_do_is_done_to_the_image,
-    an_ip_before_or_at_the_copy_is_at_the_instruction,
-    it_is_current_until_the_probes_change, a_counter_counts_for_one_probe_only,
-    a_disabled_probe_leaves_the_copy_alone, what_is_counted_is_the_probes_also_afterwards,
-    out_of_reach_or_memory_there_is_none, a_handler_may_be_given_up_at_any_moment,
-    kinds_have_names)
+UNIT_TESTS(flags_are_restored_whatever_stands_behind,
+           flags_that_the_instruction_writes_are_not_restored,
+           flags_are_restored_where_a_fixup_may_read_them,
+           only_compilers_keep_to_the_convention,
+           a_counter_is_one_instruction_where_flags_are_dead,
+           a_counter_saves_flags_that_are_live,
+           it_shares_the_cell_and_the_copy_of_a_boost, so_has_one_without_a_boosted_copy,
+           while_no_site_becomes_a_jump_cells_are_short,
+           handlers_are_not_called_from_such_a_cell,
+           a_followed_function_is_called_where_it_can_return_to,
+           what_has_no_boosted_copy_is_not_called,
+           a_branch_is_copied_unless_a_post_handler_waits_for_it,
+           a_direct_call_has_pushed_already, what_no_copy_can_do_is_done_to_the_image,
+           it_is_current_until_the_probes_change, a_counter_counts_for_one_probe_only,
+           what_is_counted_is_the_probes_also_afterwards,
+           out_of_reach_or_memory_there_is_none, a_handler_may_be_given_up_at_any_moment,
+           kinds_have_names)

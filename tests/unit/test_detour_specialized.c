@@ -99,39 +99,12 @@ static void end(void)
 
 static const struct kprobe simple;
 
-static uint64_t word(uintptr_t end)
-{
-    uint64_t value;
-
-    memcpy(&value, (const void *)(end - sizeof(value)), sizeof(value));
-    return value;
-}
-
 static int32_t half(uintptr_t end)
 {
     int32_t value;
 
     memcpy(&value, (const void *)(end - sizeof(value)), sizeof(value));
     return value;
-}
-
-static void what_is_looked_up_elsewhere_is_filled_in(void)
-{
-    uintptr_t cell;
-
-    start("48 89 e5 48 01 c8 c3", simple);
-    CHECK(jump_site(p.site)->specialized);
-    CHECK_EQ(jump_site(p.site)->kind, DETOUR_CALL);
-    cell = (uintptr_t)detour_cell(p.site);
-    CHECK_EQ((uintptr_t)site_detour(p.site), cell + ENTRY);
-    CHECK_EQ(word(cell + SITE_END), (uintptr_t)p.site);
-    CHECK_EQ(word(cell + PROBE_END), (uintptr_t)&p);
-    CHECK_EQ(half(cell + COUNTER_END), plat_counter_disp(p.counter));
-    CHECK_EQ(cell + HANDLER_END + (uintptr_t)(intptr_t)half(cell + HANDLER_END),
-             (uintptr_t)handler);
-    CHECK_EQ(cell + ENTRY + (uintptr_t)(intptr_t)half(cell + ENTRY),
-             (uintptr_t)pattern.code + ENTRY);
-    end();
 }
 
 static void the_copy_and_the_way_back_are_behind_it(void)
@@ -229,37 +202,6 @@ static void some_memory_is_left_to_copies(void)
     CHECK(!jump_site(p.site)->specialized && detour_is_current(p.site));
     CHECK_EQ(insn_slot_detour_limit(limit), 0);
     put_all(others, ARRAY_LEN(others));
-    end();
-}
-
-static void one_site_of_many_has_it_as_well(void)
-{
-    static uint8_t *cells[10 * OWN_PER_PAGE];
-
-    start("48 89 e5 c3", simple);
-    release();
-    for (size_t i = 0; i < ARRAY_LEN(cells); i++) {
-        cells[i] = insn_slot_reserve(INSN_SLOT_DETOUR_LEN);
-        CHECK(cells[i] && (uintptr_t)cells[i] % INSN_SLOT_LEN == 0);
-        CHECK(insn_slot_start(cells[i]) == cells[i]);
-        CHECK(insn_slot_start(cells[i] + INSN_SLOT_DETOUR_LEN - 1) == cells[i]);
-        CHECK_EQ(insn_slot_room(cells[i]), INSN_SLOT_DETOUR_CODE_MAX);
-    }
-    CHECK_EQ(insn_slot_detour_bytes(), 10 * 4096);
-    CHECK_EQ(prepare(), 0);
-    CHECK(jump_site(p.site)->specialized);
-    put_all(cells, ARRAY_LEN(cells));
-    end();
-}
-
-static void it_comes_and_goes_with_its_cell(void)
-{
-    start("48 89 e5 c3", simple);
-    for (size_t i = 0; i < 10 * OWN_PER_PAGE; i++) {
-        CHECK(jump_site(p.site)->specialized);
-        release();
-        CHECK_EQ(prepare(), 0);
-    }
     end();
 }
 
@@ -453,10 +395,8 @@ static void with_anything_else_it_is_called_with_an_image(void)
     end();
 }
 
-UNIT_TESTS(what_is_looked_up_elsewhere_is_filled_in,
-           the_copy_and_the_way_back_are_behind_it, only_one_simple_handler_has_it,
+UNIT_TESTS(the_copy_and_the_way_back_are_behind_it, only_one_simple_handler_has_it,
            without_memory_for_it_the_code_is_shared, some_memory_is_left_to_copies,
-           one_site_of_many_has_it_as_well, it_comes_and_goes_with_its_cell,
            it_is_current_for_that_very_probe,
            what_is_out_of_reach_is_called_by_what_is_shared,
            a_light_handler_is_called_by_the_code_of_programs, long_programs_have_no_room,

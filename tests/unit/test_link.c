@@ -115,20 +115,6 @@ static void a_call_is_not_jumped_into(void)
     end_all();
 }
 
-static void a_later_probe_is_linked_on_both_sides(void)
-{
-    start();
-    for (int i = THIRD; i >= FIRST; i -= 2)
-        CHECK_EQ(register_kprobe(&probes[i]), 0);
-    optimize_run();
-    CHECK_EQ(link_count(), 0);
-    CHECK_EQ(register_kprobe(&probes[SECOND]), 0);
-    optimize_run();
-    CHECK(is_linked(FIRST) && is_linked(SECOND));
-    unregister_kprobes(pointers, CALL);
-    end();
-}
-
 /* ---- coming ---- */
 
 static unsigned syncs, early, before_jump, late;
@@ -200,29 +186,6 @@ static void is_cut_before_a_breakpoint_comes(void)
     end_all();
 }
 
-/* The jump at `first` reads bytes of `second`. When these change, the jump at `first` is
- * planned again, and gets no link.
- */
-static void is_cut_for_good_where_the_first_is_planned_again(void)
-{
-    struct kprobe first = { 0 }, second = { 0 };
-    struct kprobe *both[] = { &first, &second };
-
-    fake_start();
-    CHECK_EQ(optimize_set_method(OPTIMIZE_PUN), 0);
-    first.addr = fake_function("fn", "0f 1f 00 0f 1f 44 00 00 0f 1f 44 00 00 c3");
-    second.addr = first.addr + 3;
-    CHECK_EQ(register_kprobes(both, 2), 0);
-    optimize_run();
-    CHECK_EQ(link_count(), 1);
-    CHECK_EQ(disable_kprobe(&second), 0);
-    CHECK(first.site->state == SITE_OPTIMIZED);
-    CHECK_EQ(link_count(), 0);
-    CHECK_EQ(unregister_kprobe(&first), 0);
-    CHECK_EQ(unregister_kprobe(&second), 0);
-    end();
-}
-
 /* The new detour is at another address, and the link must lead to that. */
 static void follows_when_the_detour_changes(void)
 {
@@ -239,32 +202,6 @@ static void follows_when_the_detour_changes(void)
     CHECK_EQ(unregister_kprobe(&more), 0);
     optimize_run();
     CHECK(is_linked(FIRST) && is_linked(SECOND));
-    end_all();
-}
-
-static unsigned stores;
-
-static void count_syncs(void)
-{
-    stores += is_not_linked(FIRST);
-}
-
-/* A thread inside the first detour may leave it by the link, because the second detour is
- * freed only after that.
- */
-static void two_that_leave_together_stay_linked(void)
-{
-    stores = 0;
-    start_all();
-    fake.on_sync = count_syncs;
-    CHECK_EQ(disable_kprobes(pointers, CALL), 0);
-    fake.on_sync = NULL;
-    CHECK_EQ(stores, 0);
-    CHECK(is_linked(FIRST));
-    CHECK_EQ(enable_kprobe(&probes[FIRST]), 0);
-    CHECK(!is_jump(FIRST) && is_not_linked(FIRST));
-    optimize_run();
-    CHECK(is_jump(FIRST) && is_not_linked(FIRST));
     end_all();
 }
 
@@ -327,9 +264,7 @@ static void displacements_lie_in_one_word(void)
 }
 
 UNIT_TESTS(jumps_in_a_row_are_linked, a_call_is_not_jumped_into,
-           a_later_probe_is_linked_on_both_sides, are_made_before_the_jumps,
-           is_cut_before_the_text_changes, is_cut_before_a_breakpoint_comes,
-           is_cut_for_good_where_the_first_is_planned_again,
-           follows_when_the_detour_changes, two_that_leave_together_stay_linked,
+           are_made_before_the_jumps, is_cut_before_the_text_changes,
+           is_cut_before_a_breakpoint_comes, follows_when_the_detour_changes,
            a_set_that_comes_back_leads_nowhere_else, copies_of_all_lengths_are_linked,
            displacements_lie_in_one_word)

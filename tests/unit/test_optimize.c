@@ -5,7 +5,6 @@
 
 #include "kernel/base/err.h"
 #include "probes/core/life.h"
-#include "probes/core/recover.h"
 #include "probes/core/text_poke.h"
 #include "probes/insn/encode.h"
 #include "probes/jump/detour.h"
@@ -25,8 +24,6 @@
  */
 #define FUNCTION                                                                         \
     "48 c7 c0 01 00 00 00 50 5b 48 89 d8 31 c9 90 c3 0f 1f 44 00 00 0f 1f 44 00 00"
-#define FUNCTION_LEN 26
-
 static uintptr_t text;
 static const unsigned offs[] = { 0, 7, 8, 9, 12, 14, 15 };
 #define COUNT (sizeof(offs) / sizeof(offs[0]))
@@ -199,20 +196,6 @@ static void an_ip_behind_a_jump_is_at_its_instruction(void)
     fake_end();
 }
 
-static void under_jumps_the_original_shows(void)
-{
-    uint8_t bytes[FUNCTION_LEN], part[3];
-
-    start();
-    CHECK_EQ(register_kprobes(pointers, COUNT), 0);
-    CHECK_EQ(recover_bytes(bytes, text, sizeof(bytes)), 0);
-    CHECK_BYTES(bytes, FUNCTION);
-    CHECK_EQ(recover_bytes(part, text + 1, sizeof(part)), 0);
-    CHECK_BYTES(part, "c7 c0 01");
-    CHECK_EQ(unregister_kprobes(pointers, COUNT), 0);
-    fake_end();
-}
-
 /* When bytes change that a jump reads, the site remains a jump. The site of the new probe
  * becomes a jump at once.
  */
@@ -273,27 +256,6 @@ static void while_the_machine_is_held_nothing_waits(void)
     optimize_run();
     CHECK_EQ(jumps(), 3);
     CHECK_EQ(unregister_kprobes(pointers + 1, 3), 0);
-    fake_end();
-}
-
-/* Each probe is disabled and enabled, while all other sites are jumps. */
-static void between_jumps_one_goes_and_comes(void)
-{
-    start();
-    CHECK_EQ(register_kprobes(pointers, COUNT), 0);
-    for (size_t i = 0; i < COUNT; i++) {
-        CHECK_EQ(disable_kprobe(&probes[i]), 0);
-        CHECK_EQ(byte_at(probes[i].addr), probes[i].site->bytes[0]);
-        CHECK_EQ(jumps(), COUNT - 1);
-        CHECK_EQ(enable_kprobe(&probes[i]), 0);
-        CHECK(jumps() >= COUNT - 1);
-        optimize_run();
-        CHECK_EQ(jumps(), COUNT);
-        for (size_t j = 0; j < COUNT; j++)
-            CHECK(lands(j));
-    }
-    CHECK_EQ(unregister_kprobes(pointers, COUNT), 0);
-    CHECK(fake_text_is_original());
     fake_end();
 }
 
@@ -411,26 +373,6 @@ static void its_old_pad_is_freed_after_quiescence(void)
     fake_end();
 }
 
-/* Without memory for plans the reader becomes a breakpoint; the optimizer makes it a jump
- * again later.
- */
-static void without_memory_a_reader_becomes_a_breakpoint(void)
-{
-    start();
-    CHECK_EQ(register_kprobes(pointers + 1, 2), 0);
-    CHECK(is_jump(1) && is_jump(2));
-    fake_fail_at(1);
-    CHECK_EQ(disable_kprobe(&probes[2]), 0);
-    CHECK(fake_failed());
-    fake_fail_at(0);
-    CHECK_EQ(byte_at(probes[1].addr), 0xcc);
-    optimize_run();
-    CHECK(is_jump(1) && lands(1));
-    CHECK_EQ(unregister_kprobes(pointers + 1, 2), 0);
-    CHECK(fake_text_is_original());
-    fake_end();
-}
-
 /* in_order - register all probes one by one, in the order @come, and unregister them one
  * by one, in the order @go. @runs: the optimizer runs after each
  */
@@ -468,27 +410,6 @@ static void any_order_in_and_out(void)
             in_order(orders[i], orders[j], (i + j) % 2);
             fake_end();
         }
-}
-
-static void disabled_it_is_no_jump(void)
-{
-    start();
-    CHECK_EQ(register_kprobe(&probes[0]), 0);
-    optimize_run();
-    CHECK_EQ(disable_kprobe(&probes[0]), 0);
-    CHECK(fake_text_is_original());
-    optimize_run();
-    CHECK(fake_text_is_original());
-    CHECK_EQ(enable_kprobe(&probes[0]), 0);
-    optimize_run();
-    CHECK(is_jump(0));
-    CHECK_EQ(kprobes_switch(false), 0);
-    CHECK(fake_text_is_original());
-    CHECK_EQ(kprobes_switch(true), 0);
-    optimize_run();
-    CHECK(is_jump(0));
-    CHECK_EQ(unregister_kprobe(&probes[0]), 0);
-    fake_end();
 }
 
 static void switched_off_all_are_breakpoints_at_once(void)
@@ -886,13 +807,11 @@ static void a_neighbour_whose_copy_would_not_reach_stays(void)
 UNIT_TESTS(one_waits_for_the_thread, a_hit_before_the_jump_is_written_runs_the_copy,
            a_disabled_probe_shows_no_jump, h80_before_there_is_a_thread_it_waits,
            a_set_comes_as_jumps, an_ip_behind_a_jump_is_at_its_instruction,
-           under_jumps_the_original_shows, a_reader_remains_a_jump,
-           while_the_machine_is_held_nothing_waits, between_jumps_one_goes_and_comes,
+           a_reader_remains_a_jump, while_the_machine_is_held_nothing_waits,
            no_jump_leads_elsewhere_on_the_way,
            a_detour_is_whole_for_all_before_a_jump_leads_there,
            inside_of_a_region_they_are_waited_for, its_old_pad_is_freed_after_quiescence,
-           without_memory_a_reader_becomes_a_breakpoint, any_order_in_and_out,
-           disabled_it_is_no_jump, switched_off_all_are_breakpoints_at_once,
+           any_order_in_and_out, switched_off_all_are_breakpoints_at_once,
            pads_are_freed_only_after_quiescence, a_second_probe_gets_the_handlers_called,
            a_probe_that_joins_a_jump_has_a_counter,
            a_probe_that_leaves_a_jump_is_counted_there_no_more,

@@ -87,19 +87,6 @@ static void a_reserved_pad_is_int3_until_it_is_filled(void)
     end();
 }
 
-static void around_a_pad_four_bytes_are_taken(void)
-{
-    uintptr_t pad;
-
-    start();
-    pad = low + 100;
-    CHECK_EQ(reserve(pad), 0);
-    CHECK(!pad_is_free(pad - 4) && !pad_is_free(pad + 4));
-    CHECK(pad_is_free(pad - 5) && pad_is_free(pad + 5));
-    give_back(pad);
-    end();
-}
-
 static void a_pad_may_lie_on_two_pages(void)
 {
     for (uintptr_t off = PAGE_LEN - 4; off < PAGE_LEN; off++) {
@@ -130,28 +117,6 @@ static void no_pad_where_text_and_copies_are(void)
 }
 
 /* ---- frames ---- */
-
-static void pages_share_a_frame(void)
-{
-    uintptr_t a, b;
-
-    start();
-    a = low + 100;
-    b = low + 7 * PAGE_LEN + 105;
-    CHECK_EQ(reserve(a), 0);
-    CHECK_EQ(reserve(b), 0);
-    CHECK_EQ(pad_pages(), 2);
-    CHECK_EQ(pad_frames(), 1);
-    fill(a, target);
-    fill(b, target + 5);
-    CHECK_EQ(pad_target(a), target);
-    CHECK_EQ(pad_target(b), target + 5);
-    give_back(a);
-    CHECK_EQ(pad_target(b), target + 5);
-    CHECK(is_int3(b - 5, PAD_LEN));
-    give_back(b);
-    end();
-}
 
 static void the_same_bytes_of_two_pages_need_two_frames(void)
 {
@@ -399,9 +364,8 @@ static void many_at_once_share_frames(void)
     end();
 }
 
-UNIT_TESTS(a_reserved_pad_is_int3_until_it_is_filled, around_a_pad_four_bytes_are_taken,
-           a_pad_may_lie_on_two_pages, no_pad_where_text_and_copies_are,
-           pages_share_a_frame, the_same_bytes_of_two_pages_need_two_frames,
+UNIT_TESTS(a_reserved_pad_is_int3_until_it_is_filled, a_pad_may_lie_on_two_pages,
+           no_pad_where_text_and_copies_are, the_same_bytes_of_two_pages_need_two_frames,
            a_page_moves_to_a_new_frame_with_its_pads, a_page_moves_to_a_frame_with_room,
            a_page_with_another_owner_is_remembered, without_memory_all_or_nothing,
            a_pad_that_is_not_reserved_is_not_given_back, random_orders_leave_nothing,
