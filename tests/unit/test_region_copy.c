@@ -40,16 +40,6 @@ static int copy(const char *hex)
     return region_copy(&region, TO, code, &code_len, &why);
 }
 
-static void copies_then_the_jump_back(void)
-{
-    CHECK_EQ(copy("55 48 89 e5 41 57"), 0);
-    CHECK_BYTES(code, "55 48 89 e5 41 57 e9 fb 02 20 02");
-    CHECK_EQ(code_len, 11);
-    CHECK_EQ(region.copies[1], 1);
-    CHECK_EQ(region.copies[2], 4);
-    CHECK_EQ(region.copies[3], 6);
-}
-
 static void displacements_are_counted_anew(void)
 {
     CHECK_EQ(copy("55 48 8b 05 10 00 00 00"), 0);
@@ -97,23 +87,6 @@ static void out_of_reach_is_refused(void)
     CHECK_EQ(region_copy(&region, region.addr, code, &code_len, &why), -ERANGE);
 }
 
-static void each_ip_means_an_original_and_back(void)
-{
-    CHECK_EQ(copy("55 48 89 e5 41 57"), 0);
-    CHECK_EQ(region_original(&region, 0), AT);
-    CHECK_EQ(region_original(&region, 1), AT + 1);
-    CHECK_EQ(region_original(&region, 3), AT + 1);
-    CHECK_EQ(region_original(&region, 4), AT + 4);
-    CHECK_EQ(region_original(&region, 6), AT + 6);
-    CHECK_EQ(region_original(&region, 10), AT + 6);
-    CHECK_EQ(region_enter(&region, AT), AT);
-    CHECK_EQ(region_enter(&region, AT + 1), TO + 1);
-    CHECK_EQ(region_enter(&region, AT + 4), TO + 4);
-    CHECK_EQ(region_enter(&region, AT + 6), AT + 6);
-    CHECK_EQ(region_enter(&region, 0), 0);
-}
-
-UNIT_TESTS(copies_then_the_jump_back, displacements_are_counted_anew,
-           no_jump_back_where_the_program_does_not_go_on,
+UNIT_TESTS(displacements_are_counted_anew, no_jump_back_where_the_program_does_not_go_on,
            a_call_returns_behind_the_original, the_longest_copies_fit,
-           out_of_reach_is_refused, each_ip_means_an_original_and_back)
+           out_of_reach_is_refused)

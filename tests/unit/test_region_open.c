@@ -138,28 +138,6 @@ static void a_thread_sent_under_the_jump_goes_to_the_copies(void)
     fake_end();
 }
 
-static void the_detour_leads_to_the_copies(void)
-{
-    struct insn jmp;
-
-    probe_start("74 10 31 c0 31 c9 c3"); /* the detour of je has a cell of its own */
-    p.pre_handler = set_ip;
-    CHECK_EQ(register_kprobe(&p), 0);
-    open_region();
-    plat_lock(PLAT_PROBES);
-    CHECK_EQ(detour_prepare(p.site, &why), 0);
-    plat_unlock(PLAT_PROBES);
-    /* The detour is: call, je near, jmp. The jmp is 11 bytes behind its start. */
-    CHECK_EQ(insn_decode(&jmp, site_detour(p.site) + 11, 5,
-                         (uintptr_t)site_detour(p.site) + 11),
-             0);
-    CHECK_EQ(jmp.target, (uintptr_t)jump_site(p.site)->region->cell +
-                             jump_site(p.site)->region->copies[1]);
-    close_region();
-    CHECK_EQ(unregister_kprobe(&p), 0);
-    fake_end();
-}
-
 static void a_fault_in_a_copy_is_where_its_original_lies(void)
 {
     probe_start("55 48 8b 07 41 57 90 c3");
@@ -311,7 +289,7 @@ static void no_memory_leaves_nothing(void)
 
 UNIT_TESTS(a_boosted_hit_runs_the_copies, behind_a_step_it_goes_on_at_the_copies,
            behind_an_emulated_one_too, a_thread_sent_under_the_jump_goes_to_the_copies,
-           the_detour_leads_to_the_copies, a_fault_in_a_copy_is_where_its_original_lies,
+           a_fault_in_a_copy_is_where_its_original_lies,
            a_program_that_steps_itself_sees_the_originals,
            it_sees_each_iteration_in_either_copy,
            a_thread_in_the_other_copy_is_where_its_original_lies,

@@ -13,19 +13,6 @@ static void start(void)
     fn = fake_function("fn", "90 90 90 90 90 90 90 90 90 90 90 90 90 90 90 c3");
 }
 
-static void the_first_of_several_is_found(void)
-{
-    start();
-    fake_target(fn + 7);
-    fake_target(fn + 3);
-    fake_target(fn + 12);
-    CHECK_EQ(targets_find(fn, fn + 16), fn + 3);
-    CHECK_EQ(targets_find(fn + 4, fn + 16), fn + 7);
-    CHECK_EQ(targets_find(fn + 8, fn + 16), fn + 12);
-    CHECK_EQ(targets_find(fn + 13, fn + 16), 0);
-    fake_end();
-}
-
 static void the_start_counts_and_the_end_does_not(void)
 {
     start();
@@ -155,9 +142,8 @@ static void adding_without_memory_says_so(void)
     fake_end();
 }
 
-UNIT_TESTS(the_first_of_several_is_found, the_start_counts_and_the_end_does_not,
-           an_opaque_range_counts_byte_by_byte, whichever_comes_first,
-           without_a_table_everything_is_one,
+UNIT_TESTS(the_start_counts_and_the_end_does_not, an_opaque_range_counts_byte_by_byte,
+           whichever_comes_first, without_a_table_everything_is_one,
            what_was_added_is_found_until_the_last_is_removed,
            very_many_are_found_and_removed, adding_without_memory_says_so,
            what_was_not_added_is_not_removed)
