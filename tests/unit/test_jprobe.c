@@ -78,19 +78,6 @@ static void a_handler_sees_the_arguments(void)
     end(&jp);
 }
 
-static void to_return_is_to_end(void)
-{
-    struct jprobe jp = { .entry = plain };
-    struct pt_regs regs;
-
-    jp.kp.addr = start();
-    CHECK_EQ(register_jprobe(&jp), 0);
-    regs = fake_regs();
-    CHECK(fake_int3(&regs, jp.kp.addr));
-    CHECK_EQ(ran, 1);
-    end(&jp);
-}
-
 static void it_ends_from_any_depth(void)
 {
     struct jprobe jp = { .entry = deep };
@@ -171,6 +158,6 @@ static void jprobe_return_anywhere_else_is_a_bug(void)
     fake_end();
 }
 
-UNIT_TESTS(a_handler_sees_the_arguments, to_return_is_to_end, it_ends_from_any_depth,
+UNIT_TESTS(a_handler_sees_the_arguments, it_ends_from_any_depth,
            there_is_one_at_an_address, it_is_at_an_entry_and_has_a_handler,
            a_batch_comes_and_goes, jprobe_return_anywhere_else_is_a_bug)

@@ -92,25 +92,6 @@ static struct pt_regs regs_below(size_t bytes)
 
 /* ---- pairing ---- */
 
-static void a_return_goes_where_the_call_came_from(void)
-{
-    struct kretprobe rp = { .entry_handler = on_entry };
-    struct pt_regs regs;
-
-    start();
-    probed(&rp, "f");
-    regs = fake_regs();
-    call(&regs, rp.kp.addr, RETURN_ADDR);
-    CHECK_EQ(*fake_stack(), (uintptr_t)kretprobe_trampoline);
-    CHECK(fake_return(&regs));
-    CHECK_EQ(regs.ip, RETURN_ADDR);
-    CHECK_EQ(regs.sp, (uintptr_t)fake_stack() + 8);
-    CHECK_STR(order, "er");
-    CHECK_EQ(rp.kp.hits, 1);
-    CHECK_EQ(rp.nmissed, 0);
-    end(&rp);
-}
-
 static void recursion_returns_in_the_opposite_order(void)
 {
     struct kretprobe rp = { 0 };
@@ -172,23 +153,6 @@ static void sibling_calls_in_a_circle_are_one_instance(void)
     CHECK_EQ(f.nmissed + g.nmissed, 0);
     CHECK_EQ(unregister_kretprobe(&g), 0);
     end(&f);
-}
-
-static void two_probes_on_one_function_both_see_it(void)
-{
-    struct kretprobe one = { 0 }, two = { .handler = on_return_too };
-    struct pt_regs regs;
-
-    start();
-    probed(&one, "f");
-    two.kp.addr = one.kp.addr;
-    CHECK_EQ(register_kretprobe(&two), 0);
-    regs = fake_regs();
-    call(&regs, one.kp.addr, RETURN_ADDR);
-    CHECK(fake_return(&regs));
-    CHECK_STR(order, "Rr");
-    CHECK_EQ(unregister_kretprobe(&two), 0);
-    end(&one);
 }
 
 /* ---- frames that never return ---- */
@@ -586,39 +550,6 @@ static void an_entry_handler_that_faults_leaves_the_return_alone(void)
     end(&rp);
 }
 
-static struct kretprobe *again;
-
-/* call_again - as a return handler, call the function that its own probe is on. The hit
- * there is a miss by recursion.
- */
-static int call_again(struct kretprobe_instance *ri, struct pt_regs *regs)
-{
-    struct pt_regs here = regs_below(512);
-
-    (void)ri;
-    (void)regs;
-    note('r', 0);
-    call(&here, again->kp.addr, RETURN_ADDR + 5);
-    CHECK(!fake_return(&here));
-    return 0;
-}
-
-static void a_handler_that_calls_the_function_is_a_recursion(void)
-{
-    struct kretprobe rp = { .handler = call_again };
-    struct pt_regs regs;
-
-    start();
-    again = probed(&rp, "f");
-    regs = fake_regs();
-    call(&regs, rp.kp.addr, RETURN_ADDR);
-    CHECK(fake_return(&regs));
-    CHECK_EQ(regs.ip, RETURN_ADDR);
-    CHECK_STR(order, "r");
-    CHECK_EQ(rp.kp.missed[MISS_RECURSION], 1);
-    end(&rp);
-}
-
 /* ---- refusals ---- */
 
 static void refused(struct kretprobe *rp, int err, enum probe_reason reason)
@@ -787,10 +718,8 @@ static void no_entry_points_at_what_is_freed(void)
     end(&other);
 }
 
-UNIT_TESTS(a_return_goes_where_the_call_came_from,
-           recursion_returns_in_the_opposite_order, a_tail_call_returns_innermost_first,
+UNIT_TESTS(recursion_returns_in_the_opposite_order, a_tail_call_returns_innermost_first,
            sibling_calls_in_a_circle_are_one_instance,
-           two_probes_on_one_function_both_see_it,
            what_was_left_by_a_jump_is_dropped_by_a_shallower_call,
            what_was_left_by_a_jump_is_dropped_by_a_shallower_return,
            a_return_without_its_call_is_a_bug, an_entry_handler_may_skip_the_return,
@@ -803,8 +732,7 @@ UNIT_TESTS(a_return_goes_where_the_call_came_from,
            a_handler_runs_with_interrupts_off_on_request, a_disabled_one_sees_nothing,
            a_handler_that_faults_has_had_its_last_return,
            an_entry_handler_that_faults_leaves_the_return_alone,
-           a_handler_that_calls_the_function_is_a_recursion, only_entries_are_accepted,
-           a_function_that_switches_stacks_is_refused, too_much_data_is_refused,
-           a_batch_is_all_or_none, without_memory_nothing_is_left,
-           its_kprobe_may_be_an_ordinary_one_later, the_real_address_is_found_by_its_slot,
-           no_entry_points_at_what_is_freed)
+           only_entries_are_accepted, a_function_that_switches_stacks_is_refused,
+           too_much_data_is_refused, a_batch_is_all_or_none,
+           without_memory_nothing_is_left, its_kprobe_may_be_an_ordinary_one_later,
+           the_real_address_is_found_by_its_slot, no_entry_points_at_what_is_freed)

@@ -83,27 +83,6 @@ static void it_is_as_good_as_the_trampoline(void)
     fake_end();
 }
 
-/* The first function has jumped to the second one. So the return address of the second
- * function is the return point of the first one.
- */
-static void a_function_jumped_to_returns_for_both(void)
-{
-    struct kretprobe first = { .handler = NULL }, second = { .handler = NULL };
-    struct pt_regs regs;
-
-    start();
-    regs = called(&first, probed(&first, "f"), 0);
-    probed(&second, "g");
-    CHECK(fake_int3(&regs, second.kp.addr));
-    CHECK_EQ(*(uintptr_t *)regs.sp, (uintptr_t)kretprobe_trampoline);
-    goes_back(&regs, 0);
-    CHECK_EQ(returned, 2);
-    CHECK_EQ(first.dropped + second.dropped, 0);
-    CHECK_EQ(unregister_kretprobe(&first), 0);
-    CHECK_EQ(unregister_kretprobe(&second), 0);
-    fake_end();
-}
-
 static void when_the_cell_goes_the_trampoline_is_returned_to(void)
 {
     struct kretprobe rp = { .handler = NULL };
@@ -181,6 +160,6 @@ static void only_detours_that_call_are_waited_for(void)
     fake_end();
 }
 
-UNIT_TESTS(it_is_as_good_as_the_trampoline, a_function_jumped_to_returns_for_both,
+UNIT_TESTS(it_is_as_good_as_the_trampoline,
            when_the_cell_goes_the_trampoline_is_returned_to, nothing_else_is_changed,
            only_detours_that_call_are_waited_for)
