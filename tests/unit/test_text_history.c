@@ -29,29 +29,6 @@ static size_t find(uintptr_t start, uintptr_t end)
     return count;
 }
 
-static void the_latest_comes_first(void)
-{
-    fake_start();
-    for (uint8_t i = 1; i <= 6; i++)
-        note(0x1000, 1, i);
-    CHECK_EQ(find(0x1000, 0x1001), 4);
-    for (size_t i = 0; i < 4; i++)
-        CHECK_EQ(found[i].bytes[0], 6 - i);
-    CHECK(found[0].addr == 0x1000 && found[0].len == 1);
-    fake_end();
-}
-
-static void any_byte_in_common_counts(void)
-{
-    fake_start();
-    note(0x2000, 5, 7);
-    CHECK_EQ(find(0x2004, 0x2005), 1);
-    CHECK_EQ(find(0x1ff0, 0x2001), 1);
-    CHECK_EQ(find(0x2005, 0x2010), 0);
-    CHECK_EQ(find(0x1ff0, 0x2000), 0);
-    fake_end();
-}
-
 static void the_oldest_are_forgotten(void)
 {
     uint64_t before = text_history_count();
@@ -67,4 +44,4 @@ static void the_oldest_are_forgotten(void)
     fake_end();
 }
 
-UNIT_TESTS(the_latest_comes_first, any_byte_in_common_counts, the_oldest_are_forgotten)
+UNIT_TESTS(the_oldest_are_forgotten)
