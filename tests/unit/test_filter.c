@@ -176,13 +176,6 @@ static void numbers_of_cpus(void)
     check_matches(no, ARRAY_LEN(no), false);
 }
 
-static void operands_are_cut_to_the_size_of_the_field(void)
-{
-    static const char *const texts[] = { "c == 456", "b == 0xfffb", "d == 156" };
-
-    check_matches(texts, ARRAY_LEN(texts), true);
-}
-
 static void strings_and_patterns(void)
 {
     static const char *const yes[] = {
@@ -505,8 +498,8 @@ static void without_memory_there_is_no_filter(void)
 }
 
 UNIT_TESTS(comparisons_that_hold, comparisons_that_do_not, addresses_within_functions,
-           numbers_of_cpus, operands_are_cut_to_the_size_of_the_field,
-           strings_and_patterns, a_string_that_could_not_be_read_is_empty,
+           numbers_of_cpus, strings_and_patterns,
+           a_string_that_could_not_be_read_is_empty,
            random_filters_mean_what_their_grammar_says,
            an_operator_at_the_end_is_no_mistake, what_is_refused_and_where,
            operands_and_depths_that_are_too_great, the_block_of_an_error,
