@@ -160,21 +160,6 @@ static void a_hit_is_counted_and_its_handler_called(void)
     fake_end();
 }
 
-static void the_program_is_told_of_by_its_own_text(void)
-{
-    struct watch w = watch_of(0, note);
-
-    begin();
-    CHECK_EQ(register_watch(&w), 0);
-    regs.ip = 0x9003;
-    fake_watch.program = 0x5003;
-    CHECK(fake_debug(&regs, 1));
-    CHECK_EQ(ip_seen, 0x5003);
-    CHECK_EQ(regs.ip, 0x9003); /* the CPU goes on where it was */
-    CHECK_EQ(unregister_watch(&w), 0);
-    fake_end();
-}
-
 static void redirect(struct watch *w, struct pt_regs *r)
 {
     (void)w;
@@ -457,7 +442,6 @@ static void it_moves_and_is_switched(void)
 UNIT_TESTS(each_reason_has_its_errno_and_text, what_cannot_be_watched_is_refused,
            a_fifth_is_refused, without_memory_nothing_is_taken,
            a_hit_is_counted_and_its_handler_called,
-           the_program_is_told_of_by_its_own_text,
            a_handler_may_send_the_program_elsewhere, other_owners_are_told,
            a_trap_without_a_cause_is_over, what_another_owner_touches_is_a_miss,
            what_its_own_handler_touches_is_a_miss,
