@@ -55,16 +55,6 @@ static uintptr_t start(const char *hex)
 
 #define OLD "55 48 c7 c0 01 00 00 00 89 c8 c3 90 90 90 90 90" /* push mov mov ret */
 
-static void one_instruction_becomes_another(void)
-{
-    uintptr_t fn = start(OLD);
-
-    CHECK_EQ(exchange(fn + 1, "48 c7 c0 02 03 00 00", XMC_INT3), 0);
-    CHECK_BYTES((const uint8_t *)fn, "55 48 c7 c0 02 03 00 00 89 c8 c3");
-    CHECK_EQ(registry_count(), 0);
-    end(fn, OLD);
-}
-
 static void int3_first_then_the_tail_then_the_first_byte(void)
 {
     uintptr_t fn = start(OLD);
@@ -116,25 +106,6 @@ static void or_one_that_goes_elsewhere(void)
 static bool leads_to(uintptr_t addr)
 {
     return targets_inside(addr, addr + 1);
-}
-
-static void a_place_is_known_as_long_as_something_leads_there(void)
-{
-    uintptr_t fn = start(OLD);
-
-    CHECK_EQ(exchange(fn + 1, "eb 05 31 c0 eb 01 90", XMC_INT3), 0);
-    CHECK(leads_to(fn + 8));
-    CHECK_EQ(exchange(fn + 8, "eb fe", XMC_INT3), 0); /* a second jump to fn + 8 */
-    CHECK_EQ(exchange(fn + 1, "eb 04", XMC_INT3), 0);
-    CHECK(leads_to(fn + 7) && leads_to(fn + 8));
-    CHECK_EQ(exchange(fn + 5, "90 90", XMC_INT3), 0);
-    CHECK(leads_to(fn + 8));
-    CHECK_EQ(exchange(fn + 8, "eb 01", XMC_INT3), 0);
-    CHECK(!leads_to(fn + 8) && leads_to(fn + 11) && leads_to(fn + 7));
-    CHECK_EQ(exchange(fn + 1, "31 c0", XMC_INT3), 0);
-    CHECK_EQ(exchange(fn + 8, "89 c8", XMC_INT3), 0);
-    CHECK(!targets_inside(fn, fn + 16));
-    end(fn, OLD);
 }
 
 static void what_the_build_knows_stays(void)
@@ -244,44 +215,6 @@ static void it_runs_the_new_one(void)
 
     exchange_trapping(fn + 1, "48 c7 c0 02 03 00 00");
     CHECK_BYTES(trapped.copy, "48 c7 c0 02 03 00 00 e9");
-    end(fn, OLD);
-}
-
-static void a_new_jump_is_taken(void)
-{
-    uintptr_t fn = start(OLD);
-
-    exchange_trapping(fn + 8, "eb 01");
-    CHECK_EQ(trapped.ip, fn + 11);
-    CHECK(targets_remove(fn + 8, fn + 11));
-    end(fn, OLD);
-}
-
-static void it_runs_the_old_one_where_there_are_several_new(void)
-{
-    uintptr_t fn = start(OLD);
-
-    exchange_trapping(fn + 1, "31 c0 31 db 0f 1f 00");
-    CHECK_BYTES(trapped.copy, "48 c7 c0 01 00 00 00 e9");
-    end(fn, OLD);
-}
-
-static void and_where_the_new_one_cannot_be_run_elsewhere(void)
-{
-    uintptr_t fn = start(OLD);
-
-    exchange_trapping(fn + 8, "cd 80"); /* int $0x80 */
-    CHECK_BYTES(trapped.copy, "89 c8 e9");
-    CHECK_BYTES((const uint8_t *)fn + 8, "cd 80 c3");
-    end(fn, OLD);
-}
-
-static void of_several_old_ones_it_runs_the_new_one(void)
-{
-    uintptr_t fn = start(OLD);
-
-    exchange_trapping(fn, "0f 1f 84 00 00 00 00 00");
-    CHECK_BYTES(trapped.copy, "0f 1f 84 00 00 00 00 00");
     end(fn, OLD);
 }
 
@@ -601,15 +534,6 @@ static void nothing_that_a_jump_is_made_of_by_a_store(void)
     end(fn, OLD);
 }
 
-static void nothing_that_cannot_carry_a_probe(void)
-{
-    uintptr_t fn = start("8e d0 0f 01 c9 c3"); /* mov %eax,%ss; mwait */
-
-    expect(fn, "31 c0", PROBE_MASKS_TRAPS, fn);
-    expect(fn + 2, "31 c0 90", PROBE_HALTS, fn + 2);
-    fake_end();
-}
-
 static void several_only_for_one(void)
 {
     uintptr_t fn = start(OLD);
@@ -748,22 +672,17 @@ static void and_one_instruction_only(void)
     fake_end();
 }
 
-UNIT_TESTS(one_instruction_becomes_another, int3_first_then_the_tail_then_the_first_byte,
-           one_becomes_several, several_become_one, or_one_that_goes_elsewhere,
-           a_place_is_known_as_long_as_something_leads_there, what_the_build_knows_stays,
+UNIT_TESTS(int3_first_then_the_tail_then_the_first_byte, one_becomes_several,
+           several_become_one, or_one_that_goes_elsewhere, what_the_build_knows_stays,
            addresses_that_are_taken_count, by_a_single_store_as_well, each_engine_does_it,
-           the_short_form_asks_no_more, it_runs_the_new_one, a_new_jump_is_taken,
-           it_runs_the_old_one_where_there_are_several_new,
-           and_where_the_new_one_cannot_be_run_elsewhere,
-           of_several_old_ones_it_runs_the_new_one, those_are_waited_for_behind_the_int3,
-           no_boundary_no_text_no_function, nothing_blacklisted,
-           no_length_that_does_not_fit, no_bytes_that_are_no_code,
+           the_short_form_asks_no_more, it_runs_the_new_one,
+           those_are_waited_for_behind_the_int3, no_boundary_no_text_no_function,
+           nothing_blacklisted, no_length_that_does_not_fit, no_bytes_that_are_no_code,
            nothing_that_a_probe_uses, nothing_that_a_jump_is_made_of_by_a_store,
            probes_stay_and_the_new_one_runs, a_probe_that_is_off_stays_off,
            the_old_copy_stays_until_quiescence,
            a_jump_that_reads_the_bytes_is_planned_again,
-           all_places_take_as_many_steps_as_one, all_or_none,
-           nothing_that_cannot_carry_a_probe, several_only_for_one,
+           all_places_take_as_many_steps_as_one, all_or_none, several_only_for_one,
            and_no_branch_may_lead_between_them, without_the_table_of_targets_one_only,
            not_from_a_handler, without_memory_nothing_has_changed,
            a_store_is_one_write_and_one_synchronisation, of_an_aligned_power_of_two,
