@@ -6,7 +6,7 @@
 Each model must hold in every state. Each mutant of a model must violate the property that
 it was made to violate. The usual run has small models, and one or two mutants of each
 model. --long: more CPUs, longer chains, and all mutants. --model: only this model.
-docs/model.md explains the models, their properties and their mutants.
+docs/model.md explains the models and their properties, docs/model/mutants.tsv their mutants.
 """
 
 import glob
@@ -21,8 +21,9 @@ sys.path[:0] = [os.path.join(ROOT, "tests/run"), ROOT]
 import tap
 from docs.model import spin
 
-ONLY = [word.removeprefix("--model=") for word in sys.argv if word.startswith("--model=")]
-DOC = os.path.join(ROOT, "docs", "model.md")
+ONLY = [
+    word.removeprefix("--model=") for word in sys.argv if word.startswith("--model=")
+]
 JOBS = 1 if tap.LONG else 2  # models at a time
 
 ONE = "CPUS=2 SITES=1 LEN=2"  # one instruction of two bytes, until its site is freed
@@ -65,97 +66,10 @@ MODELS_LONG = [
     ("module", "LOADS=2"),
 ]
 
-# Models that are changed and must still hold. They show that the property does not depend
-# on the step that was left out.
-HARMLESS = [
-    ("text_poke", ONE, "NO_RETRY"),
-    ("text_poke", ONE, "REGISTRY_EARLY"),
-    ("stop_machine", "CPUS=2", "IPS_IGNORED"),
-]
-
-# (model, its size, the change, the property that must not hold any more)
-MUTANTS = [
-    ("text_poke", ONE, "NO_SYNC_2", "no_instruction_is_torn"),
-    ("text_poke", TWO, "LEVELS_IGNORED", "no_instruction_is_torn"),
-    ("stop_machine", "CPUS=2", "NMIS_SERIALISE_ONLY", "new_is_whole"),
-    ("optimize", "CPUS=1", "READERS_IGNORED", "displacement_is_as_planned"),
-    ("quiesce", "CPUS=1", "PREEMPT_IS_OUTSIDE", "no_cpu_is_inside"),
-    ("shadow", "DEPTH=2", "UNWIND_INTERRUPTIBLE", "return_is_found"),
-    ("link", "CPUS=2", "NO_CUT", "off_is_off"),
-    ("ring", "EVENTS=4", "SPARE_LATE", "record_is_next"),
-    ("module", "LOADS=1", "NO_SCAN", "text_is_there"),
-]
-MUTANTS_LONG = [
-    ("text_poke", ONE, "NO_QUIESCENCE", "what_is_used_is_there"),
-    ("text_poke", ONE + " HALTS", "WAKES_STALE", "all_execute_the_new"),
-    ("text_poke", ONE, "NO_SYNC_0", "what_it_leads_to_is_seen"),
-    ("text_poke", ONE, "NO_SYNC_1", "no_instruction_is_torn"),
-    ("text_poke", ONE, "NO_SYNC_3", "all_execute_the_new"),
-    ("text_poke", ONE, "NO_STEP_1", "no_instruction_is_torn"),
-    ("text_poke", ONE, "STEPS_SWAPPED", "no_instruction_is_torn"),
-    ("text_poke", ONE, "SYNC_LEAVES_ONE_OUT", "what_it_leads_to_is_seen"),
-    ("text_poke", TWO, "LEVELS_SWAPPED", "no_instruction_is_torn"),
-    ("text_poke", TWO, "LEVELS_NOT_SYNCED", "no_instruction_is_torn"),
-    ("text_poke", TINY, "LEVELS_IGNORED", "no_instruction_is_torn"),
-    ("text_poke", TINY, "LONE_READS", "no_instruction_is_torn"),
-    ("text_poke", TWO, "READER_LEFT_OUT", "no_instruction_is_torn"),
-    ("text_poke", ONE, "REGISTRY_FIRST", "int3_has_a_site"),
-    ("text_poke", ONE, "REGISTRY_EARLY NO_RETRY", "int3_has_a_site"),
-    ("text_poke", ONE + " LIVE", "TRAP_WAITS", "it_returns"),
-    ("stop_machine", "CPUS=2", "NO_SYNC", "new_is_whole"),
-    ("stop_machine", "CPUS=2", "BYTEWISE", "new_is_whole"),
-    ("stop_machine", "CPUS=2", "NOT_GUARDED", "second_is_an_instruction"),
-    ("stop_machine", "CPUS=2", "NO_QUIESCENCE", "second_is_an_instruction"),
-    ("stop_machine", "CPUS=2", "HIT_RETURNS_INSIDE", "second_is_an_instruction"),
-    ("optimize", "CPUS=1", "NO_QUIESCENCE_IN_PASS", "detour_is_unused"),
-    ("optimize", "CPUS=1", "READERS_IGNORED_IN_PASS", "displacement_is_as_planned"),
-    ("optimize", "CPUS=1", "NO_GUARD", "displacement_is_as_planned"),
-    ("optimize", "CPUS=1", "OLD_PAD_FREED", "old_pad_is_unused"),
-    ("optimize", "CPUS=1", "READER_FIRST", "displacement_is_as_planned"),
-    ("optimize", "CPUS=1", "SWEEP_IGNORES_READERS", "displacement_is_as_planned"),
-    ("optimize", "CPUS=1", "NO_QUIESCENCE_AT_RECLAIM", "site_is_unused"),
-    ("optimize", "CPUS=1", "NO_SWEEP", "site_is_unused"),
-    ("optimize", "CPUS=1", "DETOUR_KEPT", "no_leak"),
-    ("optimize", "CPUS=1", "PASS_WITHOUT_LOCK", "move_is_legal"),
-    ("optimize", "CPUS=1", "NO_KICK", "is_as_wanted"),
-    ("optimize", "CPUS=1", "REFUSALS_STAY", "is_as_wanted"),
-    ("optimize", "CPUS=1", "REFUSED_NOT_ASKED_AGAIN", "is_as_wanted"),
-    ("quiesce", "CPUS=1", "WAY_IN_OPEN", "no_cpu_is_inside"),
-    ("quiesce", "CPUS=1", "HANDLER_SLEEPS", "no_cpu_is_inside"),
-    ("quiesce", "CPUS=1", "CALLEE_NOT_COVERED", "no_cpu_is_inside"),
-    ("quiesce", "CPUS=1", "COUNT_IGNORED", "no_cpu_is_inside"),
-    ("quiesce", "CPUS=1", "IP_IGNORED", "no_cpu_is_inside"),
-    ("quiesce", "CPUS=1", "RUNNING_IS_OUTSIDE", "no_cpu_is_inside"),
-    ("quiesce", "CPUS=1", "IRQ_IS_OUTSIDE", "no_cpu_is_inside"),
-    ("quiesce", "CPUS=1", "IPI_NOT_AWAITED", "no_cpu_is_inside"),
-    ("quiesce", "CPUS=1", "ONE_END_IS_ENOUGH", "no_cpu_is_inside"),
-    ("quiesce", "CPUS=1", "END_PASSED_TWICE", "no_cpu_is_inside"),
-    ("shadow", "DEPTH=2", "NOT_EMPTIED", "entry_is_mine"),
-    ("shadow", "DEPTH=2", "NOT_CLAIMED", "entry_is_mine"),
-    ("shadow", "DEPTH=2", "BELOW_FIRST", "backtrace_is_right"),
-    ("shadow", "DEPTH=2", "SLOT_FIRST", "backtrace_is_right"),
-    ("link", "CPUS=2", "NOT_FORGOTTEN", "what_is_used_is_there"),
-    ("link", "CPUS=2", "MADE_EARLY", "what_is_used_is_there"),
-    ("link", "CPUS=2", "CUT_LATE", "off_is_off"),
-    ("link", "CPUS=2", "NO_QUIESCENCE", "what_is_used_is_there"),
-    ("link", "CPUS=2", "FORGET_NOT_SYNCED", "what_is_used_is_there"),
-    ("ring", "EVENTS=4", "DROPS_APART", "all_are_read_or_lost"),
-    ("ring", "EVENTS=4", "ALL_PUBLISH", "record_is_next"),
-    ("ring", "EVENTS=4", "NO_LOOK_AGAIN", "all_are_read_or_lost"),
-    ("ring", "EVENTS=4", "PUBLISHED_FIRST", "only_the_overwritten_is_gone"),
-    ("ring", "EVENTS=4", "FIRST_LATE", "record_is_next"),
-    ("ring", "EVENTS=4", "HELD_OVERWRITTEN", "record_is_next"),
-    ("ring", "EVENTS=4", "CLAIMED_BLINDLY", "record_is_next"),
-    ("ring", "EVENTS=4", "NO_LAP", "record_is_next"),
-    ("ring", "EVENTS=4", "LOOK_AFTER", "record_is_next"),
-    ("ring", "EVENTS=4", "NO_SECOND_LOOK", "record_is_next"),
-    ("module", "LOADS=1", "ARMED_LATE", "constructor_is_seen"),
-    ("module", "LOADS=1", "SYMBOLS_FIRST", "fixup_is_known"),
-    ("module", "LOADS=1", "NO_QUIESCENCE", "fixup_is_known"),
-    ("module", "LOADS=1", "NOT_CLOSED", "probe_has_text"),
-    ("module", "LOADS=1", "OPENED_EARLY", "probe_has_text"),
-    ("module", "LOADS=1", "NO_QUIESCENCE_AT_END", "table_is_there"),
-]
+# A row of the table changes a model. The property must not hold any more; HOLDS shows that
+# no property depends on the step that was left out.
+TABLE = os.path.join(ROOT, "docs/model/mutants.tsv")
+HOLDS = "holds"
 
 # Defines that set the size of a model, and are no mutants.
 SIZES = {"CPUS", "SITES", "LEN", "THREADS", "DEPTH", "LIVE", "HALTS", "EVENTS", "ROOM",
@@ -202,42 +116,42 @@ def models_hold():
         expect_to_hold(verdict, in_words(*row) + ": holds")
 
 
-def what_is_harmless():
-    if not tap.LONG:
-        return
-    for row, verdict in checked(HARMLESS, check_mutant):
-        expect_to_hold(verdict, f"{row[0]} with {row[2]}: holds all the same")
+def mutants():
+    """The rows of the table as (model, size, change, property, run, what is wrong)."""
+    with open(TABLE, encoding="utf-8") as file:
+        lines = [line.rstrip("\n") for line in file if not line.startswith("#")]
+    return [tuple(line.split("\t")) for line in lines]
 
 
 def mutants_are_killed():
-    rows = MUTANTS + (MUTANTS_LONG if tap.LONG else [])
+    rows = [row for row in mutants() if tap.LONG or row[4] == "usual"]
     for row, verdict in checked(rows, check_mutant):
-        model, _, mutant, fact = row
+        model, _, mutant, fact, _, wrong = row
+        if fact == HOLDS:
+            expect_to_hold(verdict, f"{model} with {mutant}: holds all the same")
+            continue
         killed = verdict.fact == fact
-        if not tap.check(killed, f"{model} with {mutant}: {fact} does not hold"):
+        if not tap.check(
+            killed, f"{model} with {mutant} ({wrong}): {fact} does not hold"
+        ):
             tap.note(verdict.output)
 
 
-def all_rows():
-    return [row[:3] for row in HARMLESS + MUTANTS + MUTANTS_LONG]
-
-
 def no_mutant_is_forgotten():
-    """Each switch in a model is in a table above, and docs/model.md explains it."""
-    known = {word for _, _, mutant in all_rows() for word in mutant.split()} | SIZES
+    """Each switch in a model is in the table, which says what it makes wrong."""
+    known = {word for row in mutants() for word in row[2].split()}
     found = set()
     for path in glob.glob(os.path.join(ROOT, "docs/model/*.pml")):
         with open(path, encoding="utf-8") as file:
             for line in file:
                 if line.startswith(("#if", "#elif")):
                     found |= set(re.findall(r"\b[A-Z][A-Z_0-9]+\b", line))
-    tap.equal(found - known, set(), "every switch in a model is tried here")
-    with open(DOC, encoding="utf-8") as file:
-        told = file.read()
-    words = {word for _, _, mutant in all_rows() for word in mutant.split()}
-    missing = {word for word in words if f"`{word}`" not in told}
-    tap.equal(missing, set(), "docs/model.md explains each of them")
+    tap.equal(
+        found - SIZES, known, "the table has every switch in a model, and no other"
+    )
+    lost = [row[2] for row in mutants() if len(row) != 6 or not row[5]]
+    tap.equal(lost, [], "and says of each what is wrong")
 
 
 if __name__ == "__main__":
-    tap.run(models_hold, mutants_are_killed, what_is_harmless, no_mutant_is_forgotten)
+    tap.run(models_hold, mutants_are_killed, no_mutant_is_forgotten)
