@@ -4,7 +4,7 @@
  * (probes/returns/platform_returns.h) and watches (probes/watch/platform_watch.h). All of
  * them are plain functions, and the linker finds them: for the kernel in probes/port, for
  * the unit tests in tests/unit/port_fake.c, for the hosted engine in
- * tests/hosted/port_posix.c. docs/architecture.md has a row for each.
+ * tests/hosted/port_posix.c.
  */
 #pragma once
 
