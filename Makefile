@@ -310,7 +310,7 @@ format: ## let clang-format and black have their way
 
 # ---- looking at it ---------------------------------------------------------------------
 
-size: $(B)/sonde.elf ## how large the image is that users boot, beside the aims
+size: $(B)/sonde.elf ## how large the image and the documents are, beside the aims
 	$(Q)./sonde exec 'probe stat' >$(B)/stat.txt
 	$(Q)$(PYTHON) kernel/debug/image_size.py $< $(B)/stat.txt
 
