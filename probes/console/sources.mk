@@ -16,6 +16,7 @@ PROBE_CONSOLE := \
     probes/console/commands_region.c \
     probes/console/commands_xmc.c \
     probes/console/trace_line.c \
+    probes/console/trace_define.c \
     probes/console/trace_interval.c \
     probes/console/trace_table.c \
     probes/console/trace_command.c \

@@ -1,10 +1,7 @@
-/* trace_line.c - parses one-line questions, and writes their event definition and
- * histogram.
- */
+/* trace_line.c - parses one-line questions. */
 #include "probes/console/trace_line.h"
 #include "kernel/base/compiler.h"
 #include "kernel/base/err.h"
-#include "kernel/debug/params.h"
 
 #include <ctype.h>
 #include <stdio.h>
@@ -699,106 +696,6 @@ int trace_line_short(const char *word, const char *place, char *buf, size_t size
     return -EINVAL;
 }
 
-/* ---- the definition ---- */
-
-static bool find_param(uintptr_t function, const char *name, struct param *out)
-{
-    for (unsigned i = 0; params_get(function, i, out); i++)
-        if (out->name_len == strlen(name) && !memcmp(out->name, name, out->name_len))
-            return true;
-    return false;
-}
-
-static void define_param(struct seq *out, const struct param *p)
-{
-    if (p->type_len == 6 && !memcmp(p->type, "string", 6))
-        seq_printf(out, " %.*s=+0(%.*s):string", (int)p->name_len, p->name,
-                   (int)p->name_len, p->name);
-    else
-        seq_printf(out, " %.*s=%.*s:%.*s", (int)p->name_len, p->name, (int)p->name_len,
-                   p->name, (int)p->type_len, p->type);
-}
-
-/* field_name - write the name of the field of an ARG: an identifier is the name itself,
- * and the field of an expression is called argN.
- */
-static void field_name(const struct trace_line *line, const char *arg, char *buf,
-                       size_t size)
-{
-    if (isalpha((unsigned char)*arg) || *arg == '_') {
-        strlcpy(buf, arg, size);
-        return;
-    }
-    for (unsigned i = 0; i < line->arg_count; i++)
-        if (!strcmp(line->arg[i], arg))
-            snprintf(buf, size, "arg%u", i + 1);
-}
-
-static int define_arg(const struct trace_line *line, const char *arg, uintptr_t function,
-                      struct seq *out)
-{
-    char name[TRACE_WORD_MAX];
-    struct param param;
-    const char *type;
-    size_t len = 3;
-
-    if (!strcmp(arg, "retval")) {
-        type = params_return(function, &len);
-        if (!type || !memcmp(type, "void", len) || !memcmp(type, "string", len)) {
-            type = "x64";
-            len = 3;
-        }
-        seq_printf(out, " retval=$retval:%.*s", (int)len, type);
-    } else if (!strcmp(arg, "ns")) {
-        seq_puts(out, " ns=$ns:u64");
-    } else if (!strcmp(arg, "caller")) {
-        seq_puts(out, " caller=$stack0:symbol");
-    } else if (!isalpha((unsigned char)*arg) && *arg != '_') {
-        field_name(line, arg, name, sizeof(name));
-        seq_printf(out, " %s=%s", name, arg);
-    } else if (find_param(function, arg, &param)) {
-        define_param(out, &param);
-    } else if (!strcmp(arg, "comm")) {
-        seq_puts(out, " comm=$comm:string");
-    } else {
-        return -ENOENT;
-    }
-    return 0;
-}
-
-/* line_has_arg - is this one of the names that stand in the question beside *? */
-static bool line_has_arg(const struct trace_line *line, const char *name, size_t len)
-{
-    for (unsigned i = 0; i < line->arg_count; i++)
-        if (strlen(line->arg[i]) == len && !memcmp(line->arg[i], name, len))
-            return true;
-    return false;
-}
-
-int trace_line_define(const struct trace_line *line, const char *event, const char *place,
-                      uintptr_t function, struct seq *out, const char **bad)
-{
-    struct param param;
-
-    seq_printf(out, "%c:%s %s", line->is_return ? 'r' : 'p', event, place);
-    for (unsigned i = 0; i < line->arg_count; i++) {
-        if (trace_line_is_interval(line) && !strcmp(line->arg[i], "ns"))
-            continue; /* the time between the places, which is no field of one of them */
-        if (line->expression[i]) {
-            seq_printf(out, " %s=%s", line->arg[i], line->expression[i]);
-        } else if (define_arg(line, line->arg[i], function, out)) {
-            *bad = line->arg[i];
-            return -ENOENT;
-        }
-    }
-    for (unsigned i = 0; line->all_args && params_get(function, i, &param); i++)
-        if (!line_has_arg(line, param.name, param.name_len))
-            define_param(out, &param);
-    if (line->all_args && line->is_return && !line_has_arg(line, "retval", 6))
-        define_arg(line, "retval", function, out);
-    return 0;
-}
-
 void trace_line_from(const struct trace_line *line, struct trace_line *out)
 {
     strlcpy(out->place, line->from.place, sizeof(out->place));
@@ -812,78 +709,4 @@ const char *trace_line_match(const struct trace_line *line, bool at_end)
     const char *match = line->from.match[at_end], *common = common_of_match(match);
 
     return common ? common : match;
-}
-
-/* ---- the histogram ---- */
-
-static void key_field(const struct trace_line *line, const char *word, struct seq *out)
-{
-    char name[TRACE_WORD_MAX];
-
-    if (!strcmp(word, "func"))
-        seq_puts(out, line->is_return ? "__probe_func.sym" : "__probe_ip.sym");
-    else if (!strcmp(word, "cpu"))
-        seq_puts(out, "common_cpu");
-    else if (!strcmp(word, "caller"))
-        seq_puts(out,
-                 line->is_return ? "__probe_ret_ip.sym-offset" : "caller.sym-offset");
-    else if (!strcmp(word, "comm"))
-        seq_puts(out, "comm");
-    else if (!strcmp(word, "pid"))
-        seq_puts(out, "common_pid");
-    else {
-        field_name(line, word, name, sizeof(name));
-        seq_puts(out, name);
-    }
-}
-
-#define HIST_ENTRIES 8192 /* rows; a pattern can match thousands of functions */
-
-static bool answer_sums(const struct trace_answer *answer)
-{
-    return answer->action >= ACTION_SUM && answer->action <= ACTION_AVG;
-}
-
-static void trigger_keys(const struct trace_line *line, const struct trace_answer *answer,
-                         const char *value, struct seq *out)
-{
-    unsigned keys = 0;
-
-    seq_puts(out, "hist:keys=");
-    for (; keys < answer->key_count; keys++) {
-        seq_puts(out, keys ? "," : "");
-        key_field(line, answer->key[keys], out);
-    }
-    if (answer->action == ACTION_HIST)
-        seq_printf(out, "%s%s.log2", keys ? "," : "", value);
-    else if (answer->action == ACTION_LHIST)
-        seq_printf(out, "%s%s.buckets=%lu", keys ? "," : "", value, answer->step);
-    else if (answer->action == ACTION_STACK)
-        seq_printf(out, "%sstacktrace", keys ? "," : "");
-    else if (!keys)
-        seq_puts(out, "common_type"); /* a key that is the same for all hits: one row */
-}
-
-void trace_line_trigger(const struct trace_line *line, unsigned i, bool paused,
-                        struct seq *out)
-{
-    static const char *const modifiers[] = {
-        [ACTION_MIN] = ".min", [ACTION_MAX] = ".max", [ACTION_SUM] = "", [ACTION_AVG] = ""
-    };
-    const struct trace_answer *answer = &line->answer[i];
-    char value[TRACE_WORD_MAX] = "";
-
-    if (answer->value[0])
-        field_name(line, answer->value, value, sizeof(value));
-    trigger_keys(line, answer, value, out);
-    if (answer_sums(answer))
-        seq_printf(out, ":vals=%s%s:sort=%s.descending", value, modifiers[answer->action],
-                   value);
-    else if (answer->action == ACTION_HIST || answer->action == ACTION_LHIST)
-        seq_printf(out, ":sort=%s", value);
-    else
-        seq_puts(out, ":sort=hitcount.descending");
-    seq_printf(out, ":size=%u%s", HIST_ENTRIES, paused ? ":pause" : "");
-    if (line->filter[0])
-        seq_printf(out, " if %s", line->filter);
 }
