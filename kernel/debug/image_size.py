@@ -47,9 +47,7 @@ def main():
     size = sum(elf.section(name).size for name in (".text", ".rodata"))
     figures = (-(-size // 1000), functions(elf), places, words())
     for (what, aim), figure in zip(AIMS.items(), figures):
-        print(
-            f"{figure:9,} of {aim:9,} {what}{' - more than the aim' * (figure > aim)}"
-        )
+        print(f"{figure:9,} of {aim:9,} {what}{' - more than the aim' * (figure > aim)}")
     return 0
 
 

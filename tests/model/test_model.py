@@ -21,9 +21,7 @@ sys.path[:0] = [os.path.join(ROOT, "tests/run"), ROOT]
 import tap
 from docs.model import spin
 
-ONLY = [
-    word.removeprefix("--model=") for word in sys.argv if word.startswith("--model=")
-]
+ONLY = [word.removeprefix("--model=") for word in sys.argv if word.startswith("--model=")]
 JOBS = 1 if tap.LONG else 2  # models at a time
 
 ONE = "CPUS=2 SITES=1 LEN=2"  # one instruction of two bytes, until its site is freed
@@ -146,9 +144,7 @@ def no_mutant_is_forgotten():
             for line in file:
                 if line.startswith(("#if", "#elif")):
                     found |= set(re.findall(r"\b[A-Z][A-Z_0-9]+\b", line))
-    tap.equal(
-        found - SIZES, known, "the table has every switch in a model, and no other"
-    )
+    tap.equal(found - SIZES, known, "the table has every switch in a model, and no other")
     lost = [row[2] for row in mutants() if len(row) != 6 or not row[5]]
     tap.equal(lost, [], "and says of each what is wrong")
 
