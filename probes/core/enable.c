@@ -37,22 +37,18 @@ void enable_arm(struct kprobe **ps, size_t count, struct site_list *list)
     kprobe_arm(list->sites, list->count);
 }
 
-static void collect_armed_of(struct kprobe **ps, size_t count, bool enabled,
-                             struct site_list *list)
-{
-    list->count = 0;
-    for (size_t i = 0; i < count; i++)
-        if (site_is_armed(ps[i]->site) && aggr_enabled(ps[i]->site) == enabled)
-            site_list_add(list, ps[i]->site);
-    site_list_close(list);
-}
-
 void enable_settle(struct kprobe **ps, size_t count, struct site_list *list)
 {
-    collect_armed_of(ps, count, false, list);
-    kprobe_disarm(list->sites, list->count);
-    collect_armed_of(ps, count, true, list);
-    ext_refresh(list->sites, list->count);
+    size_t enabled;
+
+    list->count = 0;
+    for (size_t i = 0; i < count; i++)
+        if (site_is_armed(ps[i]->site))
+            site_list_add(list, ps[i]->site);
+    site_list_close(list);
+    enabled = site_to_front(list->sites, list->count, aggr_enabled);
+    kprobe_disarm(list->sites + enabled, list->count - enabled);
+    ext_refresh(list->sites, enabled);
 }
 
 static int switch_locked(struct kprobe **ps, size_t count, bool disabled,
@@ -139,13 +135,10 @@ static int all_switch_locked(bool on)
     if (err)
         return err;
     all_off = !on;
-    if (on) {
-        change_all(&list, collect_wanting, kprobe_arm);
-    } else {
-        /* first the engine's own code, or it would hit its own probes meanwhile */
+    if (!on) /* first the engine's own code, or it would hit its own probes meanwhile */
         change_all(&list, collect_engine, kprobe_disarm);
-        change_all(&list, collect_armed, kprobe_disarm);
-    }
+    change_all(&list, on ? collect_wanting : collect_armed,
+               on ? kprobe_arm : kprobe_disarm);
     site_list_free(&list);
     plat_log("kprobes globally %s", on ? "enabled" : "disabled");
     return 0;
