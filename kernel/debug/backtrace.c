@@ -53,27 +53,9 @@ static uintptr_t emit_caller(struct frame_walk *w, uintptr_t addr, const uintptr
     return addr;
 }
 
-/* At the start of a function, the function has no frame yet: its return address is at the
- * top of the stack, and bp still belongs to the caller.
- */
-static void emit_missing_caller(struct frame_walk *w, uintptr_t ip, uintptr_t sp)
+static bool is_entry_code(uintptr_t addr)
 {
-    struct ksym sym;
-    uintptr_t caller;
-
-    if (ksyms_at(ip, &sym) || ip - sym.start > 5)
-        return;
-    if (copy_nofault(&caller, (const void *)sp, sizeof(caller)))
-        return;
-    emit_caller(w, caller, (const uintptr_t *)sp, 0);
-}
-
-static void start_at_regs(struct frame_walk *w, const struct pt_regs *regs)
-{
-    uintptr_t ip = emit_caller(w, regs->ip, NULL, regs->sp);
-
-    emit_missing_caller(w, ip, regs->sp);
-    w->bp = regs->bp;
+    return addr >= (uintptr_t)entry_text_start && addr < (uintptr_t)entry_text_end;
 }
 
 /* is_below_image - does an image lie right above the frame of the function that returns
@@ -85,9 +67,40 @@ static bool is_below_image(uintptr_t ret, const uintptr_t *slot)
 {
     if (backtrace_original(ret, slot, 0) != ret)
         return false;
-    return (ret >= (uintptr_t)entry_text_start && ret < (uintptr_t)entry_text_end) ||
+    return is_entry_code(ret) ||
            (ret >= (uintptr_t)image_text_start && ret < (uintptr_t)image_text_end) ||
            exec_contains(ret);
+}
+
+/* missing_caller - find out whether the code at @ip has no frame yet. At the start of a
+ * function its return address is at the top of the stack, and bp still belongs to the caller.
+ */
+static bool missing_caller(uintptr_t ip, uintptr_t sp, uintptr_t *caller)
+{
+    struct ksym sym;
+
+    return !ksyms_at(ip, &sym) && ip - sym.start <= 5 &&
+           !copy_nofault(caller, (const void *)sp, sizeof(*caller));
+}
+
+/* start_at_regs - go on at the registers of an image. If entry code has just called the
+ * function at their ip, the next image lies right above the return address.
+ */
+static void start_at_regs(struct frame_walk *w, const struct pt_regs *regs)
+{
+    struct pt_regs above;
+    uintptr_t ip, caller;
+
+    for (;; regs = &above) {
+        ip = emit_caller(w, regs->ip, NULL, regs->sp);
+        w->bp = regs->bp;
+        if (!missing_caller(ip, regs->sp, &caller))
+            return;
+        emit_caller(w, caller, (const uintptr_t *)regs->sp, 0);
+        if (!is_entry_code(caller) || w->count == w->max ||
+            copy_nofault(&above, (const void *)(regs->sp + 8), sizeof(above)))
+            return;
+    }
 }
 
 struct frame {
