@@ -1,8 +1,8 @@
-/* pit.c - wait by reading the count of channel 2 again and again. Software can start and stop
- * this channel by its gate. Runs at boot.
+/* pit.c - waits at boot, by reading the count of channel 2 again and again: software can start
+ * and stop this channel by its gate. Channel 0 interrupts.
  *
- * Source: Intel 8254 data sheet, "Mode 0: interrupt on terminal count", "Counter Latch
- * Command".
+ * Source: Intel 8254 data sheet, "Mode 0: interrupt on terminal count", "Mode 2: rate
+ * generator", "Counter Latch Command".
  */
 #include "drivers/pit.h"
 
@@ -13,8 +13,11 @@
 #include <stdbool.h>
 
 #define PIT_HZ UINT64_C(1193182)
+#define CHANNEL0 0x40
 #define CHANNEL2 0x42
 #define COMMAND 0x43
+#define CHANNEL0_LOHI_MODE0 0x30 /* it counts once, and then not before it is told to */
+#define CHANNEL0_LOHI_MODE2 0x34
 #define CHANNEL2_LOHI_MODE0 0xb0
 #define CHANNEL2_LATCH 0x80
 #define COUNT_START 0xffff /* 55 ms */
@@ -114,4 +117,13 @@ INIT uint64_t pit_wait_us(unsigned us)
         }
     }
     panic("pit: the timer does not count");
+}
+
+void pit_tick(unsigned hz)
+{
+    unsigned count = hz ? (unsigned)(PIT_HZ / hz) : 1;
+
+    outb(COMMAND, hz ? CHANNEL0_LOHI_MODE2 : CHANNEL0_LOHI_MODE0);
+    outb(CHANNEL0, count & 0xff);
+    outb(CHANNEL0, (uint8_t)(count >> 8));
 }

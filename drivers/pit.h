@@ -18,3 +18,8 @@
  *          that reading the PIT takes.
  */
 uint64_t pit_wait_us(unsigned us);
+
+/* pit_tick - let ISA interrupt 0 come @hz times a second, at least 19; 0: not any more.
+ * Context: any. No other code may call it meanwhile.
+ */
+void pit_tick(unsigned hz);

@@ -36,6 +36,7 @@
 #include "kernel/runner.h"
 #include "kernel/thread/thread.h"
 #include "kernel/time/clock.h"
+#include "kernel/time/sample.h"
 #include "probes/gdb/gdb_stub.h"
 #include "probes/marker/marker.h"
 #include "probes/port/port.h"
@@ -184,6 +185,7 @@ static INIT void start_time(void)
     pic_mask_all();
     lapic_init(&madt);
     ioapic_init(&madt);
+    sample_init(pit_tick);
     power_init(&boot);
 }
 

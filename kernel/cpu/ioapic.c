@@ -102,7 +102,7 @@ static const struct ioapic *ioapic_find(uint32_t gsi)
     return NULL;
 }
 
-static INIT int route_isa_irq(unsigned isa_irq, uint32_t how, uint32_t apic_id)
+static int route_isa_irq(unsigned isa_irq, uint32_t how, uint32_t apic_id)
 {
     const struct madt_isa *from = &isa[isa_irq];
     const struct ioapic *io = ioapic_find(from->gsi);
@@ -110,7 +110,7 @@ static INIT int route_isa_irq(unsigned isa_irq, uint32_t how, uint32_t apic_id)
 
     if (!io)
         return -ENOENT;
-    if (apic_id > DESTINATION_MAX)
+    if (apic_id > DESTINATION_MAX && apic_id != IOAPIC_ALL_CPUS)
         return -EINVAL;
     if (from->active_low)
         entry |= ACTIVE_LOW;
@@ -125,7 +125,7 @@ INIT int ioapic_route(unsigned isa_irq, unsigned vector, uint32_t apic_id)
     return route_isa_irq(isa_irq, vector, apic_id);
 }
 
-INIT int ioapic_route_nmi(unsigned isa_irq, uint32_t apic_id)
+int ioapic_route_nmi(unsigned isa_irq, uint32_t apic_id)
 {
     return route_isa_irq(isa_irq, DELIVERY_NMI, apic_id);
 }

@@ -21,6 +21,8 @@ void ioapic_init(const struct madt_info *info);
  */
 int ioapic_route(unsigned isa_irq, unsigned vector, uint32_t apic_id);
 
+#define IOAPIC_ALL_CPUS 255u /* as an apic_id of ioapic_route_nmi() */
+
 /* ioapic_route_nmi - do as ioapic_route(), but deliver the interrupt as an NMI. */
 int ioapic_route_nmi(unsigned isa_irq, uint32_t apic_id);
 

@@ -1,2 +1,3 @@
 TIME := \
-    kernel/time/clock.c
+    kernel/time/clock.c \
+    kernel/time/sample.c

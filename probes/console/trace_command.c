@@ -13,6 +13,7 @@
 #include "kernel/mm/heap.h"
 #include "kernel/thread/thread.h"
 #include "kernel/time/clock.h"
+#include "kernel/time/sample.h"
 #include "probes/console/commands.h"
 #include "probes/console/place.h"
 #include "probes/console/place_line.h"
@@ -390,8 +391,12 @@ static int attach_print(struct session *s)
 /* attach - let the event answer. */
 static int attach(struct session *s)
 {
+    char hz[12];
     int err = 0;
 
+    snprintf(hz, sizeof(hz), "%u", s->line.hz);
+    if (s->line.hz && s->only_print)
+        show_line(s, "profile_hz", hz);
     if (!s->only_print)
         s->e = live_event_find(s->group, s->event);
     if (trace_line_prints(&s->line))
@@ -509,7 +514,7 @@ static void print_answer(struct session *s)
     for (unsigned i = 0; s->e && i < s->line.answer_count && hist_of(s->e, i); i++) {
         view = live_hist_view(hist_of(s->e, i));
         if (view)
-            trace_table_print(&s->line.answer[i], view, shell_out(s->sh));
+            trace_table_print(&s->line, i, view, shell_out(s->sh));
         live_hist_view_free(view);
     }
     trace_unlock();
@@ -522,6 +527,18 @@ static void session_window(void *arg, bool open)
 
     for (unsigned i = 0; i < ARRAY_LEN(s->window) && s->window[i]; i++)
         WRITE_ONCE(*s->window[i], !open);
+}
+
+/* set_rate - of `profile`: let samples come, or no more. */
+static void set_rate(struct session *s, unsigned hz)
+{
+    int err;
+
+    trace_lock();
+    err = s->line.hz ? sample_set_hz(hz) : 0;
+    trace_unlock();
+    if (err)
+        shell_error(s->sh, err, "trace: profile");
 }
 
 /* begin_session - make jumps of the probes, and find the windows. */
@@ -541,11 +558,13 @@ static void begin_session(struct session *s)
             s->window[n++] = hist_pause_byte(hist_of(e, 0));
     }
     trace_unlock();
+    set_rate(s, s->line.hz);
 }
 
 /* stop_session - stop counting; what was counted until now can still be printed. */
 static void stop_session(struct session *s)
 {
+    set_rate(s, 0);
     trace_lock();
     if (find_again(s) && trace_line_prints(&s->line))
         live_switch(&s->e, 1, false);
@@ -671,11 +690,24 @@ static int show_problem(struct session *s, const char *text)
     return -EINVAL;
 }
 
+/* take_profile - join the words of `profile [HZ] [by WORD]`. */
+static int take_profile(int argc, char **argv, char *text, size_t size)
+{
+    size_t len = 0;
+    int i = 0;
+
+    for (; i < argc && strcmp(argv[i], "--") != 0 && strcmp(argv[i], "for") != 0; i++)
+        len += (size_t)scnprintf(text + len, size - len, i ? " %s" : "%s", argv[i]);
+    return i;
+}
+
 /* take_question - copy "QUESTION", or write out a short form and its place. Return: how
  * many words were taken; 0: there is no question.
  */
 static int take_question(int argc, char **argv, char *text, size_t size)
 {
+    if (argc && !strcmp(argv[0], "profile"))
+        return take_profile(argc, argv, text, size);
     if (argc >= 2 && !trace_line_short(argv[0], argv[1], text, size))
         return 2;
     if (!argc || !strcmp(argv[0], "--"))
@@ -749,7 +781,7 @@ static const struct shell_command command = {
     "{ ACTION [by KEY,...] [top N] [percent]; ... }\n"
     "          from PLACE to PLACE [by thread|cpu|ARG|ARG=ARG] ... { ... }\n"
     "PLACE:    FUNCTION, ret FUNCTION, FUNCTION+OFF, FILE:LINE, a pattern: 'vfs_*',\n"
-    "          or mark NAME\n"
+    "          mark NAME, or profile [HZ]: what the CPUs execute, HZ times a second\n"
     "ACTION:   count, print ARG,..., hist(ARG), lhist(ARG,MIN,MAX,STEP), sum(ARG),\n"
     "          min(ARG), max(ARG), avg(ARG), stack\n"
     "KEY:      func, cpu, caller, comm, pid, or an ARG\n"
@@ -757,7 +789,7 @@ static const struct shell_command command = {
     "or\n"
     "          as in kprobe_events\n"
     "Short:    trace count 'vfs_*'   trace args FUNCTION   trace time FUNCTION\n"
-    "          trace callers FUNCTION\n"
+    "          trace callers FUNCTION   trace profile [HZ] [by stack|func|thread]\n"
     "It ends with COMMAND, after SECONDS, or at Ctrl-C.\n"
     "-w  show the answer while it grows\n"
     "-n  print what would be written to the files of the tracer\n"

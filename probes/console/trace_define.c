@@ -114,7 +114,9 @@ static void key_field(const struct trace_line *line, const char *word, struct se
 {
     char name[TRACE_WORD_MAX];
 
-    if (!strcmp(word, "func"))
+    if (!strcmp(word, "func") && line->hz)
+        seq_puts(out, "sample.sym");
+    else if (!strcmp(word, "func"))
         seq_puts(out, line->is_return ? "__probe_func.sym" : "__probe_ip.sym");
     else if (!strcmp(word, "cpu"))
         seq_puts(out, "common_cpu");

@@ -2,11 +2,15 @@
 #include "probes/console/trace_line.h"
 #include "kernel/base/compiler.h"
 #include "kernel/base/err.h"
+#include "kernel/base/regs.h"
+#include "kernel/time/sample.h"
 
 #include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#define PROFILE_HZ 1000 /* without a HZ */
 
 /* ---- words ---- */
 
@@ -124,7 +128,8 @@ static bool takes_keyword(struct line_scan *s, const char *word)
 {
     size_t len = strlen(word);
 
-    if (strncmp(s->p, word, len) != 0 || !isspace((unsigned char)s->p[len]))
+    if (strncmp(s->p, word, len) != 0 ||
+        (s->p[len] && !isspace((unsigned char)s->p[len])))
         return false;
     s->p += len;
     scan_blanks(s);
@@ -181,6 +186,33 @@ static int parse_interval(struct line_scan *s)
                                                        : need_arg(s, line->from.match[1]);
 }
 
+/* parse_profile - take "[HZ]". A hit in an NMI records the place that the NMI has
+ * interrupted.
+ */
+static int parse_profile(struct line_scan *s)
+{
+    struct trace_line *line = s->line;
+    char word[16], *end;
+    int err;
+
+    line->hz = PROFILE_HZ;
+    if (isdigit((unsigned char)*s->p)) {
+        err = take_word(s, word, sizeof(word));
+        if (err)
+            return err;
+        line->hz = (unsigned)strtoul(word, &end, 10);
+        if (*end || line->hz < SAMPLE_HZ_MIN || line->hz > SAMPLE_HZ_MAX)
+            return refuse_word(s, "HZ is a number from 19 to 10000");
+    }
+    strlcpy(line->place, TRACE_SAMPLER, sizeof(line->place));
+    strlcpy(line->arg[0], "sample", TRACE_WORD_MAX);
+    snprintf(line->with, sizeof(line->with), "+%zu(%%di):symbol",
+             offsetof(struct pt_regs, ip));
+    line->expression[0] = line->with;
+    line->arg_count = 1;
+    return 0;
+}
+
 static int parse_probed(struct line_scan *s)
 {
     struct trace_line *line = s->line;
@@ -188,6 +220,8 @@ static int parse_probed(struct line_scan *s)
 
     if (takes_keyword(s, "from"))
         return parse_interval(s);
+    if (takes_keyword(s, "profile"))
+        return parse_profile(s);
     err = take_word(s, line->place, sizeof(line->place));
 
     line->is_return = !strcmp(line->place, "ret");
@@ -232,7 +266,7 @@ static int define_with(struct line_scan *s, char *word)
 static int parse_with(struct line_scan *s)
 {
     struct trace_line *line = s->line;
-    char *word = line->with;
+    char *word = line->with + (line->hz ? strlen(line->with) + 1 : 0);
     int err;
 
     if (!takes_keyword(s, "with"))
@@ -420,8 +454,9 @@ static int line_key(struct line_scan *s, const char *word)
 
     if (answer->key_count == TRACE_KEYS_MAX)
         return refuse_word(s, "at most three keys");
-    if (line->is_mark && !strcmp(word, "caller"))
-        return refuse_word(s, "a marker knows no caller; stack does");
+    if ((line->is_mark || line->hz) && !strcmp(word, "caller"))
+        return refuse_word(s, line->hz ? "a sample knows no caller; stack does"
+                                       : "a marker knows no caller; stack does");
     strlcpy(answer->key[answer->key_count++], word, TRACE_WORD_MAX);
     if (line->has_blanks)
         return 0;
@@ -576,6 +611,27 @@ static int parse_answer(struct line_scan *s)
     return 0;
 }
 
+/* parse_profiled - take "[by stack|func|thread]", which may stand for the answer. */
+static int parse_profiled(struct line_scan *s)
+{
+    struct trace_answer *answer = answer_now(s);
+    char word[16] = "func";
+    int err = takes_keyword(s, "by") ? take_word(s, word, sizeof(word)) : 0;
+
+    if (err)
+        return err;
+    answer->in_percent = true;
+    s->line->answer_count++;
+    if (!strcmp(word, "stack"))
+        answer->action = ACTION_STACK;
+    else if (!strcmp(word, "func") || !strcmp(word, "thread"))
+        strlcpy(answer->key[answer->key_count++], *word == 'f' ? "func" : "comm",
+                TRACE_WORD_MAX);
+    else
+        return refuse_word(s, "here comes one of: stack func thread");
+    return 0;
+}
+
 static int parse_answers(struct line_scan *s)
 {
     int err;
@@ -599,13 +655,13 @@ static int parse_question(struct trace_line *line, const char *text)
         err = parse_with(&s);
     if (!err)
         err = parse_condition(&s);
-    if (!err && *s.p != '{')
+    if (!err && *s.p != '{' && !line->hz)
         err = refuse_line(&s, "{ ACTION } is missing");
     if (!err)
-        err = parse_answers(&s);
+        err = *s.p == '{' ? parse_answers(&s) : parse_profiled(&s);
     if (err)
         return err;
-    s.p++;
+    s.p += *s.p == '}';
     scan_blanks(&s);
     if (*s.p)
         return refuse_line(&s, "nothing is expected behind }");
@@ -662,13 +718,16 @@ void trace_line_parts(const struct trace_line *line, struct seq *out)
 {
     if (trace_line_is_interval(line))
         seq_printf(out, "from %s\n", line->from.place);
-    seq_printf(out, "place %s\n", line->place);
+    if (line->hz)
+        seq_printf(out, "kind profile\nplace %u\n", line->hz);
+    else
+        seq_printf(out, "place %s\n", line->place);
     if (line->is_return || line->is_mark || line->is_pattern)
         seq_printf(out, "kind %s\n",
                    line->is_return ? "ret"
                    : line->is_mark ? "mark"
                                    : "pattern");
-    for (unsigned i = 0; i < line->arg_count; i++)
+    for (unsigned i = line->hz != 0; i < line->arg_count; i++)
         if (line->expression[i])
             seq_printf(out, "with %s=%s\n", line->arg[i], line->expression[i]);
     if (line->filter[0])

@@ -6,6 +6,7 @@
  *
  *     PLACE  = FUNCTION | ret FUNCTION | FUNCTION+OFF | FILE:LINE[#N]
  *            | a pattern with * ? [...] | mark NAME
+ *            | profile [HZ], the places that NMIs interrupt
  *     ANSWER = ACTION [by KEY,...] [top N] [percent]
  *     ACTION = count | print ARG,... | hist(ARG) | lhist(ARG,MIN,MAX,STEP) | sum(ARG)
  *            | min(ARG) | max(ARG) | avg(ARG) | stack
@@ -31,6 +32,8 @@
 #define TRACE_ARGS_MAX 16
 #define TRACE_WORD_MAX 128
 #define TRACE_PLACES_MAX 512
+#define TRACE_SAMPLER "nmi_dispatch"
+#define TRACE_SAMPLER_FRAMES 2 /* it, and its caller, stand on top of each stack */
 
 enum trace_action {
     ACTION_COUNT,
@@ -59,6 +62,7 @@ struct trace_line {
     bool is_return;
     bool is_mark;    /* the place is a marker; it has an event, so no event is defined */
     bool is_pattern; /* a place of them is one */
+    unsigned hz;     /* samples in a second; 0: the question is not `profile` */
     char place[TRACE_PLACES_MAX]; /* with commas between them */
     struct {
         char place[TRACE_PLACES_MAX]; /* "": the question asks for no time between two */

@@ -6,6 +6,7 @@
 #include "kernel/debug/ksyms.h"
 #include "kernel/mm/heap.h"
 #include "probes/trace/language/hist_parts.h"
+#include "probes/trace/live/live.h"
 
 #include <ctype.h>
 #include <stdio.h>
@@ -27,6 +28,17 @@ static void address_text(char *buf, uint64_t addr, bool with_offset)
         snprintf(buf, TEXT_MAX, "%s+0x%zx", sym.name, sym.offset);
     else
         snprintf(buf, TEXT_MAX, "%s", sym.name);
+}
+
+/* caller_text - write a return address, which may be the end of its function. */
+static void caller_text(char *buf, uint64_t addr)
+{
+    struct ksym sym;
+
+    if (ksyms_at(addr - 1, &sym))
+        snprintf(buf, TEXT_MAX, "0x%lx", addr);
+    else
+        snprintf(buf, TEXT_MAX, "%s+0x%zx", sym.name, sym.offset + 1);
 }
 
 static uint64_t key_number(const struct hist_part *part, const uint8_t *key)
@@ -72,19 +84,24 @@ static void keys_text(const struct hist *hist, struct hist_entry *entry, unsigne
     }
 }
 
-static void show_stack(const struct hist *hist, struct hist_entry *entry, struct seq *out)
+/* show_stack - print a stack, without the first @skip addresses. */
+static void show_stack(const struct hist *hist, struct hist_entry *entry, size_t skip,
+                       struct seq *out)
 {
     const struct hist_part *part = &hist->key[hist->key_count - 1];
     char text[TEXT_MAX];
 
-    for (size_t i = 0; i < HIST_STACK_MAX; i++) {
+    for (size_t i = skip; i < HIST_STACK_MAX; i++) {
         uint64_t addr;
 
         memcpy(&addr, hist_entry_key(hist, entry) + part->at + i * sizeof(addr),
                sizeof(addr));
         if (!addr)
             return;
-        address_text(text, addr, true);
+        if (i == skip)
+            address_text(text, addr, true);
+        else
+            caller_text(text, addr);
         seq_printf(out, "              %s\n", text);
     }
 }
@@ -157,7 +174,7 @@ static void print_share(const struct hist *hist, const struct hist_entry *entry,
 }
 
 static void print_rows(const struct trace_answer *answer, const struct hist *hist,
-                       uint32_t *order, size_t count, struct seq *out)
+                       size_t skip, uint32_t *order, size_t count, struct seq *out)
 {
     static const char *const titles[] = {
         [ACTION_COUNT] = "COUNT", [ACTION_SUM] = "SUM",     [ACTION_MIN] = "MIN",
@@ -182,7 +199,7 @@ static void print_rows(const struct trace_answer *answer, const struct hist *his
             print_share(hist, entry, out);
         seq_printf(out, "%s%s\n", answer->key_count ? "  " : "", keys);
         if (answer->action == ACTION_STACK)
-            show_stack(hist, entry, out);
+            show_stack(hist, entry, skip, out);
     }
 }
 
@@ -288,8 +305,15 @@ static void print_distribution(const struct trace_answer *answer, const struct h
     print_bars(answer, in, total, value->field.is_signed, out);
 }
 
-void trace_table_print(const struct trace_answer *answer, const struct hist *hist,
-                       struct seq *out)
+static uint64_t start_of(uint64_t addr)
+{
+    struct ksym sym;
+
+    return ksyms_at(addr, &sym) ? addr : sym.start;
+}
+
+static void print_table(const struct trace_answer *answer, const struct hist *hist,
+                        size_t skip, struct seq *out)
 {
     uint32_t *order = kmalloc(hist_size(hist) * sizeof(*order));
     size_t count = order ? hist_sorted(hist, order) : 0;
@@ -298,11 +322,22 @@ void trace_table_print(const struct trace_answer *answer, const struct hist *his
     if (!count)
         seq_puts(out, "nothing was hit\n");
     else if (!distributes)
-        print_rows(answer, hist, order, count, out);
+        print_rows(answer, hist, skip, order, count, out);
     for (size_t i = 0; distributes && i < count; i++)
         if (order[i] != UINT32_MAX)
             print_distribution(answer, hist, order, i, count, out);
     if (hist->table->dropped)
         seq_printf(out, "%lu hits had no room in the table\n", hist->table->dropped);
     kfree(order);
+}
+
+void trace_table_print(const struct trace_line *line, unsigned i, const struct hist *hist,
+                       struct seq *out)
+{
+    struct hist *by_function = hist_by_symbol(&live_host, hist, start_of);
+
+    print_table(&line->answer[i], by_function ? by_function : hist,
+                line->hz ? TRACE_SAMPLER_FRAMES : 0, out);
+    if (by_function)
+        hist_copy_free(&live_host, by_function);
 }

@@ -58,10 +58,10 @@ def long_form(asked):
     return LONG_FORMS[first] % place if first in LONG_FORMS else asked
 
 
-def rows_of(title, said):
-    """Return {keys: values} of a histogram."""
+def rows_of(tables):
+    """Return {keys: values} of histograms."""
     rows = {}
-    for table in hist.tables(title, said):
+    for table in tables:
         for row in table.rows:
             keys = tuple(hist.shown_key(name, text) for name, text in row.keys.items())
             rows[keys] = tuple(row.values.values())
@@ -70,13 +70,9 @@ def rows_of(title, said):
 
 def forced(recorded, asked):
     """Return the question with each parameter compiled by gdb."""
-    capture = recorded.capture
-    return question.resolve(
-        asked,
-        lambda text: capture.lines_of("-p", [text]),
-        capture.result.symbols,
-        force=True,
-    )
+    parts = question.Question(recorded.capture.lines_of("-p", [asked]).lines)
+    symbols = recorded.capture.result.symbols
+    return question.resolve(asked, parts, symbols, force=True)
 
 
 def values_printed(lines, event):
@@ -99,7 +95,7 @@ def on_the_console(recorded, text, command):
 
 
 def same_tables(text, result, rows):
-    tables = [rows_of(*table) for table in result.tables]
+    tables = [rows_of(found) for _, found in result.tables]
     host = {keys[0].partition("/0x")[0]: values[-1] for keys, values in tables[0].items()}
     tap.check(host, f"{text}: something was counted")
     if " count by " in text or " sum(" in text:

@@ -7,10 +7,13 @@ import random
 import re
 
 import tap
+from probes.trace.host import write_folded
+from recorded import CPUS, Recorded
 from sonde.guest import ROOT
 from session import ask, at_prompt
 
 ALONE = 10  # functions that are asked alone
+BEGINS = ("thread_entry", "ap_main", "kernel_main")  # the outermost function of a stack
 TRACING = "/sys/kernel/tracing"
 
 
@@ -208,6 +211,43 @@ def the_time_between_two_places():
             tap.equal(reply.lines[1].index("^"), len("trace: ") + caret, "at its place")
 
 
+def a_profile():
+    with Recorded() as recorded:
+        guest = recorded.guest
+        said = ask(guest, "trace 'profile 10000 { count by cpu }' -- run all")
+        tap.equal(len(re.findall(r"^ +\d+  \d$", said, re.M)), CPUS, "of all CPUs")
+        said = ask(guest, "trace profile 10000 by stack -- run all")
+        tap.check(
+            "nmi_" not in said and "thread_entry+" in said, "stacks without the sampler"
+        )
+        said = ask(guest, "trace profile by thread -- run all")
+        tap.check(re.search(r"^ +\d+ +\d+\.\d\d  idle", said, re.M), "by thread")
+        for asked, caret, text in (
+            ("profile 18 { count }", 8, "HZ is a number from 19 to 10000"),
+            ("profile by cpu", 11, "here comes one of: stack func thread"),
+            ("profile { count by caller }", 19, "a sample knows no caller"),
+        ):
+            reply = guest.machine.request(f"trace '{asked}'", 30, may_fail=True)
+            tap.check(reply.name == "EINVAL" and text in reply.text, f"{asked}: {text}")
+            tap.equal(reply.lines[1].index("^"), len("trace: ") + caret, "at its place")
+        tap.equal(ask(guest, f"cat {TRACING}/profile_hz"), "0\n", "it has ended")
+        recorded.begin("profile 10000 { stack percent; count by func, regs->ss }")
+        ask(guest, "run all")
+        ask(guest, f"echo 0 > {TRACING}/profile_hz")
+        result = recorded.capture.finish()
+        tables = result.tables[0][1]
+        tap.check(all(len(table.rows) > 5 for table in tables), "the host has tables")
+        stacks = write_folded.stacks(result)
+        tap.check(stacks.total() > 100, f"{stacks.total()} stacks")
+        whole = [stack for stack in stacks if stack[-1] in ("memset", "block_free_check")]
+        tap.check(
+            whole
+            and all(stack[0] in BEGINS and stack[-2] != stack[-1] for stack in whole),
+            "from where a thread begins to the function that was interrupted",
+        )
+        tap.check(not any("nmi_dispatch" in stack for stack in stacks), "and no further")
+
+
 def each_twin_of_bpftrace_is_answered():
     with open(os.path.join(ROOT, "docs/trace.md"), encoding="utf-8") as file:
         twins = re.findall(r"^\| `(?:k|t).*:.*` \| `(trace .*)` \|$", file.read(), re.M)
@@ -227,6 +267,7 @@ tap.run(
     each_twin_of_bpftrace_is_answered,
     several_places_and_the_top,
     several_answers,
+    a_profile,
     alone_and_together,
     the_tracers_own_hits_are_misses,
 )

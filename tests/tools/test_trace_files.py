@@ -18,6 +18,7 @@ from probes.trace.host import formats, hist, pages, protobuf
 from probes.trace.host import slices, text, write_dat
 from probes.trace.host import write_folded, write_html
 from probes.trace.host import write_pftrace, write_speedscope
+from probes.trace.host.question import Question
 from probes.trace.host.capture import ROOT, Capture
 from probes.trace.host.memory import FRAME, GAP, runs
 from probes.trace.host.recording import Recording
@@ -412,12 +413,47 @@ class Histograms(scratch.Scratch):
     def test_signs_and_averages(self):
         """The file has the answers of a question backwards: the newest is the first."""
         text = HIST.replace("4096", "18446744073709551488")
-        asked = "f {{ {}(count) by stack, comm; hist(count) by cpu }}"
-        found = hist.tables(asked.format("avg"), hist.with_signs(text, ["count"]))
-        self.assertEqual(next(found).rows[0].values, {"hitcount": 64, "count": -2})
+
+        def first(action, signed):
+            parts = ["place f", f"action {action}", "arg count", "action hist"]
+            said = hist.with_signs(text, signed)
+            return hist.tables(Question(parts), said)[0].rows[0].values
+
+        self.assertEqual(first("avg", ["count"]), {"hitcount": 64, "count": -2})
         self.assertEqual(hist.divided(-3, 2), -1)
-        found = hist.tables(asked.format("sum"), hist.with_signs(text, ["comm"]))
-        self.assertEqual(next(found).rows[0].values["count"], 18446744073709551488)
+        self.assertEqual(first("sum", ["comm"])["count"], 18446744073709551488)
+
+    def test_a_symbol_has_one_row(self):
+        head = "# event histogram\n{ "
+        rows = (
+            (0x20, "one", 2, 5),
+            (0x30, "two", 9, 7),
+            (0x24, "one", 8, 6),
+        )
+        text = head + "{ ".join(
+            f"f: [{at:016x}] {name:45}, n: 1 }} hitcount: {hits:10}  v: {value:10}\n"
+            for at, name, hits, value in rows
+        )
+
+        def values(action):
+            table = hist.tables(Question(["place f", f"action {action}"]), text)[0]
+            return [(*row.keys.values(), *row.values.values())[2:] for row in table.rows]
+
+        self.assertEqual(values("sum"), [(10, 11), (9, 7)])
+        self.assertEqual(values("max"), [(9, 7), (10, 6)])
+        self.assertEqual(values("min"), [(9, 7), (10, 5)])
+
+    def test_rows_of_lhist_keep_the_order_of_other_keys(self):
+        text = "# event histogram\n" + "".join(
+            f"{{ who: {who}, n: ~ {at}-{at + 7} }} hitcount: 1\n"
+            for who, at in (("b", 8), ("a", 8), ("b", 0))
+        )
+        parts = ["place f", "action lhist", "arg n", "bounds 0,16,8", "by who"]
+        table = hist.tables(Question(parts), text)[0]
+        self.assertEqual(
+            [tuple(row.keys.values()) for row in table.rows],
+            [("b", "[0, 8)"), ("b", "[8, 16)"), ("a", "[8, 16)")],
+        )
 
     def test_keys_are_for_people(self):
         self.assertEqual(
@@ -428,7 +464,7 @@ class Histograms(scratch.Scratch):
 
     def test_in_the_page(self):
         one = recording([])
-        one.tables = [("a question", HIST)]
+        one.tables = [("a question", list(hist.parse(HIST)))]
         data = written(write_html, one).decode()
         self.assertIn("<td>&lt;= 32</td><td>224</td>", data)
         self.assertIn("2 more had no room", data)

@@ -5,6 +5,7 @@
 #include "kernel/base/compiler.h"
 #include "kernel/base/err.h"
 #include "kernel/cpu/percpu.h"
+#include "kernel/time/sample.h"
 #include "probes/trace/buffer/buffer.h"
 #include "probes/trace/files/events.h"
 #include "probes/trace/files/files_parts.h"
@@ -59,6 +60,26 @@ static long on_write(void *priv UNUSED, const char *text, size_t len)
         return err;
     buffer_switch(value != 0);
     return (long)len;
+}
+
+/* ---- profile_hz ---- */
+
+static int hz_show(struct seq *s, void *priv UNUSED)
+{
+    seq_printf(s, "%u\n", sample_hz());
+    return 0;
+}
+
+static long hz_write(void *priv UNUSED, const char *text, size_t len)
+{
+    uint64_t value;
+    int err = trace_number(text, len, &value);
+
+    trace_lock();
+    if (!err)
+        err = value > SAMPLE_HZ_MAX ? -EINVAL : sample_set_hz((unsigned)value);
+    trace_unlock();
+    return err ? err : (long)len;
 }
 
 /* ---- trace_marker ---- */
@@ -246,6 +267,7 @@ static const struct vfs_file files[] = {
       .mode = 0220,
       .show = tracefs_write_only,
       .write = marker_write },
+    { .name = "profile_hz", .mode = 0644, .show = hz_show, .write = hz_write },
     { .name = "saved_cmdlines",
       .mode = 0444,
       .show = cmdlines_show,

@@ -44,8 +44,8 @@ def count_of(pattern, recording, question):
 
 def tables(recording):
     """The tables of questions. In a row the keys are texts, and the values numbers."""
-    for question, said in recording.tables:
-        for table in hist.tables(question, said):
+    for question, found in recording.tables:
+        for table in found:
             head, rows = hist.cells(table)
             keys = len(head) - len(table.rows[0].values) if rows else 0
             yield {

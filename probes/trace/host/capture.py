@@ -13,6 +13,7 @@ ROOT = "/sys/kernel/tracing/"
 LIMIT = 60
 DEFINITION = re.compile(r"[prw]\d*[:\s]")  # a line of kprobe_events
 SHORT = re.compile(r"(count|args|time|callers)\s+([^\s{]+)")  # a question of two words
+PROFILE = re.compile(r"\d+|by|stack|func|thread")  # words behind `profile`
 REMARK = "# "  # what `trace -n` prints beside the lines
 # A line that `trace -n` prints for a question; and a histogram with its filter in it.
 COMMAND = re.compile(r"echo '(.*)' >> (/\S+)")
@@ -21,9 +22,13 @@ LOSSES = ("overrun", "commit overrun", "dropped events")
 
 
 def joined(lines):
-    """Yield the lines, and two words that are a question together as one."""
+    """Yield the lines, and words that are a question together as one."""
     lines = list(lines)
     while lines:
+        while (
+            lines[0].startswith("profile") and lines[1:] and PROFILE.fullmatch(lines[1])
+        ):
+            lines[:2] = [" ".join(lines[:2])]
         both = " ".join(lines[:2])
         if len(lines) > 1 and " " not in lines[0] and SHORT.fullmatch(both):
             lines[:2] = [both]
@@ -80,6 +85,7 @@ class Capture:
             lost=[0] * cpus,
         )
         self.events = {}  # "group/event": the line that has made it, or asks about it
+        self.asked = {}  # question: how the guest has understood it, a question.Question
         self.left_out = {}  # question: how many functions of its pattern have no probe
         self.with_stack = set()
         self.ends = {}  # "group/event" of one place of an interval: its question
@@ -126,7 +132,11 @@ class Capture:
     def question(self, line):
         """Write to the files what the console's `trace` would write for a question."""
         short = SHORT.fullmatch(line.strip())
-        words = [short[1], short[2]] if short else [self.resolved(line)]
+        words = [short[1], short[2]] if short else [line]
+        parts = self.lines_of("-p", words)
+        if not parts.errno:  # else the guest refuses the line, and says why
+            self.asked[line] = question.Question(parts.lines)
+            words = words if short else [self.resolved(line)]
         reply = self.lines_of("-n", words)
         if reply.errno:
             raise TraceError(reply.text.rstrip())
@@ -150,12 +160,8 @@ class Capture:
 
     def resolved(self, line):
         """Return the question with its C expressions compiled to programs."""
-        return question.resolve(
-            line,
-            lambda text: self.lines_of("-p", [text]),
-            self.result.symbols,
-            self.force_gdb,
-        )
+        asked, symbols = self.asked[line], self.result.symbols
+        return question.resolve(line, asked, symbols, self.force_gdb)
 
     def follow(self, line, name, text):
         """Write one of the lines that the question @line consists of to its file."""
@@ -263,7 +269,8 @@ class Capture:
             if field.is_signed
         ]
         line = self.events[event]
-        self.result.tables.append((line, hist.with_signs(text, signed)))
+        tables = hist.tables(self.asked[line], hist.with_signs(text, signed))
+        self.result.tables.append((line, tables))
         if line in self.left_out:
             self.result.remarks[line] = self.left_out[line]
 

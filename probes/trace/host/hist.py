@@ -66,16 +66,6 @@ def divided(number, by):
     return (abs(number) // by) * (-1 if number < 0 else 1) if by else 0
 
 
-ANSWER_ENDS = re.compile(r";|,(?=\s*(?:l?hist|sum|min|max|avg)\()")
-LHIST = re.compile(r"\s*lhist\((.*),\s*(\w+)\s*,\s*(\w+)\s*,\s*(\w+)\s*\)")
-
-
-def answers(title):
-    """Return the answers that the question wants, as texts."""
-    inner = re.search(r"\{(.*)\}\s*$", title)
-    return ANSWER_ENDS.split(inner[1]) if inner else [""]
-
-
 def in_rows(table, low, high, step):
     """Return the table of lhist(ARG,MIN,MAX,STEP) from one whose last key is a bucket."""
     rows = {}
@@ -92,37 +82,77 @@ def in_rows(table, low, high, step):
             text = f"[{low + at * step}, {low + (at + 1) * step})"
         found = rows.setdefault(keys, Row({**row.keys, name: text}, {"hitcount": 0}))
         found.values["hitcount"] += row.values["hitcount"]
-    ordered = sorted(rows.items(), key=lambda item: (item[0][:-1], item[0][-1]))
+    groups = {keys[:-1]: None for keys in rows}  # in the order of the file
+    groups = {others: i for i, others in enumerate(groups)}
+    ordered = sorted(rows.items(), key=lambda item: (groups[item[0][:-1]], item[0][-1]))
     return Table([row for _, row in ordered], table.totals)
 
 
-def answered(table, answer):
-    """Return the table as this answer of the question shows it."""
-    linear = LHIST.match(answer)
-    if linear:
-        table = in_rows(table, *(int(word, 0) for word in linear.groups()[1:]))
-    if re.match(r"\s*avg\(", answer):
+SYMBOL = re.compile(r"\[[0-9a-f]{16}\] ([^+]*)")  # a key that is shown without an offset
+MERGE = {"min": min, "max": max}
+
+
+def by_symbol(table, action):
+    """Return the table with one row for all addresses of a symbol."""
+    rows = {}
+    for row in table.rows:
+        keys = {name: SYMBOL.sub(r"\1", text) for name, text in row.keys.items()}
+        one = rows.setdefault(tuple(keys.values()), Row(row.keys, {}))
+        for name, number in row.values.items():
+            merge = MERGE.get(action, int.__add__) if name != "hitcount" else int.__add__
+            old = one.values.get(name)
+            one.values[name] = number if old is None else merge(old, number)
+    if len(rows) == len(table.rows):
+        return table
+    ordered = sorted(rows.values(), key=lambda row: -list(row.values.values())[-1])
+    return Table(ordered, table.totals)
+
+
+SAMPLER_FRAMES = 2  # the function that takes samples, and its caller, begin each stack
+
+
+def without_sampler(table):
+    """Return the table with stacks that begin at the place that a sample has found."""
+    rows = []
+    for row in table.rows:
+        stack = row.keys["stacktrace"].split(" <- ")[SAMPLER_FRAMES:]
+        rows.append(Row({**row.keys, "stacktrace": " <- ".join(stack)}, row.values))
+    return Table(rows, table.totals)
+
+
+def with_percent(table):
+    hits = table.totals.get("Hits") or 1
+    rows = []
+    for row in table.rows:
+        share = f"{100 * row.values['hitcount'] / hits:.2f}"
+        rows.append(Row({**row.keys, "%": share}, row.values))
+    return Table(rows, table.totals)
+
+
+def answered(table, answer, is_profile):
+    """Return the table as this answer of a question shows it."""
+    if answer.action == "lhist":
+        table = in_rows(table, *answer.bounds)
+    elif answer.action != "hist":
+        table = by_symbol(table, answer.action)
+    if answer.action == "stack" and is_profile:
+        table = without_sampler(table)
+    if answer.action == "avg":
         table = averages(table)
-    if re.search(r"\bpercent\s*$", answer):
-        hits = table.totals.get("Hits") or 1
-        rows = [
-            Row(
-                {**row.keys, "%": f"{100 * row.values['hitcount'] / hits:.2f}"},
-                row.values,
-            )
-            for row in table.rows
-        ]
-        table = Table(rows, table.totals)
-    top = re.search(r"\btop (\d+)\b", answer)
-    return Table(table.rows[: int(top[1])], table.totals) if top else table
+    if answer.in_percent:
+        table = with_percent(table)
+    return Table(table.rows[: answer.top], table.totals)
 
 
-def tables(title, text):
-    """Yield the histograms of a question. The title is the text of the question."""
-    found, wanted = list(parse(text))[::-1], answers(title)  # the newest is the first
-    if len(found) == len(wanted):
-        found = map(answered, found, wanted)
-    yield from found
+def tables(asked, text):
+    """Return the histograms of a question. @asked: question.Question
+
+    The file has them backwards: the newest is the first.
+    """
+    return [
+        answered(table, answer, asked.kind == "profile")
+        for table, answer in zip(list(parse(text))[::-1], asked.answers, strict=True)
+    ]
 
 
 NAMES = {
@@ -130,6 +160,7 @@ NAMES = {
     "hitcount": "hits",
     "common_pid": "pid",
     "__probe_ip": "func",
+    "sample": "func",
     "__probe_func": "func",
     "__probe_ret_ip": "caller",
 }

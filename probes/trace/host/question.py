@@ -50,7 +50,8 @@ class Answer:
     def __init__(self, action):
         self.action = action
         self.args, self.keys = [], []
-        self.bounds, self.behind = "", ""
+        self.bounds = ()  # of lhist: MIN, MAX, STEP
+        self.top, self.in_percent = None, False
 
     def add(self, word, text):
         if word == "arg":
@@ -58,20 +59,21 @@ class Answer:
         elif word == "by":
             self.keys.append(text)
         elif word == "bounds":
-            self.bounds = f",{text}"
+            self.bounds = tuple(map(int, text.split(",")))
         elif word == "top":
-            self.behind += f" top {text}"
+            self.top = int(text)
         elif word == "percent":
-            self.behind += " percent"
+            self.in_percent = True
 
     def __str__(self):
-        args = ",".join(self.args)
+        args = ",".join([*self.args, *map(str, self.bounds)])
         if self.action == "print":
             action = f"print {args}"
         else:
-            action = f"{self.action}({args}{self.bounds})" if args else self.action
+            action = f"{self.action}({args})" if args else self.action
         by = f" by {','.join(self.keys)}" if self.keys else ""
-        return action + by + self.behind
+        top = f" top {self.top}" if self.top else ""
+        return action + by + top + " percent" * self.in_percent
 
 
 class Question:
@@ -200,14 +202,8 @@ def definition(name, answer):
     return f"{name}=agent({answer['code']}):{answer['type']}"
 
 
-def resolve(line, ask, symbols, force=False):
-    """Return a line that the guest can answer. @ask: returns the guest's reply to
-    `trace -p QUESTION`.
-    """
-    reply = ask(line)
-    if reply.errno:
-        return line  # the guest will refuse the line and say why
-    question = Question(reply.lines)
+def resolve(line, question, symbols, force=False):
+    """Return a line that the guest can answer. @question: how it has understood @line"""
     if not question.places or question.has_definitions:
         return line
     address, known = question.places[0]

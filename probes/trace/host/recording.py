@@ -10,6 +10,7 @@ from . import formats, pages
 
 
 QUESTIONS = "trace"  # the group of the events that the console's `trace` makes
+SAMPLE = "sample"  # the field of `profile` for the place that was interrupted
 
 
 @dataclasses.dataclass
@@ -56,7 +57,7 @@ class Recording:
     pages: list = dataclasses.field(default_factory=list)  # of each CPU, by time
     lost: list = dataclasses.field(default_factory=list)  # events of each CPU, all in all
     stats: list = dataclasses.field(default_factory=list)  # per_cpu/cpuN/stats
-    tables: list = dataclasses.field(default_factory=list)  # (title, text) of histograms
+    tables: list = dataclasses.field(default_factory=list)  # (question, its hist.Tables)
     lines: list = dataclasses.field(default_factory=list)  # definitions and questions
     remarks: dict = dataclasses.field(default_factory=dict)  # question: its remark
     notes: list = dataclasses.field(default_factory=list)  # sentences about failures
@@ -140,9 +141,15 @@ class Recording:
         """
         if event.format.group != QUESTIONS or not event.format.is_probe:
             return event.name
+        if self.is_sample(event):
+            return self.symbols.name_at(event.values[SAMPLE])
         ip = event.values.get("__probe_func", event.values.get("__probe_ip"))
         name = self.symbols.name_at(ip)
         return f"{name} returns" if event.format.is_return else name
+
+    def is_sample(self, event):
+        """Was it recorded by the question `profile`?"""
+        return event.format.group == QUESTIONS and SAMPLE in event.values
 
     def place(self, event):
         return formats.shown_place(event.format, event.values, self.symbols)

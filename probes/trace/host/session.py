@@ -247,9 +247,9 @@ class Session:
         elif not self.options.output:
             for line in text.lines(result):
                 print(line)
-            for title, said in result.tables:
+            for title, tables in result.tables:
                 print(title)
-                for table in hist.tables(title, said):
+                for table in tables:
                     print("\n".join(hist.lines(table)))
                 if title in result.remarks:
                     print(result.remarks[title])

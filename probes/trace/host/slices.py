@@ -9,7 +9,7 @@ without an entry.
 import functools
 from dataclasses import dataclass, field
 
-from . import text
+from . import hist, text
 
 
 STACK = "kernel_stack"
@@ -57,7 +57,8 @@ class Threads:
 
     def _add_stack(self, slice_, event):
         if slice_ and slice_.pid == event.pid and not slice_.stack:
-            slice_.stack = list(text.stack(self.recording, event))[::-1]
+            skip = hist.SAMPLER_FRAMES if self.recording.is_sample(slice_.event) else 0
+            slice_.stack = list(text.stack(self.recording, event, skip))[::-1]
 
     def _add(self, event):
         begin = event.time

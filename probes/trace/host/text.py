@@ -1,5 +1,7 @@
 """text.py - prints events as the lines that the guest's `trace` shows."""
 
+import itertools
+
 from . import pages
 
 
@@ -44,11 +46,12 @@ def said(recording, event):
     return " ".join(words + recording.arguments(event))
 
 
-def stack(recording, event):
-    """Yield the names of the functions of an event kernel_stack, the innermost first. All
-    other addresses are behind a call, which may be the last instruction of its function.
+def stack(recording, event, skip=0):
+    """Yield the names of the functions of an event kernel_stack, the innermost first, but
+    not the first @skip. All other addresses are behind a call, which may be the last
+    instruction of its function.
     """
-    for i, address in enumerate(stack_addresses(event)):
+    for i, address in enumerate(itertools.islice(stack_addresses(event), skip, None)):
         yield recording.symbols.name_at(address - bool(i))
 
 

@@ -162,9 +162,9 @@ def body(recording):
     shown, times = times_table(found)
     if times:
         yield "<h2>Functions</h2>" + shown
-    for title, text in recording.tables:
+    for title, tables in recording.tables:
         yield f"<h2>{quoted(title)}</h2>"
-        for one in hist.tables(title, text):
+        for one in tables:
             yield from counted(one)
     if events:
         yield "<h2>CPUs over time</h2>"

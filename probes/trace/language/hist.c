@@ -386,3 +386,46 @@ void hist_copy_free(const struct def_host *host, struct hist *copy)
     host->free(copy->table);
     host->free(copy);
 }
+
+static bool has_symbol(const struct hist *hist)
+{
+    for (unsigned i = 0; i < hist->key_count; i++)
+        if (hist->key[i].show == HIST_SYM)
+            return true;
+    return false;
+}
+
+static void merge_by_symbol(struct hist *to, const struct hist *from, uint32_t number,
+                            uint64_t (*start)(uint64_t addr))
+{
+    uint8_t key[HIST_KEYS_MAX * HIST_STACK_MAX * sizeof(uint64_t)];
+    struct hist_entry *entry = hist_entry(from, number);
+
+    memcpy(key, hist_entry_key(from, entry), from->key_size);
+    for (unsigned i = 0; i < from->key_count; i++) {
+        uint64_t addr;
+
+        if (from->key[i].show != HIST_SYM)
+            continue;
+        memcpy(&addr, key + from->key[i].at, sizeof(addr));
+        addr = start(addr);
+        memcpy(key + from->key[i].at, &addr, sizeof(addr));
+    }
+    hist_merge(to, key, entry->sum);
+}
+
+struct hist *hist_by_symbol(const struct def_host *host, const struct hist *hist,
+                            uint64_t (*start)(uint64_t addr))
+{
+    const struct hist_table *from = hist->table;
+    struct hist *copy = has_symbol(hist) ? hist_copy(host, hist) : NULL;
+
+    if (!copy)
+        return NULL;
+    hist_clear(copy);
+    for (size_t i = 0; i < 2 * from->size; i++)
+        if (from->slot[i])
+            merge_by_symbol(copy, hist, from->slot[i] - 1, start);
+    copy->table->dropped += from->dropped;
+    return copy;
+}

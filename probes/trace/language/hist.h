@@ -207,6 +207,12 @@ void hist_merge(struct hist *hist, const uint8_t *key, const uint64_t *sums);
 void hist_merge_dropped(struct hist *hist, uint64_t hits);
 struct hist *hist_copy(const struct def_host *host, const struct hist *hist);
 void hist_copy_free(const struct def_host *host, struct hist *copy);
+/* hist_by_symbol - copy a histogram, so that the addresses of a symbol are one key.
+ * @start: returns where the symbol of an address begins
+ * Return: NULL: no key is a symbol without offset, or there is no memory.
+ */
+struct hist *hist_by_symbol(const struct def_host *host, const struct hist *hist,
+                            uint64_t (*start)(uint64_t addr));
 /* hist_clear - remove all entries. The caller makes sure that no hit counts meanwhile. */
 void hist_clear(struct hist *hist);
 /* hist_name - return the NAME of "name=NAME", or NULL. Context: any. */

@@ -1,0 +1,21 @@
+/* sample.h - sends NMIs to all CPUs at a rate. Each NMI finds what its CPU executes, even if
+ * interrupts are off.
+ */
+#pragma once
+
+#define SAMPLE_HZ_MIN 19u
+#define SAMPLE_HZ_MAX 10000u
+
+/* sample_init - @tick: lets ISA interrupt 0 come @hz times a second; 0: never. Context: boot.
+ */
+void sample_init(void (*tick)(unsigned hz));
+
+/* sample_set_hz - send @hz NMIs in a second to each CPU from now on.
+ * @hz: SAMPLE_HZ_MIN..SAMPLE_HZ_MAX; 0: none
+ *
+ * Context: thread. The caller makes sure that no other thread calls it meanwhile.
+ * Return:  0; -EINVAL; -ENOENT no I/O APIC serves the interrupt.
+ */
+int sample_set_hz(unsigned hz);
+/* sample_hz - return the rate. Context: any. */
+unsigned sample_hz(void);
