@@ -1,5 +1,5 @@
-/* pit.c - waits at boot, by reading the count of channel 2 again and again: software can start
- * and stop this channel by its gate. Channel 0 interrupts.
+/* pit.c - waits at boot, by reading the count of channel 2 again and again: software can
+ * start and stop this channel by its gate. Channel 0 interrupts.
  *
  * Source: Intel 8254 data sheet, "Mode 0: interrupt on terminal count", "Mode 2: rate
  * generator", "Counter Latch Command".

@@ -109,10 +109,28 @@ int shell_execute(const char *line, struct seq *out);
  */
 int shell_run_inside(struct shell *sh, int argc, char **argv);
 /* shell_run_around - the same, and @around is called with @arg directly before and directly
- * behind each function of a command, from this thread.
+ * behind each function of a command, and each access to the file that takes the output, from
+ * this thread.
  */
 int shell_run_around(struct shell *sh, int argc, char **argv,
                      void (*around)(void *arg, bool begins), void *arg);
+
+/* shell_set_window - a socket: call @fn as @around is called, for commands that are typed at
+ * a console for users; NULL: no more. Context: thread.
+ */
+void shell_set_window(void (*fn)(bool begins));
+
+/* shell_run_beside - the same, but in a thread of its own. What the command prints is printed
+ * when it has ended; until then @watch is called ten times in a second, from this thread.
+ */
+int shell_run_beside(struct shell *sh, int argc, char **argv,
+                     void (*around)(void *arg, bool begins), void (*watch)(void *arg),
+                     void *arg);
+
+/* shell_page - begin a page that takes the place of all that a terminal shows. If the output
+ * goes elsewhere, nothing happens.  Return: how many lines a page may have; 0: any number.
+ */
+unsigned shell_page(struct shell *sh);
 
 /* shell_printf - print to the output of the command: the console, a pipe or a file. */
 void shell_printf(struct shell *sh, const char *fmt, ...) PRINTF(2, 3);

@@ -11,7 +11,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#define RESERVED 1024    /* bytes that each buffer has from the start */
+#define RESERVED 1024 /* bytes that each buffer has from the start */
+#define PAGE_LINES 23 /* of the smallest terminal that is usual, without its last line */
 #define KEPT (64u << 10) /* a buffer that is larger than this is made small again */
 
 static void send_bytes(struct shell *sh)
@@ -168,6 +169,14 @@ void shell_progress(struct shell *sh, const char *fmt, ...)
     shell_send(sh, "\r");
     shell_send(sh, text);
     shell_send(sh, "\x1b[K");
+}
+
+unsigned shell_page(struct shell *sh)
+{
+    if (!sh->con || sh->tag || !shell_on_terminal(sh) || sh->out != &sh->lines)
+        return 0;
+    shell_send(sh, "\x1b[H\x1b[J");
+    return PAGE_LINES;
 }
 
 void shell_show_progress(void *sh, const char *text)

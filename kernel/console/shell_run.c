@@ -4,12 +4,31 @@
  * A stage runs to its end before the next stage begins. A file gets the whole output in
  * one write.
  */
+#include "kernel/base/compiler.h"
 #include "kernel/base/err.h"
 #include "kernel/console/shell_state.h"
 #include "kernel/fs/vfs.h"
 #include "kernel/mm/heap.h"
 
 #include <string.h>
+
+static void (*window)(bool begins); /* [a] */
+
+void shell_set_window(void (*fn)(bool begins))
+{
+    WRITE_ONCE(window, fn);
+}
+
+/* at_edge - tell that a piece of a command begins or ends. */
+static ALWAYS_INLINE void at_edge(const struct shell *sh, bool begins)
+{
+    void (*fn)(bool begins) = shell_is_for_users(sh) ? READ_ONCE(window) : NULL;
+
+    if (sh->around)
+        sh->around(sh->around_arg, begins);
+    if (fn)
+        fn(begins);
+}
 
 static int run_words(struct shell *sh, int argc, char **argv)
 {
@@ -21,11 +40,9 @@ static int run_words(struct shell *sh, int argc, char **argv)
     cmd = shell_table_find(argv[0]);
     if (!cmd)
         return shell_unknown_command(sh, "sh", argv[0]);
-    if (sh->around)
-        sh->around(sh->around_arg, true);
+    at_edge(sh, true);
     status = cmd->run(sh, argc, argv);
-    if (sh->around)
-        sh->around(sh->around_arg, false);
+    at_edge(sh, false);
     if (!status && sh->out->err == -ENOMEM)
         return shell_error(sh, ENOMEM, "sh: output of %s is lost", argv[0]);
     return status ? status : sh->out->err;
@@ -82,15 +99,19 @@ static int run_into_file(struct shell *sh)
     struct seq text;
     int err, status;
 
+    at_edge(sh, true);
     err = vfs_open(line->target, &file);
+    at_edge(sh, false);
     if (err)
         return shell_error(sh, err, "sh: %s", line->target);
     seq_init(&text, NULL, NULL);
     status = run_stages(sh, &text);
+    at_edge(sh, true);
     if (text.err != -ENOMEM)
         err = write_into_target(sh, &file, &text);
-    seq_free(&text);
     vfs_close(&file);
+    at_edge(sh, false);
+    seq_free(&text);
     return status ? status : err;
 }
 
@@ -161,10 +182,11 @@ int shell_run_inside(struct shell *sh, int argc, char **argv)
     return shell_run_around(sh, argc, argv, NULL, NULL);
 }
 
-int shell_run_around(struct shell *sh, int argc, char **argv,
-                     void (*around)(void *arg, bool begins), void *arg)
+int shell_run_into(struct shell *sh, int argc, char **argv,
+                   void (*around)(void *arg, bool begins), void *arg, struct seq *out,
+                   struct seq *console)
 {
-    struct shell *inside = shell_for(sh, sh->out, sh->console);
+    struct shell *inside = shell_for(sh, out, console);
     int status;
 
     if (!inside)
@@ -177,4 +199,10 @@ int shell_run_around(struct shell *sh, int argc, char **argv,
         status = run_copies_of_words(inside, argc, argv);
     kfree(inside);
     return status;
+}
+
+int shell_run_around(struct shell *sh, int argc, char **argv,
+                     void (*around)(void *arg, bool begins), void *arg)
+{
+    return shell_run_into(sh, argc, argv, around, arg, sh->out, sh->console);
 }

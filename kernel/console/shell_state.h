@@ -41,6 +41,19 @@ static inline bool shell_on_terminal(const struct shell *sh)
     return (sh->flags & (SHELL_HUMAN | SHELL_PLAIN)) == SHELL_HUMAN;
 }
 
+/* Was the command typed at a console for users? One that runs inside of another was not. */
+static inline bool shell_is_for_users(const struct shell *sh)
+{
+    return sh->flags & SHELL_HUMAN;
+}
+
+/* -- shell_run.c -- */
+
+/* shell_run_into - do as shell_run_around(), but print to @out, and messages to @console. */
+int shell_run_into(struct shell *sh, int argc, char **argv,
+                   void (*around)(void *arg, bool begins), void *arg, struct seq *out,
+                   struct seq *console);
+
 /* -- shell_output.c -- */
 
 /* shell_output_init - make @sh print to its console. The caller has set @sh->con.

@@ -1,6 +1,7 @@
 CONSOLE := \
     kernel/console/shell.c \
     kernel/console/shell_run.c \
+    kernel/console/shell_beside.c \
     kernel/console/shell_output.c \
     kernel/console/shell_table.c \
     kernel/console/shell_files.c \

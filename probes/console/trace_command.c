@@ -55,6 +55,7 @@ struct session {
     const char *ending;                /* of the name of that event */
     char definition[TRACE_LINE_MAX];   /* of the last place of @line */
     int err;
+    uint64_t shown; /* when -w has printed last */
     uint64_t since; /* records with an earlier time are old, or printed already */
     uint16_t id;    /* the number of the event */
     uint8_t *window[TRACE_ANSWERS_MAX + 2]; /* 0: what happens now is in the answer */
@@ -541,11 +542,14 @@ static void set_rate(struct session *s, unsigned hz)
         shell_error(s->sh, err, "trace: profile");
 }
 
-/* begin_session - make jumps of the probes, and find the windows. */
+/* begin_session - make jumps of the probes, and find the windows. The second pass frees what
+ * the first one has left over; else the optimizer would do it while the command runs.
+ */
 static void begin_session(struct session *s)
 {
     unsigned n = 0;
 
+    optimize_run();
     optimize_run();
     trace_lock();
     find_again(s);
@@ -614,25 +618,58 @@ static void print_losses(struct session *s)
     print_refused(s);
 }
 
+/* session_look - with -w: print the answer as it is now, if it is time. On a terminal each
+ * page takes the place of the page before.
+ */
+static void session_look(void *arg)
+{
+    struct session *s = arg;
+    size_t top[TRACE_ANSWERS_MAX], rows;
+
+    if (!s->watch || (!trace_line_prints(&s->line) && clock_ns() - s->shown < SHOW_NS))
+        return;
+    s->shown = clock_ns();
+    rows = trace_line_prints(&s->line) ? 0 : shell_page(s->sh) / s->line.answer_count;
+    for (unsigned i = 0; i < s->line.answer_count; i++) {
+        size_t *shown = &s->line.answer[i].top;
+
+        top[i] = *shown;
+        if (rows && (!*shown || *shown >= rows))
+            *shown = rows - 1; /* and its head */
+    }
+    print_answer(s);
+    for (unsigned i = 0; i < s->line.answer_count; i++)
+        s->line.answer[i].top = top[i];
+}
+
 static void wait(struct session *s)
 {
-    uint64_t start = clock_ns(), shown = start;
+    uint64_t start = clock_ns();
 
     while (!shell_interrupted(s->sh) && (!s->for_ns || clock_ns() - start < s->for_ns)) {
         thread_sleep_ns(LOOK_NS);
-        if (!s->watch || (!trace_line_prints(&s->line) && clock_ns() - shown < SHOW_NS))
-            continue;
-        shown = clock_ns();
-        session_window(s, false);
-        print_answer(s);
-        session_window(s, true);
+        session_look(s);
     }
+}
+
+/* leave_out_own - let the question not be about this thread, which prints while it counts.
+ */
+static void leave_out_own(struct session *s)
+{
+    char filter[TRACE_LINE_MAX];
+
+    strlcpy(filter, s->line.filter, sizeof(filter));
+    snprintf(s->line.filter, sizeof(s->line.filter),
+             *filter ? "common_pid != %d && (%s)" : "common_pid != %d",
+             thread_current()->tid, filter);
 }
 
 static int ask_question(struct session *s, int argc, char **argv)
 {
     int err;
 
+    if (s->watch)
+        leave_out_own(s);
     trace_lock();
     make_name(s);
     err = s->line.is_mark ? find_mark(s) : define_all(s);
@@ -653,7 +690,10 @@ static int ask_question(struct session *s, int argc, char **argv)
     s->id = s->e->event.id;
     trace_unlock();
     begin_session(s);
-    if (s->command) {
+    if (s->command && s->watch) {
+        err = shell_run_beside(s->sh, argc - s->command, argv + s->command,
+                               session_window, session_look, s);
+    } else if (s->command) {
         err = shell_run_around(s->sh, argc - s->command, argv + s->command,
                                session_window, s);
     } else {
@@ -751,8 +791,8 @@ static int parse_words(struct session *s, int argc, char **argv)
         s->command = i + 1;
     else if (i < argc)
         return usage(sh);
-    if (s->command && (s->watch || s->for_ns))
-        return shell_error(sh, EINVAL, "trace: a command, or -w and for, not both");
+    if (s->command && s->for_ns)
+        return shell_error(sh, EINVAL, "trace: a command, or for SECONDS, not both");
     err = s->only_parts ? trace_line_split(&s->line, s->text)
                         : trace_line_parse(&s->line, s->text);
     return err ? show_problem(s, s->text) : 0;

@@ -9,7 +9,7 @@ import re
 import tap
 from probes.trace.host import write_folded
 from recorded import CPUS, Recorded
-from sonde.guest import ROOT
+from sonde.guest import PROMPT, ROOT
 from session import ask, at_prompt
 
 ALONE = 10  # functions that are asked alone
@@ -211,6 +211,29 @@ def the_time_between_two_places():
             tap.equal(reply.lines[1].index("^"), len("trace: ") + caret, "at its place")
 
 
+def while_the_command_runs():
+    with at_prompt(smp=2) as guest:
+        said = ask(guest, "trace -w 'sched_tick { count by func }' -- sleep 3")
+        grown = [int(n) for n in re.findall(r"^ +(\d+)  sched_tick$", said, re.M)]
+        tap.check(len(grown) >= 3 and grown == sorted(grown), f"-w: {grown}")
+        plain = counts(ask(guest, "trace count 'work_*' -- run vfs"))
+        said = ask(guest, "trace -w count 'work_*' -- run vfs")
+        tap.equal(counts(said), plain, "-w counts the same")
+        tap.check("checksum" in said, "what the command prints is printed")
+        said = ask(guest, "trace -w 'seq_printf { count }' -- sleep 2")
+        tap.check("nothing was hit" in said, "what prints the table is not in it")
+        guest.console.send("trace -w '* { count by func }' for 3\r")
+        text = guest.console.expect(b"\n" + PROMPT, 60)
+        pages = text.split(b"\x1b[H\x1b[J")[1:]
+        tap.check(len(pages) >= 2, f"on a terminal: {len(pages)} pages")
+        rows = [page.count(b"\n") for page in pages[:-1]]
+        tap.check(all(10 < n <= 24 for n in rows), f"none of them scrolls: {rows}")
+        guest.console.send("trace -w 'vfs_* { count }' -- sleep 100\r")
+        guest.console.expect(b"\x1b[J", 60)
+        guest.console.send("\x03")
+        tap.check(guest.console.expect(b"^C", 60), "Ctrl-C ends the command as well")
+
+
 def a_profile():
     with Recorded() as recorded:
         guest = recorded.guest
@@ -267,6 +290,7 @@ tap.run(
     each_twin_of_bpftrace_is_answered,
     several_places_and_the_top,
     several_answers,
+    while_the_command_runs,
     a_profile,
     alone_and_together,
     the_tracers_own_hits_are_misses,

@@ -328,6 +328,21 @@ ENDINGS = (".folded", ".html", ".csv")
 COUNTED = "vfs_read if count > 32 { count }"
 
 
+def only_commands_are_counted():
+    """The host asks the guest all the time, and the console reads and echoes the commands."""
+    asked = "pages_run, shell_run_line, run_stages, line_put_byte { count by func }"
+    status, out, _ = sonde(
+        "trace", "-w", asked, "shell_sleep_run { count }", "--", "sleep 3"
+    )
+    tap.equal(status, 0, "with -w")
+    tap.check("pages_run " not in out, "what the host asks does not count")
+    tap.check(
+        not re.search("^(shell_run_line|run_stages|line_)", out, re.M), "nor typing"
+    )
+    seen = re.findall(r"^shell_sleep_run +(\d+)", out, re.M)
+    tap.check(len(seen) >= 3 and set(seen) == {"1"}, f"the command does: {seen}")
+
+
 def questions_are_answered():
     status, out, _ = sonde(
         "trace",
@@ -532,6 +547,7 @@ tap.run(
     many_pages_at_once,
     stacks,
     the_command_records,
+    only_commands_are_counted,
     questions_are_answered,
     left_in_the_guest,
     tables_of_a_panic,

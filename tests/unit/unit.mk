@@ -52,7 +52,8 @@ unit_params := kernel/debug/params.c
 unit_ksyms := kernel/debug/ksyms.c
 unit_qsort := libc/qsort.c
 unit_seq := kernel/fs/seq.c tests/unit/fake_kernel.c
-unit_shell := $(filter-out %/shell_system.c,$(filter kernel/console/%,$(CONSOLE))) \
+unit_shell := $(filter-out %/shell_system.c %/shell_beside.c, \
+    $(filter kernel/console/%,$(CONSOLE))) \
     $(filter kernel/fs/vfs%,$(FS)) kernel/fs/seq.c libc/err.c \
     tests/unit/fake_kernel.c
 unit_shell_line := kernel/console/shell_line.c kernel/console/shell_history.c $(unit_seq)

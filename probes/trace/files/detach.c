@@ -18,6 +18,7 @@
 #include "kernel/cpu/percpu.h"
 #include "kernel/mm/frame.h"
 #include "kernel/mm/heap.h"
+#include "kernel/thread/thread.h"
 #include "probes/trace/buffer/buffer.h"
 #include "probes/trace/buffer/select.h"
 #include "probes/trace/buffer/snapshot.h"
@@ -32,6 +33,7 @@
 
 #define BATCH_MAX 1024 /* pages */
 #define LIST_FRAMES (BATCH_MAX * sizeof(struct detached) / PAGE_SIZE)
+#define QUESTIONS_MAX 64
 #define OPEN_STEP 1000000 /* batches between the first numbers of two hosts */
 
 /* An entry of the list that the host reads. */
@@ -232,6 +234,40 @@ static void record_switch(bool on)
     snapshot_settle(); /* the host reads the snapshot from memory */
 }
 
+/* The windows of the questions of `commands`. Locks: the trace lock; [a] for a command. */
+static uint8_t *windows[QUESTIONS_MAX + 1];
+
+/* command_window - open the windows for a command, or close them. No function is called
+ * while they are open: it would be counted.
+ */
+static void command_window(bool begins)
+{
+    if (begins)
+        buffer_switch(true);
+    for (unsigned i = 0; windows[i]; i++)
+        WRITE_ONCE(*windows[i], !begins);
+    if (!begins)
+        buffer_switch(false);
+}
+
+/* record_commands - record, and count for questions, only while commands run that are typed
+ * from now on at a console for users.
+ */
+static void record_commands(void)
+{
+    unsigned n = 0;
+
+    for (struct live_event *e = live_event_next(NULL); e; e = live_event_next(e))
+        for (unsigned i = 0; e->attached && i < e->attached->count; i++) {
+            struct hist *hist = e->attached->trigger[i]->hist;
+
+            if (hist && hist_begins_paused(hist) && n < QUESTIONS_MAX)
+                windows[n++] = hist_pause_byte(hist);
+        }
+    windows[n] = NULL;
+    shell_set_window(command_window);
+}
+
 static int command(int argc, char **argv)
 {
     uint64_t number;
@@ -243,7 +279,12 @@ static int command(int argc, char **argv)
         select_hide_thread();
         return 0;
     }
+    if (argc == 2 && !strcmp(argv[1], "commands")) {
+        record_commands();
+        return 0;
+    }
     if (argc == 2 && (!strcmp(argv[1], "on") || !strcmp(argv[1], "off"))) {
+        shell_set_window(NULL);
         record_switch(!strcmp(argv[1], "on"));
         return 0;
     }
@@ -268,17 +309,20 @@ static int pages_run(struct shell *sh, int argc, char **argv)
     trace_unlock();
     if (err)
         return shell_error(sh, err, "trace-pages: batch %lu is out", number);
-    if (list)
+    if (argc == 2 && !strcmp(argv[1], "hide"))
+        shell_printf(sh, "thread %d\n", thread_current()->tid);
+    else if (list)
         shell_printf(sh, "batch %lu pages %lu list 0x%lx now %lu\n", number, count, list,
                      now);
     return 0;
 }
 
 static const struct shell_command trace_pages = {
-    "trace-pages", "open | on | off | hide | BATCH [all | close]",
+    "trace-pages", "open | on | off | commands | hide | BATCH [all | close]",
     "pages of the tracer for ./sonde trace\n"
     "open   begin; prints the number of the batch that is out, maybe an empty one\n"
     "on, off  recording and all histograms go on, or pause\n"
+    "commands  they go on while a command of a console for users runs, and pause else\n"
     "hide   events of the thread that runs this command are not recorded\n"
     "BATCH  one more than that number: what is out was read, and the next pages come;\n"
     "       the same number: the same pages once more\n"

@@ -87,16 +87,21 @@ class Capture:
         self.events = {}  # "group/event": the line that has made it, or asks about it
         self.asked = {}  # question: how the guest has understood it, a question.Question
         self.left_out = {}  # question: how many functions of its pattern have no probe
+        self.hidden = None  # a thread whose hits do not count
         self.with_stack = set()
         self.ends = {}  # "group/event" of one place of an interval: its question
         self.counted = {}  # "group/event" that has a histogram: its filter, or None
 
-    def set_up(self, buffer_kb=0, record_all=True):
+    def set_up(self, buffer_kb=0, record_all=True, is_alone=False, by_commands=False):
         """Empty the buffer, make the events of the lines, and switch them on.
 
         record_all: record also the events that a question only counts
+        is_alone: the machine interface has no other user, and is left out of the answers
+        by_commands: count, and record, only while a command of the console runs
         """
         self.taker.switch(False)
+        if is_alone:
+            self.hidden = self.taker.hide()
         for line in self.result.lines:
             before = set(self.all_events())
             self.define(line)
@@ -111,7 +116,10 @@ class Capture:
         for event in self.events:
             if record_all or event not in {**self.counted, **self.ends}:
                 self.enable(event)
-        self.taker.switch(True)
+        if by_commands:
+            self.taker.switch_by_commands()
+        else:
+            self.taker.switch(True)
 
     def enable(self, event):
         """Switch an event on. Its records pass the same filter as its histogram."""
@@ -175,12 +183,16 @@ class Capture:
             self.files.write(name, text)
             return
         event, (keys, condition) = event[1], trigger.groups()
-        behind = f" if {condition}" if condition else ""
-        self.files.write(name, f"hist:{keys}:pause{behind}")  # paused until switch(True)
+        others = f"common_pid != {self.hidden}" if self.hidden else ""
+        if others and condition:
+            others += f" && ({condition})"
+        counts = f" if {others or condition}" if others or condition else ""
+        self.files.write(name, f"hist:{keys}:pause{counts}")  # paused until switch(True)
         if "=common_timestamp" in keys:  # it has times, and no answer
             self.ends[event] = line
             return
         self.counted[event] = condition
+        behind = f" if {condition}" if condition else ""
         if re.search(r"(^|[:,=])stacktrace", keys) and event not in self.with_stack:
             self.with_stack.add(event)
             self.files.write(name, "stacktrace" + behind)
@@ -236,7 +248,7 @@ class Capture:
         for event, line in self.ends.items():
             self.note_unmatched(line, self.files.read(f"events/{event}/hist"))
         for event in self.counted:
-            self.keep_table(event, self.files.read(f"events/{event}/hist"))
+            self.keep_table(event, self.file_of(event))
         for cpu in range(len(self.result.pages)):
             text = self.files.read(f"per_cpu/cpu{cpu}/stats")
             self.result.stats.append(text)
@@ -256,8 +268,11 @@ class Capture:
                 before = f"{self.left_out[line]}; " if line in self.left_out else ""
                 self.left_out[line] = f"{before}{found[1]} {what}"
 
-    def keep_table(self, event, text):
-        """Keep the text of a file `hist`. Fields that are signed in the event's format
+    def file_of(self, event):
+        return self.files.read(f"events/{event}/hist")
+
+    def tables_of(self, event, text):
+        """Return the tables of a file `hist`. Fields that are signed in the event's format
         are shown as signed numbers.
         """
         group, name = event.split("/")
@@ -268,11 +283,18 @@ class Capture:
             for field in format_.fields
             if field.is_signed
         ]
+        return hist.tables(self.asked[self.events[event]], hist.with_signs(text, signed))
+
+    def keep_table(self, event, text):
         line = self.events[event]
-        tables = hist.tables(self.asked[line], hist.with_signs(text, signed))
-        self.result.tables.append((line, tables))
+        self.result.tables.append((line, self.tables_of(event, text)))
         if line in self.left_out:
             self.result.remarks[line] = self.left_out[line]
+
+    def tables_now(self):
+        """Yield each question with its tables as they are now."""
+        for event in self.counted:
+            yield self.events[event], self.tables_of(event, self.file_of(event))
 
     def names(self):
         """Return the names of threads as they are now. They are read from the guest's

@@ -9,9 +9,11 @@ kept, and its rings are read from its memory.
 import heapq
 import itertools
 import os
+import shutil
 import struct
 import sys
 import threading
+import time
 
 from sonde import json_lines
 from sonde.guest import ELF
@@ -44,7 +46,17 @@ WRITERS = {
 }
 PAUSE = 0.1  # seconds between two requests for pages
 LIVE_PAUSE = 0.2
+WATCH_PAUSE = 1
 GONE_WAIT = 2
+CLEAR = "\x1b[H\x1b[J"
+
+
+def show_tables(title, tables, on_a_page=False):
+    """Print the tables of a question. @on_a_page: only as much as a terminal can show"""
+    print(title)
+    lines = [line for table in tables for line in hist.lines(table)]
+    most = shutil.get_terminal_size().lines - 2 if on_a_page else len(lines)
+    print("\n".join(lines[:most]))
 
 
 class Live:
@@ -122,6 +134,7 @@ class Session:
         self.run_all = run_all
         self.say = say
         self.live = None
+        self.shown = time.monotonic()  # when `watch` has printed last
         self.outcome = 0  # exit status of the commands, or the exception that they raised
         self.interrupt = None  # what to raise at the end: a signal came
 
@@ -137,7 +150,12 @@ class Session:
             )
             wanted = self.options.live or self.options.output
             try:
-                capture.set_up(self.options.buffer, record_all=bool(wanted))
+                capture.set_up(
+                    self.options.buffer,
+                    record_all=bool(wanted),
+                    is_alone=True,
+                    by_commands=bool(self.run_all),
+                )
             except (Gone, TimeoutError):
                 raise self.guest.failure("while its tracer was set up", LIMIT) from None
             if self.options.live:
@@ -178,6 +196,7 @@ class Session:
                 with self.watched.asking:
                     if not self.watched.is_stopped:
                         self.take(capture)
+                        self.watch(capture)
                 worker.join(LIVE_PAUSE if self.live else PAUSE)
         except (KeyboardInterrupt, SystemExit) as interrupt:  # Ctrl-C, SIGTERM
             over.set()
@@ -186,6 +205,17 @@ class Session:
                 worker.join(10)
             if self.run_all or isinstance(interrupt, SystemExit):
                 self.interrupt = interrupt
+
+    def watch(self, capture):
+        """Print the tables as they are now, if it is time."""
+        if not self.options.watch or time.monotonic() - self.shown < WATCH_PAUSE:
+            return
+        self.shown = time.monotonic()
+        if sys.stdout.isatty():
+            print(CLEAR, end="")
+        for title, tables in capture.tables_now():
+            show_tables(title, tables, sys.stdout.isatty())
+        sys.stdout.flush()
 
     def take(self, capture):
         if not self.live:
@@ -248,9 +278,7 @@ class Session:
             for line in text.lines(result):
                 print(line)
             for title, tables in result.tables:
-                print(title)
-                for table in tables:
-                    print("\n".join(hist.lines(table)))
+                show_tables(title, tables)
                 if title in result.remarks:
                     print(result.remarks[title])
         for path in self.options.output:

@@ -75,5 +75,13 @@ class Taker:
         """Let recording and all histograms go on, or pause."""
         self.machine.request(f"trace-pages {'on' if on else 'off'}", LIMIT, may_fail=True)
 
+    def switch_by_commands(self):
+        """Let them go on while a command of the console runs, and pause else."""
+        self.machine.request("trace-pages commands", LIMIT)
+
+    def hide(self):
+        """Record nothing of the thread that serves these requests. Return its number."""
+        return int(self.machine.request("trace-pages hide", LIMIT).text.split()[-1])
+
     def close(self):
         self.machine.request(f"trace-pages {self.number} close", LIMIT, may_fail=True)

@@ -1,0 +1,57 @@
+/* shell_beside.c - runs a command in a thread of its own, while the thread that wants it
+ * looks on.
+ */
+#include "kernel/base/compiler.h"
+#include "kernel/base/err.h"
+#include "kernel/console/shell_state.h"
+#include "kernel/sync/wait.h"
+#include "kernel/thread/thread.h"
+
+#define BESIDE_LOOK_NS UINT64_C(100000000)
+
+struct beside {
+    struct shell *sh;
+    int argc;
+    char **argv;
+    void (*around)(void *arg, bool begins);
+    void *arg;
+    struct seq text; /* the output, until the command has ended */
+    struct wait_queue end;
+    bool ended;
+};
+
+static int beside_main(void *arg)
+{
+    struct beside *b = arg;
+    int status =
+        shell_run_into(b->sh, b->argc, b->argv, b->around, b->arg, &b->text, &b->text);
+
+    WRITE_ONCE(b->ended, true);
+    wake_all(&b->end);
+    return status;
+}
+
+int shell_run_beside(struct shell *sh, int argc, char **argv,
+                     void (*around)(void *arg, bool begins), void (*watch)(void *arg),
+                     void *arg)
+{
+    struct beside b = {
+        .sh = sh, .argc = argc, .argv = argv, .around = around, .arg = arg
+    };
+    const struct clone_args args = { .fn = beside_main,
+                                     .arg = &b,
+                                     .name = thread_current()->name };
+    int tid, status;
+
+    seq_init(&b.text, NULL, NULL);
+    wait_queue_init(&b.end);
+    tid = kernel_clone(&args);
+    if (tid < 0)
+        return shell_error(sh, tid, "sh: %s", argv[0]);
+    while (wait_event_timeout(&b.end, READ_ONCE(b.ended), BESIDE_LOOK_NS))
+        watch(arg);
+    thread_join(tid, &status);
+    seq_write(sh->out, seq_str(&b.text), b.text.len);
+    seq_free(&b.text);
+    return status;
+}
