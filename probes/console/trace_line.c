@@ -166,7 +166,7 @@ static int parse_interval(struct line_scan *s)
     int err = one_place(s, line->from.place, &line->from.is_return);
 
     if (!err && !takes_keyword(s, "to"))
-        err = refuse_line(s, "to PLACE is missing");
+        err = refuse_line(s, "here comes: to PLACE");
     if (!err)
         err = one_place(s, line->place, &line->is_return);
     if (err)
@@ -175,7 +175,7 @@ static int parse_interval(struct line_scan *s)
     if (takes_keyword(s, "by"))
         err = take_word(s, match, TRACE_WORD_MAX);
     if (!err && !match[0])
-        err = refuse_line(s, "thread, pid, cpu, or an argument is missing");
+        err = refuse_line(s, "here comes one of: thread pid cpu ARG ARG=ARG");
     equals = strchr(match, '=');
     if (equals)
         *equals = '\0';
@@ -526,7 +526,7 @@ static int parse_action(struct line_scan *s)
     i = action_named(word, len);
     if (i == ARRAY_LEN(actions))
         return refuse_word(
-            s, "count, print, hist, lhist, sum, min, max, avg or stack is missing");
+            s, "here comes one of: count print hist lhist sum min max avg stack");
     answer->action = actions[i].action;
     if (actions[i].wants_arg)
         return take_value(s, word);
@@ -629,7 +629,22 @@ static int parse_profiled(struct line_scan *s)
                 TRACE_WORD_MAX);
     else
         return refuse_word(s, "here comes one of: stack func thread");
-    return 0;
+    return *s->p ? refuse_line(s, "nothing is expected here") : 0;
+}
+
+/* what_may_begin - what may come where the answers do not begin. */
+static const char *what_may_begin(const struct trace_line *line)
+{
+    if (line->filter[0])
+        return "here comes: {";
+    if (line->with[0] && !line->hz)
+        return "here comes one of: , if {";
+    if (line->is_mark)
+        return "here comes one of: if {";
+    if (line->from.place[0])
+        return "here comes one of: by with if {";
+    return line->hz ? "here comes one of: by with if {"
+                    : "here comes one of: , with if {";
 }
 
 static int parse_answers(struct line_scan *s)
@@ -655,10 +670,12 @@ static int parse_question(struct trace_line *line, const char *text)
         err = parse_with(&s);
     if (!err)
         err = parse_condition(&s);
-    if (!err && *s.p != '{' && !line->hz)
-        err = refuse_line(&s, "{ ACTION } is missing");
-    if (!err)
-        err = *s.p == '{' ? parse_answers(&s) : parse_profiled(&s);
+    if (!err && *s.p == '{')
+        err = parse_answers(&s);
+    else if (!err && line->hz && (!*s.p || !strncmp(s.p, "by ", 3)))
+        err = parse_profiled(&s);
+    else if (!err)
+        err = refuse_line(&s, what_may_begin(line));
     if (err)
         return err;
     s.p += *s.p == '}';
