@@ -20,7 +20,7 @@
 #include "probes/console/trace_interval.h"
 #include "probes/console/trace_table.h"
 #include "probes/core/life.h"
-#include "probes/jump/optimize.h"
+#include "probes/jump/platform_jump.h"
 #include "probes/many/walk.h"
 #include "probes/trace/buffer/buffer.h"
 #include "probes/trace/buffer/clocks.h"
@@ -542,15 +542,14 @@ static void set_rate(struct session *s, unsigned hz)
         shell_error(s->sh, err, "trace: profile");
 }
 
-/* begin_session - make jumps of the probes, and find the windows. The second pass frees what
- * the first one has left over; else the optimizer would do it while the command runs.
+/* begin_session - make jumps of the probes, and find the windows. The optimizer's thread ends
+ * its work first; else it would do it while the command runs.
  */
 static void begin_session(struct session *s)
 {
     unsigned n = 0;
 
-    optimize_run();
-    optimize_run();
+    plat_optimize_settle();
     trace_lock();
     find_again(s);
     for (; s->e && n < s->line.answer_count && hist_of(s->e, n); n++)

@@ -122,6 +122,11 @@ void plat_pad_pages_unmap(const uintptr_t *pages, size_t count);
  */
 void plat_optimize_soon(void);
 
+/* plat_optimize_settle - wait until that thread has nothing to do: each probe that may be a
+ * jump is one, and what earlier jumps have left over is freed. Context: thread, preemptible.
+ */
+void plat_optimize_settle(void);
+
 /* ---- facts from the build ---- */
 
 /* plat_is_compiled - does a function begin at @addr that a compiler has made? Such a

@@ -14,7 +14,7 @@
 #define DELAY_NS UINT64_C(5000000)
 
 static struct wait_queue work = WAIT_QUEUE_INIT(work);
-static bool wanted;
+static bool wanted, is_busy;
 
 void plat_optimize_soon(void)
 {
@@ -22,12 +22,20 @@ void plat_optimize_soon(void)
     wake_all(&work);
 }
 
+void plat_optimize_settle(void)
+{
+    wait_event(&work, !READ_ONCE(wanted) && !READ_ONCE(is_busy));
+}
+
 static int optimizer_thread(void *unused UNUSED)
 {
     while (!wait_event_until(&work, READ_ONCE(wanted), WAIT_FOREVER)) {
+        WRITE_ONCE(is_busy, true);
         thread_sleep_ns(DELAY_NS);
         WRITE_ONCE(wanted, false); /* first: a request during the pass is kept */
         optimize_run();
+        WRITE_ONCE(is_busy, false);
+        wake_all(&work);
     }
     return 0;
 }
