@@ -332,7 +332,7 @@ def only_commands_are_counted():
     """The host asks the guest all the time, and the console reads and echoes the commands."""
     asked = "pages_run, shell_run_line, run_stages, line_put_byte { count by func }"
     status, out, _ = sonde(
-        "trace", "-w", asked, "shell_sleep_run { count }", "--", "sleep 3"
+        "trace", "-w", asked, "shell_sleep_run { count }", "--", "sleep 3", "echo"
     )
     tap.equal(status, 0, "with -w")
     tap.check("pages_run " not in out, "what the host asks does not count")
