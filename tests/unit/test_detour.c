@@ -419,6 +419,17 @@ static void a_counter_counts_for_one_probe_only(void)
     end();
 }
 
+static void a_disabled_probe_leaves_the_copy_alone(void)
+{
+    start("48 89 e5 c3", true, false);
+    release();
+    CHECK_EQ(disable_kprobe(&p), 0);
+    CHECK_EQ(prepare(NULL), 0);
+    CHECK_EQ(kind(), DETOUR_NONE);
+    CHECK(site_detour(p.site) == p.site->boost_slot);
+    end();
+}
+
 static void what_is_counted_is_the_probes_also_afterwards(void)
 {
     start("48 89 e5 c3", false, false);
@@ -494,6 +505,7 @@ UNIT_TESTS(flags_are_restored_whatever_stands_behind,
            a_branch_is_copied_unless_a_post_handler_waits_for_it,
            a_direct_call_has_pushed_already, what_no_copy_can_do_is_done_to_the_image,
            it_is_current_until_the_probes_change, a_counter_counts_for_one_probe_only,
+           a_disabled_probe_leaves_the_copy_alone,
            what_is_counted_is_the_probes_also_afterwards,
            out_of_reach_or_memory_there_is_none, a_handler_may_be_given_up_at_any_moment,
            kinds_have_names)
