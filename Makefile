@@ -260,7 +260,7 @@ gdb-suite: ## gdb's own test-suite, at the kernel's stub and at gdbserver: what 
 	$(Q)./sonde test gdb/suite
 
 STRESS_OPTIONS := MINUTES SEED CPUS ROUND CLASSES STEPPED
-stress: $(B)/sonde.elf ## handlers that misbehave at random: MINUTES=60 SEED=1 CPUS=1,2,4,8
+stress: $(B)/tests/sonde.elf ## handlers that misbehave at random: MINUTES=60 SEED=1 CPUS=1,2,4,8
 	$(Q)kernel/host/need.sh run
 	$(Q)$(PYTHON) tests/stress/stress.py $(foreach option,$(STRESS_OPTIONS),$(if \
 	    $($(option)),--$(shell echo $(option) | tr A-Z a-z) $($(option))))

@@ -53,7 +53,7 @@ static uintptr_t emit_caller(struct frame_walk *w, uintptr_t addr, const uintptr
     return addr;
 }
 
-static bool is_entry_code(uintptr_t addr)
+static bool backtrace_is_entry_code(uintptr_t addr)
 {
     return addr >= (uintptr_t)entry_text_start && addr < (uintptr_t)entry_text_end;
 }
@@ -67,7 +67,7 @@ static bool is_below_image(uintptr_t ret, const uintptr_t *slot)
 {
     if (backtrace_original(ret, slot, 0) != ret)
         return false;
-    return is_entry_code(ret) ||
+    return backtrace_is_entry_code(ret) ||
            (ret >= (uintptr_t)image_text_start && ret < (uintptr_t)image_text_end) ||
            exec_contains(ret);
 }
@@ -97,7 +97,7 @@ static void start_at_regs(struct frame_walk *w, const struct pt_regs *regs)
         if (!missing_caller(ip, regs->sp, &caller))
             return;
         emit_caller(w, caller, (const uintptr_t *)regs->sp, 0);
-        if (!is_entry_code(caller) || w->count == w->max ||
+        if (!backtrace_is_entry_code(caller) || w->count == w->max ||
             copy_nofault(&above, (const void *)(regs->sp + 8), sizeof(above)))
             return;
     }
