@@ -402,7 +402,8 @@ KTEST(thread, switches_and_time_are_accounted)
     uint64_t voluntary = self->voluntary, run_ns = self->run_ns;
 
     clock_spin_ns(5 * MS);
-    thread_sleep_ns(MS);
+    for (unsigned n = 0; n < 100 && self->voluntary == voluntary; n++)
+        thread_sleep_ns(MS); /* where the host stands, a wait may be over at once */
     ktest_report(self->voluntary > voluntary, "a sleep is a voluntary switch");
     ktest_report(self->run_ns - run_ns >= 5 * MS, "5 ms of spinning are in run_ns");
 }

@@ -68,7 +68,6 @@ NOT_ON_4 = (
     "contain",
     "explain",
     "optimize.any_density_in_and_out",
-    "optimize.half_of_all_goes_and_comes_back",
     "region.and_so_they_do_over_branches",
     "region.any_density_in_and_out",
     "return_point.every_function_at_once",

@@ -81,10 +81,10 @@ def an_event_on_a_function_of_a_sample():
         ask(guest, f"echo 0 > {tracing}/events/k/enable")  # a read of the trace would hit
         text = ask(guest, f"cat {tracing}/trace").text
         seen = re.findall(r" (read|befo): \((\w+)\+0x0/0x\w+ \[reads\]\)", text)
-        wanted = [("read", "reads_run"), *[("befo", "before_read")] * 4]
+        wanted = [("read", "reads_run"), *[("befo", "before_read")] * 5]
         tap.equal(seen, wanted, "are recorded, with the name of the module")
         profile = ask(guest, f"cat {tracing}/kprobe_profile").text.split()
-        tap.equal(profile, ["read", "1", "0", "befo", "4", "0"], "and counted")
+        tap.equal(profile, ["read", "1", "0", "befo", "5", "0"], "and counted")
         tap.equal(ask(guest, "module del reads").errno, 0, "their module goes")
 
 
