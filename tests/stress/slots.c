@@ -11,9 +11,12 @@
 #include "kernel/cpu/percpu.h"
 #include "probes/console/place.h"
 #include "probes/core/life.h"
+#include "probes/film/film.h"
 #include "probes/jump/optimize.h"
 #include "probes/returns/shadow.h"
+#include "probes/text/text_engine.h"
 #include "tests/kernel/ktest.h"
+#include "tests/kernel/loaded.h"
 #include "tests/stress/stress.h"
 
 #include <stdio.h>
@@ -541,9 +544,54 @@ static void switch_back(void)
             switch_one(&slots[i]);
 }
 
+/* ---- what else changes text ---- */
+
+static struct {
+    bool film, module;
+} others;
+
+/* film_turn - begin a film of a place, or end the film. The patcher does not wait. */
+static void film_turn(uint64_t chance)
+{
+    uintptr_t addr = places[chance % PLACES]->addr;
+    int err = others.film ? film_stop() : film_start(addr, 0);
+
+    if (err)
+        stress_differs("a film", "", (uint64_t)(long)err, 0);
+    others.film = !others.film;
+}
+
+/* module_turn - load a module, or unload it. */
+static void module_turn(void)
+{
+    int err = others.module ? module_unload("plain", loaded_why) : LOAD(plain);
+
+    if (err)
+        stress_differs("a module", "", (uint64_t)(long)err, 0);
+    others.module = !others.module;
+}
+
+void stress_others_first(void)
+{
+    places[0] = stress_entry(0);
+    for (unsigned i = 0; i < 2; i++) {
+        film_turn(0);
+        module_turn();
+    }
+}
+
+void stress_others_end(void)
+{
+    if (others.film)
+        film_turn(0);
+    if (others.module)
+        module_turn();
+    text_engine_set(text_engines[0]);
+}
+
 void stress_slots_change(uint64_t *state)
 {
-    uint64_t what = stress_next(state) % 16;
+    uint64_t what = stress_next(state) % 19;
 
     if (stress_next(state) % 2)
         switch_back();
@@ -555,6 +603,12 @@ void stress_slots_change(uint64_t *state)
         step_set_engine(stress_next(state) % 2 ? STEP_INT3 : STEP_TF);
     else if (what < 15)
         optimize_run();
+    else if (what == 16)
+        text_engine_set(text_engines[stress_next(state) % text_engine_count]);
+    else if (what == 17)
+        film_turn(stress_next(state));
+    else if (what == 18)
+        module_turn();
     else if (stress_next(state) % 8 == 0)
         optimize_set_method(
             (enum optimize_method)(stress_next(state) % OPTIMIZE_METHODS));

@@ -202,6 +202,7 @@ static bool one_round(uint64_t seed, uint64_t number, uint32_t classes)
     optimize_set_method(method);
     stress_slots_make(&state, chosen(classes, &state));
     run(&state);
+    stress_others_end();
     compare_when_quiet();
     stress_slots_out();
     compare_when_empty();
@@ -239,6 +240,7 @@ static void prepare(void)
     jumps_by(OPTIMIZE_OFF);
     stress_crowd_init();
     stress_targets_init();
+    stress_others_first();
     sweep();
     before.text = text_sum();
     before.heap = heap_in_use();

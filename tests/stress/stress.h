@@ -199,7 +199,11 @@ extern const uint8_t stress_fault_done[];
 
 /* stress_slots_make - make the probes of a round, and register those that stay.
  * @state: of the random stream of the round   @classes: what handlers may do
- * stress_slots_change - make one random change to the probes that are not steady.
+ * stress_slots_change - make one random change to the probes that are not steady, or to
+ * what else changes text: films, a module, the engine for text, the optimizer, steps.
+ * stress_others_first - make a film, and load a module, for the first time: what this leaves
+ * in memory stays.
+ * stress_others_end - end the film, unload the module, and choose the first engine for text.
  * stress_slots_out - unregister all probes.
  * stress_slots_judge - check the counters of the probes that have stayed, after
  * stress_slots_out().
@@ -208,6 +212,8 @@ extern const uint8_t stress_fault_done[];
  */
 void stress_slots_make(uint64_t *state, uint32_t classes);
 void stress_slots_change(uint64_t *state);
+void stress_others_first(void);
+void stress_others_end(void);
 void stress_slots_out(void);
 void stress_slots_judge(void);
 void stress_slots_print(void);
