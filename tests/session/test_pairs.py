@@ -98,7 +98,8 @@ WRITES = {
     "set_event_notrace_pid": ("1", ""), "snapshot": ("1", "0"), "trace": ("", ""),
     "trace_clock": ("global", "local"), "trace_marker": ("hello", ""),
     "trace_options": ("nooverwrite", "overwrite"), "tracing_cpumask": ("1", "{cpus}"),
-    "tracing_on": ("0", "1"), "profile_hz": ("100", "0"), "current_tracer": ("nop", "nop"), "error_log": ("", ""),
+    "tracing_on": ("0", "1"), "profile_hz": ("100", "0"),
+    "current_tracer": ("nop", "nop"), "error_log": ("", ""),
 }  # fmt: skip
 LISTS = (
     "dynamic_events",
