@@ -71,18 +71,6 @@ void __wrap_plat_quiesce(void)
     quiesce();
 }
 
-void *__wrap_plat_alloc(size_t len);
-void *__wrap_plat_alloc(size_t len)
-{
-    return explore_alloc(len);
-}
-
-void __wrap_plat_free(void *p);
-void __wrap_plat_free(void *p)
-{
-    explore_free(p);
-}
-
 void preempt_enable(void)
 {
     machine_leave();

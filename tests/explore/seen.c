@@ -350,6 +350,19 @@ void explore_free(void *p)
     x->blocks--;
 }
 
+/* For scenarios that are linked with --wrap. */
+void *__wrap_plat_alloc(size_t len);
+void *__wrap_plat_alloc(size_t len)
+{
+    return explore_alloc(len);
+}
+
+void __wrap_plat_free(void *p);
+void __wrap_plat_free(void *p)
+{
+    explore_free(p);
+}
+
 size_t explore_blocks(void)
 {
     return x->blocks;

@@ -207,18 +207,6 @@ void __wrap_plat_irq_restore(unsigned long on)
         machine_irqs(true);
 }
 
-void *__wrap_plat_alloc(size_t len);
-void *__wrap_plat_alloc(size_t len)
-{
-    return explore_alloc(len);
-}
-
-void __wrap_plat_free(void *p);
-void __wrap_plat_free(void *p)
-{
-    explore_free(p);
-}
-
 /* ---- of tests/unit/unit.h ---- */
 
 void unit_check(bool holds, const char *file, int line, const char *what)

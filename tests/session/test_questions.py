@@ -17,6 +17,14 @@ BEGINS = ("thread_entry", "ap_main", "kernel_main")  # the outermost function of
 TRACING = "/sys/kernel/tracing"
 
 
+def refuses(guest, *rows):
+    """Each of @rows: a question, where the caret stands, and what the answer says."""
+    for asked, caret, text in rows:
+        reply = guest.machine.request(f"trace '{asked}'", 30, may_fail=True)
+        tap.check(reply.name == "EINVAL" and text in reply.text, f"{asked}: {text}")
+        tap.equal(reply.lines[1].index("^"), len("trace: ") + caret, "at its place")
+
+
 def counts(text):
     return {name: int(n) for n, name in re.findall(r"^ +(\d+)  (\S+)$", text, re.M)}
 
@@ -95,7 +103,8 @@ def several_places_and_the_top():
             one["vfs_write"],
             "a place that is asked twice counts once",
         )
-        for asked, caret, text in (
+        refuses(
+            guest,
             ("vfs_read, { count }", 10, "a function, or a pattern, is missing"),
             ("mark kmalloc, vfs_read { count }", 14, "a marker is the only place"),
             ("vfs_read", 8, "here comes one of: , with if {"),
@@ -120,10 +129,7 @@ def several_places_and_the_top():
             ("vfs_read { cont by func }", 11, "one of: count print hist lhist"),
             ("vfs_read { count top x }", 21, "top wants a number of rows"),
             ("vfs_read { print count x }", 23, "here comes one of: , }"),
-        ):
-            reply = guest.machine.request(f"trace '{asked}'", 30, may_fail=True)
-            tap.check(reply.name == "EINVAL" and text in reply.text, f"{asked}: {text}")
-            tap.equal(reply.lines[1].index("^"), len("trace: ") + caret, "at its place")
+        )
 
 
 def several_answers():
@@ -207,16 +213,14 @@ def the_time_between_two_places():
                     ask(guest, re.sub(r"(?<='-:trace/)(\w+).*'", r"\1'", undo))
         left = set(ask(guest, f"ls {TRACING}/events").split())
         tap.equal(left & {"trace/", "synthetic/"}, set(), "nothing is left")
-        for asked, caret, text in (
+        refuses(
+            guest,
             ("from vfs_open { count }", 14, "here comes: to PLACE"),
             ("from vfs_* to vfs_open { count }", 5, "a single place each"),
             ("from vfs_open to { count }", 17, "a function is missing"),
             ("from vfs_open to vfs_close by { count }", 30, "thread pid cpu"),
             ("from vfs_open to vfs_close by a= { count }", 30, "by ARG=ARG"),
-        ):
-            reply = guest.machine.request(f"trace '{asked}'", 30, may_fail=True)
-            tap.check(reply.name == "EINVAL" and text in reply.text, f"{asked}: {text}")
-            tap.equal(reply.lines[1].index("^"), len("trace: ") + caret, "at its place")
+        )
 
 
 def while_the_command_runs():
@@ -254,14 +258,12 @@ def a_profile():
         )
         said = ask(guest, "trace profile by thread -- run all")
         tap.check(re.search(r"^ +\d+ +\d+\.\d\d  idle", said, re.M), "by thread")
-        for asked, caret, text in (
+        refuses(
+            guest,
             ("profile 18 { count }", 8, "HZ is a number from 19 to 10000"),
             ("profile by cpu", 11, "here comes one of: stack func thread"),
             ("profile { count by caller }", 19, "a sample knows no caller"),
-        ):
-            reply = guest.machine.request(f"trace '{asked}'", 30, may_fail=True)
-            tap.check(reply.name == "EINVAL" and text in reply.text, f"{asked}: {text}")
-            tap.equal(reply.lines[1].index("^"), len("trace: ") + caret, "at its place")
+        )
         tap.equal(ask(guest, f"cat {TRACING}/profile_hz"), "0\n", "it has ended")
         recorded.begin("profile 10000 { stack percent; count by func, regs->ss }")
         ask(guest, "run all")

@@ -1,10 +1,10 @@
 """test_count.py - `trace count` counts what QEMU counts, for each function alone and for all
 together.
 
-The functions are those that the workloads call equally often in each run, and that nothing
-else calls. Those that wait are left out, and those of the scheduler, since they depend on
-time, and two of the heap, which look at blocks that the tracer has freed. SEED=N chooses the
-same functions again.
+Only functions count that the workloads call equally often in each run, and that nothing else
+calls. The test leaves out functions that wait and functions of the scheduler, since their
+calls depend on time, and two of the heap, which look at blocks that the tracer has freed.
+SEED=N chooses the same functions again.
 """
 
 import os
