@@ -40,7 +40,8 @@ def it_stops_and_steps():
         port = free.getsockname()[1]
     launch, lldb = recipe(port)
     options = dict(zip(launch[2::2], launch[3::2]))
-    with Guest(append=options["--append"], qemu=options["--qemu"]) as guest:
+    smp, append, qemu = (options[name] for name in ("--smp", "--append", "--qemu"))
+    with Guest(smp=int(smp), append=append, qemu=qemu) as guest:
         replies = []
         ask = threading.Thread(
             target=lambda: replies.append(guest.request("run vfs", LIMIT))

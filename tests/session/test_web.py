@@ -663,6 +663,7 @@ def a_task_is_a_document(browser, server):
     without = [path for path in texts if not VIEW.search(open(path).read())]
     tap.equal((len(texts), without), (10, []), "each lab links one")
     page.evaluate("history.back()")
+    page.wait("!location.hash.includes('function=')", LIMIT)  # back() returns before
     follow("#task a[href='#probes/core/step.c']", "probes/core/step.c", "a file to read")
     tap.check(
         "step.c - " in page.evaluate(TASK + ".querySelector('pre').textContent"),
