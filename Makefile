@@ -259,7 +259,7 @@ gdb-suite: ## gdb's own test-suite, at the kernel's stub and at gdbserver: what 
 	$(Q)kernel/host/need.sh run gdb suite test
 	$(Q)./sonde test gdb/suite
 
-STRESS_OPTIONS := MINUTES SEED CPUS ROUND CLASSES STEPPED
+STRESS_OPTIONS := MINUTES SEED CPUS ROUND CLASSES STEPPED DEBUGGER
 stress: $(B)/tests/sonde.elf ## handlers that misbehave at random: MINUTES=60 SEED=1 CPUS=1,2,4,8
 	$(Q)kernel/host/need.sh run
 	$(Q)$(PYTHON) tests/stress/stress.py $(foreach option,$(STRESS_OPTIONS),$(if \

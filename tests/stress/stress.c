@@ -31,6 +31,7 @@
 
 #define ROUND_NS UINT64_C(1000000000)
 #define MS UINT64_C(1000000)
+#define GDB_MS 5000
 
 /* ---- differences ---- */
 
@@ -136,6 +137,8 @@ static void compare_when_empty(void)
 {
     optimize_set_method(OPTIMIZE_OFF);
     sweep();
+    for (unsigned ms = 0; heap_in_use() != before.heap && ms < GDB_MS; ms++)
+        thread_sleep_ns(MS); /* the stub's thread frees what the debugger has left */
     expect_same("the sum of the text", text_sum(), before.text);
     expect_same("sites", registry_count(), 0);
     expect_same("pages of pads", pad_pages(), 0);
@@ -153,12 +156,28 @@ static uint64_t handler_faults(void)
     return totals.handler_faults;
 }
 
+/* While a round is open, a debugger may come (debugger.py). It reads and writes these two
+ * in the stopped kernel: @in says that it has breakpoints.
+ */
+volatile struct {
+    uint8_t open, in;
+} stress_debugger;
+
+/* wait_for_debugger - wait until the debugger has taken its breakpoints back. */
+static void wait_for_debugger(void)
+{
+    stress_debugger.open = 0;
+    while (stress_debugger.in)
+        thread_sleep_ns(MS);
+}
+
 static const char *const method_names[OPTIMIZE_METHODS] = { "pun", "region", "off" };
 
 static void run(uint64_t *state)
 {
     uint64_t end = clock_ns() + ROUND_NS;
 
+    stress_debugger.open = 1;
     stress_crowd_start(stress_next(state));
     while (clock_ns() < end) {
         stress_slots_change(state);
@@ -166,6 +185,7 @@ static void run(uint64_t *state)
         thread_sleep_ns(MS);
     }
     stress_crowd_end();
+    wait_for_debugger();
 }
 
 static void print_round(uint64_t number, const char *jumps, uint64_t faults)

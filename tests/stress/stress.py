@@ -3,29 +3,36 @@
 
     tests/stress/stress.py [--minutes 60] [--seed 1] [--cpus 1,2,4,8] [--seconds 60]
                            [--round 0] [--classes LIST] [--stepped 0 or 1]
+                           [--debugger 0 or 1]
 
 Minute N boots a guest with seed SEED + N - 1. The guests get the numbers of CPUs in turn.
 In every second turn the guests are stepped: QEMU translates one instruction at a time
 (-singlestep), so that an interrupt can come between any two instructions, and the timer
-runs at its highest rate. --stepped decides this for all minutes. A line is printed for
-each minute. The first difference, panic or hang ends the program with status 1. Before
-that it prints what differs, and the command that repeats the round, as far as QEMU
-repeats itself.
+runs at its highest rate. --stepped decides this for all minutes. In every third minute a
+debugger comes and goes at the kernel's own stub (debugger.py); --debugger decides this
+for all minutes. A line
+is printed for each minute. The first difference, panic or hang ends the program with
+status 1. Before that it prints what differs, and the command that repeats the round, as
+far as QEMU repeats itself.
 """
 
 import argparse
+import contextlib
 import os
 import re
 import sys
+import tempfile
+import threading
 import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [os.path.join(HERE, "../../kernel/host"), os.path.join(HERE, "../run")]
 import image
+from debugger import Debugger
 from sonde.guest import BUILD, EXIT_POWEROFF, EXIT_TESTS_FAILED, Guest, Setup
 
 SUMS = ("rounds", "calls", "hits", "missed", "returns", "faults", "locks")
-HEADER = ("minute", "CPUs", "stepped", "seed") + SUMS
+HEADER = ("minute", "CPUs", "stepped", "stub", "seed") + SUMS
 ROUND = re.compile(
     r"# round (\d+): .*calls (\d+) hits (\d+) missed (\d+) returns (\d+) "
     r"faults (\d+) locks (\d+): (same|differs)$"
@@ -38,10 +45,12 @@ class Minute:
 
     def __init__(self):
         self.sums = dict.fromkeys(SUMS, 0)
+        self.stub = ""  # what a debugger has done
         self.round = None  # the number of the latest
         self.differences = []
         self.has_ended = True  # False: the guest has panicked, or hangs
         self.partial = b""
+        self.begun = threading.Event()  # the first note of the test
         self.heard = time.monotonic()  # when the latest round ended
 
     def take(self, data):
@@ -51,6 +60,8 @@ class Minute:
             self._line(line.decode("utf-8", "replace").strip())
 
     def _line(self, line):
+        if line.startswith("# "):
+            self.begun.set()
         match = ROUND.match(line)
         if match:
             number, *counts, verdict = match.groups()
@@ -69,14 +80,15 @@ class Minute:
         return self.round if self.has_ended else self.round + 1
 
 
-def row(minute, cpus, stepped, seed, sums):
-    words = [str(minute), str(cpus), "yes" if stepped else "no", str(seed)]
+def row(minute, cpus, stepped, stub, seed, sums):
+    words = [str(minute), str(cpus), *("yes" if on else "no" for on in (stepped, stub))]
+    words.append(str(seed))
     words += [f"{sums[name]:,}" for name in SUMS]
     return "  ".join(word.rjust(width(n)) for n, word in enumerate(words))
 
 
 def width(column):
-    return (6, 4, 7, 6, 6, 11, 11, 9, 10, 6, 5)[column]
+    return (6, 4, 7, 4, 6, 6, 11, 11, 9, 10, 6, 5)[column]
 
 
 def wait_for(guest, minute, patience):
@@ -97,9 +109,31 @@ def words(options, stepped, seed):
     )
 
 
-def run_minute(options, cpus, stepped, seed):
+@contextlib.contextmanager
+def debugged(stub, seed, begun):
+    """Give (the path of COM2, a debugger that comes there after @begun), or two Nones."""
+    if not stub:
+        yield None, None
+        return
+    with tempfile.TemporaryDirectory(prefix="sonde-") as folder:
+        path = os.path.join(folder, "com2.sock")
+        with Debugger(path, image.TESTS, seed, begun) as debugger:
+            yield path, debugger
+
+
+def run_minute(options, cpus, stepped, seed, stub=False):
     """Run one guest. Return (what it has printed, lines that say why it has failed)."""
     minute = Minute()
+    with debugged(stub, seed, minute.begun) as (com2, debugger):
+        failure = run_guest(minute, options, cpus, stepped, seed, com2)
+        if debugger:
+            counts = (f"{count} {what}" for what, count in debugger.counts.items())
+            minute.stub = "  the stub: " + ", ".join(counts)
+            failure += [debugger.failure] if debugger.failure else []
+    return minute, failure
+
+
+def run_guest(minute, options, cpus, stepped, seed, com2):
     log = os.path.join(BUILD, f"stress-{cpus}.log")
     setup = Setup(
         smp=cpus,
@@ -107,21 +141,22 @@ def run_minute(options, cpus, stepped, seed):
         append=words(options, stepped, seed),
         log=log,
         qemu="-singlestep" * stepped,
+        com2=com2,
     )
     with Guest(setup, minute.take) as guest:
         status = wait_for(guest, minute, options.patience)
         if status == EXIT_POWEROFF and minute.sums["rounds"] and not minute.differences:
-            return minute, []
+            return []
         if status in (EXIT_POWEROFF, EXIT_TESTS_FAILED):
-            return minute, minute.differences or ["no round ended"]
+            return minute.differences or ["no round ended"]
         error = guest.failure("in its rounds", options.patience)
         minute.has_ended = False
-        return minute, [str(error), *error.lines]
+        return [str(error), *error.lines]
 
 
-def repeat(options, cpus, stepped, seed, number):
+def repeat(options, cpus, stepped, stub, seed, number):
     line = f"make stress MINUTES=1 CPUS={cpus} SEED={seed} ROUND={number}"
-    line += f" STEPPED={int(stepped)}"
+    line += f" STEPPED={int(stepped)} DEBUGGER={int(stub)}"
     return line + (f" CLASSES={options.classes}" if options.classes else "")
 
 
@@ -132,23 +167,32 @@ def is_stepped(options, number):
     return options.stepped == 1
 
 
+def is_debugged(options, number):
+    if options.debugger is None:
+        return number % 3 == 2
+    return options.debugger == 1
+
+
 def stress(options):
     """Run all minutes. Return whether no round differs."""
     print("  ".join(name.rjust(width(n)) for n, name in enumerate(HEADER)), flush=True)
     for number in range(options.minutes):
         cpus = options.cpus[number % len(options.cpus)]
         seed, stepped = options.seed + number, is_stepped(options, number)
-        minute, failure = run_minute(options, cpus, stepped, seed)
+        stub = is_debugged(options, number)
+        minute, failure = run_minute(options, cpus, stepped, seed, stub)
         verdict = "differs" if failure else "same"
-        print(
-            row(number + 1, cpus, stepped, seed, minute.sums) + "  " + verdict, flush=True
-        )
+        line = row(number + 1, cpus, stepped, stub, seed, minute.sums)
+        print(line + "  " + verdict + minute.stub, flush=True)
         if failure:
             for line in failure:
                 print("  " + line)
             print("log:    " + os.path.join(BUILD, f"stress-{cpus}.log"))
             failed = minute.failed_round(options.round)
-            print("repeat: " + repeat(options, cpus, stepped, seed, failed), flush=True)
+            print(
+                "repeat: " + repeat(options, cpus, stepped, stub, seed, failed),
+                flush=True,
+            )
             return False
     return True
 
@@ -169,6 +213,7 @@ def parse(arguments):
     parser.add_argument("--round", type=int, default=0, help="the first")
     parser.add_argument("--patience", type=int, default=300, help="for a round; seconds")
     parser.add_argument("--stepped", type=int, choices=(0, 1), help="for all minutes")
+    parser.add_argument("--debugger", type=int, choices=(0, 1), help="for all minutes")
     parser.add_argument("--classes", default="", help="see docs/testing.md")
     return parser.parse_args(arguments)
 

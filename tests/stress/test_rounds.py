@@ -1,5 +1,5 @@
 """test_rounds.py - runs the stress program for 15 seconds on 1 CPU; the long run does so on
-2, 4 and 8 CPUs, too, and stepped on 2 CPUs (see stress.py).
+2, 4 and 8 CPUs, too, stepped on 2 CPUs, and with a debugger on 4 (see stress.py).
 
     tests/run/run_tests.py stress/rounds
 """
@@ -13,17 +13,25 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import stress
 
 SEED = int(os.environ.get("SEED", "1"))
-GUESTS = ((1, False), (2, False), (4, False), (8, False), (2, True))  # CPUs, stepped
+# CPUs, stepped, with a debugger
+GUESTS = (
+    (1, False, False),
+    (2, False, False),
+    (4, False, False),
+    (8, False, False),
+    (2, True, False),
+    (4, False, True),
+)
 
 
 def all_is_as_it_was():
     tap.note(f"seed {SEED}")
     options = stress.parse(["--seconds", "15"])
     guests = GUESTS if "LONG" in os.environ else GUESTS[:1]
-    for number, (cpus, stepped) in enumerate(guests):
+    for number, (cpus, stepped, stub) in enumerate(guests):
         seed = SEED + number
-        minute, failure = stress.run_minute(options, cpus, stepped, seed)
-        name = f"{cpus} CPUs{', stepped' * stepped}, seed {seed}"
+        minute, failure = stress.run_minute(options, cpus, stepped, seed, stub)
+        name = f"{cpus} CPUs{', stepped' * stepped}{', stub' * stub}, seed {seed}"
         rounds = minute.sums["rounds"]
         if not tap.check(not failure, f"{name}: {rounds} rounds, all is as it was"):
             tap.note("\n".join(failure))
