@@ -15,6 +15,7 @@ explore_gdb_late := $(explore_gdb_stop)
 explore_gdb_step := $(explore_gdb_stop) probes/gdb/gdb_step.c
 explore_kprobe := tests/explore/text.c $(filter-out tests/unit/test_%,$(unit_extend_none))
 explore_text_poke := $(explore_kprobe)
+explore_programs := tests/explore/text.c $(engine_on_arrays)
 explore_marker := probes/marker/marker.c kernel/debug/marker.c libc/string.c
 explore_debug_reg := kernel/cpu/debug_reg.c libc/string.c
 

@@ -49,7 +49,9 @@ static struct search {
     } trace[STEPS_MAX];
     size_t trace_count;
     const char *file;
-    uint8_t *data; /* of the program, as it was at its start */
+    uint8_t *data;  /* of the program, as it was at its start */
+    uint8_t *arena; /* what scenario.once has allocated, as it was then */
+    size_t arena_len;
 } * s;
 
 struct explorer *x;
@@ -476,7 +478,8 @@ static void begin(void)
     memset(x->arena, 0, (size_t)(x->arena_top - x->arena));
     memset(x->freed, 0, (size_t)(x->arena_top - x->arena) / 8 + 1);
     memset(x->irqs_off, 0, sizeof(x->irqs_off));
-    x->arena_top = x->arena;
+    x->arena_top = x->arena + s->arena_len;
+    memcpy(x->arena, s->arena, s->arena_len);
     x->blocks = 0;
     x->step = 0;
     x->now = NULL;
@@ -658,6 +661,9 @@ int main(int argc, char **argv)
         scenario.once();
     s->data = malloc((size_t)(_end - __data_start));
     memcpy(s->data, __data_start, (size_t)(_end - __data_start));
+    s->arena_len = (size_t)(x->arena_top - x->arena);
+    s->arena = malloc(s->arena_len);
+    memcpy(s->arena, x->arena, s->arena_len);
     if (argc == 3 && strcmp(argv[1], "--replay") == 0)
         return replay(argv[2]);
     for (unsigned n = 0; n <= bound; n++)

@@ -41,6 +41,9 @@ void text_start(void)
 {
     fake.cpus = MACHINE_CPUS;
     fake.stack_base = 0;
+    for (unsigned i = 0; i < code_count; i++)
+        for (unsigned k = 0; k < LEN; k++)
+            fake_text_poke(codes[i].addr + k, codes[i].now[k]);
 }
 
 uintptr_t text_function(const char *name, const char *hex)

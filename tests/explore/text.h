@@ -8,7 +8,9 @@
 
 /* text_once - make the text, for scenario.once. */
 void text_once(void);
-/* text_start - start the machine and the engine. */
+/* text_start - start the machine and the engine. Functions that there are already, from
+ * scenario.once, get their bytes back.
+ */
 void text_start(void);
 
 /* text_function - return the address of a new function. @hex: its bytes, at most 16 */
