@@ -156,6 +156,23 @@ static void a_light_handler_runs_by_a_trap_and_by_a_jump(void)
     end(&p);
 }
 
+/* C counts a hit in the probe itself. */
+static void a_flag_that_a_detour_does_not_know_is_left_to_c(void)
+{
+    struct kprobe p = { .pre_handler = see_arguments };
+
+    start(&p, (uintptr_t)target);
+    jump_to(&p);
+    target(5, 7);
+    CHECK_EQ(p.hits, 0);
+    p.flags |= 1u << 31;
+    target(5, 7);
+    CHECK_EQ(p.hits, 1);
+    CHECK_EQ(ran, 2);
+    optimize_set_method(OPTIMIZE_OFF);
+    end(&p);
+}
+
 static void read_nowhere_lightly(struct kprobe *p, uintptr_t ip)
 {
     const volatile char *nowhere = (const char *)8;
@@ -580,6 +597,7 @@ static void a_storm_of_nmis_over_jumps(void)
 
 UNIT_TESTS(a_handler_sees_the_arguments, what_it_changes_is_what_goes_on,
            it_can_replace_a_function, a_light_handler_runs_by_a_trap_and_by_a_jump,
+           a_flag_that_a_detour_does_not_know_is_left_to_c,
            so_is_one_that_faults_given_up, probed_code_may_be_called_from_a_handler,
            a_handler_that_faults_is_switched_off_and_the_program_goes_on,
            a_post_handler_too, the_other_handlers_of_the_hit_still_run,
