@@ -125,13 +125,16 @@ static struct kprobe_op random_store(void)
                                any_number() };
 }
 
-/* random_op - an operation at random; the verifier refuses many of them. */
+/* random_op - an operation at random; the verifier refuses many of them. Operations without
+ * numbers of their own here get any numbers, so that a new one is tested, too.
+ */
 static struct kprobe_op random_op(unsigned left)
 {
     static const uint8_t sizes[] = { 0x10, 0x20, 0x40, 0x80 };
     static unsigned turn;
     struct kprobe_op op = { .code = (uint8_t)(1 + turn++ % (KPROBE_OPCODES - 1)),
                             .source = any_source(),
+                            .skip = (uint8_t)(rnd() % (left + 1)),
                             .at = (uint32_t)(rnd() % 12),
                             .imm = any_number() };
 
@@ -140,7 +143,7 @@ static struct kprobe_op random_op(unsigned left)
         op.sub = (uint8_t)(sizes[rnd() % 4] | (rnd() % 2 ? KPROBE_SIGNED : 0) |
                            (rnd() % 2 ? KPROBE_OR_ZERO : 0));
         op.at = (uint32_t)(rnd() % 256 - 128);
-        op.skip = (uint8_t)(op.sub & KPROBE_OR_ZERO ? rnd() % (left + 1) : 0);
+        op.skip = op.sub & KPROBE_OR_ZERO ? op.skip : 0;
         break;
     case KPROBE_OP_EXTEND:
         op.sub = (uint8_t)(sizes[rnd() % 3] | (rnd() % 2 ? KPROBE_SIGNED : 0));
@@ -150,7 +153,6 @@ static struct kprobe_op random_op(unsigned left)
         break;
     case KPROBE_OP_RESERVE:
         op.imm = (uintptr_t)reserve;
-        op.skip = (uint8_t)(rnd() % (left + 1));
         break;
     case KPROBE_OP_STORE:
         return random_store();
@@ -164,11 +166,9 @@ static struct kprobe_op random_op(unsigned left)
         break;
     case KPROBE_OP_IF:
         op.sub = (uint8_t)(rnd() % 18);
-        op.skip = (uint8_t)(rnd() % (left + 1));
         break;
     case KPROBE_OP_EVERY:
         op.imm = 1 + rnd() % 5;
-        op.skip = (uint8_t)(rnd() % (left + 1));
         break;
     case KPROBE_OP_LINEAR:
         op.at = (uint32_t)any_number();
@@ -179,7 +179,6 @@ static struct kprobe_op random_op(unsigned left)
         break;
     case KPROBE_OP_UNLESS:
         op.imm = (uintptr_t)&switches[rnd() % 2];
-        op.skip = (uint8_t)(rnd() % (left + 1));
         break;
     case KPROBE_OP_LOG2:
         op.sub = rnd() % 2 ? KPROBE_UP : 0;
