@@ -247,38 +247,26 @@ static uint8_t condition_of(const struct filter_step *step, bool holds)
     return step->negate == holds ? condition ^ 1 : condition;
 }
 
-/* compared_with - the constant, with the size and the sign of the field. */
-static uint64_t compared_with(const struct filter_step *step)
-{
-    unsigned unused = 64 - 8u * step->field.size;
-
-    if (step->op == FILTER_WITHIN)
-        return step->end - step->value;
-    if (step->field.is_signed)
-        return (uint64_t)((int64_t)(step->value << unused) >> unused);
-    return step->value << unused >> unused;
-}
-
 /* step_to_op - one comparison. Return: the operation, which skips if the step leads to
  * @step->next[@leads].
  */
 static struct kprobe_op *step_to_op(struct compile *c, const struct filter_step *step,
                                     bool leads)
 {
+    bool within = step->op == FILTER_WITHIN;
     struct taken_from value = field_value(c, &step->field);
 
     if (step->op == FILTER_GLOB || step->op == FILTER_CPUS)
         c->unable = true;
-    if (value.source == KPROBE_IMM || value.source == KPROBE_REG_SP ||
-        step->op == FILTER_WITHIN) {
+    if (value.source == KPROBE_IMM || value.source == KPROBE_REG_SP || within) {
         to_value(c, value);
         value = in_value;
     }
-    if (step->op == FILTER_WITHIN)
+    if (within)
         ADD(c, KPROBE_SUB(KPROBE_IMM, step->value));
-    return compile_op(c, (struct kprobe_op){ KPROBE_OP_IF, value.source,
-                                             condition_of(step, !leads), 0, 0,
-                                             compared_with(step) });
+    return compile_op(
+        c, (struct kprobe_op){ KPROBE_OP_IF, value.source, condition_of(step, !leads), 0,
+                               0, within ? step->end - step->value : step->value });
 }
 
 void compile_begin_part(struct compile *c)

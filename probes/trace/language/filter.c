@@ -42,19 +42,13 @@ static bool compare_string(const struct filter_step *step, const void *record, s
     return equals(text, size, step->pattern);
 }
 
-/* compare_sized - compare two numbers that have the size and the sign of the field. An
- * operand that does not fit in this size loses its upper bits, as on Linux.
- */
+/* compare_sized - compare two numbers that have the size and the sign of the field. */
 static bool compare_sized(const struct filter_step *step, uint64_t a)
 {
-    unsigned unused = 64 - 8u * step->field.size;
-    uint64_t b = step->value << unused >> unused;
-    bool less, equal;
+    uint64_t b = step->value;
+    bool less = step->field.is_signed ? (int64_t)a < (int64_t)b : a < b;
+    bool equal = a == b;
 
-    if (step->field.is_signed)
-        b = (uint64_t)((int64_t)(step->value << unused) >> unused);
-    less = step->field.is_signed ? (int64_t)a < (int64_t)b : a < b;
-    equal = a == b;
     switch (step->op) {
     case FILTER_EQ:
     case FILTER_NE:

@@ -257,6 +257,17 @@ static bool size_can_be_compared(const struct filter_field *field)
     return field->size == 1 || field->size == 2 || field->size == 4 || field->size == 8;
 }
 
+/* field_sized - an operand that does not fit in the size of its field loses its upper bits,
+ * as on Linux. Return: it, as filter_field_number() returns the value of the field.
+ */
+static uint64_t field_sized(const struct filter_field *field, uint64_t operand)
+{
+    unsigned unused = 64 - 8u * field->size;
+
+    operand <<= unused;
+    return field->is_signed ? (uint64_t)((int64_t)operand >> unused) : operand >> unused;
+}
+
 static int parse_number(struct filter_parser *parse, struct filter_step *step)
 {
     const char *number = parse->at;
@@ -281,6 +292,7 @@ static int parse_number(struct filter_parser *parse, struct filter_step *step)
     if (err)
         return filter_refuse(parse, FILTER_ILLEGAL_INTVAL_ERROR, column(parse, number),
                              -EINVAL);
+    step->value = field_sized(&step->field, step->value);
     step->negate = step->op == FILTER_NE;
     return 0;
 }
