@@ -188,6 +188,15 @@ static void port_receive(struct serial *s)
         wake_all(&s->readers);
 }
 
+/* port_receive_in_irq - the same, as work of the thread that reads. */
+static void port_receive_in_irq(struct serial *s)
+{
+    if (READ_ONCE(s->is_own) && serial_reg_read(s, LSR) & LSR_RECEIVED)
+        own_work_begin();
+    port_receive(s);
+    own_work_end();
+}
+
 /* One interrupt serves all ports until none of them has a request. Ports share a line, and
  * only its rising edge causes an interrupt. If one port still had a request at the end, the
  * line would stay high, and no further interrupt would come.
@@ -201,7 +210,7 @@ static void serial_irq(struct pt_regs *regs UNUSED)
         for (unsigned i = 0; i < port_count; i++) {
             if (serial_reg_read(ports[i], IIR) & IIR_NONE)
                 continue;
-            port_receive(ports[i]);
+            port_receive_in_irq(ports[i]);
             pending = true;
         }
     }
@@ -232,6 +241,7 @@ size_t serial_read(struct serial *s, char *buf, size_t len)
 {
     size_t n = 0;
 
+    WRITE_ONCE(s->is_own, thread_current()->own_work);
     while (n == 0) {
         unsigned long flags;
         bool was_full;
@@ -438,7 +448,7 @@ void serial_log(struct serial *s, const char *text, size_t len)
 void serial_poll_all(void)
 {
     for (unsigned i = 0; i < port_count; i++) {
-        port_receive(ports[i]);
+        port_receive_in_irq(ports[i]);
         port_send_held(ports[i]);
     }
 }

@@ -44,6 +44,7 @@ struct serial {
 
     struct spinlock rx_lock;
     struct wait_queue readers;
+    bool is_own;                 /* what arrives is for the tracer's own work */
     uint32_t rx_head, rx_tail;   /* [R] free running; head: next to write */
     uint32_t interrupts_unread;  /* [R] how many Ctrl-C are in the unread input */
     uint8_t rx[SERIAL_RING_LEN]; /* [R] */

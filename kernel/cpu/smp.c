@@ -27,6 +27,7 @@ struct call {
     struct call *next;     /* [r] in the callee's list */
     void (*fn)(void *arg); /* [r] */
     void *arg;             /* [r] */
+    bool is_own;           /* [r] it is the tracer's own work */
     bool done;             /* [d] */
 };
 
@@ -73,7 +74,10 @@ static void call_irq(struct pt_regs *regs)
     while (call) {
         struct call *next = call->next; /* the caller reuses the call once it is done */
 
+        if (call->is_own)
+            own_work_begin();
         call->fn(call->arg);
+        own_work_end();
         __atomic_store_n(&call->done, true, __ATOMIC_RELEASE);
         call = next;
     }
@@ -239,7 +243,7 @@ static struct call *call_post(unsigned cpu, void (*fn)(void *arg), void *arg)
     struct call *call = &calls[cpu_id()][cpu];
     unsigned long flags;
 
-    *call = (struct call){ .fn = fn, .arg = arg };
+    *call = (struct call){ .fn = fn, .arg = arg, .is_own = own_work() };
     flags = irq_save();
     if (push(cpu, call))
         lapic_send_ipi(percpu_of(cpu)->apic_id, VECTOR_CALL);

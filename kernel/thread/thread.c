@@ -195,6 +195,14 @@ static void thread_let_run(struct thread *t)
     sched_leave(flags);
 }
 
+void thread_set_own_work(bool is_own)
+{
+    preempt_disable();
+    thread_current()->own_work = is_own;
+    is_own ? own_work_begin() : own_work_end();
+    preempt_enable();
+}
+
 int kernel_clone(const struct clone_args *args)
 {
     struct thread *t;

@@ -1,5 +1,5 @@
-/* commands.c - the console's `probe`: the table of its subcommands, and five of them:
- * add, ret, del, on and off.
+/* commands.c - the console's `probe`: the table of its subcommands, and six of them:
+ * add, ret, del, on, off and hide.
  */
 #include "probes/console/commands.h"
 
@@ -9,6 +9,7 @@
 #include "probes/core/platform.h"
 #include "probes/jump/optimize.h"
 #include "probes/port/port.h"
+#include "probes/trace/buffer/buffer.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -20,7 +21,7 @@ static const struct probe_command *const subcommands[] = {
     &probe_command_watch,   &probe_command_list,    &probe_command_hot,
     &probe_command_stat,    &probe_command_del,     &probe_command_on,
     &probe_command_off,     &probe_command_explain, &probe_command_blacklist,
-    &probe_command_listing, &probe_command_xmc,
+    &probe_command_listing, &probe_command_hide,    &probe_command_xmc,
 };
 
 int probe_usage(struct shell *sh, const struct probe_command *cmd, int argc, char **argv)
@@ -52,10 +53,8 @@ static void add_prepare(struct console_probe *cp, const struct add_options *opti
         console_probe_count_post(cp);
     if (options->pending)
         cp->one_ptr->flags |= KPROBE_FLAG_PENDING;
-    if (program_line_is_empty(&options->line))
-        return;
-    program_line_make(&options->line, &cp->program, cp->ops);
-    cp->one.program = &cp->program;
+    if (!options->follow)
+        console_probe_program(cp, &options->line);
 }
 
 static int add_new(struct shell *sh, const struct place *place, const char *name,
@@ -309,6 +308,25 @@ const struct probe_command probe_command_on = {
 };
 const struct probe_command probe_command_off = {
     "off", "NAME|all", "switch a probe off, but keep it", off_run, names_complete,
+};
+
+/* ---- hide ---- */
+
+static int hide_run(struct shell *sh, int argc, char **argv)
+{
+    if (argc)
+        return probe_usage(sh, &probe_command_hide, argc, argv);
+    console_probe_lock();
+    trace_lock();
+    console_probe_hide();
+    trace_unlock();
+    console_probe_unlock();
+    return 0;
+}
+
+const struct probe_command probe_command_hide = {
+    "hide",   "",   "for programs: let later probes miss what this thread does",
+    hide_run, NULL,
 };
 
 /* ---- the command ---- */

@@ -27,6 +27,7 @@ extern const struct probe_command probe_command_list, probe_command_blacklist;
 extern const struct probe_command probe_command_stat;
 extern const struct probe_command probe_command_explain;
 extern const struct probe_command probe_command_listing;
+extern const struct probe_command probe_command_hide;
 extern const struct probe_command probe_command_xmc;
 extern const struct probe_command probe_command_watch;
 

@@ -89,11 +89,12 @@ static void print_single(struct shell *sh, const struct console_probe *cp)
 
     print_line(sh, cp->name, p,
                is_gone ? place_own_text(at, &cp->place) : place_text(at, p->addr),
-               kprobe_hits(p), READ_ONCE(cp->ret.nmissed));
+               console_probe_hits(cp, p),
+               READ_ONCE(cp->ret.nmissed) + console_probe_hidden(cp, p));
     if (p->post_handler)
         shell_printf(sh, " post=%lu", READ_ONCE(cp->posts));
-    if (p->program && !is_gone)
-        shell_printf(sh, " taken=%lu", program_sum(p->program, 0));
+    if (cp->takes && !is_gone)
+        shell_printf(sh, " taken=%lu", program_sum(p->program, LINE_TAKEN));
     if (cp->kind == CONSOLE_RETURN)
         print_returns(sh, cp->one_ptr->addr, &cp->returns);
     shell_printf(sh, "\n");
@@ -142,11 +143,11 @@ static void print_one(struct shell *sh, const struct console_probe *cp)
 }
 
 static void print_member(struct shell *sh, const char *name, const struct kprobe *p,
-                         uint64_t hits)
+                         uint64_t hits, uint64_t missed)
 {
     char at[PLACE_TEXT_MAX];
 
-    print_line(sh, name, p, place_text(at, p->addr), hits, 0);
+    print_line(sh, name, p, place_text(at, p->addr), hits, missed);
     shell_printf(sh, "\n");
 }
 
@@ -169,7 +170,8 @@ static int list_members(struct shell *sh, const char *name)
         print_one(sh, cp);
     else
         for (size_t i = 0; cp && i < cp->count && !shell_interrupted(sh); i++)
-            print_member(sh, cp->name, cp->ps[i], kprobe_hits(cp->ps[i]));
+            print_member(sh, cp->name, cp->ps[i], console_probe_hits(cp, cp->ps[i]),
+                         console_probe_hidden(cp, cp->ps[i]));
     console_probe_unlock();
     return cp ? 0 : shell_refuse(sh, ENOENT, "probe: no probe is called %s", name);
 }
@@ -206,14 +208,15 @@ struct hot {
     struct {
         const char *name;
         const struct kprobe *p;
-        uint64_t hits;
+        uint64_t hits, missed;
     } row[HOT_MAX];
     size_t count, max;
 };
 
-static void hot_offer(struct hot *hot, const char *name, const struct kprobe *p)
+/* @missed: misses that @p does not count itself */
+static void hot_offer(struct hot *hot, const char *name, const struct kprobe *p,
+                      uint64_t hits, uint64_t missed)
 {
-    uint64_t hits = kprobe_hits(p);
     size_t i;
 
     if (!hits || (hot->count == hot->max && hits <= hot->row[hot->max - 1].hits))
@@ -225,6 +228,7 @@ static void hot_offer(struct hot *hot, const char *name, const struct kprobe *p)
     hot->row[i].name = name;
     hot->row[i].p = p;
     hot->row[i].hits = hits;
+    hot->row[i].missed = missed;
 }
 
 /* hot_find - offer all probes of the console, those of sets one by one, and the probes of
@@ -237,10 +241,11 @@ static void hot_find(struct hot *hot)
 
     while ((cp = console_probe_next(cp)) != NULL)
         for (size_t i = 0; i < cp->count; i++)
-            hot_offer(hot, cp->name, cp->ps[i]);
+            hot_offer(hot, cp->name, cp->ps[i], console_probe_hits(cp, cp->ps[i]),
+                      console_probe_hidden(cp, cp->ps[i]));
     while ((live = live_probe_next(live)) != NULL)
         if (live->is_registered)
-            hot_offer(hot, live->def->event, &live->rp.kp);
+            hot_offer(hot, live->def->event, &live->rp.kp, kprobe_hits(&live->rp.kp), 0);
 }
 
 static int hot_run(struct shell *sh, int argc, char **argv)
@@ -259,7 +264,8 @@ static int hot_run(struct shell *sh, int argc, char **argv)
     hot_find(hot);
     print_titles(sh);
     for (size_t i = 0; i < hot->count; i++)
-        print_member(sh, hot->row[i].name, hot->row[i].p, hot->row[i].hits);
+        print_member(sh, hot->row[i].name, hot->row[i].p, hot->row[i].hits,
+                     hot->row[i].missed);
     trace_unlock();
     console_probe_unlock();
     kfree(hot);

@@ -196,9 +196,8 @@ static void listing_print_head(struct shell *sh, const struct plat_symbol *funct
                  offsetof(struct kprobe, counter), offsetof(struct kprobe, hits),
                  offsetof(struct kprobe, missed), offsetof(struct kprobe, site));
     for (unsigned cause = 0; cause < MISS_CAUSES; cause++)
-        shell_printf(sh, "%s\"%s\"", cause ? "," : "",
-                     probe_miss_name((enum probe_miss)cause));
-    shell_printf(sh, "],\"counters\":[");
+        shell_printf(sh, "\"%s\",", probe_miss_name((enum probe_miss)cause));
+    shell_printf(sh, "\"hidden\"],\"counters\":[");
     for (unsigned cpu = 0; cpu < cpu_count(); cpu++)
         shell_printf(sh, "%s\"%lx\"", cpu ? "," : "", (uintptr_t)percpu_counter(cpu, 0));
     shell_printf(sh, "]");
@@ -256,14 +255,18 @@ static void listing_print_probe(struct shell *sh, const struct listed_probe *p,
                                 bool is_first)
 {
     const struct console_probe *cp = listing_owner_of(p->kprobe);
+    const struct kprobe *kp = (const struct kprobe *)p->kprobe;
+    uint64_t hidden = cp ? console_probe_hidden(cp, kp) : 0;
 
     shell_printf(sh, "%s{\"name\":\"%s\",\"kind\":\"%c\",\"set\":%s,\"on\":%s",
                  is_first ? "" : ",", cp ? cp->name : "", p->kind,
                  cp && cp->room ? "true" : "false", p->on ? "true" : "false");
-    shell_printf(sh, ",\"kprobe\":\"%lx\",\"hits\":%lu,\"missed\":[", p->kprobe, p->hits);
+    shell_printf(sh, ",\"kprobe\":\"%lx\",\"others\":%u,\"hits\":%lu,\"missed\":[",
+                 p->kprobe, cp && cp->hides ? kp->program->first + LINE_OTHERS : 0,
+                 cp ? console_probe_hits(cp, kp) : p->hits);
     for (unsigned cause = 0; cause < MISS_CAUSES; cause++)
-        shell_printf(sh, "%s%lu", cause ? "," : "", p->missed[cause]);
-    shell_printf(sh, "]}");
+        shell_printf(sh, "%lu,", p->missed[cause]);
+    shell_printf(sh, "%lu]}", hidden);
 }
 
 static void listing_print_row(struct shell *sh, const struct listing_row *row)

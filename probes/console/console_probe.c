@@ -6,6 +6,7 @@
 #include "kernel/sync/mutex.h"
 #include "kernel/time/clock.h"
 #include "probes/many/mass.h"
+#include "probes/trace/buffer/select.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -13,6 +14,7 @@
 static struct mutex lock = MUTEX_INIT(lock);
 static struct list probes = LIST_INIT(probes);
 static unsigned next_number = 1;
+static bool hides; /* there are hidden threads */
 
 unsigned console_changes;
 
@@ -46,6 +48,59 @@ struct console_probe *console_probe_find(const char *name)
         if (strcmp(cp->name, name) == 0)
             return cp;
     return NULL;
+}
+
+/* ---- hidden threads ---- */
+
+void console_probe_hide(void)
+{
+    select_hide_thread();
+    hides = true;
+}
+
+void console_probe_program(struct console_probe *cp, const struct program_line *line)
+{
+    cp->takes = !program_line_is_empty(line);
+    cp->hides = hides && !cp->one.post_handler;
+    if (!cp->takes && !cp->hides)
+        return;
+    program_line_make(line, cp->hides, &cp->program, cp->ops);
+    cp->one.program = &cp->program;
+}
+
+/* set_hides - let the kprobes of a set ask for hidden threads. Return: 0; -ENOMEM. */
+static int set_hides(struct console_probe *cp)
+{
+    const struct program_line empty = { .count = 0 };
+
+    cp->programs = kzalloc(cp->room * sizeof(cp->programs[0]));
+    if (!cp->programs)
+        return -ENOMEM;
+    cp->hides = true;
+    for (size_t i = 0; i < cp->room; i++) {
+        program_line_make(&empty, true, &cp->programs[i], cp->ops);
+        cp->probes[i].program = &cp->programs[i];
+    }
+    return 0;
+}
+
+/* Without its text, a kprobe has no words. */
+static bool asks_now(const struct console_probe *cp, const struct kprobe *p)
+{
+    return cp->hides && !(p->flags & KPROBE_FLAG_GONE);
+}
+
+uint64_t console_probe_hits(const struct console_probe *cp, const struct kprobe *p)
+{
+    return asks_now(cp, p) ? program_sum(p->program, LINE_OTHERS) : kprobe_hits(p);
+}
+
+/* The sum of others is read first: it never is the greater one. */
+uint64_t console_probe_hidden(const struct console_probe *cp, const struct kprobe *p)
+{
+    uint64_t others = console_probe_hits(cp, p);
+
+    return asks_now(cp, p) ? kprobe_hits(p) - others : 0;
 }
 
 /* ---- new, free ---- */
@@ -92,7 +147,9 @@ static int make_room(struct console_probe *cp, size_t room)
     }
     cp->probes = kzalloc(room * sizeof(cp->probes[0]));
     cp->ps = kzalloc(room * sizeof(cp->ps[0]));
-    return cp->probes && cp->ps ? 0 : -ENOMEM;
+    if (!cp->probes || !cp->ps)
+        return -ENOMEM;
+    return hides ? set_hides(cp) : 0;
 }
 
 int console_probe_new(struct console_probe **out, const char *name, size_t room)
@@ -120,6 +177,7 @@ void console_probe_free(struct console_probe *cp)
 {
     if (cp->ps != &cp->one_ptr)
         kfree(cp->ps);
+    kfree(cp->programs);
     kfree(cp->probes);
     kfree(cp);
 }
@@ -231,7 +289,7 @@ void console_probe_sums(const struct console_probe *cp, uint64_t *hits, uint64_t
 {
     *hits = *missed = 0;
     for (size_t i = 0; i < cp->count; i++) {
-        *hits += kprobe_hits(cp->ps[i]);
-        *missed += READ_ONCE(cp->ps[i]->nmissed);
+        *hits += console_probe_hits(cp, cp->ps[i]);
+        *missed += console_probe_hidden(cp, cp->ps[i]) + READ_ONCE(cp->ps[i]->nmissed);
     }
 }

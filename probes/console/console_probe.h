@@ -45,17 +45,20 @@ struct console_probe {
     char pattern[PLACE_MAX];       /* [I] sets: the pattern of the functions' names */
     struct kprobe one, *one_ptr;   /* @one: CONSOLE_ONE. @one_ptr: its kprobe, or that of
                                     * @ret */
+    bool hides;                    /* [I] its programs ask for hidden threads */
+    bool takes;                    /* [I] the user has given conditions, or `every` */
     struct kprobe_program program; /* [I] CONSOLE_ONE: what @one does beside counting */
-    struct kprobe_op ops[PROGRAM_LINE_OPS];
-    struct kretprobe ret; /* CONSOLE_RETURN */
+    struct kprobe_op ops[PROGRAM_LINE_OPS]; /* [I] of @program and @programs */
+    struct kretprobe ret;                   /* CONSOLE_RETURN */
     struct console_returns returns;
     struct watch watch; /* CONSOLE_WATCH; @count and @room are 0 then */
     struct console_accesses accesses;
-    struct kprobe *probes; /* [I] sets: @room kprobes */
-    struct kprobe **ps;    /* [C] the registered kprobes come first */
-    size_t count;          /* [C] registered kprobes */
-    size_t room;           /* [I] 0: not a set */
-    uint64_t posts;        /* calls of the post-handler; hits add to it */
+    struct kprobe *probes;           /* [I] sets: @room kprobes */
+    struct kprobe_program *programs; /* [I] sets that hide: those of @probes */
+    struct kprobe **ps;              /* [C] the registered kprobes come first */
+    size_t count;                    /* [C] registered kprobes */
+    size_t room;                     /* [I] 0: not a set */
+    uint64_t posts;                  /* calls of the post-handler; hits add to it */
 };
 
 /* console_probe_lock, _unlock - take and release the lock that callers hold around all
@@ -117,6 +120,21 @@ void console_probe_count_post(struct console_probe *cp);
 /* console_probe_follow - make a single probe that is not registered yet a return probe.
  */
 void console_probe_follow(struct console_probe *cp);
+
+/* console_probe_hide - from now on the calling thread is hidden: what it executes is no hit,
+ * but a miss, of a probe that is made later, by console_probe_new(), and neither in a trace.
+ * It stays so. Probes with a post-handler, return probes and watches count all. Locks: the
+ * trace lock held.
+ * console_probe_program - let a single probe that is not registered yet run @line; and ask
+ * for hidden threads, if there are any.
+ * console_probe_hits - the hits of @p, a kprobe of @cp.
+ * console_probe_hidden - how often hidden threads have executed its instruction.
+ * Context: thread.
+ */
+void console_probe_hide(void);
+void console_probe_program(struct console_probe *cp, const struct program_line *line);
+uint64_t console_probe_hits(const struct console_probe *cp, const struct kprobe *p);
+uint64_t console_probe_hidden(const struct console_probe *cp, const struct kprobe *p);
 
 /* console_probe_sums - sum up the hits and the misses of all kprobes of @cp. */
 void console_probe_sums(const struct console_probe *cp, uint64_t *hits, uint64_t *missed);

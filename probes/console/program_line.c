@@ -9,8 +9,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LINE_OPS_MAX (PROGRAM_LINE_OPS - 2) /* `every` and the count come behind them */
-#define OPERAND_OPS 3                       /* of a condition, at most */
+/* Three operations that ask for hidden threads come in front of the conditions, `every` and
+ * the count behind them.
+ */
+#define LINE_OPS_MAX (PROGRAM_LINE_OPS - 5)
+#define OPERAND_OPS 3 /* of a condition, at most */
 
 static const struct {
     const char *word;
@@ -226,25 +229,35 @@ const char *program_line_every(struct program_line *line, const char *text)
                : NULL;
 }
 
-/* line_is_of_operand - does it only make what a condition compares? */
-static bool line_is_of_operand(const struct kprobe_op *op)
+static bool line_may_skip(const struct kprobe_op *op)
 {
-    return op->code == KPROBE_OP_GET || op->code == KPROBE_OP_LOAD ||
-           op->code == KPROBE_OP_EXTEND;
+    return op->code == KPROBE_OP_IF || op->code == KPROBE_OP_EVERY;
 }
 
-void program_line_make(const struct program_line *line, struct kprobe_program *out,
-                       struct kprobe_op *ops)
+void program_line_make(const struct program_line *line, bool hides,
+                       struct kprobe_program *out, struct kprobe_op *ops)
 {
+    static const struct kprobe_op others[] = {
+        KPROBE_GET(KPROBE_OWN),
+        KPROBE_IF(KPROBE_VALUE, KPROBE_NONE, 1, 0),
+        KPROBE_COUNT(LINE_OTHERS),
+    };
     unsigned count = 0;
 
-    for (; count < line->count; count++)
-        ops[count] = line->ops[count];
+    for (unsigned i = 0; hides && i < ARRAY_LEN(others); i++)
+        ops[count++] = others[i];
+    for (unsigned i = 0; i < line->count; i++)
+        ops[count++] = line->ops[i];
     if (line->every)
-        ops[count++] = (struct kprobe_op)KPROBE_EVERY(1, line->every, 0);
-    ops[count++] = (struct kprobe_op)KPROBE_COUNT(0);
-    for (unsigned i = 0; i + 1 < count; i++)
-        if (!line_is_of_operand(&ops[i]))
+        ops[count++] = (struct kprobe_op)KPROBE_EVERY(LINE_EVERY, line->every, 0);
+    if (!program_line_is_empty(line))
+        ops[count++] = (struct kprobe_op)KPROBE_COUNT(LINE_TAKEN);
+    for (unsigned i = 0; i < count; i++)
+        if (line_may_skip(&ops[i]))
             ops[i].skip = (uint8_t)(count - i - 1);
-    *out = (struct kprobe_program){ .ops = ops, .count = (uint16_t)count, .words = 2 };
+    *out = (struct kprobe_program){
+        .ops = ops,
+        .count = (uint16_t)count,
+        .words = program_line_is_empty(line) ? LINE_TAKEN : LINE_WORDS,
+    };
 }

@@ -1,4 +1,5 @@
-/* program_line.h - the program of a probe as users write it: `probe add --if COND --every N`.
+/* program_line.h - the program of a probe as users write it: `probe add --if COND --every N`;
+ * and, for each probe after `probe hide`, what tells the hits of hidden threads apart.
  *
  *     COND = OPERAND COMPARISON NUMBER [and COND]
  *     OPERAND = REGISTER | PARAMETER | cpu | thread | [REGISTER[+N]]
@@ -15,7 +16,15 @@
 
 #define PROGRAM_LINE_OPS 24
 
-/* The program: conditions, then `every`, then one operation that counts in word 0. */
+/* The words of its memory. */
+enum program_line_word {
+    LINE_OTHERS, /* hits that no hidden thread has made */
+    LINE_TAKEN,  /* hits that conditions and `every` let through */
+    LINE_EVERY,
+    LINE_WORDS,
+};
+
+/* The program: conditions, then `every`, then the operation that counts in LINE_TAKEN. */
 struct program_line {
     struct kprobe_op ops[PROGRAM_LINE_OPS];
     unsigned count;     /* without the operation that counts */
@@ -37,7 +46,8 @@ static inline bool program_line_is_empty(const struct program_line *line)
 }
 
 /* program_line_make - make the program of @line. @ops: room for PROGRAM_LINE_OPS; they must
- * stay as long as the program.
+ * stay as long as the program. @hides: hits of hidden threads end it; others count in
+ * LINE_OTHERS
  */
-void program_line_make(const struct program_line *line, struct kprobe_program *out,
-                       struct kprobe_op *ops);
+void program_line_make(const struct program_line *line, bool hides,
+                       struct kprobe_program *out, struct kprobe_op *ops);

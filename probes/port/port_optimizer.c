@@ -15,9 +15,12 @@
 
 static struct wait_queue work = WAIT_QUEUE_INIT(work);
 static bool wanted, is_busy;
+static bool others_want; /* not only threads that work for the tracer */
 
 void plat_optimize_soon(void)
 {
+    if (!thread_current()->own_work)
+        WRITE_ONCE(others_want, true);
     WRITE_ONCE(wanted, true);
     wake_all(&work);
 }
@@ -33,6 +36,7 @@ static int optimizer_thread(void *unused UNUSED)
         WRITE_ONCE(is_busy, true);
         thread_sleep_ns(DELAY_NS);
         WRITE_ONCE(wanted, false); /* first: a request during the pass is kept */
+        thread_set_own_work(!__atomic_exchange_n(&others_want, false, __ATOMIC_RELAXED));
         optimize_run();
         WRITE_ONCE(is_busy, false);
         wake_all(&work);

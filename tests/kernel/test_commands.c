@@ -465,7 +465,8 @@ KTEST(commands, a_listing_has_each_instruction)
         said("{\"function\":\"commands_") && said("\"owners\":\"") &&
             said("\"tier\":\"") &&
             said("[{\"name\":\"entry\",\"kind\":\"k\",\"set\":false,\"on\":true,") &&
-            said("\"set\":true") && said("\"hits\":5,\"missed\":[0,0,0,0]}"),
+            said("\"set\":true") &&
+            said("\"others\":0,\"hits\":5,\"missed\":[0,0,0,0,0]}"),
         "its bytes, its probes and their hits");
     say("probe del all");
     ktest_report(say("probe listing exc_int3") == 0 && said("\"refused\":\""),

@@ -108,7 +108,7 @@ static void what_does_not_hold_skips_the_rest(void)
 
     CHECK(!condition("rdi > 1 and rsi > 1"));
     CHECK(!program_line_every(&line, "3"));
-    program_line_make(&line, &program, ops);
+    program_line_make(&line, false, &program, ops);
     CHECK_EQ(program_verify(&program, NULL), 0);
     CHECK_EQ(program.count, 4);
     for (unsigned i = 0; i < 3; i++)
@@ -116,5 +116,27 @@ static void what_does_not_hold_skips_the_rest(void)
     CHECK_EQ(ops[3].code, KPROBE_OP_COUNT);
 }
 
+static void hits_of_hidden_threads_skip_all(void)
+{
+    const struct program_line empty = { .count = 0 };
+    struct kprobe_op ops[PROGRAM_LINE_OPS];
+    struct kprobe_program program;
+
+    program_line_make(&empty, true, &program, ops);
+    CHECK_EQ(program_verify(&program, NULL), 0);
+    CHECK_EQ(program.count, 3);
+    CHECK_EQ(program.words, 1);
+    CHECK_EQ(ops[1].skip, 1);
+    CHECK(
+        !condition("rdi > 1 and rsi > 1 and rdx > 1 and rcx > 1 and r8 > 1 and r9 > 1"));
+    CHECK(!program_line_every(&line, "3"));
+    program_line_make(&line, true, &program, ops);
+    CHECK_EQ(program_verify(&program, NULL), 0);
+    CHECK_EQ(program.count, 11);
+    CHECK_EQ(ops[1].skip, 9);
+    CHECK_EQ(ops[2].at, LINE_OTHERS);
+    CHECK_EQ(ops[10].at, LINE_TAKEN);
+}
+
 UNIT_TESTS(each_operand_is_read, each_comparison_is_read, what_is_wrong_is_said,
-           what_does_not_hold_skips_the_rest)
+           what_does_not_hold_skips_the_rest, hits_of_hidden_threads_skip_all)

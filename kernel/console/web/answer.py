@@ -34,7 +34,6 @@ class Standing(Capture):
 
         self.files.write = write_and_note
         try:
-            machine.request("trace-pages hide")  # what this thread does is no answer
             self.set_up()
         except BaseException:
             self.withdraw()

@@ -323,7 +323,9 @@ class Function:
     def probes(self):
         for i, row in enumerate(self.rows):
             for probe in row["probes"]:
-                yield i, int(row["address"], 16), int(probe["kprobe"], 16)
+                yield i, int(row["address"], 16), int(probe["kprobe"], 16), probe[
+                    "others"
+                ]
 
     def counts(self):
         """As changes(), also if the memory has gone with a module."""
@@ -348,18 +350,18 @@ class Function:
             return {"stale": True}
         layout, found = self.head["kprobe"], {}
         structs = self.read_all(
-            [(probe, layout["size"]) for _, _, probe in self.probes()]
+            [(probe, layout["size"]) for _, _, probe, _ in self.probes()]
         )
         numbers = [word(data, layout["counter"], "I") for data in structs]
-        sums = self.counters(numbers)
-        for (i, address, _), data, number in zip(self.probes(), structs, numbers):
+        sums = self.counters(numbers + [others for _, _, _, others in self.probes()])
+        causes = len(self.head["causes"]) - 1  # the last one is a difference
+        for (i, address, _, others), data, number in zip(self.probes(), structs, numbers):
             if word(data, layout["addr"]) != address or not word(data, layout["site"]):
                 return {"stale": True}
             hits = word(data, layout["hits"]) + sums[number]
-            missed = struct.unpack_from(
-                f"<{len(self.head['causes'])}Q", data, layout["missed"]
-            )
-            found.setdefault(i, [hits, *missed])
+            seen = sums[others] if others else hits
+            missed = struct.unpack_from(f"<{causes}Q", data, layout["missed"])
+            found.setdefault(i, [seen, *missed, max(0, hits - seen)])
         changed = {i: row for i, row in found.items() if self.told.get(i) != row}
         self.told = found
         return {"rows": changed}

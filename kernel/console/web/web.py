@@ -169,6 +169,7 @@ class Session:
         self.asking, self.reading = threading.Lock(), threading.Lock()
         self.answering = threading.Lock()
         self.log = os.path.join(self.place, "log")  # what the console has printed
+        self.is_hidden = False
         self.memory = None  # of the guest, as soon as a page wants to see it
         self.function = None  # the function that the page shows
         self.standing = None  # its question, until it is withdrawn
@@ -226,6 +227,9 @@ class Session:
         with self.asking:
             self.wait_up()
             with Machine.connect(self.machine) as machine:
+                if not self.is_hidden:  # what the page asks for is in no count
+                    machine.request("probe hide")
+                    self.is_hidden = True
                 return machine.request(command, limit, may_fail=may_fail)
 
     def wait_up(self):

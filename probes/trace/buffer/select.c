@@ -78,10 +78,7 @@ bool select_hides_thread(void)
 void select_hide_thread(void)
 {
     WRITE_ONCE(hidden, thread_current()->tid);
-    preempt_disable();
-    thread_current()->own_work = true;
-    own_work_begin();
-    preempt_enable();
+    thread_set_own_work(true);
     select_again();
 }
 
