@@ -10,7 +10,7 @@
  *
  * The test finds most mistakes when QEMU translates one instruction at a time, so that an
  * interrupt can come between any two instructions: see kernel/stepped2 in
- * tests/README.md.
+ * docs/testing.md.
  */
 #include "kernel/cpu/instr.h"
 #include "kernel/cpu/percpu.h"
