@@ -310,9 +310,10 @@ format: ## let clang-format and black have their way
 
 # ---- looking at it ---------------------------------------------------------------------
 
-size: $(B)/sonde.elf ## how large the image and the documents are, beside the aims
+size: $(B)/sonde.elf ## how large image, documents and rooms are, beside the aims
 	$(Q)./sonde exec 'probe stat' >$(B)/stat.txt
 	$(Q)$(PYTHON) kernel/debug/image_size.py $< $(B)/stat.txt
+	$(Q)$(PYTHON) tests/lint/check_size --rooms
 
 FN ?= kmain
 disas: $(B)/sonde.elf ## one function with its source: FN=name
