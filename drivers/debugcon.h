@@ -5,7 +5,6 @@
 
 /* debugcon_write - write @len bytes of @text to the port, without waiting. Nothing is written
  * if the machine has no such port.
- *
  * Context: any.  Locks: none. Bytes of several CPUs may mix.
  */
 void debugcon_write(const char *text, size_t len);

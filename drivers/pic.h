@@ -2,7 +2,6 @@
 #pragma once
 
 /* pic_mask_all - give the controllers vectors that no exception has, and mask all inputs.
- *
  * Context: boot, interrupts off.
  */
 void pic_mask_all(void);

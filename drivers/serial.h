@@ -64,7 +64,6 @@ struct serial {
 int serial_init(struct serial *s, const char *name, uint16_t port, unsigned irq);
 
 /* serial_start - begin to receive by interrupts, which the CPU with @apic_id gets.
- *
  * Context: boot or thread, after ioapic_init().
  * Return:  0; an errno of ioapic_route(): only serial_poll_all() receives.
  */
@@ -73,31 +72,25 @@ int serial_start(struct serial *s, uint32_t apic_id);
 /* serial_poll_all - receive what has arrived at all ports, and send log lines that are held
  * back, as far as the host takes them at once. The timer tick calls this, because ports
  * share an interrupt line, and a request of one can hide that of another.
- *
  * Context: irq.  Locks: takes s->rx_lock, s->tx_lock. It does so for
  * each port s.
  */
 void serial_poll_all(void);
 
 /* serial_write - send @len bytes unchanged, in one piece. It sleeps as long as the host takes
- * no bytes.
- *
- * Context: thread, preemptible.  Locks: takes s->writer, then s->tx_lock.
+ * no bytes. Context: thread, preemptible.  Locks: takes s->writer, then s->tx_lock.
  */
 void serial_write(struct serial *s, const char *text, size_t len);
 
 /* serial_log - send a line of text, LF as CR LF. The text is held back during a
  * serial_write(), and if the host does not take it within a short time. If there is no room
  * for that, bytes are dropped, and the console says how many.
- *
  * Context: boot or thread or irq, interrupts on or off.  Locks: takes s->tx_lock.
  */
 void serial_log(struct serial *s, const char *text, size_t len);
 
 /* serial_write_panic - send text, LF as CR LF, even if another CPU is sending. Bytes that the
- * host does not take are dropped.
- *
- * Context: any.  Locks: none.
+ * host does not take are dropped. Context: any.  Locks: none.
  */
 void serial_write_panic(struct serial *s, const char *text, size_t len);
 
@@ -116,7 +109,6 @@ size_t serial_read(struct serial *s, char *buf, size_t len);
 
 /* serial_input_pending - is there unread input?
  * serial_interrupt_pending - is there a Ctrl-C in it?
- *
  * Context: thread or irq.  Locks: none. The answer may change at any time.
  */
 bool serial_input_pending(struct serial *s);

@@ -4,7 +4,6 @@
 #include <stddef.h>
 
 /* vga_text_init - map the memory of the screen and clear it, if it is in text mode.
- *
  * Context: boot, after paging_init().
  * Return:  0; -ENODEV there is no VGA, it is in a graphics mode, as under UEFI, or its memory
  *          cannot be mapped.
@@ -13,7 +12,6 @@ int vga_text_init(void);
 
 /* vga_text_write - show @len bytes of text. CR, BS and TAB move the cursor, LF begins a new
  * line, and escape sequences are left out. Without a screen nothing happens.
- *
  * Context: boot or thread or irq, interrupts on or off.  Locks: takes the screen's lock.
  */
 void vga_text_write(const char *text, size_t len);

@@ -32,9 +32,7 @@ struct shell_command {
     const char *help;  /* one line; `help NAME` prints further lines as well */
 
     /* run - execute the command. argv[0] is its name, argv[argc] is NULL. run may change
-     * the words.
-     *
-     * Context: thread. It is that of the shell, or of shell_execute().
+     * the words. Context: thread. It is that of the shell, or of shell_execute().
      * Return:  0 or a negative errno, after run has printed a line about it with
      *          shell_error().
      */
@@ -48,13 +46,11 @@ struct shell_command {
 };
 
 /* shell_init - make the built-in commands known.
- *
  * Context: boot, once, before shell_add_command().
  */
 void shell_init(void);
 
 /* shell_add_command - a socket: add a command to the table. @cmd is borrowed for ever.
- *
  * Context: boot. Shells read the table without a lock.
  * Return:  0; -EEXIST the name is taken; -ENOSPC.
  */

@@ -33,7 +33,6 @@ struct shell_parse_error {
 };
 
 /* shell_parse - split @line in place: the words of @out are pieces of @line.
- *
  * Context: any.
  * Return:  0; -EINVAL not a command line, -E2BIG too many words or stages; then @error
  *          says why and where.

@@ -1,9 +1,8 @@
 /* debug_reg.h - gives the debug registers DR0 to DR3 to owners, and loads them with the
  * same content on all CPUs.
  *
- * An owner takes a register, uses it, and gives it back. One table says what the
- * registers hold. Each CPU loads its registers from the table when it starts, and when it
- * is asked to. So a CPU that starts later has the same content as the other CPUs.
+ * One table says what the registers hold. Each CPU loads its registers from it when it
+ * starts, and when it is asked to.
  *
  *     i = debug_reg_take("gdb", hit);                     -EBUSY: all are taken, see owner
  *     debug_reg_put(i, addr, DEBUG_REG_WRITE, 4);         in the table
@@ -13,12 +12,10 @@
  *     debug_regs_load_all();                              no CPU watches any more
  *     debug_reg_give(i);
  *
- * A hit of a register raises #DB, with one of the bits 0 to 3 of DR6 set. Entry code
- * saves DR6 in the image, and clears the register. The engine's handler of #DB asks
- * debug_reg_hits() once which of the bits are hits. It handles those of its own registers,
- * and debug_regs_tell() calls the owners of the other ones. The handlers of TRAP_DB
- * (kernel/cpu/trap.h) are called for other causes only. A #DB without a cause is dropped;
- * so an int1 does nothing.
+ * A hit of a register raises #DB. Entry code saves DR6 in the image, and clears the
+ * register. The engine's handler of #DB asks debug_reg_hits() once which bits are hits,
+ * and debug_regs_tell() calls the owners of the registers that are not the engine's. A
+ * #DB without a cause is dropped.
  *
  * Source: SDM vol. 3B, "Debug Registers".
  */
@@ -46,8 +43,7 @@ enum debug_reg_kind {
 /* debug_reg_hit_t - handle a hit of register @i, which has trapped with @regs. The function
  * may wait, with interrupts off; then debug_reg_is_hit() tells whether the hit still is one.
  * Return: true: it was handled, so if the register stops CPUs before an instruction, the CPU
- * executes this instruction now. False: it was no hit any more.
- * Context: trap.
+ * executes this instruction now. False: it was no hit any more. Context: trap.
  */
 typedef bool (*debug_reg_hit_t)(struct pt_regs *regs, unsigned i);
 
@@ -55,8 +51,7 @@ typedef bool (*debug_reg_hit_t)(struct pt_regs *regs, unsigned i);
  * @owner: the owner's name; it is copied, and cut if it is too long
  * @hit:   called by debug_regs_tell(). NULL: no function is called
  * debug_reg_give - give register @i back. The caller has taken it, and no CPU watches
- * anything with it.
- * Context: any. For the same register, one CPU at a time.
+ * anything with it. Context: any. For the same register, one CPU at a time.
  * Return:  debug_reg_take(): the register, 0..DEBUG_REGS-1; -EBUSY all are taken.
  */
 int debug_reg_take(const char *owner, debug_reg_hit_t hit);
@@ -78,8 +73,7 @@ uintptr_t debug_reg_addr(unsigned i);
 /* debug_regs_load - load the registers of the executing CPU from the table.
  * debug_regs_load_soon - let the executing CPU load at once, and each other CPU when it
  * takes an interrupt. Until then debug_reg_hits() does not count hits of addresses that
- * are not in the table any more.
- * Context: any.
+ * are not in the table any more. Context: any.
  * debug_regs_load_all - let all CPUs load, and wait until all have done so.
  * Context: as smp_call_all().
  */
@@ -87,12 +81,10 @@ void debug_regs_load(void);
 void debug_regs_load_soon(void);
 void debug_regs_load_all(void);
 
-/* debug_reg_hits - get the registers that have been hit, one bit each: the bits of @dr6
- * for registers that this CPU uses as the table says, and that have not changed since the
- * trap; and the bits of registers that watch the same bytes as these. The processor may
- * set other bits, too.
- * debug_reg_is_hit - is the hit of register @i still one: has neither the register nor the
- * table changed since the trap?
+/* debug_reg_hits - get the registers that have been hit, one bit each: the bits of @dr6 for
+ * registers that the table uses and that have not changed since the trap; and those of
+ * registers that watch the same bytes. The processor may set other bits, too.
+ * debug_reg_is_hit - has neither register @i nor the table changed since the trap?
  * @dr6: of the image; debug_reg_is_hit() does not look at the bit of @i
  * Context: trap.
  */
@@ -112,10 +104,8 @@ void debug_regs_tell(struct pt_regs *regs, unsigned bits, bool miss);
  */
 bool debug_regs_at_entry(const struct pt_regs *regs);
 
-/* debug_regs_rest - disable the registers of @bits on this CPU until the current NMI
- * ends. The CPU could not go past an instruction that they watch: only IRET loads RF, the
- * flag that lets an instruction pass once, but inside an NMI an IRET would let the next
- * NMI in.
+/* debug_regs_rest - disable the registers of @bits on this CPU until the current NMI ends:
+ * only IRET loads RF, which lets an instruction pass, and IRET would let the next NMI in.
  * debug_regs_wake - enable them again at the end of the NMI; entry.asm calls this.
  * Context: trap; nmi.
  */

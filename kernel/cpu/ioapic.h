@@ -14,9 +14,7 @@
 void ioapic_init(const struct madt_info *info);
 
 /* ioapic_route - deliver ISA interrupt @isa_irq (0..15) as @vector to the CPU with local
- * APIC @apic_id, and unmask the interrupt.
- *
- * Context: boot or thread.
+ * APIC @apic_id, and unmask the interrupt. Context: boot or thread.
  * Return:  0; -ENOENT no I/O APIC serves the interrupt; -EINVAL @apic_id is above 254.
  */
 int ioapic_route(unsigned isa_irq, unsigned vector, uint32_t apic_id);

@@ -94,7 +94,6 @@ static ALWAYS_INLINE struct percpu *this_cpu(void)
 }
 
 /* percpu_init_boot - give CPU 0 its area, GDT and TSS, all static.
- *
  * Context: boot, before this_cpu().
  */
 void percpu_init_boot(void);
@@ -114,7 +113,6 @@ void percpu_init_boot_area(void);
 struct percpu *percpu_add(unsigned id);
 
 /* percpu_load - make @cpu the area of the executing CPU: GDT, TSS, GS, IDT.
- *
  * Context: boot, interrupts off. It runs on the CPU that is being started.
  */
 void percpu_load(struct percpu *cpu);
@@ -301,8 +299,7 @@ void features_init_cpu(void);
 void memory_types_init_cpu(void);
 
 /* memory_types_sum - add up these registers of the executing CPU: the sum is the same on
- * all CPUs.
- * Context: any, preemption off.
+ * all CPUs. Context: any, preemption off.
  */
 uint64_t memory_types_sum(void);
 
@@ -310,7 +307,6 @@ uint64_t memory_types_sum(void);
  * interrupts only after the next instruction, HLT, so no interrupt can come between the
  * two and be lost. Returns with interrupts on. This is the only `sti; hlt` of the kernel,
  * and cannot be probed. percpu.halted is set until entry code has serialised.
- *
  * Context: thread, interrupts off. It is the idle thread.
  */
 void cpu_idle_wait(void);

@@ -12,9 +12,7 @@ void smp_init(void);
 
 /* smp_start - start every enabled CPU of @info, up to MAX_CPUS in all. Then each CPU runs
  * its idle thread, and its timer ticks. A CPU that does not start is reported and left
- * out.
- *
- * Context: thread, after smp_init() and paging_set_shootdown().
+ * out. Context: thread, after smp_init() and paging_set_shootdown().
  */
 void smp_start(const struct madt_info *info);
 
@@ -78,7 +76,6 @@ void smp_assert_not_held(const char *what);
 /* smp_send_nmi - send an NMI to CPU @cpu; trap_set_handler(TRAP_NMI) sets its handlers.
  * smp_send_reschedule - interrupt CPU @cpu; it switches threads if need_resched is set.
  * smp_stop_others - send NMIs to all other CPUs; for panic(): panic_nmi() halts them.
- *
  * Context: any.
  */
 void smp_send_nmi(unsigned cpu);

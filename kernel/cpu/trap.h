@@ -76,8 +76,7 @@ void trap_set_handler(unsigned vector, trap_handler_t fn);
 void irq_set_handler(unsigned vector, const char *name, irq_handler_t fn);
 
 /* trap_serialise_nmis - switch on or off that each NMI begins with a serialising
- * instruction. It is on while text changes that an NMI may execute.
- * Context: any.
+ * instruction. It is on while text changes that an NMI may execute. Context: any.
  */
 void trap_serialise_nmis(bool on);
 

@@ -37,13 +37,11 @@ void ksyms_set_more(const struct ksyms_more *tables);
 
 /* ksyms_withdraw - forget the symbols of the image in [@start, @end). Symbols that begin
  * at @start stay: other text or data ends there.
- *
  * Context: thread. A list that is made meanwhile may lack a symbol, or repeat one.
  */
 void ksyms_withdraw(uintptr_t start, uintptr_t end);
 
 /* ksyms_find - find the symbol @name. The image's has precedence over those of modules.
- *
  * Context: any.
  * Return:  0; -ENOENT no such symbol; -EADDRNOTAVAIL several, ksyms_next() lists them.
  */
@@ -94,7 +92,6 @@ const char *ksyms_gone(uintptr_t addr, size_t *offset);
 /* ksyms_count - get how many symbols the image has.
  * ksyms_get - get symbol @i of all symbols: first the symbols of the image, by address,
  * then the symbols of loaded code.
- *
  * Context: any.  Return: true with @out filled; false: there are no more.
  */
 size_t ksyms_count(void);

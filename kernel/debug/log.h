@@ -11,7 +11,6 @@ enum log_level { LOG_ERROR, LOG_WARN, LOG_INFO, LOG_DEBUG };
 #define LOG_LINE_MAX 512 /* bytes of one line, prefix and LF included; longer is cut */
 
 /* log_print - log a line, prefixed with the time and the CPU: "[    0.012345] C0: text".
- *
  * Context: boot or thread or irq or panic, interrupts on or off.
  * Locks:   takes the log's lock.
  */

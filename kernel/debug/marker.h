@@ -37,8 +37,7 @@ struct marker_call {
  * The function must not sleep, and must not take a lock that is held where the marker is
  * passed. If the function, or an interrupt meanwhile, passes the same marker, no function
  * is called, and the miss is counted. When the function has returned, interrupts are on
- * or off as before the call.
- * Context: any, preemption off. It is that of the marker.
+ * or off as before the call. Context: any, preemption off. It is that of the marker.
  */
 typedef void (*marker_fn)(void *private, struct marker_call *call);
 

@@ -5,9 +5,7 @@
 #include "kernel/base/regs.h"
 
 /* panic - stop all CPUs, print the message, registers, a backtrace of each CPU and the
- * reports, and end QEMU with a failing status.
- *
- * Context: any.
+ * reports, and end QEMU with a failing status. Context: any.
  */
 _Noreturn void panic(const char *fmt, ...) PRINTF(1, 2);
 /* panic_regs - do as panic(), but print the registers of a trap: @regs. */

@@ -35,7 +35,6 @@ void seq_free(struct seq *s);
 /* seq_write - append @len bytes of any value.
  * seq_puts - append a string.
  * seq_printf, seq_vprintf - append formatted text of any length.
- *
  * Return:  nothing. Without memory seq.err becomes -ENOMEM, and the call appends nothing.
  */
 void seq_write(struct seq *s, const char *text, size_t len);
@@ -44,7 +43,6 @@ void seq_printf(struct seq *s, const char *fmt, ...) PRINTF(2, 3);
 void seq_vprintf(struct seq *s, const char *fmt, va_list args) PRINTF(2, 0);
 
 /* seq_resize - set the length of the text to @len bytes: cut it, or append NULs.
- *
  * Return:  0; -ENOMEM and the text is unchanged. seq.err is never changed.
  */
 int seq_resize(struct seq *s, size_t len);

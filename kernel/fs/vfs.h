@@ -62,9 +62,7 @@ struct vfs_stat {
     unsigned mode; /* permission bits */
 };
 
-/* vfs_init - make the root and /tmp.
- *
- * Context: boot, once. The heap is ready.
+/* vfs_init - make the root and /tmp. Context: boot, once. The heap is ready.
  * Return:  0; -ENOMEM.
  */
 int vfs_init(void);
@@ -113,7 +111,6 @@ int vfs_stat(const char *path, struct vfs_stat *out);
 /* vfs_mkdir, vfs_rmdir - make or remove a directory below /tmp.
  * vfs_unlink - remove a file below /tmp. If the file is open, its memory stays until the
  * last vfs_close().
- *
  * Return:  0; -ENOSYS not below /tmp; -EEXIST; -ENOENT; -ENOTDIR; -EISDIR; -ENOTEMPTY;
  *          -EBUSY /tmp itself; -ENAMETOOLONG; -ENOSPC; -ENOMEM.
  */
@@ -132,20 +129,17 @@ int vfs_add_tree(const char *path, const struct vfs_file *files, size_t count);
 
 /* vfs_remove_files - remove all files of subsystems that have their struct vfs_file in
  * [@start, @end), from all directories. Directories stay.
- *
  * Return:  0; -EBUSY one of these files is open, and no file is removed.
  */
 int vfs_remove_files(uintptr_t start, uintptr_t end);
 
 /* vfs_add_alias - make @path another name of the directory @target. The alias stays for
  * ever.
- *
  * Return:  0; -EEXIST; -ENOENT, -ENOTDIR, -ENAMETOOLONG of either path; -ENOMEM.
  */
 int vfs_add_alias(const char *path, const char *target);
 
 /* vfs_remove_tree - remove a directory and everything below it.
- *
  * Return:  0; -ENOENT; -ENOTDIR; -EINVAL it is the root or contains /tmp, or is /tmp or a
  *          memory directory below it; -EBUSY a file in it is open or a directory in it
  *          has an alias, and nothing is removed.

@@ -49,9 +49,7 @@ int exec_map_at(uintptr_t page, uint64_t frame);
 
 /* exec_remap - show @frame at a page of exec_map_at() instead of the frame there, in one
  * step: a CPU that executes there finds the old or the new content, never a hole. On
- * return no CPU finds the old content any more.
- *
- * Context: as exec_alloc().
+ * return no CPU finds the old content any more. Context: as exec_alloc().
  * Return:  0; -ENOENT @page is not mapped by exec_map_at(); -ENOMEM.
  */
 int exec_remap(uintptr_t page, uint64_t frame);

@@ -9,9 +9,7 @@
 #include <stdint.h>
 
 /* exec_frame_get - count one more page that shows @phys. The first page makes the direct
- * map's page read-only on all CPUs.
- *
- * Context: thread, interrupts on; boot.
+ * map's page read-only on all CPUs. Context: thread, interrupts on; boot.
  * Return:  0; -ENOMEM; -EINVAL not a frame of RAM.
  */
 int exec_frame_get(uint64_t phys);

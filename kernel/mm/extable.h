@@ -58,9 +58,7 @@ uintptr_t extable_find(uintptr_t ip);
 bool extable_fixup(struct pt_regs *regs);
 
 /* copy_nofault - copy @len bytes. Both addresses may be bad: not mapped, not writable,
- * not canonical.
- *
- * Context: any.
+ * not canonical. Context: any.
  * Return:  0; -EFAULT, and the bytes before the bad one are copied.
  */
 int copy_nofault(void *dst, const void *src, size_t len);

@@ -20,7 +20,6 @@ struct frame_stats {
 
 /* frame_init - make all RAM free but the image, boot modules, frame 0, and memory for the
  * bookkeeping: a little more than 1 bit per frame.
- *
  * Context: boot. Until paging_init(), only RAM below 4 GiB can be reached; the lowest
  *          free frames are allocated first, so they can be reached.
  */
@@ -35,8 +34,7 @@ void frame_init(const struct boot_info *info);
  * @limit:  physical address that the frame ends at or below
  * @count:  1 and up   @align: a power of two
  *
- * Context: thread or boot or held, interrupts on or off.
- * Locks:   takes the frame lock.
+ * Context: thread or boot or held, interrupts on or off.  Locks: takes the frame lock.
  * Return:  physical address; FRAME_NONE when there is no such memory.
  */
 uint64_t frame_alloc(void);

@@ -70,7 +70,6 @@ int page_unmap(uintptr_t va, uint64_t *phys_out);
 void page_unmap_range(uintptr_t va, size_t count, void (*released)(uint64_t phys));
 
 /* page_protect, page_protect_range - change rights of mapped pages; split 2 MiB pages.
- *
  * Context: thread, interrupts on; boot; held.
  * Return:  0; -ENOENT a page is not mapped; -ENOMEM no frame for a split;
  *          -EPERM as page_map(). On error, a part of the pages may be changed.
@@ -80,7 +79,6 @@ int page_protect_range(uintptr_t va, size_t count, unsigned prot);
 
 /* page_replace - show another frame at a mapped page with the same rights, in one step:
  * a CPU that uses the page sees the old or the new frame, never a hole.
- *
  * Context: thread, interrupts on; boot.
  * Return:  0, and no CPU sees the old frame there any more; else as page_protect().
  */
@@ -100,7 +98,6 @@ void page_walk(page_walk_fn fn, void *arg);
 /* paging_set_shootdown - set the function that flushes the TLBs of all CPUs. @fn must run
  * paging_flush_local() on every CPU, and return when all have done so. Until it is set,
  * only the executing CPU is flushed.
- *
  * Context: boot. The first other CPU is about to use the tables.
  */
 void paging_set_shootdown(void (*fn)(uintptr_t start, size_t pages));
@@ -117,9 +114,7 @@ void paging_flush(uintptr_t start, size_t pages);
 
 /* paging_ap_tables - make tables for CPUs that come from real mode. They map the whole
  * kernel half, and the trampoline page at its physical address, R+X.
- * @trampoline:  frame below 4 GiB, already written. Until paging_ap_tables_free() it is
- *               read-only in the direct map, since it is executable. So values that
- *               differ from CPU to CPU must be kept elsewhere.
+ * @trampoline:  frame below 4 GiB, already written; read-only until paging_ap_tables_free()
  *
  * Return:  physical address for CR3, below 4 GiB; FRAME_NONE without memory. The CPU sets
  *          EFER.NXE before it uses them, and loads paging_cr3() once it runs in the image.

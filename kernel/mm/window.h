@@ -26,7 +26,6 @@ struct window {
 void window_init(void);
 
 /* window_alloc - allocate zeroed memory. @pages: of each part, 0 and up
- *
  * Context: thread.  Return: 0; -ENOMEM no memory, or no room in the window.
  */
 int window_alloc(struct window *w, const size_t pages[WINDOW_PARTS]);
@@ -35,7 +34,6 @@ int window_alloc(struct window *w, const size_t pages[WINDOW_PARTS]);
 void *window_writable(const struct window *w, enum window_part part);
 
 /* window_seal - make text executable, and rodata read-only.
- *
  * Context: thread, interrupts on.  Return: 0; -ENOMEM, and nothing has changed.
  */
 int window_seal(struct window *w);

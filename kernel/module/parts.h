@@ -42,8 +42,7 @@ int symbols_make(struct module *m, const struct elf_object *o,
  */
 void symbols_start(void);
 /* symbols_gone - note name and addresses of @m, which is about to go, for reports of
- * stale addresses.
- * Locks: the modules' lock held.
+ * stale addresses. Locks: the modules' lock held.
  */
 void symbols_gone(const struct module *m);
 /* symbols_export - find a global symbol of @m. Return: false: there is none. */

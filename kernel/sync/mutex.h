@@ -24,7 +24,6 @@ void mutex_init(struct mutex *m);
 
 /* mutex_lock - take @m; sleep until it is free. A thread that takes a mutex twice panics.
  * If a given-up handler holds @m, the thread waits for ever, and the log says so.
- *
  * Context: thread, preemptible; held. In `held` no thread runs that could take @m, so
  *          this function and mutex_unlock() do nothing. But a thread that stands may own
  *          @m, and what @m guards may be half changed: then this function panics. The

@@ -58,7 +58,6 @@ static ALWAYS_INLINE bool spin_take(struct spinlock *lock)
 /* spin_lock - wait until the executing CPU has @lock; preemption is off until
  * spin_unlock(). Panics if the executing CPU has @lock already, or if a given-up handler
  * has it.
- *
  * Context: thread or irq or trap; held. In `held` it panics if a CPU stands with @lock.
  */
 static ALWAYS_INLINE void spin_lock(struct spinlock *lock)

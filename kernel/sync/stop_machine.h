@@ -8,9 +8,7 @@
 /* stop_machine - park all other CPUs in an interrupt handler, run @fn(@arg) here, release
  * them. @fn runs with interrupts off and may not sleep or call other CPUs. The parked
  * CPUs have interrupts off, too, but they take NMIs. Each of them executes a serialising
- * instruction before it goes on.
- *
- * Context: thread, interrupts on.  Locks: takes its own.
+ * instruction before it goes on. Context: thread, interrupts on.  Locks: takes its own.
  */
 void stop_machine(void (*fn)(void *arg), void *arg);
 

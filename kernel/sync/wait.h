@@ -50,7 +50,6 @@ void wait_prepare(struct wait_queue *wq, struct wait_entry *entry);
 
 /* wait_block - sleep until @entry is woken or clock_ns() reaches @deadline_ns
  * (WAIT_FOREVER: no limit). Returns at once if @entry was woken after wait_prepare().
- *
  * Context: thread, preemptible.  Return: false when the deadline has passed.
  */
 bool wait_block(struct wait_entry *entry, uint64_t deadline_ns);
@@ -59,7 +58,6 @@ bool wait_block(struct wait_entry *entry, uint64_t deadline_ns);
 void wait_finish(struct wait_queue *wq, struct wait_entry *entry);
 
 /* wake_one, wake_all - wake the first thread, or every thread, that waits on @wq.
- *
  * Context: thread or irq, interrupts on or off.  Locks: takes wq->lock, then sched_lock.
  * Return:  wake_one: false when no thread waited.
  */

@@ -114,7 +114,6 @@ void sched_start(unsigned hz);
 void sched_set_tick_hook(void (*fn)(void));
 
 /* kernel_clone - create a thread, and let it run. This is the only way to make one.
- *
  * Context: boot; thread, interrupts on.
  * Return:  its tid, > 0; -EINVAL no function, a bad stack length or no online CPU in the
  *          mask; -ENOMEM, with nothing left behind.
@@ -173,7 +172,6 @@ static inline bool thread_is_idle(const struct thread *t)
 /* thread_for_each - call @fn for every thread that exists now, idle threads included. The
  * thread stays allocated while @fn looks at it, but the thread may run, and end,
  * meanwhile. @fn may sleep.
- *
  * Context: thread or stopped or held. With interrupts off, or in `stopped` or `held`, @fn
  *          does not sleep.
  */
@@ -191,15 +189,13 @@ void thread_set_exit_hook(void (*fn)(struct thread *t));
  * threads then, but has not run yet. @fn runs in the thread that makes the new one, and
  * may sleep.
  * thread_set_burial_hook - call @fn for each thread that is about to be freed; no CPU is
- * on the stack of this thread any more. @fn may sleep.
- * Context: boot.
+ * on the stack of this thread any more. @fn may sleep. Context: boot.
  */
 void thread_set_birth_hook(void (*fn)(struct thread *t));
 void thread_set_burial_hook(void (*fn)(struct thread *t));
 
 /* thread_assert_may_sleep - panic if the caller may not sleep: preemption is off, or the
- * code runs outside of a thread. Functions that may sleep call this first.
- * Context: any.
+ * code runs outside of a thread. Functions that may sleep call this first. Context: any.
  */
 void thread_assert_may_sleep(void);
 

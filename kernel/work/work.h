@@ -67,8 +67,7 @@ int workload_run(const char *name, int argc, char **argv, struct seq *out,
                  bool (*stop)(void *arg), void *arg);
 
 /* work_stop - for loops that may take long: return -EINTR if the run is to end early,
- * else 0.
- * Context: thread. It is one of the run.
+ * else 0. Context: thread. It is one of the run.
  */
 int work_stop(void);
 
@@ -76,7 +75,6 @@ int work_stop(void);
  * workload_remove().
  * workload_remove - remove them. @loads: as for workload_add(); it is no error if they
  * are unknown
- *
  * Context: thread.
  * Return:  0; -ENOMEM; -EBUSY one of them runs or is about to run. None of them can be
  *          started again; the caller has to repeat the call.

@@ -61,9 +61,7 @@ int parse_bool(const char *text, size_t len, bool *out);
 
 /* glob_match - does the whole of @text match @pattern? '*' stands for any text, '?' for any
  * character, [a-z_] for one of these, [!a-z] or [^a-z] for a character that is none of
- * these. A backslash and a character stand for this character.
- *
- * Context: any.
+ * these. A backslash and a character stand for this character. Context: any.
  * Cost:    at most the product of both lengths.
  */
 bool glob_match(const char *pattern, const char *text);

@@ -2,17 +2,13 @@
  * which gdb compiles from C expressions: conditions of breakpoints, arguments of dprintf,
  * the values that a tracepoint collects, and arguments of events (docs/trace.md).
  *
- * A program is a row of bytes: an opcode, its operands, the next opcode, and so on. The
- * program computes on a stack of its own, an array of 64-bit words. Jumps lead forward
- * only, so a program of n instructions ends after at most n of them. A program is
- * verified once, when the kernel receives it. At a hit, agent_run() checks only what
- * depends on values: divisors, lengths and addresses of memory.
+ * A program computes on a stack of its own. Jumps lead forward only, so a program of n
+ * instructions ends after at most n of them. It is verified once, when the kernel receives
+ * it; agent_run() checks only what depends on values.
  *
  *     26 00 04   22 64   15   27             reg 4; const8 100; less_unsigned; end
  *
- * The room is pure: it owns nothing, allocates nothing and takes no lock. The caller
- * passes a struct agent_world, through which a program reads the registers and memory of
- * a hit, and writes its output.
+ * The room is pure: a struct agent_world gives a program the registers and memory of a hit.
  *
  * Source: GDB manual, "The GDB Agent Expression Mechanism".
  */
@@ -57,18 +53,13 @@ struct agent_problem {
  * @use:        enum agent_use, ORed
  * @problem:    filled if the program is refused; may be NULL
  *
- * The function checks these rules:
- * - Each opcode is known, and each instruction is whole.
- * - Jumps lead forward, to the start of an instruction. Every instruction can be reached.
- * - The program's stack has the same depth on all ways to an instruction. No instruction
- *   pops more words than there are, and there are never more than AGENT_STACK_MAX.
- * - Every way comes to an `end`. With AGENT_VALUE, there is a value on the stack there.
- * - Numbers of registers, widths of words and formats are valid.
+ * Opcodes, operands and formats are valid. Every instruction can be reached, by jumps that
+ * lead forward, and finds the same depth of the stack on all ways, within AGENT_STACK_MAX.
+ * Every way comes to an `end`, with AGENT_VALUE with a value on the stack.
  *
  * Context: any. It takes 2 KiB of the kernel stack.
  * Return:  0; -EINVAL a rule is broken; -E2BIG the program is longer than AGENT_CODE_MAX;
- *          -EOPNOTSUPP an opcode of gdb that is refused here: an opcode for floating
- *          point, or an opcode that @use does not allow.
+ *          -EOPNOTSUPP an opcode for floating point, or that @use does not allow.
  */
 int agent_verify(const uint8_t *code, size_t len, unsigned use,
                  struct agent_problem *problem);
@@ -104,20 +95,16 @@ struct agent_world {
     int (*print)(void *arg, const char *text, size_t len);
 };
 
-/* agent_run - run a program: bytecode that gdb has compiled from a C expression.
+/* agent_run - run a program.
  * @code:    the program, which agent_verify() has accepted
- * @world:   how the program accesses the hit: registers, memory, variables, output
- * @value:   receives the word on top of the program's stack at `end`; 0 if that stack is
- *           empty; may be NULL
+ * @value:   receives the word on top of the stack at `end`, else 0; may be NULL
  * @problem: filled if the program fails; may be NULL
  *
  * Context: any.  Locks: none. It takes 1 KiB of the kernel stack; with printf 2 KiB.
- * Return:  0; -EFAULT memory cannot be read; -EDOM the program divides by zero, or
- *          divides INT64_MIN by -1; -E2BIG an instruction would collect more than
- *          AGENT_TRACE_MAX bytes; or the error of a function of @world. On error *@value
- *          does not change.
- * Cost:    a few cycles for each instruction. There are no loops, so each instruction
- *          runs at most once. tracenz calls world->read() once for each 16 bytes.
+ * Return:  0; -EFAULT memory cannot be read; -EDOM a division by zero, or of INT64_MIN by
+ *          -1; -E2BIG more than AGENT_TRACE_MAX bytes to collect; or the error of a function
+ *          of @world. On error *@value does not change.
+ * Cost:    a few cycles for each instruction.
  */
 int agent_run(const uint8_t *code, const struct agent_world *world, uint64_t *value,
               struct agent_problem *problem);
@@ -127,10 +114,8 @@ int agent_run(const uint8_t *code, const struct agent_world *world, uint64_t *va
  */
 const char *agent_op_name(uint8_t op);
 
-/* agent_problem_text - write @problem to @buf as a sentence for the user, such as
- * "ref32 at 5: memory cannot be read (0x1000)".
- * Return: the length of the sentence, without its NUL; if it is @size or more, the
- * sentence was cut short. Context: any.
+/* agent_problem_text - write @problem to @buf as a sentence for the user.
+ * Return: as snprintf(). Context: any.
  */
 int agent_problem_text(const struct agent_problem *problem, char *buf, size_t size);
 

@@ -44,8 +44,7 @@ void explain_print_insn(struct shell *sh, const char *mark, const struct insn *i
 void explain_print_text(struct shell *sh, const struct explanation *e);
 
 /* explain_print_cost - measure what a hit costs, and print it. The caller waits
- * meanwhile.
- * Context: thread or held. None of the engine's locks is held.
+ * meanwhile. Context: thread or held. None of the engine's locks is held.
  */
 void explain_print_cost(struct shell *sh, const struct explanation *e);
 

@@ -21,8 +21,7 @@ int watch_place_find(struct shell *sh, const struct place *place, uintptr_t *add
  */
 bool watch_place_is_data(const struct place *place);
 /* watch_place_text - write the name of @addr, such as "ticks+0x8", into @buf of
- * PLACE_TEXT_MAX bytes. Both data and functions have names.
- * Context: any.
+ * PLACE_TEXT_MAX bytes. Both data and functions have names. Context: any.
  */
 const char *watch_place_text(char *buf, uintptr_t addr);
 

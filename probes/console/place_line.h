@@ -21,7 +21,6 @@ int place_line_find(const char *text, uintptr_t *addr);
 
 /* place_line_get - find the @i-th address, counted from 0, that @text can mean. Without
  * #N a line has as many addresses as places that it was compiled to.
- *
  * Return: 0; -ENOENT there is no further address; -EADDRNOTAVAIL several files have this
  *         name.
  */

@@ -77,8 +77,7 @@ NOKPROBE_INLINE void handler_returned(const struct kprobe *p, const struct pt_re
 /* aggr_run_pre - call the pre-handler, or light handler, of @p.
  * @jumped: the CPU has come by a jump, not by a trap
  * Return: true: the handler has set ip itself.
- * aggr_run_post - call the post-handler of @p, if it has one.
- * Context: trap.
+ * aggr_run_post - call the post-handler of @p, if it has one. Context: trap.
  */
 NOKPROBE_INLINE bool aggr_run_pre(struct kprobe *p, struct probe_hit *hit,
                                   struct pt_regs *regs, bool jumped)

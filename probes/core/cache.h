@@ -82,8 +82,7 @@ static inline void cache_forget_at(struct probe_cpu *cpu, uintptr_t addr,
 }
 
 /* cache_forget - remove @site from the caches of all CPUs. The caller makes sure that no
- * hit can find @site any more.
- * Locks: PLAT_PROBES held.
+ * hit can find @site any more. Locks: PLAT_PROBES held.
  */
 static inline void cache_forget(const struct site *site)
 {

@@ -1,12 +1,9 @@
 /* extend.h - the seam: declares the functions by which other rooms change what the core
  * does to a breakpoint.
  *
- * The core knows only breakpoints. Other rooms make a jump of a breakpoint, displace the
- * neighbours of an instruction by a jump, follow calls to their return, and let probes
- * wait for text. The core calls them at the places below, and at no others. The linker
- * resolves the calls. In the whole engine they lead to functions of the other rooms, most
- * of them in jump/extend.c and text/text_part.c. In the core alone they lead to
- * tests/alone/extend_none.c, which does nothing.
+ * The core calls them at the places below, and at no others. In the whole engine the linker
+ * finds them in other rooms, most of them in jump/extend.c and text/text_part.c; in the core
+ * alone in tests/alone/extend_none.c, which does nothing.
  *
  * A block without a context or without locks means: context thread, PLAT_PROBES held.
  * ext_join(), ext_part(), ext_arm(), ext_refresh(), ext_poke_*(), ext_recover() and the
@@ -61,10 +58,9 @@ uint64_t ext_hits(const struct kprobe *p);
 
 /* ---- text that is not there yet, or leaves ---- */
 
-/* ext_waiting - return the site of all registered probes that wait for their text. These
- * probes have no site of their own yet. The shared site has no address, and is never
- * armed. Its probes are linked by @prev as well as by @next.
- * Return: NULL: no room offers such a site, so no probe can wait for text.
+/* ext_waiting - return the site of all registered probes that wait for their text. It has no
+ * address, and is never armed. Its probes are linked by @prev as well as by @next.
+ * Return: NULL: no probe can wait for text.
  */
 struct site *ext_waiting(void);
 /* ext_wait - let @p wait, as the last probe of the list; @p is GONE from now on.
@@ -77,18 +73,13 @@ bool ext_text_leaves(uintptr_t addr);
 
 /* ---- the text of a site changes ---- */
 
-/* ext_arm - called before @count sites are armed. A site that is armed already may stay as
- * it is, or change because it has other probes now. Other rooms may arm sites themselves,
- * at once, by jumps.
- * Return: how many sites the caller must make breakpoints; these are at the front of
- * @sites. No jump reads their bytes any more.
+/* ext_arm - called before @count sites are armed, or change because they have other probes
+ * now. Other rooms may arm sites themselves, at once, by jumps.
+ * ext_disarm - called before @count armed sites are disarmed.
+ * Return: how many sites the caller must change; these are at the front of @sites. No jump
+ * reads their bytes any more.
  */
 size_t ext_arm(struct site **sites, size_t count);
-/* ext_disarm - called before @count armed sites are disarmed. Other rooms may disarm
- * sites themselves, at once.
- * Return: how many sites the caller must disarm; these are at the front of @sites. No
- * jump reads their bytes any more.
- */
 size_t ext_disarm(struct site **sites, size_t count);
 /* ext_refresh - called when some probes of @count armed sites have left or are disabled, and
  * others stay: a hit that begins from now on runs nothing for those.
@@ -98,8 +89,8 @@ void ext_refresh(struct site **sites, size_t count);
  * their text. Locks: waits for quiescence.
  */
 void ext_settle(void);
-/* ext_poke_steps - take the steps of @batch by a call of text_poke_steps(). Another room
- * may stop the machine around this call, and note what changes. Locks: PLAT_TEXT held.
+/* ext_poke_steps - take the steps of @batch by a call of text_poke_steps(); another room may
+ * stop the machine meanwhile. Locks: PLAT_TEXT held.
  */
 void ext_poke_steps(struct text_batch *batch);
 /* ext_poke_levels - change the levels of @pokes if instructions extend over each other.
@@ -143,8 +134,7 @@ enum ext_step {
     EXT_STEP_PROGRAM, /* the program must see this step, at regs->ip */
 };
 /* ext_step - handle a single step of a program that has TF set; the step has led to
- * regs->ip.
- * Context: trap.
+ * regs->ip. Context: trap.
  */
 enum ext_step ext_step(struct pt_regs *regs, struct probe_cpu *cpu);
 /* ext_given_up - called when the handler that @hit runs has faulted and is given up.

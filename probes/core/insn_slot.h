@@ -57,8 +57,7 @@ void insn_slot_put(uint8_t *slot);
 /* insn_slot_start - return the address of the cell that @at lies in. Context: any. */
 uint8_t *insn_slot_start(const uint8_t *at);
 /* insn_slot_room - return how many bytes of code fit between @at, an address in a cell,
- * and the owner at the end of the cell.
- * Context: any.
+ * and the owner at the end of the cell. Context: any.
  */
 size_t insn_slot_room(const uint8_t *at);
 /* insn_slot_owner - return the site of the cell that @ip lies in. NULL: @ip is in no

@@ -130,8 +130,7 @@ struct kprobe {
 
 /* kprobe_hits - return the number of hits of @p that were not missed. A probe without a
  * handler has hits, too. While @p is registered, @p->hits lacks some of them: jumps count
- * hits in per-CPU counters.
- * Context: any.
+ * hits in per-CPU counters. Context: any.
  */
 uint64_t kprobe_hits(const struct kprobe *p);
 
@@ -151,7 +150,6 @@ int register_kprobes_why(struct kprobe **ps, size_t count, struct probe_reject *
 
 /* unregister_kprobes - take probes away. On return none of their handlers runs any more,
  * and their memory is the caller's again.
- *
  * Context: thread, no handler.  Locks: takes PLAT_PROBES; waits for
  * quiescence.
  * Return:  0; -EINVAL a probe is not registered; -EDEADLK called from a handler. On error
@@ -195,7 +193,6 @@ long register_kprobes_some(struct kprobe **ps, size_t count, register_refused_t 
 /* enable_kprobes, disable_kprobes - switch the handlers of registered probes on or off.
  * All probes of the call share the synchronisations. A disabled probe costs nothing,
  * unless another probe at its address is enabled.
- *
  * Context: thread.  Locks: takes PLAT_PROBES.
  * Return:  0; -EINVAL a probe is not registered; -EDEADLK called from a handler; for
  *          several probes also -ENOMEM. On error no probe was switched.
@@ -216,9 +213,7 @@ static inline int disable_kprobe(struct kprobe *p)
 /* kprobes_switch - switch kprobes on or off as a whole, also for probes that are
  * registered later. While kprobes are off, every byte of text is the original one. When
  * they are switched on, each probe is enabled or disabled as enable_kprobes() and
- * disable_kprobes() have left it.
- *
- * Context: thread.  Locks: takes PLAT_PROBES.
+ * disable_kprobes() have left it. Context: thread.  Locks: takes PLAT_PROBES.
  * Return:  0; -EDEADLK, -ENOMEM, and nothing has changed.
  */
 int kprobes_switch(bool on);

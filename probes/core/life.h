@@ -100,8 +100,7 @@ NOKPROBE_INLINE bool site_is_call(const struct site *site)
 }
 
 /* site_boost_slot, site_step_slot - return the slot of @site that ends with a jump back,
- * or with an int3. NULL: @site has no such slot, or is emulated.
- * Context: any.
+ * or with an int3. NULL: @site has no such slot, or is emulated. Context: any.
  */
 NOKPROBE_INLINE uint8_t *site_boost_slot(const struct site *site)
 {
@@ -407,8 +406,7 @@ bool aggr_wants_post(const struct site *site);
  * at them instead, at once or later: ext_arm().
  * kprobe_disarm - put the original bytes back.
  * The sites of a call share the synchronisations. On return every CPU executes the new
- * text.
- * Context: thread or held.  Locks: PLAT_PROBES held; takes PLAT_TEXT.
+ * text. Context: thread or held.  Locks: PLAT_PROBES held; takes PLAT_TEXT.
  */
 void kprobe_arm(struct site **sites, size_t count);
 void kprobe_disarm(struct site **sites, size_t count);
@@ -446,8 +444,7 @@ void hit_untrapped(struct probe_cpu *cpu, struct site *site, struct pt_regs *reg
  * preemption count.
  * @jumped: true if hit_by_jump() was called for @hit. Then the count stays one higher
  *          than in the program, because the detour or the trampoline will switch
- *          preemption on.
- * Context: any, preemption off.
+ *          preemption on. Context: any, preemption off.
  */
 NOKPROBE_INLINE void hit_leave(struct probe_cpu *cpu, struct probe_hit *hit, bool jumped)
 {
@@ -536,8 +533,7 @@ enum step_engine step_get_engine(void);
 /* copy_start - return the address at which the copy begins in @cell. 0: the cell is not
  * one of the core's cells of @site.
  * copy_original - return the address in the program that @ip stands for. If @ip is not in
- * a cell, that is @ip itself.
- * Context: any.
+ * a cell, that is @ip itself. Context: any.
  */
 uintptr_t copy_start(const struct site *site, uintptr_t cell);
 uintptr_t copy_original(uintptr_t ip);
@@ -563,8 +559,7 @@ void fault_resume(struct probe_cpu *cpu, struct probe_hit *hit, struct kprobe *p
 /* ---- 14 reclaim.c ---- */
 
 /* kprobe_reclaim - wait until no thread can be inside @count disarmed sites, then free
- * them.
- * Context: thread.  Locks: PLAT_PROBES held; waits for quiescence.
+ * them. Context: thread.  Locks: PLAT_PROBES held; waits for quiescence.
  */
 void kprobe_reclaim(struct site **sites, size_t count);
 /* reclaim_unreached - free sites that were never armed: no thread can be inside. */

@@ -50,8 +50,7 @@ uint64_t plat_sync_count(unsigned cpu);
  */
 uint64_t plat_sync_ns(unsigned cpu);
 /* plat_stop_machine - run @fn(@arg) while all other CPUs stand still. All CPUs have
- * interrupts off, but still take NMIs. @fn may not sleep.
- * Context: thread, interrupts on.
+ * interrupts off, but still take NMIs. @fn may not sleep. Context: thread, interrupts on.
  * plat_stopped_ip - return the address at which CPU @cpu was interrupted when the machine
  * was stopped. Context: stopped.
  * Return: 0 for the CPU that runs @fn.
@@ -164,8 +163,7 @@ void plat_preempt_enable(void);
  * to the handler. On return interrupts are off or on as in @flags, and DF is clear.
  * plat_df_clear - only clear DF.
  * plat_flags_of_trap - undo the same, if a trap has led to the handler. On return
- * interrupts are off, and DF is clear.
- * Context: trap.
+ * interrupts are off, and DF is clear. Context: trap.
  */
 void plat_flags_as(unsigned long flags);
 static ALWAYS_INLINE void plat_df_clear(void)

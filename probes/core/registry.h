@@ -36,8 +36,7 @@ size_t registry_count(void);
 /* registry_bytes - return the memory that the table takes. */
 size_t registry_bytes(void);
 /* registry_for_each - call @fn for each site, in no order. @fn must not change the
- * registry.
- * Locks: PLAT_PROBES held.
+ * registry. Locks: PLAT_PROBES held.
  */
 void registry_for_each(void (*fn)(struct site *site, void *arg), void *arg);
 /* registry_mark - let registry_for_each_marked() visit @site. Nothing is done for a site

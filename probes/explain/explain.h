@@ -110,15 +110,13 @@ void probe_explain(uintptr_t addr, struct explanation *out,
                    void *arg);
 
 /* explain_look_at_text - fill in the fields about bytes; the caller has filled in the
- * map.
- * Locks: PLAT_PROBES held; takes PLAT_TEXT.
+ * map. Locks: PLAT_PROBES held; takes PLAT_TEXT.
  */
 void explain_look_at_text(struct explanation *e);
 
 /* explain_look_at_jump - fill @j with the jump of @site, which is registered.
  * explain_try_jump - fill @j with the jump that @site would get. The site is not
- * registered, but has a detour.
- * Locks: PLAT_PROBES held.
+ * registered, but has a detour. Locks: PLAT_PROBES held.
  */
 void explain_look_at_jump(struct explain_jump *j, const struct site *site);
 void explain_try_jump(struct explain_jump *j, struct site *site);

@@ -13,6 +13,5 @@ struct probe_totals {
     uint64_t untrapped;
     uint64_t cache_misses, handler_faults;
 };
-/* account_totals - fill @out with the sums over all CPUs. Locks: as counter_total().
- */
+/* account_totals - fill @out with the sums over all CPUs. Locks: as counter_total(). */
 void account_totals(struct probe_totals *out);

@@ -33,8 +33,7 @@ const char *gdb_break_arm(struct kprobe *kp, uintptr_t addr);
 bool gdb_break_is_armed(const struct kprobe *kp);
 
 /* gdb_break_settle - the debugger lets all CPUs run: let the stub's thread take out the
- * probes of breakpoints that the debugger has removed and not set again.
- * Context: held.
+ * probes of breakpoints that the debugger has removed and not set again. Context: held.
  */
 void gdb_break_settle(void);
 

@@ -23,8 +23,7 @@ const char *gdb_code_take(struct gdb_request *r, struct gdb_code **out);
 bool gdb_code_equal(const struct gdb_code *a, const struct gdb_code *b);
 
 /* gdb_code_retire - put @code, which a later hit will not find any more, into the list of
- * retired code. A hit that has begun may still run it. @code may be NULL.
- * Context: held.
+ * retired code. A hit that has begun may still run it. @code may be NULL. Context: held.
  * gdb_code_free - free @code, which no hit runs any more. Context: any.
  * gdb_code_free_retired - wait until no hit runs retired code, and free it.
  * Context: thread.

@@ -33,8 +33,7 @@ size_t gdb_frame_read(void *out, uintptr_t addr, size_t len);
 
 /* gdb_frame_constant_add - let [@start, @end) be memory that is never written, as the
  * debugger says. Return: false: there is no room for a further range.
- * gdb_frame_constants_clear - forget all of these.
- * Context: held.
+ * gdb_frame_constants_clear - forget all of these. Context: held.
  */
 bool gdb_frame_constant_add(uintptr_t start, uintptr_t end);
 void gdb_frame_constants_clear(void);

@@ -7,8 +7,7 @@
 
 /* gdb_line_poll - take the bytes that have arrived.
  * Return: true: the kernel shall stop: an attached debugger has sent Ctrl-C, or any
- * debugger a packet.
- * Context: any, one caller at a time. No CPU serves.
+ * debugger a packet. Context: any, one caller at a time. No CPU serves.
  */
 bool gdb_line_poll(void);
 

@@ -30,7 +30,6 @@ bool gdb_output_is_waiting(void);
  */
 void gdb_output_send(size_t most);
 
-/* gdb_output_now - send @len bytes, of any number, at once as `O` packets.
- * Context: held.
+/* gdb_output_now - send @len bytes, of any number, at once as `O` packets. Context: held.
  */
 void gdb_output_now(const char *text, size_t len);

@@ -4,8 +4,7 @@
 #include "probes/gdb/gdb_tracepoint.h"
 
 /* gdb_place_arm - let each hit of its address collect for @tp from now on, while a trace
- * runs.
- * Context: held. Return: NULL; or why not, in words.
+ * runs. Context: held. Return: NULL; or why not, in words.
  */
 const char *gdb_place_arm(struct gdb_tracepoint *tp);
 

@@ -36,8 +36,7 @@ void gdb_rings_overwrite(struct gdb_rings *rings, bool overwrite);
 uint64_t gdb_rings_bytes(struct gdb_rings *rings);
 
 /* gdb_rings_write - do ring_write() in the ring of the executing CPU.
- * gdb_rings_commit - do ring_commit() there.
- * Context: any, preemption off.
+ * gdb_rings_commit - do ring_commit() there. Context: any, preemption off.
  */
 static inline void *gdb_rings_write(struct gdb_rings *rings, size_t len)
 {

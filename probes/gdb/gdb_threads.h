@@ -22,8 +22,7 @@ void gdb_thread_put(struct gdb_out *to, const struct thread *t);
  */
 struct thread *gdb_thread_find(unsigned id);
 
-/* gdb_thread_for_each - call @fn for each thread, until @fn returns false.
- * Context: held.
+/* gdb_thread_for_each - call @fn for each thread, until @fn returns false. Context: held.
  */
 void gdb_thread_for_each(bool (*fn)(struct thread *t, void *arg), void *arg);
 

@@ -9,8 +9,7 @@
 bool gdb_trace_init(void);
 
 /* gdb_trace_packet - answer a packet that begins with QT. @r begins behind these letters.
- * gdb_trace_query - do the same for qT.
- * Context: held.
+ * gdb_trace_query - do the same for qT. Context: held.
  */
 void gdb_trace_packet(struct gdb_request *r);
 void gdb_trace_query(struct gdb_request *r);

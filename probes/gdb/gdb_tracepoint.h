@@ -130,8 +130,7 @@ uint32_t gdb_frame_count(void);
 /* gdb_frame_find - answer QTFrame: select a frame.
  * gdb_frame_upload - answer qTBuffer: send a part of the frames, as a file.
  * gdb_frame_info - call @add for each piece of memory, and for each variable (@start is
- * its number), in the selected frame.
- * Context: held.
+ * its number), in the selected frame. Context: held.
  */
 void gdb_frame_find(struct gdb_request *r);
 void gdb_frame_upload(struct gdb_request *r);

@@ -109,8 +109,7 @@ enum insn_cc {
  * insn_build_put_imm - mov the low @size bytes of a constant to @to; of 8 bytes, the CPU
  *                      extends the lower four by their sign.
  * insn_build_extend - mov the low @size bytes of register @from to register @reg, extended.
- * insn_build_call - call @target. If it is out of reach, @far is set.
- * Context: any.
+ * insn_build_call - call @target. If it is out of reach, @far is set. Context: any.
  */
 void insn_build_bytes(struct insn_builder *b, const uint8_t *bytes, size_t len);
 void insn_build_get(struct insn_builder *b, unsigned reg, struct insn_place from);

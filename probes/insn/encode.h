@@ -124,8 +124,7 @@ size_t insn_encode_ret(uint8_t *out);
 size_t insn_encode_ud2(uint8_t *out);
 
 /* insn_encode_inc_gs - write an inc of the 64-bit word at GS + @disp bytes. The inc
- * changes all status flags but CF.
- * Context: any.  Return: INSN_INC_GS_LEN.
+ * changes all status flags but CF. Context: any.  Return: INSN_INC_GS_LEN.
  */
 size_t insn_encode_inc_gs(uint8_t *out, int32_t disp);
 /* insn_encode_flags_save - write code that copies the status flags to ax, and changes no

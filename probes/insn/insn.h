@@ -134,7 +134,6 @@ static inline uintptr_t insn_next(const struct insn *insn)
  * insn_is_ambiguous - has it a 66 prefix on a near branch, or a REX in front of a legacy
  *                     prefix? Intel's processors ignore both; AMD's take the first, and
  *                     QEMU's TCG takes the second, so nothing can be said about its effect.
- *
  * Context: any.
  */
 bool insn_is_branch(const struct insn *insn);
@@ -149,9 +148,7 @@ bool insn_is_near_branch(const struct insn *insn);
 bool insn_is_ambiguous(const struct insn *insn);
 
 /* insn_kind_name, insn_class_name - the name as in insn_kinds.h, such as "CALL_REL"; "?": no
- * such kind or class.
- *
- * Context: any.
+ * such kind or class. Context: any.
  */
 const char *insn_kind_name(enum insn_kind kind);
 const char *insn_class_name(enum insn_class class);

@@ -21,7 +21,6 @@ struct insn_window {
 
 /* insn_bytes_take - move the cursor behind the next @count bytes.
  * insn_byte_take - read the next byte to *@byte, and move the cursor behind it.
- *
  * Context: any.
  * Return:  0; the errno in window->end: the window ends before.
  */

@@ -4,10 +4,7 @@
 #include "kernel/base/regs.h"
 #include "probes/insn/insn.h"
 
-/* insn_reg - the field of @regs that holds general register @n (0..15).
- *
- * Context: any.
- */
+/* insn_reg - the field of @regs that holds general register @n (0..15). Context: any. */
 unsigned long *insn_reg(struct pt_regs *regs, unsigned n);
 
 /* insn_effective_address - the address of the memory operand.
@@ -23,7 +20,6 @@ uintptr_t insn_effective_address(const struct insn *insn, const struct pt_regs *
 
 /* insn_cond_holds - does condition @cond (0..15, insn->cond) hold under @flags (RFLAGS)?
  * insn_cond_flags - the flags that condition @cond depends on, FLAGS_* bits.
- *
  * Context: any.
  * Source:  SDM vol. 1, "EFLAGS Condition Codes".
  */

@@ -25,8 +25,7 @@ enum detour_kind {
 };
 
 /* detour_kind_name - the name of @kind: "none", "program", "return", "light", "call",
- * "post", "image"; "?" if unknown.
- * Context: any.
+ * "post", "image"; "?" if unknown. Context: any.
  */
 const char *detour_kind_name(enum detour_kind kind);
 

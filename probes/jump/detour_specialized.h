@@ -21,19 +21,16 @@
 struct site;
 
 /* detour_specialized_fits - can a specialized detour serve the probes of @site? Its kind
- * is then DETOUR_CALL or DETOUR_LIGHT.
- * Locks: PLAT_PROBES held.
+ * is then DETOUR_CALL or DETOUR_LIGHT. Locks: PLAT_PROBES held.
  */
 bool detour_specialized_fits(const struct site *site);
 /* detour_specialized_is_denied - does the detour of @site call the shared code only
  * because there was no memory? A site with CMPXCHG8B, which never has a specialized
- * detour, counts as well.
- * Locks: PLAT_PROBES held.
+ * detour, counts as well. Locks: PLAT_PROBES held.
  */
 bool detour_specialized_is_denied(const struct site *site);
 /* detour_specialized_which - the pattern from which the code for @site is made. It depends on
- * the code of the handlers, which is decoded.
- * Locks: PLAT_PROBES held.
+ * the code of the handlers, which is decoded. Locks: PLAT_PROBES held.
  */
 enum plat_specialized detour_specialized_which(const struct site *site);
 /* detour_specialized_put - write the code for @site. The copy of the instruction comes behind

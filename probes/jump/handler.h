@@ -10,9 +10,7 @@
  * none of its instructions changes rbx, r12 to r15, a flag of the CPU such as IF, or the
  * preemption count: then these have the caller's values at any point of the function. rbp
  * is not looked at. False if the function calls another one, or cannot be decoded to its
- * end.
- *
- * Context: thread.  Locks: PLAT_PROBES held.
+ * end. Context: thread.  Locks: PLAT_PROBES held.
  */
 bool handler_keeps_callee_saved(uintptr_t fn);
 /* handler_needs_no_image - the same, and: does the pre-handler at @fn, wherever it returns,

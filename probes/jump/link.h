@@ -22,8 +22,7 @@ struct site;
  *               detour, which may lead to freed memory. The caller synchronises the cores
  *               before it arms @site.
  * link_drop - cut the link of the detour of @site, which is about to be freed. No thread
- *             can be inside.
- * Locks:  PLAT_PROBES and PLAT_TEXT held.
+ *             can be inside. Locks: PLAT_PROBES and PLAT_TEXT held.
  */
 void link_make_around(struct site *site);
 void link_cut(struct site *site);

@@ -25,8 +25,7 @@ void optimize_kick(void);
  * refused a jump for a reason that other bytes may remove, let it wait again.
  * Return: does it wait again?
  * optimize_refused - how many sites are refused, at most: sites that were freed since
- * count as well.
- * Locks: PLAT_PROBES held.
+ * count as well. Locks: PLAT_PROBES held.
  */
 void optimize_retry(void);
 void optimize_refuse(struct site *site, enum probe_reason reason);
@@ -59,8 +58,7 @@ enum probe_reason optimize_change(const struct site_list *up,
                                   struct optimize_result *result);
 /* optimize_around - make @count sites int3s; those that are being disarmed get their
  * original bytes. Jumps that read bytes of these sites remain jumps if there are plans
- * for them. The function sorts @sites.
- * Locks:  PLAT_PROBES held.
+ * for them. The function sorts @sites. Locks: PLAT_PROBES held.
  * Return: false: nothing has changed. No jump reads bytes of these sites, or there is no
  *         memory, or the optimizer may make no jumps now.
  */
@@ -124,8 +122,7 @@ void unoptimize_around(struct site **sites, size_t count);
  */
 void unoptimize_ask_before(struct site **sites, size_t count);
 /* unoptimize_expect - add @more to the number of jumps; @more may be negative.
- * unoptimize_jumps - how many sites are jumps.
- * Locks: PLAT_PROBES held.
+ * unoptimize_jumps - how many sites are jumps. Locks: PLAT_PROBES held.
  */
 void unoptimize_expect(long more);
 size_t unoptimize_jumps(void);

@@ -34,8 +34,7 @@ struct plan {
  * After this nothing can fail.
  * plan_write - write the text and all that its jumps lead to, and move the sites to their
  * new states.
- * plan_free - free the memory of the plan, at any time.
- * Locks:  PLAT_PROBES held.
+ * plan_free - free the memory of the plan, at any time. Locks: PLAT_PROBES held.
  * Return: plan_make: 0; -ENOMEM. plan_all: PROBE_OK; else why it failed, and nothing has
  *         changed. plan_write: how many new jumps there are.
  */

@@ -39,7 +39,6 @@ int pad_reserve(const uintptr_t *pads, size_t count);
 
 /* pad_fill - write the jumps of reserved pads. CPUs may run into them after the next
  * plat_sync_cores(). A pad may be filled again if no thread can be on it.
- *
  * Context: thread.  Locks: PLAT_PROBES and PLAT_TEXT held.
  * Cost:    if @count is large, each frame is written once, not each pad.
  */
@@ -48,20 +47,17 @@ void pad_fill(const struct pad_jump *jumps, size_t count);
 /* pad_free_all - give @count pads back, filled or not. Their bytes become int3, and pages
  * without pads are unmapped. The caller makes sure that no thread is on one of the pads,
  * and that none can come there any more.
- *
  * Context: thread, interrupts on.  Locks: PLAT_PROBES held; takes PLAT_TEXT.
  */
 void pad_free_all(const uintptr_t *pads, size_t count);
 
 /* pad_target - the address that the pad at @ip leads to; 0: there is no pad. A pad is a
  * single jump instruction, so an ip that was saved while a CPU was on a pad is always the
- * address of the pad's first byte.
- * Context: any.
+ * address of the pad's first byte. Context: any.
  */
 uintptr_t pad_target(uintptr_t ip);
 /* pad_pass - the ip of a thread at @ip after it has executed the pad there; @ip itself if
- * there is no pad.
- * Context: any.
+ * there is no pad. Context: any.
  */
 uintptr_t pad_pass(uintptr_t ip);
 /* pad_contains - does @addr lie in the range where pads can be? Context: any. */

@@ -89,8 +89,7 @@ int32_t plat_counter_disp(size_t i);
 
 /* plat_pad_range - tell where pads can be: in [start, end), but not in [hole_start,
  * hole_end). A jmp32 anywhere there reaches all plat_exec_alloc() memory, and a jmp32
- * anywhere in kernel text reaches all of the range.
- * Context: any.
+ * anywhere in kernel text reaches all of the range. Context: any.
  */
 struct plat_pad_range {
     uintptr_t start, end, hole_start, hole_end;

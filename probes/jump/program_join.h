@@ -21,8 +21,7 @@ void program_part(struct kprobe *p);
 bool program_is_all(const struct kprobe *p);
 
 /* programs_of - list the programs of the enabled probes of @site; a light handler is one that
- * calls it. @out points into itself, and into the probes.
- * Locks: PLAT_PROBES held.
+ * calls it. @out points into itself, and into the probes. Locks: PLAT_PROBES held.
  * Return: false: C code has to run, because a probe has handlers, there are too many probes,
  *         or a probe that calls functions wants interrupts to be off.
  */

@@ -168,8 +168,7 @@ size_t pun_work_len(size_t count, size_t evicted_max);
 size_t pun_plan(struct pun_batch *batch);
 
 /* pun_rung_name - the name of @rung: "direct", "call", "plain" ...; "none".
- * pun_why_name - a sentence for @why.
- * Context: any.
+ * pun_why_name - a sentence for @why. Context: any.
  */
 const char *pun_rung_name(unsigned rung);
 const char *pun_why_name(unsigned why);

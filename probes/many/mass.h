@@ -35,7 +35,6 @@ long mass_register(const struct mass_caller *caller, struct kprobe **ps, size_t 
                    void *arg);
 
 /* mass_disable - disable registered probes, beginning with the first one.
- *
  * Context: thread.
  * Return:  0; -EINTR the user has stopped it, and some probes are disabled now; an errno of
  *          disable_kprobes().

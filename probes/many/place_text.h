@@ -7,7 +7,6 @@
 #define PLACE_TEXT_MAX (PLACE_MAX + 24)
 
 /* place_text - write the name of @addr, such as "vfs_read+0x4", into @buf of
- * PLACE_TEXT_MAX bytes; outside of functions "0x...".
- * Context: any.  Return: @buf.
+ * PLACE_TEXT_MAX bytes; outside of functions "0x...". Context: any.  Return: @buf.
  */
 const char *place_text(char *buf, uintptr_t addr);

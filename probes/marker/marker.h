@@ -62,8 +62,7 @@ struct marker_facts {
 };
 
 /* marker_for_each - call @fn for each marker. @fn must not connect or disconnect
- * functions.
- * Context: thread.  Locks: takes the markers' lock.
+ * functions. Context: thread.  Locks: takes the markers' lock.
  */
 void marker_for_each(void (*fn)(const struct marker_facts *m, void *arg), void *arg);
 

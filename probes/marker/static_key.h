@@ -7,7 +7,6 @@
 
 /* static_key_switch - switch @key on or off. On return every CPU that asks @key, at any
  * place in the text, finds it in the new position. All places change in one batch.
- *
  * Context: thread.  Locks: takes PLAT_PROBES; waits for quiescence.
  * Return:  0, also when @key was in that position before; -ENOMEM; the errno of a refusal
  *          by xmc_batch(); -EDEADLK the caller is a handler of a probe, or a marker's
@@ -15,8 +14,7 @@
  */
 int static_key_switch(struct static_key *key, bool on);
 
-/* static_key_places - count the places in all text where @key is asked.
- * Context: thread.
+/* static_key_places - count the places in all text where @key is asked. Context: thread.
  */
 size_t static_key_places(const struct static_key *key);
 

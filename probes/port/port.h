@@ -5,9 +5,7 @@
 #include <stdint.h>
 
 /* probes_init - port_core_init(), then the same for all other rooms; adds the commands of
- * the console and the files.
- *
- * Context: thread, all CPUs online.
+ * the console and the files. Context: thread, all CPUs online.
  * Return:  0; -ENOMEM; an errno of vfs_add_tree() or shell_add_command().
  */
 int probes_init(void);

@@ -28,8 +28,7 @@ void port_reserve(bool on);
 bool port_uses_reserve(void);
 
 /* port_held_refill - fill the reserve, free the memory that waits for it (see below),
- * and let the optimizer look at the sites.
- * Context: thread.
+ * and let the optimizer look at the sites. Context: thread.
  */
 void port_held_refill(void);
 
@@ -43,8 +42,7 @@ bool port_held_free(void *p);
  * The first word of @p is overwritten, although a CPU that stands may be reading @p.
  * port_held_free_page - the same for a page for code. Eight pages can be remembered;
  * further pages are never freed.
- * port_held_page - a page for code of the reserve; NULL: all are in use.
- * Context: held.
+ * port_held_page - a page for code of the reserve; NULL: all are in use. Context: held.
  */
 void port_held_free_late(void *p);
 void port_held_free_page(void *p);

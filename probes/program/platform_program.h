@@ -10,8 +10,7 @@ enum plat_fact {
     PLAT_FACT_OWN, /* bit 0: the code that executes is the tracer's own work */
 };
 /* plat_fact - the number @which.
- * plat_fact_disp - the displacement from GS to it.
- * Context: any.
+ * plat_fact_disp - the displacement from GS to it. Context: any.
  */
 uint32_t plat_fact(enum plat_fact which);
 int32_t plat_fact_disp(enum plat_fact which);

@@ -341,8 +341,7 @@ void program_run(const struct kprobe_program *program, uint64_t *words,
                  const struct program_hit *hit);
 
 /* program_word_of - word @i of @program on CPU @cpu. The probe is registered.
- * program_sum - the sum of word @i over all CPUs.
- * Context: any.
+ * program_sum - the sum of word @i over all CPUs. Context: any.
  */
 uint64_t program_word_of(const struct kprobe_program *program, unsigned cpu, size_t i);
 uint64_t program_sum(const struct kprobe_program *program, size_t i);
@@ -375,8 +374,7 @@ int kprobe_exchange(const struct kprobe_exchange *x, size_t count);
 /* kprobe_program_begin - give a program its words that no probe has, but a handler runs:
  * that of a return probe, of a watch, of a marker. Return: 0; -EINVAL, -ENOMEM.
  * kprobe_program_end - give back the words of a program that no probe has any more, and no
- * handler runs.
- * Context: thread.  Locks: takes PLAT_PROBES.
+ * handler runs. Context: thread.  Locks: takes PLAT_PROBES.
  * kprobe_program_run - run @program in C. Context: any, preemption off.
  */
 int kprobe_program_begin(struct kprobe_program *program);

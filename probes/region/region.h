@@ -7,13 +7,9 @@
  *                [ JTPR     ]            JTPR: no branch may lead here
  *
  * The jump begins at the insertion address (IA). The whole instructions that its five
- * bytes touch are copied to a cell. The jump leads to a detour, and the detour to the
- * copies, so the program runs the copies in place of the originals. This is correct only
- * if no thread is between the first byte and the end of the jump, and none can come or
- * return there. The rules in region.c check all ways that lead there; plat_quiesce()
- * waits for the threads that are there.
- *
- * A region is planned with the original bytes, as if no probe were armed.
+ * bytes touch are copied to a cell, to which the detour leads. This is correct only if no
+ * thread is between the first byte and the end of the jump, and none can come or return
+ * there: docs/region.md. A region is planned with the original bytes.
  */
 #pragma once
 
@@ -79,10 +75,8 @@ void region_each_rule(uintptr_t addr, struct region *out, rule_told_t fn, void *
  * @out:     REGION_COPY_MAX bytes
  * @out_len: receives the number of bytes written
  *
- * The first instruction may have no copy that does the same elsewhere: an indirect call,
- * for example. Then the code contains no copy of it: the engine runs the instruction in
- * another way, and sends the program to copies[1]. A direct call that comes last pushes
- * the address behind the original call, so no function ever returns to a copy.
+ * If the first instruction has no copy that does the same elsewhere (an indirect call), the
+ * engine runs it in another way and sends the program to copies[1].
  *
  * Context: any.
  * Return:  0; -ERANGE a copy does not reach its target; -EOPNOTSUPP an instruction has no
@@ -92,12 +86,9 @@ int region_copy(struct region *r, uintptr_t to, uint8_t *out, size_t *out_len,
                 struct probe_reject *why);
 
 /* region_original - the address in the text that stands for an ip @off bytes into the
- * cell of @r. In a copy: the start of its original. Behind the copies: the end of the
- * region.
+ * cell of @r: the start of a copy's original; behind the copies the end of the region.
  * region_enter - the address at which a program goes on in place of @ip while the jump is
- * in the text: a copy, if an instruction of the region other than the first begins at
- * @ip; otherwise @ip.
- *
+ * in the text: a copy, if an instruction but the first begins at @ip; else @ip.
  * Context: any.
  */
 uintptr_t region_original(const struct region *r, size_t off);
@@ -105,25 +96,18 @@ uintptr_t region_enter(const struct region *r, uintptr_t ip);
 
 /* ---- region_open.c: the copies in place of the originals ---- */
 
-/* region_prepare - plan the region of @site and make its copies. No CPU comes to them
- * yet. The site must not have a detour, because the detour would lead back to the
- * originals. A region of a single instruction gets no copies.
+/* region_prepare - plan the region of @site, which has no detour, and make its copies. A
+ * region of a single instruction gets none. No CPU comes to them yet.
  * Locks:  PLAT_PROBES held; takes PLAT_TEXT.
- * Return: 0; an error of region_plan() or region_copy(); -ENOMEM. On error there are no
- *         copies.
+ * Return: 0; an error of region_plan() or region_copy(); -ENOMEM.
  */
 int region_prepare(struct site *site, struct probe_reject *why);
 
-/* region_open - from now on, let each hit of @site go on at the copies, in whatever way
- * the probed instruction is run. plat_sync_cores() must be called between
- * region_prepare() and this function. A detour that is made after this call leads to the
- * copies, too. The next step is described in region_watch.c.
+/* region_open - from now on, let each hit of @site go on at the copies, after a call of
+ * plat_sync_cores(). The next step is described in region_watch.c.
  * region_close - let hits go on at the originals again. The jump must be out of the text.
- * region_release - free the copies. No thread can be in them: plat_quiesce() must be
- * called between region_close() and this function. The detour must be released before.
- * region_free - free the copies and the struct region, because the site is freed. No CPU
- * can hit the site any more.
- *
+ * region_release - free the copies, after plat_quiesce() and the release of the detour.
+ * region_free - free the copies and the struct region, because the site is freed.
  * Locks: PLAT_PROBES held. The last two functions take PLAT_TEXT.
  */
 void region_open(struct site *site);
@@ -138,21 +122,17 @@ void region_free(struct site *site);
 bool region_is_open(const struct site *site);
 bool region_has_copies(const struct site *site);
 /* region_behind - the address at which the program goes on after the probed instruction
- * of @site. If the region is open and has copies: the next copy. Otherwise: the next
- * instruction in the text.
+ * of @site: the next copy of an open region, else the next instruction in the text.
  * Locks: PLAT_PROBES held.
  */
 uintptr_t region_behind(const struct site *site);
-/* region_boosted - the boosted copy of the probed instruction that hits run now. If the
- * region is open and has copies: the first copy in its cell. Otherwise: the site's own.
- * NULL: the instruction is not boosted. Locks: PLAT_PROBES held.
+/* region_boosted - the boosted copy of the probed instruction that hits run now; NULL: it is
+ * not boosted. Locks: PLAT_PROBES held.
  */
 uint8_t *region_boosted(const struct site *site);
-/* region_redirect - if the program of @regs would go on under the jump of @site, let it
- * go on at the copy instead.
- * region_boost - the program of @regs is about to go on at the site's own boosted copy.
- * If the region is open and has copies, let it go on at the first copy instead.
- * @site: the site has a struct region
+/* region_redirect - if the program of @regs would go on under the jump of @site, which has a
+ * struct region, let it go on at the copy instead.
+ * region_boost - the same for a program that is about to go on at the site's own boosted copy.
  * Context: any, preemption off. It is called as in a hit.
  */
 void region_redirect(const struct site *site, struct pt_regs *regs);
@@ -162,11 +142,10 @@ void region_boost(const struct site *site, struct pt_regs *regs);
  * Context: any.
  */
 bool region_has_cell(const struct site *site, uintptr_t cell);
-/* region_step - a program that single-steps itself has made a step, and is now @off bytes
- * into a cell of @site. If this is the region's cell, let the program see the step at the
- * original instructions. Context: trap.
- * Return: false: it is another cell, or the program is not behind the start of the second
- * copy. The first copy is stepped like any other boosted copy.
+/* region_step - a program that single-steps itself is now @off bytes into a cell of @site. If
+ * this is the region's cell, let the program see the step at the original instructions.
+ * Context: trap.
+ * Return: false: it is another cell, or the first copy, which is stepped like any other.
  */
 bool region_step(const struct site *site, size_t off, struct pt_regs *regs);
 
@@ -175,12 +154,9 @@ bool region_step(const struct site *site, size_t off, struct pt_regs *regs);
 #define REGION_WATCH_MAX 256
 
 /* region_watch - from now on, let plat_quiesce() also wait for threads that are where the
- * jumps of these regions will be. The caller has made sure that no CPU comes there any
- * more: the first byte of each region is an int3, and hits go on at the copies.
+ * jumps of these regions will be. No CPU comes there any more.
  * @addrs: insertion addresses, ascending; @count: at most REGION_WATCH_MAX
- * region_unwatch - end this.
- * Locks: PLAT_PROBES held.
- *
+ * region_unwatch - end this. Locks: PLAT_PROBES held.
  * region_is_watched - will @ip be under one of these jumps, behind its first byte?
  * Context: any.
  */

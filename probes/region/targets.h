@@ -18,7 +18,6 @@ bool targets_known(uintptr_t addr);
 
 /* targets_find - find the first address in [@start, @end) at which CPUs may enter code.
  * targets_inside - is there such an address?
- *
  * Locks:   PLAT_PROBES held. The lists of targets_add() are read, too.
  * Return:  targets_find: the address; 0: there is none. Without a table: @start.
  * Cost:    two binary searches, and for each 16 bytes one list of added targets.
@@ -36,7 +35,6 @@ bool targets_opaque(uintptr_t addr);
  * The same pair may be added several times.
  * targets_remove - remove such a pair once, because that code is gone. Targets of the
  * build's table always stay: the table does not say how many branches lead to a target.
- *
  * Locks: PLAT_PROBES held.
  * Return: targets_add: 0; -ENOMEM. targets_remove: false: no such pair was added.
  */

@@ -25,8 +25,7 @@ int plat_shadow_make(bool with_data);
  */
 void plat_shadow_for_each(void (*fn)(struct shadow *shadow, void *arg), void *arg);
 /* plat_shadow_running - the shadow of the thread that CPU @cpu runs now; with @nmi, the
- * shadow of that CPU's NMI stack.
- * Context: any.  Return: NULL: there is none.
+ * shadow of that CPU's NMI stack. Context: any.  Return: NULL: there is none.
  */
 const struct shadow *plat_shadow_running(unsigned cpu, bool nmi);
 /* plat_switches_stack - does the function at @addr return on another stack, or in another

@@ -17,7 +17,6 @@ bool return_point_is(uintptr_t ip);
  * trampoline instead, so that the cells of detours can be freed. On return no thread is on
  * its way to one of the old return points. The caller has made sure that no jump leads to
  * the detours that it will free, and has waited for quiescence after that.
- *
  * Context: thread.  Locks: PLAT_PROBES held; waits for quiescence.
  */
 void return_points_leave(void);

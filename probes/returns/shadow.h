@@ -88,8 +88,7 @@ void shadow_free(struct shadow *shadow);
 
 /* shadow_find - find the entry of @slot. *@ret receives its real return address.
  * shadow_find_above - find the entry of the innermost call that has its slot at @sp or
- * above.
- * Context: any. A thread may run on the stack meanwhile.
+ * above. Context: any. A thread may run on the stack meanwhile.
  * Return: false: there is no entry.
  */
 bool shadow_find(const struct shadow *shadow, uintptr_t slot, uintptr_t *ret);

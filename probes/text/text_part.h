@@ -30,7 +30,6 @@ struct text_part {
 
 /* text_comes - tell the engine that the text @t is there, and arm the probes that have
  * waited for it. The text can be read, its symbols are known, and no CPU executes it yet.
- *
  * Context: thread.  Locks: takes PLAT_PROBES.
  * Return:  0; -ENOMEM, -EDEADLK, and the engine knows nothing of the text.
  */
@@ -49,8 +48,7 @@ void text_gone(struct text_part *t);
  * it a handler in the text?
  * text_own_changes - change own_count of each text that owns @p, when @p is registered
  * (@by: 1), and when it is not registered any more (@by: -1). @p does not change in
- * between.
- * Locks: PLAT_PROBES held.
+ * between. Locks: PLAT_PROBES held.
  */
 struct kprobe;
 bool text_owns(const struct text_part *t, const struct kprobe *p);

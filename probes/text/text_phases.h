@@ -32,8 +32,7 @@ bool text_phases_get(uint64_t number, struct text_phase *out);
 /* text_phases_watch - let @fn be called twice for each phase: when all bytes are stored
  * (p->cpus is still 0), and when all CPUs have answered. @fn may take long.
  * @fn: NULL: call no function any more. Else it runs in a thread, stopped or held, with
- *      PLAT_TEXT held.
- * Locks: PLAT_TEXT held.
+ *      PLAT_TEXT held. Locks: PLAT_TEXT held.
  */
 void text_phases_watch(void (*fn)(const struct text_phase *p));
 /* text_phase_name - the name of a step: "guard", "tail", "first", "whole". Context: any.

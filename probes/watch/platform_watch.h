@@ -16,8 +16,7 @@
  * Return: its number, 0..3; -EBUSY: all are taken.
  * plat_watch_give - give register @reg back. No CPU watches anything with it any more.
  * plat_watch_owner - return the name under which register @reg was taken; NULL: it is
- * free.
- * Context: any.
+ * free. Context: any.
  */
 int plat_watch_take(const char *owner);
 void plat_watch_give(unsigned reg);
@@ -42,8 +41,7 @@ uintptr_t plat_watch_addr(unsigned reg);
  * plat_watch_tell - let the other owners of registers handle the hits of their registers,
  *                   which are in @bits. @miss: not now; only let the CPU go on
  * plat_watch_rest - the CPU is in an NMI: let the registers in @bits watch nothing on
- *                   this CPU until the NMI ends.
- * Context: trap.
+ *                   this CPU until the NMI ends. Context: trap.
  */
 unsigned plat_watch_bits(unsigned long dr6);
 bool plat_watch_is_inner(const struct pt_regs *regs);
@@ -63,7 +61,6 @@ uintptr_t plat_watch_ip(const struct pt_regs *regs);
 
 /* plat_watch_execute - the instruction at @addr is watched from now on (@on), or no
  * longer. While it is watched, no other code may stand in for it: CPUs must come to @addr
- * itself.
- * Locks: PLAT_PROBES held.  Return: 0; -ENOMEM.
+ * itself. Locks: PLAT_PROBES held.  Return: 0; -ENOMEM.
  */
 int plat_watch_execute(uintptr_t addr, bool on);

@@ -18,14 +18,11 @@
 
 enum xmc_mode {
     /* An int3 is written first. A CPU that traps during the change runs the new
-     * instruction, or the old one if there are several new ones. The change does not wait
-     * for a CPU to come to the place, and waits for no CPU longer than an interrupt takes.
+     * instruction, or the old one if there are several new ones.
      */
     XMC_INT3,
-    /* A limited way: a single store of 1, 2, 4 or 8 bytes, aligned to their number. Then
-     * all CPUs are synchronised. No CPU traps, and no memory is needed. But a CPU may fetch
-     * the bytes during the store, and no manual promises that it gets either all the old
-     * ones or all the new ones.
+    /* A single aligned store of 1, 2, 4 or 8 bytes, without a trap. No manual promises that a
+     * CPU which fetches the bytes meanwhile gets all old or all new ones.
      */
     XMC_STORE,
 };
@@ -33,22 +30,10 @@ enum xmc_mode {
 /* xmc - exchange the instructions in [@addr, @addr + @len) for new ones of the same
  * length. On return every CPU executes the new ones.
  * @bytes: whole instructions, encoded for the address @addr
- * @len:   1..15; @addr + @len must be the end of an old instruction. If there are several
- *         old instructions, the mode must be XMC_INT3
+ * @len:   1..15; @addr + @len must be the end of an old instruction
  *
- * One instruction may be exchanged for one or several that fill its bytes. Several may be
- * exchanged for one. They may also be exchanged for an instruction behind which the program
- * never goes on, such as jmp, and any bytes behind it. Nothing may jump into the middle of
- * several old instructions; xmc() waits for threads that are in the middle.
- *
- * An instruction that could not carry a probe is refused. If one instruction with probes
- * becomes one that can carry probes, the probes stay at it, armed or not, and a hit runs
- * the new instruction. Jumps that use the bytes are planned again.
- * These are refused because of probes: XMC_STORE where a probe is; several old instructions
- * with a probe at one of them; an STI with a probe, or such a new instruction; and the
- * instruction behind an STI with a probe, because the STI's copy contains both.
- * The planner of regions is told the targets of the new instructions: those of branches,
- * and addresses in operands. It forgets them when the new instructions are exchanged again.
+ * docs/text-poke.md tells which instructions may be exchanged for which, what becomes of
+ * their probes, and what is refused.
  *
  * CAVEAT: other data about the text does not change with the text: listings, tables for
  *         backtraces, fix-ups.

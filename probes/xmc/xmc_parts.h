@@ -32,8 +32,7 @@ static inline uintptr_t exchange_end(const struct exchange *x)
 }
 
 /* exchange_check - check the rules. They fill in the fields about the old and the new
- * instructions.
- * Locks: PLAT_PROBES held.  Return: 0; a reason's errno.
+ * instructions. Locks: PLAT_PROBES held.  Return: 0; a reason's errno.
  */
 int exchange_check(struct exchange *x, struct probe_reject *why);
 

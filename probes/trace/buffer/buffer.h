@@ -161,8 +161,7 @@ void buffer_spare_exchange(void);
 bool buffer_has_snapshot(void);
 void buffer_snapshot_free(void);
 /* buffer_snapshot_is_empty - tell whether the snapshot has no events and no lost events.
- * There must be a snapshot.
- * Context: thread.  Locks: the trace lock held.
+ * There must be a snapshot. Context: thread.  Locks: the trace lock held.
  */
 bool buffer_snapshot_is_empty(void);
 

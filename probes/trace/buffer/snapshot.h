@@ -33,8 +33,7 @@ void snapshot_hold(void);
 void snapshot_release(void);
 
 /* snapshot_take - make a snapshot of the events that were recorded until now. Recording
- * goes on in an empty buffer.
- * Context: any.
+ * goes on in an empty buffer. Context: any.
  * Return:  false: nothing was done, because there is no empty second set of rings. After
  *          a snapshot it takes some hundredths of a second until there is one.
  */

@@ -10,8 +10,7 @@
 int trace_show_cpu(struct seq *s, int cpu, enum merge_how how);
 
 /* trace_show_snapshot - print the snapshot as `trace` prints the buffer. There must be a
- * snapshot.
- * Locks: the trace lock held.  Return: 0; -ENOMEM.
+ * snapshot. Locks: the trace lock held.  Return: 0; -ENOMEM.
  */
 int trace_show_snapshot(struct seq *s);
 

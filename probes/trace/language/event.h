@@ -77,8 +77,7 @@ struct event {
 extern struct event event_print, event_stack;
 
 /* event_head - return how many bytes of a record of @event stand before its first
- * argument.
- * Context: any.
+ * argument. Context: any.
  */
 size_t event_head(const struct event *event);
 

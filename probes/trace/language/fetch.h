@@ -150,9 +150,7 @@ size_t fetch_fixed_size(const struct fetch_arg *arg);
 
 /* fetch_strings_size - return how many bytes the strings of @args take now. The caller
  * reserves a record of that size. A string may become longer before fetch_args() stores
- * it: that function cuts the string then.
- *
- * Context: any.  Cost: reads each string once.
+ * it: that function cuts the string then. Context: any.  Cost: reads each string once.
  */
 size_t fetch_strings_size(const struct fetch_arg *args, size_t count,
                           const struct fetch_from *from);

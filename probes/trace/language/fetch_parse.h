@@ -45,7 +45,6 @@ int fetch_parse(struct fetch_context *context, const char *text, unsigned column
 /* fetch_number, fetch_signed - read @len bytes that are a number and nothing else. As on
  * Linux, a prefix gives the base, and one '+' may stand in front. In front of a signed
  * number one '-' may stand instead.
- *
  * Return: 0; -EINVAL; -ERANGE.
  */
 int fetch_number(const char *text, size_t len, uint64_t *out);

@@ -227,7 +227,6 @@ const char *hist_clock(const struct hist *hist);
  */
 unsigned hist_value_column(const char *spec, const char *word);
 /* hist_share - let @hist, which no hit has seen yet, count in the table of @named.
- *
  * Context: thread. No other thread may share or free @hist or @named meanwhile.
  * Return:  0; -EINVAL: the histograms differ in more than their events.
  */
@@ -250,9 +249,7 @@ uint64_t hist_dropped(const struct hist *hist);
 /* hist_wants_stack - tell whether the stack is a key. Context: any. */
 bool hist_wants_stack(const struct hist *hist);
 
-/* hist_add - count a hit.
- *
- * Context: any.  Locks: none.
+/* hist_add - count a hit. Context: any.  Locks: none.
  * Cost:    the key is copied and hashed; then one slot is read for each colliding hash.
  */
 void hist_add(struct hist *hist, const struct hist_hit *hit);

@@ -379,8 +379,7 @@ uint64_t ring_lost_last(const struct ring *r);
 uint64_t ring_unread(const struct ring *r);
 
 /* ring_lost_before - add @count to the losses that the next ring_read() of r->read
- * reports.
- * Context: as ring_read().
+ * reports. Context: as ring_read().
  */
 void ring_lost_before(struct ring *r, uint64_t count);
 
