@@ -10,10 +10,9 @@ In every second turn the guests are stepped: QEMU translates one instruction at 
 (-singlestep), so that an interrupt can come between any two instructions, and the timer
 runs at its highest rate. --stepped decides this for all minutes. In every third minute a
 debugger comes and goes at the kernel's own stub (debugger.py); --debugger decides this
-for all minutes. A line
-is printed for each minute. The first difference, panic or hang ends the program with
-status 1. Before that it prints what differs, and the command that repeats the round, as
-far as QEMU repeats itself.
+for all minutes. A line is printed for each minute. The first difference, panic or hang
+ends the program with status 1. Before that it prints what differs, and the command that
+repeats the round, as far as QEMU repeats itself.
 """
 
 import argparse
