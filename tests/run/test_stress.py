@@ -26,12 +26,12 @@ def a_line_a_minute():
     status, minutes, text = stress("same 0", "--minutes", "5", "--seed", "7")
     tap.equal(status, 0, "all minutes are the same")
     tap.equal(
-        [" ".join(line[:4]) for line in minutes],
-        ["1 1 no 7", "2 2 no 8", "3 4 no 9", "4 8 no 10", "5 1 yes 11"],
-        "CPUs in turn, stepped in the second, a seed for each",
+        [" ".join(line[:5]) for line in minutes],
+        ["1 1 no no 7", "2 2 no no 8", "3 4 no yes 9", "4 8 no no 10", "5 1 yes no 11"],
+        "CPUs in turn, stepped in the second, a debugger in the third, a seed for each",
     )
     tap.equal(
-        minutes[0][4:],
+        minutes[0][5:],
         ["2", "20", "40", "6", "8", "10", "12", "same"],
         "and the sums of its rounds",
     )
@@ -57,7 +57,7 @@ def a_guest_that_does_not_end_is_a_difference():
     ):
         status, _, text = stress(how + " 1", "--classes", "loop")
         tap.check(status == 1 and message in text, f"{how}: {message}")
-        again = "SEED=1 ROUND=1 STEPPED=0 CLASSES=loop"
+        again = "SEED=1 ROUND=1 STEPPED=0 DEBUGGER=0 CLASSES=loop"
         tap.check(again in text, "in the round behind the last")
 
 
