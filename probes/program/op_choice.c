@@ -15,24 +15,33 @@ static const char *if_check(struct program_facts *f, const struct kprobe_op *op)
                                                      : "there is no such condition";
 }
 
-/* The opposite of a condition differs from it in the lowest bit. */
 static bool if_holds(uint64_t a, uint64_t b, unsigned condition)
 {
-    bool opposite = condition & 1;
-
-    switch (condition - opposite) {
+    switch (condition) {
     case KPROBE_B:
-        return (a < b) != opposite;
+        return a < b;
+    case KPROBE_AE:
+        return a >= b;
     case KPROBE_E:
-        return (a == b) != opposite;
+        return a == b;
+    case KPROBE_NE:
+        return a != b;
     case KPROBE_BE:
-        return (a <= b) != opposite;
+        return a <= b;
+    case KPROBE_A:
+        return a > b;
     case KPROBE_L:
-        return ((int64_t)a < (int64_t)b) != opposite;
+        return (int64_t)a < (int64_t)b;
+    case KPROBE_GE:
+        return (int64_t)a >= (int64_t)b;
     case KPROBE_LE:
-        return ((int64_t)a <= (int64_t)b) != opposite;
-    default: /* KPROBE_ANY */
-        return !(a & b) == opposite;
+        return (int64_t)a <= (int64_t)b;
+    case KPROBE_G:
+        return (int64_t)a > (int64_t)b;
+    case KPROBE_ANY:
+        return a & b;
+    default: /* KPROBE_NONE */
+        return !(a & b);
     }
 }
 
