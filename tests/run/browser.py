@@ -105,6 +105,11 @@ class Page:
                     raise AssertionError(f"{method}: {reply['error']}")
                 return reply["result"]
 
+    def scheme(self, name):
+        """Show the page as in light or dark surroundings."""
+        features = [{"name": "prefers-color-scheme", "value": name}]
+        self.call("Emulation.setEmulatedMedia", features=features)
+
     def evaluate(self, script, limit=60):
         """The value of a JavaScript expression. If it is a promise, the value it gets."""
         reply = self.call(

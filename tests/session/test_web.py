@@ -10,6 +10,7 @@ import base64
 import contextlib
 import glob
 import http.client
+import itertools
 import json
 import os
 import re
@@ -25,7 +26,7 @@ import urllib.parse
 sys.dont_write_bytecode = True
 import tap
 from browser import Browser
-from sonde.guest import ROOT, die_with_parent
+from sonde.guest import BUILD, ROOT, die_with_parent
 
 LIMIT = 120
 REFRESHES = 40
@@ -38,8 +39,12 @@ TASK = "document.getElementById('task')"
 RESULT = "document.getElementById('result').textContent"
 FILE = "ask('file', {id: session.id, kind: '%s'}).then(told => told.base64)"
 SONDE = os.path.join(ROOT, "sonde")
+AXE = os.path.join(BUILD, "axe", "node_modules", "axe-core", "axe.min.js")
+AXE_VERSION = "4.14.1"
+SIZES = ((390, 844), (1280, 800))
 VIEW = re.compile(r"\]\(<?#(function|question)=")
 SOLUTIONS = os.path.join(ROOT, "docs", "labs", "host")
+WORKING = ("memcpy", "serial_read", "shell_printf", "wake_all")  # what requests call
 SHOTS = next((word[8:] for word in sys.argv if word.startswith("--shots=")), None)
 
 
@@ -120,10 +125,7 @@ def run_line(page, text):
 
 def keep(page, name):
     for scheme in SCHEMES if SHOTS else ():
-        page.call(
-            "Emulation.setEmulatedMedia",
-            features=[{"name": "prefers-color-scheme", "value": scheme}],
-        )
+        page.scheme(scheme)
         page.shot(os.path.join(SHOTS, f"{name}-{scheme}.png"))
 
 
@@ -313,6 +315,36 @@ def nameless(page):
     ]
 
 
+def resize(page, width, height):
+    page.call(
+        "Emulation.setDeviceMetricsOverride",
+        width=width,
+        height=height,
+        deviceScaleFactor=1,
+        mobile=width < 800,
+    )
+
+
+def axe():
+    """The text of axe-core, which finds what readers with a disability can't use."""
+    if not os.path.exists(AXE):
+        words = ["npm", "install", "--silent", "--no-fund", "--no-audit", "--no-save"]
+        words += ["--prefix", os.path.join(BUILD, "axe"), f"axe-core@{AXE_VERSION}"]
+        subprocess.run(words, check=True)
+    with open(AXE, encoding="utf-8") as file:
+        return file.read()
+
+
+def violations(page):
+    """What axe-core finds in the page as it is: [rule: element]."""
+    # The keys of the editor's text scroll it.
+    found = "one.nodes.map(node => `${one.id}: ${node.target} ${node.failureSummary}`)"
+    told = page.evaluate(
+        f"axe.run(document).then(told => told.violations.flatMap(one => {found}))"
+    )
+    return [one for one in told if ": .CodeMirror-scroll" not in one]
+
+
 def console_hits(page, name):
     """Address -> hits of the probes of the set @name, as the console lists them."""
     text = page.evaluate(f"inGuest('probe list {name}')")
@@ -363,7 +395,7 @@ def a_function_alive(browser, server):
         page.evaluate(step + ".textContent").split()[1] == "jmp", "the jump is unfolded"
     )
     parts = page.evaluate(
-        "[...by('fn-path-1').querySelectorAll('h3')].map(h => h.textContent)"
+        "[...by('fn-path-1').querySelectorAll('h2')].map(h => h.textContent)"
     )
     tap.equal(parts, ["jump", "pad", "detour"], "with its pad and its detour")
     key(page, "ArrowDown", 40)
@@ -430,6 +462,45 @@ def a_function_alive(browser, server):
         tap.note(other.evaluate("shown()")[-500:])
     for one in (page, other):
         one.call("Page.close")
+
+
+def clicks_are_no_hits(browser, server):
+    page = at_prompt(browser, server)
+
+    def show(name):
+        page.evaluate(f"location.hash = '#function={name}'")
+        page.wait(f"seen && seen.function === '{name}' && !busy", LIMIT)
+
+    def click(what, there):
+        page.press(what)
+        tap.check(page.wait(f"{there} && !busy", LIMIT), f"{what} is clicked")
+
+    def listed():
+        lines = page.evaluate("inGuest('probe list')").splitlines()[1:]
+        return {line.split()[6]: int(line.split()[4]) for line in lines}
+
+    for name in WORKING:
+        show(name)
+        click("#fn-at-0", "own(seen.rows[0])")
+    before = listed()
+    show("vfs_write")
+    click("#fn-at-0", "own(seen.rows[0])")
+    click("#fn-fold-0", "unfolded.size")
+    click("#fn-threads summary", "by('fn-ps').rows.length")
+    click("#fn-optimize", "by('fn-said').textContent.endsWith('is 0')")
+    click("#fn-optimize", "by('fn-said').textContent.endsWith('is 1')")
+    click("#fn-at-0", "!own(seen.rows[0])")
+    show(WORKING[0])
+    tap.equal(listed(), before, "no click has moved a count")
+    hidden = "Number(/(\\d+) hidden/.exec(by('fn-row-0').textContent)[1])"
+    tap.check(page.evaluate(hidden) > 0, "its work is a miss, hidden")
+    page.evaluate("by('fn-run').value = 'vfs', by('fn-start').click()")
+    page.wait("shown().endsWith('vfs_read\\nsonde>')", LIMIT)
+    after = listed()
+    tap.check(after["memcpy+0x0"] > before["memcpy+0x0"], "that of a workload is counted")
+    told = f"counts[0][0] === {after['memcpy+0x0']}"
+    tap.check(page.wait(told, LIMIT), "and shown as the console has it")
+    page.call("Page.close")
 
 
 def a_function_of_a_module(browser, server):
@@ -515,6 +586,64 @@ def questions_with_pictures(browser, server):
     page.call("Page.close")
 
 
+# Intervals that only pass when a test lets them: [milliseconds, function].
+CLOCK = """window.clocks = new Map(); window.clockOf = setInterval;
+window.setInterval = (fn, ms) => { const timer = clockOf(() => {}, 1e9);
+  clocks.set(timer, [ms, fn]); return timer; };
+window.clockEnds = clearInterval;
+window.clearInterval = timer => { clocks.delete(timer); clockEnds(timer); }; 0"""
+# Does the picture show what the frame says, cell by cell?
+SHOWN = """films[film].frames[at].cells.every(([name, text, kind]) =>
+  part('t-' + name).textContent === text && part('r-' + name).getAttribute('class') === kind)
+  && part('said').textContent.startsWith(at + '/') && Number(part('bar').value) === at"""
+
+
+def drive_a_film(page):
+    def at(want, what):
+        told = page.evaluate(
+            f"[at, {SHOWN}, document.querySelectorAll('#text .now').length]"
+        )
+        tap.equal(told, [want, True, 1], what)
+
+    page.evaluate("choose(1)")
+    for speed, ms in (("0.5", 2400), ("1", 1200), ("3", 400), ("20", 60)):
+        page.evaluate(f"by('speed').value = '{speed}', go(0), play()")
+        tap.equal(page.evaluate("clocks.get(timer)[0]"), ms, f"speed {speed}: a frame")
+        page.evaluate("clocks.get(timer)[1](), clocks.get(timer)[1]()")
+        at(2, "two of them")
+        page.evaluate("play()")
+        tap.equal(page.evaluate("[timer, clocks.size]"), [None, 0], "Pause holds it")
+    page.evaluate("play(), by('speed').value = '0.5'")
+    page.evaluate("by('speed').dispatchEvent(new Event('change'))")
+    tap.equal(page.evaluate("clocks.get(timer)[0]"), 2400, "slower while it plays")
+    page.press("#next")
+    at(3, "a step on")
+    tap.equal(page.evaluate("timer"), None, "for which it holds")
+    page.press("#back")
+    at(2, "a step back")
+    page.evaluate("document.activeElement.blur()")
+    last = page.evaluate("films[film].frames.length - 1")
+    for name, code, want in (
+        ("End", 35, last),
+        ("ArrowRight", 39, last),
+        ("ArrowLeft", 37, last - 1),
+        ("Home", 36, 0),
+        ("ArrowLeft", 37, 0),
+    ):
+        key(page, name, code)
+        at(want, f"{name} leads to frame {want}")
+    back = f"""films.flatMap((one, n) => {{ choose(n);
+      return one.frames.map((_, k) => one.frames.length - 1 - k).filter(k => {{
+        by('bar').value = k; by('bar').dispatchEvent(new Event('input'));
+        return at !== k || !({SHOWN}); }}).map(k => `${{n}}: ${{k}}`); }})"""
+    tap.equal(
+        page.evaluate(back), [], "scrubbed to any frame, each film shows that frame"
+    )
+    page.evaluate("go(1e9), play()")
+    at(0, "Play at its end begins again")
+    page.evaluate("pause()")
+
+
 def films_in_the_page(browser, server):
     page = at_prompt(browser, server)
     page.evaluate("location.hash = '#film=poke'")
@@ -522,6 +651,8 @@ def films_in_the_page(browser, server):
     page.evaluate("by('speed').value = 20, by('play').click()")
     last = "document.body.dataset.last === 'true' && timer === null"
     tap.check(page.wait(last, LIMIT), "a film plays to its end")
+    page.evaluate(CLOCK)
+    drive_a_film(page)
     page.evaluate("location.hash = '#function=vfs_read&run=vfs'")
     page.wait("seen && !busy && by('fn-rows').rows.length", LIMIT)
     page.press("#fn-record")
@@ -545,15 +676,9 @@ def films_in_the_page(browser, server):
 
 
 def the_page_fits(browser, server):
-    for width, height in ((390, 844), (1280, 800)):
+    for width, height in SIZES:
         page = browser.open(server.url)
-        page.call(
-            "Emulation.setDeviceMetricsOverride",
-            width=width,
-            height=height,
-            deviceScaleFactor=1,
-            mobile=width < 800,
-        )
+        resize(page, width, height)
         page.wait(PROMPT, LIMIT)
         page.evaluate("location.hash = '#function=vfs_read&probes=0x0,0xf&all=1&run=vfs'")
         page.wait("seen && !busy && seen.rows[0].probes.length === 2", LIMIT)
@@ -565,6 +690,41 @@ def the_page_fits(browser, server):
         tap.equal(nameless(page), [], "all controls have names")
         keep(page, f"function-{width}")
         page.call("Page.close")
+
+
+VIEWS = (
+    # place in the address, what is waited for, what is done then
+    ("", PROMPT, ""),
+    (
+        "#function=vfs_read&probes=0x0,0x5&fold=0x5&run=vfs",
+        "seen && !busy && unfolded.size",
+        "by('fn-threads').open = true",
+    ),
+    ("#function=exc_int3", "seen && !busy", "flip(0)"),
+    (
+        "#question=vfs_read { hist(count) }&run=vfs",
+        "answer.querySelector('svg .bar')",
+        "offer()",
+    ),
+    ("#question=vfs_read { cont }", "by('q-said').textContent.includes('^')", ""),
+    ("#film=hit", "filmed && !by('film').hidden", "go(3)"),
+    ("#docs/trace.md", "by('task').dataset.name === 'docs/trace.md'", ""),
+)
+
+
+def everybody_can_use_it(browser, server):
+    page = at_prompt(browser, server, "?lab=3")
+    page.evaluate(axe() + "; 0")
+    for place, there, do in VIEWS:
+        page.evaluate(f"location.hash = {json.dumps(place)}; 0")
+        tap.check(page.wait(there, LIMIT), place or "the task")
+        page.evaluate(do + "; 0")
+        for (width, height), scheme in itertools.product(SIZES, SCHEMES):
+            resize(page, width, height)
+            page.scheme(scheme)
+            what = f"{place or 'the task'}, {width} px, {scheme}"
+            tap.equal(violations(page), [], f"{what}: axe-core finds nothing")
+    page.call("Page.close")
 
 
 def a_film_plays_to_its_end(browser, server):
@@ -580,8 +740,7 @@ def a_film_plays_to_its_end(browser, server):
     shown = page.evaluate("document.getElementById('t-c1b0').textContent")
     tap.equal(shown, "b8 | cc", "what CPU 1 may still execute behind the first store")
     keep(page, "film")
-    narrow = {"width": 390, "height": 844, "deviceScaleFactor": 1, "mobile": True}
-    page.call("Emulation.setDeviceMetricsOverride", **narrow)
+    resize(page, *SIZES[0])
     tap.equal(page.evaluate("document.documentElement.scrollWidth"), 390, "390 px")
     film = page.evaluate("document.querySelector('svg').clientWidth")
     tap.check(film < 390, f"all of the film is seen, {film} px")
@@ -900,6 +1059,8 @@ def main():
             questions_with_pictures,
             films_in_the_page,
             the_page_fits,
+            everybody_can_use_it,
+            clicks_are_no_hits,
         )
         tap.run(
             *[on(test, True) for test in browsing],

@@ -2,6 +2,12 @@
 // document.js - the task and what it leads to: documents and sources of the tree. The part of
 // the address behind # says which, so the browser's own way back works.
 
+const element = (tag, more, ...children) => {
+  const node = Object.assign(document.createElement(tag), more);
+  node.append(...children);
+  return node;
+};
+
 // As GitHub names headings.
 const slug = text => text.toLowerCase().replace(/[^\w\- ]/g, '').replace(/ /g, '-');
 
@@ -27,8 +33,8 @@ function link(node, base) {
 function linkPath(code) {
   const text = code.textContent;
   if (code.closest('pre, a') || !IS_PATH.test(text) && !isFunction.has(text)) { return; }
-  const node = document.createElement('a');
-  node.href = isFunction.has(text) ? `#function=${text}` : `#${text}`;
+  const node = element('a',
+    { href: isFunction.has(text) ? `#function=${text}` : `#${text}` });
   code.replaceWith(node);
   node.append(code);
 }
@@ -38,9 +44,7 @@ function runnable(code) {
   const lines = code.textContent.split('\n').filter(line => line.startsWith('sonde> '))
     .map(line => line.slice('sonde> '.length));
   if (!lines.length) { return; }
-  const button = document.createElement('button');
-  button.textContent = 'Run it here';
-  button.className = 'run-here';
+  const button = element('button', { textContent: 'Run it here', className: 'run-here' });
   button.addEventListener('click', () => {
     type(lines.map(line => `${line}\r`).join(''));
     by('terminal').scrollIntoView({ block: 'nearest' });
@@ -52,10 +56,8 @@ function runnable(code) {
 function showDocument(place, name, text) {
   place.dataset.name = name;
   if (!name.endsWith('.md')) {
-    const head = document.createElement('h2'), pre = document.createElement('pre');
-    head.textContent = name;
-    pre.textContent = text;
-    place.replaceChildren(head, pre);
+    place.replaceChildren(element('h1', { textContent: name }),
+      element('pre', { textContent: text, tabIndex: 0 }));
     return;
   }
   place.innerHTML = marked.parse(text);
@@ -63,5 +65,7 @@ function showDocument(place, name, text) {
   place.querySelectorAll('a[href]').forEach(node => link(node, name));
   place.querySelectorAll('code').forEach(linkPath);
   place.querySelectorAll('pre > code').forEach(runnable);
+  place.querySelectorAll('pre, table').forEach(node => { node.tabIndex = 0; }); // they may scroll
+  place.querySelectorAll('th:empty').forEach(node => node.replaceWith(element('td')));
   place.querySelectorAll('img').forEach(node => node.replaceWith(node.alt));
 }

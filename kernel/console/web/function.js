@@ -19,11 +19,6 @@ let chosen = 0; // the number of the row that had the focus last
 let refreshing = null; // the timer of the counts
 let busy = 0; // how many commands are under way
 
-const element = (tag, more, ...children) => {
-  const node = Object.assign(document.createElement(tag), more);
-  node.append(...children);
-  return node;
-};
 const hex = offset => `0x${offset.toString(16)}`;
 // A function of a module may have the name of another one, and is named by its address.
 const place = row => seen.module ? `0x${row.address}` : `${row.function}+${hex(row.offset)}`;
@@ -369,7 +364,7 @@ async function unfold(i) {
   const row = by(`fn-path-${i}`), fold = by(`fn-fold-${i}`);
   const { parts } = await ask('path', { id: session.id, row: i });
   const steps = parts.flatMap(part => [
-    element('h3', { textContent: part.what }),
+    element('h2', { textContent: part.what }),
     element('ol', {}, ...part.steps.map(step => {
       const item = element('li', { tabIndex: -1, className: 'stop' },
         ...(step.address ? [element('code', { textContent: `0x${step.address}` }), ' '] : []),

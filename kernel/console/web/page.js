@@ -183,18 +183,15 @@ function tell(text) {
   by('result').replaceChildren(...text.split(/(again: .* --seed \d+ --case \d+)/).map(part => {
     const found = /^again: .* --seed (\d+) --case (\d+)$/.exec(part);
     if (!found) { return part; }
-    const button = document.createElement('button');
-    button.textContent = `Show case ${found[2]}`;
-    const shown = document.createElement('div');
+    const button = element('button', { textContent: `Show case ${found[2]}` });
+    const shown = element('div');
     button.addEventListener('click', async () => {
       shown.textContent = '...';
       shown.textContent = (await ask('grade',
         { lab: lab.lab, seed: found[1], case: found[2] }).catch(error => ({
         output: error.message }))).output;
     });
-    const both = document.createElement('span');
-    both.append(button, shown);
-    return both;
+    return element('span', {}, button, shown);
   }));
 }
 

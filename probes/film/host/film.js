@@ -49,6 +49,7 @@ part('which').addEventListener('change', e => choose(Number(e.target.value)));
 part('play').addEventListener('click', play);
 part('next').addEventListener('click', () => { pause(); go(at + 1); });
 part('back').addEventListener('click', () => { pause(); go(at - 1); });
+part('speed').addEventListener('change', () => { if (timer) { pause(); play(); } });
 part('bar').addEventListener('input', e => { pause(); go(Number(e.target.value)); });
 document.addEventListener('keydown', e => {
   if (['SELECT', 'BUTTON', 'INPUT', 'TEXTAREA'].includes(e.target.tagName) ||
