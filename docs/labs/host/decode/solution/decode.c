@@ -42,17 +42,9 @@ static unsigned behind_0f(unsigned opcode)
         return D;
     if (opcode == 0xa4 || opcode == 0xac || opcode == 0xba)
         return M | B;
-    switch (opcode) {
-    case 0x05 ... 0x09:
-    case 0x0b:
-    case 0x30 ... 0x37:
-    case 0xa0 ... 0xa2:
-    case 0xa8 ... 0xaa:
-    case 0xc8 ... 0xcf:
+    if (opcode == 0x05 || opcode == 0x0b || opcode == 0xa2 || (opcode & 0xf8) == 0xc8)
         return NO;
-    default:
-        return M;
-    }
+    return M;
 }
 
 /* Return the number of bytes of ModRM, SIB and displacement together. */
