@@ -199,7 +199,10 @@ void thread_set_own_work(bool is_own)
 {
     preempt_disable();
     thread_current()->own_work = is_own;
-    is_own ? own_work_begin() : own_work_end();
+    if (is_own)
+        own_work_begin();
+    else
+        own_work_end();
     preempt_enable();
 }
 

@@ -52,6 +52,8 @@ class Debugger:
         self.over.set()
         self.begun.set()
         self.thread.join(LIMIT)
+        if self.thread.is_alive():
+            self.failure = "the debugger: no end"
 
     def _run(self):
         try:
@@ -61,9 +63,9 @@ class Debugger:
             while not self.over.is_set():
                 attached = self._visit(attached)
                 time.sleep(self.random.uniform(0, 0.2))
-        except (ConnectionError, BrokenPipeError):
+        except ConnectionError:
             pass  # the guest is off
-        except (TimeoutError, ValueError, KeyError) as error:
+        except (OSError, ValueError, KeyError) as error:
             self.failure = f"the debugger: {type(error).__name__} {error}"
 
     # ---- packets ----
@@ -135,7 +137,7 @@ class Debugger:
                 continue
             self._at_stop(stop)
             self._go()
-        stop = self._stop()
+        self._stop()
         self.counts["stops"] += 1
 
     def _at_stop(self, stop):
