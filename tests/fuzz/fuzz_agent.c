@@ -15,6 +15,7 @@
 #include "probes/agent/agent_op.h"
 
 #include "kernel/base/err.h"
+#include "tests/fuzz/fuzz_memory.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -144,7 +145,6 @@ static bool is_right(const uint8_t *code, size_t len, unsigned use)
 
 /* ---- running ---- */
 
-static uint8_t memory[8192];
 static size_t calls;
 static volatile size_t sink; /* keeps the compiler from leaving out reads */
 
@@ -152,11 +152,7 @@ static int read_memory(void *arg, void *dst, uintptr_t addr, size_t len)
 {
     (void)arg;
     calls++;
-    if (addr < 0x10000 || addr - 0x10000 > sizeof(memory) ||
-        len > sizeof(memory) - (addr - 0x10000))
-        return -EFAULT;
-    memcpy(dst, memory + (addr - 0x10000), len);
-    return 0;
+    return memory_read(dst, addr, len);
 }
 
 static int variable(void *arg, unsigned number, bool set, int64_t *value)
@@ -189,17 +185,6 @@ static int print(void *arg, const char *text, size_t len)
     MUST(len < AGENT_TEXT_MAX && strlen(text) == len);
     sink += len;
     return 0;
-}
-
-static void fill_memory(uint64_t seed)
-{
-    for (size_t i = 0; i < sizeof(memory); i += 8) {
-        uint64_t word;
-
-        seed = seed * 6364136223846793005u + 1442695040888963407u;
-        word = seed >> 62 ? 0x10000 + (seed >> 40) % 9000 : seed;
-        memcpy(memory + i, &word, sizeof(word));
-    }
 }
 
 static bool is_told(const struct agent_problem *problem, size_t len)

@@ -21,6 +21,7 @@
 #include "probes/trace/language/filter.h"
 #include "probes/trace/language/hist.h"
 #include "probes/trace/language/trigger.h"
+#include "tests/fuzz/fuzz_memory.h"
 #include "tests/unit/trace_host.h"
 
 #include <stdlib.h>
@@ -147,28 +148,10 @@ static size_t write_text(char *text, const uint8_t *data, size_t size)
 
 /* ---- running ---- */
 
-/* Two pages with letters, numbers, and pointers into these pages. */
-static uint8_t memory[8192];
-
 static int read_memory(void *dst, uintptr_t addr, size_t len, bool user)
 {
     (void)user;
-    if (addr < 0x10000 || addr - 0x10000 > sizeof(memory) ||
-        len > sizeof(memory) - (addr - 0x10000))
-        return -EFAULT;
-    memcpy(dst, memory + (addr - 0x10000), len);
-    return 0;
-}
-
-static void fill_memory(uint64_t seed)
-{
-    for (size_t i = 0; i < sizeof(memory); i += 8) {
-        uint64_t word;
-
-        seed = seed * 6364136223846793005u + 1442695040888963407u;
-        word = seed >> 62 ? 0x10000 + (seed >> 40) % 9000 : seed;
-        memcpy(memory + i, &word, sizeof(word));
-    }
+    return memory_read(dst, addr, len);
 }
 
 static void run_fetch(const struct def *def, uint64_t seed)
