@@ -65,6 +65,21 @@ class Scratch(unittest.TestCase):
             command, cwd=ROOT, capture_output=True, text=True, check=False
         )
 
+    def small_image(self, source, *flags, compiler="gcc"):
+        """The path of a program that is linked from @source alone."""
+        self.run_ok(
+            compiler,
+            "-g",
+            "-gdwarf-4",
+            *("-ffreestanding", "-fno-pic", "-fno-pie", "-c"),
+            *flags,
+            self.write("one.c", source),
+            "-o",
+            self.path("one.o"),
+        )
+        self.run_ok("ld", self.path("one.o"), "-o", self.path("image"))
+        return self.path("image")
+
     def assert_one_line_error(self, done, *words):
         self.assertNotEqual(done.returncode, 0)
         self.assertEqual(done.stdout, "")

@@ -47,22 +47,7 @@ void _start(void) { first(1); second(2); third(3); }
 
 class GenInlines(scratch.Scratch):
     def image(self, *flags, compiler="gcc"):
-        self.run_ok(
-            compiler,
-            "-O2",
-            "-g",
-            "-gdwarf-4",
-            "-ffreestanding",
-            "-fno-pic",
-            "-fno-pie",
-            "-c",
-            *flags,
-            self.write("one.c", SOURCE),
-            "-o",
-            self.path("one.o"),
-        )
-        self.run_ok("ld", self.path("one.o"), "-o", self.path("image"))
-        return self.path("image")
+        return self.small_image(SOURCE, "-O2", *flags, compiler=compiler)
 
     def places(self, image):
         """{name of an inlined function: the functions that contain it}"""

@@ -83,21 +83,7 @@ def by_gdb(image, path, lines):
 
 class GenLines(scratch.Scratch):
     def image(self, *flags):
-        self.run_ok(
-            "gcc",
-            "-O1",
-            "-g",
-            *(flags or ("-gdwarf-4",)),
-            "-ffreestanding",
-            "-fno-pic",
-            "-fno-pie",
-            "-c",
-            self.write("one.c", SOURCE),
-            "-o",
-            self.path("one.o"),
-        )
-        self.run_ok("ld", self.path("one.o"), "-o", self.path("image"))
-        return self.path("image")
+        return self.small_image(SOURCE, "-O1", *flags)
 
     def lines(self, image):
         (places,) = gen_lines.lines_of(elf64.load(image)).values()

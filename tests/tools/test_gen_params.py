@@ -35,21 +35,7 @@ class GenParams(scratch.Scratch):
         return {names[at]: line for at, line in gen_params.params_of(elf).items()}
 
     def image(self):
-        self.run_ok(
-            "gcc",
-            "-O1",
-            "-g",
-            "-gdwarf-4",
-            "-ffreestanding",
-            "-fno-pic",
-            "-fno-pie",
-            "-c",
-            self.write("one.c", SOURCE),
-            "-o",
-            self.path("one.o"),
-        )
-        self.run_ok("ld", self.path("one.o"), "-o", self.path("image"))
-        return self.path("image")
+        return self.small_image(SOURCE, "-O1")
 
     def test_types_are_words(self):
         lines = self.lines(self.image())
