@@ -1,34 +1,13 @@
 /* explore_ring.c - a thread and an NMI write on one CPU, each record on a page of its own, to
  * a ring of two pages; on another CPU a reader copies a page, and then takes pages.
  */
-#include "probes/trace/ring/page.h"
-#include "probes/trace/ring/ring.h"
-#include "tests/explore/explore.h"
+#include "tests/explore/ring_ops.h"
 
 #define WORDS 260 /* of a record, which is more than half of a page */
 
 static struct ring *ring;
 static struct ring_page *spare;
-static uint64_t time, written[EXPLORE_NMI + 1], seen, lost, last;
-
-static uint64_t clock(void)
-{
-    explore_point();
-    return ++time;
-}
-
-static struct ring_page *page_new(void)
-{
-    return explore_alloc(RING_PAGE_LEN);
-}
-
-static void page_free(struct ring_page *page)
-{
-    explore_free(page);
-}
-
-static const struct ring_ops ops = { clock, page_new, page_free, explore_alloc,
-                                     explore_free };
+static uint64_t written[EXPLORE_NMI + 1], seen, lost, last;
 
 static void put(void)
 {

@@ -1,35 +1,14 @@
 /* explore_ring_reset.c - a thread and an interrupt write while a reader on another CPU takes
  * pages, and makes all that was written count as read. The ring has room for all.
  */
-#include "probes/trace/ring/page.h"
-#include "probes/trace/ring/ring.h"
-#include "tests/explore/explore.h"
+#include "tests/explore/ring_ops.h"
 
 #define LEN 2500 /* bytes: each record has a page of its own */
 
 static struct ring *ring;
 static struct ring_page *spare;
-static uint64_t time, seen, passed;
+static uint64_t seen, passed;
 static uint32_t written[EXPLORE_NMI + 1], complete;
-
-static uint64_t clock(void)
-{
-    explore_point();
-    return ++time;
-}
-
-static struct ring_page *page_new(void)
-{
-    return explore_alloc(RING_PAGE_LEN);
-}
-
-static void page_free(struct ring_page *page)
-{
-    explore_free(page);
-}
-
-static const struct ring_ops ops = { clock, page_new, page_free, explore_alloc,
-                                     explore_free };
 
 static uint32_t all(void)
 {
