@@ -16,23 +16,13 @@ section .text
 ; A switched-out stack, from its saved rsp up:
 ;   flags, r15, r14, r13, r12, rbx, rbp, return address
 proc switch_to
-    push rbp
-    push rbx
-    push r12
-    push r13
-    push r14
-    push r15
+    push_preserved
     pushfq
     mov [rsi], rsp
     mov rsp, rdx
     frame same
     popfq
-    pop r15
-    pop r14
-    pop r13
-    pop r12
-    pop rbx
-    pop rbp
+    pop_preserved
     mov rax, rdi
     ret
 endproc switch_to

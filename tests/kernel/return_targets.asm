@@ -35,6 +35,25 @@ proc return_longjmp
     jmp [rdi + 56]
 endproc return_longjmp
 
+; different_registers VALUE: rax is VALUE, and each other register is one more.
+%macro different_registers 1
+    mov rax, %1
+    lea rbx, [rax + 1]
+    lea rcx, [rax + 2]
+    lea rdx, [rax + 3]
+    lea rsi, [rax + 4]
+    lea rdi, [rax + 5]
+    lea rbp, [rax + 6]
+    lea r8, [rax + 7]
+    lea r9, [rax + 8]
+    lea r10, [rax + 9]
+    lea r11, [rax + 10]
+    lea r12, [rax + 11]
+    lea r13, [rax + 12]
+    lea r14, [rax + 13]
+    lea r15, [rax + 14]
+%endmacro
+
 ; store_registers - store the registers where rax points; rax itself is on the stack.
 %macro store_registers 0
     mov [rax], rbx
@@ -57,12 +76,7 @@ endproc return_longjmp
 ; void return_registers(uint64_t out[17], uint64_t flags): call return_scramble(), and
 ; store what its caller then finds in rbx rcx rdx rsi rdi rbp r8-r15, rax, flags, rsp
 proc return_registers
-    push rbp
-    push rbx
-    push r12
-    push r13
-    push r14
-    push r15
+    push_preserved
     push rdi
     mov rdi, rsi
     call return_scramble
@@ -74,33 +88,14 @@ proc return_registers
     mov [rax + 128], rsp
     cld
     pop rdi
-    pop r15
-    pop r14
-    pop r13
-    pop r12
-    pop rbx
-    pop rbp
+    pop_preserved
     ret
 endproc return_registers
 
 ; Return with different values in all registers, and with the flags that rdi has.
 proc return_scramble
     push rdi
-    mov rax, 0x0102030405060708
-    lea rbx, [rax + 1]
-    lea rcx, [rax + 2]
-    lea rdx, [rax + 3]
-    lea rsi, [rax + 4]
-    lea rdi, [rax + 5]
-    lea rbp, [rax + 6]
-    lea r8, [rax + 7]
-    lea r9, [rax + 8]
-    lea r10, [rax + 9]
-    lea r11, [rax + 10]
-    lea r12, [rax + 11]
-    lea r13, [rax + 12]
-    lea r14, [rax + 13]
-    lea r15, [rax + 14]
+    different_registers 0x0102030405060708
     popfq
     ret
 endproc return_scramble
@@ -227,37 +222,13 @@ endproc return_steps
 ; and different values in all registers. return_echo() stores to @out what it finds in
 ; rbx rcx rdx rsi rdi rbp r8-r15, rax, flags.
 proc return_echo_call
-    push rbp
-    push rbx
-    push r12
-    push r13
-    push r14
-    push r15
+    push_preserved
     mov [rel echo_out], rdi
     push rsi
     popfq
-    mov rax, 0x1112131415161718
-    lea rbx, [rax + 1]
-    lea rcx, [rax + 2]
-    lea rdx, [rax + 3]
-    lea rsi, [rax + 4]
-    lea rdi, [rax + 5]
-    lea rbp, [rax + 6]
-    lea r8, [rax + 7]
-    lea r9, [rax + 8]
-    lea r10, [rax + 9]
-    lea r11, [rax + 10]
-    lea r12, [rax + 11]
-    lea r13, [rax + 12]
-    lea r14, [rax + 13]
-    lea r15, [rax + 14]
+    different_registers 0x1112131415161718
     call return_echo
-    pop r15
-    pop r14
-    pop r13
-    pop r12
-    pop rbx
-    pop rbp
+    pop_preserved
     ret
 endproc return_echo_call
 

@@ -18,12 +18,7 @@ section .text
 ; uint64_t switch_check(void)
 ; Out: a bit for each register that was not kept: rbx, rbp, r12, r13, r14, r15, carry
 proc switch_check
-    push rbp
-    push rbx
-    push r12
-    push r13
-    push r14
-    push r15
+    push_preserved
     mov ebx, 1
     mov ebp, 2
     mov r12d, 3
@@ -46,12 +41,7 @@ proc switch_check
     jnz .done
     bts rax, 6
 .done:
-    pop r15
-    pop r14
-    pop r13
-    pop r12
-    pop rbx
-    pop rbp
+    pop_preserved
     ret
 
 .there:

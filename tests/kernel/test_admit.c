@@ -16,6 +16,7 @@
 #include "probes/jump/jump_site.h"
 #include "probes/returns/shadow.h"
 #include "tests/kernel/by_hand.h"
+#include "tests/kernel/detour_targets.h"
 #include "tests/kernel/ktest.h"
 #include "tests/kernel/return_targets.h"
 
@@ -265,21 +266,6 @@ static void count_after(const struct kprobe *p)
 }
 
 /* ---- one hit ---- */
-
-/* detour_targets.asm */
-struct detour_target {
-    void (*fn)(void);
-    uintptr_t addr;
-    const char *name;
-};
-extern const struct detour_target detour_targets[], detour_targets_end[];
-extern const char detour_callee[];
-struct detour_run {
-    uint64_t r15, r14, r13, r12, bp, bx, r11, r10, r9, r8, ax, cx, dx, si, di;
-    uint64_t flags;
-    void (*fn)(void);
-};
-void detour_run(struct detour_run *run);
 
 static uint8_t memory[64];
 

@@ -8,28 +8,12 @@
 #include "probes/core/life.h"
 #include "probes/explain/totals.h"
 #include "tests/kernel/by_hand.h"
+#include "tests/kernel/detour_targets.h"
 #include "tests/kernel/ktest.h"
 
 #include <string.h>
 
 /* ---- the functions ---- */
-
-struct detour_target {
-    void (*fn)(void);
-    uintptr_t addr; /* of the probed instruction */
-    const char *name;
-};
-
-extern const struct detour_target detour_targets[], detour_targets_end[];
-extern const char detour_callee[];
-
-struct detour_run {
-    uint64_t r15, r14, r13, r12, bp, bx, r11, r10, r9, r8, ax, cx, dx, si, di;
-    uint64_t flags;
-    void (*fn)(void);
-};
-
-void detour_run(struct detour_run *run);
 
 static uint8_t memory[64];
 

@@ -7,24 +7,10 @@
 #include "probes/jump/jump_site.h"
 #include "probes/jump/optimize.h"
 #include "tests/kernel/by_hand.h"
+#include "tests/kernel/detour_targets.h"
 #include "tests/kernel/ktest.h"
 
 #include <string.h>
-
-/* detour_targets.asm */
-struct detour_target {
-    void (*fn)(void);
-    uintptr_t addr;
-    const char *name;
-};
-extern const struct detour_target detour_targets[], detour_targets_end[];
-extern const char detour_callee[];
-struct detour_run {
-    uint64_t r15, r14, r13, r12, bp, bx, r11, r10, r9, r8, ax, cx, dx, si, di;
-    uint64_t flags;
-    void (*fn)(void);
-};
-void detour_run(struct detour_run *run);
 
 #define COUNT 3u
 #define OFFSET 96 /* of the stores behind the first */
