@@ -3,11 +3,6 @@
  *
  * Executable memory lies in [-4 GiB, 0), in reach of a rel32 from kernel text. An
  * executable page is never writable; nor is its frame, through the direct map.
- *
- *   exec_alloc     pages of the detour arenas, at any free address
- *   exec_map_at    pages at a chosen address: landing pads, with an address that bytes of
- *                  instructions dictate, and module text. Several pages may show one
- *                  frame.
  */
 #pragma once
 
@@ -86,11 +81,9 @@ void exec_stats_get(struct exec_stats *out);
 /* text_poke_alias_write - change bytes of image text or executable memory.
  * @addr:  where the bytes are executed   @len: 1..4096
  *
- * The CPU writes through its poke alias: two pages of its own, which are not executable,
- * and are mapped only for this write, with interrupts off. Then it reads the bytes at
- * @addr; a difference is a panic. 1, 2, 4 or 8 bytes at a multiple of @len are stored at
- * once. For other bytes, nothing is promised about when other CPUs see them, in which
- * order, or in how many pieces.
+ * The CPU writes through its poke alias, two pages of its own that are mapped only for this
+ * write, and reads the bytes back. 1, 2, 4 or 8 bytes at a multiple of @len are stored at
+ * once; for others nothing is promised about when and in which order CPUs see them.
  *
  * Context: thread or boot or held, interrupts on or off. No other thread writes or unmaps
  *          these bytes meanwhile.

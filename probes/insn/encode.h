@@ -40,9 +40,6 @@ int insn_encode_jcc32(uint8_t *out, unsigned cond, uintptr_t from, uintptr_t to)
  * so that its displacement lies @pad bytes further on.
  * @pad:  0..INSN_JMP_PAD_MAX; INSN_JMP32_LEN + @pad bytes are written
  *
- * The prefixes are segment overrides, and a REX directly before the opcode. 66 is not used,
- * because with it AMD's processors would cut rip to 16 bits.
- *
  * Context: any.
  * Return:  0; -ERANGE the jump does not reach @to, or @pad is too large; nothing is
  *          written.

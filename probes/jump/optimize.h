@@ -17,13 +17,10 @@ struct site_list;
  * other jumps has gone. In the context `held` nothing happens. Context: thread or held.
  */
 void optimize_kick(void);
-/* optimize_retry - let all refused sites wait for a jump again: something has changed,
- * and the reason against their jumps may have gone.
- * optimize_refuse - refuse @site a jump, for @reason: it stays a breakpoint until
- * optimize_retry() or optimize_ask_again() lets it wait again.
- * optimize_ask_again - bytes that a jump at @site would read have changed: if @site was
- * refused a jump for a reason that other bytes may remove, let it wait again.
- * Return: does it wait again?
+/* optimize_retry - let all refused sites wait for a jump again.
+ * optimize_refuse - refuse @site a jump, for @reason: it stays a breakpoint.
+ * optimize_ask_again - bytes that a jump at @site would read have changed: if it was refused
+ * for a reason that other bytes may remove, let it wait again.  Return: does it?
  * optimize_refused - how many sites are refused, at most: sites that were freed since
  * count as well. Locks: PLAT_PROBES held.
  */
@@ -108,17 +105,15 @@ bool optimize_is_on(void);
 /* No jump is longer, in bytes, from its first byte to the last one that it reads. */
 #define UNOPTIMIZE_SPAN_MAX 9
 
-/* unoptimize_around - the bytes of @count sites are about to change. The jumps among
- * these sites become breakpoints. So does every jump whose displacement reads a byte of
- * such a site or of such a jump. On return all of them are SITE_ARMED, or SITE_DISARMED
- * if they are being disarmed. A site that was refused a jump waits again if that jump
- * would read one of these bytes. This function cannot fail. It sorts @sites.
+/* unoptimize_around - the bytes of @count sites are about to change. The jumps among these
+ * sites, and the jumps that read a byte of such a site or jump, become breakpoints, or get
+ * their original bytes if they are being disarmed. Refused sites in front wait again. Cannot
+ * fail. Sorts @sites.
  * Context: thread or held.  Locks: PLAT_PROBES held; takes PLAT_TEXT.
  */
 void unoptimize_around(struct site **sites, size_t count);
-/* unoptimize_ask_before - the bytes of @count sites change. A site in front of them that
- * was refused a jump waits again if that jump would use one of these bytes.
- * Locks: PLAT_PROBES held.
+/* unoptimize_ask_before - the bytes of @count sites change: refused sites in front of them
+ * that would use one of these bytes wait again. Locks: PLAT_PROBES held.
  */
 void unoptimize_ask_before(struct site **sites, size_t count);
 /* unoptimize_expect - add @more to the number of jumps; @more may be negative.

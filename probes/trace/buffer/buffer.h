@@ -39,9 +39,9 @@ void trace_unlock(void);
 void *record_begin(const struct event *event, size_t len, unsigned long flags,
                    struct ring **ring);
 void record_end(struct ring *ring);
-/* record_reserve - begin the record of a hit at @ip, after trace_takes_hit() has said that
- * the hit is recorded, and own_work_begin(). It ends by ring_commit() of the token and
- * own_work_end(); without a record this work has ended.
+/* record_reserve - begin the record of a hit at @ip, after trace_takes_hit() and
+ * own_work_begin(). It ends by ring_commit() of the token and own_work_end(); without a
+ * record this work has ended.
  * @lost: counts the records that were dropped
  *
  * Context: as record_begin().
@@ -129,9 +129,7 @@ int buffer_merge(struct merge *m, int cpu, enum buffer_set set, enum merge_how h
 /* buffer_merge_next - do as merge_next(), but set out->ring to the number of the CPU. */
 bool buffer_merge_next(struct merge *m, struct merged *out);
 void buffer_merge_end(struct merge *m);
-/* buffer_lost_behind - call it after the last record: return how many events were lost on
- * @cpu after the last record of @cpu.
- */
+/* buffer_lost_behind - return how many events were lost after the last record of @cpu. */
 uint64_t buffer_lost_behind(const struct merge *m, unsigned cpu);
 
 /* buffer_read_page - take the next page of @cpu for @spare, as ring_read() does.
