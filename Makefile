@@ -149,13 +149,16 @@ $(B)/%.asm.o: %.asm $(NASM_TOOLS) $(B)/flags.stamp | $(B)/asm_offsets.inc $(B)/p
 	$(Q)$(OBJCOPY) --wildcard --strip-symbol='..@*' $@
 	$(Q)$(PYTHON) kernel/debug/nasm_dwarf.py $@
 
-# Modules are compiled without debug data. The modules that tests load are files inside of
+# Of debug data only the parameters of functions stay in modules. The modules that tests load are files inside of
 # the image. The samples are files in /boot of each guest.
 SAMPLES := $(patsubst %.c,$(B)/%.o,$(wildcard docs/samples/*.c))
-$(SAMPLES) $(TEST_MODULES): $(B)/%.o: %.c $(B)/flags.stamp $(B)/modules.stamp
+PARAMS_TOOLS := kernel/module/params.py kernel/debug/gen_params.py \
+    kernel/debug/gen_inlines.py kernel/debug/elf64.py
+$(SAMPLES) $(TEST_MODULES): $(B)/%.o: %.c $(PARAMS_TOOLS) $(B)/flags.stamp $(B)/modules.stamp
 	$(call say,CC,$<)
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(MODULE_CFLAGS) -MMD -MP -c -o $@ $<
+	$(Q)$(CC) $(MODULE_CFLAGS) -g -MMD -MP -c -o $@ $<
+	$(Q)$(PYTHON) kernel/module/params.py $@
 -include $(SAMPLES:.o=.d)
 
 .PHONY: samples

@@ -28,6 +28,7 @@ static void entry_report(const struct ksyms_entry *e, size_t offset, struct ksym
     out->offset = offset;
     out->type = e->type;
     out->module = NULL;
+    out->params = NULL;
 }
 
 /* The withdrawn part of the table, as addresses and as entries; empty at first. */

@@ -17,6 +17,7 @@ struct ksym {
     char type;     /* as nm: T D B R for text, data, zeroed data, read-only data of global
                     * symbols, t d b r of local symbols */
     const char *module; /* NULL: the symbol belongs to the image */
+    const char *params; /* of a module's function: see params.h; NULL: not known here */
 };
 
 /* ksyms_set_more - a socket: set the functions for symbols of loaded code, which come

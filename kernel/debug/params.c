@@ -1,4 +1,5 @@
-/* params.c - searches the table of parameters that the build has made.
+/* params.c - searches the table of parameters that the build has made; a module has brought
+ * its own along.
  *
  *   params_table   one entry for each function, in order of addresses (low halves)
  *   params_total   how many entries
@@ -7,6 +8,8 @@
  * Owns nothing; the tables are in section .ksyms, which is never written.
  */
 #include "kernel/debug/params.h"
+
+#include "kernel/debug/ksyms.h"
 
 #include <string.h>
 
@@ -24,6 +27,7 @@ extern const char params_lines[];
 static const char *line_of(uintptr_t addr)
 {
     size_t low = 0, high = params_total;
+    struct ksym sym;
 
     if (addr >> 32 != 0xffffffff)
         return NULL;
@@ -38,7 +42,7 @@ static const char *line_of(uintptr_t addr)
         else
             high = middle;
     }
-    return NULL;
+    return ksyms_at(addr, &sym) || sym.offset ? NULL : sym.params;
 }
 
 bool params_get(uintptr_t addr, unsigned i, struct param *out)

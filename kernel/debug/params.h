@@ -1,7 +1,7 @@
 /* params.h - finds the names and types of parameters of functions, from debug data.
  *
- * The table is part of the image and never changes; see kernel/debug/gen_params.py. A type is
- * a word: u8..u64, s8..s64, x64 for a pointer, string for a pointer to characters.
+ * What is found stays for ever; see kernel/debug/gen_params.py and kernel/module/params.py.
+ * A type is a word: u8..u64, s8..s64, x64 for a pointer, string for a pointer to characters.
  */
 #pragma once
 

@@ -432,6 +432,32 @@ static int check_relocations(const struct elf_object *o,
     return 0;
 }
 
+/* ---- parameters of functions ---- */
+
+static bool is_params(const struct elf_object *o, const struct elf_section *s)
+{
+    return s->type == ELF_PROGBITS && s->size && !o->file[s->offset + s->size - 1] &&
+           strcmp(elf_section_name(o, s), ".sonde_params") == 0;
+}
+
+const char *elf_params(const struct elf_object *o, const char *name)
+{
+    size_t len = strlen(name);
+
+    for (size_t i = 1; i < o->section_count; i++) {
+        const struct elf_section *s = &o->sections[i];
+        const char *line, *end;
+
+        if (!is_params(o, s))
+            continue;
+        line = elf_content(o, s);
+        for (end = line + s->size; line < end; line += strlen(line) + 1)
+            if (strncmp(line, name, len) == 0 && line[len] == ' ')
+                return line + len + 1;
+    }
+    return NULL;
+}
+
 /* ---- all of it ---- */
 
 int elf_check(struct elf_object *out, const void *file, size_t len,

@@ -123,6 +123,11 @@ enum elf_segment elf_segment_of(const struct elf_object *o, const struct elf_sec
 /* elf_record_len - return the bytes of one record of a table; 1: @role is no table. */
 size_t elf_record_len(enum elf_role role);
 
+/* elf_params - return what the object tells of the function @name: a line of words, see
+ * kernel/debug/gen_params.py; NULL: nothing. kernel/module/params.py makes the section.
+ */
+const char *elf_params(const struct elf_object *o, const char *name);
+
 static inline const char *elf_section_name(const struct elf_object *o,
                                            const struct elf_section *s)
 {

@@ -33,7 +33,8 @@ struct module_table {
 
 struct module_symbol {
     uintptr_t start;
-    const char *name; /* from name_keep() */
+    const char *name;   /* from name_keep() */
+    const char *params; /* likewise: see elf_params(); NULL: not known */
     uint32_t size;
     uint32_t outer; /* index of the innermost symbol around it, or SYMBOL_NONE */
     char type;

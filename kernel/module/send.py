@@ -3,9 +3,10 @@
 import os
 import re
 import shlex
+import shutil
 import subprocess
 
-from kernel.module import abi
+from kernel.module import abi, params
 from sonde.errors import SondeError
 from sonde.guest import BUILD, ROOT
 from sonde.machine import quote
@@ -35,19 +36,23 @@ def name_of(path):
 
 
 def compiled(path):
-    """Compile a source. Return the path of its object, which has no debug data: these stay
-    in another file, at with_debug_data(). An object stays as it is.
+    """Compile a source. Return the path of its object, in which only the parameters of its
+    functions are left of debug data: see params.py. The whole object is at
+    with_debug_data(). An object without debug data stays as it is.
     """
-    if path.endswith(".o"):
+    is_object = path.endswith(".o")
+    if is_object and not params.has_debug_data(path):
         return path
     os.makedirs(FOLDER, exist_ok=True)
-    target, whole = os.path.join(FOLDER, name_of(path) + ".o"), with_debug_data(
-        name_of(path)
-    )
+    whole = with_debug_data(name_of(path))
+    target = os.path.join(FOLDER, name_of(path) + ".o")
     words = flags() + ["-Wno-error", "-c", "-o", whole, os.path.abspath(path)]
-    if subprocess.run(words, cwd=ROOT, check=False).returncode:
+    if is_object:
+        shutil.copyfile(path, whole)
+    elif subprocess.run(words, cwd=ROOT, check=False).returncode:
         raise ModuleError(f"{path} does not compile")
-    subprocess.run(["objcopy", "--strip-debug", whole, target], check=True)
+    shutil.copyfile(whole, target)
+    params.note(target)
     return target
 
 

@@ -139,6 +139,7 @@ int symbols_make(struct module *m, const struct elf_object *o,
     for (size_t i = 0; i < o->symbol_count; i++) {
         const struct elf_symbol *s = &o->symbols[i];
         struct module_symbol *out = &m->symbols[count];
+        const char *params;
 
         if (!is_wanted_symbol(o, layout, s))
             continue;
@@ -147,7 +148,9 @@ int symbols_make(struct module *m, const struct elf_object *o,
         out->type = letter_of(o, layout, s);
         out->is_function = elf_type(s) == ELF_FUNC;
         out->name = name_keep(elf_symbol_name(o, s));
-        if (!out->name)
+        params = out->is_function ? elf_params(o, out->name) : NULL;
+        out->params = params ? name_keep(params) : NULL;
+        if (!out->name || !out->params != !params)
             return -ENOMEM;
         count++;
     }
@@ -192,7 +195,8 @@ static void report_symbol(const struct module *m, const struct module_symbol *s,
                           .size = s->size,
                           .offset = offset,
                           .type = s->type,
-                          .module = m->facts.name };
+                          .module = m->facts.name,
+                          .params = s->params };
 }
 
 static int symbol_at(const struct module *m, uintptr_t addr, struct ksym *out)

@@ -5,6 +5,7 @@
 
 #include "kernel/base/compiler.h"
 #include "kernel/base/err.h"
+#include "kernel/debug/params.h"
 #include "probes/console/console_probe.h"
 #include "probes/core/platform.h"
 #include "probes/jump/optimize.h"
@@ -94,14 +95,17 @@ static bool add_is_of_program(const char *word)
     return strcmp(word, "--if") == 0 || strcmp(word, "--every") == 0;
 }
 
-/* add_function - the function at whose entry @place is, in the image; 0: it is elsewhere. */
+/* add_function - the function at whose entry @place is; 0: @place is elsewhere, or the
+ * parameters of the function are not known.
+ */
 static uintptr_t add_function(const struct place *place)
 {
     struct plat_symbol symbol;
     uintptr_t addr;
+    size_t len;
 
     if (place_find(place, &addr, NULL) || plat_symbol_at(addr, &symbol) ||
-        symbol.start != addr || symbol.module)
+        symbol.start != addr || !params_return(addr, &len))
         return 0;
     return addr;
 }

@@ -195,7 +195,7 @@ static const char *line_take_condition(struct program_line *line, const char **t
                      "cpu, thread, or a word in memory ([rdi+8])"
                    : "it begins with a register (rax ... r15), cpu, thread, or "
                      "a word in memory ([rdi+8]); parameters are known at the "
-                     "entry of a function of the image";
+                     "entry of a function with debug data";
     if (!line_take_comparison(text, &comparison))
         return "behind the operand comes one of < <= > >= == != has lacks";
     if (!line_take_number(text, &op.imm, &negative))

@@ -181,6 +181,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         look_at_symbol(&o, i);
     for (size_t i = 1; i < o.section_count; i++)
         look_at_relocations(&o, &o.sections[i]);
+    for (size_t i = 0; i < o.symbol_count; i++) {
+        const char *params = elf_params(&o, elf_symbol_name(&o, &o.symbols[i]));
+
+        sink += params ? strlen(params) : 0;
+    }
     lay_it_out(&o);
     free(file);
     return 0;

@@ -27,6 +27,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#define EVENTS "/sys/kernel/tracing/kprobe_events"
+
 /* ---- in and out ---- */
 
 KTEST(module, it_is_linked_called_and_known_by_name)
@@ -637,16 +639,35 @@ KTEST(module, its_name_stands_in_front_of_patterns_and_clones)
     unload("guest");
 }
 
-KTEST(module, parameters_that_are_not_known_are_no_silence)
+KTEST(module, parameters_are_known_from_debug_data)
 {
     load_guest();
-    ktest_report(say("trace args guest_twice -- echo") == 0 &&
-                     said("the parameters of guest_twice are not known"),
+    ktest_report(say("trace args guest_twice -- run guest") == 0 && said(" a="),
                  "all of them");
-    ktest_report(say("trace 'guest_twice { print a }' -- echo") != 0 &&
-                     said("the parameters of guest_twice are not known"),
+    ktest_report(say("trace 'guest:guest_twice { count by a }' -- run guest") == 0,
                  "one of them");
+    ktest_report(say("probe add --if 'b == 3' guest:guest_mix") == 0, "in a condition");
+    ktest_report(say("echo 'p:mix guest:guest_mix b a:u8' >> " EVENTS) == 0 &&
+                     say("cat " EVENTS) == 0 && said("b=b a=a:u8"),
+                 "in an event");
+    say("probe del all");
+    say("echo > " EVENTS);
     unload("guest");
+}
+
+KTEST(module, parameters_that_are_not_known_are_no_silence)
+{
+    LOAD(leaps);
+    ktest_report(say("trace args jump_leap -- echo") == 0 &&
+                     said("the parameters of jump_leap are not known"),
+                 "all of them");
+    ktest_report(say("trace 'jump_leap { print a }' -- echo") != 0 &&
+                     said("the parameters of jump_leap are not known"),
+                 "one of them");
+    ktest_report(say("probe add --if 'a == 3' leaps:jump_leap") == -EINVAL &&
+                     said("at the entry of a function with debug data"),
+                 "in a condition");
+    unload("leaps");
 }
 
 /* ---- marks ---- */

@@ -134,6 +134,19 @@ def functions_of_modules():
             re.search(r"reads: \(reads_run\+0x0/0x\w+ \[reads\]\)$", lines[0]),
             f"by its name: {lines[0]}",
         )
+    status, out, err = sonde(
+        "trace",
+        "--append",
+        "modules=reads",
+        "reads_run { print w }",
+        "--",
+        "run reads",
+    )
+    tap.check(
+        status == 0
+        and re.search(r"\(reads_run\+0x0/0x\w+ \[reads\]\) w=0x\w{16}$", out, re.M),
+        f"and its parameters: {out} {err}",
+    )
 
 
 def pages_of_a_smaller_ring():
@@ -208,7 +221,10 @@ def tables_are_read_out_of_the_memory():
 def four_writers_and_a_host():
     with Recorded(cpus=4) as recorded:
         recorded.begin(
-            "p:k/next work_next", "p:k/hash work_hash", "p:k/read vfs_read", buffer_kb=16
+            "p:k/next work_next",
+            "p:k/hash work_hash",
+            "p:k/read vfs_read",
+            buffer_kb=16,
         )
         line = Machine(ConsoleLine(recorded.guest.console))
         work = threading.Thread(

@@ -246,6 +246,27 @@ static void names_say_what_is_loaded(void)
     }
 }
 
+static const char *params_in(const char *content, uint32_t type, const char *function)
+{
+    small_object_make(&object);
+    name_set(SMALL_DEBUG, ".sonde_params");
+    object.sections[SMALL_DEBUG].type = type;
+    memcpy(object.debug, content, sizeof(object.debug));
+    CHECK_EQ(elf_check(&out, &object, sizeof(object), &why), 0);
+    return elf_params(&out, function);
+}
+
+static void a_function_has_the_line_of_its_name(void)
+{
+    CHECK_STR(params_in("a s8\0b \0", ELF_PROGBITS, "a"), "s8");
+    CHECK_STR(params_in("a s8\0b \0", ELF_PROGBITS, "b"), "");
+    CHECK(!params_in("a s8\0b \0", ELF_PROGBITS, "c"));
+    CHECK(!params_in("a s8\0b \0", ELF_PROGBITS, "a s8"));
+    CHECK(!params_in("a s8\0b x", ELF_PROGBITS, "a")); /* the last line has no end */
+    CHECK(!params_in("a s8\0b \0", ELF_NOTE, "a"));
+}
+
 UNIT_TESTS(a_good_one_is_accepted, a_bad_header_is_refused, bad_sections_are_refused,
            bad_symbols_are_refused, bad_relocations_are_refused,
-           a_file_that_is_cut_off_is_refused_at_each_length, names_say_what_is_loaded)
+           a_file_that_is_cut_off_is_refused_at_each_length, names_say_what_is_loaded,
+           a_function_has_the_line_of_its_name)

@@ -1,4 +1,5 @@
 /* test_params.c - tests of the lookup in a table like that of the build. */
+#include "kernel/debug/ksyms.h"
 #include "kernel/debug/params.h"
 
 #include "tests/unit/unit.h"
@@ -20,6 +21,13 @@ const struct row params_table[] = {
 const uint32_t params_total = 4;
 
 #define ADDR(low) (0xffffffff00000000ul | (low))
+
+/* A module whose function at 0x80700000 has a line. */
+int ksyms_at(uintptr_t addr, struct ksym *out)
+{
+    *out = (struct ksym){ .offset = addr - ADDR(0x80700000), .params = "u32 mask:x64" };
+    return addr >> 20 == ADDR(0x80700000) >> 20 ? 0 : -1;
+}
 
 static bool is(const char *text, size_t len, const char *want)
 {
@@ -46,6 +54,18 @@ static void each_function_has_its_line(void)
     CHECK(type && is(type, len, "void"));
 }
 
+static void a_module_brings_its_own(void)
+{
+    struct param param;
+    size_t len = 0;
+    const char *type = params_return(ADDR(0x80700000), &len);
+
+    CHECK(type && is(type, len, "u32"));
+    CHECK(params_get(ADDR(0x80700000), 0, &param));
+    CHECK(is(param.name, param.name_len, "mask"));
+    CHECK(!params_get(ADDR(0x80700001), 0, &param));
+}
+
 static void there_are_no_others(void)
 {
     static const uint32_t others[] = { 0, 0x80200011, 0x80200030, 0x80200060 };
@@ -61,4 +81,4 @@ static void there_are_no_others(void)
     CHECK(!params_get(0x80200010, 0, &param));
 }
 
-UNIT_TESTS(each_function_has_its_line, there_are_no_others)
+UNIT_TESTS(each_function_has_its_line, a_module_brings_its_own, there_are_no_others)

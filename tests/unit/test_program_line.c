@@ -23,7 +23,7 @@ static void is(unsigned i, uint8_t source, uint8_t how, uint64_t imm)
 
 #define NO_OPERAND                                                                       \
     "it begins with a register (rax ... r15), cpu, thread, or a word in memory "         \
-    "([rdi+8]); parameters are known at the entry of a function of the image"
+    "([rdi+8]); parameters are known at the entry of a function with debug data"
 
 /* The function at 0x1000 is f(int number, void *_place, unsigned char small). */
 bool params_get(uintptr_t addr, unsigned i, struct param *out)
