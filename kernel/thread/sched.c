@@ -421,6 +421,13 @@ INIT void sched_set_tick_hook(void (*fn)(void))
     tick_hook = fn;
 }
 
+static void (*look_hook)(const struct pt_regs *regs); /* set at boot */
+
+INIT void sched_set_look_hook(void (*fn)(const struct pt_regs *regs))
+{
+    look_hook = fn;
+}
+
 static void tick_boot_cpu(void)
 {
     jiffies++;
@@ -433,7 +440,6 @@ static void sched_tick(struct pt_regs *regs)
 {
     uint64_t now = clock_ns();
 
-    (void)regs;
     lapic_eoi();
     MARK(timer_tick, "now %lu", now);
     if (cpu_id() == 0)
@@ -442,6 +448,8 @@ static void sched_tick(struct pt_regs *regs)
         sleepers_wake(now);
     if (turn_is_over(now))
         WRITE_ONCE(this_cpu()->need_resched, true);
+    if (look_hook)
+        look_hook(regs);
 }
 
 void sched_timer_start(unsigned hz)

@@ -113,6 +113,11 @@ void sched_start(unsigned hz);
  */
 void sched_set_tick_hook(void (*fn)(void));
 
+/* sched_set_look_hook - call @fn in each tick of each CPU, with the registers of the code
+ * that the tick has interrupted. Context: boot. @fn runs in `irq`.
+ */
+void sched_set_look_hook(void (*fn)(const struct pt_regs *regs));
+
 /* kernel_clone - create a thread, and let it run. This is the only way to make one.
  * Context: boot; thread, interrupts on.
  * Return:  its tid, > 0; -EINVAL no function, a bad stack length or no online CPU in the

@@ -75,6 +75,7 @@ struct site {
     bool asks_resume;            /* [p] ext_resume() says where the program goes on */
     uint8_t state;               /* [P] enum site_state */
     bool queued;                 /* [P] in the site_list that is being filled */
+    bool told_long;              /* a handler took long, and the log names it; only set */
 };
 
 /* site_is_armed - is an int3 or a jump in the text at @site?

@@ -212,6 +212,86 @@ KTEST(handlers, one_that_takes_a_second_does_no_harm)
     ktest_report(unregister_kprobe(&p) == 0 && p.hits == 1, "the probe was hit once");
 }
 
+/* linger - wait until this handler is noticed: on a CPU that is alone, with interrupts off,
+ * that is behind the hit.
+ */
+static int linger(struct kprobe *p, struct pt_regs *regs)
+{
+    bool behind = cpu_count() == 1 && !irqs_enabled();
+    uint64_t end = clock_ns() + (behind ? 400 : 5000) * MS;
+
+    (void)regs;
+    entered++;
+    while (!p->site->told_long && clock_ns() < end)
+        pause();
+    left += behind || p->site->told_long;
+    return 0;
+}
+
+static void linger_light(struct kprobe *p, uintptr_t ip)
+{
+    (void)ip;
+    linger(p, NULL);
+}
+
+static int hasten(struct kprobe *p, struct pt_regs *regs)
+{
+    (void)p;
+    (void)regs;
+    entered++;
+    return 0;
+}
+
+static void lingering_is_told(struct kprobe p, const char *handler, bool jump,
+                              bool irqs_off)
+{
+    unsigned before = logged(handler, "of the probe at target");
+    unsigned long flags = 0;
+    bool right;
+
+    p.addr = (uintptr_t)target;
+    entered = left = 0;
+    register_kprobe(&p);
+    if (jump)
+        optimize_run();
+    right = !(p.flags & KPROBE_FLAG_OPTIMIZED) == !jump;
+    for (int n = 0; n < 2; n++) {
+        if (irqs_off)
+            flags = irq_save();
+        target(1);
+        if (irqs_off)
+            irq_restore(flags);
+    }
+    ktest_report(is_logged_soon(handler, "of the probe at target", before) && right &&
+                     entered == 2 && left == 2,
+                 "%s %s: it is in the log", handler, jump ? "by a jump" : "by a trap");
+    unregister_kprobe(&p);
+    ktest_report(logged(handler, "of the probe at target") == before + 1, "once");
+}
+
+KTEST(handlers, one_that_takes_long_is_named_once)
+{
+    struct kprobe quick = { .addr = (uintptr_t)target, .pre_handler = hasten };
+    static const struct kprobe pre = { .pre_handler = linger },
+                               light = { .light_handler = linger_light };
+    uint64_t end;
+
+    lingering_is_told(pre, " linger+", false, false);
+    lingering_is_told(light, " linger_light+", false, false);
+    jumps_by(OPTIMIZE_PUN);
+    lingering_is_told(pre, " linger+", true, false);
+    lingering_is_told(light, " linger_light+", true, false);
+    if (cpu_count() > 1)
+        lingering_is_told(pre, " linger+", true, true);
+    jumps_as_before();
+    register_kprobe(&quick);
+    for (end = clock_ns() + 300 * MS; clock_ns() < end;)
+        target(1);
+    unregister_kprobe(&quick);
+    ktest_report(entered > 2 && !logged(" hasten+", "of the probe at target"),
+                 "many short ones are not");
+}
+
 /* ---- handlers that want a lock --------------------------------------------------------- */
 
 static struct spinlock lock = SPINLOCK_INIT;
