@@ -93,6 +93,8 @@ const char *probe_miss_name(enum probe_miss cause);
  * loaded.
  */
 #define KPROBE_FLAG_PENDING 128u
+#define KPROBE_FLAGS_IDLE /* those that mean nothing to a hit */                         \
+    (KPROBE_FLAG_OPTIMIZED | KPROBE_FLAG_PENDING)
 
 enum kprobe_kind {
     KPROBE_KIND_PROBE,

@@ -50,7 +50,7 @@ static void probes_layout(void)
     EMIT(KPROBE_SITE, offsetof(struct kprobe, site));
     EMIT(KPROBE_SIZE, sizeof(struct kprobe));
     EMIT(KPROBE_DISABLED, KPROBE_FLAG_DISABLED);
-    EMIT(KPROBE_SLOW_FLAGS, (uint32_t) ~(KPROBE_FLAG_OPTIMIZED | KPROBE_FLAG_PENDING));
+    EMIT(KPROBE_SLOW_FLAGS, (uint32_t)~KPROBE_FLAGS_IDLE);
 }
 
 static void holes(void)

@@ -208,7 +208,8 @@ struct kretprobe_holder *kretprobe_without_image(const struct site *site)
     const struct kprobe *p = site->probes;
     struct kretprobe_holder *h;
 
-    if (!p || p->next || p->post_handler || p->flags || p->kind != KPROBE_KIND_RETURN)
+    if (!p || p->next || p->post_handler || p->flags & ~KPROBE_FLAGS_IDLE ||
+        p->kind != KPROBE_KIND_RETURN)
         return NULL;
     h = of_kprobe(p)->holder;
     h->counter = p->counter;

@@ -12,7 +12,7 @@
 int kretprobe_entry(struct kprobe *p, struct pt_regs *regs);
 /* kretprobe_without_image - find out whether the detour of @site can follow a call
  * without an image. It can if the site has only one probe, and this is a return probe
- * without entry_handler, data, limit and flags (so it is enabled).
+ * without entry_handler, data, limit and flags that a hit knows (so it is enabled).
  * Locks: PLAT_PROBES held.  Return: the holder of that probe; NULL: an image is needed.
  */
 struct kretprobe_holder *kretprobe_without_image(const struct site *site);

@@ -316,6 +316,9 @@ static void a_followed_function_is_called_where_it_can_return_to(void)
     CHECK_EQ(detour_start(site, cell), at);
     skip_to(at, INSN_JMP_REL, boosted);
     CHECK(detour_cell(site) == site_detour(site));
+    rp.kp.flags |= KPROBE_FLAGS_IDLE;
+    CHECK(detour_is_current(site));
+    rp.kp.flags &= ~KPROBE_FLAGS_IDLE;
     for (uintptr_t ip = cell; ip <= at; ip += INSN_CALL32_LEN) {
         bool is_point = ip == cell + RETURN_POINT_OFF;
 
