@@ -86,7 +86,8 @@ const struct program_op program_op_if = {
     .run = if_run,
     .emit = if_emit,
     .clobbers = CLOBBERS_FLAGS,
-    .sentence = "go on if $",
+    .compares = true,
+    .sentence = "go on if $?",
 };
 
 /* ---- unless ---- */

@@ -83,8 +83,7 @@ static uint8_t clobbers_of_op(const struct kprobe_op *op)
     uint8_t clobbers = row->clobbers;
     bool has_imm = row->sources >> KPROBE_IMM & 1 && op->source == KPROBE_IMM;
 
-    if ((has_imm || op->code == KPROBE_OP_IF) && op->code != KPROBE_OP_GET &&
-        !code_is_short(op))
+    if ((has_imm || row->compares) && !(row->sets & CLOBBERS_VALUE) && !code_is_short(op))
         clobbers |= CLOBBERS_AX;
     if (row->wants_reg && op->source <= KPROBE_REG_DX)
         clobbers |= CLOBBERS_AX;

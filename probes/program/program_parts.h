@@ -141,10 +141,12 @@ struct program_op {
     uint8_t clobbers; /* enum program_clobber of its code */
     uint8_t sets;     /* those of VALUE and KEY that it sets, and does not read */
     bool wants_reg;   /* its code needs its operand in a register */
+    bool compares;    /* it compares its operand with the constant */
     bool counts_word; /* @at is a word of the program's memory */
     bool loads;       /* it may fail */
     uint64_t (*begins)(const struct kprobe_op *op); /* the first number of its words */
-    const char *sentence; /* $: the operand; @: the word; #: the constant */
+    /* $: the operand; @: the word; #: the constant; ?: the comparison */
+    const char *sentence;
 };
 
 #define ANY_SOURCE                                                                       \

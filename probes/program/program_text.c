@@ -64,7 +64,7 @@ static void add_condition(struct sentence *t, const struct kprobe_op *op)
 }
 
 /* add_sentence - write the row's sentence: $ stands for the operand, @ for the word, # for
- * the constant.
+ * the constant, ? for the comparison of the operand with it.
  */
 static void add_sentence(struct sentence *t, const struct kprobe_op *op,
                          const char *sentence)
@@ -78,6 +78,8 @@ static void add_sentence(struct sentence *t, const struct kprobe_op *op,
             add_number(t, op->at);
         else if (*sentence == '#')
             add_number(t, op->imm);
+        else if (*sentence == '?')
+            add_condition(t, op);
         else
             add_text(t, one);
     }
@@ -91,8 +93,6 @@ size_t program_op_text(const struct kprobe_program *program, unsigned i, char *b
     struct sentence t = { .buf = buf, .size = size };
 
     add_sentence(&t, op, row->sentence);
-    if (op->code == KPROBE_OP_IF)
-        add_condition(&t, op);
     if (op->skip && op->skip < program->count - i - 1) {
         add_text(&t, "; else skip ");
         add_number(&t, op->skip);
