@@ -53,7 +53,7 @@ extern trap_resume_handler ; void (*trap_resume_handler)(struct pt_regs *, void 
 extern schedule_irq       ; void schedule_irq(struct pt_regs *)
 extern debug_regs_wake    ; void debug_regs_wake(void)
 
-VECTOR_SWITCH equ 0xf3
+VECTOR_SWITCH equ 0xe3
 FLAGS_FIXED equ 1 << 1
 FLAGS_TF equ 1 << 8
 FLAGS_IF equ 1 << 9

@@ -22,6 +22,7 @@
 /* Register offsets; in x2APIC mode MSR_X2APIC + offset / 16. */
 #define REG_ID 0x20u
 #define REG_TPR 0x80u
+#define REG_PPR 0xa0u
 #define REG_EOI 0xb0u
 #define REG_SPURIOUS 0xf0u
 #define REG_ERROR 0x280u
@@ -108,6 +109,12 @@ static INIT void mode_choose(const struct madt_info *info)
         panic("no memory to map the local APIC");
 }
 
+static void stand_irq(struct pt_regs *interrupted)
+{
+    (void)interrupted; /* the interrupt itself has ended the halt */
+    lapic_eoi();
+}
+
 static void spurious_irq(struct pt_regs *interrupted)
 {
     (void)interrupted; /* and no EOI: no interrupt is in service */
@@ -137,6 +144,7 @@ INIT void lapic_init(const struct madt_info *info)
 {
     mode_choose(info);
     irq_set_handler(VECTOR_SPURIOUS, "spurious", spurious_irq);
+    irq_set_handler(VECTOR_STAND, "stand", stand_irq);
     lapic_init_cpu();
     this_cpu()->apic_id = lapic_id();
     log_info("lapic: %s, id %u", x2apic ? "x2APIC" : "xAPIC", lapic_id());
@@ -157,6 +165,20 @@ void lapic_eoi(void)
     lapic_write(REG_EOI, 0);
 }
 NOKPROBE(lapic_eoi);
+
+/* The NMI may have interrupted the handler of VECTOR_STAND: then this interrupt could not
+ * come, and the CPU must not halt.
+ */
+void lapic_halt(void)
+{
+    lapic_write(REG_TPR, VECTOR_STAND - 1);
+    if (lapic_read(REG_PPR) < VECTOR_STAND) {
+        sti();
+        hlt();
+        cli();
+    }
+    lapic_write(REG_TPR, 0);
+}
 
 /* ---- IPIs ------------------------------------------------------------------------------ */
 

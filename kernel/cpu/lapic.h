@@ -31,6 +31,11 @@ bool lapic_is_x2apic(void);
 /* lapic_eoi - tell the APIC that the current interrupt was handled. Context: irq. */
 void lapic_eoi(void);
 
+/* lapic_halt - halt until VECTOR_STAND or an NMI comes. All other interrupts wait. The
+ * function may return earlier. In an NMI an interrupt switches no threads. Context: nmi.
+ */
+void lapic_halt(void);
+
 /* lapic_send_ipi - interrupt the CPU with local APIC @apic_id on @vector (16..255).
  * lapic_send_nmi, _init, _startup - send the other kinds of IPI.
  * @page: physical address / 4096 of the code that the CPU starts at in real mode, 0..255

@@ -313,6 +313,11 @@ void smp_send_nmi(unsigned cpu)
     lapic_send_nmi(percpu_of(cpu)->apic_id);
 }
 
+void smp_end_halt(unsigned cpu)
+{
+    lapic_send_ipi(percpu_of(cpu)->apic_id, VECTOR_STAND);
+}
+
 void smp_send_reschedule(unsigned cpu)
 {
     lapic_send_ipi(percpu_of(cpu)->apic_id, VECTOR_RESCHED);

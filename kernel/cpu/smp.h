@@ -74,10 +74,12 @@ void smp_unhold(bool all_go);
 void smp_assert_not_held(const char *what);
 
 /* smp_send_nmi - send an NMI to CPU @cpu; trap_set_handler(TRAP_NMI) sets its handlers.
+ * smp_end_halt - end lapic_halt() of CPU @cpu, or its next one.
  * smp_send_reschedule - interrupt CPU @cpu; it switches threads if need_resched is set.
  * smp_stop_others - send NMIs to all other CPUs; for panic(): panic_nmi() halts them.
  * Context: any.
  */
 void smp_send_nmi(unsigned cpu);
+void smp_end_halt(unsigned cpu);
 void smp_send_reschedule(unsigned cpu);
 void smp_stop_others(void);

@@ -23,12 +23,13 @@
 #define TRAP_COUNT 32
 
 #define VECTOR_ISA(irq) (0x40u + (irq))
-#define VECTOR_TIMER 0xe0u
-#define VECTOR_RESCHED 0xf0u
-#define VECTOR_CALL 0xf1u
-#define VECTOR_PROBES 0xf2u
-#define VECTOR_SWITCH 0xf3u     /* raised by an instruction of a detour: switch if due */
-#define VECTOR_DEBUG_REGS 0xf4u /* load the debug registers: kernel/cpu/debug_reg.h */
+#define VECTOR_TIMER 0xd0u
+#define VECTOR_RESCHED 0xe0u
+#define VECTOR_CALL 0xe1u
+#define VECTOR_PROBES 0xe2u
+#define VECTOR_SWITCH 0xe3u     /* raised by an instruction of a detour: switch if due */
+#define VECTOR_DEBUG_REGS 0xe4u /* load the debug registers: kernel/cpu/debug_reg.h */
+#define VECTOR_STAND 0xf0u /* end lapic_halt(); no other IPI has this priority class */
 #define VECTOR_SPURIOUS 0xffu
 
 /* A handler returns true if the trap was its own; then the CPU goes on with the image. */

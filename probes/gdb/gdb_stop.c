@@ -31,11 +31,18 @@
  *      it. The CPU that listens first says so, and then looks for an owner. An owner waits
  *      until no CPU listens. So one CPU at a time reads the line; and if the debugger has
  *      just asked for a stop, this is that stop.
+ *
+ *   8. A CPU that stands in the NMI of a stop, and does not listen, halts: a CPU that spins
+ *      takes the host's time from the emulator's main loop and from the debugger. An owner
+ *      that marks a CPU, or makes it listen, ends its halt by an interrupt. The CPU halts
+ *      only after it has looked for that, with interrupts off in between, so the interrupt
+ *      cannot come too early.
  */
 #include "probes/gdb/gdb_stop.h"
 
 #include "kernel/cpu/debug_reg.h"
 #include "kernel/cpu/instr.h"
+#include "kernel/cpu/lapic.h"
 #include "kernel/cpu/msr.h"
 #include "kernel/cpu/percpu.h"
 #include "kernel/cpu/smp.h"
@@ -140,6 +147,14 @@ static int first_but(int only)
     return NO_CPU;
 }
 
+static void end_halts(void)
+{
+    __atomic_thread_fence(__ATOMIC_SEQ_CST);
+    for (unsigned cpu = 0; cpu < cpu_count(); cpu++)
+        if (cpu != cpu_id() && (cpus[cpu].go || (int)cpu == listener))
+            smp_end_halt(cpu);
+}
+
 void gdb_release(int only)
 {
     bool all = only == GDB_ALL_CPUS || cpu_count() == 1;
@@ -152,6 +167,7 @@ void gdb_release(int only)
             __atomic_store_n(&cpus[cpu].go, true, __ATOMIC_RELEASE);
     listener = all ? NO_CPU : first_but(only);
     alone = all ? NO_CPU : only;
+    end_halts();
 }
 
 /* A marked CPU has gone when it has withdrawn its image. */
@@ -243,13 +259,23 @@ static bool may_report(unsigned self)
     return runs == NO_CPU || runs == (int)self || READ_ONCE(asked);
 }
 
+/* rest - do step 8, or wait for a moment. */
+static void rest(unsigned self)
+{
+    if (cpu_context() == CTX_NMI && !cpus[self].why && READ_ONCE(listener) != (int)self)
+        lapic_halt();
+    else
+        spin_without_pause(SPINS);
+}
+
 static void gdb_stop_stay(unsigned self)
 {
     while (!__atomic_load_n(&cpus[self].go, __ATOMIC_ACQUIRE)) {
         listen(self);
         if (may_report(self) && become_owner(self))
             own(self);
-        spin_without_pause(SPINS);
+        else
+            rest(self);
     }
 }
 

@@ -1,6 +1,7 @@
 /* two_stops.c - what gdb_stop.c needs of the kernel. */
 #include "tests/explore/two_stops.h"
 
+#include "kernel/cpu/lapic.h"
 #include "kernel/cpu/smp.h"
 #include "kernel/debug/backtrace.h"
 #include "kernel/mm/extable.h"
@@ -35,6 +36,16 @@ void two_stops_nmi(struct pt_regs *regs)
 {
     WRITE_ONCE(sent[explore_cpu()], false);
     gdb_stop_nmi(regs);
+}
+
+void smp_end_halt(unsigned cpu)
+{
+    (void)cpu;
+}
+
+void lapic_halt(void)
+{
+    spin_without_pause(1);
 }
 
 uint64_t clock_ns(void)

@@ -159,6 +159,15 @@ def memory_is_written(stub, client):
     answers(client, "M0,1:00", "E..*")
 
 
+def cpus_that_stand_halt(stub, cpus):
+    """The serving CPU waits for bytes. All others leave the host's time to QEMU and gdb."""
+
+    def halted():
+        return stub.guest.qmp.monitor("info registers -a").count("HLT=1") == cpus - 1
+
+    tap.check(eventually(halted), f"{cpus} CPUs: all but the serving CPU halt")
+
+
 def running_and_stopping(stub, client, cpus):
     client.resume()
     for _ in range(3):
@@ -695,6 +704,7 @@ def all_of_it():
             client = packets_one_by_one(stub, cpus)
             memory_and_registers(stub, client)
             sleepers_have_registers(client)
+            cpus_that_stand_halt(stub, cpus)
             memory_is_written(stub, client)
             running_and_stopping(stub, client, cpus)
             place = breakpoints(stub, client)

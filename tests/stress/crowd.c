@@ -126,7 +126,7 @@ static int prod(void *arg)
 /* It has a higher priority than the vector of calls. So when smp_call_all() has returned,
  * no interrupt of this vector is pending.
  */
-#define VECTOR_STRESS 0xf8
+#define VECTOR_STRESS 0xe8
 
 static void interrupt(struct pt_regs *regs UNUSED)
 {
