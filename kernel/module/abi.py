@@ -14,6 +14,7 @@ import argparse
 import glob
 import hashlib
 import os
+import signal
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 FOLDERS = ("kernel", "probes", "drivers", "libc/include")
@@ -52,6 +53,7 @@ def main():
     parser.add_argument("-o", dest="output")
     output = parser.parse_args().output
     if not output:
+        signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # make may end while it reads
         print(" ".join(words()))
         return
     with open(output, "w", encoding="utf-8") as file:

@@ -337,7 +337,11 @@ def the_reader_has_gone():
         tap.equal((status, out, err), (141, b"", ""), f"sonde {words} | true")
     if environment:
         os.environ["PYTHONUNBUFFERED"] = environment
-    for words, fake in (("exec 'say a'", ""), ("run </dev/null", "console")):
+    for words, fake in (
+        ("exec 'say a'", ""),
+        ("run </dev/null", "console"),
+        ("test --list", ""),
+    ):
         status, _, err = run_in_shell(f"sonde {words} >/dev/full", fake)
         tap.check(
             status == 5 and "No space left" in err and "Traceback" not in err,

@@ -101,6 +101,8 @@ def buffer_size(text):
 
 def check_folder(path):
     folder = os.path.dirname(path) or "."
+    if len(os.fsencode(os.path.basename(path))) > os.pathconf("/", "PC_NAME_MAX"):
+        fail(f"{path}: the name is too long")
     if not os.path.isdir(folder):
         fail(f"{path}: there is no directory {folder}")
     if not os.path.exists(path) and not os.access(folder, os.W_OK | os.X_OK):

@@ -120,7 +120,7 @@ def pack(line, path):
 def unpack(path, folder):
     """The Timeline in a file. HostError: it cannot be replayed here."""
     try:
-        with tarfile.open(path) as tar:
+        with tarfile.open(path, "r:") as tar:
             for name in PARTS:
                 with open(os.path.join(folder, name), "wb") as file:
                     file.write(tar.extractfile(name).read())
