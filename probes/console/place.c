@@ -83,15 +83,25 @@ const char *place_own_text(char *buf, const struct place *place)
 
 #define INLINED_SHOWN 12
 
+/* list_names - offer a name for each of the functions @name: that of its module, if no other
+ * function has it, because the files of the tracer take it as well.
+ */
 static void list_names(struct shell *sh, const char *name)
 {
-    struct ksym sym;
+    char own[PLACE_TEXT_MAX];
+    struct ksym sym, found;
     size_t iter = 0;
     unsigned n = 0;
 
-    while (ksyms_next(name, &iter, &sym))
-        if (sym.type == 'T' || sym.type == 't')
-            shell_error(sh, 0, "  %s#%u is 0x%lx", name, ++n, sym.start);
+    while (ksyms_next(name, &iter, &sym)) {
+        if (sym.type != 'T' && sym.type != 't')
+            continue;
+        n++;
+        snprintf(own, sizeof(own), "%s:%s", sym.module ? sym.module : "", sym.name);
+        if (!sym.module || ksyms_find(own, &found))
+            snprintf(own, sizeof(own), "%s#%u", name, n);
+        shell_error(sh, 0, "  %s is 0x%lx", own, sym.start);
+    }
 }
 
 /* next_clone - find the next symbol that the compiler has made of the function @name: a

@@ -191,6 +191,7 @@ static int define_line(struct session *s, const char *line)
 /* define_place - define the event for @place, one of the question's. */
 static int define_place(struct session *s, const char *text)
 {
+    char at[PLACE_TEXT_MAX];
     struct place place;
     struct probe_reject why;
     size_t before = s->defined;
@@ -213,6 +214,10 @@ static int define_place(struct session *s, const char *text)
     err = place_find(&place, &addr, &why);
     if (err)
         return place_refused(s->sh, &place, &why);
+    if (strchr(text, '#')) { /* the files of the tracer do not know SYM#N */
+        snprintf(at, sizeof(at), "0x%lx", addr);
+        text = at;
+    }
     return define_one(s, text, addr);
 }
 

@@ -330,6 +330,8 @@ KTEST(commands, of_several_functions_one_can_be_chosen)
                      said("  namesake#1 is 0xffffffff") &&
                      said("  namesake#2 is 0xffffffff"),
                  "the candidates are listed");
+    ktest_report(say("trace -n count namesake#2") == 0 && said("p:trace/q1 0xffffffff"),
+                 "`trace` takes a candidate, too");
     ktest_report(say("probe add namesake#1 first") == 0 && said("namesake#1+0x0"), "#1");
     ktest_report(say("probe add namesake#2+0x5 second") == 0 && said("namesake#2+0x5"),
                  "#2 with an offset");

@@ -21,6 +21,7 @@ import tap
 from kernel.module import send as modules
 from probes.trace.host import dead, dead_hist, write_folded
 from probes.trace.host.console_line import ConsoleLine
+from probes.trace.host.take import TraceError
 from sonde.machine import Machine
 from session import sonde
 
@@ -117,6 +118,44 @@ def hits(recorded):
     """Return {event: hits} as the tracer itself has counted them."""
     rows = re.findall(r"^ +(\w+) +(\d+) ", recorded.files.read("kprobe_profile"), re.M)
     return {name: int(count) for name, count in rows}
+
+
+TWIN = """
+static __attribute__((noipa, used)) int twin(int n) { return n + 1; }
+__attribute__((constructor)) static void come(void) { twin(1); }
+"""
+
+
+def refusal(recorded, line):
+    """Why a line is refused; "": it is accepted."""
+    try:
+        recorded.begin(line)
+    except TraceError as error:
+        return str(error)
+    recorded.capture.finish()
+    return ""
+
+
+def an_ambiguous_name_has_candidates():
+    """Each name that the host offers is accepted, in questions and in definitions."""
+    with Recorded() as recorded, tempfile.TemporaryDirectory() as folder:
+        for module in ("one", "two"):
+            path = os.path.join(folder, module + ".c")
+            with open(path, "w", encoding="ascii") as file:
+                file.write(TWIN)
+            modules.load(recorded.guest.machine, path, 60)
+        for line in (
+            "NAME { count }",
+            "ret NAME { count }",
+            "p:k/p NAME+0",
+            "r:k/r NAME",
+        ):
+            said = refusal(recorded, line.replace("NAME", "twin"))
+            names = re.findall(r"^  (\S+) is 0x\w+$", said, re.M)
+            tap.equal(names, ["one:twin", "two:twin"], f"{line}: the candidates")
+            wrong = [refusal(recorded, line.replace("NAME", name)) for name in names]
+            tap.equal(wrong, ["", ""], f"{line}: both are accepted")
+        tap.equal(refusal(recorded, "twin#2 { count }"), "", "and so is twin#2")
 
 
 def functions_of_modules():
@@ -556,6 +595,7 @@ tap.run(
     pages_are_read_where_the_guest_has_them,
     a_page_that_was_read_in_part,
     functions_of_modules,
+    an_ambiguous_name_has_candidates,
     pages_of_a_smaller_ring,
     tables_are_read_out_of_the_memory,
     four_writers_and_a_host,

@@ -18,6 +18,7 @@ REMARK = "# "  # what `trace -n` prints beside the lines
 # A line that `trace -n` prints for a question; and a histogram with its filter in it.
 COMMAND = re.compile(r"echo '(.*)' >> (/\S+)")
 TRIGGER = re.compile(r"hist:(\S*)(?: if (.*))?")
+NOT_UNIQUE = "The symbol is not unique"
 LOSSES = ("overrun", "commit overrun", "dropped events")
 
 
@@ -135,7 +136,11 @@ class Capture:
             self.files.write("kprobe_events", line)
         except TraceError as error:
             said = self.files.read("error_log") if self.files.has("error_log") else ""
-            raise TraceError(said.rstrip() or str(error)) from None
+            said = said.rstrip() or str(error)
+            if NOT_UNIQUE in said:
+                place = line.split()[1].split("+")[0]
+                said += "\n" + self.lines_of("-n", ["count", place]).text.rstrip()
+            raise TraceError(said) from None
 
     def question(self, line):
         """Write to the files what the console's `trace` would write for a question."""
