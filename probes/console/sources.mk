@@ -19,5 +19,6 @@ PROBE_CONSOLE := \
     probes/console/trace_define.c \
     probes/console/trace_interval.c \
     probes/console/trace_table.c \
+    probes/console/trace_graph.c \
     probes/console/trace_command.c \
     probes/console/files.c

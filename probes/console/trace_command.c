@@ -17,6 +17,7 @@
 #include "probes/console/commands.h"
 #include "probes/console/place.h"
 #include "probes/console/place_line.h"
+#include "probes/console/trace_graph.h"
 #include "probes/console/trace_interval.h"
 #include "probes/console/trace_table.h"
 #include "probes/core/life.h"
@@ -57,6 +58,7 @@ struct session {
     int err;
     uint64_t shown; /* when -w has printed last */
     uint64_t since; /* records with an earlier time are old, or printed already */
+    uint64_t until; /* and those with a later time came behind the command */
     uint16_t id;    /* the number of the event */
     uint8_t *window[TRACE_ANSWERS_MAX + 2]; /* 0: what happens now is in the answer */
     struct live_event *e; /* [trace lock] NULL: deleted meanwhile; see find_again() */
@@ -112,7 +114,7 @@ static int define_one(struct session *s, const char *place, uintptr_t function)
 {
     char event[64];
     const char *bad;
-    bool is_unknown;
+    bool is_unknown, is_there = false;
     struct seq text;
     size_t len;
     int err;
@@ -130,16 +132,17 @@ static int define_one(struct session *s, const char *place, uintptr_t function)
         shell_error(s->sh, 0, "trace: the parameters of %s are not known", place);
     else if (err && !s->is_pattern)
         shell_error(s->sh, 0, "trace: %s has no parameter %s", place, bad);
-    /* Which functions of a pattern are left out, the tracer itself has to say. */
-    if (!err && (!s->only_print || s->is_pattern)) {
+    /* With -n as well: the tracer itself has to say what is refused, or there already. */
+    if (!err) {
         err = live_command(seq_str(&text));
-        if (err == -EEXIST &&
-            !strcmp(last_error(err), trace_error_text(TRACE_SAME_PROBE)))
+        is_there = err == -EEXIST &&
+                   !strcmp(last_error(err), trace_error_text(TRACE_SAME_PROBE));
+        if (is_there)
             err = 0; /* two of the places are this one */
         if (err && !s->is_pattern)
             tell_refusal(s, place, function, seq_str(&text), err);
     }
-    if (!err && s->only_print)
+    if (!err && s->only_print && !is_there)
         show_line(s, "kprobe_events", seq_str(&text));
     if (s->defining == &s->line)
         strlcpy(s->definition, seq_str(&text), sizeof(s->definition));
@@ -476,6 +479,22 @@ static struct live_event *find_again(struct session *s)
     return s->e;
 }
 
+/* next_record - find the next record of the event that is in the answer. */
+static bool next_record(const struct session *s, struct merge *m, struct merged *one,
+                        uint64_t *lost)
+{
+    while (buffer_merge_next(m, one)) {
+        const struct page_event *event = &one->event;
+
+        if (event->time < s->since || event->time > s->until)
+            continue;
+        *lost += one->missed;
+        if (event_of(event->data, event->len, event->time) == &s->e->event)
+            return true;
+    }
+    return false;
+}
+
 /* print_records - print the records of the event that are newer than the last printed
  * record.
  */
@@ -484,20 +503,60 @@ static void print_records(struct session *s)
     struct merged one;
     struct merge m;
     struct print p;
+    uint64_t lost = 0;
 
     if (buffer_merge(&m, -1, BUFFER_LIVE, MERGE_LOOK))
         return;
     trace_printer(&p, shell_out(s->sh));
-    while (buffer_merge_next(&m, &one)) {
-        const struct event *event =
-            event_of(one.event.data, one.event.len, one.event.time);
-
-        if (one.event.time < s->since || event != &s->e->event)
-            continue;
+    while (next_record(s, &m, &one, &lost)) {
         s->since = one.event.time + 1;
-        print_record(&p, event, one.ring, one.event.time, one.event.data, one.event.len);
+        print_record(&p, &s->e->event, one.ring, one.event.time, one.event.data,
+                     one.event.len);
     }
     buffer_merge_end(&m);
+}
+
+/* print_graph - print all records as a tree of calls. Those that began before the command
+ * are not in it.
+ */
+static void print_graph(struct session *s)
+{
+    const struct fetch_arg *args = s->e->event.args;
+    size_t count = 0, room = 0;
+    struct graph_call *calls = NULL;
+    struct merged one;
+    struct merge m;
+    struct print p;
+    uint64_t lost = 0;
+
+    if (buffer_merge(&m, -1, BUFFER_LIVE, MERGE_LOOK))
+        return;
+    while (next_record(s, &m, &one, &lost)) {
+        const struct record_return *record = (const void *)one.event.data;
+        const uint8_t *values = (const uint8_t *)(record + 1);
+        struct graph_call call = { .func = record->func,
+                                   .pid = record->head.pid,
+                                   .cpu = one.ring };
+
+        memcpy(&call.depth, values + args[0].offset, sizeof(call.depth));
+        memcpy(&call.ns, values + args[1].offset, sizeof(call.ns));
+        if (count == room) {
+            struct graph_call *more = krealloc(calls, (2 * room + 64) * sizeof(*calls));
+
+            if (!more)
+                break;
+            calls = more;
+            room = 2 * room + 64;
+        }
+        if (one.event.time - call.ns >= s->since)
+            calls[count++] = call;
+    }
+    buffer_merge_end(&m);
+    trace_printer(&p, shell_out(s->sh));
+    trace_graph_print(calls, count, &p);
+    if (lost)
+        shell_printf(s->sh, "calls were lost: buffer_size_kb is too small\n");
+    kfree(calls);
 }
 
 /* hist_of - the histogram of answer @i: the newest trigger comes first. */
@@ -515,8 +574,12 @@ static void print_answer(struct session *s)
     struct hist *view;
 
     trace_lock();
-    if (find_again(s) && trace_line_prints(&s->line))
-        print_records(s);
+    if (find_again(s) && trace_line_prints(&s->line)) {
+        if (s->line.is_graph)
+            print_graph(s);
+        else
+            print_records(s);
+    }
     for (unsigned i = 0; s->e && i < s->line.answer_count && hist_of(s->e, i); i++) {
         view = live_hist_view(hist_of(s->e, i));
         if (view)
@@ -529,8 +592,11 @@ static void print_answer(struct session *s)
 /* session_window - open the window of each answer, or close it: one store each. */
 static void session_window(void *arg, bool open)
 {
-    const struct session *s = arg;
+    struct session *s = arg;
 
+    if (open)
+        WRITE_ONCE(s->since, buffer_now());
+    WRITE_ONCE(s->until, open ? UINT64_MAX : buffer_now());
     for (unsigned i = 0; i < ARRAY_LEN(s->window) && s->window[i]; i++)
         WRITE_ONCE(*s->window[i], !open);
 }
@@ -799,6 +865,8 @@ static int parse_words(struct session *s, int argc, char **argv)
         return shell_error(sh, EINVAL, "trace: a command, or for SECONDS, not both");
     err = s->only_parts ? trace_line_split(&s->line, s->text)
                         : trace_line_parse(&s->line, s->text);
+    if (!err && s->watch && s->line.is_graph && trace_line_prints(&s->line))
+        return shell_error(sh, EINVAL, "trace: a graph is printed at its end");
     return err ? show_problem(s, s->text) : 0;
 }
 
@@ -825,7 +893,8 @@ static const struct shell_command command = {
     "{ ACTION [by KEY,...] [top N] [percent]; ... }\n"
     "          from PLACE to PLACE [by thread|cpu|ARG|ARG=ARG] ... { ... }\n"
     "PLACE:    FUNCTION, ret FUNCTION, FUNCTION+OFF, FILE:LINE, a pattern: 'vfs_*',\n"
-    "          mark NAME, or profile [HZ]: what the CPUs execute, HZ times a second\n"
+    "          mark NAME, profile [HZ]: what the CPUs execute, HZ times a second,\n"
+    "          or graph FUNCTION: all calls below it, as a tree without { ... }\n"
     "ACTION:   count, print ARG,..., hist(ARG), lhist(ARG,MIN,MAX,STEP), sum(ARG),\n"
     "          min(ARG), max(ARG), avg(ARG), stack\n"
     "KEY:      func, cpu, caller, comm, pid, or an ARG\n"
@@ -834,6 +903,7 @@ static const struct shell_command command = {
     "          as in kprobe_events\n"
     "Short:    trace count 'vfs_*'   trace args FUNCTION   trace time FUNCTION\n"
     "          trace callers FUNCTION   trace profile [HZ] [by stack|func|thread]\n"
+    "          trace graph FUNCTION\n"
     "It ends with COMMAND, after SECONDS, or at Ctrl-C.\n"
     "-w  show the answer while it grows\n"
     "-n  print what would be written to the files of the tracer\n"

@@ -213,6 +213,29 @@ static int parse_profile(struct line_scan *s)
     return 0;
 }
 
+/* parse_graph - take "FUNCTION". All functions are asked, and the depth of a call tells
+ * whether it is within a call of that one.
+ */
+static int parse_graph(struct line_scan *s)
+{
+    struct trace_line *line = s->line;
+    char word[TRACE_WORD_MAX];
+    int err = take_word(s, word, sizeof(word));
+
+    if (err)
+        return err;
+    if (!word[0] || strpbrk(word, "*?[:+") || *s->p == ',')
+        return refuse_word(s, "graph takes the name of one function");
+    snprintf(line->place, sizeof(line->place), "%s,*", word);
+    snprintf(line->with, sizeof(line->with), "$depth(%s):s32", word);
+    strlcpy(line->arg[0], "depth", TRACE_WORD_MAX);
+    strlcpy(line->arg[1], "ns", TRACE_WORD_MAX);
+    line->expression[0] = line->with;
+    line->arg_count = 2;
+    line->is_return = line->is_pattern = line->is_graph = true;
+    return 0;
+}
+
 static int parse_probed(struct line_scan *s)
 {
     struct trace_line *line = s->line;
@@ -222,6 +245,8 @@ static int parse_probed(struct line_scan *s)
         return parse_interval(s);
     if (takes_keyword(s, "profile"))
         return parse_profile(s);
+    if (takes_keyword(s, "graph"))
+        return parse_graph(s);
     err = take_word(s, line->place, sizeof(line->place));
 
     line->is_return = !strcmp(line->place, "ret");
@@ -266,7 +291,7 @@ static int define_with(struct line_scan *s, char *word)
 static int parse_with(struct line_scan *s)
 {
     struct trace_line *line = s->line;
-    char *word = line->with + (line->hz ? strlen(line->with) + 1 : 0);
+    char *word = line->with + (line->with[0] ? strlen(line->with) + 1 : 0);
     int err;
 
     if (!takes_keyword(s, "with"))
@@ -532,6 +557,8 @@ static int parse_action(struct line_scan *s)
         return take_value(s, word);
     if (word[len])
         return refuse_word(s, "this action has no argument");
+    if (answer->action == ACTION_PRINT && s->line->is_graph)
+        return refuse_word(s, "a graph without { } prints its calls");
     if (answer->action == ACTION_PRINT && s->line->answer_count)
         return refuse_word(s, "print is the only answer of a question");
     if (answer->action == ACTION_PRINT && *s->p != '}' && *s->p != ';')
@@ -637,6 +664,8 @@ static const char *what_may_begin(const struct trace_line *line)
 {
     if (line->filter[0])
         return "here comes: {";
+    if (line->is_graph)
+        return "here comes one of: with if {";
     if (line->with[0] && !line->hz)
         return "here comes one of: , if {";
     if (line->is_mark)
@@ -674,6 +703,8 @@ static int parse_question(struct trace_line *line, const char *text)
         err = parse_answers(&s);
     else if (!err && line->hz && (!*s.p || !strncmp(s.p, "by ", 3)))
         err = parse_profiled(&s);
+    else if (!err && line->is_graph && !*s.p)
+        line->answer[line->answer_count++].action = ACTION_PRINT;
     else if (!err)
         err = refuse_line(&s, what_may_begin(line));
     if (err)
@@ -685,12 +716,28 @@ static int parse_question(struct trace_line *line, const char *text)
     return 0;
 }
 
+/* within_graph - let hits outside of the calls that are asked for not count. */
+static int within_graph(struct trace_line *line)
+{
+    char filter[TRACE_LINE_MAX];
+    size_t size = sizeof(line->filter);
+
+    strlcpy(filter, line->filter, sizeof(filter));
+    if ((size_t)snprintf(line->filter, size,
+                         *filter ? "depth >= 0 && (%s)" : "depth >= 0", filter) < size)
+        return 0;
+    line->problem = "this is too long";
+    return -EINVAL;
+}
+
 int trace_line_parse(struct trace_line *line, const char *text)
 {
     int err;
 
     memset(line, 0, sizeof(*line));
     err = parse_question(line, text);
+    if (!err && line->is_graph)
+        err = within_graph(line);
     for (unsigned i = 0; !err && i < line->answer_count; i++) {
         struct trace_answer *answer = &line->answer[i];
 
@@ -718,7 +765,8 @@ static void answer_parts(const struct trace_line *line, const struct trace_answe
         seq_printf(out, "arg %s\n", answer->value);
     if (answer->step)
         seq_printf(out, "bounds %lu,%lu,%lu\n", answer->low, answer->high, answer->step);
-    for (unsigned i = 0; answer->action == ACTION_PRINT && i < line->arg_count; i++)
+    for (unsigned i = 0;
+         answer->action == ACTION_PRINT && !line->is_graph && i < line->arg_count; i++)
         if (!line->expression[i])
             seq_printf(out, "arg %s\n", line->arg[i]);
     if (line->all_args)
@@ -737,14 +785,17 @@ void trace_line_parts(const struct trace_line *line, struct seq *out)
         seq_printf(out, "from %s\n", line->from.place);
     if (line->hz)
         seq_printf(out, "kind profile\nplace %u\n", line->hz);
+    else if (line->is_graph)
+        seq_printf(out, "kind graph\nplace %.*s\n", (int)strcspn(line->place, ","),
+                   line->place);
     else
         seq_printf(out, "place %s\n", line->place);
-    if (line->is_return || line->is_mark || line->is_pattern)
+    if (!line->is_graph && (line->is_return || line->is_mark || line->is_pattern))
         seq_printf(out, "kind %s\n",
                    line->is_return ? "ret"
                    : line->is_mark ? "mark"
                                    : "pattern");
-    for (unsigned i = line->hz != 0; i < line->arg_count; i++)
+    for (unsigned i = line->hz || line->is_graph; i < line->arg_count; i++)
         if (line->expression[i])
             seq_printf(out, "with %s=%s\n", line->arg[i], line->expression[i]);
     if (line->filter[0])
@@ -762,6 +813,7 @@ int trace_line_short(const char *word, const char *place, char *buf, size_t size
         { "args", "", "{ print * }" },
         { "time", "ret ", "{ hist(ns) }" },
         { "callers", "", "{ count by caller }" },
+        { "graph", "graph ", "" },
     };
 
     for (size_t i = 0; i < ARRAY_LEN(forms); i++)

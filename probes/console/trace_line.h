@@ -7,6 +7,7 @@
  *     PLACE  = FUNCTION | ret FUNCTION | FUNCTION+OFF | FILE:LINE[#N]
  *            | a pattern with * ? [...] | mark NAME
  *            | profile [HZ], the places that NMIs interrupt
+ *            | graph FUNCTION, the returns of all functions that it calls, and its own
  *     ANSWER = ACTION [by KEY,...] [top N] [percent]
  *     ACTION = count | print ARG,... | hist(ARG) | lhist(ARG,MIN,MAX,STEP) | sum(ARG)
  *            | min(ARG) | max(ARG) | avg(ARG) | stack
@@ -62,6 +63,7 @@ struct trace_line {
     bool is_return;
     bool is_mark;    /* the place is a marker; it has an event, so no event is defined */
     bool is_pattern; /* a place of them is one */
+    bool is_graph;   /* @place is the function, and a pattern for all others */
     unsigned hz;     /* samples in a second; 0: the question is not `profile` */
     char place[TRACE_PLACES_MAX]; /* with commas between them */
     struct {
@@ -100,7 +102,7 @@ void trace_line_parts(const struct trace_line *line, struct seq *out);
 
 /* trace_line_short - write out a short command, such as `trace count vfs_read`, as a line
  * of the language above: `vfs_read { count by func }`.
- * @word: "count", "args", "time" or "callers"
+ * @word: "count", "args", "time", "callers" or "graph"
  * @buf:  receives the line; a line longer than @size is cut off
  * Return: 0; -EINVAL @word is no short command.
  */

@@ -384,6 +384,30 @@ static uintptr_t find_shadow(bool (*fn)(const struct shadow *s, uintptr_t at,
     return 0;
 }
 
+/* Several probes of one function have entries next to each other, for the same call. An
+ * entry that is claimed but not filled has an old holder, which may be freed.
+ */
+int kretprobe_depth(uintptr_t addr)
+{
+    const struct shadow *s = shadow_of(plat_this_cpu());
+    uintptr_t last = 0;
+    uint32_t last_below = 0;
+    int depth = -1;
+
+    for (const struct shadow_entry *e = s->entries + 1; e <= s->last; e++) {
+        uint32_t below = READ_ONCE(e->below);
+        const struct kretprobe *rp = below ? READ_ONCE(e->holder->rp) : NULL;
+
+        if (!rp || (below == last_below && rp->kp.addr == last))
+            continue;
+        last = rp->kp.addr;
+        last_below = below;
+        if (depth >= 0 || last == addr)
+            depth++;
+    }
+    return depth;
+}
+
 uintptr_t kretprobe_find_ret(const uintptr_t *slot)
 {
     return find_shadow(shadow_find, (uintptr_t)slot);

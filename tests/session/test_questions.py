@@ -2,6 +2,7 @@
 together with all others, and what the tracer does itself is not in an answer.
 """
 
+import collections
 import os
 import random
 import re
@@ -282,6 +283,49 @@ def a_profile():
         tap.check(not any("nmi_dispatch" in stack for stack in stacks), "and no further")
 
 
+def tree(said):
+    """Return the calls of `trace graph` as (thread, depth, name)."""
+    calls, thread = [], None
+    for line in said.splitlines():
+        call = re.fullmatch(r" *\d+ +\d+  ( *)(\S+)", line)
+        if call:
+            calls.append((thread, len(call[1]) // 2, call[2]))
+        thread = line if re.fullmatch(r"\S+-\d+", line) else thread
+    return calls
+
+
+def the_calls_below_a_function():
+    with at_prompt(smp=4) as guest:
+        calls = tree(ask(guest, "trace graph vfs_read -- run vfs"))
+        names = collections.Counter(name for _, _, name in calls)
+        wanted = counts(ask(guest, "trace 'graph vfs_read { count }' -- run vfs"))
+        for name, n in (("vfs_read", 720), ("memcpy", 656)):
+            tap.equal((names[name], wanted[name]), (n, n), f"{name}: both count {n}")
+        tap.check(all(d == 0 for _, d, name in calls if name == "vfs_read"), "outermost")
+        direct = [d for _, d, name in calls if name == "memcpy"]
+        tap.equal(set(direct), {1}, "vfs_read calls memcpy itself")
+        tap.equal(len({thread for thread, _, _ in calls}), 8, "in each of its threads")
+        calls = tree(ask(guest, "trace 'graph vfs_open' -- cat /proc/version"))
+        tap.equal(calls[0][1:], (0, "vfs_open"), "the outermost call is the first")
+        found = next(
+            i for i, call in enumerate(calls) if call[2] == "vfs_node_find_parent"
+        )
+        depth = calls[found][1]
+        above = [name for _, d, name in calls[:found] if d == depth - 1]
+        tap.equal((depth, above[-1]), (2, "vfs_node_find"), "its caller is above it")
+        asked = "trace 'graph vfs_open if depth == 1 { count }' -- cat /proc/version"
+        only = counts(ask(guest, asked))
+        wanted = collections.Counter(n for _, d, n in calls if d == 1)
+        tap.equal(only["vfs_node_find"], wanted["vfs_node_find"], "a depth can be asked")
+        tap.equal("strlen" in only, "strlen" in wanted, "and no other one is in it")
+        refuses(
+            guest,
+            ("graph vfs_*", 6, "graph takes the name of one function"),
+            ("graph vfs_open x", 15, "here comes one of: with if {"),
+            ("graph vfs_open { print }", 17, "a graph without { } prints its calls"),
+        )
+
+
 def each_twin_is_answered():
     """Each row of the table: a line of bpftrace, one of DTrace, and what answers both."""
     with open(os.path.join(ROOT, "docs/trace.md"), encoding="utf-8") as file:
@@ -305,6 +349,7 @@ def each_twin_is_answered():
 
 
 tap.run(
+    the_calls_below_a_function,
     the_time_between_two_places,
     each_twin_is_answered,
     several_places_and_the_top,

@@ -141,6 +141,33 @@ def recording(*pages_of_cpus, lost=None):
     )
 
 
+CALLS = (
+    COMMON.format(name="q1", number=303)
+    + """\
+@field:unsigned long __probe_func;@offset:8;@size:8;@signed:0;
+@field:unsigned long __probe_ret_ip;@offset:16;@size:8;@signed:0;
+@field:s32 depth;@offset:24;@size:4;@signed:1;
+@field:u64 ns;@offset:28;@size:8;@signed:0;
+
+print fmt: "(%lx <- %lx) depth=%d ns=%Lu", REC->__probe_func, REC->__probe_ret_ip, \
+REC->depth, REC->ns
+"""
+)
+
+
+def calls(*returns):
+    """A recording of `graph`. returns: (time, pid, depth, ns)"""
+    steps, last = [], 0
+    for time, pid, depth, ns in returns:
+        more = struct.pack("<QQiQ", FUNCTION + 16 * depth, 0x2000, depth, ns)
+        steps.append((time - last, record(303, pid, more)))
+        last = time
+    one = recording([page(0, *steps)])
+    one.formats.append(("trace", CALLS.replace("@", "\t")))
+    one.graphs["trace/q1"] = "graph read"
+    return one
+
+
 def written(writer, one):
     file = io.BytesIO()
     writer.write(one, file)
@@ -319,6 +346,31 @@ class Writers(scratch.Scratch):
         name = protobuf.content(23, "read")
         self.assertEqual(data.count(name), 1)
         self.assertEqual(data.count(protobuf.content(23, "in")), 3)
+
+    def test_a_graph_is_a_tree(self):
+        """The return of the outer call was interrupted between its time and its record."""
+        one = calls(
+            (50, 8, 0, 5), (60, 7, 2, 9), (65, 7, 1, 60), (70, 7, 1, 3), (90, 7, 0, 80)
+        )
+        self.assertEqual(
+            list(slices.tree_lines(one))[2:],
+            [
+                'a "b" <c>-8',
+                "           5    0  read",
+                "shell-7",
+                "          80    0  read",
+                "          60    0    0x1010",
+                "           9    0      0x1020",
+                "           3    0    0x1010",
+            ],
+        )
+        self.assertEqual(
+            [(s.begin, s.end, s.depth) for s in slices.of(one).by_thread()[7]],
+            [(10, 90, 0), (10, 65, 1), (51, 60, 2), (67, 70, 1)],
+        )
+        self.assertEqual(list(text.lines(one)), [])
+        data = written(write_pftrace, one)
+        self.assertEqual(data.count(protobuf.content(23, "0x1010")), 2)
 
     def test_folded_counts(self):
         self.assertEqual(

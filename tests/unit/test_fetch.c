@@ -430,6 +430,24 @@ static void how_long_a_call_took(void)
     trace_host.entry_args = false;
 }
 
+static int depth(uintptr_t function)
+{
+    return function == VFS_READ ? -1 : 5;
+}
+
+static void how_deep_a_call_is(void)
+{
+    trace_host.entry_args = true;
+    from.depth = depth;
+    run_in("r:ev vfs_read $depth(vfs_read):s32 $depth(0x1234):u8", 64);
+    CHECK_EQ((int32_t)number(0, 0), -1);
+    CHECK_EQ(number(1, 0), 5);
+    from.depth = NULL;
+    run_in("r:ev vfs_read $depth(vfs_read)", 64);
+    CHECK_EQ(to.faults, 1);
+    trace_host.entry_args = false;
+}
+
 static void plain_arguments_are_told(void)
 {
     static const struct {
@@ -510,5 +528,5 @@ UNIT_TESTS(each_register_by_its_name, a_watch_has_an_address_and_what_is_there, 
            strings_keep_to_the_room_there_is,
            without_room_a_string_that_cannot_be_read_is_a_fault,
            return_values_and_what_was_saved_at_the_entry, how_long_a_call_took,
-           plain_arguments_are_told, programs_of_gdb,
+           how_deep_a_call_is, plain_arguments_are_told, programs_of_gdb,
            programs_of_gdb_that_fail_are_zero_and_counted)

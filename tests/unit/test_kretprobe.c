@@ -6,6 +6,7 @@
 #include "probes/returns/shadow.h"
 #include "tests/unit/port_fake.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #define LEA "48 8d 7f 01 c3" /* lea rdi, [rdi + 1]; ret */
@@ -130,6 +131,50 @@ static void a_tail_call_returns_innermost_first(void)
     CHECK_EQ(regs.ip, RETURN_ADDR);
     CHECK_EQ(unregister_kretprobe(&inner), 0);
     end(&outer);
+}
+
+static char depths[32];
+static uintptr_t depth_of;
+
+static int note_depth(struct kretprobe_instance *ri, struct pt_regs *regs)
+{
+    (void)ri;
+    (void)regs;
+    snprintf(depths + strlen(depths), sizeof(depths) - strlen(depths), "%d ",
+             kretprobe_depth(depth_of));
+    return 0;
+}
+
+/* g calls f, f calls itself, and the inner f ends with a jump to g. */
+static void the_depth_of_a_call_within_another(void)
+{
+    struct kretprobe f = { .handler = note_depth }, g = { .handler = note_depth };
+    struct kretprobe too = { .handler = note_depth };
+    struct pt_regs regs;
+
+    start();
+    probed(&f, "f");
+    probed(&g, "g");
+    too.kp.addr = f.kp.addr;
+    CHECK_EQ(register_kretprobe(&too), 0);
+    depth_of = f.kp.addr;
+    depths[0] = '\0';
+    regs = fake_regs();
+    call(&regs, g.kp.addr, RETURN_ADDR);
+    regs = regs_below(16);
+    call(&regs, f.kp.addr, RETURN_ADDR + 1);
+    regs = regs_below(32);
+    call(&regs, f.kp.addr, RETURN_ADDR + 2);
+    enter(&regs, g.kp.addr);
+    CHECK(fake_return(&regs));
+    regs = regs_below(16);
+    CHECK(fake_return(&regs));
+    regs = fake_regs();
+    CHECK(fake_return(&regs));
+    CHECK_STR(depths, "2 1 1 0 0 -1 ");
+    CHECK_EQ(unregister_kretprobe(&too), 0);
+    CHECK_EQ(unregister_kretprobe(&g), 0);
+    end(&f);
 }
 
 static void sibling_calls_in_a_circle_are_one_instance(void)
@@ -719,7 +764,7 @@ static void no_entry_points_at_what_is_freed(void)
 }
 
 UNIT_TESTS(recursion_returns_in_the_opposite_order, a_tail_call_returns_innermost_first,
-           sibling_calls_in_a_circle_are_one_instance,
+           the_depth_of_a_call_within_another, sibling_calls_in_a_circle_are_one_instance,
            what_was_left_by_a_jump_is_dropped_by_a_shallower_call,
            what_was_left_by_a_jump_is_dropped_by_a_shallower_return,
            a_return_without_its_call_is_a_bug, an_entry_handler_may_skip_the_return,

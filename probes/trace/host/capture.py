@@ -12,8 +12,11 @@ from .take import Taker, TraceError
 ROOT = "/sys/kernel/tracing/"
 LIMIT = 60
 DEFINITION = re.compile(r"[prw]\d*[:\s]")  # a line of kprobe_events
-SHORT = re.compile(r"(count|args|time|callers)\s+([^\s{]+)")  # a question of two words
+SHORT = re.compile(
+    r"(count|args|time|callers|graph)\s+([^\s{]+)"
+)  # a question of two words
 PROFILE = re.compile(r"\d+|by|stack|func|thread")  # words behind `profile`
+WRITE_MAX = 4000  # characters in a write to kprobe_events
 REMARK = "# "  # what `trace -n` prints beside the lines
 # A line that `trace -n` prints for a question; and a histogram with its filter in it.
 COMMAND = re.compile(r"echo '(.*)' >> (/\S+)")
@@ -34,6 +37,26 @@ def joined(lines):
         if len(lines) > 1 and " " not in lines[0] and SHORT.fullmatch(both):
             lines[:2] = [both]
         yield lines.pop(0)
+
+
+def in_few_writes(commands):
+    """Yield (file, text), with as many lines of kprobe_events in a text as a line of the
+    guest has room for. Each return gets the time that its call took.
+    """
+    lines = []
+    for name, text in commands:
+        is_definition = name == "kprobe_events"
+        if is_definition and text.startswith("r") and " ns=" not in text:
+            text += " ns=$ns:u64"
+        if lines and (not is_definition or len("\n".join([*lines, text])) > WRITE_MAX):
+            yield "kprobe_events", "\n".join(lines)
+            lines = []
+        if is_definition:
+            lines.append(text)
+        else:
+            yield name, text
+    if lines:
+        yield "kprobe_events", "\n".join(lines)
 
 
 class Files:
@@ -153,6 +176,7 @@ class Capture:
         reply = self.lines_of("-n", words)
         if reply.errno:
             raise TraceError(reply.text.rstrip())
+        commands = []
         for command in reply.lines:
             if command.startswith(REMARK):
                 self.left_out[line] = command.removeprefix(REMARK)
@@ -160,7 +184,9 @@ class Capture:
             match = COMMAND.fullmatch(command)
             if not match:
                 raise TraceError(f"trace -n prints {command!r}")
-            self.follow(line, match[2].removeprefix(ROOT), match[1])
+            commands.append((match[2].removeprefix(ROOT), match[1]))
+        for name, text in in_few_writes(commands):
+            self.follow(line, name, text)
 
     def lines_of(self, option, words):
         """Return the reply to `trace` with @option and these words."""
@@ -181,8 +207,8 @@ class Capture:
         event = re.fullmatch(r"events/(.+)/(?:enable|filter|trigger)", name)
         if event:  # it may be a marker, which was there before the question
             self.events[event[1]] = line
-        if name == "kprobe_events" and text.startswith("r") and " ns=" not in text:
-            text += " ns=$ns:u64"  # how long the call took
+            if self.asked[line].kind == "graph" and name.endswith("/enable"):
+                self.result.graphs[event[1]] = line
         trigger = TRIGGER.fullmatch(text)
         if not trigger or not name.endswith("/trigger"):
             self.files.write(name, text)

@@ -59,6 +59,7 @@ class Recording:
     stats: list = dataclasses.field(default_factory=list)  # per_cpu/cpuN/stats
     tables: list = dataclasses.field(default_factory=list)  # (question, its hist.Tables)
     lines: list = dataclasses.field(default_factory=list)  # definitions and questions
+    graphs: dict = dataclasses.field(default_factory=dict)  # "group/event": question
     remarks: dict = dataclasses.field(default_factory=dict)  # question: its remark
     notes: list = dataclasses.field(default_factory=list)  # sentences about failures
 
@@ -150,6 +151,10 @@ class Recording:
     def is_sample(self, event):
         """Was it recorded by the question `profile`?"""
         return event.format.group == QUESTIONS and SAMPLE in event.values
+
+    def graph_of(self, event):
+        """Return the question whose tree of calls the event belongs to, or None."""
+        return self.graphs.get(f"{event.format.group}/{event.name}")
 
     def place(self, event):
         return formats.shown_place(event.format, event.values, self.symbols)

@@ -19,7 +19,7 @@ from sonde import json_lines
 from sonde.guest import ELF
 from sonde.machine import Gone, Machine
 
-from . import as_json, dead, dead_hist, hist, pages, text
+from . import as_json, dead, dead_hist, hist, pages, slices, text
 from . import (
     write_csv,
     write_dat,
@@ -275,7 +275,7 @@ class Session:
             for one in (*objects, *as_json.tables(result)):
                 json_lines.show(**one)
         elif not self.options.output:
-            for line in text.lines(result):
+            for line in (*text.lines(result), *slices.tree_lines(result)):
                 print(line)
             for title, tables in result.tables:
                 show_tables(title, tables)

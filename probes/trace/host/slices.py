@@ -27,6 +27,11 @@ class Slice:
     event: object  # recording.Event of its end
     stack: list = field(default_factory=list)  # callers, the outermost first
     is_instant: bool = True
+    calls: list = field(default_factory=list)  # of a `graph`: the calls that it has made
+
+    @property
+    def depth(self):
+        return self.event.values["depth"]
 
 
 @functools.lru_cache(1)
@@ -42,6 +47,9 @@ class Threads:
         self.recording = recording
         self.open = {}  # (pid, function) -> entries that have not returned
         self.found = []
+        self.graphs = (
+            {}
+        )  # question -> {pid: its calls that no other call has made, so far}
         self.returning = {
             event.values["__probe_func"]
             for event in recording.all_events
@@ -53,6 +61,9 @@ class Threads:
                 self._add_stack(last.get(event.cpu), event)
             else:
                 last[event.cpu] = self._add(event)
+        for threads in self.graphs.values():
+            for calls in threads.values():
+                self.found += in_order(calls)
         self.found.sort(key=lambda s: (s.begin, -s.end))
 
     def _add_stack(self, slice_, event):
@@ -82,8 +93,22 @@ class Threads:
             event,
             is_instant=begin == event.time,
         )
-        self.found.append(slice_)
+        question = self.recording.graph_of(event)
+        if question:
+            self._add_call(slice_, self.graphs.setdefault(question, {}))
+        else:
+            self.found.append(slice_)
         return slice_
+
+    @staticmethod
+    def _add_call(slice_, threads):
+        """Add a call of a `graph`, which has made all deeper calls of its thread that have
+        returned since the last one that is not deeper.
+        """
+        calls = threads.setdefault(slice_.pid, [])
+        while calls and calls[-1].depth > slice_.depth:
+            slice_.calls.insert(0, calls.pop())
+        calls.append(slice_)
 
     def _entry(self, pid, function, end):
         entries = self.open.get((pid, function))
@@ -95,6 +120,29 @@ class Threads:
         for one in self.found:
             threads.setdefault(one.pid, []).append(one)
         return threads
+
+
+def in_order(calls, begin=0):
+    """Yield the calls of a `graph`, each in front of those that it has made. Times are
+    taken at the ends of calls, so a begin is not exact: a call does not begin before its
+    caller.
+    """
+    for call in calls:
+        call.begin = max(call.begin, begin)
+        yield call
+        yield from in_order(call.calls, call.begin)
+
+
+def tree_lines(recording):
+    """Yield each `graph` as the guest's `trace` shows it."""
+    for question, threads in of(recording).graphs.items():
+        yield question
+        yield f"{'NS':>12}  CPU  CALL"
+        for pid, calls in threads.items():
+            yield f"{recording.name_of(pid)}-{pid}"
+            for call in in_order(calls):
+                ns = call.event.values["ns"]
+                yield f"{ns:12}  {call.cpu:3}  {'  ' * call.depth}{call.name}"
 
 
 def nested(slices):

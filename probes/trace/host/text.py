@@ -91,7 +91,8 @@ def lines(recording):
     for event in recording.events():
         if event.missed:
             yield lost(event.cpu, event.missed)
-        yield line(recording, event)
+        if not recording.graph_of(event):
+            yield line(recording, event)
     for cpu in range(len(recording.pages)):
         if recording.lost_behind(cpu):
             yield lost(cpu, recording.lost_behind(cpu))

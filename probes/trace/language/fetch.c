@@ -113,6 +113,11 @@ static uint64_t fetch_load(const struct fetch_insn *insn, const struct fetch_fro
             return from->now() - from->entry[insn->value];
         *fault = true;
         return 0;
+    case FETCH_LOAD_DEPTH:
+        if (from->depth)
+            return (uint64_t)from->depth((uintptr_t)insn->value);
+        *fault = true;
+        return 0;
     case FETCH_LOAD_VALUE:
         return (uint64_t)insn->value;
     case FETCH_LOAD_AGENT:

@@ -60,6 +60,7 @@ enum fetch_op {
     FETCH_LOAD_ARG,   /* value: the function's argument, from 0 */
     FETCH_LOAD_ENTRY, /* value: index among the words that were saved at the entry */
     FETCH_LOAD_NS,    /* nanoseconds since the entry; value: index of the saved time */
+    FETCH_LOAD_DEPTH, /* depth of this call within a call of a function; value: its address */
     FETCH_LOAD_VALUE, /* value: the constant to load */
     FETCH_LOAD_ADDR,  /* the address that is watched */
     FETCH_LOAD_COMM,  /* the name of the thread */
@@ -108,6 +109,7 @@ struct fetch_from {
     const char *comm;      /* the thread's name, or NULL */
     uintptr_t watched;     /* of a watch: its address */
     uint64_t (*now)(void); /* the time in nanoseconds; NULL: there is no clock */
+    int (*depth)(uintptr_t function); /* of a return: kretprobe_depth(); else NULL */
     /* A return probe may have replaced the return address in @slot, a word of the stack.
      * Return: the program's own return address; 0: @slot was not replaced. If the
      *         function is NULL, no word of the stack was replaced.

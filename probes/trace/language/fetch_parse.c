@@ -250,33 +250,8 @@ static int parse_of_watch(struct fetch_parser *parse, struct piece name)
     return 0;
 }
 
-static int parse_variable(struct fetch_parser *parse, struct piece text)
-{
-    struct piece name = behind(text, 1);
-
-    if (parse->context->is_watch)
-        return parse_of_watch(parse, name);
-    if (piece_is(name, "retval")) {
-        if (!parse->context->is_return)
-            return fetch_refuse(parse, TRACE_RETVAL_ON_PROBE, parse->column, -EINVAL);
-        make(parse, FETCH_LOAD_REG, offsetof(struct pt_regs, ax));
-        return 0;
-    }
-    if (piece_is(name, "ns") && parse->context->is_return && parse->context->entry_args)
-        return load_duration(parse);
-    if (piece_is(name, "comm") || piece_is(name, "COMM")) {
-        make(parse, FETCH_LOAD_COMM, 0);
-        return 0;
-    }
-    if (begins(name, "stack"))
-        return parse_stack(parse, behind(name, 5));
-    if (begins(name, "arg"))
-        return parse_argument(parse, behind(name, 3));
-    return fetch_refuse(parse, TRACE_BAD_VAR, parse->column, -EINVAL);
-}
-
 /* load_symbol - make an instruction for the name of a symbol and an instruction for its
- * address. The caller adds a third one, which reads the memory there.
+ * address, which the caller may change, or add to it what reads the memory there.
  */
 static int load_symbol(struct fetch_parser *parse, struct piece name)
 {
@@ -292,6 +267,54 @@ static int load_symbol(struct fetch_parser *parse, struct piece name)
         return fetch_refuse(parse, TRACE_TOO_MANY_OPS, parse->column, -EINVAL);
     make(parse, FETCH_LOAD_VALUE, (int64_t)addr);
     return 0;
+}
+
+/* load_depth - $depth(FUNCTION), which Linux does not have: how deep in a call of it. */
+static int load_depth(struct fetch_parser *parse, struct piece text)
+{
+    uint64_t addr;
+    int err;
+
+    if (!text.len || text.p[text.len - 1] != ')')
+        return fetch_refuse(parse, TRACE_BAD_VAR, parse->column, -EINVAL);
+    text.len--;
+    if (!isdigit((unsigned char)first(text))) {
+        err = load_symbol(parse, text);
+        now(parse)->op = FETCH_LOAD_DEPTH;
+        return err;
+    }
+    err = fetch_number(text.p, text.len, &addr);
+    if (err)
+        return fetch_refuse(parse, TRACE_BAD_MEM_ADDR, parse->column, err);
+    make(parse, FETCH_LOAD_DEPTH, (int64_t)addr);
+    return 0;
+}
+
+static int parse_variable(struct fetch_parser *parse, struct piece text)
+{
+    struct piece name = behind(text, 1);
+
+    if (parse->context->is_watch)
+        return parse_of_watch(parse, name);
+    if (piece_is(name, "retval")) {
+        if (!parse->context->is_return)
+            return fetch_refuse(parse, TRACE_RETVAL_ON_PROBE, parse->column, -EINVAL);
+        make(parse, FETCH_LOAD_REG, offsetof(struct pt_regs, ax));
+        return 0;
+    }
+    if (piece_is(name, "ns") && parse->context->is_return && parse->context->entry_args)
+        return load_duration(parse);
+    if (begins(name, "depth(") && parse->context->is_return && parse->context->entry_args)
+        return load_depth(parse, behind(name, strlen("depth(")));
+    if (piece_is(name, "comm") || piece_is(name, "COMM")) {
+        make(parse, FETCH_LOAD_COMM, 0);
+        return 0;
+    }
+    if (begins(name, "stack"))
+        return parse_stack(parse, behind(name, 5));
+    if (begins(name, "arg"))
+        return parse_argument(parse, behind(name, 3));
+    return fetch_refuse(parse, TRACE_BAD_VAR, parse->column, -EINVAL);
 }
 
 static int parse_address(struct fetch_parser *parse, struct piece text)

@@ -563,6 +563,7 @@ static int hit_return(struct kretprobe_instance *ri, struct pt_regs *regs)
                   .entry = entry,
                   .comm = thread_current()->name,
                   .now = clock_ns,
+                  .depth = kretprobe_depth,
                   .returns = kretprobe_find_ret,
                   .read = hit_read_memory,
                   .symbol = ksyms_text },
