@@ -227,8 +227,7 @@ static void try_def(const char *text, uint64_t seed)
         MUST(!def_parse(&trace_host, once, &second, &error));
         def_print(second, again, sizeof(again));
         MUST(!strcmp(once, again));
-        const struct def *const others[] = { def };
-        MUST(def_append(second, others, 1, once, &error) < 0);
+        MUST(def_append(second, def, once, &error) < 0);
         MUST(error.id == (def->is_watch ? TRACE_WPROBE_NO_SIBLING : TRACE_SAME_PROBE));
         def_free(&trace_host, second);
     }

@@ -451,9 +451,8 @@ static void check_append(const char *old, const char *line, const char *text,
                          unsigned column)
 {
     struct def *first = parsed(old), *def = parsed(line);
-    const struct def *const others[] = { first };
     struct trace_error error;
-    int err = def_append(def, others, 1, line, &error);
+    int err = def_append(def, first, line, &error);
 
     CHECK_EQ(err, *text ? -EEXIST : 0);
     CHECK_STR(trace_error_text(error.id), text);
@@ -465,10 +464,9 @@ static void check_append(const char *old, const char *line, const char *text,
 static void an_event_of_a_watch_has_one_probe(void)
 {
     struct def *first = parsed("w:ev w@jiffies"), *def = parsed("w:ev w@jiffies+8");
-    const struct def *const others[] = { first };
     struct trace_error error;
 
-    CHECK_EQ(def_append(def, others, 1, "w:ev w@jiffies+8", &error), -EBUSY);
+    CHECK_EQ(def_append(def, first, "w:ev w@jiffies+8", &error), -EBUSY);
     CHECK_STR(trace_error_text(error.id), "A wprobe event has one probe only");
     def_free(&trace_host, first);
     def_free(&trace_host, def);

@@ -99,14 +99,13 @@ void def_free(const struct def_host *host, struct def *def);
  */
 size_t def_print(const struct def *def, char *buf, size_t size);
 
-/* def_append - tell whether @def can be one more probe of an event.
- * @others: all definitions of that event, @count of them
- * @line:   the line of @def, for the caret
- * Return:  0; with @error filled: -EEXIST @def is of another kind, has other arguments,
- *          or exists already; -EBUSY @def and the event are watches.
+/* def_append - tell whether @def can be a probe of the same event as @other.
+ * @line:  the line of @def, for the caret
+ * Return: 0; with @error filled: -EEXIST @def is of another kind, has other arguments,
+ *         or is the same; -EBUSY both are watches.
  */
-int def_append(const struct def *def, const struct def *const *others, size_t count,
-               const char *line, struct trace_error *error);
+int def_append(const struct def *def, const struct def *other, const char *line,
+               struct trace_error *error);
 
 /* def_refused - fill in @error for a definition that could not be registered.
  * @line: the line of the definition

@@ -115,28 +115,23 @@ static int exists(struct trace_error *error, enum trace_error_id id, unsigned co
     return -EEXIST;
 }
 
-int def_append(const struct def *def, const struct def *const *others, size_t count,
-               const char *line, struct trace_error *error)
+int def_append(const struct def *def, const struct def *other, const char *line,
+               struct trace_error *error)
 {
     unsigned different;
 
     *error = (struct trace_error){ 0 };
-    if (!count)
-        return 0;
-    if (def->is_watch && others[0]->is_watch) {
+    if (def->is_watch && other->is_watch) {
         *error = (struct trace_error){ .err = -EBUSY, .id = TRACE_WPROBE_NO_SIBLING };
         return -EBUSY;
     }
-    if (def->is_return != others[0]->is_return || def->is_watch != others[0]->is_watch)
+    if (def->is_return != other->is_return || def->is_watch != other->is_watch)
         return exists(error, TRACE_DIFF_PROBE_TYPE, 0);
-    different = first_difference(def, others[0]);
+    different = first_difference(def, other);
     if (different)
         return exists(error, TRACE_DIFF_ARG_TYPE,
                       def_word_column(line, ARG_WORD + different - 1));
-    for (size_t i = 0; i < count; i++)
-        if (is_same_def(def, others[i]))
-            return exists(error, TRACE_SAME_PROBE, 0);
-    return 0;
+    return is_same_def(def, other) ? exists(error, TRACE_SAME_PROBE, 0) : 0;
 }
 
 /* ---- deleting ---- */

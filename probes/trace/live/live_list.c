@@ -522,34 +522,18 @@ static int define_new(struct live_probe *p, const char *line)
     return 0;
 }
 
-/* defs_of - list the definitions of the probes of @e. Return: how many; 0: no memory. */
-static size_t defs_of(const struct live_event *e, const struct def ***out)
-{
-    const struct live_probe *p;
-    size_t count = 0;
-
-    list_for_each(p, &e->probes, sibling)
-        count++;
-    *out = kmalloc(count * sizeof(**out));
-    if (!*out)
-        return 0;
-    count = 0;
-    list_for_each(p, &e->probes, sibling)
-        (*out)[count++] = p->def;
-    return count;
-}
-
+/* define_more - make @p one more probe of @e. All probes of @e are of one kind, so the first
+ * is asked, and those that may be the same. The name in a module may have another address.
+ */
 static int define_more(struct live_probe *p, struct live_event *e, const char *line)
 {
     struct trace_error error;
-    const struct def **defs;
-    size_t count = defs_of(e, &defs);
-    int err;
+    const struct live_probe *other;
+    int err = def_append(p->def, live_event_probe(e)->def, line, &error);
 
-    if (!count)
-        return -ENOMEM;
-    err = def_append(p->def, defs, count, line, &error);
-    kfree(defs);
+    list_for_each(other, &e->probes, sibling)
+        if (!err && (other->def->addr == p->def->addr || other->rp.kp.symbol_name))
+            err = def_append(p->def, other->def, line, &error);
     if (err)
         return live_refuse(line, &error);
     p->event = e;

@@ -178,8 +178,9 @@ static bool has_few_probes(const struct live_event *e)
     unsigned count = 0;
 
     list_for_each(p, &e->probes, sibling)
-        count++;
-    return count <= KEYED_PROBES_MAX;
+        if (++count > KEYED_PROBES_MAX)
+            return false;
+    return true;
 }
 
 /* is_switched - may a hit switch the recording of @e, or its histograms? */
