@@ -92,7 +92,9 @@ def loses(workshop, handed_in, names, what, may=()):
         answer, begun = solved(workshop.lab, handed_in, seed), time.monotonic()
         if first and names and answer == handed_in:
             passed = [n for n in names if not grade_by_name(workshop, answer, n, seed)]
-            tap.check(not passed, f"{what}, seed {seed}: no points for {', '.join(names)}")
+            tap.check(
+                not passed, f"{what}, seed {seed}: no points for {', '.join(names)}"
+            )
             continue
         verdicts = grade.grade(workshop, answer, seed)
         found = lost(verdicts)

@@ -72,10 +72,13 @@ void lab_regs_random(struct lab_regs *regs);
 void lab_regs_fact(const struct lab_regs *regs);
 
 #define LAB_INSN_MAX 8
+#define LAB_INSN_LONGEST 15
 
 /* lab_insn_random - write a random instruction that only computes in registers,
  * not in rsp.
- * @out:  LAB_INSN_MAX bytes
+ * lab_insn_longest - the same, as long as an instruction can be.
+ * @out:  LAB_INSN_MAX bytes; LAB_INSN_LONGEST bytes
  * Return: the length of the instruction.
  */
 unsigned lab_insn_random(uint8_t *out);
+unsigned lab_insn_longest(uint8_t *out);

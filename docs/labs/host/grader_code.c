@@ -87,3 +87,13 @@ unsigned lab_insn_random(uint8_t *out)
         return two_registers(out, two[lab_below(sizeof(two))]);
     }
 }
+
+unsigned lab_insn_longest(uint8_t *out)
+{
+    static const uint8_t mov[] = { 0x2e, 0x2e, 0x2e, 0x2e, 0x2e, 0x48, 0xb8 }; /* rax */
+    uint64_t imm = lab_random();
+
+    memcpy(out, mov, sizeof(mov));
+    memcpy(out + sizeof(mov), &imm, sizeof(imm));
+    return LAB_INSN_LONGEST;
+}

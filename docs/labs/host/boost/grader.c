@@ -34,6 +34,7 @@
 #define JMP32 0xe9
 #define INT3 0xcc
 #define FAR_AWAY 0x7fffff00
+#define FAR_OPERAND 0x70000000
 
 static uint8_t *code;
 static uint8_t *data; /* the page whose second part is memory; mostly that of the code */
@@ -163,11 +164,13 @@ static void run_both(void)
         lab_fact(LAB_WRONG "the copy does something else");
 }
 
+/* The first case has an instruction of 15 bytes. */
 static void plain(void)
 {
-    uint8_t bytes[LAB_INSN_MAX];
+    uint8_t bytes[LAB_INSN_LONGEST];
 
-    make_function(bytes, lab_insn_random(bytes), PLAIN);
+    make_function(bytes, lab_case ? lab_insn_random(bytes) : lab_insn_longest(bytes),
+                  PLAIN);
     run_both();
 }
 
@@ -341,6 +344,20 @@ static void distances(const char *what, bool is_target)
     }
 }
 
+/* The operand is far away on one side of the instruction. So a cell may be near both, or
+ * near only one of them.
+ */
+static void far_operand(void)
+{
+    int32_t disp = lab_case / 8 % 2 ? FAR_OPERAND : -FAR_OPERAND;
+    uint64_t half = (uint64_t)(disp / 2);
+
+    memcpy(code + INSN + insn.disp_offset, &disp, sizeof(disp));
+    reach_fact("rip-relative", "between", insn.addr + half);
+    reach_fact("rip-relative", "the operand too far", insn.addr - half);
+    reach_fact("rip-relative", "the way back too far", insn.addr + 3 * half);
+}
+
 static void far(void)
 {
     uint8_t bytes[LAB_INSN_MAX];
@@ -353,6 +370,7 @@ static void far(void)
     case 1:
         make_rip_relative(false);
         distances("rip-relative", false);
+        far_operand();
         break;
     case 2:
         make_branch(1, 0xe8, true, CALL);

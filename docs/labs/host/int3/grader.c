@@ -14,7 +14,7 @@
 #define TF 0x100u
 #define THREADS 4
 #define CALLS 1000
-#define SEEN_MAX 16
+#define SEEN_MAX 512
 
 static uint8_t *code;
 static pthread_barrier_t ready;
@@ -26,8 +26,8 @@ static unsigned seen_count;
 static const void *stack; /* an address in the frame of hit() */
 static unsigned stale_hits;
 
-/* Make a function of @count instructions, and a breakpoint in points[] for each
- * instruction. No breakpoint is set yet.
+/* Make a function of @count instructions, the first of which is the longest, and a
+ * breakpoint in points[] for each instruction. No breakpoint is set yet.
  */
 static void make_function(void)
 {
@@ -35,7 +35,7 @@ static void make_function(void)
 
     for (unsigned i = 0; i < count; i++) {
         points[i].at = at;
-        points[i].len = lab_insn_random(at);
+        points[i].len = i ? lab_insn_random(at) : lab_insn_longest(at);
         at += points[i].len;
     }
     *at = RET;
@@ -141,7 +141,9 @@ static void hit(void)
     signal_fact();
 }
 
-/* The first case has a function of many instructions with a breakpoint at each one. */
+/* The first case has a function of many instructions with a breakpoint at each one, so that
+ * each flag is set behind some of them.
+ */
 static void step(void)
 {
     count = lab_case ? INSNS : MANY;
@@ -152,6 +154,9 @@ static void step(void)
     call_random();
     call_random();
     hits_fact();
+    for (unsigned i = 0; i < seen_count && i < SEEN_MAX; i++)
+        lab_fact("in front of hit %u the flags were: %#llx", i,
+                 seen[i][REG_EFL] & (LAB_FLAGS | TF));
 }
 
 /* mov %rsp,%rdi; push %rbx; push %rcx; pop %rax; mov %rdi,%rsp; ret. The breakpoint is
@@ -216,7 +221,7 @@ static void reuse_fact(unsigned chosen)
 
 static void clear(void)
 {
-    uint8_t before[INSNS * LAB_INSN_MAX];
+    uint8_t before[LAB_INSN_LONGEST + INSNS * LAB_INSN_MAX];
     unsigned chosen = 1 + lab_below(INSNS - 2);
 
     make_function();

@@ -71,6 +71,12 @@ leaper:
     call leap
     ud2
 
+; uint64_t tail_leaper(uint64_t x): leaper(x), by a jump
+    global tail_leaper:function
+tail_leaper:
+    follow
+    jmp  leaper
+
 ; uint64_t outer(uint64_t x): calls function(x) of the caller, in rsi, and adds one
     global outer:function
 outer:

@@ -17,6 +17,7 @@ uint64_t twice(uint64_t x);
 uint64_t down(uint64_t n);
 uint64_t tail(uint64_t x);
 uint64_t leaper(uint64_t x);
+uint64_t tail_leaper(uint64_t x);
 uint64_t outer(uint64_t x, uint64_t (*function)(uint64_t x));
 void many(uint64_t in, uint64_t out[12]);
 _Noreturn void leap(void);
@@ -100,14 +101,28 @@ static uint64_t attempt(uint64_t x)
     return x + 1;
 }
 
-/* Call leaper() @count times and then twice(), all with the same slot. */
-static void one_slot(unsigned count)
+/* Call outer(), @levels deep, and then leaper(). */
+static uint64_t descend(uint64_t levels)
+{
+    return levels ? outer(levels - 1, descend) : leaper(0);
+}
+
+/* Make so many calls inside of each other that longjmp() leaves all of them. */
+static uint64_t attempt_deep(uint64_t levels)
+{
+    if (!setjmp(mine.back))
+        descend(levels);
+    return levels + 1;
+}
+
+/* Call @leaving @count times and then down(), all with the same slot. */
+static void one_slot(uint64_t (*leaving)(uint64_t x), unsigned count)
 {
     for (volatile unsigned i = 0; i <= count; i++) {
-        uint64_t (*volatile function)(uint64_t x) = i < count ? leaper : twice;
+        uint64_t (*volatile function)(uint64_t x) = i < count ? leaving : down;
 
         if (!setjmp(mine.back))
-            lab_fact("returned %#lx", function(i));
+            lab_fact("returned %#lx", function(i % 64));
     }
 }
 
@@ -125,8 +140,10 @@ static void longjmps(void)
         sum += attempt(i);
     lab_fact("sum of the returned values: %#lx", sum + twice(lab_random()));
     returns_fact("calls that longjmp left, then one");
-    one_slot(RETURN_MAX + 76);
-    returns_fact("1,100 calls of one slot that longjmp left, then one");
+    one_slot(leaper, RETURN_MAX + 76);
+    returns_fact("1,100 calls of one slot that longjmp left, then others");
+    one_slot(tail_leaper, RETURN_MAX + 76);
+    returns_fact("1,100 calls with a tail call that longjmp left, then others");
     lab_fact("sum of the returned values: %#lx",
              rising(RETURN_MAX - 1) + attempt(0) + twice(lab_random()));
     returns_fact("longjmp left calls with rising slots, then one");
@@ -134,6 +151,10 @@ static void longjmps(void)
         sum += outer(lab_random(), attempt);
     lab_fact("sum of the returned values: %#lx", sum);
     returns_fact("longjmp left calls inside of others");
+    lab_fact("returned %#lx", outer(5, attempt_deep));
+    returns_fact("longjmp left six calls at once inside of one");
+    lab_fact("returned %#lx", attempt_deep(RETURN_MAX) + twice(lab_random()));
+    returns_fact("longjmp left 1,024 calls at once, then one");
 }
 
 struct run {

@@ -48,6 +48,7 @@ static void refusals(void)
           "no such place");
     check(put("p alpha+\n", true) == -1 && put("p\n", true) == -1, "half of a line");
     check(put("p alpha beta\n", true) == -1, "a word too much");
+    check(put("p nothing", true) == -1, "a wrong line without an end");
 }
 
 /* A place may fill the whole line. */
@@ -65,6 +66,10 @@ static void long_places(void)
     put("p 9000\n", true);
     rig_hit(9000);
     check(list_is("p 9000 hits=1\n"), "a place in decimal");
+    put("p alpha+020\np 010010\n", true);
+    rig_hit(ALPHA + 16);
+    rig_hit(ALPHA + 8);
+    check(list_is("p alpha+020 hits=1\np 010010 hits=1\n"), "places in octal");
 }
 
 static void short_lists(void)
@@ -108,6 +113,18 @@ static void edges(void)
     }
 }
 
+static void two_writers(void)
+{
+    struct writer *one = tracer_open(true), *two = tracer_open(false);
+
+    tracer_write(one, "p al", 4);
+    tracer_write(two, "r be", 4);
+    tracer_write(one, "pha", 3);
+    tracer_write(two, "ta", 2);
+    check(!tracer_close(two) && !tracer_close(one), "two writers, each with its line");
+    check(list_is("r beta hits=0\np alpha hits=0\n"), "have a probe each");
+}
+
 static void pieces(void)
 {
     static const char text[] = "p alpha\nr beta\np alpha+0x20\np beta+8\n";
@@ -124,6 +141,7 @@ static void pieces(void)
                       "p beta+8 hits=0\n"),
               "is the file");
     }
+    two_writers();
     for (unsigned i = 0; i < 40; i++)
         strcat(many, "p alpha+0x1230\n");
     check(put(many, true) == (long)strlen(many), "many lines at once");

@@ -42,9 +42,17 @@ static unsigned behind_0f(unsigned opcode)
         return D;
     if (opcode == 0xa4 || opcode == 0xac || opcode == 0xba)
         return M | B;
-    if (opcode == 0x05 || opcode == 0x0b || opcode == 0xa2 || (opcode & 0xf8) == 0xc8)
+    switch (opcode) {
+    case 0x05 ... 0x09:
+    case 0x0b:
+    case 0x30 ... 0x37:
+    case 0xa0 ... 0xa2:
+    case 0xa8 ... 0xaa:
+    case 0xc8 ... 0xcf:
         return NO;
-    return M;
+    default:
+        return M;
+    }
 }
 
 /* Return the number of bytes of ModRM, SIB and displacement together. */
