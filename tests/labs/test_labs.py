@@ -43,7 +43,7 @@ def kept(workshop, folder, what, find):
     if not KEPT:
         return find()
     place, lab = os.path.join(ROOT, labs.GRADERS), workshop.lab
-    paths = glob.glob(place + "/*.*") + glob.glob(f"{place}/{lab}/**", recursive=True)
+    paths = glob.glob(place + "/grade*") + glob.glob(f"{place}/{lab}/**", recursive=True)
     paths += glob.glob(f"{ROOT}/{labs.TASKS}/{lab}/**", recursive=True)
     paths += glob.glob(folder + "/*.c") + glob.glob(folder + "/*.asm")
     digest = hashlib.sha256()

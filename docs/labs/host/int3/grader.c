@@ -156,7 +156,7 @@ static void step(void)
     hits_fact();
     for (unsigned i = 0; i < seen_count && i < SEEN_MAX; i++)
         lab_fact("in front of hit %u the flags were: %#llx", i,
-                 seen[i][REG_EFL] & (LAB_FLAGS | TF));
+                 seen[i][REG_EFL] & LAB_FLAGS);
 }
 
 /* mov %rsp,%rdi; push %rbx; push %rcx; pop %rax; mov %rdi,%rsp; ret. The breakpoint is
@@ -177,10 +177,26 @@ static void change_rsp(void)
     lab_fact("pop behind a handler that adds 8 to rsp: %#lx", regs.ax);
 }
 
+/* clc; sbb %eax,%eax; ret. The breakpoint is at sbb, whose result shows CF. */
+static void change_flags(void)
+{
+    static const uint8_t bytes[] = { 0xf8, 0x19, 0xc0, RET };
+    struct lab_regs regs;
+
+    code = lab_text_new(4096);
+    memcpy(code, bytes, sizeof(bytes));
+    points[0] = (struct breakpoint){ .at = code + 1, .len = 2 };
+    set(0, change_register);
+    lab_regs_random(&regs);
+    lab_call(&regs, code);
+    lab_fact("sbb %%eax,%%eax behind a handler that sets CF: %#lx", regs.ax);
+    lab_regs_fact(&regs);
+}
+
 static void change(void)
 {
-    if (!lab_case) {
-        change_rsp();
+    if (lab_case < 2) {
+        lab_case ? change_flags() : change_rsp();
         return;
     }
     make_function();
