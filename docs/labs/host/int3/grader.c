@@ -195,14 +195,16 @@ static void change_flags(void)
 
 static void change(void)
 {
-    if (lab_case < 2) {
-        lab_case ? change_flags() : change_rsp();
-        return;
+    if (lab_case == 0) {
+        change_rsp();
+    } else if (lab_case == 1) {
+        change_flags();
+    } else {
+        make_function();
+        set(lab_below(INSNS), change_register);
+        call_random();
+        hits_fact();
     }
-    make_function();
-    set(lab_below(INSNS), change_register);
-    call_random();
-    hits_fact();
 }
 
 /* Reuse the memory of @cleared: copy all of @other but the link and the handler. If a
