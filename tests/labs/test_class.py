@@ -37,6 +37,14 @@ def scores(path):
         }
 
 
+def each_0_has_a_reason(path):
+    with open(path, encoding="utf-8", newline="") as file:
+        silent = [
+            r["id"] for r in csv.DictReader(file) if r["sum"] == "0" and not r["why"]
+        ]
+    tap.equal(silent, [], "students with 0 points and without a reason")
+
+
 def what_is_handed_in_is_graded():
     """ben's answer counts without nesting, eve's answer hangs, and fay hands in the keys
     of ada's bomb. The test adds gus, with a zip file and with a link to the solution.
@@ -80,6 +88,7 @@ def what_is_handed_in_is_graded():
             },
             "the points of each",
         )
+        each_0_has_a_reason(output)
         tap.check(not os.path.exists(os.path.join(folder, "keys")), "nothing is unpacked")
 
 
@@ -338,6 +347,7 @@ def a_class_of_all_forms():
         tap.check("zoe: not taken: the roster has no zoe" in told, "a name of no student")
         tap.check("the same but for names: " in told, "equal ones")
         found, points = json.loads(shown)["students"], scores(output)
+        each_0_has_a_reason(output)
         for (student, _, _, score, said), report in zip(students, found):
             wanted = {"sum": str(score or 0)}
             wanted.update({} if score is None else {"decode": str(score)})
