@@ -3,6 +3,7 @@ both. The class is tests/labs/roster.csv with tests/labs/handed-in.
 """
 
 import csv
+import io
 import json
 import os
 import re
@@ -70,7 +71,8 @@ def what_is_handed_in_is_graded():
         link = os.path.join(copy, "gus/int3/int3.c")
         told = (
             "sonde: class: gus: handed in more than once: gus, gus.zip; the first is used\n"
-            "sonde: class: gus: bomb/../../keys is not taken: it leads elsewhere\n"
+            "sonde: class: gus: not taken, since it leads elsewhere: "
+            "gus.zip/bomb/../../keys\n"
             f"sonde: class: gus, int3: not taken: {link} is a link, or stands behind one\n"
         )
         tap.equal((status, error), (1, told), "collect")
@@ -104,12 +106,12 @@ def what_is_no_file_of_the_student():
 
         def said(student, lab="int3"):
             with tempfile.TemporaryDirectory() as scratch:
+                sentences = classroom.find(folder, student)[1]
                 try:
-                    return classroom.take(
-                        folder, student, lab, os.path.join(scratch, "x")
-                    )
+                    taken = classroom.take(folder, student, lab, scratch + "/x")
                 except classroom.NotTaken as error:
                     return str(error)
+                return ", ".join(sentences) or taken
 
         with open(path("ann", "int3", "int3.c"), "w", encoding="ascii") as file:
             file.write("hers\n")
@@ -119,11 +121,13 @@ def what_is_no_file_of_the_student():
         os.mkfifo(path("eve", "int3", "int3.c"))
         os.mkdir(path("fay", "int3", "int3.c"))
         tap.equal((said("ann"), said("zoe")), (True, False), "a file, and none")
-        for student in ("bob", "cid", "dan"):
-            wanted = f"{folder}/{student}/int3/int3.c is a link, or stands behind one"
-            tap.equal(said(student), wanted, f"{student}: a link")
-        for student in ("eve", "fay"):
-            wanted = f"{folder}/{student}/int3/int3.c is no regular file"
+        for student, wanted in {
+            "bob": "bob/int3 is a link",
+            "cid": "cid is a link",
+            "dan": f"{folder}/dan/int3/int3.c is a link, or stands behind one",
+            "eve": f"{folder}/eve/int3/int3.c is no regular file",
+            "fay": "nothing is taken: there is no file",
+        }.items():
             tap.equal(said(student), wanted, f"{student}: no file")
         if os.getuid():
             os.chmod(path("ann", "int3", "int3.c"), 0)
@@ -141,7 +145,8 @@ def the_zip_is_damaged(path, said):
             return file.read()
 
     pack("int3/other.c")
-    tap.equal(said(), False, "a zip file without the file")
+    wanted = "not taken, since no file of a lab has such a name: gus.zip/int3/other.c"
+    tap.equal(said(), wanted, "a zip file without the file")
     whole = pack("int3/int3.c")
     at = whole.index(b"int3.c") + len("int3.c")
     for what, data in (
@@ -157,7 +162,8 @@ def the_zip_is_damaged(path, said):
     ):
         with open(path, "wb") as file:
             file.write(data)
-        tap.check(str(said()).startswith(path + ": int3/int3.c: "), f"{what}: {said()}")
+        told = re.match(r"gus.zip(/int3/int3.c)? cannot be read: .", str(said()))
+        tap.check(told, f"{what}: {said()}")
 
 
 def one_that_cannot_be_graded():
@@ -240,11 +246,11 @@ def hand_ins_as_students_send_them():
         tap.check(said and said[0].startswith("handed in more than once"), f"{said}")
         with zipfile.ZipFile(os.path.join(there, "gus.zip"), "w") as packed:
             packed.writestr("notes.txt", "hello\n")
-        tap.check("no file has the name" in classroom.find(there, "gus")[1][0], "notes")
+        tap.check("has such a name" in classroom.find(there, "gus")[1][0], "notes")
         with open(os.path.join(there, "dan.zip"), "wb") as file:
             file.write(b"PK")
         said = classroom.find(there, "dan")[1]
-        tap.check(len(said) == 1 and "dan.zip is damaged" in said[0], f"{said}")
+        tap.check(len(said) == 1 and "dan.zip cannot be read" in said[0], f"{said}")
         said = list(classroom.not_on_roster(there, ["s0", "gus", "dan"]))
         tap.check(said[0] == "S1.zip: not taken: the roster has no s1", said[0])
         for text in ("gus;Gus\ndan;Dan\n", "id;name\ngus;Gus\ndan;Dan\n", "gus\ndan\n"):
@@ -307,11 +313,25 @@ def forms(folder, right, wrong):
         "__MACOSX/decode/._decode.c": "no",
     }, 20, ""
     yield "both", {"decode.c": right}, {"decode.c": wrong}, 20, "more than once"
-    yield "twice", {"a/decode.c": right, "b/decode.c": right}, None, 20, "there twice"
-    yield "notes", {"notes.txt": "hello"}, None, None, "no file has the name"
-    yield "dent", None, b"PK\3\4 and no more", None, "is damaged"
-    yield "void", None, b"", None, "is damaged"
+    yield "twice", {"a/decode.c": right, "b/decode.c": wrong}, None, 20, "not twice/b/"
+    yield "notes", {"notes.txt": "hello"}, None, None, "notes/notes.txt"
+    yield "dent", None, b"PK\3\4 and no more", None, "cannot be read"
+    yield "void", None, b"", None, "cannot be read"
+    yield "zips", None, {"lab4.zip": zipped({"decode.c": right})}, 20, ""
+    yield "zip", {"decode.zip": zipped({"decode.c": right})}, None, 20, ""
+    yield "some", {"decode.c": right, "int3 (2).c": right}, None, 20, "some/int3 (2).c"
+    yield "text", {"decode.c.txt": right}, None, None, "text/decode.c.txt"
+    yield "rar", {"decode.c": right, "int3.rar": "x"}, None, 20, "rar/int3.rar"
+    yield "empty-folder", {"x/": ""}, None, None, "there is no file"
+    yield "absent", None, None, None, "nothing was handed in"
+    yield "umlaut", {"\xdcbung 4/decode.c": right}, None, 20, ""
+    yield "latin", {b"\xdc/decode.c": right, "a/decode.c": right}, None, 20, "\\udcdc/"
+    yield "lead", None, {
+        "=1/../int3.c": right,
+        "\n/../keys": "",
+    }, None, ": lead.zip/=1/.."
     yield "error", {"decode.c": "int x = ;"}, None, 0, "error: expected expression"
+    yield "zeros", {"decode.c": '#include "/dev/zero"'}, None, 0, "out of memory"
     yield "empty", {"decode.c": ""}, None, 0, "undefined reference"
     yield "large", {"decode.c": right + " " * 2**20}, None, 0, "more than 1048576 bytes"
     yield "bytes", {"decode.c": "\0\xff"}, None, 0, "cannot be built"
@@ -360,20 +380,30 @@ def a_class_of_all_forms():
             tap.check(text and said in text, f"{student} is told: {said}")
 
 
+def zipped(files):
+    """Return the bytes of a zip file."""
+    data = io.BytesIO()
+    with zipfile.ZipFile(data, "w") as archive:
+        for name, content in files.items():
+            archive.writestr(name, content)
+    return data.getvalue()
+
+
 def hand_in(place, files, packed):
-    """Make a folder with @files, and a zip file: of files, or of any bytes."""
-    for name, text in (files or {}).items():
-        path = os.path.join(place, name)
+    """Make a folder with @files, and a zip file: of files, or of any bytes. A name that
+    ends in a slash is a folder.
+    """
+    for name, content in (files or {}).items():
+        path = os.path.join(os.fsencode(place), os.fsencode(name))
         os.makedirs(os.path.dirname(path), exist_ok=True)
-        with open(path, "wb") as file:
-            file.write(text.encode("latin-1", "replace"))
-    if isinstance(packed, bytes):
+        if isinstance(content, str):
+            content = content.encode("latin-1", "replace")
+        if not path.endswith(b"/"):
+            with open(path, "wb") as file:
+                file.write(content)
+    if packed is not None:
         with open(place + ".zip", "wb") as file:
-            file.write(packed)
-    elif packed:
-        with zipfile.ZipFile(place + ".zip", "w") as archive:
-            for name, text in packed.items():
-                archive.writestr(name, text)
+            file.write(packed if isinstance(packed, bytes) else zipped(packed))
 
 
 def equal_but_for_names():

@@ -12,6 +12,7 @@ grading use another seed, which no student can know.
 import concurrent.futures.process
 import contextlib
 import csv
+import functools
 import hashlib
 import hmac
 import io
@@ -35,6 +36,13 @@ AIM_BYTES = 8 * 10**9
 ID = re.compile(r"[A-Za-z0-9][\w.-]{0,60}")
 BOOT_SECONDS = 120
 UNKNOWN = "?"  # written instead of points if a grading failed
+ZIP_MAX = 2**26  # bytes of a zip file
+ZIPS_DEEP = 2  # a zip file in a zip file is unpacked, too
+SHOWN = 5  # names of files that are not taken
+PACKED = re.compile(r"(\.(zip|tar|t?gz|xz|bz2|7z|rar))+$", re.I)
+LIKE_A_FILE_OF_A_LAB = re.compile(
+    PACKED.pattern + r"|\.(c|asm)\b(?!.*(\.[oh]|~)$)|\bkeys\b[^/]*$", re.I
+)
 
 
 def read_roster(path, handed_in=()):
@@ -62,7 +70,7 @@ def read_roster(path, handed_in=()):
                 f"{path}: {name!r} is no id: it begins with a letter or digit, "
                 "and has 61 of these and of .-_ at most"
             )
-        if ids.count(name) > 1:
+        if [other.lower() for other in ids].count(name.lower()) > 1:
             raise UsageError(f"{path}: {name!r} stands there twice")
     if not ids:
         raise UsageError(f"{path}: no students; behind a head, the first column has ids")
@@ -120,13 +128,18 @@ class NotTaken(Exception):
     """A student's file cannot be taken, for example a link. The text says why."""
 
 
-def bytes_in_folder(folder, *names):
-    """Return the bytes of a regular file; None: there is none. Raises NotTaken for a link
-    and for a file of another kind.
+def printable(text):
+    """Return a text in which each character that cannot be printed is an escape: students
+    choose the names of files, and what their programs print.
+    """
+    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
+
+
+def bytes_in_folder(folder, *names, most=grade.FILE_MAX):
+    """Return the bytes of a regular file, @most + 1 at most. Raises NotTaken for a link and
+    for a file of another kind.
     """
     path = os.path.join(folder, *names)
-    if not os.path.lexists(path):
-        return None
     if os.path.realpath(path) != os.path.join(os.path.realpath(folder), *names):
         raise NotTaken(f"{path} is a link, or stands behind one")
     try:
@@ -137,22 +150,82 @@ def bytes_in_folder(folder, *names):
         if not stat.S_ISREG(os.fstat(file).st_mode):
             raise NotTaken(f"{path} is no regular file")
         with open(file, "rb", closefd=False) as opened:
-            return opened.read(grade.FILE_MAX + 1)
+            return opened.read(most + 1)
     finally:
         os.close(file)
 
 
-def bytes_in_zip(path, name):
-    """Return the bytes of a file in a zip file; None: there is none. Raises NotTaken."""
-    if not os.path.lexists(path):
-        return None
+@contextlib.contextmanager
+def reads_zip(name):
+    """Turn each exception into NotTaken: a zip file may be anything."""
     try:
-        with zipfile.ZipFile(path) as packed, packed.open(name) as opened:
-            return opened.read(grade.FILE_MAX + 1)
-    except KeyError:
-        return None
-    except Exception as error:  # the file may be anything
-        raise NotTaken(f"{path}: {name}: {error or type(error).__name__}") from None
+        yield
+    except Exception as error:
+        raise NotTaken(
+            f"{name} cannot be read: {error or type(error).__name__}"
+        ) from None
+
+
+def in_folder(folder, entry):
+    """Yield the files of a folder as files_of() does."""
+    if os.path.islink(os.path.join(folder, entry)):
+        yield [entry], NotTaken(f"{entry} is a link")
+        return
+    for path, folders, files in os.walk(os.path.join(folder, entry)):
+        folders.sort()
+        links = [name for name in folders if os.path.islink(os.path.join(path, name))]
+        for name in sorted(files) + links:
+            parts = os.path.relpath(os.path.join(path, name), folder).split(os.sep)
+            yield parts, (
+                NotTaken(f"{'/'.join(parts)} is a link")
+                if name in links
+                else functools.partial(bytes_in_folder, folder, *parts)
+            )
+
+
+def in_zip(data, where):
+    """Yield the files of a zip file as files_of() does. @where: the parts of its name"""
+
+    def bytes_of(name, most=grade.FILE_MAX):
+        with reads_zip("/".join([*where, name])):
+            with zipfile.ZipFile(io.BytesIO(data)) as packed, packed.open(name) as file:
+                return file.read(most + 1)
+
+    with reads_zip("/".join(where)):
+        with zipfile.ZipFile(io.BytesIO(data)) as packed:
+            rows = packed.infolist()
+        if any(row.flag_bits & 1 for row in rows):
+            raise ValueError("it has a password")
+    for row in rows:
+        if not row.is_dir():
+            parts = [*where, *row.filename.replace("\\", "/").split("/")]
+            yield parts, functools.partial(bytes_of, row.filename)
+
+
+def files_of(folder, entry):
+    """Return an iterator over all files that a student has handed in: (parts of the name,
+    function that returns the bytes, or NotTaken).
+    """
+    if os.path.isdir(os.path.join(folder, entry)):
+        files = in_folder(folder, entry)
+    else:
+        files = [([entry], functools.partial(bytes_in_folder, folder, entry))]
+    for _ in range(ZIPS_DEEP):
+        files = unpacked(files)
+    return files
+
+
+def unpacked(files):
+    """Yield files, and in place of each zip file the files in it."""
+    for parts, read in files:
+        is_packed = parts[-1].lower().endswith(".zip") and "__MACOSX" not in parts
+        if isinstance(read, NotTaken) or not is_packed:
+            yield parts, read
+            continue
+        try:
+            yield from in_zip(read(most=ZIP_MAX), parts)
+        except NotTaken as error:
+            yield parts, error
 
 
 def files_of_labs():
@@ -166,52 +239,42 @@ def files_of_labs():
 
 def owner(entry):
     """Return whose hand-in an entry of the folder is: eve/, Eve/ or eve.zip is of eve."""
-    return re.sub(r"\.zip$", "", entry.lower())
-
-
-def paths_in(folder, entry):
-    """Yield (path, parts of the name) of all files in a student's folder or zip file."""
-    top = os.path.join(folder, entry)
-    if os.path.isdir(top) and not os.path.islink(top):
-        for path, _, files in os.walk(top):
-            for file in files:
-                parts = os.path.relpath(os.path.join(path, file), folder).split(os.sep)
-                yield parts, parts
-    elif entry.lower().endswith(".zip"):
-        try:
-            with zipfile.ZipFile(top) as packed:
-                names = packed.namelist()
-        except Exception as error:  # the file may be anything
-            raise NotTaken(f"{top} is damaged: {error or type(error).__name__}") from None
-        for name in names:
-            yield name, name.replace("\\", "/").split("/")
+    return re.sub(PACKED, "", entry.lower())
 
 
 def find(folder, student):
-    """Look through what a student has handed in, in whatever folders it lies. Return
-    ({(lab, file): (entry, path)}, sentences about what cannot be taken).
+    """Look through what a student has handed in, in whatever folders and zip files it lies.
+    Return ({(lab, file): function that returns the bytes}, sentences about what cannot be
+    taken).
     """
     entries = sorted(e for e in os.listdir(folder) if owner(e) == student.lower())
-    found, said, known, others = {}, [], files_of_labs(), 0
+    found, said, known, others = {}, [], files_of_labs(), []
     if len(entries) > 1:
         said.append(f"handed in more than once: {', '.join(entries)}; the first is used")
-    for entry in entries:
-        try:
-            for path, parts in paths_in(folder, entry):
-                place = known.get(parts[-1].lower())
-                if ".." in parts:
-                    said.append(f"{'/'.join(parts)} is not taken: it leads elsewhere")
-                elif not place or "__MACOSX" in parts or parts[-1].startswith("._"):
-                    others += bool(parts[-1]) and "__MACOSX" not in parts
-                elif place not in found:
-                    found[place] = entry, path
-                elif found[place][0] == entry:
-                    said.append(f"{place[1]} is there twice, also as {'/'.join(parts)}")
-        except NotTaken as error:
-            said.append(str(error))
-    if others and not found:
-        said.append("nothing is taken: no file has the name of a file of a lab")
-    return found, said
+    for parts, read in (row for entry in entries for row in files_of(folder, entry)):
+        name, path = parts[-1], "/".join(parts)
+        place = known.get(name.lower())
+        if isinstance(read, NotTaken):
+            said.append(str(read))
+        elif "__MACOSX" in parts or name.startswith("."):
+            continue
+        elif ".." in parts:
+            said.append(f"not taken, since it leads elsewhere: {path}")
+        elif not place:
+            others.append(path)
+        elif place not in found:
+            found[place] = read, parts
+        elif found[place][1][0] == parts[0]:
+            used = "/".join(found[place][1])
+            said.append(f"{place[1]} is there twice: {used} is used, not {path}")
+    if found:
+        others = [path for path in others if LIKE_A_FILE_OF_A_LAB.search(path)]
+    if others:
+        names = ", ".join(others[:SHOWN]) + ", ..." * (len(others) > SHOWN)
+        said.append(f"not taken, since no file of a lab has such a name: {names}")
+    elif entries and not found and not said:
+        said.append("nothing is taken: there is no file")
+    return {place: read for place, (read, _) in found.items()}, list(map(printable, said))
 
 
 def not_on_roster(folder, students):
@@ -219,32 +282,21 @@ def not_on_roster(folder, students):
     known = {student.lower() for student in students}
     for entry in sorted(os.listdir(folder)):
         if owner(entry) not in known and not entry.startswith((".", "__MACOSX")):
-            yield f"{entry}: not taken: the roster has no {owner(entry)}"
+            yield printable(f"{entry}: not taken: the roster has no {owner(entry)}")
 
 
 def take(folder, student, lab, target):
     """Copy the files that a student has handed in for a lab to @target. Return False if
     there is none. Raises NotTaken.
     """
-    there, taken = find(folder, student)[0], False
+    there = find(folder, student)[0]
+    taken = [file for file in labs.handed_in(lab) if (lab, file) in there]
     os.makedirs(target)
-    for file in labs.handed_in(lab):
-        entry, path = there.get((lab, file), (None, None))
-        if isinstance(path, str):
-            data = bytes_in_zip(os.path.join(folder, entry), path)
-        elif path:
-            data = bytes_in_folder(folder, *path)
-        else:  # a link, or a damaged zip file
-            data = bytes_in_folder(folder, student, lab, file)
-            if data is None:
-                data = bytes_in_zip(
-                    os.path.join(folder, student + ".zip"), f"{lab}/{file}"
-                )
-        if data is not None:
-            taken = True
-            with open(os.path.join(target, file), "wb") as copy:
-                copy.write(data)
-    return taken
+    for file in taken:
+        data = there[lab, file]()
+        with open(os.path.join(target, file), "wb") as copy:
+            copy.write(data)
+    return bool(taken)
 
 
 def without_names(folder):
@@ -279,14 +331,15 @@ def report_of(shop, folder, student, target, seed):
             "".join(shop.warned),
             student,
         )
-    why = next((v.why for v in verdicts if v.why), "")
+    why = next((v.why for v in verdicts if v.why), "").split("\n")
+    why = next((line for line in why if " error: " in line), " ".join(why[:2]).strip())
     return {
         "lab": shop.lab,
         "seed": seed,
         "score": sum(v.points for v in verdicts),
-        "why": why.strip().partition("\n")[0],
+        "why": printable(why),
         "lines": [verdict.as_json() for verdict in verdicts],
-        "text": shown.getvalue(),
+        "text": "\n".join(map(printable, shown.getvalue().expandtabs().split("\n"))),
         "code": without_names(target),
     }
 
@@ -308,7 +361,7 @@ def grade_some(lab, tree, scratch, folder, seeds):
                 points[student] = report_of(shop, folder, student, target, seed)
             except NotTaken as error:
                 points[student] = None
-                said.append(f"{student}, {lab}: not taken: {error}")
+                said.append(printable(f"{student}, {lab}: not taken: {error}"))
             except (HostError, OSError) as error:
                 points[student] = UNKNOWN
                 said.append(f"{student}, {lab}: not graded: {error}")
@@ -364,9 +417,8 @@ def collect(roster, folder, jobs, output, as_json=False):
             some, said = result_of(task, done[task])
             for line in said:
                 student, _, sentence = line.partition(", ")
-                if not any(" is damaged: " in known for known in told[student]):
-                    tell(line)
-                    told[student].append(sentence)
+                tell(line)
+                told[student].append(sentence)
             for student, report in some.items():
                 reports[student][done[task]] = report
     write_grades(reports, told, output)
@@ -394,6 +446,12 @@ def equal_ones(reports):
                 yield f"{lab}: the same but for names: {', '.join(some)}"
 
 
+def sentences_about(student, by_lab, told):
+    """Return what a student's report says besides the points."""
+    is_empty = not any(by_lab.values()) and not told[student]
+    return ["nothing was handed in"] if is_empty else told[student]
+
+
 def in_json(student, by_lab, told):
     """Return what a student gets. A lab whose grading has failed has no score."""
     shown = []
@@ -413,7 +471,7 @@ def write_reports(reports, told, folder):
     for student, by_lab in reports.items():
         known = [by_lab[lab] for lab in labs.NUMBERS if isinstance(by_lab[lab], dict)]
         with open(os.path.join(folder, student + ".txt"), "w", encoding="utf-8") as file:
-            for sentence in told[student]:
+            for sentence in sentences_about(student, by_lab, told):
                 file.write(sentence + "\n\n")
             for report in known:
                 file.write(f"Lab {labs.NUMBERS[report['lab']]} {report['lab']}\n")
@@ -451,7 +509,7 @@ def write_grades(reports, told, output):
                 f"{lab}: {by_lab[lab]['why']}"
                 for lab in labs.NUMBERS
                 if points_of(by_lab[lab]) == 0
-            ] + told[student]
+            ] + sentences_about(student, by_lab, told)
             rows.writerow([student, *fields, sum(known), "; ".join(why)])
 
 

@@ -31,6 +31,8 @@ class Workshop(GuestWorkshop):
         done = ask("run " + WORK[line].format(seed=seed))
         if line in MORE:
             ask(f"run storm {seed} {MORE[line]}")
+        if line == "callers":  # what it prints is what it has seen so far, also next time
+            ask("run handler", is_shown=False)
         said = ask("run handler").text
         callers = sorted(
             (name, int(calls), int(size))
