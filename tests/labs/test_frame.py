@@ -390,6 +390,21 @@ def where_it_ended_is_told():
             tap.check((said or "").startswith(why), f"{code} is told: {said}")
 
 
+def a_copy_that_ends_the_program_is_shown():
+    """Lab 5: a call above 4 GiB, by a push of 32 bits."""
+    rows = {row.name: row for row in wrong.of_people("boost")}
+    with tempfile.TemporaryDirectory() as folder:
+        workshop = grade.workshop_of("boost", ROOT, os.path.join(folder, "built"))
+        workshop.build_ours()
+        with open(os.path.join(folder, "boost.c"), "w", encoding="utf-8") as file:
+            file.write(rows["call-of-32-bits"].files["boost.c"])
+        shown = io.StringIO()
+        with contextlib.redirect_stdout(shown):
+            grade.show_case(workshop, folder, 5, 95)
+        for words in ("it was ended by SIGSEGV", "code of your copy at ", "push   $0x"):
+            tap.check(words in shown.getvalue(), f"case 95 shows: {words}")
+
+
 def the_sample_is_what_is_printed():
     """docs/labs/README.md shows the output for a solution that forgets pushf."""
     with tempfile.TemporaryDirectory() as folder:
@@ -675,6 +690,7 @@ tap.run(
     a_difference_is_told,
     mistakes_in_lab_3_are_named,
     where_it_ended_is_told,
+    a_copy_that_ends_the_program_is_shown,
     the_sample_is_what_is_printed,
     a_device_that_is_full,
     a_program_with_traps_runs_under_gdb,

@@ -116,6 +116,7 @@ static void code_print(const char *what, uint64_t addr, const uint8_t *bytes,
     for (unsigned i = 0; i < len; i++)
         printf(" %02x", bytes[i]);
     printf("\n");
+    fflush(stdout); /* the copy may end the program */
 }
 
 /* Call the function as it is, and then with a jump to the copy. Both calls must have
