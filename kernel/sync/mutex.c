@@ -42,6 +42,18 @@ bool mutex_held(const struct mutex *m)
            __atomic_load_n(&m->owner, __ATOMIC_ACQUIRE) == thread_current();
 }
 
+/* set_owner_locked - make @t (NULL: no thread) the owner of @m, and count it there. A
+ * debugger that finds a CPU in the middle finds its preemption off.
+ */
+static void set_owner_locked(struct mutex *m, struct thread *t)
+{
+    if (m->owner)
+        __atomic_fetch_sub(&m->owner->mutex_count, 1, __ATOMIC_RELAXED);
+    if (t)
+        __atomic_fetch_add(&t->mutex_count, 1, __ATOMIC_RELAXED);
+    __atomic_store_n(&m->owner, t, __ATOMIC_RELEASE);
+}
+
 /* take_or_enqueue - become the owner if there is none, else put @entry into the queue.
  * @entry: may be NULL
  *
@@ -57,7 +69,7 @@ static bool take_or_enqueue(struct mutex *m, struct wait_entry *entry)
     spin_lock_irqsave(&m->waiters.lock, &flags);
     taken = !m->owner;
     if (taken)
-        __atomic_store_n(&m->owner, thread_current(), __ATOMIC_RELEASE);
+        set_owner_locked(m, thread_current());
     else if (entry)
         list_append(&m->waiters.waiters, &entry->link);
     spin_unlock_irqrestore(&m->waiters.lock, flags);
@@ -127,7 +139,7 @@ void mutex_unlock(struct mutex *m)
     held_pop(&thread_current()->mutexes, &m->held);
     m->held.left_by = 0;
     spin_lock_irqsave(&m->waiters.lock, &flags);
-    __atomic_store_n(&m->owner, wait_first_locked(&m->waiters), __ATOMIC_RELEASE);
+    set_owner_locked(m, wait_first_locked(&m->waiters));
     wake_one_locked(&m->waiters);
     spin_unlock_irqrestore(&m->waiters.lock, flags);
 }

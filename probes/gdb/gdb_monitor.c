@@ -71,7 +71,7 @@ static bool has_no_mutex(struct thread *t, void *arg)
 {
     bool *is_held = arg;
 
-    *is_held |= READ_ONCE(t->mutexes) != NULL;
+    *is_held |= READ_ONCE(t->mutex_count) != 0;
     return !*is_held;
 }
 

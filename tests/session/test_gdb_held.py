@@ -15,7 +15,7 @@ from session import LIMIT, stat
 
 READS = "cat /proc/version"  # calls vfs_read
 POKE_ALIAS = 0xFFFFC20000000000 >> 40  # kernel/memmap.h: here a CPU writes text
-RDI = 5  # gdb's number
+RDI, RSP = 5, 7  # gdb's numbers
 
 
 class Held:
@@ -136,6 +136,42 @@ def a_command_waits_for_a_mutex(held):
     held.client.interrupt()
 
 
+def a_command_waits_at_each_instruction(held):
+    """A thread goes through mutex_lock() and mutex_unlock() step by step. Where it owns the
+    mutex, a command waits, whatever the two have still to note.
+    """
+    client = held.client
+    for function in ("mutex_lock", "mutex_unlock"):
+        steps, wrong, kept = 0, [], 0
+        client.resume()
+        place = held.stub.symbol(function)
+        client.interrupt()
+        client.ask(f"Z0,{place:x},1")
+        client.resume()
+        reading = held.stub.in_background("cat /proc/modules")
+        thread = fields(held.stub_stops(reading))["thread"]
+        client.ask(f"z0,{place:x},1")
+        mutex, top = register(client, RDI), register(client, RSP)
+        while register(client, RSP) <= top:
+            said, _ = client.monitor("sym vfs_read")
+            kept += "runs when the kernel does" in said
+            if any(client.read(mutex, 8)) and "monitor: " not in said:
+                wrong.append(f"step {steps}: {said}")
+            client.resume(f"s:{thread}")
+            client.packet()
+            steps += 1
+        tap.equal(wrong, [], f"no command runs where {function} has an owner")
+        tap.check(kept and steps > 20, f"{steps} instructions of {function}")
+        client.resume()
+        output(client, lambda text, kept=kept: text.count("vfs_read") >= kept)
+        reading.join(LIMIT)
+        client.interrupt()
+
+
+def register(client, number):
+    return int.from_bytes(bytes.fromhex(client.ask(f"p{number:x}")), "little")
+
+
 def text_is_written_inside_a_write(held):
     """A CPU stands in the middle of a write of text: in memcpy(), with its alias open. The
     debugger writes other text by the same alias.
@@ -224,6 +260,7 @@ def all_of_it():
                     each_engine_writes_breakpoints,
                     a_film_does_not_wait,
                     a_command_waits_for_a_mutex,
+                    a_command_waits_at_each_instruction,
                     text_is_written_inside_a_write,
                     a_cpu_that_runs_alone_can_be_stopped,
                     a_breakpoint_that_is_accepted_stops,
