@@ -9,9 +9,8 @@
 
 uintptr_t copy_start(const struct site *site, uintptr_t cell)
 {
-    if (cell == (uintptr_t)site_step_slot(site))
-        return cell;
-    if (site->is_sti && cell == (uintptr_t)site_pair(site)->slot)
+    if (cell == (uintptr_t)site_step_slot(site) ||
+        (site->is_sti && cell == (uintptr_t)site_pair(site)->slot))
         return cell;
     /* Every cell has INSN_SLOT_LEN bytes or more, and the copy begins among the first. */
     if ((uintptr_t)site_boost_slot(site) - cell < INSN_SLOT_LEN)

@@ -396,7 +396,7 @@ KTEST(debug_reg, nmis_change_it_at_any_moment)
     debug_reg_move(toggled, 0);
     debug_regs_load_all();
     debug_reg_give(toggled);
-    ktest_report(nmis == count && hits > 0, "%lu NMIs, %lu hits", nmis, hits);
+    ktest_report(nmis >= count && hits > 0, "%lu NMIs, %lu hits", nmis, hits);
     ktest_report(!stale, "after each load the CPU watches what the table says");
     expect_no_watches();
 }

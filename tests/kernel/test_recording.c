@@ -362,7 +362,7 @@ KTEST(recording, values_fault_in_an_nmi_and_in_what_it_interrupts)
     trace_put("events/kprobes/bad/enable", "0", 0);
     hits = hits_of("bad");
     lost = count_of("bad", LIVE_LOST_RING);
-    ktest_report(nmis == calls / 20, "%lu NMIs have come", nmis);
+    ktest_report(nmis >= calls / 20, "%lu NMIs have come", nmis);
     ktest_report(hits == nmis + calls * (cpu_count() - 1), "each call is a hit");
     ktest_report(lost == 0 && count_of("bad", LIVE_FAULT) == 5 * hits,
                  "%lu values could not be read in %lu hits, and %lu are lost",

@@ -31,7 +31,7 @@
 
 #define ROUND_NS UINT64_C(1000000000)
 #define MS UINT64_C(1000000)
-#define GDB_MS 5000
+#define GDB_MS 60000 /* the stub prints what commands said, and then frees it */
 
 /* ---- differences ---- */
 
