@@ -21,7 +21,7 @@ SHARE = "stress_debugger"  # two bytes: open, in
 PLACES = ["clock_ns", "kmalloc", "schedule", "registry_find", "text_batch_write"]
 COMMANDS = (
     "probe list",
-    "probe stat",
+    "cpus",
     "probe explain stress_plain",
     "ps",
     "film",
