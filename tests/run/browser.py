@@ -143,11 +143,29 @@ class Page:
             self.call("Input.dispatchKeyEvent", type="keyDown", text=key, **more)
             self.call("Input.dispatchKeyEvent", type="keyUp", **more)
 
+    def mouse(self, kind, x, y):
+        buttons = {"button": "left", "buttons": 1, "clickCount": 1}
+        self.call("Input.dispatchMouseEvent", type=f"mouse{kind}", x=x, y=y, **buttons)
+
+    def drag(self, *places):
+        """Press the mouse at the first place, move it to the others, let it go."""
+        self.mouse("Pressed", *places[0])
+        for place in places[1:]:
+            self.mouse("Moved", *place)
+        self.mouse("Released", *places[-1])
+
+    def click(self, selector):
+        """Click with the mouse on what is seen in the middle of an element."""
+        found = f"document.querySelector({json.dumps(selector)})"
+        middle = "[r.left + r.width / 2, r.top + r.height / 2]"
+        self.drag(self.evaluate(f"(r => {middle})({found}.getBoundingClientRect())"))
+
     def press(self, selector):
         self.evaluate(f"document.querySelector({json.dumps(selector)}).click()")
 
     def shot(self, path):
-        data = self.call("Page.captureScreenshot", format="png")["data"]
+        kind = path.rpartition(".")[2]
+        data = self.call("Page.captureScreenshot", format=kind)["data"]
         with open(path, "wb") as file:
             file.write(base64.b64decode(data))
 

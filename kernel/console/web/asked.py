@@ -25,7 +25,6 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 FOLDERS = ("docs", "drivers", "kernel", "libc", "probes", "tests")
 TEXTS = (".asm", ".c", ".h", ".md", ".pml", ".py", ".toml", ".tsv")
 PLACE = re.compile(r"[\w.:#/+-]+")  # what names a function or a file
-DEFAULT_LOAD = "vfs"  # runs for a film, if the page has chosen no workload
 
 
 # ---- labs and documents
@@ -75,7 +74,7 @@ def task_of(lab):
         return (
             "docs/none.md",
             "# The console\n\nType `help`, choose a lab above, or begin "
-            "with [a first hour](tour.md).",
+            "with [a first hour](tour.md), or with [a function that runs](#function=vfs_read).",
         )
     name = f"{labs.TASKS}/{lab}/README.md"
     return name, text_of(os.path.join(ROOT, name))
@@ -253,14 +252,9 @@ def ask_films(_desk, _query, _body):
     }
 
 
-def load_of(query):
-    """The workload that the page has chosen."""
-    return one_line(query, "run") if query.get("run") else DEFAULT_LOAD
-
-
 def ask_record(desk, query, _body):
     session = desk.of(query.get("id"))
-    return session.record(one_line(query, "place"), load_of(query))
+    return session.record(one_line(query, "place"), one_line(query, "run"))
 
 
 def ask_question(desk, query, _body):

@@ -5,6 +5,7 @@
 // What is shown is in the address: #function=vfs_read&probes=0x0,0x5&all=1&run=vfs&fold=0x5
 
 const REFRESH_MS = 250;
+const DEFAULT_LOAD = 'vfs';
 const OWNERS = { '-': 'original', i: 'int3', j: 'jump', r: 'read by the jump in front',
   x: 'int3 of other code' };
 const CONSOLE = { optimize: '/proc/sys/debug/kprobes-optimization',
@@ -18,6 +19,9 @@ let unfolded = new Set(); // numbers of rows
 let chosen = 0; // the number of the row that had the focus last
 let refreshing = null; // the timer of the counts
 let busy = 0; // how many commands are under way
+
+const NAME = /([A-Za-z_][\w.]*(?::[A-Za-z_][\w.]*)?)/g;
+const OPERAND = /((?<=<)[\w.:]+(?=>))/; // as objdump writes a name
 
 const hex = offset => `0x${offset.toString(16)}`;
 // A function of a module may have the name of another one, and is named by its address.
@@ -53,7 +57,7 @@ function toAddress() {
   const probes = seen.rows.filter(own).map(row => hex(row.offset));
   if (probes.length) { state.set('probes', probes.join(',')); }
   if (seen.rows.some(row => row.probes.some(p => p.set))) { state.set('all', '1'); }
-  if (by('fn-run').value) { state.set('run', by('fn-run').value); }
+  state.set('run', by('fn-run').value);
   if (unfolded.size) {
     state.set('fold', [...unfolded].map(i => hex(seen.rows[i].offset)).join(','));
   }
@@ -105,15 +109,18 @@ async function learn(again) {
   if (known && !again) { return; }
   if (!known) { say('waiting for the guest'); }
   learning = learning || ask('functions', { id: session.id });
-  const told = await learning, run = by('fn-run').value;
+  const told = await learning;
   learning = null;
   if (!known) { say(''); }
   known = told;
   isFunction = new Set(known.functions.map(([name]) => name));
   by('fn-names').replaceChildren(...known.functions.map(([name, path]) =>
     element('option', { value: name, label: path })));
-  options(by('fn-run'), [['', 'no workload'], ...known.workloads.map(name => [name, name])]);
-  if (known.workloads.includes(run)) { by('fn-run').value = run; }
+  for (const [id, first] of [['fn-run', []], ['q-run', [['', 'no workload']]]]) {
+    const run = by(id).value || (by(id).length ? '' : DEFAULT_LOAD);
+    options(by(id), [...first, ...known.workloads.map(name => [name, name])]);
+    by(id).value = run;
+  }
 }
 
 // Read a function: for the first time, or because its bytes or its probes have changed. Return
@@ -222,15 +229,9 @@ function drawBytes(row) {
   return cell;
 }
 
-// The text of an instruction; names of functions lead to them.
-function drawText(text) {
-  const parts = text.split(/(<[\w.:]+>)/);
-  return parts.map(part => {
-    const found = /^<([\w.:]+)>$/.exec(part);
-    return found && isFunction.has(found[1])
-      ? element('a', { href: `#function=${found[1]}`, textContent: found[1] }) : part;
-  });
-}
+// The parts of a text; those that @pattern finds and that name a function lead to it.
+const linked = (text, pattern) => text.split(pattern).map(part => isFunction.has(part)
+  ? element('a', { href: `#function=${part}`, textContent: part }) : part);
 
 function drawRow(row, i) {
   const mine = own(row), at = place(row);
@@ -250,12 +251,12 @@ function drawRow(row, i) {
     ? row.tier + (row.jump ? `, ${row.jump}` : '') : '';
   const line = element('tr', { id: `fn-row-${i}`, className: row.refused ? 'refused' : '' },
     element('td', {}, toggle, fold),
-    element('td', { title: `0x${row.address}` }, ...(seen.file ? drawText(`<${row.function}>`)
+    element('td', { title: `0x${row.address}` }, ...(seen.file ? linked(row.function, NAME)
       : [`+${hex(row.offset)}`])),
     element('td', { className: 'count' }),
     element('td', { className: 'original', textContent: spaced(row.original) }),
     drawBytes(row),
-    element('td', { className: 'text' }, ...drawText(row.text)),
+    element('td', { className: 'text' }, ...linked(row.text, OPERAND)),
     element('td', { textContent: way, className: 'way', title: row.no_jump || '' }),
     element('td', { className: 'missed' }));
   line.addEventListener('mouseenter', () => mark(row));
@@ -303,13 +304,14 @@ async function record() {
   if (!row || row.refused) { say('mark an instruction that can be probed'); return; }
   say(`filming ${place(row)}`);
   await change(async () => {
-    const one = await ask('record', { id: session.id, place: place(row),
-      run: by('fn-run').value });
+    const one = await ask('record',
+      { id: session.id, place: place(row), run: by('fn-run').value });
     by('fn-film').append(by('player'));
     loadFilms([one]);
     by('play').focus();
     return `a film of ${place(row)}: press Play`;
   });
+  by('fn-film').scrollIntoView();
 }
 
 document.addEventListener('frame', event => {
@@ -368,7 +370,7 @@ async function unfold(i) {
     element('ol', {}, ...part.steps.map(step => {
       const item = element('li', { tabIndex: -1, className: 'stop' },
         ...(step.address ? [element('code', { textContent: `0x${step.address}` }), ' '] : []),
-        element('code', {}, ...drawText(step.text)));
+        element('code', {}, ...linked(step.text, OPERAND)));
       return item;
     }))]);
   const more = element('details', {}, element('summary', { textContent: 'probe explain' }));
@@ -504,7 +506,7 @@ terminal.registerLinkProvider({
   provideLinks(y, callback) {
     const line = terminal.buffer.active.getLine(y - 1);
     const text = line ? line.translateToString(true) : '';
-    callback([...text.matchAll(/[A-Za-z_][\w.]*(:[A-Za-z_][\w.]*)?/g)].filter(found => isFunction.has(found[0]))
+    callback([...text.matchAll(NAME)].filter(found => isFunction.has(found[0]))
       .map(found => ({ text: found[0],
         range: { start: { x: found.index + 1, y }, end: { x: found.index + found[0].length, y } },
         activate: () => { location.hash = `#function=${found[0]}`; } })));

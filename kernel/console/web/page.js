@@ -3,10 +3,11 @@
 
 const by = id => document.getElementById(id);
 const here = new URLSearchParams(location.search);
-const terminal = new Terminal({ scrollback: 10000, screenReaderMode: here.has('reader') });
+const terminal = new Terminal({ scrollback: 10000, fontSize: 13,
+  screenReaderMode: here.has('reader') });
 const fit = new FitAddon.FitAddon();
-const editor = CodeMirror(by('editor'), { lineNumbers: true, indentUnit: 4,
-  mode: 'text/x-csrc', extraKeys: { 'Ctrl-S': () => save() } });
+const editor = CodeMirror(by('editor'), { lineNumbers: true, lineWrapping: true,
+  indentUnit: 4, mode: 'text/x-csrc', extraKeys: { 'Ctrl-S': () => save() } });
 // NASM's language, as far as colours need it.
 CodeMirror.defineSimpleMode('nasm', { start: [
   { regex: /;.*/, token: 'comment' },

@@ -22,10 +22,6 @@ async function showQuestion() {
   if (!session) { return; }
   if (text === null) { await withdraw(); return; }
   await learn();
-  if (!by('q-run').options.length) {
-    options(by('q-run'), [['', 'no workload'], ...known.workloads.map(name => [name, name])]);
-    by('q-run').value = 'vfs';
-  }
   if (known.workloads.includes(state.get('run'))) { by('q-run').value = state.get('run'); }
   if (text) {
     by('q-text').value = text;
@@ -73,9 +69,11 @@ async function look(mine, all) {
     if (mine !== standing) { return; }
     if (told.html) {
       answer.innerHTML = `<style>${told.style}
-        :host { margin: 0; padding: 0; } h1 { display: none; } h2 { margin-top: 20px; }
-        svg { min-width: 720px; }</style>` +
+        :host { margin: 0; padding: 0; } h1, h1 + pre { display: none; } h2 { margin-top: 20px; }
+        svg { min-width: 720px; } a { color: var(--link); } .flame { cursor: pointer; }</style>` +
         told.html;
+      answer.querySelectorAll('td').forEach(cell =>
+        cell.replaceChildren(...linked(cell.textContent, NAME)));
       by('q-files').hidden = false;
     }
     setTimeout(look, LOOK_MS, mine, told.html ? 0 : all);
@@ -156,6 +154,11 @@ by('q-text').addEventListener('keydown', event => {
     return;
   }
   event.preventDefault();
+});
+answer.addEventListener('click', event => {
+  const title = event.target.closest('.flame');
+  const [name] = title ? title.textContent.match(NAME) || [''] : [''];
+  if (isFunction.has(name)) { location.hash = `#function=${name}`; }
 });
 by('q-form').addEventListener('submit', event => { event.preventDefault(); askQuestion(); });
 
