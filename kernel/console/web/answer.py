@@ -55,10 +55,7 @@ class Standing(Capture):
             self.keep_table(event, self.files.read(f"events/{event}/hist"))
         self.result.cmdlines = self.names()
         is_new = found > 0 or self.result.tables != before
-        return (
-            dataclasses.replace(self.result),
-            is_new,
-        )  # of which nothing is computed yet
+        return dataclasses.replace(self.result), is_new  # nothing of the copy is computed
 
     def withdraw(self):
         """Remove from the guest what the question has written."""

@@ -73,8 +73,8 @@ def task_of(lab):
     if not lab:
         return (
             "docs/none.md",
-            "# The console\n\nType `help`, choose a lab above, or begin "
-            "with [a first hour](tour.md), or with [a function that runs](#function=vfs_read).",
+            "# The console\n\nType `help`, choose a lab above, or begin with "
+            "[a first hour](tour.md) or [a function that runs](#function=vfs_read).",
         )
     name = f"{labs.TASKS}/{lab}/README.md"
     return name, text_of(os.path.join(ROOT, name))
@@ -287,23 +287,4 @@ def ask_command(desk, query, _body):
     return {"output": reply.text, "status": reply.errno}
 
 
-ASKED = {
-    "lab": ask_lab,
-    "start": ask_start,
-    "functions": ask_functions,
-    "function": ask_function,
-    "counts": ask_counts,
-    "path": ask_path,
-    "threads": ask_threads,
-    "command": ask_command,
-    "question": ask_question,
-    "answer": ask_answer,
-    "file": ask_file,
-    "films": ask_films,
-    "record": ask_record,
-    "leave": ask_leave,
-    "read": ask_read,
-    "save": ask_save,
-    "load": ask_load,
-    "grade": ask_grade,
-}
+ASKED = {name[4:]: fn for name, fn in globals().items() if name.startswith("ask_")}

@@ -8,8 +8,8 @@ const REFRESH_MS = 250;
 const DEFAULT_LOAD = 'vfs';
 const OWNERS = { '-': 'original', i: 'int3', j: 'jump', r: 'read by the jump in front',
   x: 'int3 of other code' };
-const CONSOLE = { optimize: '/proc/sys/debug/kprobes-optimization',
-  engine: '/proc/sys/debug/text-poke' };
+const OPTIMIZATION = '/proc/sys/debug/kprobes-optimization';
+const ENGINE = '/proc/sys/debug/text-poke';
 let learning = null; // a promise of @known
 let known = null; // {functions: [[name, path]], workloads: [name]}, as the server told
 let isFunction = new Set(); // the names of all functions
@@ -186,12 +186,7 @@ function tellCounted() {
 // Do something that changes probes, then show what has become of the function.
 async function change(fn) {
   busy++;
-  let said;
-  try {
-    said = await fn();
-  } catch (error) {
-    said = error.message;
-  }
+  const said = await fn().catch(error => error.message);
   if (seen && await list(seen.asked)) {
     if (said) { say(said); } else { tellCounted(); }
     toAddress();
@@ -363,16 +358,13 @@ function drawCounts(news, isFirst) {
 // ---- what a hit executes
 
 async function unfold(i) {
-  const row = by(`fn-path-${i}`), fold = by(`fn-fold-${i}`);
   const { parts } = await ask('path', { id: session.id, row: i });
   const steps = parts.flatMap(part => [
     element('h2', { textContent: part.what }),
-    element('ol', {}, ...part.steps.map(step => {
-      const item = element('li', { tabIndex: -1, className: 'stop' },
+    element('ol', {}, ...part.steps.map(step =>
+      element('li', { tabIndex: -1, className: 'stop' },
         ...(step.address ? [element('code', { textContent: `0x${step.address}` }), ' '] : []),
-        element('code', {}, ...linked(step.text, OPERAND)));
-      return item;
-    }))]);
+        element('code', {}, ...linked(step.text, OPERAND)))))]);
   const more = element('details', {}, element('summary', { textContent: 'probe explain' }));
   more.addEventListener('toggle', async () => {
     if (more.open && more.children.length === 1) {
@@ -380,19 +372,20 @@ async function unfold(i) {
         await inGuest(`probe explain ${place(seen.rows[i])}`) }));
     }
   });
-  row.replaceChildren(element('td', { colSpan: 8 }, ...steps, more));
-  row.hidden = false;
-  fold.setAttribute('aria-expanded', true);
-  fold.textContent = '▾';
+  by(`fn-path-${i}`).replaceChildren(element('td', { colSpan: 8 }, ...steps, more));
   unfolded.add(i);
-  toAddress();
+  showFold(i, true);
 }
 
 function foldUp(i) {
-  by(`fn-path-${i}`).hidden = true;
-  by(`fn-fold-${i}`).setAttribute('aria-expanded', false);
-  by(`fn-fold-${i}`).textContent = '▸';
   unfolded.delete(i);
+  showFold(i, false);
+}
+
+function showFold(i, isOpen) {
+  by(`fn-path-${i}`).hidden = !isOpen;
+  by(`fn-fold-${i}`).setAttribute('aria-expanded', isOpen);
+  by(`fn-fold-${i}`).textContent = isOpen ? '▾' : '▸';
   toAddress();
 }
 
@@ -444,12 +437,10 @@ async function showThreads() {
   setTimeout(showThreads, REFRESH_MS);
 }
 
-async function switchTo(what, value) {
-  await change(async () => {
-    await inGuest(`echo ${value} > ${CONSOLE[what]}`);
-    return `${CONSOLE[what]} is ${value}`;
-  });
-}
+const switchTo = (file, value) => change(async () => {
+  await inGuest(`echo ${value} > ${file}`);
+  return `${file} is ${value}`;
+});
 
 // Arrows move along the instructions and the steps of what is unfolded.
 by('function').addEventListener('keydown', event => {
@@ -485,7 +476,7 @@ by('fn-name').addEventListener('input', event => {
     by('fn-search').requestSubmit();
   }
 });
-by('fn-all').addEventListener('click', () => change(() => countAll()));
+by('fn-all').addEventListener('click', () => change(countAll));
 by('fn-file').addEventListener('click', () => {
   location.hash = `#function=${by('fn-file').dataset.path}&all=1`;
 });
@@ -497,8 +488,8 @@ by('fn-start').addEventListener('click', () => {
 });
 by('fn-run').addEventListener('change', () => seen && toAddress());
 by('fn-optimize').addEventListener('change', event =>
-  switchTo('optimize', event.target.checked ? 1 : 0));
-by('fn-engine').addEventListener('change', event => switchTo('engine', event.target.value));
+  switchTo(OPTIMIZATION, event.target.checked ? 1 : 0));
+by('fn-engine').addEventListener('change', event => switchTo(ENGINE, event.target.value));
 by('fn-threads').addEventListener('toggle', showThreads);
 
 // A click on the name of a function in the console leads to it.

@@ -59,14 +59,8 @@ class Session:
         self.page_line = None  # the socket of the page that is connected
         self.seen = time.monotonic()
         try:
-            self.guest = Guest(
-                setup_of(
-                    console=self.console,
-                    socket=self.machine,
-                    qmp=self.qmp,
-                    log=self.log,
-                )
-            )
+            names = {"socket": self.machine, "qmp": self.qmp, "log": self.log}
+            self.guest = Guest(setup_of(console=self.console, **names))
         except BaseException:
             shutil.rmtree(self.place, ignore_errors=True)
             raise

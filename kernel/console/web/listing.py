@@ -22,12 +22,8 @@ FUNCTION_MAX = 1 << 16  # bytes
 PAGE = 4096
 THREADS_MAX = 256
 PARTS_MAX = 12  # detours may be linked to each other without end
-TRAP_STEPS = [{"text": f"the CPU traps: <{name}>"} for name in ("exc_int3",)] + [
-    {"text": f"<{name}>"} for name in ("kprobe_int3_handler", "hit_enter")
-]
-EMULATED = [
-    {"text": "<emulate_run> does in the saved registers what the instruction does"}
-]
+TRAPPED = ("the CPU traps: <exc_int3>", "<kprobe_int3_handler>", "<hit_enter>")
+EMULATED = "<emulate_run> does in the saved registers what the instruction does"
 
 
 def disassembled(data, address):
@@ -35,15 +31,7 @@ def disassembled(data, address):
     with tempfile.NamedTemporaryFile() as file:
         file.write(data)
         file.flush()
-        words = [
-            "objdump",
-            "-D",
-            "-b",
-            "binary",
-            "-m",
-            "i386:x86-64",
-            "--no-show-raw-insn",
-        ]
+        words = "objdump -D -b binary -m i386:x86-64 --no-show-raw-insn".split()
         words += [f"--adjust-vma={address:#x}", file.name]
         done = subprocess.run(words, capture_output=True, text=True, check=True)
     return [(int(at, 16), text) for at, text in INSN.findall(done.stdout)]
@@ -151,10 +139,8 @@ class Function:
 
     def probes(self):
         for i, row in enumerate(self.rows):
-            for probe in row["probes"]:
-                yield i, int(row["address"], 16), int(probe["kprobe"], 16), probe[
-                    "others"
-                ]
+            for one in row["probes"]:
+                yield i, int(row["address"], 16), int(one["kprobe"], 16), one["others"]
 
     def counts(self):
         """As changes(), also if the memory has gone with a module."""
@@ -255,10 +241,11 @@ class Function:
         if row["owners"].startswith("i"):
             at, what = row.get("cell"), "copy"
             parts.append(self.part("trap", int(row["address"], 16), 1)[0])
-            parts.append({"what": "engine", "steps": TRAP_STEPS})
+            steps = [{"text": text} for text in TRAPPED]
             if row.get("tier") == "emulate":
-                parts.append({"what": "engine", "steps": EMULATED})
+                steps.append({"text": EMULATED})
                 at = None
+            parts.append({"what": "engine", "steps": steps})
         else:
             at, what = row["address"], "jump"
         address, known = at and int(at, 16), {}

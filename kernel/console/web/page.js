@@ -38,11 +38,13 @@ new ResizeObserver(() => fit.fit()).observe(by('terminal'));
 
 function state(text) { by('state').textContent = text; document.body.dataset.state = text; }
 
+// The address of what is asked of the server.
+const addressOf = (what, more) =>
+  `${what}?${new URLSearchParams({ token: here.get('token') || '', ...more })}`;
+
 // The answer of the server. @tell: gets each part of an answer that comes in several.
 async function ask(what, more, body, tell) {
-  const query = new URLSearchParams(more);
-  if (here.has('token')) { query.set('token', here.get('token')); }
-  const reply = await fetch(`${what}?${query}`,
+  const reply = await fetch(addressOf(what, more),
     { method: 'POST', body: JSON.stringify(body || {}) });
   if (!reply.ok) { throw new Error((await reply.json()).error); }
   return lastOf(reply.body.pipeThrough(new TextDecoderStream()).getReader(), tell);
@@ -71,10 +73,9 @@ function options(select, rows) {
 function remark(text) { terminal.write(`\r\n\x1b[7m ${text} \x1b[0m\r\n`); }
 
 function connect() {
-  const query = new URLSearchParams({ id: session.id });
-  if (here.has('token')) { query.set('token', here.get('token')); }
   const scheme = location.protocol === 'https:' ? 'wss' : 'ws';
-  const one = new WebSocket(`${scheme}://${location.host}/ws?${query}`, ['binary']);
+  const one = new WebSocket(`${scheme}://${location.host}/${addressOf('ws', { id: session.id })}`,
+    ['binary']);
   one.binaryType = 'arraybuffer';
   socket = one;
   one.onopen = () => {
@@ -189,8 +190,8 @@ function tell(text) {
     button.addEventListener('click', async () => {
       shown.textContent = '...';
       shown.textContent = (await ask('grade',
-        { lab: lab.lab, seed: found[1], case: found[2] }).catch(error => ({
-        output: error.message }))).output;
+        { lab: lab.lab, seed: found[1], case: found[2] })
+        .catch(error => ({ output: error.message }))).output;
     });
     return element('span', {}, button, shown);
   }));
@@ -199,11 +200,7 @@ function tell(text) {
 async function work(button, fn) {
   by(button).disabled = true;
   tell('...');
-  try {
-    tell(await fn());
-  } catch (error) {
-    tell(error.message);
-  }
+  tell(await fn().catch(error => error.message));
   by(button).disabled = false;
 }
 
@@ -293,8 +290,7 @@ by('again').addEventListener('click', () => { terminal.reset(); start(); });
 function shown() {
   const buffer = terminal.buffer.active, lines = [];
   for (let i = 0; i < buffer.length; i++) {
-    const line = buffer.getLine(i);
-    const text = line.translateToString(true);
+    const line = buffer.getLine(i), text = line.translateToString(true);
     if (line.isWrapped) { lines[lines.length - 1] += text; } else { lines.push(text); }
   }
   return lines.join('\n').trimEnd();
@@ -302,9 +298,7 @@ function shown() {
 
 // Another page gets the guest of this one at once, without waiting for the grace.
 window.addEventListener('pagehide', () => {
-  const query = new URLSearchParams({ id: session ? session.id : '' });
-  if (here.has('token')) { query.set('token', here.get('token')); }
-  navigator.sendBeacon(`leave?${query}`);
+  navigator.sendBeacon(addressOf('leave', { id: session ? session.id : '' }));
 });
 window.addEventListener('pageshow', event => { if (event.persisted) { location.reload(); } });
 window.addEventListener('DOMContentLoaded', () => {

@@ -17,6 +17,7 @@ sys.path.append(os.path.join(ROOT, "kernel", "debug"))
 import elf64
 import gen_lines
 
+DAMAGED = (OSError, ValueError, IndexError, AttributeError, struct.error, elf64.ElfError)
 AROUND = 2  # lines of source before and behind those that were compiled
 # Graders and solutions, which the page does not show.
 HIDDEN = (labs.GRADERS, "tests/labs")
@@ -102,14 +103,7 @@ def lines_of_module(module, function, size):
     """
     try:
         lines = object_of(module, os.path.getmtime(send.with_debug_data(module)))
-    except (
-        OSError,
-        ValueError,
-        IndexError,
-        AttributeError,
-        struct.error,
-        elf64.ElfError,
-    ):
+    except DAMAGED:
         return None, 0
     at, known_size = lines.functions.get(function, (0, 0))
     return (lines, at) if known_size == size else (None, 0)

@@ -32,22 +32,21 @@ PACKAGES = {
 }
 MODULES = os.path.join(BUILD, "web", "node_modules")
 PAGE = os.path.join(HERE, "page.html")
-STATIC = {  # the files that the page loads
-    "page.js": os.path.join(HERE, "page.js"),
-    "document.js": os.path.join(HERE, "document.js"),
-    "function.js": os.path.join(HERE, "function.js"),
-    "question.js": os.path.join(HERE, "question.js"),
-    "film.js": os.path.join(ROOT, "probes", "film", "host", "film.js"),
-    "function.css": os.path.join(HERE, "function.css"),
-    "page.css": os.path.join(HERE, "page.css"),
-    "marked.js": os.path.join(MODULES, "marked/lib/marked.umd.js"),
-    "xterm.js": os.path.join(MODULES, "@xterm/xterm/lib/xterm.js"),
-    "xterm.css": os.path.join(MODULES, "@xterm/xterm/css/xterm.css"),
-    "fit.js": os.path.join(MODULES, "@xterm/addon-fit/lib/addon-fit.js"),
-    "codemirror.js": os.path.join(MODULES, "codemirror/lib/codemirror.js"),
-    "codemirror.css": os.path.join(MODULES, "codemirror/lib/codemirror.css"),
-    "simple.js": os.path.join(MODULES, "codemirror/addon/mode/simple.js"),
-    "clike.js": os.path.join(MODULES, "codemirror/mode/clike/clike.js"),
+STATIC = {  # name: path of the files that the page loads
+    os.path.basename(path): path
+    for path in (
+        *(os.path.join(HERE, name) for name in os.listdir(HERE)),
+        os.path.join(ROOT, "probes/film/host/film.js"),
+        os.path.join(MODULES, "marked/lib/marked.umd.js"),
+        os.path.join(MODULES, "@xterm/xterm/lib/xterm.js"),
+        os.path.join(MODULES, "@xterm/xterm/css/xterm.css"),
+        os.path.join(MODULES, "@xterm/addon-fit/lib/addon-fit.js"),
+        os.path.join(MODULES, "codemirror/lib/codemirror.js"),
+        os.path.join(MODULES, "codemirror/lib/codemirror.css"),
+        os.path.join(MODULES, "codemirror/addon/mode/simple.js"),
+        os.path.join(MODULES, "codemirror/mode/clike/clike.js"),
+    )
+    if path.endswith((".js", ".css"))
 }
 KINDS = {
     ".js": "text/javascript",
@@ -66,21 +65,9 @@ def install():
         return
     folder = os.path.dirname(MODULES)
     os.makedirs(folder, exist_ok=True)
-    words = [f"{name}@{version}" for name, version in PACKAGES.items()]
-    subprocess.run(
-        [
-            "npm",
-            "install",
-            "--silent",
-            "--no-fund",
-            "--no-audit",
-            "--no-save",
-            "--prefix",
-            folder,
-            *words,
-        ],
-        check=True,
-    )
+    words = "npm install --silent --no-fund --no-audit --no-save --prefix".split()
+    names = [f"{name}@{version}" for name, version in PACKAGES.items()]
+    subprocess.run([*words, folder, *names], check=True)
 
 
 def handler_class(desk, token):
