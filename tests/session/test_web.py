@@ -346,8 +346,10 @@ def violations(page):
     """What axe-core finds in the page as it is: [rule: element]."""
     # The keys of the editor's text scroll it.
     found = "one.nodes.map(node => `${one.id}: ${node.target} ${node.failureSummary}`)"
+    # A rule that could not run has an error.
+    rules = "told.violations.concat(told.incomplete.filter(one => one.error))"
     told = page.evaluate(
-        f"axe.run(document).then(told => told.violations.flatMap(one => {found}))"
+        f"axe.run(document).then(told => {rules}.flatMap(one => {found}))"
     )
     return [one for one in told if ": .CodeMirror-scroll" not in one]
 
