@@ -191,10 +191,9 @@ static void port_receive(struct serial *s)
 /* port_receive_in_irq - the same, as work of the thread that reads. */
 static void port_receive_in_irq(struct serial *s)
 {
-    if (READ_ONCE(s->is_own) && serial_reg_read(s, LSR) & LSR_RECEIVED)
-        own_work_begin();
+    own_work_set_task(READ_ONCE(s->is_own) && serial_reg_read(s, LSR) & LSR_RECEIVED);
     port_receive(s);
-    own_work_end();
+    own_work_set_task(false);
 }
 
 /* One interrupt serves all ports until none of them has a request. Ports share a line, and

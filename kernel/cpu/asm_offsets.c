@@ -42,6 +42,7 @@ void asm_offsets(void)
     EMIT(PERCPU_IRQ_DEPTH, offsetof(struct percpu, irq_depth));
     EMIT(PERCPU_NMI_DEPTH, offsetof(struct percpu, nmi_depth));
     EMIT(PERCPU_OWN_WORK, offsetof(struct percpu, own_work));
+    EMIT(PERCPU_OWN_WORK_SHIFT, OWN_WORK_SHIFT);
     EMIT(PERCPU_DUE,
          offsetof(struct percpu, need_resched)); /* a word, with need_hit_end */
     EMIT(PERCPU_IRQ_COUNTS, offsetof(struct percpu, irq_counts));

@@ -293,13 +293,13 @@ proc irq_entry, 64
 .awake:
     FINISH_RETURN
     inc dword [gs:PERCPU_IRQ_DEPTH]
-    shl dword [gs:PERCPU_OWN_WORK], 1
+    shl dword [gs:PERCPU_OWN_WORK], PERCPU_OWN_WORK_SHIFT
     mov eax, [rsp + REGS_VECTOR]
     mov rdx, [gs:PERCPU_IRQ_COUNTS]
     inc qword [rdx + rax * 8]
     mov rdi, rsp
     call irq_dispatch
-    shr dword [gs:PERCPU_OWN_WORK], 1
+    shr dword [gs:PERCPU_OWN_WORK], PERCPU_OWN_WORK_SHIFT
     dec dword [gs:PERCPU_IRQ_DEPTH]
     jmp switch_if_due
 .woken:
@@ -324,7 +324,7 @@ proc nmi_entry, 64
     xchg rax, [rsp]
     SAVE_REGS
     inc dword [gs:PERCPU_NMI_DEPTH]
-    shl dword [gs:PERCPU_OWN_WORK], 1
+    shl dword [gs:PERCPU_OWN_WORK], PERCPU_OWN_WORK_SHIFT
     mov al, [rel trap_nmis_serialise]
     or al, [gs:PERCPU_HALTED]
     jz .serialised
@@ -334,7 +334,7 @@ proc nmi_entry, 64
     FINISH_RETURN
     mov rdi, rsp
     call nmi_dispatch
-    shr dword [gs:PERCPU_OWN_WORK], 1
+    shr dword [gs:PERCPU_OWN_WORK], PERCPU_OWN_WORK_SHIFT
     dec dword [gs:PERCPU_NMI_DEPTH]
     cmp byte [gs:PERCPU_DEBUG_RESTS], 0
     je .awake

@@ -73,7 +73,7 @@ struct percpu {
         int preempt_count;  /* [c] 0: may be preempted; see preempt_is_off() */
         unsigned irq_depth; /* [c] 1 inside an interrupt handler */
         unsigned nmi_depth; /* [c] 1 inside an NMI, and in traps inside the NMI */
-        unsigned own_work;  /* [c] bit 0: the tracer works here; see own_work_begin() */
+        unsigned own_work;  /* [c] in OWN_WORK: the tracer works; see own_work_begin() */
     } ALIGNED(64);
 } ALIGNED(64);
 
@@ -228,27 +228,48 @@ void preempt_enable(void);
  */
 enum cpu_context { CTX_THREAD, CTX_IRQ, CTX_NMI, CTX_HELD };
 
-/* own_work_begin - what this context executes from now on is the tracer's own work, and no
- * part of an answer. An interrupt or NMI moves the bits of own_work up when it begins, and
- * down at its end: so what it does on top is no work of the tracer.
+/* The bits of own_work. The end of a hit takes its own one only. */
+#define OWN_WORK_HIT 1  /* a hit is recorded */
+#define OWN_WORK_TASK 2 /* a thread, or another CPU for it, works for the tracer */
+#define OWN_WORK (OWN_WORK_HIT | OWN_WORK_TASK)
+#define OWN_WORK_SHIFT 2
+
+/* own_work_begin - what this context executes from now on, to record a hit, is the tracer's
+ * own work, and no part of an answer. An interrupt or NMI moves the bits of own_work up when
+ * it begins, and down at its end: so what it does on top is no work of the tracer.
  * own_work_end - no longer.
- * own_work - is it?
+ * own_work_set_task - the same, of a thread; see thread_set_own_work().
+ * own_work - is it any of the two?
  * Context: any, preemption off.
  */
 static ALWAYS_INLINE void own_work_begin(void)
 {
-    __asm__ volatile("orl $1, %%gs:%c0"
+    __asm__ volatile("orl %1, %%gs:%c0"
                      :
-                     : "i"(offsetof(struct percpu, own_work))
-                     : "memory");
+                     : "i"(offsetof(struct percpu, own_work)), "i"(OWN_WORK_HIT)
+                     : "memory", "cc");
 }
 
 static ALWAYS_INLINE void own_work_end(void)
 {
-    __asm__ volatile("andl $-2, %%gs:%c0"
+    __asm__ volatile("andl %1, %%gs:%c0"
                      :
-                     : "i"(offsetof(struct percpu, own_work))
-                     : "memory");
+                     : "i"(offsetof(struct percpu, own_work)), "i"(~OWN_WORK_HIT)
+                     : "memory", "cc");
+}
+
+static ALWAYS_INLINE void own_work_set_task(bool is_own)
+{
+    if (is_own)
+        __asm__ volatile("orl %1, %%gs:%c0"
+                         :
+                         : "i"(offsetof(struct percpu, own_work)), "i"(OWN_WORK_TASK)
+                         : "memory", "cc");
+    else
+        __asm__ volatile("andl %1, %%gs:%c0"
+                         :
+                         : "i"(offsetof(struct percpu, own_work)), "i"(~OWN_WORK_TASK)
+                         : "memory", "cc");
 }
 
 static ALWAYS_INLINE bool own_work(void)
@@ -258,7 +279,7 @@ static ALWAYS_INLINE bool own_work(void)
     __asm__ volatile("movl %%gs:%c1, %0"
                      : "=r"(bits)
                      : "i"(offsetof(struct percpu, own_work)));
-    return bits & 1;
+    return bits & OWN_WORK;
 }
 
 /* A debugger may stop a CPU anywhere, so CTX_HELD comes before the context in which the

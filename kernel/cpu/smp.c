@@ -74,10 +74,9 @@ static void call_irq(struct pt_regs *regs)
     while (call) {
         struct call *next = call->next; /* the caller reuses the call once it is done */
 
-        if (call->is_own)
-            own_work_begin();
+        own_work_set_task(call->is_own);
         call->fn(call->arg);
-        own_work_end();
+        own_work_set_task(false);
         __atomic_store_n(&call->done, true, __ATOMIC_RELEASE);
         call = next;
     }

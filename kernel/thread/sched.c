@@ -168,7 +168,9 @@ static void cpu_give_to(struct thread *next)
     cpu->tid = next->tid;
     cpu->stack_base = (uintptr_t)next->stack_top - next->stack_len;
     cpu->thread_probe = next->probe;
-    cpu->own_work = next->own_work; /* the tracer is not preempted in its other work */
+    cpu->own_work = next->own_work
+                        ? OWN_WORK_TASK
+                        : 0; /* the tracer is not preempted in its other work */
 }
 NORETPROBE(cpu_give_to);
 

@@ -195,15 +195,15 @@ static void thread_let_run(struct thread *t)
     sched_leave(flags);
 }
 
-void thread_set_own_work(bool is_own)
+bool thread_set_own_work(bool is_own)
 {
+    bool was = thread_current()->own_work;
+
     preempt_disable();
     thread_current()->own_work = is_own;
-    if (is_own)
-        own_work_begin();
-    else
-        own_work_end();
+    own_work_set_task(is_own);
     preempt_enable();
+    return was;
 }
 
 int kernel_clone(const struct clone_args *args)

@@ -155,9 +155,9 @@ void thread_sleep_ns(uint64_t ns);
 int thread_set_affinity(uint64_t mask);
 
 /* thread_set_own_work - say whether all that the calling thread does from now on is the
- * tracer's own work; see own_work_begin(). Context: thread.
+ * tracer's own work; see own_work_begin(). Return: was it? Context: thread.
  */
-void thread_set_own_work(bool is_own);
+bool thread_set_own_work(bool is_own);
 
 /* thread_current - get the thread that executes. Context: any.
  * thread_tid - get its tid. Context: any.

@@ -239,7 +239,7 @@ void program_line_make(const struct program_line *line, bool hides,
 {
     static const struct kprobe_op others[] = {
         KPROBE_GET(KPROBE_OWN),
-        KPROBE_IF(KPROBE_VALUE, KPROBE_NONE, 1, 0),
+        KPROBE_IF(KPROBE_VALUE, KPROBE_NONE, KPROBE_OWN_BITS, 0),
         KPROBE_COUNT(LINE_OTHERS),
     };
     unsigned count = 0;

@@ -4,6 +4,7 @@
 #include "probes/jump/platform_jump.h"
 #include "probes/port/port.h"
 #include "probes/program/platform_program.h"
+#include "probes/program/program.h"
 
 extern const char detour_text_start[], detour_text_end[];
 extern const char detour_call[], detour_call_dead[], detour_called[];
@@ -127,6 +128,8 @@ int32_t plat_counter_disp(size_t i)
 {
     return (int32_t)(PERCPU_COUNTERS_OFF + i * sizeof(uint64_t));
 }
+
+_Static_assert(KPROBE_OWN_BITS == OWN_WORK, "both are masks of percpu.own_work");
 
 int32_t plat_fact_disp(enum plat_fact which)
 {

@@ -7,7 +7,7 @@
 enum plat_fact {
     PLAT_FACT_CPU,
     PLAT_FACT_THREAD,
-    PLAT_FACT_OWN, /* bit 0: the code that executes is the tracer's own work */
+    PLAT_FACT_OWN, /* in KPROBE_OWN_BITS: the code that executes is the tracer's work */
 };
 /* plat_fact - the number @which.
  * plat_fact_disp - the displacement from GS to it. Context: any.

@@ -60,7 +60,7 @@ enum kprobe_source {
     KPROBE_ADDRESS, /* the address of the probed instruction */
     KPROBE_CPU,     /* the number of the executing CPU */
     KPROBE_THREAD,  /* the number of its thread */
-    KPROBE_OWN,     /* bit 0: this is the tracer's own work */
+    KPROBE_OWN,     /* any of KPROBE_OWN_BITS: this is the tracer's own work */
     KPROBE_CYCLES,  /* its clock: rdtsc */
     /* Only in a program that always runs in C, such as that of a return probe: */
     KPROBE_NS,     /* the time of the system's clock */
@@ -68,6 +68,8 @@ enum kprobe_source {
     KPROBE_ENTRY,  /* word @at of those that were saved at the function's entry */
     KPROBE_SOURCES,
 };
+
+#define KPROBE_OWN_BITS 3
 
 /* Conditions of KPROBE_IF. The first ones have the numbers of the processor's. */
 enum kprobe_condition {

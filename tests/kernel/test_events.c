@@ -5,6 +5,7 @@
 #include "kernel/fs/vfs.h"
 #include "kernel/mm/heap.h"
 #include "kernel/sync/quiesce.h"
+#include "kernel/thread/thread.h"
 #include "probes/trace/buffer/buffer.h"
 #include "probes/trace/live/live.h"
 #include "tests/kernel/each_cpu.h"
@@ -302,4 +303,60 @@ KTEST(events, the_count_of_preemption_is_the_programs)
         count_by(ways[i].line, ways[i].way);
     ktest_report(optimize("1") == 0, "and with them again");
     trace_put("trace", "", VFS_TRUNC);
+}
+
+/* ---- printing ---- */
+
+#define FEW 40 /* printing would make at least one hit for each record, and so on */
+
+static uint64_t hits_of_printer(void)
+{
+    uint64_t hits = 0;
+
+    trace_lock();
+    for (const struct live_probe *p = NULL; (p = live_probe_next(p)) != NULL;)
+        hits += live_probe_hits(p);
+    trace_unlock();
+    return hits;
+}
+
+/* print_counted - report how many hits it costs to read the file @name. */
+static void print_counted(const char *name)
+{
+    uint64_t before = hits_of_printer();
+
+    ktest_report(!look(name), "%s", name);
+    ktest_report(hits_of_printer() - before < FEW, "%lu hits",
+                 hits_of_printer() - before);
+}
+
+/* The functions print each record, and each row of the table, so a read would not end. */
+KTEST(events, printing_is_no_part_of_what_is_printed)
+{
+    ktest_report(!append("kprobe_events", "p:text seq_write\np:each snprintf x=%si\n"),
+                 "two events of the printer");
+    append("events/kprobes/enable", "1");
+    ktest_report(!append("events/kprobes/each/trigger", "hist:keys=x,stacktrace"),
+                 "and a table of one");
+    print_counted("trace_pipe");
+    print_counted("trace");
+    print_counted("events/kprobes/each/hist");
+    append("events/kprobes/each/trigger", "!hist:keys=x,stacktrace");
+    append("events/kprobes/enable", "0");
+    trace_put("kprobe_events", "", VFS_TRUNC);
+    trace_put("trace", "", VFS_TRUNC);
+}
+
+KTEST(events, a_record_leaves_the_mark_of_its_thread)
+{
+    ktest_report(!append("kprobe_events", "p:one event_target\n") &&
+                     !append("events/kprobes/enable", "1"),
+                 "an event");
+    thread_set_own_work(true);
+    event_target(1, "abc");
+    ktest_report(own_work() && count_recorded() == 0,
+                 "the thread still works for the tracer");
+    ktest_report(thread_set_own_work(false), "until it says so");
+    append("events/kprobes/enable", "0");
+    trace_put("kprobe_events", "", VFS_TRUNC);
 }

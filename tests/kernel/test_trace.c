@@ -157,7 +157,7 @@ KTEST(trace, every_hit_is_recorded_or_counted_as_lost)
 KTEST(trace, what_comes_on_top_of_recording_is_no_work_of_the_tracer)
 {
     static const struct kprobe_op ops[] = {
-        KPROBE_GET(KPROBE_OWN), KPROBE_IF(KPROBE_VALUE, KPROBE_ANY, 1, 2),
+        KPROBE_GET(KPROBE_OWN), KPROBE_IF(KPROBE_VALUE, KPROBE_ANY, KPROBE_OWN_BITS, 2),
         KPROBE_COUNT(0),        KPROBE_END,
         KPROBE_COUNT(1),
     };

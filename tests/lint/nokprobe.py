@@ -194,8 +194,8 @@ def range_complaints(image):
 
 
 def reach_complaints(image, rows):
-    """What recording a hit reaches lies where the tracer's programs ask whether a hit is
-    its own work.
+    """What recording or printing a hit reaches lies where the tracer's programs ask
+    whether a hit is its own work.
     """
     start, end = image.values["tracer_text_start"], image.values["tracer_text_end"]
     names = {f.name for f in image.functions}
@@ -241,7 +241,7 @@ def main():
         f"{len(image.marked)} functions are marked, {share(image):.2f} % of the text"
     )
     tap.check(not lines, "the blacklist is closed and minimal")
-    tap.check(not beyond, "recording a hit stays in the tracer's text")
+    tap.check(not beyond, "recording and printing stay in the tracer's text")
     tap.check(not recorders, "nothing that records is on the way of a trap")
     tap.finish()
 

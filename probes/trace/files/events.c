@@ -7,6 +7,7 @@
 #include "kernel/debug/ksyms.h"
 #include "kernel/debug/log.h"
 #include "kernel/mm/heap.h"
+#include "kernel/thread/thread.h"
 #include "probes/trace/buffer/buffer.h"
 #include "probes/trace/files/files.h"
 #include "probes/trace/files/files_parts.h"
@@ -219,6 +220,7 @@ static int hist_show(struct seq *s, void *priv)
 {
     const struct live_event *e = priv;
     unsigned shown = 0;
+    bool was_own = thread_set_own_work(true); /* else the table could grow meanwhile */
 
     trace_lock();
     for (unsigned i = 0; e->attached && i < e->attached->count; i++) {
@@ -229,6 +231,7 @@ static int hist_show(struct seq *s, void *priv)
         print_hist(s, e->attached->trigger[i]);
     }
     trace_unlock();
+    thread_set_own_work(was_own);
     return 0;
 }
 

@@ -3,6 +3,7 @@
 #include "kernel/base/err.h"
 #include "kernel/cpu/percpu.h"
 #include "kernel/debug/ksyms.h"
+#include "kernel/thread/thread.h"
 #include "probes/trace/buffer/buffer.h"
 #include "probes/trace/buffer/clocks.h"
 #include "probes/trace/files/files.h"
@@ -35,7 +36,10 @@ static void print_merged(struct seq *s, struct merge *m)
 {
     struct merged one;
     struct print p;
+    bool was_own;
 
+    /* Else the records of events within this loop could be more than the loop prints. */
+    was_own = thread_set_own_work(true);
     trace_printer(&p, s);
     while (!s->err && buffer_merge_next(m, &one)) {
         const void *record = one.event.data;
@@ -44,6 +48,7 @@ static void print_merged(struct seq *s, struct merge *m)
         print_record(&p, event_of(record, one.event.len, one.event.time), one.ring,
                      one.event.time, record, one.event.len);
     }
+    thread_set_own_work(was_own);
     if (m->how == MERGE_TAKE)
         return; /* the next record that is read reports these losses */
     trace_printer(&p, s);

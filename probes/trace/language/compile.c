@@ -284,7 +284,7 @@ void compile_end_part(struct compile *c)
 void compile_own(struct compile *c)
 {
     ADD(c, KPROBE_GET(KPROBE_OWN));
-    ADD(c, KPROBE_IF(KPROBE_VALUE, KPROBE_ANY, 1, 2));
+    ADD(c, KPROBE_IF(KPROBE_VALUE, KPROBE_ANY, KPROBE_OWN_BITS, 2));
     ADD(c, KPROBE_COUNT(c->words++));
     ADD(c, KPROBE_END);
 }

@@ -536,7 +536,8 @@ static int hit_entry(struct kretprobe_instance *ri, struct pt_regs *regs)
     struct fetch_from from = { .regs = regs, .now = clock_ns, .read = hit_read_memory };
     bool was = own_work();
 
-    own_work_begin();
+    if (!was)
+        own_work_begin();
     fetch_entry(p->def->entry, p->def->entry_count, &from, (uint64_t *)(void *)ri->data);
     if (!was)
         own_work_end();

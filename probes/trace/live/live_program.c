@@ -237,9 +237,9 @@ static void compile_event(struct live_program *out, const struct live_event *e)
 }
 
 extern const char tracer_text_start[],
-    tracer_text_end[]; /* all that recording can reach */
+    tracer_text_end[]; /* all that recording and printing can reach */
 
-/* count_own - a hit in the tracer's own work is a miss. Only where recording can reach the
+/* count_own - a hit in the tracer's own work is a miss. Only where that work can reach the
  * place, or while a thread is hidden, is there a need to ask.
  */
 static void count_own(struct live_program *out, const struct live_probe *p)
