@@ -98,6 +98,7 @@ static int table_grow(size_t entries)
     new->len = entries;
     new->bytes = bytes;
     new->marks = (uint64_t *)&new->entries[entries];
+    graves = 0; /* they are not copied */
     for (size_t i = 0; old && i < old->len; i++) {
         struct site *site = old->entries[i];
 
@@ -107,7 +108,6 @@ static int table_grow(size_t entries)
         if (old->marks[i / 64] & BIT(i % 64))
             table_mark(new, site);
     }
-    graves = 0;
     atomic_store_explicit(&table, new, memory_order_release);
     if (old) {
         plat_sync_cores();

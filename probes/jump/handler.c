@@ -38,7 +38,7 @@ static bool changes_cpu(const struct insn *insn, const struct insn_effects *effe
     bool is_ac = insn->map == 1 && insn->opcode == 0x01;
     bool loads = insn->map == 0 && insn->opcode == 0x8b;
 
-    return insn->kind == INSN_CLI || insn->kind == INSN_STI || insn->kind == INSN_POPF ||
+    return insn->kind == INSN_CLI || insn->kind == INSN_STI ||
            effects->flags_written & FLAGS_DF || is_ac ||
            (insn->has_mem && insn->seg == INSN_SEG_GS && !loads);
 }

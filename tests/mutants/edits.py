@@ -37,13 +37,13 @@ CHECKS = re.compile(
 )  # their removal changes no result
 COUNT = re.compile(r"(?:\+\+|--)[^=(]+$|[^=(]+(?:\+\+|--)$|[^=(]+ [-+|&]= [^=]+$")
 # Stores. The compiler itself may exchange two ordinary ones.
-STORE = re.compile(r"(?:WRITE_ONCE|\w*store\w*)\(|[*\w][^=(]* = (?!=)")
-ORDERED = re.compile(r"(?:WRITE_ONCE|\w*store\w*)\(")
+ORDERED = re.compile(r"(?:WRITE_ONCE|(?:__)?atomic_store\w*)\(")
+STORE = re.compile(ORDERED.pattern + r"|[*\w][^=(]* = (?!=)")
 LEAVES = re.compile(r"(?:return|break|continue|goto)\b")
 COMPARISON = re.compile(r" (<|<=|>|>=|==|!=|&&|\|\|)(?=\s)")
 OTHER = {"<": "<=", "<=": "<", ">": ">=", ">=": ">", "==": "!=", "!=": "=="}
 OTHER.update({"&&": "||", "||": "&&", "true": "false", "false": "true"})
-NUMBER = re.compile(r"(?<![\w.])(?:(0x[0-9a-f]+|\d+)(?=[uUlL]*\b)|(true|false)\b)")
+NUMBER = re.compile(r"(?<![\w.%])(?:(0x[0-9a-f]+|\d+)(?=[uUlL]*\b)|(true|false)\b)")
 
 INSTRUCTION = re.compile(
     r"^( +)(?!\w+:|times\b|align\b|d[bwdq]\b)([a-z][^\n]*?) *$", re.M
@@ -70,6 +70,13 @@ class Edit:
 
     def apply(self, text):
         return text[: self.start] + self.new + text[self.start + len(self.old) :]
+
+    def lines(self, text):
+        """The lines that are edited, as they are then, with single blanks."""
+        start = text.rfind("\n", 0, self.start) + 1
+        end = (text + "\n").index("\n", self.start + len(self.old))
+        before, behind = text[start : self.start], text[self.start + len(self.old) : end]
+        return " ".join((before + self.new + behind).split())
 
 
 def edits_of(path, text, seed):

@@ -4,11 +4,12 @@
     tests/mutants/mutate.py [--seed N] [--count N] [--last host|named|all] [--again] ROOM
 
 ROOM is a folder, such as probes/trace. edits.py makes the edits. An edit that does not
-change the object is equivalent, and an edit that does not compile is skipped: both do
-not count. The tests run in the order of their price, until one fails:
+change the object, or stands in equivalent.tsv, is equivalent; an edit that does not
+compile is skipped. Neither counts. The tests run in the order of their price, until one
+fails:
 
-    host    unit tests and hosted tests that link the file: its own one and those that rows
-            of tests/mutants/*.toml name about the file, then others of the room
+    host    unit and hosted tests and explorers that link the file: its own one and those
+            that rows of tests/mutants/*.toml name about the file, then others of the room
     named   tests in the guest that rows name about the file, or about the room if there
             are none about the file: the kernel tests in one boot, then others
     all     all of `make test` that runs code
@@ -80,6 +81,7 @@ class Mutate:
         self.files = [path for path in self.files if path.endswith((".c", ".asm"))]
         if not self.files:
             raise Problem(f"no source in {room}")
+        self.known = table.equivalents(options.tables)
         self.linked = None
         self.objects = {}  # by file: its object without the edit
         self.edit = None  # the edit that is being tried
@@ -105,6 +107,9 @@ class Mutate:
             {f"hosted/{stem}": hosted for stem in self.variable("HOSTED_STEMS")}
         )
         self.linked["tools/program_model"] = hosted
+        self.explorers = {"explore/" + s for s in self.variable("EXPLORE_STEMS")}
+        for label in self.explorers:
+            self.linked[label] = self.variable(label.replace("/", "_"))
         self.named = {path: set() for path in self.files}  # labels that rows name
         for mutant in table.load(self.options.tables)[0]:
             for path, _, _ in self.tree.definitions(mutant.function):
@@ -122,7 +127,8 @@ class Mutate:
     def host(self, path):
         """Two batches of tests on the host; the tests of each in the order of their price."""
         own = {"unit/" + stem_of(path)} | self.named[path]
-        room = {"unit/" + stem_of(file) for file in self.files} | self.all_named
+        room = {"unit/" + stem_of(file) for file in self.files}
+        room |= self.explorers | self.all_named
         for labels in own, room - own:
             labels = [label for label in labels if path in self.linked.get(label, ())]
             groups = [(table.test_of(label),) for label in sorted(labels, reverse=True)]
@@ -137,6 +143,14 @@ class Mutate:
         yield [(test,) for test in tests if test.tier != "kernel"]
 
     # ---- one edit ----
+
+    def judge(self, edit, stages):
+        lines = edit.lines(self.tree.files[edit.path])
+        if (edit.path, edit.function, lines) in self.known:
+            return "equivalent", "table", ""
+        if not self.linked:
+            self.prepare()
+        return self.try_edit(edit, stages)
 
     def try_edit(self, edit, stages):
         """(verdict, stage, by): what tests say of an edit."""
@@ -270,10 +284,8 @@ class Mutate:
         for edit in edits.draw(found):
             stages = self.stages_left(edit)
             if stages:
-                if not self.linked:
-                    self.prepare()
                 begun = time.monotonic()
-                verdict, stage, by = self.try_edit(edit, stages)
+                verdict, stage, by = self.judge(edit, stages)
                 self.note(edit, verdict, stage, by, time.monotonic() - begun)
             done.append(self.rows[edit.lot])
             if sum(r["verdict"] in VERDICTS[:2] for r in done) == self.options.count:

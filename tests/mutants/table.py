@@ -11,6 +11,7 @@ import os
 import re
 import tomllib
 
+import edits
 from source import Problem, read, shortened
 
 HOW = ("fails", "panics", "hangs")
@@ -124,6 +125,23 @@ def load(folder):
         if labels.count(label) > 1
     ]
     return mutants, problems
+
+
+def equivalents(folder):
+    """{(file, function, its edited lines): why no test can see the edit}."""
+    lines = read(os.path.join(folder, "equivalent.tsv")).splitlines()
+    rows = [line.split("\t") for line in lines if line and not line.startswith("#")]
+    return {tuple(row[:3]): row[3] for row in rows}
+
+
+def needless(known, tree):
+    """Rows of equivalents() that are no edits of the tree's text."""
+    made = {
+        (path, edit.function, edit.lines(tree.files[path]))
+        for path in {row[0] for row in known} & set(tree.files)
+        for edit in edits.edits_of(path, tree.files[path], 0)
+    }
+    return [f"equivalent.tsv: no such edit: {' '.join(row)}" for row in known - made]
 
 
 def problems_of(mutant, tree):

@@ -100,6 +100,7 @@ class Small(scratch.Scratch):
             ("room/small.c", SMALL),
             (".gitignore", "build/\nlanes/\n"),
             ("tables/t.toml", ROW),
+            ("tables/equivalent.tsv", "# nothing\n"),
             ("tests/unit/test_small.c", UNIT),
             ("tests/session/test_see.py", SESSION),
             ("tests/run/run_tests.py", ALL),

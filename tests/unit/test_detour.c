@@ -444,6 +444,18 @@ static void what_is_counted_is_the_probes_also_afterwards(void)
     CHECK_EQ(kprobe_hits(&p), 3);
 }
 
+static void an_operand_must_be_in_reach_of_all_cells(void)
+{
+    struct insn insn;
+
+    fake_start();
+    decode(fake_function("near", "48 8d 05 00 00 00 00 c3"), &insn); /* lea (%rip),%rax */
+    CHECK(detour_can_reach(&insn));
+    decode(fake_function("far", "48 8d 05 00 00 00 80 c3"), &insn);
+    CHECK(!detour_can_reach(&insn));
+    fake_end();
+}
+
 static void out_of_reach_or_memory_there_is_none(void)
 {
     struct probe_reject why;
@@ -510,5 +522,5 @@ UNIT_TESTS(flags_are_restored_whatever_stands_behind,
            it_is_current_until_the_probes_change, a_counter_counts_for_one_probe_only,
            a_disabled_probe_leaves_the_copy_alone,
            what_is_counted_is_the_probes_also_afterwards,
-           out_of_reach_or_memory_there_is_none, a_handler_may_be_given_up_at_any_moment,
-           kinds_have_names)
+           an_operand_must_be_in_reach_of_all_cells, out_of_reach_or_memory_there_is_none,
+           a_handler_may_be_given_up_at_any_moment, kinds_have_names)

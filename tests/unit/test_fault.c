@@ -11,7 +11,8 @@ static struct probe_cpu *cpu;
 static struct kprobe a, b;
 static struct pt_regs regs;
 static char order[32];
-static struct kprobe *bad_pre, *bad_post, *bad_fault; /* the probe with such a handler */
+static struct kprobe *bad_pre, *bad_too, *bad_post,
+    *bad_fault;               /* the probe with such a handler */
 static struct kprobe *solver; /* the probe with a fault handler that returns 1 */
 static int trapnr_seen;
 static uintptr_t ip_seen;
@@ -45,7 +46,7 @@ static int pre(struct kprobe *p, struct pt_regs *r)
 {
     (void)r;
     note(letter(p));
-    if (p == bad_pre) {
+    if (p == bad_pre || p == bad_too) {
         crash();
         note('-');
     }
@@ -81,7 +82,7 @@ static void start(const char *hex, bool with_post)
     cpu = plat_probe_cpu(0);
     regs = fake_regs();
     memset(order, 0, sizeof(order));
-    bad_pre = bad_post = bad_fault = solver = NULL;
+    bad_pre = bad_too = bad_post = bad_fault = solver = NULL;
     trapnr_seen = 0;
     a = (struct kprobe){ .pre_handler = pre, .fault_handler = on_fault };
     b = a;
@@ -231,9 +232,10 @@ static void a_fault_handler_that_faults_does_not_save_it(void)
 {
     start("90 c3", false);
     bad_pre = bad_fault = &a;
+    bad_too = &b;
     CHECK(fake_int3(&regs, a.addr));
-    CHECK_STR(order, "a1b");
-    CHECK(a.flags & KPROBE_FLAG_TRIPPED);
+    CHECK_STR(order, "a1b2"); /* the fault handler of the next one is asked */
+    CHECK(a.flags & b.flags & KPROBE_FLAG_TRIPPED);
     end();
 }
 
@@ -310,7 +312,7 @@ static void helper_start(const char *hex)
     helper_faulted = false;
     fake_bad((uintptr_t)&unmapped, sizeof(unmapped));
     memset(order, 0, sizeof(order));
-    bad_pre = bad_post = bad_fault = solver = NULL;
+    bad_pre = bad_too = bad_post = bad_fault = solver = NULL;
     a = (struct kprobe){ .pre_handler = calls_helper };
     helper = (struct kprobe){ .pre_handler = pre };
     a.addr = fake_function("fn", "90 c3");

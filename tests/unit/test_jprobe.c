@@ -94,6 +94,45 @@ static void it_ends_from_any_depth(void)
     end(&jp);
 }
 
+static struct kretprobe left;
+static uintptr_t inner_sp;
+
+static void calls_left(void)
+{
+    struct pt_regs inner = fake_regs();
+
+    inner.sp = inner_sp;
+    *(uintptr_t *)inner.sp = left.kp.addr; /* or any address that is near */
+    CHECK(fake_int3(&inner, left.kp.addr));
+    jprobe_return();
+}
+
+static int no_return(struct kretprobe_instance *ri, struct pt_regs *regs)
+{
+    (void)ri;
+    (void)regs;
+    return 0;
+}
+
+static void calls_that_it_has_left_are_dropped(void)
+{
+    struct jprobe jp = { .entry = calls_left };
+    struct pt_regs *regs; /* on the stack that the shadow is about */
+
+    left = (struct kretprobe){ .handler = no_return };
+    jp.kp.addr = start();
+    left.kp.addr = fake_function("left", LEA);
+    CHECK_EQ(register_kretprobe(&left), 0);
+    CHECK_EQ(register_jprobe(&jp), 0);
+    regs = (struct pt_regs *)(fake_regs().sp - sizeof(*regs));
+    *regs = fake_regs();
+    inner_sp = (uintptr_t)regs - 16;
+    CHECK(fake_int3(regs, jp.kp.addr));
+    CHECK_EQ(left.dropped, 1);
+    CHECK_EQ(unregister_kretprobe(&left), 0);
+    end(&jp);
+}
+
 static void there_is_one_at_an_address(void)
 {
     struct jprobe one = { .entry = plain }, two = { .entry = plain };
@@ -159,5 +198,6 @@ static void jprobe_return_anywhere_else_is_a_bug(void)
 }
 
 UNIT_TESTS(a_handler_sees_the_arguments, it_ends_from_any_depth,
-           there_is_one_at_an_address, it_is_at_an_entry_and_has_a_handler,
-           a_batch_comes_and_goes, jprobe_return_anywhere_else_is_a_bug)
+           calls_that_it_has_left_are_dropped, there_is_one_at_an_address,
+           it_is_at_an_entry_and_has_a_handler, a_batch_comes_and_goes,
+           jprobe_return_anywhere_else_is_a_bug)

@@ -308,9 +308,9 @@ static void each_instance_has_data_of_its_own(void)
     end(&rp);
 }
 
-static void without_room_for_data_the_return_is_missed(void)
+static void followed_with_data(size_t size, unsigned most)
 {
-    struct kretprobe rp = { .data_size = KRETPROBE_DATA_MAX };
+    struct kretprobe rp = { .data_size = size };
     struct pt_regs regs;
     unsigned followed = 0;
 
@@ -325,11 +325,23 @@ static void without_room_for_data_the_return_is_missed(void)
         followed += fake_return(&regs);
         CHECK_EQ(regs.ip, RETURN_ADDR);
     }
-    CHECK_EQ(followed, 1); /* of 8 KiB for data an instance takes more than 4 KiB */
-    CHECK_EQ(rp.missed[KRETPROBE_MISS_DATA], 3);
-    CHECK_EQ(rp.nmissed, 3);
+    CHECK_EQ(followed, most);
+    CHECK_EQ(rp.missed[KRETPROBE_MISS_DATA], 4 - most);
+    CHECK_EQ(rp.nmissed, 4 - most);
     CHECK_EQ(rp.kp.nmissed, 0);
     end(&rp);
+}
+
+/* Of 8 KiB for data the largest instance takes more than a half, and the other one exactly
+ * a half.
+ */
+static void without_room_for_data_the_return_is_missed(void)
+{
+    static const size_t sizes[] = { KRETPROBE_DATA_MAX,
+                                    4096 - sizeof(struct kretprobe_instance) };
+
+    for (unsigned most = 1; most <= 2; most++)
+        followed_with_data(sizes[most - 1], most);
 }
 
 static void maxactive_limits_the_instances(void)

@@ -42,15 +42,19 @@ static void so_has_sti_in_front_of_a_branch(void)
 
 static void sti_whose_successor_cannot_be_moved_stands_alone(void)
 {
-    struct kprobe p = { .pre_handler = no_pre };
+    static const char *const alone[] = { "fb 8e d0 c3", "fb" };
 
-    fake_start();
-    p.addr = fake_function("fn", "fb 8e d0 c3");
-    CHECK_EQ(add(&p), 0);
-    CHECK(!site_pair(p.site)->slot && !site_pair(p.site)->site);
-    CHECK_BYTES(p.site->boost_slot, "fb e9");
-    CHECK_EQ(unregister_kprobe(&p), 0);
-    fake_end();
+    for (size_t i = 0; i < 2; i++) {
+        struct kprobe p = { .pre_handler = no_pre };
+
+        fake_start();
+        p.addr = fake_function("fn", alone[i]);
+        CHECK_EQ(add(&p), 0);
+        CHECK(!site_pair(p.site)->slot && !site_pair(p.site)->site);
+        CHECK_BYTES(p.site->boost_slot, "fb e9");
+        CHECK_EQ(unregister_kprobe(&p), 0);
+        fake_end();
+    }
 }
 
 static void no_post_handler_behind_what_traps_go_by(void)

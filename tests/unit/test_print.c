@@ -210,6 +210,13 @@ static void stacks_have_offsets_if_wanted(void)
     print_record(&p, &event_stack, 1, 0, &bytes, sizeof(bytes));
     CHECK_STR(said, "<stack trace>\n => vfs_read\n => vfs_read\n"
                     "<stack trace>\n => vfs_read+0x0/0x90\n => vfs_read+0x5/0x90\n");
+    for (bytes.r.size = 1; bytes.r.size <= 3; bytes.r.size += 2) {
+        quiet();
+        print_record(&p, &event_stack, 1, 0, &bytes, sizeof(bytes));
+        CHECK_STR(said, bytes.r.size == 1 ? "<stack trace>\n => vfs_read+0x0/0x90\n"
+                                          : "<stack trace>\n => vfs_read+0x0/0x90\n"
+                                            " => vfs_read+0x5/0x90\n");
+    }
 }
 
 static void the_header_is_linuxs(void)
