@@ -492,14 +492,12 @@ bool detour_may_change_flags(const struct insn *insn, uint32_t flags)
 #define COUNT_FLAGS (INSN_FLAGS_STATUS & ~(uint32_t)FLAGS_CF) /* that inc changes */
 
 /* flags_changed - the status flags that the code of a detour of @kind changes, and does
- * not put back itself.
+ * not put back itself. Kinds that keep all flags anyway do not use the answer.
  */
 static uint32_t flags_changed(const struct site *site, enum detour_kind kind)
 {
     struct programs programs;
 
-    if (kind == DETOUR_NONE || kind == DETOUR_RETURN || kind == DETOUR_IMAGE)
-        return 0;
     if (kind != DETOUR_PROGRAM)
         return INSN_FLAGS_STATUS;
     programs_of(site, &programs);

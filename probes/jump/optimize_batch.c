@@ -75,10 +75,11 @@ static void add_all_readers(struct members *m, struct site **sites, size_t count
         member_add_readers(m, sites[i]);
 }
 
+/* The sites themselves take part already, and so are not added again. */
 static void add_near(struct members *m, struct site **sites, size_t count)
 {
     for (size_t i = 0; i < count; i++)
-        for (uintptr_t a = sites[i]->addr + 1; a < sites[i]->addr + PUN_NEAR; a++)
+        for (uintptr_t a = sites[i]->addr; a < sites[i]->addr + PUN_NEAR; a++)
             member_add(m, registry_find(a));
 }
 

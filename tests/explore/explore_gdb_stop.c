@@ -1,6 +1,5 @@
 /* explore_gdb_stop.c - two CPUs come to breakpoints of the debugger at the same time. At the
- * first two stops the debugger may let the CPU that has stopped run alone, and ask for a
- * stop meanwhile.
+ * first two stops the debugger may let one CPU run alone, and ask for a stop meanwhile.
  */
 #include "tests/explore/two_stops.h"
 
@@ -10,6 +9,23 @@ static uint64_t polls; /* 0 or 1 */
 static unsigned stops;
 static int alone ALIGNED(64) = GDB_ALL_CPUS;
 static unsigned reports[2];
+
+/* runs_alone - choose: the CPU that has stopped, another one that has still to come to its
+ * breakpoint, or all.
+ */
+static int runs_alone(unsigned cpu)
+{
+    switch (explore_choose(reports[!cpu] ? 2 : 3)) {
+    case 0:
+        return GDB_ALL_CPUS;
+    case 1:
+        explore_seen("a CPU runs alone");
+        return (int)cpu;
+    default:
+        explore_seen("another CPU runs alone");
+        return !cpu;
+    }
+}
 
 /* talk - what the debugger does at a stop. */
 static void talk(unsigned cpu)
@@ -22,10 +38,8 @@ static void talk(unsigned cpu)
     explore_check(gdb_cpu(cpu)->why, "the CPU that serves has a reason");
     reports[cpu]++;
     alone = GDB_ALL_CPUS;
-    if (gdb_cpu(cpu)->why == GDB_WHY_BREAK && stops++ < 2 && explore_choose(2))
-        alone = (int)cpu;
-    if (alone >= 0)
-        explore_seen("a CPU runs alone");
+    if (gdb_cpu(cpu)->why == GDB_WHY_BREAK && stops++ < 2)
+        alone = runs_alone(cpu);
     for (unsigned i = 0; i < 2; i++)
         explore_check(gdb_cpu(i)->regs, "they still do");
     serves = false;
@@ -96,6 +110,6 @@ const struct scenario scenario = {
                 { "nmi0", nmi, 0, EXPLORE_NMI, two_stops_sent_0 },
                 { "cpu1", stop, 1, EXPLORE_THREAD },
                 { "nmi1", nmi, 1, EXPLORE_NMI, two_stops_sent_1 } },
-    .outcomes = { "a CPU runs alone" },
+    .outcomes = { "a CPU runs alone", "another CPU runs alone" },
     .preemptions = 1,
 };

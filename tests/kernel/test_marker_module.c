@@ -11,6 +11,7 @@
 #include "tests/kernel/logged.h"
 #include "tests/kernel/marked.h"
 #include "tests/kernel/passers.h"
+#include "tests/kernel/trace_put.h"
 
 #include <string.h>
 
@@ -33,6 +34,7 @@ static void look_at_module(void *private UNUSED, struct marker_call *call)
 
 KTEST(marker_module, those_of_a_module_come_and_go)
 {
+    static const char event[] = "events/markers/ktest_module/enable";
     struct ksym sym;
     size_t heap;
 
@@ -43,6 +45,7 @@ KTEST(marker_module, those_of_a_module_come_and_go)
     ktest_report(!marker_connect("ktest_module", "i %ld", look_at_module, NULL),
                  "a function waits for it");
     ktest_report(load() == 0 && in_module == 3, "it is called by the constructor");
+    ktest_report(!trace_put(event, "0", 0), "it is an event");
     call("marks_pass", 2, 0);
     ktest_report(in_module == 5 && *(const uint8_t *)ip_seen == 0xb0 &&
                      !ksyms_at(ip_seen, &sym) && !strcmp(sym.name, "marks_pass"),
@@ -56,7 +59,7 @@ KTEST(marker_module, those_of_a_module_come_and_go)
     ktest_report(unload("marks") == 0, "the module goes with it");
     ktest_report(load() == 0 && in_module == 10, "and comes back");
     marker_disconnect("ktest_module", look_at_module, NULL);
-    ktest_report(unload("marks") == 0, "and goes");
+    ktest_report(unload("marks") == 0 && trace_put(event, "0", 0) == -ENOENT, "and goes");
     ktest_report(heap_in_use() == heap, "nothing is left over");
 }
 

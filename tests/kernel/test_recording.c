@@ -309,9 +309,56 @@ KTEST(recording, a_snapshot_that_is_not_taken_does_not_count)
     recording_target(4);
     trace_unlock();
     ktest_report(trigger_says("snapshot:count=1"), "and behind it again");
+    trace_lock();
+    snapshot_hold();
+    heap_fail_after(1);
+    snapshot_release();
+    heap_fail_after(-1);
+    recording_target(5);
+    trace_unlock();
+    ktest_report(trigger_says("snapshot:count=1"), "none without memory for the next");
     ktest_report(!trace_put("events/kprobes/each/trigger", "!snapshot", 0), "no trigger");
     forget_all();
     trace_put("snapshot", "0", 0);
+}
+
+KTEST(recording, what_a_full_buffer_drops_is_counted)
+{
+    struct ring_stats stats;
+    uint64_t entries = 0, lost;
+
+    define("p:each recording_target n=%di:u64\n", "each");
+    ktest_report(!trace_put("buffer_size_kb", "8", 0) &&
+                     !trace_put("options/overwrite", "0", 0),
+                 "a small buffer");
+    for (long n = 0; n < 2000; n++)
+        recording_target(n);
+    lost = count_of("each", LIVE_LOST_RING);
+    trace_lock();
+    for (unsigned i = 0; i < cpu_count(); i++) {
+        buffer_stats(i, BUFFER_LIVE, &stats);
+        entries += stats.entries;
+    }
+    trace_unlock();
+    ktest_report(entries && lost && entries + lost == 2000, "%lu records, %lu lost",
+                 entries, lost);
+    trace_put("options/overwrite", "1", 0);
+    trace_put("buffer_size_kb", "1408", 0);
+    forget_all();
+}
+
+/* ---- a pause while `trace` is read ---- */
+
+KTEST(recording, only_a_look_pauses)
+{
+    struct kprobe p = { .symbol_name = "buffer_switch" };
+
+    ktest_report(!register_kprobe(&p) && !trace_put("options/pause-on-trace", "1", 0),
+                 "the option");
+    ktest_report(read_file("trace_pipe") && kprobe_hits(&p) == 0, "takes and goes on");
+    ktest_report(read_file("trace") && kprobe_hits(&p) == 2, "looks: off, and on");
+    trace_put("options/pause-on-trace", "0", 0);
+    unregister_kprobe(&p);
 }
 
 /* ---- values that fault in an NMI ---- */

@@ -10,8 +10,8 @@ fails:
 
     host    unit and hosted tests and explorers that link the file: its own one and those
             that rows of tests/mutants/*.toml name about the file, then others of the room
-    named   tests in the guest that rows name about the file, or about the room if there
-            are none about the file: the kernel tests in one boot, then others
+    named   tests in the guest that rows name about the file, the kernel tests in one boot,
+            then others; then those that rows name about the room
     all     all of `make test` that runs code
 
 Each result is at once a line of build/mutate/ROOM.tsv. A later run continues there;
@@ -135,12 +135,13 @@ class Mutate:
             yield sorted(groups, key=lambda group: self.price.get(group, 0))
 
     def in_guest(self, path):
-        """Batches of tests in the guest; the kernel tests are one group."""
-        tests = guests(self.named[path]) or guests(self.all_named)
-        kernel = tuple(test for test in tests if test.tier == "kernel")
-        if kernel:
-            yield [kernel]
-        yield [(test,) for test in tests if test.tier != "kernel"]
+        """Batches of tests in the guest; the kernel tests of one are one group."""
+        own = self.named[path]
+        for tests in guests(own), guests(self.all_named - own):
+            kernel = tuple(test for test in tests if test.tier == "kernel")
+            if kernel:
+                yield [kernel]
+            yield [(test,) for test in tests if test.tier != "kernel"]
 
     # ---- one edit ----
 

@@ -66,6 +66,22 @@ static void many_pay_for_one_round(void)
     end();
 }
 
+static void that_leave_together_do_so_too(void)
+{
+    struct kprobe more = { .pre_handler = NULL };
+    struct kprobe *leaving[] = { &probes[0], &more, &probes[1] };
+
+    start();
+    more.addr = text;
+    CHECK_EQ(register_kprobe(&more), 0);
+    fake_log_start(text);
+    CHECK_EQ(unregister_kprobes(leaving, 3), 0);
+    CHECK_STR(fake_log(), "original original sync quiesce lost sync clear free clear");
+    CHECK_EQ(register_kprobes(leaving, 1), 0);
+    CHECK_EQ(register_kprobes(leaving + 2, 1), 0);
+    end();
+}
+
 static void one_that_is_not_registered_keeps_all_as_they_are(void)
 {
     struct kprobe stranger = { .addr = 0 };
@@ -194,6 +210,7 @@ static void only_what_is_registered_can_be_switched(void)
 }
 
 UNIT_TESTS(of_two_at_one_address_both_must_be_disabled, many_pay_for_one_round,
+           that_leave_together_do_so_too,
            one_that_is_not_registered_keeps_all_as_they_are,
            switched_off_the_text_is_original_everywhere,
            what_comes_and_changes_meanwhile_waits,

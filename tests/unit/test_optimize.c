@@ -219,6 +219,25 @@ static void a_reader_remains_a_jump(void)
     fake_end();
 }
 
+static void when_its_bytes_have_changed_it_is_asked_again(void)
+{
+    unsigned kicks;
+
+    start();
+    CHECK_EQ(register_kprobe(&probes[0]), 0);
+    optimize_run();
+    kicks = fake.kicks;
+    plat_lock(PLAT_PROBES);
+    unoptimize_around(&probes[0].site, 1);
+    plat_unlock(PLAT_PROBES);
+    CHECK(!is_jump(0));
+    CHECK(fake.kicks > kicks);
+    optimize_run();
+    CHECK(is_jump(0));
+    CHECK_EQ(unregister_kprobe(&probes[0]), 0);
+    fake_end();
+}
+
 static void no_refusal(struct kprobe *p, const struct probe_reject *why, void *unused)
 {
     (void)p;
@@ -807,8 +826,8 @@ static void a_neighbour_whose_copy_would_not_reach_stays(void)
 UNIT_TESTS(one_waits_for_the_thread, a_hit_before_the_jump_is_written_runs_the_copy,
            a_disabled_probe_shows_no_jump, h80_before_there_is_a_thread_it_waits,
            a_set_comes_as_jumps, an_ip_behind_a_jump_is_at_its_instruction,
-           a_reader_remains_a_jump, while_the_machine_is_held_nothing_waits,
-           no_jump_leads_elsewhere_on_the_way,
+           a_reader_remains_a_jump, when_its_bytes_have_changed_it_is_asked_again,
+           while_the_machine_is_held_nothing_waits, no_jump_leads_elsewhere_on_the_way,
            a_detour_is_whole_for_all_before_a_jump_leads_there,
            inside_of_a_region_they_are_waited_for, its_old_pad_is_freed_after_quiescence,
            any_order_in_and_out, switched_off_all_are_breakpoints_at_once,

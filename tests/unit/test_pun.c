@@ -282,6 +282,24 @@ static void the_evicted_have_to_fit(void)
     CHECK_EQ(world.batch.evicted_count, 0);
 }
 
+/* As a direct jump without a prefix, the nop would give the push a displacement with the
+ * most significant byte 00, which leads into the image. With a prefix that byte is 25.
+ */
+static void the_one_in_front_gets_the_byte_that_it_needs(void)
+{
+    struct pun *push, *nop;
+
+    world_start("55 0f 1f 84 00 00 00 00 00 c3", 0);
+    push = ask(0);
+    nop = ask(1);
+    nop->detour = TEXT + 1 + 6 + 0x25ff;
+    CHECK_EQ(plan(), 0);
+    CHECK_EQ(nop->rung, PUN_DIRECT);
+    CHECK_EQ(nop->prefixes, 1);
+    CHECK_EQ(push->rung, PUN_PLAIN);
+    check_all_land();
+}
+
 static void check_pads_apart(void)
 {
     for (size_t i = 0; i < world.batch.count; i++) {
@@ -390,6 +408,7 @@ UNIT_TESTS(a_longer_one_keeps_its_tail, a_call_with_a_prefix_keeps_it,
            without_a_detour_yet_it_goes_to_a_pad, a_prefix_moves_the_displacement,
            dead_padding_makes_room, bytes_that_are_not_known_are_not_used,
            a_pad_that_is_taken_is_not_taken_again, a_neighbour_in_the_way_is_evicted,
-           the_evicted_have_to_fit, a_whole_function_at_once,
-           long_runs_of_short_instructions, what_still_holds_is_kept,
-           what_holds_no_longer_is_planned_again, another_detour_is_another_jump)
+           the_evicted_have_to_fit, the_one_in_front_gets_the_byte_that_it_needs,
+           a_whole_function_at_once, long_runs_of_short_instructions,
+           what_still_holds_is_kept, what_holds_no_longer_is_planned_again,
+           another_detour_is_another_jump)
