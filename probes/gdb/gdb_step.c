@@ -138,6 +138,11 @@ static void fix_pushed(const struct gdb_step *s, const struct pt_regs *regs)
     copy_nofault((void *)regs->sp, &word, sizeof(word));
 }
 
+static bool loads_flags(const struct gdb_step *s)
+{
+    return s->kind == POPF || s->kind == IRET;
+}
+
 static bool if_behind(const struct gdb_step *s, const struct pt_regs *regs)
 {
     switch (s->kind) {
@@ -153,12 +158,14 @@ static bool if_behind(const struct gdb_step *s, const struct pt_regs *regs)
     }
 }
 
-/* put_right - give the program the flags that it would have without the step.
+/* put_right - give the program the flags that it would have without the step. An instruction
+ * that loads the flags may have loaded TF: then the program steps itself from there on.
  * @executed: the instruction has been executed
  */
 static void put_right(const struct gdb_step *s, struct pt_regs *regs, bool executed)
 {
-    regs->flags &= ~FLAGS_TF;
+    if (!executed || !loads_flags(s))
+        regs->flags &= ~FLAGS_TF;
     if (executed && s->kind == PUSHF)
         fix_pushed(s, regs);
     if (!s->alone)
@@ -178,11 +185,12 @@ static void put_right_below(const struct gdb_step *s, struct pt_regs *regs)
 {
     struct gdb_step *below = NULL;
 
-    if ((s->kind == POPF || s->kind == IRET) && regs->flags & FLAGS_TF)
+    if (loads_flags(s) && regs->flags & FLAGS_TF)
         below = gdb_step_find(LEFT_OVER, s->thread);
     if (!below)
         return;
     put_right(below, regs, gdb_stop_ip(regs) != below->ip);
+    regs->flags &= ~FLAGS_TF;
     release(below);
 }
 
@@ -254,6 +262,8 @@ const char *gdb_step_start(struct thread *t, uintptr_t start, uintptr_t end, boo
     if (!s)
         return "the ends of 17 earlier steps are still to come: continue";
     regs = gdb_cpu((unsigned)cpu)->regs;
+    if (regs->flags & FLAGS_TF && gdb_stop_ip(regs) == regs->ip)
+        return "the program steps itself, by TF: set a breakpoint and continue";
     *done = alone && kind_at(gdb_stop_ip(regs)) == HLT && gdb_stop_ip(regs) == regs->ip;
     if (*done) {
         regs->ip++;

@@ -222,6 +222,24 @@ def a_cancelled_pushf_has_pushed_nothing(d):
     ends(d, "cancelled before the instruction")
 
 
+def a_program_that_steps_itself(d):
+    """TF would be the program's and the debugger's at once, and one of the two would lose its
+    trap.
+    """
+    thread = stand_before(d, d.symbol("vfs_read"))
+    flags = d.flags()
+    d.client.ask(f"P11={(flags | TF).to_bytes(4, 'little').hex()}")
+    tap.check(d.flags() & TF, "a program has TF set")
+    d.client.resume("s:" + thread)
+    tap.equal(
+        d.client.packet(LIMIT),
+        "E.the program steps itself, by TF: set a breakpoint and continue",
+        "a step is refused",
+    )
+    d.client.ask(f"P11={flags.to_bytes(4, 'little').hex()}")
+    ends(d, "refused to step")
+
+
 def what_would_hit_itself(d):
     for name in (
         "exc_int3",
@@ -286,6 +304,7 @@ def on(cpus):
         what_the_way_to_the_stub_touches(d)
         a_step_over_pushf_pushes_the_flags_of_the_program(d)
         a_cancelled_pushf_has_pushed_nothing(d)
+        a_program_that_steps_itself(d)
         a_step_is_cancelled_below_a_hit(d)
         steps_back_into_a_cancelled_step(d)
 
