@@ -41,8 +41,11 @@ def compiled(path):
     with_debug_data(). An object without debug data stays as it is.
     """
     is_object = path.endswith(".o")
-    if is_object and not params.has_debug_data(path):
-        return path
+    try:
+        if is_object and not params.has_debug_data(path):
+            return path
+    except params.elf64.ElfError as error:
+        raise ModuleError(f"{path}: {error}") from None
     os.makedirs(FOLDER, exist_ok=True)
     whole = with_debug_data(name_of(path))
     target = os.path.join(FOLDER, name_of(path) + ".o")

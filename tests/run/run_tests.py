@@ -34,7 +34,7 @@ sys.path[:0] = FOLDERS
 import image
 import junit
 import rows
-from sonde import building
+from sonde import building, errors
 from sonde.exits import HOST, USAGE
 from sonde.guest import ACCEL, BUILD, die_with_parent
 
@@ -529,7 +529,8 @@ def main():
         status = subprocess.run(words, cwd=HERE, preexec_fn=die_with_parent).returncode
         shutil.copy(times.name, os.path.join(BUILD, "times.txt"))
         if report:
-            junit.write(report, outcomes(times.name))
+            with errors.writing(report):
+                junit.write(report, outcomes(times.name))
     if skipped:
         say(f"{len(skipped)} tests about TCG were skipped")
     return status
@@ -549,3 +550,6 @@ if __name__ == "__main__":
         sys.exit(main())
     except KeyboardInterrupt:
         sys.exit(128 + signal.SIGINT)
+    except OSError as error:
+        say(errors.words_of(error))
+        sys.exit(HOST)

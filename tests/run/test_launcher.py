@@ -337,16 +337,46 @@ def the_reader_has_gone():
         tap.equal((status, out, err), (141, b"", ""), f"sonde {words} | true")
     if environment:
         os.environ["PYTHONUNBUFFERED"] = environment
+
+
+def an_object_that_is_none_is_named():
+    with tempfile.TemporaryDirectory() as folder:
+        for name, text in (("empty.o", b""), ("text.o", b"text\n" * 100)):
+            path = os.path.join(folder, name)
+            with open(path, "wb") as file:
+                file.write(text)
+            status, _, err = run_launcher("module", path)
+            tap.equal((status, err.count(f"sonde: {path}: ")), (1, 1), f"module {name}")
+
+
+FULL = "sonde: {}: No space left on device\n"
+
+
+def a_full_disk_is_told():
     for words, fake in (
         ("exec 'say a'", ""),
+        ("exec --json 'say a'", ""),
         ("run </dev/null", "console"),
         ("test --list", ""),
+        ("film text poke", ""),
+        ("--help", ""),
+        ("run --help", ""),
     ):
-        status, _, err = run_in_shell(f"sonde {words} >/dev/full", fake)
-        tap.check(
-            status == 5 and "No space left" in err and "Traceback" not in err,
-            f"sonde {words} > /dev/full",
-        )
+        for unbuffered in ("PYTHONUNBUFFERED=1", "-u PYTHONUNBUFFERED"):
+            got = run_in_shell(f"env {unbuffered} sonde {words} >/dev/full", fake)
+            want = 5, b"", FULL.format("the output cannot be written")
+            tap.equal(got, want, f"{unbuffered} sonde {words} > /dev/full")
+    for words, fake in (
+        ("exec --log /dev/full 'say a'", ""),
+        ("run --log /dev/full </dev/null", "console"),
+        ("film svg -o /dev/full poke", ""),
+        ("film html -o /dev/full poke", ""),
+    ):
+        status, _, err = run_in_shell(f"sonde {words}", fake)
+        tap.equal((status, err), (5, FULL.format("/dev/full")), f"sonde {words}")
+    for words, status in (("exec panic", 3), ("run --memory abc", 2), ("exec -f /no", 2)):
+        got = run_in_shell(f"sonde {words} 2>/dev/full")[0]
+        tap.equal(got, status, f"sonde {words} 2>/dev/full")
 
 
 def signals_end_it():
@@ -573,6 +603,8 @@ if __name__ == "__main__":
             a_pipe_gets_text,
             closed_streams_are_no_trouble,
             the_reader_has_gone,
+            an_object_that_is_none_is_named,
+            a_full_disk_is_told,
             signals_end_it,
             strange_bytes_are_passed_on,
             a_bug_is_told,

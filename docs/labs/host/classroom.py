@@ -29,6 +29,7 @@ import zipfile
 from docs.labs.host import grade
 from docs.labs.host import labs
 from sonde.building import HostError
+from sonde.errors import writing
 from sonde.guest import Guest, GuestError, Setup
 from sonde.options import UsageError
 
@@ -107,14 +108,15 @@ def hand_out(roster, folder):
     students, secret = read_roster(roster), secret_of(roster)
     os.makedirs(folder, exist_ok=True)
     for student in students:
-        with tempfile.TemporaryDirectory() as scratch, zipfile.ZipFile(
-            os.path.join(folder, student + ".zip"), "w"
+        path = os.path.join(folder, student + ".zip")
+        with tempfile.TemporaryDirectory() as scratch, writing(path), zipfile.ZipFile(
+            path, "w"
         ) as packed:
             for lab in labs.NUMBERS:
-                path = os.path.join(scratch, lab)
-                grade.begin(lab, path, seed_of(secret, student, lab, "task"))
-                for file in sorted(os.listdir(path)):
-                    packed.write(os.path.join(path, file), f"{lab}/{file}")
+                start = os.path.join(scratch, lab)
+                grade.begin(lab, start, seed_of(secret, student, lab, "task"))
+                for file in sorted(os.listdir(start)):
+                    packed.write(os.path.join(start, file), f"{lab}/{file}")
     print(
         f"{len(students)} students: {folder}/ID.zip, to unpack in ~/sonde-labs; "
         f"keep {roster}.secret"
@@ -498,7 +500,7 @@ def write_grades(reports, told, output):
     """Write a row for each student. A field is empty if no file was taken, and UNKNOWN if
     the grading failed. The last field says why a 0 is a 0, and what was not taken.
     """
-    with open(output, "w", encoding="utf-8", newline="") as file:
+    with writing(output), open(output, "w", encoding="utf-8", newline="") as file:
         rows = csv.writer(file, lineterminator="\n")
         rows.writerow(["id", *labs.NUMBERS, "sum", "why"])
         for student, by_lab in reports.items():

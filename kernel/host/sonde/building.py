@@ -8,7 +8,7 @@ import subprocess
 import sys
 import time
 
-from sonde.errors import SondeError
+from sonde.errors import SondeError, say
 from sonde.guest import BUILD, ELF, ROOT
 
 STEP = re.compile(r"  [A-Z]+ +\S")  # the line of the Makefile for each file that it makes
@@ -142,10 +142,6 @@ def build(targets, say):
     progress.end()
 
 
-def tell(text):
-    print("sonde: " + text, file=sys.stderr, flush=True)
-
-
-def build_kernel(say=tell):
+def build_kernel(say=say):
     """Build the kernel that a Guest boots, if it is not up to date. Raises HostError."""
     build([spelled(ELF), "samples"], say)

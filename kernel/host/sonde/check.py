@@ -15,6 +15,7 @@ import sys
 import time
 from xml.sax.saxutils import escape, quoteattr
 
+from sonde.errors import writing
 from sonde.guest import EXIT_POWEROFF, ROOT, Guest, GuestError
 from sonde.machine import Gone
 from sonde.options import UsageError
@@ -340,7 +341,8 @@ def show(files):
 
 def check(files, runner, junit=None):
     """Run what read_all() has read. Return the exit status: 0 all as shown, 1 if not."""
-    with open(junit or os.devnull, "w", encoding="utf-8") as report:
+    path = junit or os.devnull
+    with writing(path), open(path, "w", encoding="utf-8") as report:
         numbers = itertools.count(1)
         done = [(path, list(told(path, found, runner, numbers))) for path, found in files]
         write_junit(report, done)

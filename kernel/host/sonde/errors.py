@@ -1,11 +1,47 @@
 """errors.py - the base of all errors that this package raises, and what is said of others."""
 
+import contextlib
+import errno
 import os
+import sys
 import traceback
+
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 
 
 class SondeError(Exception):
     """Something that was asked of a guest, of the build or of ./sonde cannot be done."""
+
+
+def say(text, begin="sonde: "):
+    """Tell the user. If standard error cannot be written, the exit status still tells."""
+    with contextlib.suppress(OSError):
+        print(begin + text, file=sys.stderr, flush=True)
+
+
+def show_lines(lines):
+    for line in lines:
+        say(line, "  | ")
+
+
+@contextlib.contextmanager
+def writing(path):
+    """Let an error name the file that is written inside; Python names it only in open()."""
+    try:
+        yield
+    except OSError as error:
+        error.filename = error.filename or path
+        raise
+
+
+def words_of(error):
+    """An error as the user reads it: of a file, its name and the reason."""
+    if not isinstance(error, OSError) or not error.strerror:
+        return str(error)
+    name = error.filename2 or error.filename  # of a copy, the second is what is written
+    if name is None and error.errno in FULL:
+        name = "the output cannot be written"
+    return f"{name}: {error.strerror}" if name is not None else str(error)
 
 
 def places(error):

@@ -22,7 +22,7 @@ import threading
 import time
 
 from sonde import exits, tree
-from sonde.errors import SondeError
+from sonde.errors import SondeError, writing
 from sonde.hang import Qmp, cpu_places
 from sonde.machine import LIMIT, Gone, Machine, ProtocolError
 
@@ -249,8 +249,9 @@ class Console:
 
     def _pass_on(self, data):
         if self.log:
-            self.log.write(data)
-            self.log.flush()
+            with writing(self.log.name):
+                self.log.write(data)
+                self.log.flush()
         if self.output:
             self.output(data)
 
@@ -394,8 +395,15 @@ class Guest:
     def __enter__(self):
         return self
 
-    def __exit__(self, *exc):
+    def __exit__(self, kind, *_rest):
         self.stop()
+        if not kind:
+            self._must_be_shown()
+
+    def _must_be_shown(self):
+        """Raise what has kept the console's output from the user, or from --log."""
+        if self.console and self.console.error:
+            raise self.console.error
 
     def stop(self):
         if self.process.poll() is None:
@@ -484,6 +492,7 @@ class Guest:
         status = self.wait_end(1)  # when its lines close, QEMU is not yet gone
         if self.console and status is not None:
             self.console.wait_closed(1)  # its last words are still on the way
+        self._must_be_shown()
         lines = self.last_lines() + self.last_words()
         stopped = None
         if status is None and not self.panicked:

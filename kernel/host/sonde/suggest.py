@@ -6,6 +6,7 @@ It accepts words in front of options, between them and behind them.
 import argparse
 import difflib
 import re
+import sys
 
 
 def nearest(word, names):
@@ -36,6 +37,13 @@ class Parser(argparse.ArgumentParser):
             if isinstance(action, argparse._SubParsersAction):
                 return action.choices
         return {}
+
+    def _print_message(self, message, file=None):
+        """Print help. argparse itself is silent if it cannot be written."""
+        if file is sys.stderr:
+            super()._print_message(message, file)
+        else:
+            file.write(message or "")
 
     def error(self, message):
         word = re.search(

@@ -13,6 +13,7 @@ import sys
 import tarfile
 
 from sonde.building import HostError
+from sonde.errors import writing
 from sonde.guest import BUILD, ELF, ROOT, Setup, comma, die_with_parent, qemu_words
 
 sys.path.insert(0, os.path.join(ROOT, "kernel/debug"))
@@ -112,7 +113,7 @@ def record(folder, commands, append, memory, limit, elf=ELF):
 
 
 def pack(line, path):
-    with tarfile.open(path, "w") as tar:
+    with writing(path), tarfile.open(path, "w") as tar:
         for name in PARTS:
             tar.add(line.path(name), name)
 

@@ -3,6 +3,7 @@
 import os
 import sys
 
+from sonde.errors import writing
 from sonde.guest import BUILD
 from sonde.options import UsageError
 
@@ -20,11 +21,8 @@ def write(text, output):
     if output is None:
         sys.stdout.write(text)
         return
-    try:
-        with open(output, "w", encoding="utf-8") as file:
-            file.write(text)
-    except OSError as error:
-        raise films.FilmError(f"{output}: {error.strerror}") from None
+    with writing(output), open(output, "w", encoding="utf-8") as file:
+        file.write(text)
 
 
 def load(name):
@@ -46,14 +44,11 @@ def command_text(options):
 def command_html(options):
     some = [load(name) for name in options.films or scenes.SCENES]
     output = options.output or os.path.join(BUILD, "film.html")
-    try:
-        os.makedirs(os.path.dirname(output) or ".", exist_ok=True)
-        with open(output, "w", encoding="utf-8") as file:
-            page.write(some, file)
-        shown = options.output or os.path.relpath(output)
-        print(f"{shown}: {len(some)} films, for a browser")
-    except OSError as error:
-        raise films.FilmError(f"{output}: {error.strerror}") from None
+    os.makedirs(os.path.dirname(output) or ".", exist_ok=True)
+    with writing(output), open(output, "w", encoding="utf-8") as file:
+        page.write(some, file)
+    shown = options.output or os.path.relpath(output)
+    print(f"{shown}: {len(some)} films, for a browser")
 
 
 def command_svg(options):

@@ -16,6 +16,7 @@ import threading
 import time
 
 from sonde import json_lines
+from sonde.errors import writing
 from sonde.guest import ELF
 from sonde.machine import Gone, Machine
 
@@ -282,7 +283,7 @@ class Session:
                 if title in result.remarks:
                     print(result.remarks[title])
         for path in self.options.output:
-            with open(path, "wb") as file:
+            with writing(path), open(path, "wb") as file:
                 WRITERS[os.path.splitext(path)[1]].write(result, file)
         if self.options.output:
             count, lost = len(result.all_events), result.lost_in_all()

@@ -4,6 +4,7 @@ import os
 import random
 
 from docs.labs.host.grade import Difference, Workshop as Hosted
+from sonde.errors import writing
 from sonde.guest import ROOT
 from docs.labs.host.in_guest import GuestWorkshop, Seen
 
@@ -76,7 +77,7 @@ def begin(path, seed):
         seed = seed_of(path)
     if seed is None:
         seed = random.SystemRandom().randrange(2**31)
-    with open(kept, "w", encoding="ascii") as file:
+    with writing(kept), open(kept, "w", encoding="ascii") as file:
         file.write(f"{seed}\n")
     make(ROOT, path, seed)
     return new
