@@ -21,7 +21,7 @@
     X(NO_FUNCTION,   ENOENT,        "the address is not inside any function")            \
     X(PAST_END,      ENOENT,        "the offset lies behind the end of the function")    \
     X(NOT_TEXT,      ENOENT,        "the address is not kernel text")                    \
-    X(BLACKLISTED,   EPERM,         "this code runs before a hit knows that it is one")  \
+    X(BLACKLISTED,   EPERM,         "this code is the way into a hit, or out of it") \
     X(ENTRY_CODE,    EPERM,         "entry code, before the registers are saved")        \
     X(OWN_CODE,      EPERM,         "code that the engine itself has made")              \
     X(NOT_BOUNDARY,  EILSEQ,        "not an instruction boundary")                       \

@@ -49,7 +49,7 @@ void rules_each(const struct rule *rules, size_t count, struct ruling *r, rule_t
 
         if (is_broken(&rules[i], r))
             refuse_broken(r, &why);
-        fn(rules[i].reason, &why, arg);
+        fn(why.err ? why.reason : rules[i].reason, &why, arg);
         if (why.err && rules[i].needed)
             return;
     }

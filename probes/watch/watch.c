@@ -44,7 +44,7 @@ static const struct {
     [WATCH_OWN] = { -EPERM, "each hit uses these bytes itself, so it would be hit again "
                             "without end" },
     [WATCH_NO_CODE] = { -EILSEQ, "no instruction begins there" },
-    [WATCH_BLACKLISTED] = { -EPERM, "this code runs before a hit is known to be one" },
+    [WATCH_BLACKLISTED] = { -EPERM, "this code is the way into a hit, or out of it" },
     [WATCH_ALL_TAKEN] = { -EBUSY, "the processor has four debug registers, and all are "
                                   "taken" },
     [WATCH_NO_MEMORY] = { -ENOMEM, "no memory" },

@@ -490,7 +490,7 @@ KTEST(commands, what_is_refused_is_counted_by_rule)
          line = strstr(line + 1, "refused "))
         refused += strtoull(line + strlen("refused NOT_BOUNDARY   "), NULL, 10);
     ktest_report(said("refused BLACKLISTED ") &&
-                     said("this code runs before a hit knows that it is one\n"),
+                     said("this code is the way into a hit, or out of it\n"),
                  "rule and sentence");
     ktest_report(armed > 0 && refused > 0 &&
                      armed + refused == strtoull(of + 4, NULL, 10),
@@ -574,7 +574,8 @@ KTEST(commands, the_blacklist_has_reasons_and_a_share)
 
     ktest_report(say("probe blacklist") == 0, "blacklist");
     ktest_report(said(" exc_int3 ") && said(" entry code, "), "entry code");
-    ktest_report(said(" kprobe_int3_handler ") && said(" this code runs before a hit"),
+    ktest_report(said(" kprobe_int3_handler ") &&
+                     said(" this code is the way into a hit"),
                  "the re-entry core");
     ktest_report(said(" 11 cpu_idle_wait+0x0 ") && said(" from here to hlt other CPUs"),
                  "a part of a function, with a reason of its own");
@@ -600,6 +601,27 @@ KTEST(commands, the_hottest_come_first)
         lines++;
     }
     ktest_report(lines > 5 && !unsorted, "%u lines, in the order of their hits", lines);
+    say("probe del all");
+}
+
+static int run_into_it(struct kprobe *p, struct pt_regs *regs)
+{
+    (void)p;
+    (void)regs;
+    call(2);
+    return 0;
+}
+
+KTEST(commands, misses_tell_which_places_hit_themselves)
+{
+    struct kprobe p = { .symbol_name = "commands_target", .pre_handler = run_into_it };
+
+    say("probe add commands_target");
+    register_kprobe(&p);
+    call(3);
+    unregister_kprobe(&p);
+    ktest_report(say("probe hot | grep ' commands_target'") == 0 && said(" 3        6  "),
+                 "three hits, and two misses in each");
     say("probe del all");
 }
 
@@ -701,7 +723,7 @@ KTEST(commands, xmc_refuses_bad_input_by_errno_and_message)
         { "commands_target 90 90 90 90 e9", -EILSEQ,
           "the new bytes are not whole instructions (commands_target+0x4)" },
         { "kprobe_int3_handler 0f 1f 44 00 00", -EPERM,
-          "this code runs before a hit knows that it is one (kprobe_int3_handler+0x0)" },
+          "this code is the way into a hit, or out of it (kprobe_int3_handler+0x0)" },
         { "exc_int3 90", -EPERM, "entry code, before the registers are saved" },
         { "0xffffffff40000000 90", -ENOENT,
           "the address is not kernel text (0xffffffff40000000)" },

@@ -261,8 +261,11 @@ KTEST(explain, the_rule_that_forbids_a_region_is_named)
     ktest_report(said("         P              P: another probe"), "and drawn");
     say("probe del all");
     ktest_report(say("probe explain kprobe_int3_handler") == 0 &&
-                     said("\nregion     none: this code runs before a hit knows"),
+                     said("\nregion     none: this code is the way into a hit"),
                  "none where there can be no probe");
+    ktest_report(say("probe explain region_mix+3") == 0 &&
+                     said("region     FAIL NOT_BOUNDARY   not an instruction boundary"),
+                 "nor inside of an instruction: the reason that holds is named");
     ktest_report(say("probe explain 0x10") == 0 && !strstr(seq_str(&output), "region"),
                  "nothing is said of no code");
 }

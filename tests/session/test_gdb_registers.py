@@ -252,7 +252,7 @@ def what_would_hit_itself(d):
         answer = d.set(EXECUTE, d.symbol(name))
         tap.equal(
             answer,
-            "E.this code runs before a hit is known to be one",
+            "E.this code is the way into a hit, or out of it",
             f"hbreak {name}: refused with its reason",
         )
     tap.equal(

@@ -399,7 +399,9 @@ def places_that_are_refused(stub, client, place):
     answers(client, f"Z0,{handler:x},1", "E.the stub itself runs this code")
     answers(client, f"Z0,{entry:x},1", "E.entry code, before the registers are saved")
     answers(
-        client, f"Z0,{core:x},1", "E.this code runs before a hit knows that it is one"
+        client,
+        f"Z0,{core:x},1",
+        "E.this code is the way into a hit, or out of it",
     )
     answers(client, f"Z0,{place + 1:x},1", "E.not an instruction boundary")
     for nowhere in (0x1000, variable, boot_text()):

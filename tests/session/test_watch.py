@@ -85,7 +85,7 @@ def what_is_refused():
         is_refused(guest, "probe watch jiffies+1 w 2", "EINVAL", "multiple of the length")
         is_refused(guest, "probe watch vfs_read+1 x", "EILSEQ", "no instruction begins")
         is_refused(guest, "probe watch vfs_read x 2", "EINVAL", "the length must be 1")
-        is_refused(guest, "probe watch exc_int3 x", "EPERM", "before a hit is known")
+        is_refused(guest, "probe watch exc_int3 x", "EPERM", "the way into a hit")
         is_refused(guest, "probe watch trap_db_handler rw", "EPERM", "without end")
         is_refused(guest, "probe watch no_such_thing w", "ENOENT", "no such symbol")
         is_refused(guest, "probe watch jiffies", "EINVAL", "usage: probe watch")
