@@ -212,8 +212,8 @@ KTEST(handlers, one_that_takes_a_second_does_no_harm)
     ktest_report(unregister_kprobe(&p) == 0 && p.hits == 1, "the probe was hit once");
 }
 
-/* linger - wait until this handler is noticed: on a CPU that is alone, with interrupts off,
- * that is behind the hit.
+/* linger - take long, the first time until this is noticed: on a CPU that is alone, with
+ * interrupts off, that is behind the hit.
  */
 static int linger(struct kprobe *p, struct pt_regs *regs)
 {
@@ -224,6 +224,8 @@ static int linger(struct kprobe *p, struct pt_regs *regs)
     entered++;
     while (!p->site->told_long && clock_ns() < end)
         pause();
+    if (entered > 1)
+        clock_spin_ns(300 * MS);
     left += behind || p->site->told_long;
     return 0;
 }
@@ -234,11 +236,20 @@ static void linger_light(struct kprobe *p, uintptr_t ip)
     linger(p, NULL);
 }
 
+static uint64_t longest_ns; /* of hasten() */
+
+/* A busy host may stop a CPU in here. */
 static int hasten(struct kprobe *p, struct pt_regs *regs)
 {
+    uint64_t start = clock_ns(), took;
+
     (void)p;
     (void)regs;
     entered++;
+    clock_spin_ns(2 * MS);
+    took = clock_ns() - start;
+    if (took > longest_ns)
+        longest_ns = took;
     return 0;
 }
 
@@ -283,12 +294,15 @@ KTEST(handlers, one_that_takes_long_is_named_once)
     lingering_is_told(light, " linger_light+", true, false);
     if (cpu_count() > 1)
         lingering_is_told(pre, " linger+", true, true);
-    jumps_as_before();
+    entered = longest_ns = 0;
     register_kprobe(&quick);
+    optimize_run();
     for (end = clock_ns() + 300 * MS; clock_ns() < end;)
         target(1);
     unregister_kprobe(&quick);
-    ktest_report(entered > 2 && !logged(" hasten+", "of the probe at target"),
+    jumps_as_before();
+    ktest_report(entered > 2 && (!logged(" hasten+", "of the probe at target") ||
+                                 longest_ns >= 100 * MS),
                  "many short ones are not");
 }
 
