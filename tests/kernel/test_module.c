@@ -871,7 +871,7 @@ static bool leaps_right(const char *name)
 KTEST(module, no_region_lies_where_its_code_computes_a_target)
 {
     static const char *const names[] = { "jump_leap", "return_leap", "call_leap",
-                                         "table_leap" };
+                                         "table_leap", "distance_leap" };
 
     jumps_by(OPTIMIZE_REGION);
     ktest_report(LOAD(leaps) == 0, "loaded %s", loaded_why);

@@ -82,6 +82,13 @@ def a_crowd_and_the_cache():
         tap.equal(stat(guest)["probes"], 0, "no probe is left")
 
 
+def a_lookup_among_many():
+    with at_prompt(smp=1, icount=True, qemu="-icount shift=0,sleep=off") as guest:
+        out = figures(ask(guest, "bench scale.1 scale.1000"))
+        one, many = (out.get(f"scale.find.{n}.cycles", 0) for n in (1, 1000))
+        tap.check(0 < many < 2 * one, f"{one} instructions among 1, {many} among 1000")
+
+
 WAYS = ("specialized", "shared", "light", "post", "return_detour", "return_trampoline")
 
 
@@ -202,6 +209,7 @@ tap.run(
     parts_of_the_hits,
     jumps,
     a_crowd_and_the_cache,
+    a_lookup_among_many,
     others_beside_long_handlers,
     goals_stand_beside_figures,
     conditions,

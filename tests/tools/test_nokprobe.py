@@ -86,6 +86,23 @@ class Nokprobe(scratch.Scratch):
             ],
         )
 
+    def test_nothing_that_records_is_on_the_way_of_a_trap(self):
+        def complaints():
+            return list(nokprobe.record_complaints(self.image, self.rows))
+
+        self.assertEqual(complaints(), [])
+        self.image.calls["kprobe_debug_handler"].add("program_commit")
+        self.addCleanup(
+            self.image.calls["kprobe_debug_handler"].discard, "program_commit"
+        )
+        self.assertEqual(
+            complaints(),
+            [
+                "program_commit records in front of a hit: kprobe_debug_handler -> "
+                "program_commit"
+            ],
+        )
+
     def test_no_helper_that_is_inlined_has_a_copy(self):
         names, others = set(), set()
         for folder, _, files in os.walk(os.path.join(scratch.ROOT, "probes")):

@@ -179,7 +179,10 @@ static void a_batch_comes_and_goes(void)
     struct pt_regs regs;
 
     jps[0].kp.addr = start();
-    jps[1].kp.addr = fake_function("g", LEA);
+    jps[1].kp.addr = fake_function("g", LEA) + 1;
+    CHECK(register_jprobes(all, 2) < 0);
+    CHECK(fake_text_is_original()); /* nothing is left of the first one */
+    jps[1].kp.addr--;
     CHECK_EQ(register_jprobes(all, 2), 0);
     for (unsigned i = 0; i < 2; i++) {
         regs = fake_regs();

@@ -59,6 +59,24 @@ proc table_leap
     ret
 endproc table_leap
 
+proc distance_leap
+    lea rdx, [rel .near]
+    mov ecx, [rel distance]
+    add rdx, rcx
+    jmp rdx
+.near:
+    nop
+    nop
+    lea eax, [rdi + 1]
+    ret
+endproc distance_leap
+
+section .rodata
+distance:
+    dd 2
+
+section .text
+
 ; Nothing tells that this is data.
 global steps
 steps:
