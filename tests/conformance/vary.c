@@ -159,12 +159,23 @@ static bool vary_regs(struct setup *setup, unsigned i, unsigned count,
     return i < count;
 }
 
+#define VALUES 500
+
+static void values_set(struct setup *setup, unsigned i)
+{
+    vary_regs(setup, i, VALUES, edge_value);
+    places_set(&setup->image, i);
+}
+
+/* The usual run has some of the values of a long one, from another place at each boot. */
 bool vary_values(struct setup *setup, unsigned i)
 {
-    bool is_one = vary_regs(setup, i, (unsigned)ktest_count(16, 500), edge_value);
+    static unsigned first;
 
-    places_set(&setup->image, i);
-    return is_one;
+    if (!first)
+        first = 1 + (unsigned)(ktest_random() % VALUES);
+    values_set(setup, (first - 1 + i) % VALUES);
+    return i < ktest_count(5, VALUES);
 }
 
 bool vary_indices(struct setup *setup, unsigned i)
@@ -191,7 +202,7 @@ bool vary_gs(struct setup *setup, unsigned i)
 
 bool vary_flags(struct setup *setup, unsigned i)
 {
-    vary_values(setup, i % 8);
+    values_set(setup, i % 8);
     setup->image.flags = condition_flags(i);
     return i < 32;
 }
@@ -213,7 +224,7 @@ bool vary_counters(struct setup *setup, unsigned i)
         UINT64_C(0x80000000),
     };
 
-    vary_values(setup, i % 8);
+    values_set(setup, i % 8);
     setup->image.cx = counters[i / 4 % ARRAY_LEN(counters)];
     setup->image.flags &= ~FLAGS_ZF;
     setup->image.flags |= i & 1 ? FLAGS_ZF : 0;
@@ -276,7 +287,7 @@ bool vary_nowhere(struct setup *setup, unsigned i)
 
 bool vary_popped_flags(struct setup *setup, unsigned i)
 {
-    vary_values(setup, i % 8);
+    values_set(setup, i % 8);
     setup->image.flags = some_flags(i);
     setup->top[0] = some_flags(i + 1 + i / 8);
     return i < ktest_count(40, 1000);
@@ -318,7 +329,7 @@ bool vary_reserved(struct setup *setup, unsigned i)
 
 bool vary_interrupted(struct setup *setup, unsigned i)
 {
-    vary_values(setup, i);
+    values_set(setup, i);
     setup->image.flags &= ~FLAGS_IF;
     setup->interrupt = true;
     setup->image.cx = 3;
@@ -337,7 +348,7 @@ bool vary_interrupted_popf(struct setup *setup, unsigned i)
 
 bool vary_stepping(struct setup *setup, unsigned i)
 {
-    vary_values(setup, i);
+    values_set(setup, i);
     setup->steps = true;
     setup->image.flags |= FLAGS_TF;
     setup->image.cx = 3;
@@ -367,7 +378,7 @@ bool vary_system(struct setup *setup, unsigned i)
 {
     static const unsigned long readable[] = { MSR_EFER, 0x277 /* PAT */, 0x174, 0 };
 
-    vary_values(setup, i);
+    values_set(setup, i);
     setup->image.cx = readable[i % ARRAY_LEN(readable)];
     setup->image.ax = i & 1 ? 0x80000002 : 0;
     return i < 8;
@@ -378,7 +389,7 @@ bool vary_written_msr(struct setup *setup, unsigned i)
     static const unsigned kept[] = { MSR_GS_BASE, MSR_FS_BASE, MSR_EFER };
     uint64_t value = mixed(i) & UINT64_C(0x7fffffffffff);
 
-    vary_values(setup, i);
+    values_set(setup, i);
     setup->image.cx = MSR_KERNEL_GS_BASE;
     if (i % 4 == 1)
         value |= NOT_CANONICAL;
@@ -393,7 +404,7 @@ bool vary_written_msr(struct setup *setup, unsigned i)
 
 bool vary_selectors(struct setup *setup, unsigned i)
 {
-    vary_values(setup, i);
+    values_set(setup, i);
     setup->image.ax = 8 * (i % 3);
     setup->image.cx = 8 * (i / 3 % 3);
     return i < 9;
@@ -401,7 +412,7 @@ bool vary_selectors(struct setup *setup, unsigned i)
 
 bool vary_processor(struct setup *setup, unsigned i)
 {
-    vary_values(setup, i);
+    values_set(setup, i);
     setup->processor = true;
     processor_tables(i & 1 ? 16 : 0);
     setup->image.ax = (read_cr0() & ~CR0_TS) | (i & 1 ? CR0_TS : 0);
@@ -418,7 +429,7 @@ bool vary_processor(struct setup *setup, unsigned i)
 
 bool vary_loaded_selectors(struct setup *setup, unsigned i)
 {
-    vary_values(setup, i);
+    values_set(setup, i);
     setup->processor = true;
     setup->word = BIT(32) | (i % 8 == 7 ? processor_selector() : 8 * (i % 8));
     setup->image.ax = setup->word;
@@ -427,7 +438,7 @@ bool vary_loaded_selectors(struct setup *setup, unsigned i)
 
 bool vary_halted(struct setup *setup, unsigned i)
 {
-    vary_values(setup, i);
+    values_set(setup, i);
     setup->image.flags |= FLAGS_IF;
     return i < ktest_count(4, 50);
 }

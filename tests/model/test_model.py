@@ -31,8 +31,6 @@ TINY = "CPUS=2 SITES=2 LEN=1"  # two instructions of one byte each
 # Models that must hold in every state.
 MODELS = [
     ("text_poke", ONE),
-    ("text_poke", ONE + " LIVE"),
-    ("text_poke", TWO),
     ("stop_machine", "CPUS=2"),
     ("stop_machine", "CPUS=3"),
     ("optimize", "CPUS=1"),
@@ -43,6 +41,8 @@ MODELS = [
     ("module", "LOADS=1"),
 ]
 MODELS_LONG = [
+    ("text_poke", ONE + " LIVE"),
+    ("text_poke", TWO),
     ("text_poke", ONE + " HALTS"),
     ("text_poke", TINY),
     ("text_poke", TWO + " HALTS"),
