@@ -84,13 +84,6 @@ static bool tail_differs(const struct text_change *c)
     return false;
 }
 
-/* is_guarded - was there an int3 over the first byte when the new first byte was written?
- */
-static bool is_guarded(const struct text_change *c)
-{
-    return c->guard_level != TEXT_POKE_UNGUARDED || c->old[0] == INSN_INT3;
-}
-
 size_t text_change_in(const struct text_change *c, unsigned step, unsigned level,
                       size_t *off)
 {
@@ -105,7 +98,8 @@ size_t text_change_in(const struct text_change *c, unsigned step, unsigned level
         return tail_differs(c) ? c->len - 1u : 0;
     case TEXT_POKE_FIRST:
         return c->first_level == level &&
-               c->bytes[0] != (is_guarded(c) ? INSN_INT3 : c->old[0]);
+               c->bytes[0] !=
+                   (c->guard_level == TEXT_POKE_UNGUARDED ? c->old[0] : INSN_INT3);
     default:
         return c->len;
     }

@@ -25,6 +25,7 @@
 #include "tests/kernel/say.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define EVENTS "/sys/kernel/tracing/kprobe_events"
@@ -47,6 +48,7 @@ KTEST(module, it_is_linked_called_and_known_by_name)
                  "/proc/kallsyms names both");
     ktest_report(say("cat /proc/modules") == 0 &&
                      strstr(seq_str(&output), "guest ") == seq_str(&output) &&
+                     strtoul(seq_str(&output) + strlen("guest "), NULL, 10) > 0 &&
                      strstr(seq_str(&output), " 0 - Live 0xffffffff8"),
                  "/proc/modules as Linux has it");
     ktest_report(LOAD(guest) == -EEXIST, "a second one of that name is refused");

@@ -96,6 +96,23 @@ static void they_go_by_address_and_come_back(void)
     end();
 }
 
+static void what_lies_behind_it_stays(void)
+{
+    struct kprobe behind = { .pre_handler = NULL };
+
+    start();
+    part.end--;
+    behind.addr = part.end;
+    CHECK_EQ(register_kprobe(&behind), 0);
+    text_goes(&part);
+    CHECK(ext_text_leaves(text) && !ext_text_leaves(part.end));
+    CHECK_EQ(*(const uint8_t *)part.end, 0xcc);
+    CHECK_EQ(unregister_kprobe(&behind), 0);
+    text_gone(&part);
+    CHECK_EQ(text_comes(&part), 0);
+    end();
+}
+
 static void they_go_without_memory(void)
 {
     for (unsigned n = 1; n < 8; n++) {
@@ -286,7 +303,8 @@ static void a_refused_set_is_not_counted(void)
     end();
 }
 
-UNIT_TESTS(they_go_by_address_and_come_back, they_go_without_memory,
-           nothing_can_wait_in_a_hit, words_of_a_program_wait_with_its_probe,
-           a_probe_that_is_refused_waits, they_leave_the_others_waiting,
-           probes_of_its_own_are_counted, a_refused_set_is_not_counted)
+UNIT_TESTS(they_go_by_address_and_come_back, what_lies_behind_it_stays,
+           they_go_without_memory, nothing_can_wait_in_a_hit,
+           words_of_a_program_wait_with_its_probe, a_probe_that_is_refused_waits,
+           they_leave_the_others_waiting, probes_of_its_own_are_counted,
+           a_refused_set_is_not_counted)

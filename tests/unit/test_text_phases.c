@@ -75,6 +75,26 @@ static void three_phases_and_all_answers(void)
     end();
 }
 
+static void come_late(const struct text_phase *p)
+{
+    if (!p->cpus)
+        fake.ns += UINT64_C(1) << 40;
+}
+
+static void a_late_answer_is_an_answer(void)
+{
+    struct text_poke p = { .len = 1, .bytes = { 0xcc } };
+
+    begin();
+    p.addr = at;
+    fake_watch_phases(come_late);
+    poke(&p, 1);
+    fake_watch_phases(NULL);
+    CHECK(get(change.first_phase));
+    CHECK_EQ(phase.answered[0], TEXT_PHASE_HALTED - 1);
+    end();
+}
+
 static void an_armed_site_has_its_guard(void)
 {
     struct text_poke p = { .len = 4, .bytes = { 0xe9, 1, 2, 3 } };
@@ -136,5 +156,6 @@ static void the_oldest_are_forgotten(void)
     end();
 }
 
-UNIT_TESTS(three_phases_and_all_answers, an_armed_site_has_its_guard,
-           a_phase_may_be_anothers, one_byte_has_no_guard, the_oldest_are_forgotten)
+UNIT_TESTS(three_phases_and_all_answers, a_late_answer_is_an_answer,
+           an_armed_site_has_its_guard, a_phase_may_be_anothers, one_byte_has_no_guard,
+           the_oldest_are_forgotten)

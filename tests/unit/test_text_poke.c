@@ -5,6 +5,7 @@
 #include "probes/core/text_poke.h"
 #include "probes/text/text_engine.h"
 #include "probes/text/text_phases.h"
+#include "probes/text/text_whole.h"
 
 #include "tests/unit/port_fake.h"
 
@@ -104,6 +105,23 @@ static void what_is_there_already_is_not_written(void)
     CHECK_STR(fake_log(), "");
     batch(NULL, 0);
     CHECK_EQ(fake.syncs, 0);
+    end(at, OLD);
+}
+
+static void one_store_makes_a_whole_change(void)
+{
+    uintptr_t at = start(OLD);
+    struct text_poke p = { .addr = at, .len = 2, .bytes = { 0xeb, 0x05 } };
+
+    looked_at = at;
+    seen_count = 0;
+    fake_watch_phases(look);
+    plat_lock(PLAT_TEXT);
+    text_poke_whole(&p);
+    plat_unlock(PLAT_TEXT);
+    fake_watch_phases(NULL);
+    CHECK_EQ(seen_count, 1);
+    CHECK_SEEN(0, WHOLE, 0, "eb 05 c0 01");
     end(at, OLD);
 }
 
@@ -529,6 +547,7 @@ static void a_cpu_that_never_leaves_is_reported(void)
 }
 
 UNIT_TESTS(int3_then_the_tail_then_the_first_byte, what_is_there_already_is_not_written,
+           one_store_makes_a_whole_change,
            a_jump_made_of_the_bytes_behind_it_becomes_visible_last,
            and_is_the_first_to_go, one_byte_is_guarded_where_what_it_means_changes_too,
            breaking_the_rules_is_a_bug, a_cpu_that_is_not_synchronised_is_a_bug,

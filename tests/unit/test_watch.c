@@ -93,6 +93,7 @@ static void what_cannot_be_watched_is_refused(void)
     CHECK_EQ(reason_of(w), WATCH_OK);
     fake_entry(fn, fn + 5);
     CHECK_EQ(reason_of(w), WATCH_BLACKLISTED);
+    CHECK_EQ(watch_check(&w), WATCH_BLACKLISTED);
     fake_end();
 }
 
