@@ -11,13 +11,6 @@ long marks_pass(long n);
 void marks_pass_image(unsigned long n);
 void marks_pass_odd(void);
 
-NOINLINE long marks_pass(long n)
-{
-    for (long i = 0; i < n; i++)
-        MARK(ktest_module, "i %ld", i);
-    return n;
-}
-
 /* The marker is the last thing in this function. */
 NOINLINE void marks_pass_image(unsigned long n)
 {
@@ -27,6 +20,14 @@ NOINLINE void marks_pass_image(unsigned long n)
 NOINLINE void marks_pass_odd(void)
 {
     MARK(ktest_other, "this has %d", 1);
+}
+
+/* The compiler puts the last marker of the file in front of the others. */
+NOINLINE long marks_pass(long n)
+{
+    for (long i = 0; i < n; i++)
+        MARK(ktest_module, "i %ld", i);
+    return n;
 }
 
 extern struct static_key ktest_key;
