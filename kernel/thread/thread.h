@@ -61,7 +61,7 @@ struct thread {
     uint64_t run_ns;                /* [S] on a CPU, up to the last switch */
     void *probe;                    /* belongs to the probe engine, as do its locks */
     struct held_lock *mutexes;      /* [c] the mutexes that it owns, for reports */
-    unsigned mutex_count; /* how many it owns; whoever makes it an owner counts */
+    unsigned mutex_count; /* how many it owns; the call that makes it an owner counts */
     bool own_work;        /* [c] all that it does is the tracer's own work */
 
     /* The rest is the scheduler's own. */

@@ -219,6 +219,7 @@ HISTS = (
     "keys=name,__probe_ip.sym-offset:size=256",
     "keys=left:vals=right:sort=right.descending",
     "keys=left:sort=left",
+    "keys=count:vals=hitcount.percent,left.graph",
     "keys=stacktrace:vals=count:sort=count.descending,stacktrace",
 )
 

@@ -203,7 +203,8 @@ static void lines_that_are_refused(void)
         { "keys=a:vals=b.nosuch", "Invalid field modifier", 19 },
         { "keys=a:vals=b.execname", "Invalid field modifier", 19 },
         { "keys=a:vals=b.buckets=10", "Invalid field modifier", 17 },
-        { "keys=a:vals=b.percent", "Invalid field modifier", 17 },
+        { "keys=a:vals=b.percents", "Invalid field modifier", 19 },
+        { "keys=a:x=b.percent", "Invalid field modifier", 14 },
         { "keys=a.percent", "Invalid field modifier", 12 },
         { "keys=a:vals=hitcount.hex", "Couldn't find field", 17 },
         { "keys=a:vals=hitcount.nosuch", "Invalid field modifier", 26 },
@@ -360,6 +361,8 @@ static void keys_are_shown_by_their_modifiers(void)
                              "         fn+0x8/0x90\n"
                              "} hitcount:          1\n" },
         { "keys=a:vals=a.hex:nohitcount", "{ a:         18 }  a:         12\n" },
+        { "keys=a:vals=hitcount.percent:nohitcount",
+          "{ a:         18 }  hitcount (%): 100.00\n" },
         { "keys=s.usecs", "{ s: text                                               } "
                           "hitcount:          1\n" },
         { "keys=s.syscall",
@@ -388,6 +391,26 @@ static void keys_are_shown_by_their_modifiers(void)
         CHECK(hist_wants_stack(hist) == !strcmp(rows[i][0], "keys=stacktrace"));
         hist_free(&trace_host, hist);
     }
+}
+
+static void shares_in_all_entries(void)
+{
+    struct hist *hist = made("keys=a:vals=hitcount.percent,b.graph");
+
+    add(hist, 1, 5, "x");
+    add(hist, 2, 10, "x");
+    add(hist, 2, 10, "x");
+    CHECK_STR(shown(hist), "{ a:          1 } hitcount:          1  hitcount (%):  33.33"
+                           "  b: #####               \n"
+                           "{ a:          2 } hitcount:          2  hitcount (%):  66.66"
+                           "  b: ####################\n" TOTALS("3", "2"));
+    hist_free(&trace_host, hist);
+    hist = made("keys=a:vals=b.percent");
+    add(hist, 1, -1, "x");
+    add(hist, 2, 0, "x");
+    CHECK(strstr(shown(hist), "b (%): 100.00"));
+    CHECK(strstr(shown(hist), "b (%):   0.00"));
+    hist_free(&trace_host, hist);
 }
 
 /* The unit of this clock is not known, so its times are not converted to microseconds. */
@@ -766,10 +789,11 @@ static void hits_from_threads_and_interrupts_are_all_counted(void)
 
 UNIT_TESTS(lines_and_how_they_are_listed, a_filter_stands_before_the_state,
            lines_that_are_refused, nothing_to_show, hits_are_counted_by_key,
-           keys_are_shown_by_their_modifiers, times_of_other_clocks_are_as_they_are,
-           powers_of_two, least_and_greatest, the_order_of_entries,
-           a_full_table_counts_what_it_drops, histograms_of_one_name_share_a_table,
-           strings_that_are_too_long_are_cut, the_time_between_two_events,
-           what_is_saved_at_the_greatest_value, requests_and_which_histogram_is_meant,
+           keys_are_shown_by_their_modifiers, shares_in_all_entries,
+           times_of_other_clocks_are_as_they_are, powers_of_two, least_and_greatest,
+           the_order_of_entries, a_full_table_counts_what_it_drops,
+           histograms_of_one_name_share_a_table, strings_that_are_too_long_are_cut,
+           the_time_between_two_events, what_is_saved_at_the_greatest_value,
+           requests_and_which_histogram_is_meant,
            a_hit_in_the_middle_of_another_finds_the_same_entry,
            hits_from_threads_and_interrupts_are_all_counted)

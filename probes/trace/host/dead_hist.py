@@ -18,7 +18,8 @@ HIST = """hist_size table keys key_count vals val_count sorts sort_count no_hitc
           comm sum""".split()
 # probes/trace/language/hist_parts.h: enum hist_show
 (NUMBER, HEX, SYM, SYM_OFFSET, EXECNAME, LOG2, BUCKETS, STRING, STACK, MIN,
- MAX, SYSCALL, USECS) = range(13)  # fmt: skip
+ MAX, SYSCALL, USECS, PERCENT, GRAPH) = range(15)  # fmt: skip
+BAR = 20  # characters of the longest bar
 NAME_MAX = 64
 LISTED_MAX = 1 << 16  # entries of a list; a damaged list may have no end
 
@@ -128,19 +129,31 @@ class Histogram:
             return lambda entry: entry[1][index] - (entry[1][index] >> 63 << 64)
         return lambda entry: entry[1][index]
 
-    def line(self, entry, symbols):
+    @staticmethod
+    def value(part, value, column):
+        if part.show == PERCENT:
+            share = value * 10000 // (sum(column) or 1)
+            return f"{part.name} (%): {share // 100:3}.{share % 100:02}"
+        if part.show == GRAPH:
+            length = (value * 2 * BAR // (max(column) or 1) + 1) // 2
+            return f"{part.name}: {'#' * length:{BAR}}"
+        return f"{part.name}: {f'{value:x}' if part.show == HEX else value:>10}"
+
+    def line(self, entry, columns, symbols):
         comm, sums, key = entry
         keys = ", ".join(part.text(key, comm, symbols) for part in self.keys)
         many_lines = self.keys and self.keys[-1].show == STACK
         said = f"{{ {keys}{'' if many_lines else ' '}}}"
         if not self.data[self.layout["no_hitcount"]]:
             said += f" hitcount: {sums[0]:10}"
-        for part, value in zip(self.vals, sums[1:]):
-            said += f"  {part.name}: {f'{value:x}' if part.show == HEX else value:>10}"
+        for part, value, column in zip(self.vals, sums[1:], columns[1:]):
+            said += "  " + self.value(part, value, column)
         return said + "\n"
 
     def text(self, symbols):
-        entries = "".join(self.line(entry, symbols) for entry in self.sorted())
+        found = self.sorted()
+        columns = list(zip(*(sums for _, sums, _ in found)))
+        entries = "".join(self.line(entry, columns, symbols) for entry in found)
         hits, used, dropped = (
             self.word(self.table, name) for name in ("hits", "used", "dropped")
         )

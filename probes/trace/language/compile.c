@@ -201,6 +201,8 @@ static struct taken_from field_value(struct compile *c, const struct filter_fiel
         ADD(c, KPROBE_GET(fact));
         return in_value;
     }
+    if (field->kind == FILTER_ONE)
+        return (struct taken_from){ KPROBE_IMM, 1 };
     for (unsigned i = 0; field->kind == FILTER_NUMBER && i < c->def->arg_count; i++)
         if (head + c->def->args[i].offset == field->offset)
             return compile_extended(c, compile_argument(c, i), field->size,

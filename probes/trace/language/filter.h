@@ -30,6 +30,7 @@ enum filter_kind {
     FILTER_CPU,      /* not in the record: the CPU of the hit */
     FILTER_COMM,     /* not in the record: the thread's name */
     FILTER_TIME,     /* not in the record: the time of the hit; only histograms have it */
+    FILTER_ONE,      /* 1: what a hit adds to a hitcount; only histograms have it */
     FILTER_VARIABLE, /* of a histogram; offset: its number among those that are read */
 };
 

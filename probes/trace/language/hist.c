@@ -19,6 +19,8 @@ uint64_t hist_number(const struct hist *hist, const struct hist_part *part,
 {
     size_t size;
 
+    if (part->field.kind == FILTER_ONE)
+        return 1;
     if (part->field.kind == FILTER_TIME)
         return hist->in_us && time->is_ns ? time->value / 1000 : time->value;
     if (hist_part_is_text(part))

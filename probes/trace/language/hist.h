@@ -8,7 +8,8 @@
  *
  *     KEY = stacktrace
  *         | FIELD[.hex|.sym|.sym-offset|.execname|.syscall|.usecs|.log2|.buckets=N]
- *     VAL = FIELD[.hex|.usecs|.min|.max] | hitcount | $VARIABLE
+ *     VAL = FIELD[.hex|.usecs|.percent|.graph|.min|.max] | $VARIABLE
+ *         | hitcount[.percent|.graph]
  *                                                          .min and .max are not Linux's
  *     EXPRESSION = OPERAND [+|-|*|/ OPERAND]..             at most three operators
  *     OPERAND = FIELD[.usecs] | NUMBER | [GROUP.EVENT.]$VARIABLE
@@ -266,7 +267,8 @@ void hist_add_at(struct hist *hist, const struct hist_hit *hit,
 size_t hist_print_spec(const struct hist *hist, const char *filter, char *buf,
                        size_t size);
 
-/* hist_sorted - list the numbers of the entries that exist now, in the order of printing.
+/* hist_sorted - list the numbers of the entries that exist now, in the order of printing,
+ * and note what the values .percent and .graph of hist_print_entry() are shares of.
  * @numbers: room for hist_size()
  * Context: thread.
  * Return:  how many.

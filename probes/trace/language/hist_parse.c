@@ -17,6 +17,8 @@ static const char *const modifiers[HIST_SHOWS] = {
     [HIST_MAX] = "max",
     [HIST_SYSCALL] = "syscall",
     [HIST_USECS] = "usecs",
+    [HIST_PERCENT] = "percent",
+    [HIST_GRAPH] = "graph",
 };
 
 const char *hist_modifier(enum hist_show show)
@@ -132,7 +134,7 @@ static bool is_possible(enum hist_show show, bool is_key, const struct hist_part
 {
     if (show == HIST_EXECNAME)
         return part->name && !strcmp(part->name, "common_pid");
-    if (show == HIST_MIN || show == HIST_MAX)
+    if (show == HIST_MIN || show == HIST_MAX || hist_part_is_share(part))
         return !is_key;
     return true;
 }
@@ -140,7 +142,8 @@ static bool is_possible(enum hist_show show, bool is_key, const struct hist_part
 static bool is_of_values(enum hist_show show)
 {
     return show == HIST_HEX || show == HIST_MIN || show == HIST_MAX ||
-           show == HIST_USECS || show == HIST_EXECNAME;
+           show == HIST_USECS || show == HIST_EXECNAME || show == HIST_PERCENT ||
+           show == HIST_GRAPH;
 }
 
 static int parse_modifier(struct hist_parser *parse, struct hist_word modifier,
@@ -151,9 +154,9 @@ static int parse_modifier(struct hist_parser *parse, struct hist_word modifier,
     for (enum hist_show show = 0; show < HIST_SHOWS; show++) {
         if (!modifiers[show] || !hist_word_is(modifier, modifiers[show]))
             continue;
+        part->show = show;
         if (!is_possible(show, is_key, part))
             break;
-        part->show = show;
         return 0;
     }
     return hist_refuse(parse, HIST_BAD_FIELD_MODIFIER_ERROR, modifier);
@@ -193,15 +196,6 @@ static bool is_stack(struct hist_word name, struct hist_part *part)
     return true;
 }
 
-/* is_share - tell whether @modifier is .percent or .graph. Linux 6.1 accepts them for
- * values, Linux 6.12 refuses them.
- */
-static bool is_share(struct hist_word modifier)
-{
-    return modifier.p &&
-           (hist_word_begins(modifier, "percent") || hist_word_begins(modifier, "graph"));
-}
-
 /* note_time - note that the histogram has a time. As on Linux, all its times get the same
  * unit.
  */
@@ -222,8 +216,8 @@ static void note_time(struct hist_parser *parse, const struct hist_part *part)
 int hist_parse_part(struct hist_parser *parse, struct hist_word word, bool is_key,
                     struct hist_part *part)
 {
+    static const struct filter_field hits = { "hitcount", 0, 8, false, FILTER_ONE };
     struct hist_word whole = word, name = hist_next_word(&word, '.'), rest = word;
-    bool has_modifier = word.p && (is_key || !is_share(word));
     int err;
 
     *part = (struct hist_part){ 0 };
@@ -235,9 +229,14 @@ int hist_parse_part(struct hist_parser *parse, struct hist_word word, bool is_ke
         return 0;
     if (rest.p && (hist_next_word(&rest, '.'), rest.p))
         return hist_refuse(parse, HIST_FIELD_NOT_FOUND_ERROR, hist_next_word(&rest, '.'));
-    if (!is_key && hist_word_is(name, "hitcount") && has_modifier &&
-        parse_modifier(parse, word, is_key, part))
-        return -EINVAL;
+    if (!is_key && hist_word_is(name, hits.name) && word.p) {
+        if (parse_modifier(parse, word, is_key, part))
+            return -EINVAL;
+        part->field = hits;
+        part->name = hits.name;
+        if (hist_part_is_share(part))
+            return 0;
+    }
     err = parse_field_name(parse, name, part);
     if (err)
         return err;
@@ -245,8 +244,8 @@ int hist_parse_part(struct hist_parser *parse, struct hist_word word, bool is_ke
         return hist_refuse(parse, HIST_FIELD_NOT_FOUND_ERROR, name);
     if (hist_part_is_text(part) && is_key)
         part->show = HIST_STRING;
-    err = has_modifier ? parse_modifier(parse, word, is_key, part) : 0;
-    if (!err && !is_key && (is_share(word) || (part->show && !is_of_values(part->show))))
+    err = word.p ? parse_modifier(parse, word, is_key, part) : 0;
+    if (!err && !is_key && part->show && !is_of_values(part->show))
         err = hist_refuse(parse, HIST_BAD_FIELD_MODIFIER_ERROR, whole);
     if (!err && !is_key && hist_part_is_text(part))
         return hist_refuse_silently(parse); /* Linux would sum up addresses of texts */

@@ -16,7 +16,9 @@ enum hist_show {
     HIST_MIN,   /* of a value: keep the minimum, not the sum */
     HIST_MAX,   /* of a value: keep the maximum */
     HIST_SYSCALL,
-    HIST_USECS, /* affects only times, as on Linux */
+    HIST_USECS,   /* affects only times, as on Linux */
+    HIST_PERCENT, /* of a value: its share in the sum of all entries */
+    HIST_GRAPH,   /* of a value: a bar, beside the longest one of all entries */
     HIST_SHOWS,
 };
 
@@ -31,6 +33,11 @@ struct hist_part {
     uint64_t bucket;   /* the width of HIST_BUCKETS */
     uint16_t at, size; /* of a key: the place and length of this part, in bytes */
 };
+
+static inline bool hist_part_is_share(const struct hist_part *part)
+{
+    return part->show == HIST_PERCENT || part->show == HIST_GRAPH;
+}
 
 /* hist_key_is_number - tell whether the key is a number, which is one word long. A text
  * or a stack is longer.
@@ -137,6 +144,8 @@ struct hist_table {
     uint32_t spare;    /* [a] the number of an unused entry + 1, or 0 */
     uint64_t used;     /* [a] entries that are published */
     uint64_t hits, dropped; /* [a] */
+    uint64_t
+        whole[HIST_VALS_MAX]; /* [t] what HIST_PERCENT and HIST_GRAPH are shares of */
 };
 
 /* Locks:  as above */

@@ -151,6 +151,26 @@ static void numbers_sink(const struct hist *hist, uint32_t *numbers, size_t i,
     }
 }
 
+/* measure_wholes - note of what the values are shares: the sum of all entries, or for bars
+ * the largest value.
+ */
+static void measure_wholes(const struct hist *hist, const uint32_t *numbers, size_t count)
+{
+    for (unsigned i = 0; i < hist->val_count; i++) {
+        uint64_t *whole = &hist->table->whole[i];
+
+        *whole = 0;
+        for (size_t at = 0; hist_part_is_share(&hist->val[i]) && at < count; at++) {
+            uint64_t value = hist_entry(hist, numbers[at])->sum[1 + i];
+
+            if (hist->val[i].show == HIST_PERCENT)
+                *whole += value;
+            else if (value > *whole)
+                *whole = value;
+        }
+    }
+}
+
 size_t hist_sorted(const struct hist *hist, uint32_t *numbers)
 {
     size_t count = 0;
@@ -167,6 +187,7 @@ size_t hist_sorted(const struct hist *hist, uint32_t *numbers)
         swap_entries(&numbers[0], &numbers[i]);
         numbers_sink(hist, numbers, 0, i);
     }
+    measure_wholes(hist, numbers, count);
     return count;
 }
 
@@ -250,6 +271,41 @@ static void print_key(struct out *out, const struct hist_part *part, const uint8
     }
 }
 
+/* share_of - return how many of @parts equal parts of @whole @value is, rounded down. */
+static uint64_t share_of(uint64_t value, uint64_t whole, uint64_t parts)
+{
+    if (!whole)
+        return 0;
+    if (value <= UINT64_MAX / parts)
+        return value * parts / whole;
+    return value / (whole / parts);
+}
+
+static void print_sum(struct out *out, const struct hist_part *part, uint64_t value,
+                      uint64_t whole)
+{
+    static const char bar[] = "####################";
+    const int longest = sizeof(bar) - 1;
+    uint64_t share;
+
+    switch (part->show) {
+    case HIST_HEX:
+        PRINT(out, "  %s: %10llx", part->name, (unsigned long long)value);
+        return;
+    case HIST_PERCENT:
+        share = share_of(value, whole, 10000);
+        PRINT(out, "  %s (%%): %3llu.%02llu", part->name, (unsigned long long)share / 100,
+              (unsigned long long)share % 100);
+        return;
+    case HIST_GRAPH:
+        share = (share_of(value, whole, 2 * (uint64_t)longest) + 1) / 2;
+        PRINT(out, "  %s: %-*.*s", part->name, longest, (int)share, bar);
+        return;
+    default:
+        PRINT(out, "  %s: %10llu", part->name, (unsigned long long)value);
+    }
+}
+
 /* print_kept - print what onmax and onchange have kept in an entry. */
 static void print_kept(struct out *out, const struct hist_action *action,
                        const uint8_t *words)
@@ -291,8 +347,7 @@ size_t hist_print_entry(const struct hist *hist, uint32_t number, symbol_text_t 
     if (!hist->no_hitcount)
         PRINT(&out, " hitcount: %10llu", (unsigned long long)entry->sum[0]);
     for (unsigned i = 0; i < hist->val_count; i++)
-        PRINT(&out, hist->val[i].show == HIST_HEX ? "  %s: %10llx" : "  %s: %10llu",
-              hist->val[i].name, (unsigned long long)entry->sum[1 + i]);
+        print_sum(&out, &hist->val[i], entry->sum[1 + i], hist->table->whole[i]);
     for (unsigned i = 0; hist->more && i < hist->more->action_count; i++)
         print_kept(&out, &hist->more->action[i], hist_entry_more(hist, entry));
     PRINT(&out, "\n");

@@ -288,6 +288,8 @@ static int take_field(struct expression *x, struct hist_word word, struct hist_o
     if (field && is_text_field(field))
         return hist_refuse(x->parse, HIST_INVALID_STR_OPERAND_ERROR, word);
     err = hist_parse_part(x->parse, word, false, &op->part);
+    if (!err && hist_part_is_share(&op->part))
+        return hist_refuse(x->parse, HIST_BAD_FIELD_MODIFIER_ERROR, word);
     if (!err)
         x->var->is_time |= op->part.field.kind == FILTER_TIME;
     return err;
