@@ -39,10 +39,10 @@ def one_liners():
                 continue
             asked, command = line.removeprefix("sonde> trace ").split(" -- ", 1)
             asked = " ".join(shlex.split(asked))
-            # A marker has fields, samples differ each time, and C expressions differ
-            # between several places.
+            # A marker has fields, samples differ each time, a tree is no table, and C
+            # expressions differ between several places.
             several = asked.startswith("from ") or "," in asked.partition("{")[0]
-            if not asked.startswith(("mark ", "profile ")) and not several:
+            if not asked.startswith(("mark ", "profile ", "graph ")) and not several:
                 yield asked, command
 
 

