@@ -55,6 +55,7 @@ static struct gdb_step {
     uintptr_t start, end;
     bool alone;
     uintptr_t ip; /* of the instruction */
+    bool in_copy; /* the thread is in code of the engine that leads to the instruction */
     bool had_if;  /* with alone: the program's IF before the instruction */
     enum step_kind kind;
 } steps[STEPS_MAX];
@@ -119,6 +120,7 @@ static enum step_kind kind_at(uintptr_t ip)
 static void gdb_step_prepare(struct gdb_step *s, struct pt_regs *regs)
 {
     s->ip = gdb_stop_ip(regs);
+    s->in_copy = regs->ip != s->ip;
     s->kind = kind_at(s->ip);
     s->had_if = regs->flags & FLAGS_IF;
     regs->flags |= FLAGS_TF;
@@ -194,6 +196,17 @@ static void put_right_below(const struct gdb_step *s, struct pt_regs *regs)
     release(below);
 }
 
+/* is_before - has the step only left the copy of the instruction before, by the jump behind
+ * that copy? Then TF stays set, and the next trap is that of the step.
+ */
+static bool is_before(struct gdb_step *s, const struct pt_regs *regs)
+{
+    if (!s || !s->in_copy || gdb_stop_ip(regs) != s->ip)
+        return false;
+    s->in_copy = regs->ip != s->ip;
+    return true;
+}
+
 struct gdb_step *gdb_step_end(struct pt_regs *regs)
 {
     const struct thread *t = thread_current();
@@ -203,6 +216,10 @@ struct gdb_step *gdb_step_end(struct pt_regs *regs)
     if (!(regs->dr6 & DR6_BS))
         return NULL;
     s = gdb_step_find(UNDER_WAY, t);
+    if (is_before(s ? s : gdb_step_find(LEFT_OVER, t), regs)) {
+        regs->dr6 &= ~(unsigned long)DR6_BS;
+        return NULL;
+    }
     waits = s && gdb_step_move(s, UNDER_WAY, BEHIND);
     if (!waits)
         s = gdb_step_find(LEFT_OVER, t); /* perhaps an NMI has just made it that */

@@ -240,6 +240,36 @@ def a_program_that_steps_itself(d):
     ends(d, "refused to step")
 
 
+def stand_behind_an_access(d, word):
+    """Let a thread access @word, and stop behind the first access. Return the stop."""
+    d.set(ACCESS, word)
+    d.client.resume()
+    d.asking = threading.Thread(target=d.stub.ask_console, args=(READS,), daemon=True)
+    d.asking.start()
+    stop = d.stop()
+    d.clear(ACCESS, word)
+    return stop
+
+
+def a_step_out_of_a_copy(d):
+    """A watched access by the copy of a probed instruction stops the thread behind that copy.
+    A step from there executes the next instruction, and not only the jump back.
+    """
+    d.console("echo 0 > /proc/sys/debug/kprobes-optimization")
+    word = d.symbol("vfs_mutex")
+    behind = stand_behind_an_access(d, word)["ip"]
+    ends(d, "stopped behind an access")
+    tried = (f"{behind - len:#x}" for len in range(2, 12))
+    at = next(at for at in tried if not d.console(f"probe add {at}").errno)
+    stop = stand_behind_an_access(d, word)
+    tap.equal(stop["ip"], behind, "a thread stops behind the copy of an instruction")
+    d.client.resume("s:" + stop["thread"])
+    tap.check(d.stop()["ip"] != behind, "a step from there executes the next one")
+    ends(d, "stepped out of a copy")
+    d.console(f"probe del {at}")
+    d.console("echo 1 > /proc/sys/debug/kprobes-optimization")
+
+
 def what_would_hit_itself(d):
     for name in (
         "exc_int3",
@@ -305,6 +335,7 @@ def on(cpus):
         a_step_over_pushf_pushes_the_flags_of_the_program(d)
         a_cancelled_pushf_has_pushed_nothing(d)
         a_program_that_steps_itself(d)
+        a_step_out_of_a_copy(d)
         a_step_is_cancelled_below_a_hit(d)
         steps_back_into_a_cancelled_step(d)
 
