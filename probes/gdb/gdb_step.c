@@ -196,10 +196,10 @@ static void put_right_below(const struct gdb_step *s, struct pt_regs *regs)
     release(below);
 }
 
-/* is_before - has the step only left the copy of the instruction before, by the jump behind
+/* step_is_before - has the step only left the copy of the instruction before, by the jump behind
  * that copy? Then TF stays set, and the next trap is that of the step.
  */
-static bool is_before(struct gdb_step *s, const struct pt_regs *regs)
+static bool step_is_before(struct gdb_step *s, const struct pt_regs *regs)
 {
     if (!s || !s->in_copy || gdb_stop_ip(regs) != s->ip)
         return false;
@@ -216,7 +216,7 @@ struct gdb_step *gdb_step_end(struct pt_regs *regs)
     if (!(regs->dr6 & DR6_BS))
         return NULL;
     s = gdb_step_find(UNDER_WAY, t);
-    if (is_before(s ? s : gdb_step_find(LEFT_OVER, t), regs)) {
+    if (step_is_before(s ? s : gdb_step_find(LEFT_OVER, t), regs)) {
         regs->dr6 &= ~(unsigned long)DR6_BS;
         return NULL;
     }
