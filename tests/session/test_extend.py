@@ -62,7 +62,9 @@ def apply(patch, *options):
 
 
 def sonde(*words):
+    """Run ./sonde of the copy, which finds its own modules and not those of this run."""
     env = dict(os.environ, B="build")
+    env.pop("PYTHONPATH", None)
     return run([os.path.join(COPY, "sonde"), *words], cwd=COPY, env=env)
 
 
