@@ -196,8 +196,8 @@ static void put_right_below(const struct gdb_step *s, struct pt_regs *regs)
     release(below);
 }
 
-/* step_is_before - has the step only left the copy of the instruction before, by the jump behind
- * that copy? Then TF stays set, and the next trap is that of the step.
+/* step_is_before - has the step only left the copy of the instruction before, by the jump
+ * behind that copy? Then TF stays set, and the next trap is that of the step.
  */
 static bool step_is_before(struct gdb_step *s, const struct pt_regs *regs)
 {
