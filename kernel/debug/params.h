@@ -1,6 +1,7 @@
 /* params.h - finds the names and types of parameters of functions, from debug data.
  *
- * What is found stays for ever; see kernel/debug/gen_params.py and kernel/module/params.py.
+ * A list that is found stays for ever; see kernel/debug/gen_params.py and
+ * kernel/module/params.py.
  * A type is a word: u8..u64, s8..s64, x64 for a pointer, string for a pointer to characters.
  */
 #pragma once

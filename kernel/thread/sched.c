@@ -168,9 +168,8 @@ static void cpu_give_to(struct thread *next)
     cpu->tid = next->tid;
     cpu->stack_base = (uintptr_t)next->stack_top - next->stack_len;
     cpu->thread_probe = next->probe;
-    cpu->own_work = next->own_work
-                        ? OWN_WORK_TASK
-                        : 0; /* the tracer is not preempted in its other work */
+    /* The tracer is not preempted while it records a hit. */
+    cpu->own_work = next->own_work ? OWN_WORK_TASK : 0;
 }
 NORETPROBE(cpu_give_to);
 

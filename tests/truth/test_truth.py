@@ -4,8 +4,6 @@ executions. One CPU executes, or several CPUs do in turns.
     tests/run/run_tests.py truth/truth [--long]
 """
 
-import os
-import random
 import re
 
 import tap
@@ -14,7 +12,6 @@ from trial import LIMIT, counted, cpus, each_function, functions_run, quoted, st
 # Only the workloads call these functions, and their work depends on the seed alone.
 COMPUTING = ("qsort", "sort_compare", "hash_insert", "matrix_cell", "recursion_step")
 
-CALLING = ("hash", "matrix", "recursion", "sort")  # the workloads that call these
 # These workloads execute more instructions than all others together.
 LONGEST = ("heap", "special", "write")
 
@@ -34,14 +31,10 @@ def as_often_as_without_probes(machine, bare, armed, name):
 
 
 def workloads_of(machine):
-    """The usual run has a few that depend on a seed."""
     if tap.LONG:
         return ("all",)
     names = re.findall(r"^(\w+)  ", machine.ask("run list", LIMIT), re.M)
-    seed = int(os.environ.get("SEED", random.randrange(1 << 31)))
-    tap.note(f"seed {seed}")
-    others = [name for name in names if name not in LONGEST + CALLING]
-    return [*CALLING, *random.Random(seed).sample(others, 3)]
+    return [name for name in names if name not in LONGEST]
 
 
 def every_instruction_at_once():
