@@ -215,9 +215,10 @@ void nmi_dispatch(struct pt_regs *regs)
     trap_handler_t *fn = trap_handlers[TRAP_NMI];
 
     this_cpu()->irq_counts[TRAP_NMI]++;
+    if (panic_nmi(regs))
+        return;
     for (size_t i = 0; i < TRAP_HANDLERS_MAX && fn[i]; i++)
         fn[i](regs);
-    panic_nmi(regs);
 }
 
 /* fatal_dispatch - handle #DF or #MC; called by entry.asm on a stack of its own. A thread

@@ -78,12 +78,13 @@ static _Noreturn void panic_halt(void)
     }
 }
 
-void panic_nmi(const struct pt_regs *regs)
+bool panic_nmi(const struct pt_regs *regs)
 {
     unsigned cpu = cpu_id();
+    int holder = atomic_load(&owner);
 
-    if (atomic_load(&owner) == NOBODY || atomic_load(&owner) == (int)cpu)
-        return;
+    if (holder == NOBODY || holder == (int)cpu)
+        return holder != NOBODY;
     stopped[cpu].regs = *regs;
     atomic_store(&stopped[cpu].valid, true);
     panic_halt();

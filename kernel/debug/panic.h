@@ -4,6 +4,8 @@
 #include "kernel/base/compiler.h"
 #include "kernel/base/regs.h"
 
+#include <stdbool.h>
+
 /* panic - stop all CPUs, print the message, registers, a backtrace of each CPU and the
  * reports, and end QEMU with a failing status. Context: any.
  */
@@ -20,10 +22,11 @@ void panic_set_stop(void (*fn)(void)); /* stops the other CPUs, by NMI */
 /* panic_print - print text through the panic sink; for reports. */
 void panic_print(const char *fmt, ...) PRINTF(1, 2);
 
-/* panic_nmi - if another CPU has panicked, note @regs and halt; else return.
- * Context: nmi.
+/* panic_nmi - if another CPU has panicked, note @regs and halt.
+ * Context: nmi. Return: does this CPU panic? Then no handler may run on it: a debugger's
+ * would let it stand.
  */
-void panic_nmi(const struct pt_regs *regs);
+bool panic_nmi(const struct pt_regs *regs);
 
 #define BUG_ON(cond)                                                                     \
     do {                                                                                 \

@@ -8,6 +8,7 @@
 #include "kernel/cpu/smp.h"
 #include "kernel/cpu/trap.h"
 #include "kernel/debug/log.h"
+#include "kernel/debug/panic.h"
 #include "kernel/mm/heap.h"
 #include "kernel/sync/wait.h"
 #include "kernel/thread/sched.h"
@@ -621,4 +622,31 @@ KTEST_FATAL(smp, a_function_of_threads_is_called_in_an_interrupt)
 {
     smp_call(cpu_id() ? 0 : cpu_count() - 1, kfree, NULL);
     ktest_report(true, "kfree(NULL) does nothing");
+}
+
+/* ---- tests/session/test_fatal.py reads the report ---------------------------------- */
+
+static bool tell_nmi(struct pt_regs *regs)
+{
+    (void)regs;
+    panic_print("a handler of NMIs runs\n");
+    return false;
+}
+
+static int send_nmi(struct kprobe *p, struct pt_regs *regs)
+{
+    (void)p;
+    (void)regs;
+    smp_send_nmi(cpu_id());
+    return 0;
+}
+
+KTEST_FATAL(smp, a_panic_is_not_stopped_by_an_nmi)
+{
+    static struct kprobe p = { .symbol_name = "backtrace_print",
+                               .pre_handler = send_nmi };
+
+    trap_set_handler(TRAP_NMI, tell_nmi);
+    register_kprobe(&p);
+    panic("as the test wants it");
 }

@@ -74,13 +74,18 @@ def stat(guest):
 
 def sonde(*arguments, stdin=b"", limit=LIMIT):
     """Run ./sonde. Return (status, stdout, stderr)."""
-    done = subprocess.run(
-        [os.path.join(ROOT, "sonde"), *arguments],
-        input=stdin,
-        capture_output=True,
-        timeout=limit,
-        check=False,
-    )
+    try:
+        done = subprocess.run(
+            [os.path.join(ROOT, "sonde"), *arguments],
+            input=stdin,
+            capture_output=True,
+            timeout=limit,
+            check=False,
+        )
+    except subprocess.TimeoutExpired as late:
+        for said in late.stdout, late.stderr:
+            late.add_note((said or b"")[-2000:].decode(errors="replace"))
+        raise
     return done.returncode, done.stdout.decode(), done.stderr.decode()
 
 

@@ -121,6 +121,13 @@ def callers_are_seen_through_returns():
         tap.equal(report.count("trampoline"), 0, "as if nothing had been exchanged")
 
 
+def nmis_wait():
+    """A debugger that stops all CPUs would let the one stand that panics."""
+    report = report_of("smp.a_panic_is_not_stopped_by_an_nmi", 2)
+    if not tap.check("handler of NMIs" not in report, "no handler of NMIs comes between"):
+        tap.note(report)
+
+
 def modules_are_named():
     report = report_of("module_init.a_constructor_that_faults_is_named", 2)
     check_line(
@@ -172,6 +179,7 @@ tap.run(
     functions_of_markers_are_named,
     probed_ud2_is_named,
     callers_are_seen_through_returns,
+    nmis_wait,
     modules_are_named,
     text_is_restored,
 )
