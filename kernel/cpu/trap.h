@@ -58,7 +58,7 @@ void trap_set_direct(unsigned vector, trap_direct_t fn);
  */
 void trap_set_resume(void (*fn)(struct pt_regs *regs, void *probe));
 
-#define TRAP_HANDLERS_MAX 24 /* of one vector */
+#define TRAP_HANDLERS_MAX 8 /* of one vector */
 
 /* trap_set_handler - offer exceptions of one vector to @fn before they become a panic.
  * @vector: 0..31, but not #DF and #MC, which are always fatal. The handlers of a vector

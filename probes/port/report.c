@@ -10,7 +10,6 @@
 #include "kernel/cpu/instr.h"
 #include "kernel/cpu/lapic.h"
 #include "kernel/cpu/percpu.h"
-#include "kernel/cpu/smp.h"
 #include "kernel/cpu/trap.h"
 #include "kernel/debug/backtrace.h"
 #include "kernel/debug/log.h"
@@ -19,6 +18,7 @@
 #include "kernel/sync/held.h"
 #include "kernel/thread/thread.h"
 #include "kernel/time/clock.h"
+#include "probes/core/aggr.h"
 #include "probes/core/life.h"
 #include "probes/core/registry.h"
 #include "probes/insn/encode.h"
@@ -207,112 +207,113 @@ static const char *cause_text(char *buf, size_t size, const struct probe_cpu *cp
 
 /* ---- handlers that take long ---- */
 
-/* A CPU looks at its own hit in each tick. While its interrupts are off, the CPU before it
- * sends it NMIs instead, since no other CPU may read a probe that could be freed meanwhile.
- * A CPU that is alone finds out behind the hit that its tick came late.
+/* In each tick a CPU looks at its own hit, and at that of the next CPU, whose interrupts may
+ * be off. A CPU that is alone finds out behind the hit that its tick came late.
  */
 #define LONG_NS UINT64_C(100000000)
 #define ALONE_NS (2 * LONG_NS)
-#define DEAF_TICKS 5 /* without a tick of the next CPU, until that gets an NMI */
 
-/* Each entry is used only by the CPU of that number. An NMI may come while a tick uses it:
- * then both write the same, or the look begins anew.
- */
+/* Each entry is used only by the ticks of the CPU of that number. */
 static struct look {
     const struct kprobe *running; /* in the last hit that is active; NULL: none is */
     uint64_t ended;               /* how many hits had ended, with those of @running */
-    uint64_t since_ns, tick_ns;
-    uint64_t next_ticks; /* of the next CPU */
-    unsigned deaf_ticks;
-    uintptr_t probe, handler; /* to be told in the next tick; 0: nothing */
-} looks[MAX_CPUS];
+    uint64_t since_ns;
+} looks_at_own[MAX_CPUS], looks_at_next[MAX_CPUS];
+static uint64_t tick_ns; /* of a CPU that is alone */
 
-static void note_long(struct look *l, struct site *site, uintptr_t handler)
+static void tell_long(struct site *site, uintptr_t handler)
 {
-    if (site->told_long)
+    char at[PLACE_TEXT_MAX], name[PLACE_TEXT_MAX];
+
+    if (__atomic_exchange_n(&site->told_long, true, __ATOMIC_RELAXED))
         return;
-    site->told_long = true;
-    l->handler = handler;
-    l->probe = site->addr;
+    log_warn("kprobe: the handler %s of the probe at %s takes long",
+             place_text(name, handler), place_text(at, site->addr));
 }
 
-static uint64_t hits_ended(const struct probe_cpu *cpu, const struct kprobe *p)
+static uint64_t hits_ended(unsigned n, const struct kprobe *p)
 {
-    uint64_t count = p->counter ? *counter_word(cpu_id(), p->counter) : 0;
+    const struct probe_cpu *cpu = plat_probe_cpu(n);
+    uint64_t count = p->counter ? *counter_word(n, p->counter) : 0;
 
     for (unsigned way = 0; way < WAYS; way++)
-        count += cpu->ran[way];
+        count += READ_ONCE(cpu->ran[way]);
     return count;
 }
 
-/* look_at_hit - has the same handler run since an earlier look, for long? */
-static bool look_at_hit(struct pt_regs *regs)
-{
-    const struct probe_cpu *cpu = plat_this_cpu();
-    struct look *l = &looks[cpu_id()];
-    const struct kprobe *p = NULL;
-    const struct probe_hit *hit;
-    uint64_t now = clock_ns();
+/* The stage in which a light handler runs, and any handler in front of a copy. */
+static const struct probe_hit before = { .is.stage = HIT_PRE };
 
-    (void)regs;
-    if (cpu && cpu->depth) {
-        hit = &cpu->hits[cpu->depth - 1];
-        p = hit->running;
-        if (!p && light_frame(cpu))
-            p = light_frame(cpu)->probe;
+/* active_probe - return the probe whose handler @cpu runs; NULL: it runs none.
+ * @hit: is set to its hit
+ *
+ * The hit may end meanwhile, and the probe be freed. So it is looked for in the registry,
+ * from which nothing is freed before this tick ends.
+ */
+static const struct kprobe *active_probe(const struct probe_cpu *cpu,
+                                         const struct probe_hit **hit)
+{
+    unsigned depth = READ_ONCE(cpu->depth);
+    const struct plat_light *light = light_frame(cpu);
+    const struct kprobe *p;
+    const struct site *site;
+    uint64_t running, addr;
+
+    if (!depth)
+        return NULL;
+    *hit = &cpu->hits[depth - 1];
+    running = (uintptr_t)READ_ONCE((*hit)->running);
+    if (!running) {
+        *hit = &before;
+        if (!light || plat_read(&running, (uintptr_t)&light->probe))
+            return NULL;
     }
-    if (!p || p != l->running || hits_ended(cpu, p) != l->ended) {
-        l->running = p;
-        l->ended = p ? hits_ended(cpu, p) : 0;
-        l->since_ns = now;
-    } else if (now - l->since_ns >= LONG_NS) {
-        note_long(l, hit->running ? hit_site(hit) : p->site, running_handler(hit, p));
-    }
-    return false;
+    if (plat_read(&addr, running + offsetof(struct kprobe, addr)))
+        return NULL;
+    site = registry_find(addr);
+    for (p = site ? site->probes : NULL; p && (uintptr_t)p != running; p = aggr_next(p))
+        ;
+    return p;
+}
+
+/* look_at_hit - has CPU @n run the same handler since an earlier look, for long? */
+static void look_at_hit(struct look *l, unsigned n)
+{
+    const struct probe_cpu *cpu = plat_probe_cpu(n);
+    const struct probe_hit *hit;
+    const struct kprobe *p = cpu ? active_probe(cpu, &hit) : NULL;
+    uint64_t now = clock_ns(), ended = p ? hits_ended(n, p) : 0;
+
+    if (!p || p != l->running || ended != l->ended)
+        *l = (struct look){ .running = p, .ended = ended, .since_ns = now };
+    else if (now - l->since_ns >= LONG_NS)
+        tell_long(p->site, running_handler(hit, p));
 }
 
 /* look_behind - is this tick late because of a hit? In a trap interrupts are off, and they
  * are on again in front of the copy.
  */
-static void look_behind(struct look *l, const struct pt_regs *regs)
+static void look_behind(const struct pt_regs *regs)
 {
-    uint64_t now = clock_ns(), late = now - l->tick_ns;
+    uint64_t now = clock_ns(), late = now - tick_ns;
     uintptr_t addr = copy_original(regs->ip);
     struct site *site = addr == regs->ip ? NULL : registry_find(addr);
     const struct kprobe *p = site ? site->probes : NULL;
-    static const struct probe_hit before = { .is.stage = HIT_PRE };
 
-    l->tick_ns = now;
-    if (p && cpu_count() == 1 && late >= ALONE_NS)
-        note_long(l, site, running_handler(&before, p));
-}
-
-static void look_at_next(struct look *l)
-{
-    unsigned next = (cpu_id() + 1) % cpu_count();
-    const struct probe_cpu *cpu = plat_probe_cpu(next);
-    uint64_t ticks = irq_count(next, VECTOR_TIMER);
-
-    if (next == cpu_id() || !cpu || !READ_ONCE(cpu->depth) || ticks != l->next_ticks)
-        l->deaf_ticks = 0;
-    else if (++l->deaf_ticks >= DEAF_TICKS)
-        smp_send_nmi(next);
-    l->next_ticks = ticks;
+    tick_ns = now;
+    if (p && late >= ALONE_NS)
+        tell_long(site, running_handler(&before, p));
 }
 
 static void look_in_tick(const struct pt_regs *regs)
 {
-    struct look *l = &looks[cpu_id()];
-    char probe[PLACE_TEXT_MAX], handler[PLACE_TEXT_MAX];
+    unsigned own = cpu_id(), next = (own + 1) % cpu_count();
 
-    look_at_hit(NULL);
-    look_behind(l, regs);
-    look_at_next(l);
-    if (!l->probe)
-        return;
-    log_warn("kprobe: the handler %s of the probe at %s takes long",
-             place_text(handler, l->handler), place_text(probe, l->probe));
-    l->probe = 0;
+    look_at_hit(&looks_at_own[own], own);
+    if (next != own)
+        look_at_hit(&looks_at_next[own], next);
+    else
+        look_behind(regs);
 }
 
 /* ---- handlers that fault or sleep ---- */
@@ -357,7 +358,6 @@ INIT void report_init(void)
     for (size_t i = 0; i < ARRAY_LEN(faults); i++)
         trap_set_handler(faults[i], take_fault);
     thread_set_sleep_hook(handler_sleeps);
-    trap_set_handler(TRAP_NMI, look_at_hit);
     sched_set_look_hook(look_in_tick);
     backtrace_set_resolver(original_address);
     panic_add_report(print_active_hits);

@@ -5,8 +5,8 @@
 #include "kernel/base/compiler.h"
 #include "kernel/cpu/percpu.h"
 #include "kernel/cpu/smp.h"
-#include "kernel/cpu/trap.h"
 #include "kernel/thread/thread.h"
+#include "tests/kernel/nmi_send.h"
 
 static volatile bool stop;
 static uint64_t (*pass)(uint64_t n);
@@ -44,11 +44,7 @@ static int send_nmis(void *unused UNUSED)
 
 void passers_start(uint64_t (*fn)(uint64_t n))
 {
-    static bool handled;
-
-    if (!handled)
-        trap_set_handler(TRAP_NMI, pass_in_nmi);
-    handled = true;
+    nmi_take(pass_in_nmi);
     pass = fn;
     stop = false;
     passers = (struct passers){ 0 };

@@ -6,7 +6,6 @@
 #include "kernel/cpu/instr.h"
 #include "kernel/cpu/percpu.h"
 #include "kernel/cpu/smp.h"
-#include "kernel/cpu/trap.h"
 #include "kernel/sync/mutex.h"
 #include "kernel/sync/spinlock.h"
 #include "kernel/thread/thread.h"
@@ -16,6 +15,7 @@
 #include "tests/kernel/jumps.h"
 #include "tests/kernel/ktest.h"
 #include "tests/kernel/logged.h"
+#include "tests/kernel/nmi_send.h"
 #include "tests/kernel/ways.h"
 
 #define MS UINT64_C(1000000)
@@ -191,11 +191,7 @@ static bool hit_by_nmi(struct pt_regs *regs UNUSED)
 
 static void hit_in_nmi(void)
 {
-    static bool set;
-
-    if (!set)
-        trap_set_handler(TRAP_NMI, hit_by_nmi);
-    set = true;
+    nmi_take(hit_by_nmi);
     nmi_wanted = true;
     smp_send_nmi(cpu_id());
     while (nmi_wanted)

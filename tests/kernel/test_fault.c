@@ -7,6 +7,7 @@
 #include "probes/core/life.h"
 #include "probes/kprobe.h"
 #include "tests/kernel/ktest.h"
+#include "tests/kernel/nmi_send.h"
 
 static volatile char *volatile nowhere = (volatile char *)0x10;
 
@@ -153,11 +154,8 @@ KTEST(fault, nmi_code_may_do_all_that)
 {
     struct kprobe bad = { .addr = (uintptr_t)target, .pre_handler = faulty };
     struct kprobe load = { .addr = (uintptr_t)fixed_up_load + 2 };
-    static bool set;
 
-    if (!set)
-        trap_set_handler(TRAP_NMI, in_nmi);
-    set = true;
+    nmi_take(in_nmi);
     entered = 0;
     nmi_results = 0;
     register_kprobe(&bad);

@@ -12,6 +12,7 @@
 #include "probes/returns/shadow.h"
 #include "tests/kernel/each_cpu.h"
 #include "tests/kernel/ktest.h"
+#include "tests/kernel/nmi_send.h"
 #include "tests/kernel/own_steps.h"
 #include "tests/kernel/return_targets.h"
 
@@ -573,7 +574,7 @@ KTEST(kretprobe, an_nmi_returns_while_an_entry_is_claimed_only)
     struct shadow_entry *claimed;
     struct shadow *s;
 
-    trap_set_handler(TRAP_NMI, nmi_calls_target);
+    nmi_take(nmi_calls_target);
     return_counts_start();
     ktest_report(return_probe(&rp, target) == 0, "a return probe is accepted");
     s = *plat_this_cpu()->plat.shadow;

@@ -50,11 +50,7 @@ static bool do_in_nmi(struct pt_regs *regs)
 
 static void let_nmis(void (*fn)(struct pt_regs *regs))
 {
-    static bool taken;
-
-    if (!taken)
-        trap_set_handler(TRAP_NMI, do_in_nmi);
-    taken = true;
+    nmi_take(do_in_nmi);
     doing = fn;
 }
 

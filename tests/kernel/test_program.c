@@ -4,12 +4,12 @@
 #include "kernel/base/compiler.h"
 #include "kernel/cpu/percpu.h"
 #include "kernel/cpu/smp.h"
-#include "kernel/cpu/trap.h"
 #include "probes/core/platform.h"
 #include "probes/jump/optimize.h"
 #include "probes/kprobe.h"
 #include "tests/kernel/jumps.h"
 #include "tests/kernel/ktest.h"
+#include "tests/kernel/nmi_send.h"
 #include "tests/kernel/own_steps.h"
 #include "tests/kernel/passers.h"
 #include "tests/kernel/return_targets.h"
@@ -181,11 +181,7 @@ static void step(struct pt_regs *regs)
 
 static void run_stepped(void)
 {
-    static bool taken;
-
-    if (!taken)
-        trap_set_handler(TRAP_NMI, nmi);
-    taken = true;
+    nmi_take(nmi);
     steps = in_code = nmis = 0;
     own_steps_watch(step);
     stepping = true;
@@ -193,7 +189,7 @@ static void run_stepped(void)
         return_stepped(call, n * 1001);
     stepping = false;
     own_steps_unwatch();
-    ktest_report(nmis >= steps && in_code > 20 * 2 * ARRAY_LEN(words_only),
+    ktest_report(nmis == steps && in_code > 20 * 2 * ARRAY_LEN(words_only),
                  "%u steps, %u of them in the code, an NMI at each", steps, in_code);
 }
 

@@ -6,7 +6,6 @@
 #include "kernel/base/bits.h"
 #include "kernel/cpu/instr.h"
 #include "kernel/cpu/percpu.h"
-#include "kernel/cpu/trap.h"
 #include "kernel/debug/backtrace.h"
 #include "kernel/debug/ksyms.h"
 #include "kernel/mm/extable.h"
@@ -418,15 +417,12 @@ static bool storm_nmi(struct pt_regs *regs)
 
 KTEST(return_point, h90_nmis_at_every_instruction)
 {
-    static bool taken;
     uint64_t wrong = 0, count = ktest_count(1000, 30000);
     struct kretprobe rp = { 0 };
     int tid;
 
     jumps_by(OPTIMIZE_PUN);
-    if (!taken)
-        trap_set_handler(TRAP_NMI, storm_nmi);
-    taken = true;
+    nmi_take(storm_nmi);
     nmis = in_the_cell = misread = 0;
     return_counts_start();
     ktest_report(probe(&rp, both), "a jump");

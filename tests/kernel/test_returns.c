@@ -496,14 +496,11 @@ static bool storm_nmi(struct pt_regs *regs)
 
 KTEST(returns, h90_nmis_at_every_instruction_of_a_return)
 {
-    static bool taken;
     struct kretprobe rps[3] = { [1] = { .data_size = 40 } };
     uint64_t wrong = 0, count = ktest_count(3000, 6000), hits = 0;
     int tid;
 
-    if (!taken)
-        trap_set_handler(TRAP_NMI, storm_nmi);
-    taken = true;
+    nmi_take(storm_nmi);
     nmis = in_trampoline = misread = 0;
     return_counts_start();
     return_probe(&rps[0], both);

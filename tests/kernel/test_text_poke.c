@@ -8,7 +8,6 @@
 #include "kernel/cpu/instr.h"
 #include "kernel/cpu/percpu.h"
 #include "kernel/cpu/smp.h"
-#include "kernel/cpu/trap.h"
 #include "kernel/sync/stop_machine.h"
 #include "kernel/thread/thread.h"
 #include "kernel/time/clock.h"
@@ -20,6 +19,7 @@
 #include "tests/kernel/engines.h"
 #include "tests/kernel/ktest.h"
 #include "tests/kernel/logged.h"
+#include "tests/kernel/nmi_send.h"
 #include "tests/kernel/poke_targets.h"
 
 #include <string.h>
@@ -146,11 +146,7 @@ static void storm(const char *engine, void *unused)
 
 KTEST(text_poke, an_nmi_in_each_step_on_each_cpu)
 {
-    static bool done;
-
-    if (!done)
-        trap_set_handler(TRAP_NMI, run_in_nmi);
-    done = true;
+    nmi_take(run_in_nmi);
     targets_begin();
     for_each_engine(storm, NULL);
     targets_end();

@@ -7,7 +7,6 @@
 #include "kernel/console/shell.h"
 #include "kernel/cpu/instr.h"
 #include "kernel/cpu/percpu.h"
-#include "kernel/cpu/trap.h"
 #include "kernel/mm/frame.h"
 #include "kernel/thread/thread.h"
 #include "kernel/time/clock.h"
@@ -40,15 +39,6 @@ static NOINLINE bool nmi_that_is_recorded(struct pt_regs *regs UNUSED)
     nmis++;
     recorded((long)nmis);
     return true;
-}
-
-static void take_nmis(void)
-{
-    static bool is_set;
-
-    if (!is_set)
-        trap_set_handler(TRAP_NMI, nmi_that_is_recorded);
-    is_set = true;
 }
 
 static struct event event = { .group = "test", .name = "storm", .shape = EVENT_PROBE };
@@ -128,7 +118,7 @@ KTEST(trace, every_hit_is_recorded_or_counted_as_lost)
 {
     uint64_t calls = ktest_count(20000, 1000000), total;
 
-    take_nmis();
+    nmi_take(nmi_that_is_recorded);
     records = (struct taken){ 0 };
     trace_lock();
     event_add(&event, buffer_now());
@@ -167,7 +157,7 @@ KTEST(trace, what_comes_on_top_of_recording_is_no_work_of_the_tracer)
     struct kprobe irq = { .symbol_name = "sched_tick", .program = &tick };
     uint64_t end = clock_ns() + UINT64_C(60000000000);
 
-    take_nmis();
+    nmi_take(nmi_that_is_recorded);
     ktest_report(register_kprobe(&p) == 0 && register_kprobe(&irq) == 0, "two probes");
     storm = true;
     preempt_disable();

@@ -348,11 +348,7 @@ static bool store_in_nmi(struct pt_regs *regs)
 
 static void in_nmis(struct watch *w)
 {
-    static bool taken;
-
-    if (!taken)
-        trap_set_handler(TRAP_NMI, store_in_nmi);
-    taken = true;
+    nmi_take(store_in_nmi);
     nmis = 0;
     in_use = true;
     register_watch(w);

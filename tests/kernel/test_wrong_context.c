@@ -23,6 +23,7 @@
 #include "tests/kernel/loaded.h"
 #include "tests/kernel/logged.h"
 #include "tests/kernel/marked.h"
+#include "tests/kernel/nmi_send.h"
 #include "tests/kernel/text_sum.h"
 #include "tests/kernel/watched.h"
 
@@ -201,12 +202,10 @@ static void in_interrupt(void)
 
 static void in_nmi(void)
 {
-    static bool is_set;
     unsigned before = asked;
 
-    if (!is_set)
-        trap_set_handler(TRAP_NMI, nmi);
-    is_set = nmi_is_ours = true;
+    nmi_take(nmi);
+    nmi_is_ours = true;
     preempt_disable();
     lapic_send_nmi(this_cpu()->apic_id);
     wait_asked(before);
