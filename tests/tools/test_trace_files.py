@@ -44,11 +44,14 @@ ENTRY = (
 print fmt: "(%lx) count=%Lu", REC->__probe_ip, REC->count
 """
 )
-RETURN = (
-    COMMON.format(name="out", number=301)
-    + """\
+PLACES = """\
 @field:unsigned long __probe_func;@offset:8;@size:8;@signed:0;
 @field:unsigned long __probe_ret_ip;@offset:16;@size:8;@signed:0;
+"""
+RETURN = (
+    COMMON.format(name="out", number=301)
+    + PLACES
+    + """\
 @field:s32 ret;@offset:24;@size:4;@signed:1;
 
 print fmt: "(%lx <- %lx) ret=%d", REC->__probe_func, REC->__probe_ret_ip, REC->ret
@@ -143,9 +146,8 @@ def recording(*pages_of_cpus, lost=None):
 
 CALLS = (
     COMMON.format(name="q1", number=303)
+    + PLACES
     + """\
-@field:unsigned long __probe_func;@offset:8;@size:8;@signed:0;
-@field:unsigned long __probe_ret_ip;@offset:16;@size:8;@signed:0;
 @field:s32 depth;@offset:24;@size:4;@signed:1;
 @field:u64 ns;@offset:28;@size:8;@signed:0;
 

@@ -5,17 +5,22 @@
 
 %include "kernel/base/proc.inc"
 
+; The leap leads behind the first two NOPs.
+%macro landing 0
+.near:
+    nop
+    nop
+    lea eax, [rdi + 1]
+    ret
+%endmacro
+
 section .text
 
 proc jump_leap
     lea rdx, [rel .near]
     add rdx, 2
     jmp rdx
-.near:
-    nop
-    nop
-    lea eax, [rdi + 1]
-    ret
+    landing
 endproc jump_leap
 
 proc return_leap
@@ -23,11 +28,7 @@ proc return_leap
     add rdx, 2
     push rdx
     ret
-.near:
-    nop
-    nop
-    lea eax, [rdi + 1]
-    ret
+    landing
 endproc return_leap
 
 proc call_leap
@@ -36,11 +37,7 @@ proc call_leap
     pop rdx
     add rdx, .near - .next + 2
     jmp rdx
-.near:
-    nop
-    nop
-    lea eax, [rdi + 1]
-    ret
+    landing
 endproc call_leap
 
 proc table_leap
@@ -64,11 +61,7 @@ proc distance_leap
     mov ecx, [rel distance]
     add rdx, rcx
     jmp rdx
-.near:
-    nop
-    nop
-    lea eax, [rdi + 1]
-    ret
+    landing
 endproc distance_leap
 
 section .rodata
