@@ -20,6 +20,7 @@
  *   3. debug_reg_hits() decides whether a hit is one, and debug_regs_tell() calls the owner.
  *      An NMI between the two makes the hit void. So does an NMI behind that: an owner
  *      that waits, or stops the machine, asks debug_reg_is_hit() again.
+ *   4. A #DB inside an NMI finds in DR6 only what is its own: debug_regs_set_aside().
  *
  * So a #DB may find out that it has no cause any more. It is over then, and not an error.
  */
@@ -36,6 +37,7 @@
 
 #include <string.h>
 
+#define DR6_NONE 0xffff0ff0ul
 #define DR7_FIXED BIT(10)
 #define DR7_GLOBAL(i) BIT(2 * (i) + 1)
 #define DR7_SETTING(i, setting) ((uint64_t)(setting) << (16 + 4 * (i)))
@@ -402,19 +404,54 @@ NOKPROBE_INLINE void give_back(const struct percpu *cpu, unsigned long dr6)
     } while (dr6 != valid(cpu, dr6));
 }
 
-bool debug_regs_at_entry(const struct pt_regs *regs)
+/* Is @ip in the entry code of #DB, before the code reads DR6, or behind that, but before it
+ * clears DR6?
+ */
+NOKPROBE_INLINE bool entry_has_to_read(uintptr_t ip)
 {
     uintptr_t stub = (uintptr_t)entry_stubs[TRAP_DB];
 
-    if (regs->ip > db_entry_read && regs->ip < db_entry_cleared)
+    return is_between(ip, (uintptr_t)db_entry, db_entry_read) ||
+           is_between(ip, stub, stub + STUB_LEN - 1);
+}
+
+NOKPROBE_INLINE bool entry_has_to_clear(uintptr_t ip)
+{
+    return ip > db_entry_read && ip < db_entry_cleared;
+}
+
+bool debug_regs_at_entry(const struct pt_regs *regs)
+{
+    if (entry_has_to_clear(regs->ip))
         return true;
-    if (!is_between(regs->ip, (uintptr_t)db_entry, db_entry_read) &&
-        !is_between(regs->ip, stub, stub + STUB_LEN - 1))
+    if (!entry_has_to_read(regs->ip))
         return false;
     give_back(this_cpu(), regs->dr6);
     return true;
 }
 NOKPROBE(debug_regs_at_entry);
+
+uint64_t debug_regs_set_aside(const struct pt_regs *regs)
+{
+    const struct percpu *cpu = this_cpu();
+    bool is_unread = entry_has_to_read(regs->ip);
+    uint64_t dr6;
+
+    if (!is_unread && !entry_has_to_clear(regs->ip))
+        return 0;
+    dr6 = read_dr6();
+    write_dr6(DR6_NONE);
+    for (unsigned i = 0; i < DEBUG_REGS; i++)
+        dr6 |= (uint64_t)cpu->debug_changes[i] << (32 + 8 * i);
+    return is_unread ? dr6 : 0;
+}
+NOKPROBE(debug_regs_set_aside);
+
+void debug_regs_give_back(uint64_t dr6)
+{
+    give_back(this_cpu(), dr6);
+}
+NOKPROBE(debug_regs_give_back);
 
 void debug_regs_rest(unsigned bits)
 {

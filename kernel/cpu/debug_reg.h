@@ -104,6 +104,14 @@ void debug_regs_tell(struct pt_regs *regs, unsigned bits, bool miss);
  */
 bool debug_regs_at_entry(const struct pt_regs *regs);
 
+/* debug_regs_set_aside - an NMI begins. If it has interrupted the entry code of a #DB,
+ * clear DR6: a #DB inside the NMI must not take a bit for its own. Context: nmi.
+ * Return: what that entry code has still to read, for debug_regs_give_back() at the end of
+ *         the NMI; 0: nothing
+ */
+uint64_t debug_regs_set_aside(const struct pt_regs *regs);
+void debug_regs_give_back(uint64_t dr6);
+
 /* debug_regs_rest - disable the registers of @bits on this CPU until the current NMI ends:
  * only IRET loads RF, which lets an instruction pass, and IRET would let the next NMI in.
  * debug_regs_wake - enable them again at the end of the NMI; entry.asm calls this.

@@ -52,6 +52,8 @@ extern trap_nmis_serialise ; uint8_t
 extern trap_resume_handler ; void (*trap_resume_handler)(struct pt_regs *, void *probe)
 extern schedule_irq       ; void schedule_irq(struct pt_regs *)
 extern debug_regs_wake    ; void debug_regs_wake(void)
+extern debug_regs_set_aside ; uint64_t debug_regs_set_aside(const struct pt_regs *regs)
+extern debug_regs_give_back ; void debug_regs_give_back(uint64_t dr6)
 
 VECTOR_SWITCH equ 0xe3
 FLAGS_FIXED equ 1 << 1
@@ -333,7 +335,15 @@ proc nmi_entry, 64
 .serialised:
     FINISH_RETURN
     mov rdi, rsp
+    call debug_regs_set_aside
+    mov rbx, rax
+    mov rdi, rsp
     call nmi_dispatch
+    test rbx, rbx
+    jz .given_back
+    mov rdi, rbx
+    call debug_regs_give_back
+.given_back:
     shr dword [gs:PERCPU_OWN_WORK], PERCPU_OWN_WORK_SHIFT
     dec dword [gs:PERCPU_NMI_DEPTH]
     cmp byte [gs:PERCPU_DEBUG_RESTS], 0

@@ -9,12 +9,14 @@
 #include "kernel/cpu/instr.h"
 #include "kernel/cpu/msr.h"
 #include "kernel/cpu/percpu.h"
+#include "kernel/cpu/smp.h"
 #include "kernel/cpu/trap.h"
 #include "kernel/thread/thread.h"
 #include "probes/core/life.h"
 #include "probes/film/film.h"
 #include "tests/kernel/ktest.h"
 #include "tests/kernel/nmi_send.h"
+#include "tests/kernel/own_steps.h"
 #include "tests/kernel/watched.h"
 
 #include <string.h>
@@ -281,6 +283,44 @@ KTEST(debug_reg, what_a_hit_comes_to_is_no_hit)
     regs = image(BIT(reg));
     handle(&regs);
     ktest_report(owner.calls == 2, "the next hit is one again");
+    give(reg);
+}
+
+/* ---- beside single steps of a program ---- */
+
+static bool pass_in_nmi(struct pt_regs *regs UNUSED)
+{
+    passed();
+    return false;
+}
+
+/* send_nmi_by_steps - step through the sending of an NMI. The NMI comes when the CPU has
+ * just begun to execute the entry code of the #DB behind the instruction that sends it.
+ */
+static void send_nmi_by_steps(struct own_steps *steps)
+{
+    unsigned long irqs = irq_save();
+
+    own_steps_begin(steps);
+    __asm__ volatile("pushfq; orq $0x100, (%%rsp); popfq" ::: "memory", "cc");
+    smp_send_nmi(cpu_id());
+    __asm__ volatile("pushfq; andq $~0x100, (%%rsp); popfq" ::: "memory", "cc");
+    own_steps_end();
+    irq_restore(irqs);
+}
+
+KTEST(debug_reg, a_hit_in_an_nmi_takes_no_step_of_a_program)
+{
+    static struct own_steps alone, beside;
+    unsigned reg = take();
+
+    nmi_take(pass_in_nmi);
+    send_nmi_by_steps(&alone);
+    set(reg, passed, DEBUG_REG_EXECUTE);
+    send_nmi_by_steps(&beside);
+    ktest_report(owner.calls == 1, "the NMI hits the register");
+    ktest_report(own_steps_same(&alone, &beside, 5), "%lu steps, %lu without the hit",
+                 beside.count, alone.count);
     give(reg);
 }
 
