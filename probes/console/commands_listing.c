@@ -3,7 +3,11 @@
  *
  * The first line is about the function or the file, and says how a program that reads the
  * guest's memory finds the counts of a probe, so that it can read them again without asking
- * the guest. Each further line is about one instruction.
+ * the guest. Each further line is about one instruction: `address`, `original` and `now`
+ * (bytes), `owners` (a letter for each byte: `-` original, `i` int3, `j` written by a jump,
+ * `r` displacement of the jump in front, `x` an int3 that is not the engine's), `refused`
+ * (why it can carry no probe), `tier`, `jump` or `no_jump`, `pad`, `detour`, `cell`,
+ * `probes`, and for a file `function`.
  */
 #include "kernel/base/err.h"
 #include "kernel/cpu/percpu.h"
