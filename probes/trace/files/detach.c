@@ -11,6 +11,15 @@
  * the same batch. A host that begins (`open`) gets new numbers. So requests of an earlier
  * host are refused: it cannot confirm pages that the new host is reading. Pages that the
  * earlier host has not confirmed are the first batch of the new host.
+ *
+ *     trace-pages open          begins; the batch that is out gets a new number
+ *     trace-pages on, off       recording and all histograms go on, or pause
+ *     trace-pages commands      they go on while a typed command runs
+ *     trace-pages hide          they leave out the thread that serves this line
+ *     trace-pages N [all]       gives batch N, or it again; all: also pages that are not full
+ *     trace-pages N close       the host has read batch N, and no batch is out
+ *
+ *     batch 1000002 pages 812 list 0x1f1000 now 56633137       is an answer
  */
 #include "kernel/base/compiler.h"
 #include "kernel/base/err.h"
