@@ -40,8 +40,8 @@ static INIT void boot_file_name(struct boot_file *f, const char *name)
     while (base > name && base[-1] != '/')
         base--;
     len -= (size_t)(base - name);
-    if (len && len <= VFS_NAME_MAX)
-        memcpy(f->name, base, len);
+    if (len)
+        snprintf(f->name, sizeof(f->name), "%.*s", (int)len, base);
     else
         snprintf(f->name, sizeof(f->name), "module%u.o", nameless++);
 }

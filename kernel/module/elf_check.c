@@ -48,10 +48,9 @@ const char *elf_reason_text(enum elf_reason reason)
     return reason_texts[reason];
 }
 
-int elf_refuse(struct elf_reject *why, enum elf_reason reason, const char *name,
-               uint64_t section, uint64_t item)
+int elf_refuse(struct elf_reject *why, enum elf_reason reason, const char *name)
 {
-    *why = (struct elf_reject){ reason, name, section, item };
+    *why = (struct elf_reject){ reason, name };
     return -ENOEXEC;
 }
 
@@ -144,14 +143,14 @@ static int check_header(const struct elf_header *h, size_t len, struct elf_rejec
                                      ELF_VERSION };
 
     if (len < sizeof(*h) || memcmp(h->ident, ident, sizeof(ident)) != 0)
-        return elf_refuse(why, ELF_BAD_HEADER, NULL, 0, 0);
+        return elf_refuse(why, ELF_BAD_HEADER, NULL);
     if (h->type != ELF_RELOCATABLE || h->machine != ELF_X86_64 ||
         h->version != ELF_VERSION || h->ehsize != sizeof(*h))
-        return elf_refuse(why, ELF_BAD_KIND, NULL, 0, 0);
+        return elf_refuse(why, ELF_BAD_KIND, NULL);
     if (h->shentsize != sizeof(struct elf_section) || h->shoff % 8 || !h->shnum ||
         h->shnum > ELF_SECTIONS_MAX ||
         !is_within_file(h->shoff, h->shnum * sizeof(struct elf_section), len))
-        return elf_refuse(why, ELF_BAD_SECTIONS, NULL, 0, h->shnum);
+        return elf_refuse(why, ELF_BAD_SECTIONS, NULL);
     return 0;
 }
 
@@ -165,14 +164,13 @@ static uint64_t section_number(const struct elf_object *o, const struct elf_sect
 static int refuse_section(const struct elf_object *o, const struct elf_section *s,
                           enum elf_reason reason, struct elf_reject *why)
 {
-    return elf_refuse(why, reason, o->section_names ? elf_section_name(o, s) : NULL,
-                      section_number(o, s), 0);
+    return elf_refuse(why, reason, o->section_names ? elf_section_name(o, s) : NULL);
 }
 
 static int check_extents(const struct elf_object *o, size_t len, struct elf_reject *why)
 {
     if (o->sections[0].type != ELF_NULL)
-        return elf_refuse(why, ELF_BAD_SECTIONS, NULL, 0, 0);
+        return elf_refuse(why, ELF_BAD_SECTIONS, NULL);
     for (size_t i = 1; i < o->section_count; i++) {
         const struct elf_section *s = &o->sections[i];
 
@@ -201,10 +199,10 @@ static int check_section_names(struct elf_object *o, unsigned table,
                                struct elf_reject *why)
 {
     if (!is_strings(o, table))
-        return elf_refuse(why, ELF_BAD_SECTION_NAMES, NULL, table, 0);
+        return elf_refuse(why, ELF_BAD_SECTION_NAMES, NULL);
     for (size_t i = 1; i < o->section_count; i++)
         if (o->sections[i].name >= o->sections[table].size)
-            return elf_refuse(why, ELF_BAD_NAME, NULL, i, 0);
+            return elf_refuse(why, ELF_BAD_NAME, NULL);
     o->section_names = (const char *)o->file + o->sections[table].offset;
     return 0;
 }
@@ -269,7 +267,7 @@ static int check_all_loaded(const struct elf_object *o, struct elf_reject *why)
         total += s->size + s->align; /* a gap may lie in front of the section */
     }
     if (!err && total > ELF_LOADED_MAX)
-        return elf_refuse(why, ELF_TOO_LARGE, NULL, 0, total);
+        return elf_refuse(why, ELF_TOO_LARGE, NULL);
     return err;
 }
 
@@ -287,7 +285,7 @@ static int find_symbols(const struct elf_object *o, const struct elf_section **o
         if (s->type == ELF_SYMTAB)
             *out = s;
     }
-    return *out ? 0 : elf_refuse(why, ELF_NO_SYMBOLS, NULL, 0, 0);
+    return *out ? 0 : elf_refuse(why, ELF_NO_SYMBOLS, NULL);
 }
 
 /* are_records - does the table @s of the file consist of whole records, aligned to 8
@@ -339,9 +337,9 @@ static int check_symbols(struct elf_object *o, const struct elf_section *table,
         const char *name = s->name < names->size ? elf_symbol_name(o, s) : NULL;
 
         if (s->section == ELF_COMMON)
-            return elf_refuse(why, ELF_COMMON_SYMBOL, name, 0, i);
+            return elf_refuse(why, ELF_COMMON_SYMBOL, name);
         if (!name || !is_symbol_whole(o, i, table->info))
-            return elf_refuse(why, ELF_BAD_SYMBOL, name, 0, i);
+            return elf_refuse(why, ELF_BAD_SYMBOL, name);
     }
     return 0;
 }
@@ -403,8 +401,7 @@ static int check_table(const struct elf_object *o, const struct elf_section *s,
         enum elf_reason reason = check_relocation(o, target, &r[i]);
 
         if (reason)
-            return elf_refuse(why, reason, elf_section_name(o, target),
-                              section_number(o, s), i);
+            return elf_refuse(why, reason, elf_section_name(o, target));
     }
     return 0;
 }

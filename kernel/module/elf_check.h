@@ -78,16 +78,13 @@ enum elf_reason {
 struct elf_reject {
     enum elf_reason reason;
     const char *name; /* of the section or symbol, inside the file; NULL: it has none */
-    uint64_t section; /* number of the section; 0: the reason is about none */
-    uint64_t item;    /* number of the symbol or relocation */
 };
 
 /* elf_reason_text - return a sentence for @reason. Context: any. */
 const char *elf_reason_text(enum elf_reason reason);
 
 /* elf_refuse - fill in @why. Return: -ENOEXEC. */
-int elf_refuse(struct elf_reject *why, enum elf_reason reason, const char *name,
-               uint64_t section, uint64_t item);
+int elf_refuse(struct elf_reject *why, enum elf_reason reason, const char *name);
 
 /* A file that elf_check() has accepted. All pointers point into the file. */
 struct elf_object {

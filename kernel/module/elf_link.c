@@ -137,7 +137,7 @@ int elf_resolve(const struct elf_object *o, const struct elf_layout *layout,
         else if (s->section != ELF_UNDEFINED)
             values[i] = section_place(layout, base, s->section) + s->value;
         else if (find_outside(o, i, find, arg, &values[i]))
-            return elf_refuse(why, ELF_NOT_FOUND, elf_symbol_name(o, s), 0, i);
+            return elf_refuse(why, ELF_NOT_FOUND, elf_symbol_name(o, s));
     }
     return 0;
 }
@@ -193,8 +193,7 @@ static int relocate(const struct elf_object *o, const struct elf_section *s,
             apply_relocation(&r[i], base + r[i].offset, values, image + r[i].offset);
 
         if (reason)
-            return elf_refuse(why, reason, elf_symbol_name(o, &o->symbols[r[i].symbol]),
-                              (uint64_t)(s - o->sections), i);
+            return elf_refuse(why, reason, elf_symbol_name(o, &o->symbols[r[i].symbol]));
     }
     return 0;
 }

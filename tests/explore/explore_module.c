@@ -1,10 +1,15 @@
 /* explore_module.c - a module is unloaded while a hit is about to call its handler, and while
- * another CPU looks up an address of it.
+ * other CPUs look up addresses of it, and of modules that have gone before.
  */
+#include "kernel/base/err.h"
+#include "kernel/debug/ksyms.h"
+#include "kernel/mm/extable.h"
 #include "kernel/module/module.h"
 #include "kernel/module/parts.h"
 #include "kernel/work/work.h"
 #include "tests/explore/machine.h"
+
+#include <string.h>
 
 #define TEXT_LEN 64
 
@@ -108,14 +113,46 @@ static const struct module_watch watch = {
     .comes = comes, .leaves = leaves, .goes = goes, .gone = ignore
 };
 
+static const char *(*gone_at)(uintptr_t addr, size_t *offset);
+
+void ksyms_set_more(const struct ksyms_more *tables)
+{
+    gone_at = tables->gone;
+}
+
+void extable_set_more(uintptr_t (*fn)(uintptr_t ip))
+{
+    (void)fn;
+}
+
+uintptr_t kernel_text_end(void)
+{
+    return UINTPTR_MAX;
+}
+
 /* ---- actors ---- */
+
+static struct module old = { .facts = { .name = "old" } };
 
 static void start(void)
 {
-    char why[MODULE_WHY_MAX];
+    char why[MODULE_WHY_MAX] = "";
 
+    explore_check(module_load("m", "", 0, why) == -ENOSYS && *why,
+                  "none without a watch");
     module_set_watch(&watch);
+    for (unsigned i = 0; i < MODULES_MAX; i++)
+        modules[i] = &old;
+    *why = '\0';
+    explore_check(module_load("m", "", 0, why) == -ENOSPC && *why, "none without a slot");
+    memset(modules, 0, sizeof(modules));
     explore_check(!module_load("m", "", 0, why), "the module is loaded");
+
+    symbols_start();
+    old.facts.memory = (uintptr_t)text + 8 * TEXT_LEN;
+    old.facts.memory_end = old.facts.memory + TEXT_LEN;
+    for (unsigned i = 0; i < 8; i++) /* all that is remembered */
+        symbols_gone(&old);
 }
 
 static void unload(void)
@@ -148,6 +185,15 @@ static void look_up(void)
     module_is_noretprobe(addr);
 }
 
+static void look_back(void)
+{
+    const char *name;
+    size_t offset;
+
+    name = gone_at(old.facts.memory, &offset);
+    explore_check(name == old.facts.name, "an address keeps the name of its last module");
+}
+
 static void end(void)
 {
     explore_check(explore_blocks() == 1, "nothing is left but the name");
@@ -158,6 +204,7 @@ const struct scenario scenario = {
     .end = end,
     .actors = { { "unload", unload, 0, EXPLORE_THREAD },
                 { "hit", hit, 1, EXPLORE_THREAD },
-                { "lookup", look_up, 2, EXPLORE_THREAD } },
+                { "lookup", look_up, 2, EXPLORE_THREAD },
+                { "look back", look_back, 2, EXPLORE_THREAD } },
     .outcomes = { "a handler runs", "a lookup finds the module" },
 };

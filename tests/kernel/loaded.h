@@ -14,6 +14,7 @@
     extern const uint8_t module_##name[];                                                \
     extern const uint8_t module_##name##_end[]
 FILE_OF(acts);
+FILE_OF(bad_key);
 FILE_OF(bad_range);
 FILE_OF(guest);
 FILE_OF(leaky_mark);

@@ -20,6 +20,7 @@ module_file refuses
 module_file leaky_mark
 module_file leaky_pointer
 module_file bad_range
+module_file bad_key
 module_file plain
 module_file marks
 module_file acts

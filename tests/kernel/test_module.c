@@ -5,6 +5,7 @@
  * contains as files.
  */
 #include "kernel/base/err.h"
+#include "kernel/console/shell_state.h"
 #include "kernel/cpu/percpu.h"
 #include "kernel/debug/ksyms.h"
 #include "kernel/fs/vfs.h"
@@ -349,6 +350,16 @@ static int unload_held(uintptr_t addr, bool sleeps, unsigned cpu)
     return err;
 }
 
+/* padding_behind - return the address behind a function of guest.c. No symbol has it. */
+static uintptr_t padding_behind(const char *name)
+{
+    static struct ksym sym; /* not on the stack, as above */
+    uintptr_t end = ksyms_find(name, &sym) ? 0 : sym.start + sym.size;
+
+    ktest_report(ksyms_at(end, &sym) != 0, "an address between functions");
+    return end;
+}
+
 KTEST(module, what_a_thread_holds_may_be_a_function_or_be_left_over)
 {
     load_guest();
@@ -364,6 +375,9 @@ KTEST(module, what_a_thread_holds_may_be_a_function_or_be_left_over)
         ktest_report(unload_held(of("guest_twice") + 5, false, 1) == -EBUSY &&
                          strstr(loaded_why, "(holder) runs"),
                      "so may a thread that runs: %s", loaded_why);
+    ktest_report(unload_held(padding_behind("guest_twice"), false, 0) == -EBUSY &&
+                     strstr(loaded_why, "in its text at 0x"),
+                 "also to a word between its functions: %s", loaded_why);
     ktest_report(unload_held(of("guest_twice") & ~(PAGE_SIZE - 1), false, 0) == 0,
                  "the address where its memory begins is that of no function");
     load_guest();
@@ -742,6 +756,34 @@ KTEST(module, a_range_has_its_own_reason)
     ktest_report(strstr(why.why, "one half"), "a reason that was told stays");
     ktest_report(LOAD(bad_range) == -ENOEXEC && strstr(loaded_why, "cut_range"),
                  "one that ends inside of an instruction is refused: %s", loaded_why);
+}
+
+KTEST(module, a_static_key_is_a_variable)
+{
+    ktest_report(LOAD(bad_key) == -ENOEXEC && strstr(loaded_why, "static key"),
+                 "a function is refused: %s", loaded_why);
+}
+
+static bool completes(const char *text, const char *with)
+{
+    struct shell_completion c;
+    char line[64];
+    bool found;
+
+    strlcpy(line, text, sizeof(line));
+    shell_complete(line, &c);
+    found = strstr(seq_str(&c.names), with);
+    seq_free(&c.names);
+    return found;
+}
+
+KTEST(module, its_command_completes_verbs_files_and_names)
+{
+    load_guest();
+    ktest_report(completes("module re", "reload"), "a verb");
+    ktest_report(completes("module load /proc/vers", "/proc/version"), "a file");
+    ktest_report(completes("module info gu", "guest"), "a module");
+    unload("guest");
 }
 
 /* ---- every instruction ---- */

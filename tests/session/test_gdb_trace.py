@@ -309,6 +309,7 @@ def a_small_circle(stub, client, place):
     values = [int.from_bytes(blocks[-8:], "little") for _, blocks in frames]
     tap.equal(max(values), 720, "and the latest")
     answers(client, f"QTFrame:{len(frames) - 1:x}", f"F{len(frames) - 1:x}T1")
+    answers(client, "p0", "x{16}")
     answers(client, "qTV:1", f"V{values[-1]:x}")
     client.ask("QTFrame:ffffffff")
     answers(client, "QTBuffer:size:-1", "OK")

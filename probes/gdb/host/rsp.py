@@ -52,6 +52,8 @@ class Client:
         while True:
             start = self.came.find(b"$")
             stop = self.came.find(b"#", start)
+            if start > 0 and self.came[:start].strip(b"+-"):
+                raise ValueError(f"no packet: {self.came[:start]!r}")
             if start >= 0 and stop >= 0 and len(self.came) >= stop + 3:
                 data, given = self.came[start + 1 : stop], self.came[stop + 1 : stop + 3]
                 self.came = self.came[stop + 3 :]
