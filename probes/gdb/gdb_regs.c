@@ -13,11 +13,13 @@
 #include "kernel/mm/extable.h"
 #include "kernel/thread/thread.h"
 #include "probes/gdb/gdb_frame.h"
+#include "probes/gdb/gdb_step.h"
 #include "probes/gdb/gdb_stop.h"
 
 #include <string.h>
 
 #define IP 16
+#define FLAGS 17
 #define GENERAL 24
 #define X87_END 40
 #define KNOWN 47
@@ -93,17 +95,20 @@ static struct pt_regs *regs_of(const struct thread *t)
 {
     int cpu = gdb_cpu_of(t);
 
-    return cpu < 0 ? NULL : gdb_cpu((unsigned)cpu)->regs;
+    return cpu < 0 ? gdb_step_image(t) : gdb_cpu((unsigned)cpu)->regs;
 }
 
 /* ---- threads that are on a CPU ---- */
 
-static void put_running(struct gdb_out *out, const struct pt_regs *regs, unsigned number)
+static void put_running(struct gdb_out *out, const struct thread *t,
+                        const struct pt_regs *regs, unsigned number)
 {
     uintptr_t ip = gdb_stop_ip(regs);
-    uint32_t none = 0;
+    uint32_t none = 0, flags = (uint32_t)(regs->flags & ~FLAGS_TF);
 
-    if (number == IP)
+    if (number == FLAGS && gdb_step_image(t))
+        gdb_put_hex(out, &flags, sizeof(flags));
+    else if (number == IP)
         gdb_put_hex(out, &ip, sizeof(ip));
     else if (general[number].is_absent)
         gdb_put_hex(out, &none, sizeof(none));
@@ -153,7 +158,7 @@ static void put_switched(struct gdb_out *out, const struct thread *t, unsigned n
     case IP:
         put_word(out, frame.ip, number);
         break;
-    case 17:
+    case FLAGS:
         put_word(out, frame.flags, number);
         break;
     default:
@@ -188,7 +193,7 @@ static void put_general(struct gdb_out *out, const struct thread *t, unsigned nu
     if (gdb_frame_is_selected())
         put_collected(out, number);
     else if (regs)
-        put_running(out, regs, number);
+        put_running(out, t, regs, number);
     else
         put_switched(out, t, number);
 }
@@ -296,6 +301,7 @@ const char *gdb_regs_set(const struct thread *t, unsigned number, const char **a
         return "the thread is not on a CPU: its registers cannot be changed";
     if (gdb_take_hex(at, &value, general[number].len) != general[number].len)
         return "too few digits";
+    gdb_step_drop(t);
     return store_general(regs, number, value);
 }
 

@@ -539,7 +539,7 @@ void gdb_session(unsigned cpu)
     waiting_since = rdtsc();
     serving = cpu;
     selected = percpu_of(cpu)->current;
-    gdb_step_cancel();
+    gdb_step_cancel(selected);
     if (told_to_run && !gdb_line_has_packet()) {
         gdb_output_send(SIZE_MAX);
         gdb_out_start(&out);

@@ -24,6 +24,13 @@
  * another owner, may cancel a step between any two instructions of this file. So the state
  * changes by one atomic exchange, and only the CPU of the thread uses a step that is
  * BEHIND.
+ *
+ * If another thread has caused the stop, the debugger may want to go on with the step. So
+ * it has to see the thread in the program, and not in code on top of it. A CPU that is in
+ * such code does not stand at once: the trap of the step comes soon (gdb_step_is_near()). If
+ * the thread has lost its CPU in an interrupt, the debugger sees the image below the
+ * interrupt. TF stays set in the program until the thread has executed an instruction, or a
+ * new step takes up the old one.
  */
 #include "probes/gdb/gdb_step.h"
 
@@ -42,9 +49,7 @@ enum step_kind { OTHER, PUSHF, POPF, CLI, STI, IRET, HLT };
 enum step_state {
     FREE,
     UNDER_WAY, /* one step at most: the debugger waits for it */
-    /* The debugger does not wait any more, but TF is still set in an image below the one
-     * with which the thread has stopped. The trap will come. */
-    LEFT_OVER,
+    LEFT_OVER, /* the debugger does not wait any more, but TF is set: the trap will come */
     BEHIND,    /* the trap has come, and it is not decided yet how the thread goes on */
     CANCELLED, /* that is decided: the thread goes on without a stop */
 };
@@ -58,6 +63,8 @@ static struct gdb_step {
     bool in_copy; /* the thread is in code of the engine that leads to the instruction */
     bool had_if;  /* with alone: the program's IF before the instruction */
     enum step_kind kind;
+    struct pt_regs *trap; /* while BEHIND: the image of the trap */
+    bool asked;           /* while BEHIND: the debugger waits for the step */
 } steps[STEPS_MAX];
 
 /* gdb_step_move - change the state of @s, if it is @from. */
@@ -228,10 +235,9 @@ struct gdb_step *gdb_step_end(struct pt_regs *regs)
     regs->dr6 &= ~(unsigned long)DR6_BS;
     put_right_below(s, regs);
     put_right(s, regs, true);
-    if (waits)
-        return s;
-    release(s);
-    return NULL;
+    s->trap = regs;
+    s->asked = waits;
+    return s;
 }
 
 static bool is_behind(void *arg)
@@ -241,18 +247,29 @@ static bool is_behind(void *arg)
     return READ_ONCE(s->state) == BEHIND;
 }
 
+static bool steps_on(struct gdb_step *s, const struct pt_regs *regs)
+{
+    return s->asked && regs->ip - s->start < s->end - s->start && !gdb_is_stopping() &&
+           gdb_step_move(s, BEHIND, UNDER_WAY);
+}
+
+/* A stop for another CPU that has not found this one standing finds it at the end: until then
+ * gdb_step_is_near() has kept it from that.
+ */
 void gdb_step_go_on(struct gdb_step *s, struct pt_regs *regs, bool stopped)
 {
     if (!s)
         return;
-    if (!stopped && regs->ip - s->start < s->end - s->start && !gdb_is_stopping() &&
-        gdb_step_move(s, BEHIND, UNDER_WAY)) {
+    if (!stopped && steps_on(s, regs)) {
         gdb_step_prepare(s, regs);
         return;
     }
     if (!stopped && is_behind(s))
-        gdb_stop(regs, GDB_WHY_STEP, is_behind, s);
-    release(s);
+        gdb_stop(regs, s->asked ? GDB_WHY_STEP : GDB_WHY_NONE, is_behind, s);
+    if (!gdb_step_move(s, BEHIND, FREE))
+        gdb_step_move(s, CANCELLED, FREE);
+    if (gdb_is_stopping())
+        gdb_stop(regs, GDB_WHY_NONE, NULL, NULL);
 }
 
 bool gdb_step_trap(struct pt_regs *regs)
@@ -265,15 +282,82 @@ bool gdb_step_trap(struct pt_regs *regs)
 
 /* ---- start and cancel ---- */
 
+/* program_of - return the image of the program if @t stands in it, or has lost its CPU in an
+ * interrupt of it. If the thread has a step, TF is set there.
+ */
+static struct pt_regs *program_of(const struct thread *t)
+{
+    int cpu = gdb_cpu_of(t);
+
+    return cpu < 0 ? t->preempted_regs : gdb_cpu((unsigned)cpu)->regs;
+}
+
+static struct gdb_step *left_over_of(const struct thread *t)
+{
+    const struct pt_regs *regs = program_of(t);
+
+    return regs && regs->flags & FLAGS_TF ? gdb_step_find(LEFT_OVER, t) : NULL;
+}
+
+struct pt_regs *gdb_step_image(const struct thread *t)
+{
+    return left_over_of(t) ? program_of(t) : NULL;
+}
+
+bool gdb_step_is_near(const struct pt_regs *regs)
+{
+    const struct thread *t = thread_current();
+
+    return !(regs->flags & FLAGS_TF) &&
+           (gdb_step_find(UNDER_WAY, t) || gdb_step_find(BEHIND, t) ||
+            gdb_step_find(LEFT_OVER, t));
+}
+
+/* give_step_up - give @s, which is left over, up, if its thread is in the program. */
+static void give_step_up(struct gdb_step *s)
+{
+    struct pt_regs *regs = program_of(s->thread);
+
+    if (!regs || !(regs->flags & FLAGS_TF))
+        return;
+    put_right(s, regs, gdb_stop_ip(regs) != s->ip);
+    release(s);
+}
+
+void gdb_step_drop(const struct thread *t)
+{
+    struct gdb_step *s = left_over_of(t);
+
+    if (s)
+        give_step_up(s);
+}
+
+/* take_up - let the step that @t has left over end as a step to outside of [@start, @end). */
+static bool take_up(struct thread *t, uintptr_t start, uintptr_t end)
+{
+    struct gdb_step *s = left_over_of(t);
+
+    if (!s || s->alone)
+        return false;
+    s->start = start;
+    s->end = end;
+    return gdb_step_move(s, LEFT_OVER, UNDER_WAY);
+}
+
 const char *gdb_step_start(struct thread *t, uintptr_t start, uintptr_t end, bool alone,
                            bool *done)
 {
-    struct gdb_step *s = gdb_step_find(FREE, NULL);
     int cpu = gdb_cpu_of(t);
+    struct gdb_step *s;
     struct pt_regs *regs;
 
+    *done = false;
+    if (!alone && take_up(t, start, end))
+        return NULL;
     if (cpu < 0)
         return "the thread is not on a CPU: it cannot be stepped";
+    gdb_step_drop(t);
+    s = gdb_step_find(FREE, NULL);
     if (gdb_cpu((unsigned)cpu)->inside_nmi)
         return "the code of an NMI cannot be stepped: set a breakpoint and continue";
     if (!s)
@@ -295,25 +379,40 @@ const char *gdb_step_start(struct thread *t, uintptr_t start, uintptr_t end, boo
     return NULL;
 }
 
-/* If TF is set in the image with which the thread has stopped, the trap is not needed. This
- * is mostly before the instruction; but a stop behind an access may come without the trap
- * of the step. If TF is not set, the thread has stopped in code on top of the step.
+/* cancel_in - cancel @s, which is under way or left over. If the thread itself has stopped
+ * where TF is set, the trap is not needed. This is mostly before the instruction; but a stop
+ * behind an access may come without the trap of the step. If TF is not set, the thread has
+ * stopped in code on top of the step.
  */
-void gdb_step_cancel(void)
+static void cancel_in(struct gdb_step *s, const struct thread *stopped)
 {
-    struct gdb_step *s = gdb_step_find(UNDER_WAY, NULL),
-                    *behind = gdb_step_find(BEHIND, NULL);
-    int cpu = s ? gdb_cpu_of(s->thread) : -1;
-    struct pt_regs *regs = cpu < 0 ? NULL : gdb_cpu((unsigned)cpu)->regs;
+    s->state = LEFT_OVER;
+    if (s->thread == stopped)
+        give_step_up(s);
+}
 
-    if (behind)
-        behind->state = CANCELLED;
-    if (!s)
-        return;
-    if (!regs || !(regs->flags & FLAGS_TF)) {
-        s->state = LEFT_OVER;
+/* cancel_behind - cancel @s, which is BEHIND. If the thread stands there for the stop of
+ * another thread, it goes on with a step that is left over.
+ */
+static void cancel_behind(struct gdb_step *s, const struct thread *stopped)
+{
+    if (s->thread == stopped || program_of(s->thread) != s->trap) {
+        s->state = CANCELLED;
         return;
     }
-    put_right(s, regs, gdb_stop_ip(regs) != s->ip);
-    release(s);
+    gdb_step_prepare(s, s->trap);
+    s->state = LEFT_OVER;
+}
+
+void gdb_step_cancel(const struct thread *stopped)
+{
+    struct gdb_step *s = gdb_step_find(UNDER_WAY, NULL);
+
+    if (s)
+        cancel_in(s, stopped);
+    for (unsigned i = 0; i < STEPS_MAX; i++)
+        if (steps[i].state == BEHIND)
+            cancel_behind(&steps[i], stopped);
+        else if (steps[i].state == LEFT_OVER)
+            cancel_in(&steps[i], stopped);
 }

@@ -21,9 +21,21 @@ const char *gdb_step_start(struct thread *t, uintptr_t start, uintptr_t end, boo
                            bool *done);
 
 /* gdb_step_cancel - end the step that is under way, if any: the kernel has stopped for
- * another reason first. Context: held.
+ * another reason first. @stopped: the thread that has stopped. Context: held.
  */
-void gdb_step_cancel(void);
+void gdb_step_cancel(const struct thread *stopped);
+
+/* gdb_step_image - return the image of the program, if @t has left a step over in it; else
+ * NULL. TF in this image is not the program's.
+ * gdb_step_drop - give up what @t has left over. Context: held.
+ */
+struct pt_regs *gdb_step_image(const struct thread *t);
+void gdb_step_drop(const struct thread *t);
+
+/* gdb_step_is_near - is this CPU in code on top of a step, so that the trap of the step
+ * will come? @regs: the image of the NMI. Context: nmi.
+ */
+bool gdb_step_is_near(const struct pt_regs *regs);
 
 /* gdb_step_trap - handle #DB: go on with the debugger's step, or end it. Context: trap.
  * Return: false: the trap is not of a step of the debugger.

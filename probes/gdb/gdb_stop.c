@@ -52,10 +52,13 @@
 #include "kernel/time/clock.h"
 #include "probes/gdb/gdb_collect.h"
 #include "probes/gdb/gdb_line.h"
+#include "probes/gdb/gdb_step.h"
 
 #define NO_CPU GDB_ALL_CPUS
 #define SPINS 2000 /* between two looks at what a CPU that stands waits for */
 #define STAND_NS UINT64_C(1000000000) /* longest wait for a CPU that takes no NMI */
+#define STEP_NS UINT64_C(1000000000)  /* longest wait for the end of a step, */
+#define AGAIN_NS UINT64_C(1000000)    /* until the next look if it still is under way */
 
 static struct gdb_cpu cpus[MAX_CPUS];
 static int owner = NO_CPU;          /* atomic; NO_CPU: there is no owner */
@@ -63,7 +66,8 @@ static int alone = NO_CPU;          /* written by the owner: the only CPU that r
 static int listener = NO_CPU;       /* and the CPU that listens meanwhile, */
 static bool listening;              /* which reads the line now; */
 static bool asked;                  /* the debugger asks for a stop */
-static bool stopping;               /* a CPU that takes an NMI shall stand */
+static bool stopping;               /* a CPU that takes an NMI shall stand, */
+static bool insisting;              /* even if the trap of a step is near */
 static void (*serve)(unsigned cpu); /* set at boot */
 
 void gdb_stop_init(void (*fn)(unsigned cpu))
@@ -124,17 +128,25 @@ static bool all_stand(void)
     return true;
 }
 
-/* A CPU that is inside an NMI takes the next NMI when that one ends. */
-static void stop_others(void)
+static void ask_to_stand(bool insist, uint64_t ns)
 {
-    uint64_t end = clock_ns() + STAND_NS;
+    uint64_t end = clock_ns() + ns;
 
-    __atomic_store_n(&stopping, true, __ATOMIC_SEQ_CST);
+    __atomic_store_n(&insisting, insist, __ATOMIC_SEQ_CST);
     for (unsigned cpu = 0; cpu < cpu_count(); cpu++)
         if (!stands(cpu))
             smp_send_nmi(cpu);
     while (!all_stand() && clock_ns() < end)
         pause();
+}
+
+/* A CPU that is inside an NMI takes the next NMI when that one ends. */
+static void stop_others(void)
+{
+    __atomic_store_n(&stopping, true, __ATOMIC_SEQ_CST);
+    for (uint64_t waited = 0; !all_stand() && waited < STEP_NS; waited += AGAIN_NS)
+        ask_to_stand(false, AGAIN_NS);
+    ask_to_stand(true, STAND_NS);
 }
 
 /* ---- 3 ---- */
@@ -376,6 +388,8 @@ bool gdb_stop_nmi(struct pt_regs *regs)
     if (may_run(self)) /* the NMI has another purpose than a stop */
         return false;
     if (cpus[self].regs || gdb_is_serving() || gdb_collect_defers())
+        return true;
+    if (!READ_ONCE(insisting) && gdb_step_is_near(regs))
         return true;
     cpus[self].inside_nmi = false;
     gdb_stop_stand(&cpus[self], regs);

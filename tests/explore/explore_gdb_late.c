@@ -1,9 +1,17 @@
 /* explore_gdb_late.c - a CPU takes the NMI of a stop so late that the owner does not wait for
  * it. It may then stand for a moment, and must not stand for ever.
  */
+#include "probes/gdb/gdb_step.h"
 #include "tests/explore/two_stops.h"
 
 static struct pt_regs image, nmi_image;
+
+/* No CPU is stepped. */
+bool gdb_step_is_near(const struct pt_regs *regs)
+{
+    (void)regs;
+    return false;
+}
 
 static void talk(unsigned cpu)
 {

@@ -4,6 +4,7 @@
 #include "probes/gdb/gdb_step.h"
 
 #include "kernel/cpu/msr.h"
+#include "kernel/thread/thread.h"
 #include "probes/gdb/gdb_memory.h"
 #include "tests/explore/two_stops.h"
 
@@ -39,13 +40,13 @@ static void talk(unsigned cpu)
     struct thread *t = percpu_of(0)->current;
     bool done;
 
+    gdb_step_cancel(percpu_of(cpu)->current);
     if (gdb_cpu(cpu)->why == GDB_WHY_STEP) {
         explore_check(is_stepping, "a step ends that is under way");
         explore_check(executed == 1, "and that is one instruction");
         explore_seen("the step ends");
         is_stepping = false;
     } else if (is_stepping) {
-        gdb_step_cancel();
         explore_seen("the step is cancelled");
         is_stepping = false;
     } else if (gdb_cpu(0)->regs == &program && cpu == 0) {
@@ -118,11 +119,12 @@ static void nmi(void)
 
 static void start(void)
 {
-    static char thread;
+    static struct thread threads[2];
 
     machine_cpus = 2;
     gdb_stop_init(talk);
-    percpu_of(0)->current = (struct thread *)&thread;
+    percpu_of(0)->current = &threads[0];
+    percpu_of(1)->current = &threads[1];
 }
 
 static void end(void)

@@ -1,6 +1,7 @@
 /* explore_gdb_stop.c - two CPUs come to breakpoints of the debugger at the same time. At the
  * first two stops the debugger may let one CPU run alone, and ask for a stop meanwhile.
  */
+#include "probes/gdb/gdb_step.h"
 #include "tests/explore/two_stops.h"
 
 static struct pt_regs images[2], nmi_images[2];
@@ -9,6 +10,13 @@ static uint64_t polls; /* 0 or 1 */
 static unsigned stops;
 static int alone ALIGNED(64) = GDB_ALL_CPUS;
 static unsigned reports[2];
+
+/* No CPU is stepped. */
+bool gdb_step_is_near(const struct pt_regs *regs)
+{
+    (void)regs;
+    return false;
+}
 
 /* runs_alone - choose: the CPU that has stopped, another one that has still to come to its
  * breakpoint, or all.

@@ -9,6 +9,8 @@ import time
 
 import tap
 from session import LIMIT
+from sonde.guest import ELF
+from sonde.hang import Symbols
 
 from probes.gdb.host.rsp import Stub, fields
 
@@ -16,6 +18,7 @@ ROUNDS = 1000 if tap.LONG else 120
 HOT = "run vfs"  # calls vfs_read and vfs_open often, on all CPUs
 READS = "cat /proc/version"
 IF, TF = 1 << 9, 1 << 8
+IP = 16
 EXECUTE, ACCESS = 1, 4
 
 
@@ -59,8 +62,11 @@ class Debugged:
         where["ip"] = int.from_bytes(bytes.fromhex(where["10"]), "little")
         return where
 
+    def register(self, number):
+        return int.from_bytes(bytes.fromhex(self.client.ask(f"p{number:x}")), "little")
+
     def flags(self):
-        return int.from_bytes(bytes.fromhex(self.client.ask("p11")), "little")
+        return self.register(17)
 
 
 class Hot:
@@ -270,6 +276,37 @@ def a_step_out_of_a_copy(d):
     d.console("echo 1 > /proc/sys/debug/kprobes-optimization")
 
 
+def steps_among_others(d):
+    """A thread is stepped through a range, and other threads come to a breakpoint: after
+    each of these stops the debugger sees the thread in the range or behind it, and
+    goes on with the step.
+    """
+    start, others = d.symbol("work_hash_text"), d.symbol("vfs_read")
+    end = start + int(d.console("sym work_hash_text").text.rsplit("/", 1)[1], 16)
+    ends, disturbed = [], 0
+    with Hot(d):
+        while len(ends) < 4 or disturbed < 40:
+            d.set(EXECUTE, start)
+            d.client.resume()
+            thread, ip = d.stop()["thread"], start
+            d.clear(EXECUTE, start)
+            d.client.ask(f"Z0,{others:x},1")
+            while start <= ip < end:
+                d.client.resume(f"r{start:x},{end:x}:{thread};c")
+                disturbed += d.stop()["thread"] != thread
+                d.client.ask("Hg" + thread)
+                ip = d.register(IP)
+            ends.append(Symbols(ELF).at(ip).partition("+")[0])
+            d.client.ask(f"z0,{others:x},1")
+        d.client.resume()
+    tap.equal(
+        set(ends),
+        {"file_get"},
+        f"{len(ends)} steps that others disturb end behind their range",
+    )
+    d.client.interrupt()
+
+
 def what_would_hit_itself(d):
     for name in (
         "exc_int3",
@@ -338,6 +375,7 @@ def on(cpus):
         a_step_out_of_a_copy(d)
         a_step_is_cancelled_below_a_hit(d)
         steps_back_into_a_cancelled_step(d)
+        steps_among_others(d)
 
 
 def on_any_number_of_cpus():
