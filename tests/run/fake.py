@@ -7,6 +7,8 @@ fake_qemu.py is the guest. FAKE in the environment, or the request, says what it
 BUG in the environment names a function of ./sonde that gets a bug.
 """
 
+import contextlib
+import functools
 import importlib.machinery
 import importlib.util
 import os
@@ -52,35 +54,65 @@ def has_bug(*_arguments):
     return {}["no such key"]
 
 
+@functools.cache
 def load_launcher():
-    """Load ./sonde as a module that builds and installs nothing."""
+    """Load ./sonde as a module, once."""
     loader = importlib.machinery.SourceFileLoader("launcher", os.path.join(ROOT, "sonde"))
     spec = importlib.util.spec_from_loader("launcher", loader)
     module = importlib.util.module_from_spec(spec)
     loader.exec_module(module)
-    module.PROGRAM = PROGRAM
-    module.building.install = launched
-    module.building.build = lambda targets, say: None
-    if "BUG" in os.environ:
-        setattr(module, os.environ["BUG"], has_bug)
     return module
+
+
+def be_launcher(arguments):
+    """Become ./sonde, which builds and installs nothing. Return its exit status."""
+    launcher = load_launcher()
+    launcher.PROGRAM = PROGRAM
+    launcher.building.install = launched
+    launcher.building.build = lambda targets, say: None
+    if "BUG" in os.environ:
+        setattr(launcher, os.environ["BUG"], has_bug)
+    sys.argv = ["./sonde", *map(os.fsdecode, arguments)]
+    try:
+        return launcher.main()
+    except SystemExit as end:
+        return end.code or 0
+
+
+def be_launcher_in_child(arguments, environment, streams):
+    """The life of a forked process: its standard streams are the files @streams."""
+    status = -1
+    try:
+        os.environ.update(environment)
+        for number, stream in enumerate(streams):
+            os.dup2(stream.fileno(), number)
+        sys.stdin, sys.stdout, sys.stderr = open(0), open(1, "w"), open(2, "w")
+        status = be_launcher(arguments)
+        sys.stdout.flush()
+    finally:
+        sys.stderr.flush()
+        os._exit(status)
 
 
 def run_launcher(*arguments, stdin=b"", fake=None, **more):
     """Run ./sonde's main() in a process of its own: (status, stdout, stderr). @more:
-    variables of its environment.
+    variables of its environment. A fork of this process has the launcher loaded already.
     """
-    environment = dict(os.environ, **more)
+    load_launcher()
     if fake:
-        environment["FAKE"] = fake
-    done = subprocess.run(
-        [*PROGRAM, *arguments],
-        input=stdin,
-        capture_output=True,
-        env=environment,
-        check=False,
-    )
-    return done.returncode, done.stdout, done.stderr.decode()
+        more["FAKE"] = fake
+    with contextlib.ExitStack() as stack:
+        streams = [stack.enter_context(tempfile.TemporaryFile()) for _ in range(3)]
+        streams[0].write(stdin)
+        streams[0].seek(0)
+        sys.stdout.flush()
+        child = os.fork()
+        if not child:
+            be_launcher_in_child(arguments, more, streams)
+        status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+        for stream in streams[1:]:
+            stream.seek(0)
+        return status, streams[1].read(), streams[2].read().decode()
 
 
 def run_in_shell(words, fake=""):
@@ -116,6 +148,4 @@ def is_gone(pid):
 
 
 if __name__ == "__main__":
-    launcher = load_launcher()
-    sys.argv[0] = "./sonde"
-    sys.exit(launcher.main())
+    sys.exit(be_launcher(sys.argv[1:]))

@@ -1,4 +1,4 @@
-#!/usr/bin/env python3
+#!/usr/bin/env -S python3 -S
 """fake_qemu.py - stands for QEMU with a guest, for tests of the launcher.
 
 It takes QEMU's own command line, finds the sockets in it, prints a prompt on COM1, and

@@ -34,6 +34,7 @@ from sonde.guest import (
 )
 from sonde.timeline import pack, record
 
+MEMORY_ALONE = "256M"  # on one CPU a test takes all of it
 LIMIT = 900  # seconds, of a busy host
 LIMIT_MANY_CPUS = 1200
 LIMIT_LONG = 2400
@@ -92,7 +93,12 @@ def main():
     name = option.replace("=", "-") or name
     log = os.path.join(BUILD, f"kernel-{name}-{smp}.log")
     setup = Setup(
-        smp=smp, elf=image.TESTS, append=words, log=log, qemu="-singlestep" * is_stepped
+        smp=smp,
+        memory=MEMORY_ALONE if smp == 1 else Setup.memory,
+        elf=image.TESTS,
+        append=words,
+        log=log,
+        qemu="-singlestep" * is_stepped,
     )
     with Guest(setup, Lines(flat.take)) as guest:
         status = guest.wait_end(limit)
