@@ -199,10 +199,10 @@ def short_recordings():
     tap.note(err)
 
 
-def the_table_in_the_document():
-    """Type each command of the table, in a guest. RUN and sonde.elf are files."""
-    with open(os.path.join(ROOT, "docs/trace-host.md"), encoding="utf-8") as file:
-        rows = re.findall(r"^\| `((?:trace-cmd|perf) .*)` \| (.*) \|$", file.read(), re.M)
+def programs_work():
+    """Type each command of tracefs.tsv, in a guest. RUN and sonde.elf are files."""
+    with open(os.path.join(ROOT, "tests/session/tracefs.tsv"), encoding="utf-8") as file:
+        rows = [line.rstrip("\n").split("\t") for line in file if line[0] != "#"]
     script = "echo 'p:foo vfs_read count=$arg3' > /sys/kernel/tracing/kprobe_events\n"
     script += "mkdir FOLDER; cd FOLDER; ln -s %s sonde.elf; PATH=$PATH:$PWD\n" % ELF
     script += "printf '#!/bin/sh\\necho run vfs > /sys/kernel/tracing/sonde' > RUN\n"
@@ -350,7 +350,7 @@ if can_mount():
         perf_probe,
         trace_cmd,
         short_recordings,
-        the_table_in_the_document,
+        programs_work,
         the_host_is_out_of_reach,
         a_guest_that_ends,
         an_interrupt,
