@@ -145,7 +145,7 @@ uint64_t kprobe_hits(const struct kprobe *p);
  *       be NULL
  *
  * Context: thread, else refused.  Locks: takes PLAT_PROBES.
- * Return:  0, or the errno of the refusal (the table in docs/architecture.md), and no
+ * Return:  0, or the errno of the refusal (kernel/base/err.h), and no
  *          probe of the set is registered.
  */
 int register_kprobes_why(struct kprobe **ps, size_t count, struct probe_reject *why);
