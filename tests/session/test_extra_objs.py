@@ -1,5 +1,5 @@
 """test_extra_objs.py - tests the linking of a user's objects into the kernel. The objects
-are the examples of docs/api.md and docs/kretprobe.md, built by the commands of the pages.
+are the example of docs/api.md, built by the commands of the page, and others.
 """
 
 import os
@@ -10,7 +10,6 @@ import tempfile
 
 import tap
 from sonde.guest import BUILD, ROOT
-from sonde.transcript import row_agrees
 
 SAMPLES = os.path.join(ROOT, "docs", "samples")
 
@@ -95,8 +94,8 @@ def shell(script, limit=BUILD_LIMIT, **variables):
 
 def in_folder(words, folder):
     """Return the commands of a page, changed so that all their files are in @folder."""
-    words = re.sub(r"\b(?:reads|opens)\.[co]\b", lambda m: f"{folder}/{m[0]}", words)
-    return re.sub(r"build/(?:reads|opens)", folder + "/b", words)
+    words = re.sub(r"\breads\.[co]\b", lambda m: f"{folder}/{m[0]}", words)
+    return re.sub(r"build/reads", folder + "/b", words)
 
 
 def the_example_of_the_page_works(folder):
@@ -164,18 +163,6 @@ def all_samples_are_linked_in(folder):
     tap.equal(missing, [], "each has its workload")
 
 
-def the_example_of_return_probes_works(folder):
-    with open(folder + "/opens.c", "w", encoding="utf-8") as source:
-        source.write(block("kretprobe.md", "c"))
-    status, text = shell(in_folder(block("kretprobe.md", "sh"), folder))
-    count = re.search(r"^(\d+) opened, 0 not followed$", text, re.M)
-    shown = re.search(r"^ {4}(\[.*\] C\d: .*)$", page("kretprobe.md"), re.M)[1]
-    printed = any(row_agrees(shown, row) for row in text.split("\n"))
-    tap.equal(status, 0, "the page's commands succeed")
-    if not tap.check(count and int(count[1]) > 0 and printed, f"and print: {shown}"):
-        tap.note(text)
-
-
 # The files that a build of the kernel makes before it links.
 OBJECTS = ("boot", "drivers", "libc", "kernel", "probes", "tests", "libinsn",
            "host/libinsn.a", "link/gen_targets", "asm_offsets.inc", "probe_offsets.inc",
@@ -202,7 +189,6 @@ def objects_are_linked_into_the_kernel():
         the_example_of_the_page_works(folder)
         if tap.LONG:  # each of these links the kernel once or twice more
             all_samples_are_linked_in(folder)
-            the_example_of_return_probes_works(folder)
             more_objects(folder)
             h80_probes_set_at_boot_become_jumps(folder)
 
