@@ -4,7 +4,16 @@
  * While a film is made, the patcher (the thread that changes the text) waits after each
  * store and after each synchronisation. The film notes the stores, the requests to
  * synchronise and the answers of the CPUs, the traps, and when a CPU enters or leaves a
- * copy. docs/films.md has the format.
+ * copy.
+ *
+ * A film is lines of JSON. The head: `film` (1: this format), `cpus`, `ms` (how long the
+ * patcher waits), `at`, `bytes`, `lengths` (the first filmed byte, all of them when the
+ * film began, the instructions there), and for a reader `title`, `says`, `labels` (of
+ * bytes), `from`. An event: `t` (nanoseconds; in a model the step), `cpu`, `ev`, `at` and
+ * `bytes` (stored or executed), `halted` (a CPU that was asked), `say`. `ev` is `store`;
+ * `sync`: all CPUs are asked to synchronise; `ack`: this CPU has; `trap`: at an int3;
+ * `copy`: in a copy, detour or pad; `back`: in the program again; and in models `run`,
+ * `halt`, `note`, `end`. Between two steps of the patcher a CPU has one trap or copy.
  */
 #pragma once
 
