@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
 """kills.py - edit the product at random, and write which facts of unit tests notice it.
 
-    tests/mutants/kills.py [--seed N] [--count N]
+    tests/mutants/kills.py [--seed N] [--count N] [ROOM...]
     tests/mutants/kills.py --cover
 
 Unlike mutate.py, it does not stop at the first fact that fails. Each edit is at once a line
 of build/mutants/kills-unit.tsv: its lot, its place, the edit, and the facts that fail or a
 word. A later run continues there. For speed there are no sanitizers, slow facts are not
 asked, and programs that link the same sources are one program here, so that an edit costs
-one link.
+one link. With rooms, folders or files, only these are edited.
 
 --cover prints the facts that no row of a table names and that kill nothing that others
 do not kill. The others are found one by one: the next one kills most further edits for
@@ -59,16 +59,19 @@ def variable(name):
 
 
 class Units:
-    """The unit tests, as programs of objects that are compiled once."""
+    """The unit tests that link a file of @rooms, as programs of objects that are compiled
+    once.
+    """
 
-    def __init__(self):
+    def __init__(self, rooms):
         subprocess.run(["make", "-s", "build/unit.stamp"], check=True)
         stamp = re.findall(r"(\w+):((?: [^ :]+(?!\S))*)", read("build/unit.stamp"))
         flags = variable("C_COMMON")
         self.flags = ["-O1", *(f for f in flags if not f.startswith(("-g", "-W")))]
         groups = collections.defaultdict(list)
         for stem, sources in stamp:
-            groups[tuple(sorted(sources.split()))].append(stem)
+            if any(path.startswith(rooms) for path in sources.split()):
+                groups[tuple(sorted(sources.split()))].append(stem)
         self.programs = {  # by name: its stems, its sources
             stems[0]: (stems, sources) for sources, stems in groups.items()
         }
@@ -178,12 +181,13 @@ def run(options):
     held = lock(FOLDER)
     tree = Tree(ROOT)
     done = {row[0] for row in rows()}
-    units = Units()
+    rooms = tuple(options.rooms)
+    units = Units(rooms)
     files = {path for _, sources in units.programs.values() for path in sources}
     found = [
         edit
         for path in sorted(files)
-        if not path.startswith("tests/")
+        if path.startswith(rooms) and not path.startswith("tests/")
         for edit in edits.edits_of(path, tree.files[path], options.seed)
     ]
     facts = sum(map(len, units.facts.values()))
@@ -246,6 +250,7 @@ if __name__ == "__main__":
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--count", type=int, default=1000)
     parser.add_argument("--cover", action="store_true")
+    parser.add_argument("rooms", metavar="ROOM", nargs="*", default=[""])
     arguments = parser.parse_args()
     os.chdir(ROOT)
     if arguments.cover:
