@@ -9,6 +9,7 @@
 #include "kernel/debug/ksyms.h"
 #include "kernel/debug/panic.h"
 #include "kernel/fs/vfs_node.h"
+#include "kernel/memmap.h"
 #include "kernel/sync/stop_machine.h"
 #include "kernel/thread/sched.h"
 #include "probes/core/platform.h"
@@ -95,6 +96,76 @@ static ALWAYS_INLINE bool contract_lock_is_wrong(const struct contract *rule)
     return rule->waits && (preempt_is_off() || !irqs_enabled());
 }
 
+/* ---- the order of mutexes ---- */
+
+#define ORDER_MAX 64
+
+/* The image's mutexes that were taken so far. Mutexes of modules and of the heap come and go,
+ * so they have no place in the order.
+ */
+static struct ordered {
+    const struct mutex *mutex;
+    uint64_t inner; /* bits of those that a thread has taken while it held this one */
+} order[ORDER_MAX];
+
+static ALWAYS_INLINE bool order_has(const struct mutex *m)
+{
+    return (uintptr_t)m >= (uintptr_t)_sdata && (uintptr_t)m < (uintptr_t)_ebss;
+}
+
+/* order_place - return the place of @m in the table; ORDER_MAX: the table is full. */
+static ALWAYS_INLINE unsigned order_place(const struct mutex *m)
+{
+    for (unsigned i = 0; i < ORDER_MAX; i++) {
+        const struct mutex *there = NULL;
+
+        if (__atomic_compare_exchange_n(&order[i].mutex, &there, m, false,
+                                        __ATOMIC_RELAXED, __ATOMIC_RELAXED) ||
+            there == m)
+            return i;
+    }
+    return ORDER_MAX;
+}
+
+/* order_leads - was @inner taken inside of @outer, or inside of another one that was? */
+static ALWAYS_INLINE bool order_leads(unsigned outer, unsigned inner)
+{
+    uint64_t all = READ_ONCE(order[outer].inner), before;
+
+    do {
+        before = all;
+        for (uint64_t left = before; left; left &= left - 1)
+            all |= READ_ONCE(order[__builtin_ctzll(left)].inner);
+    } while (all != before);
+    return all & BIT(inner);
+}
+
+/* order_broken_by - note that the current thread takes @m inside of those that it holds.
+ * Return: one of these that was taken inside of @m before: two threads could wait for each
+ * other; NULL: there is none.
+ */
+static ALWAYS_INLINE const struct mutex *order_broken_by(const struct mutex *m)
+{
+    const struct held_lock *held = thread_current()->mutexes;
+
+    if (!booted || cpu_context() == CTX_HELD || !order_has(m))
+        return NULL;
+    for (; held; held = held->outer) {
+        const struct mutex *outer = CONTAINER_OF(held, struct mutex, held);
+        unsigned from, to = order_place(m);
+
+        if (!order_has(outer))
+            continue;
+        from = order_place(outer);
+        if (from == ORDER_MAX || to == ORDER_MAX || order_leads(to, from))
+            return outer;
+        __atomic_fetch_or(&order[from].inner, BIT(to), __ATOMIC_RELAXED);
+    }
+    return NULL;
+}
+
+/* ---- a contract is broken ---- */
+
 static ALWAYS_INLINE const struct contract_range *contract_out_of_range(
     const struct contract *rule, const uint64_t *arguments)
 {
@@ -155,6 +226,10 @@ void contract_check(unsigned number, uintptr_t caller, const uint64_t arguments[
     else if ((rule->held | rule->free | rule->waits) && contract_lock_is_wrong(rule))
         contract_broken(rule, caller, places, state,
                         "a lock is wrong, or it cannot wait");
+    else if (rule->moment == CONTRACT_TAKES_MUTEX &&
+             order_broken_by((const struct mutex *)arguments[0]))
+        contract_broken(rule, caller, places, state,
+                        "a mutex is held that comes behind this one elsewhere");
     else if (contract_out_of_range(rule, arguments))
         contract_broken(rule, caller, places, state, "an argument is out of its range");
 }

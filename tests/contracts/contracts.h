@@ -42,6 +42,7 @@ enum contract_lock {
 enum contract_moment {
     CONTRACT_BOOT_ENDS = 1,
     CONTRACT_CHECKS_END,
+    CONTRACT_TAKES_MUTEX, /* its first argument */
 };
 
 struct contract {

@@ -104,7 +104,8 @@ PROTOTYPE = r"^[a-zA-Z_][\w *]*?[ *]{}\(([^;{{}}]*?)\)[^;{{}}()]*(?:\([^;{{}}]*\
 # From these functions on: contexts of boot are over; nothing is checked any more.
 BOOT_ENDS = ("init_text_free",)
 CHECKS_END = ("panic", "panic_regs")
-BOOT_END_MOMENT, CHECKS_END_MOMENT = 1, 2
+TAKES_MUTEX = ("mutex_lock",)
+MOMENTS = (BOOT_ENDS, CHECKS_END, TAKES_MUTEX)  # enum contract_moment, from 1
 REFUSAL = re.compile(
     r"-EDEADLK(?! the caller itself)"
 )  # it finds out itself whether it can wait
@@ -232,8 +233,7 @@ def rows(made):
         some = list(alternatives(context)) if is_asked else ANYWHERE
         held, free, waits = locks(lock)
         asked = held, free, bool(waits and is_asked)
-        moment = BOOT_END_MOMENT * (rule.name in BOOT_ENDS)
-        moment += CHECKS_END_MOMENT * (rule.name in CHECKS_END)
+        moment = sum(n for n, names in enumerate(MOMENTS, 1) if rule.name in names)
         if some == ANYWHERE and not any(asked) and not moment and not rule.ranges:
             continue
         words = [

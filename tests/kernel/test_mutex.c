@@ -4,6 +4,9 @@
 #include "kernel/sync/wait.h"
 #include "kernel/thread/thread.h"
 #include "kernel/time/clock.h"
+#include "probes/core/platform.h"
+#include "probes/jump/counter.h"
+#include "probes/kprobe.h"
 #include "tests/kernel/ktest.h"
 
 #define THREADS 64u
@@ -114,6 +117,21 @@ KTEST(mutex, owner_is_known)
     ktest_report(mutex_trylock(&m), "trylock gets a free mutex");
     mutex_unlock(&m);
     ktest_report(!mutex_held(&m), "not held afterwards");
+}
+
+/* ---- their order -----------------------------------------------------------------------*/
+
+/* A kernel that checks contracts (tests/contracts) panics here; no other does. */
+KTEST_FATAL(mutex, two_are_taken_in_the_other_order)
+{
+    struct kprobe p = { .symbol_name = "kzalloc" };
+
+    register_kprobe(&p);
+    unregister_kprobe(&p);
+    plat_lock(PLAT_TEXT);
+    counter_total(); /* it takes PLAT_PROBES */
+    plat_unlock(PLAT_TEXT);
+    ktest_report(true, "no other thread takes them");
 }
 
 /* ---- wait queues ----------------------------------------------------------------------- */

@@ -26,6 +26,7 @@ SESSIONS = ("gdb/stub", "session/gdb_held", "session/gdb_print", "session/gdb_re
             "session/questions", "session/trace_events", "session/tracefs",
             "session/watch")  # fmt: skip
 WRONG = "smp.a_function_of_threads_is_called_in_an_interrupt"
+WRONG_ORDER = "mutex.two_are_taken_in_the_other_order"
 FOLDER = building.spelled(os.path.join(BUILD, "contracts"))
 
 
@@ -70,6 +71,15 @@ def a_broken_one_is_named():
         tap.note(report)
 
 
+def mutexes_have_one_order():
+    report = "\n".join(tests_of_the_kernel(WRONG_ORDER)[1])
+    pattern = (
+        r"contract: mutex_lock\(\) called by counter_total\+0x\w+: a mutex is held that"
+    )
+    if not tap.check(re.search(pattern, report), "another order is a panic"):
+        tap.note(report)
+
+
 def sessions_break_none():
     done = run([os.path.join(ROOT, "sonde"), "test", *SESSIONS], stdout=subprocess.PIPE)
     if not tap.check(not done.returncode, f"{len(SESSIONS)} sessions break none"):
@@ -80,5 +90,6 @@ tap.run(
     it_is_built,
     what_blocks_say_is_so,
     a_broken_one_is_named,
+    mutexes_have_one_order,
     *[sessions_break_none] * tap.LONG,
 )
