@@ -363,7 +363,8 @@ const char *gdb_step_start(struct thread *t, uintptr_t start, uintptr_t end, boo
     if (!s)
         return "the ends of 17 earlier steps are still to come: continue";
     regs = gdb_cpu((unsigned)cpu)->regs;
-    if (regs->flags & FLAGS_TF) /* the trap behind the instruction is theirs, and only one */
+    /* There is one trap behind the instruction, and it is theirs. */
+    if (regs->flags & FLAGS_TF)
         return "the program or the engine steps here, by TF: set a breakpoint and continue";
     *done = alone && kind_at(gdb_stop_ip(regs)) == HLT && gdb_stop_ip(regs) == regs->ip;
     if (*done) {
