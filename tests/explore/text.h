@@ -1,6 +1,6 @@
-/* text.h - a program in the text of
- * tests/unit/port_fake.h. CPUs execute it as a processor does: between two synchronisations
- * an instruction fetch may still see what a byte was before.
+/* text.h - a program in the text of tests/unit/port_fake.h. CPUs execute it as a processor
+ * does: between two synchronisations an instruction fetch may still see what a byte was
+ * before.
  */
 #pragma once
 

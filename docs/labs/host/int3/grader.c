@@ -265,9 +265,7 @@ static void clear(void)
     hits_fact();
 }
 
-/* A push and a pop. Of the words that are no
- * flags, bit 8 is the program's.
- */
+/* A push and a pop. Of the words that are no flags, bit 8 is the program's. */
 static const struct pushing {
     const char *text;
     uint8_t bytes[8];
