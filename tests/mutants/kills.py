@@ -11,8 +11,9 @@ asked, and programs that link the same sources are one program here, so that an 
 one link. With rooms, folders or files, only these are edited.
 
 --cover prints the facts that no row of a table names and that kill nothing that others
-do not kill. The others are found one by one: the next one kills most further edits for
-its lines. Few edits say little about a fact that kills none of them.
+do not kill. The others are found by three quarters of the edits, one by one: the next one
+kills most further edits for its lines. The last line tells the cost: edits of the last
+quarter that only the printed facts notice.
 """
 
 import argparse
@@ -231,10 +232,14 @@ def cover():
     """Print the facts that can go, with their lines and the edits that they kill."""
     lines = lines_of_facts()
     kills = {fact: set() for fact in lines}
+    unused = []  # the killers of each edit that is not used here
     for lot, _, _, killers in rows():
-        for fact in () if killers in WORDS else killers.split():
-            if fact in kills:
-                kills[fact].add(lot)
+        killers = set(() if killers in WORDS else killers.split()) & set(lines)
+        if int(lot, 16) % 4 == 0:
+            unused.append(killers)
+            continue
+        for fact in killers:
+            kills[fact].add(lot)
     others = named_by_rows() & set(lines)
     left = set().union(*kills.values()) - set().union(*(kills[f] for f in others))
     while left:
@@ -243,6 +248,8 @@ def cover():
         left -= kills[best]
     for fact in sorted(set(lines) - others):
         print(fact, lines[fact], len(kills[fact]), sep="\t")
+    lost = sum(bool(killers) and not killers & others for killers in unused)
+    print(f"# without them {lost} of {sum(map(bool, unused))} other edits go unnoticed")
 
 
 if __name__ == "__main__":

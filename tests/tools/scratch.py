@@ -35,6 +35,9 @@ int weigh(int x)
 """
 
 
+WITH_LINES = ("-g", "-F", "dwarf")  # for nasm
+
+
 class Scratch(unittest.TestCase):
     """A test with a directory of its own, in which it builds small programs."""
 
@@ -64,6 +67,11 @@ class Scratch(unittest.TestCase):
         return subprocess.run(
             command, cwd=ROOT, capture_output=True, text=True, check=False
         )
+
+    def assemble(self, source, name, *flags):
+        """Assemble the file @source. Return the path of the object @name."""
+        self.run_ok("nasm", "-f", "elf64", *flags, source, "-o", self.path(name))
+        return self.path(name)
 
     def small_image(self, source, *flags, compiler="gcc"):
         """The path of a program that is linked from @source alone."""

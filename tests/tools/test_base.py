@@ -91,7 +91,7 @@ class Base(scratch.Scratch):
             cmovae eax, ebx
             """,
         )
-        self.run_ok("nasm", "-f", "elf64", source, "-o", self.path("new.o"))
+        self.assemble(source, "new.o")
         names = [
             line.split("\t")[-1].split()[0] for line in strangers(self.path("new.o"))
         ]

@@ -17,7 +17,7 @@ class GenFrames(scratch.Scratch):
         """The rows that readelf prints for a routine, each as {column: value}."""
         source = self.write("a.asm", HEAD + f"proc {name}\n{routine}\nendproc {name}\n")
         include = f"-I{scratch.ROOT}/"
-        self.run_ok("nasm", "-f", "elf64", include, "-o", self.path("a.o"), source)
+        self.assemble(source, "a.o", include)
         self.run_ok(
             "ld",
             "-Ttext=0xffffffff80200000",
@@ -28,9 +28,7 @@ class GenFrames(scratch.Scratch):
             self.path("a.o"),
         )
         self.run_ok(sys.executable, TOOL, "-o", self.path("frames.asm"), self.path("raw"))
-        self.run_ok(
-            "nasm", "-f", "elf64", "-o", self.path("f.o"), self.path("frames.asm")
-        )
+        self.assemble(self.path("frames.asm"), "f.o")
         self.run_ok(
             "ld",
             "-Ttext=0xffffffff80200000",

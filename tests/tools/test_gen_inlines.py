@@ -88,16 +88,7 @@ class GenInlines(scratch.Scratch):
     def test_the_table_holds_what_was_found(self):
         image = self.image()
         self.run_ok(sys.executable, TOOL, "-o", self.path("table.asm"), image)
-        self.run_ok(
-            "nasm",
-            "-f",
-            "elf64",
-            "-Werror",
-            self.path("table.asm"),
-            "-o",
-            self.path("table.o"),
-        )
-        elf = elf64.load(self.path("table.o"))
+        elf = elf64.load(self.assemble(self.path("table.asm"), "table.o", "-Werror"))
         data = elf.content(elf.section(".ksyms"))
         at = {s.name: s for s in elf.symbols()}
 

@@ -143,19 +143,7 @@ class GenKsyms(scratch.Scratch):
         source = (
             self.path(name + ".asm") if text is None else self.write(name + ".asm", text)
         )
-        self.run_ok(
-            "nasm",
-            "-f",
-            "elf64",
-            "-g",
-            "-F",
-            "dwarf",
-            "-Werror",
-            source,
-            "-o",
-            self.path(name + ".o"),
-        )
-        return self.path(name + ".o")
+        return self.assemble(source, name + ".o", *scratch.WITH_LINES, "-Werror")
 
     def image(self):
         """A small image laid out like the kernel's."""

@@ -146,18 +146,8 @@ class GenTargets(scratch.Scratch):
         return self.link()
 
     def asm_image(self, source=ASM, *flags):
-        self.run_ok(
-            "nasm",
-            "-f",
-            "elf64",
-            "-g",
-            "-F",
-            "dwarf",
-            f"-I{scratch.ROOT}/",
-            self.write("one.asm", source),
-            "-o",
-            self.path("one.o"),
-        )
+        source = self.write("one.asm", source)
+        self.assemble(source, "one.o", *scratch.WITH_LINES, f"-I{scratch.ROOT}/")
         return self.link(*flags)
 
     def link(self, *flags):
@@ -314,16 +304,7 @@ class GenTargets(scratch.Scratch):
             self.path("table.asm"),
             image,
         )
-        self.run_ok(
-            "nasm",
-            "-f",
-            "elf64",
-            "-Werror",
-            self.path("table.asm"),
-            "-o",
-            self.path("table.o"),
-        )
-        elf = elf64.load(self.path("table.o"))
+        elf = elf64.load(self.assemble(self.path("table.asm"), "table.o", "-Werror"))
         data = elf.content(elf.section(".ksyms"))
         at = {s.name: s for s in elf.symbols()}
 

@@ -14,19 +14,8 @@ TWO_SECTIONS = ONE_SECTION + "section .more exec\nsecond: nop\n ret\n"
 
 
 class NasmDwarf(scratch.Scratch):
-    def assemble(self, source):
-        self.run_ok(
-            "nasm",
-            "-f",
-            "elf64",
-            "-g",
-            "-F",
-            "dwarf",
-            "-o",
-            self.path("a.o"),
-            self.write("a.asm", source),
-        )
-        return self.path("a.o")
+    def object_of(self, source):
+        return self.assemble(self.write("a.asm", source), "a.o", *scratch.WITH_LINES)
 
     def complaints(self, *command):
         done = self.run_any(*command)
@@ -35,7 +24,7 @@ class NasmDwarf(scratch.Scratch):
 
     def test_the_entries_end_where_the_unit_does(self):
         for source in (ONE_SECTION, TWO_SECTIONS):
-            path = self.assemble(source)
+            path = self.object_of(source)
             self.run_ok(sys.executable, TOOL, path)
             text = self.run_ok("readelf", "--debug-dump=info", path).rstrip()
             self.assertIn("DW_AT_decl_line   : 0", text)
@@ -54,7 +43,7 @@ class NasmDwarf(scratch.Scratch):
             ("two", "global _start\n_start: nop\n"),
         ):
             path = self.path(name + ".o")
-            os.rename(self.assemble(source), path)
+            os.rename(self.object_of(source), path)
             objects.append(path)
         self.run_ok("ld", "-o", self.path("raw"), *objects)
         read = ("readelf", "--debug-dump=info")
@@ -65,7 +54,7 @@ class NasmDwarf(scratch.Scratch):
         self.assertEqual(self.complaints(*read, self.path("done")), "")
 
     def test_what_is_right_stays(self):
-        path = self.assemble(ONE_SECTION)
+        path = self.object_of(ONE_SECTION)
         self.run_ok(sys.executable, TOOL, path)
         before = self.read("a.o")
         self.run_ok(sys.executable, TOOL, path)
@@ -76,7 +65,7 @@ class NasmDwarf(scratch.Scratch):
         before = self.read("b.o")
         self.run_ok(sys.executable, TOOL, self.path("b.o"))
         self.assertEqual(self.read("b.o"), before, "a compiler's")
-        self.run_ok("nasm", "-f", "elf64", "-o", self.path("c.o"), self.path("a.asm"))
+        self.assemble(self.path("a.asm"), "c.o")
         before = self.read("c.o")
         self.run_ok(sys.executable, TOOL, self.path("c.o"))
         self.assertEqual(self.read("c.o"), before, "one without debug data")
