@@ -73,6 +73,21 @@ struct fake_machine {
 
 extern struct fake_machine fake;
 
+/* Handlers that do nothing. */
+static inline int no_pre(struct kprobe *p, struct pt_regs *regs)
+{
+    (void)p;
+    (void)regs;
+    return 0;
+}
+
+static inline void no_post(struct kprobe *p, struct pt_regs *regs, unsigned long flags)
+{
+    (void)p;
+    (void)regs;
+    (void)flags;
+}
+
 /* fake_start - start a machine without functions and probes.
  * fake_end - check that the engine has given back all that it took: sites, memory, locks,
  * and the text.

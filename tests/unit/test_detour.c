@@ -22,20 +22,6 @@
 
 static struct kprobe p;
 
-static int no_pre(struct kprobe *q, struct pt_regs *regs)
-{
-    (void)q;
-    (void)regs;
-    return 0;
-}
-
-static void no_post(struct kprobe *q, struct pt_regs *regs, unsigned long flags)
-{
-    (void)q;
-    (void)regs;
-    (void)flags;
-}
-
 static int prepare(struct probe_reject *why)
 {
     int err;

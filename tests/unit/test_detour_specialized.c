@@ -38,13 +38,6 @@ static struct plat_pattern pattern;
 static struct kprobe p;
 static kprobe_pre_handler_t handler, other_handler; /* never called; in reach of cells */
 
-static void no_post(struct kprobe *q, struct pt_regs *regs, unsigned long flags)
-{
-    (void)q;
-    (void)regs;
-    (void)flags;
-}
-
 static int prepare(void)
 {
     struct probe_reject why;

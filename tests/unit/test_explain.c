@@ -134,20 +134,6 @@ static void the_way_is_what_a_probe_would_get(void)
     fake_end();
 }
 
-static int no_pre(struct kprobe *p, struct pt_regs *regs)
-{
-    (void)p;
-    (void)regs;
-    return 0;
-}
-
-static void no_post(struct kprobe *p, struct pt_regs *regs, unsigned long flags)
-{
-    (void)p;
-    (void)regs;
-    (void)flags;
-}
-
 static void of_a_probed_address_it_tells_what_is(void)
 {
     struct kprobe a = { .pre_handler = no_pre };

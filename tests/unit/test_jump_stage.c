@@ -88,16 +88,9 @@ static void every_stage_has_a_name(void)
     CHECK_STR(jump_stage_name(JUMP_STAGES), "?");
 }
 
-static int pre(struct kprobe *p, struct pt_regs *regs)
-{
-    (void)p;
-    (void)regs;
-    return 0;
-}
-
 static void a_life(void)
 {
-    struct kprobe p = { .pre_handler = pre };
+    struct kprobe p = { .pre_handler = no_pre };
 
     fake_start();
     CHECK_EQ(optimize_set_method(OPTIMIZE_PUN), 0);
@@ -144,7 +137,7 @@ static void what_is_a_jump_has_no_mark(void)
     CHECK_EQ(optimize_set_method(OPTIMIZE_PUN), 0);
     for (unsigned i = 0; i < 8; i++) {
         ps[i].addr = fake_function("fn", "48 c7 c0 01 00 00 00 c3");
-        ps[i].pre_handler = pre;
+        ps[i].pre_handler = no_pre;
         pointers[i] = &ps[i];
         CHECK_EQ(register_kprobe(&ps[i]), 0);
         CHECK_EQ(marked(), i + 1);
@@ -175,7 +168,7 @@ static void what_is_a_jump_has_no_mark(void)
  */
 static void a_probe_makes_an_idle_breakpoint_wait(void)
 {
-    struct kprobe gone = { .pre_handler = pre }, p = { .pre_handler = pre };
+    struct kprobe gone = { .pre_handler = no_pre }, p = { .pre_handler = no_pre };
     struct site *site;
 
     fake_start();

@@ -25,13 +25,6 @@ static const unsigned offs[COUNT] = { 0, 7, 12, 19, 24 };
 static struct kprobe probes[COUNT];
 static struct kprobe *pointers[COUNT];
 
-static int pre(struct kprobe *p, struct pt_regs *regs)
-{
-    (void)p;
-    (void)regs;
-    return 0;
-}
-
 static void start(void)
 {
     uintptr_t text;
@@ -189,7 +182,7 @@ static void is_cut_before_a_breakpoint_comes(void)
 /* The new detour is at another address, and the link must lead to that. */
 static void follows_when_the_detour_changes(void)
 {
-    struct kprobe more = { .pre_handler = pre };
+    struct kprobe more = { .pre_handler = no_pre };
     const uint8_t *before;
 
     start_all();

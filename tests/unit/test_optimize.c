@@ -30,19 +30,12 @@ static const unsigned offs[] = { 0, 7, 8, 9, 12, 14, 15 };
 static struct kprobe probes[COUNT];
 static struct kprobe *pointers[COUNT];
 
-static int pre(struct kprobe *p, struct pt_regs *regs)
-{
-    (void)p;
-    (void)regs;
-    return 0;
-}
-
 static void start(void)
 {
     fake_start();
     text = fake_function("fn", FUNCTION);
     for (size_t i = 0; i < COUNT; i++) {
-        probes[i] = (struct kprobe){ .addr = text + offs[i], .pre_handler = pre };
+        probes[i] = (struct kprobe){ .addr = text + offs[i], .pre_handler = no_pre };
         pointers[i] = &probes[i];
     }
     CHECK_EQ(optimize_set_method(OPTIMIZE_PUN), 0);
@@ -471,7 +464,7 @@ static void a_second_probe_gets_the_handlers_called(void)
 
     start();
     probes[0].pre_handler = NULL;
-    second = (struct kprobe){ .addr = text, .pre_handler = pre };
+    second = (struct kprobe){ .addr = text, .pre_handler = no_pre };
     CHECK_EQ(register_kprobe(&probes[0]), 0);
     optimize_run();
     CHECK_EQ(detour_kind_wanted(probes[0].site), DETOUR_PROGRAM);
@@ -496,7 +489,7 @@ static void a_probe_that_joins_a_jump_has_a_counter(void)
 
     start();
     for (size_t i = 0; i < 3; i++)
-        others[i] = (struct kprobe){ .addr = text, .pre_handler = pre };
+        others[i] = (struct kprobe){ .addr = text, .pre_handler = no_pre };
     CHECK_EQ(register_kprobe(&others[0]), 0);
     CHECK_EQ(register_kprobe(&others[1]), 0);
     optimize_run();
@@ -807,7 +800,7 @@ static void a_neighbour_whose_copy_would_not_reach_stays(void)
 {
     const char *beyond = "55 48 8d 05 7d ff ff 7f c3",
                *before = "55 48 8d 05 7d 00 00 80 c3";
-    struct kprobe p = { .pre_handler = pre }, *both[] = { &probes[0], &p };
+    struct kprobe p = { .pre_handler = no_pre }, *both[] = { &probes[0], &p };
     uintptr_t cells;
     size_t len;
 

@@ -228,13 +228,6 @@ static void they_leave_the_others_waiting(void)
     end();
 }
 
-static int pre(struct kprobe *p, struct pt_regs *regs)
-{
-    (void)p;
-    (void)regs;
-    return 0;
-}
-
 /* The count tells whether the code of a module still has registered probes. If it has
  * none, the engine need not search all probes when the module is unloaded.
  */
@@ -247,7 +240,7 @@ static void probes_of_its_own_are_counted(void)
     part.memory = (uintptr_t)&inside;
     part.memory_end = (uintptr_t)(&inside + 1);
     by_handler.pre_handler = (kprobe_pre_handler_t)(part.start + 2);
-    foreign.pre_handler = pre;
+    foreign.pre_handler = no_pre;
     CHECK_EQ(register_kprobe(&foreign), 0);
     CHECK_EQ(part.own_count, 0);
     CHECK_EQ(register_kprobes(both, 2), 0);

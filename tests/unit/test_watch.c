@@ -359,13 +359,6 @@ static void a_handler_that_faults_is_given_up(void)
     fake_end();
 }
 
-static int pre(struct kprobe *p, struct pt_regs *r)
-{
-    (void)p;
-    (void)r;
-    return 0;
-}
-
 static void after(struct kprobe *p, struct pt_regs *r, unsigned long flags)
 {
     (void)p;
@@ -376,7 +369,7 @@ static void after(struct kprobe *p, struct pt_regs *r, unsigned long flags)
 
 static void a_step_ends_with_the_same_trap(void)
 {
-    struct kprobe p = { .pre_handler = pre, .post_handler = after };
+    struct kprobe p = { .pre_handler = no_pre, .post_handler = after };
     struct watch w = watch_of(0, note);
 
     begin();
