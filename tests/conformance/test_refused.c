@@ -8,6 +8,7 @@
 #include "tests/conformance/refusal.h"
 #include "tests/conformance/tier.h"
 #include "tests/kernel/ktest.h"
+#include "tests/kernel/nothing.h"
 
 extern const char entry_text_start[];
 
@@ -102,13 +103,6 @@ __asm__(".pushsection .text\n"
         "    ret\n" EXTABLE("1b", "2b") ".size behind_a_trap, . - behind_a_trap\n"
                                         ".popsection\n");
 
-static void nothing_after(struct kprobe *p, struct pt_regs *regs, unsigned long flags)
-{
-    (void)p;
-    (void)regs;
-    (void)flags;
-}
-
 KTEST(conformance, h20_no_trap_behind_loaded_tables)
 {
     size_t rows = (size_t)(fixtures_loaded_table_end - fixtures_loaded_table);
@@ -116,7 +110,7 @@ KTEST(conformance, h20_no_trap_behind_loaded_tables)
 
     for (size_t i = 0; i < rows; i++) {
         const struct fixture *f = &fixtures_loaded_table[i];
-        struct kprobe p = { .addr = f->insn, .post_handler = nothing_after };
+        struct kprobe p = { .addr = f->insn, .post_handler = no_post };
         struct probe_reject why = { 0 };
         int err = register_kprobe_why(&p, &why);
 
@@ -132,7 +126,7 @@ KTEST(conformance, h13_behind_a_trap)
 {
     struct kprobe boosted = { .addr = (uintptr_t)behind_a_trap + 2 };
     struct kprobe stepped = { .addr = (uintptr_t)behind_a_trap + 2,
-                              .post_handler = nothing_after };
+                              .post_handler = no_post };
 
     register_kprobe(&boosted);
     ktest_report(behind_a_trap(4) == 5 && boosted.hits == 1, "boosted: it is hit");

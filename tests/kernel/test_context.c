@@ -14,6 +14,7 @@
 #include "probes/core/life.h"
 #include "probes/kprobe.h"
 #include "tests/kernel/ktest.h"
+#include "tests/kernel/nothing.h"
 #include "tests/kernel/own_steps.h"
 
 #include <string.h>
@@ -24,20 +25,6 @@
 unsigned long flags_around(unsigned long flags);
 bool load_not_canonical(void);
 extern const char flags_around_nop[];
-
-static int nothing(struct kprobe *p, struct pt_regs *regs)
-{
-    (void)p;
-    (void)regs;
-    return 0;
-}
-
-static void nothing_after(struct kprobe *p, struct pt_regs *regs, unsigned long flags)
-{
-    (void)p;
-    (void)regs;
-    (void)flags;
-}
 
 /* ---- what a hit must not spoil: flags -------------------------------------------------- */
 
@@ -84,9 +71,9 @@ static void flags_under(kprobe_post_handler_t post, const char *how)
 KTEST(context, odd_flags_are_the_programs_own)
 {
     flags_under(NULL, "boosted");
-    flags_under(nothing_after, "stepped by int3");
+    flags_under(no_post, "stepped by int3");
     step_set_engine(STEP_TF);
-    flags_under(nothing_after, "stepped by TF");
+    flags_under(no_post, "stepped by TF");
     step_set_engine(STEP_INT3);
 }
 
@@ -156,7 +143,7 @@ static void without_area(void *unused)
 
 KTEST(context, before_a_cpu_has_its_area_hits_are_early)
 {
-    struct kprobe p = { .addr = (uintptr_t)target, .pre_handler = nothing };
+    struct kprobe p = { .addr = (uintptr_t)target, .pre_handler = no_pre };
 
     wrong = 0;
     register_kprobe(&p);
@@ -371,7 +358,7 @@ static void machines_watch(kprobe_post_handler_t post)
         struct machine *m = &machines[i];
 
         m->p = (struct kprobe){ .symbol_name = m->symbol,
-                                .pre_handler = nothing,
+                                .pre_handler = no_pre,
                                 .post_handler = post };
         m->before = m->count();
         ktest_report(register_kprobe(&m->p) == 0, "a probe on %s", m->symbol);
@@ -432,13 +419,13 @@ KTEST(context, the_machinery_carries_probes_while_it_works)
 
 KTEST(context, and_steps_by_int3)
 {
-    machinery_under(nothing_after);
+    machinery_under(no_post);
 }
 
 KTEST(context, and_steps_by_tf)
 {
     step_set_engine(STEP_TF);
-    machinery_under(nothing_after);
+    machinery_under(no_post);
     step_set_engine(STEP_INT3);
 }
 
@@ -454,7 +441,7 @@ static void add_inside(const struct insn *insn, void *unused)
     (void)unused;
     if (inside_count < INSNS_MAX)
         inside[inside_count++] =
-            (struct kprobe){ .addr = insn->addr, .pre_handler = nothing };
+            (struct kprobe){ .addr = insn->addr, .pre_handler = no_pre };
 }
 
 /* Each switch executes every instruction of switch_to() once: on the old stack, on the

@@ -8,6 +8,7 @@
 #include "probes/kprobe.h"
 #include "tests/kernel/ktest.h"
 #include "tests/kernel/nmi_send.h"
+#include "tests/kernel/nothing.h"
 
 static volatile char *volatile nowhere = (volatile char *)0x10;
 
@@ -90,19 +91,12 @@ static void load_under(kprobe_post_handler_t post, const char *how)
     unregister_kprobe(&p);
 }
 
-static void nothing_after(struct kprobe *p, struct pt_regs *regs, unsigned long flags)
-{
-    (void)p;
-    (void)regs;
-    (void)flags;
-}
-
 KTEST(fault, the_copy_faults_as_the_instruction_would)
 {
     load_under(NULL, "boosted");
-    load_under(nothing_after, "stepped by int3");
+    load_under(no_post, "stepped by int3");
     step_set_engine(STEP_TF);
-    load_under(nothing_after, "stepped by TF");
+    load_under(no_post, "stepped by TF");
     step_set_engine(STEP_INT3);
 }
 
@@ -119,8 +113,7 @@ static bool note_fault(struct pt_regs *regs)
 
 KTEST(fault, and_is_reported_where_the_instruction_lies)
 {
-    struct kprobe p = { .addr = (uintptr_t)fixed_up_load + 2,
-                        .post_handler = nothing_after };
+    struct kprobe p = { .addr = (uintptr_t)fixed_up_load + 2, .post_handler = no_post };
     static bool noting;
 
     if (!noting)

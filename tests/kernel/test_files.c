@@ -11,6 +11,7 @@
 #include "probes/text/text_engine.h"
 #include "tests/kernel/engines.h"
 #include "tests/kernel/ktest.h"
+#include "tests/kernel/nothing.h"
 #include "tests/kernel/say.h"
 
 #include <stdio.h>
@@ -159,13 +160,6 @@ KTEST(files, modes_are_those_of_linux)
 }
 
 /* ---- kprobes-step ---- */
-
-static void no_post(struct kprobe *p, struct pt_regs *regs, unsigned long flags)
-{
-    (void)p;
-    (void)regs;
-    (void)flags;
-}
 
 KTEST(files, the_step_engine_is_chosen_by_name)
 {

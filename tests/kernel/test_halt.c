@@ -7,6 +7,7 @@
 #include "kernel/thread/thread.h"
 #include "probes/core/life.h"
 #include "tests/kernel/ktest.h"
+#include "tests/kernel/nothing.h"
 
 #define MS UINT64_C(1000000)
 
@@ -24,13 +25,6 @@ __asm__(".pushsection .text\n"
         "    ud2\n"
         ".size undefined_here, . - undefined_here\n"
         ".popsection\n");
-
-static void after(struct kprobe *p, struct pt_regs *regs, unsigned long flags)
-{
-    (void)p;
-    (void)regs;
-    (void)flags;
-}
 
 static uint64_t interrupts(void)
 {
@@ -75,8 +69,8 @@ KTEST(halt, a_probed_hlt_waits_for_an_interrupt)
     thread_set_affinity(BIT(0));
     ktest_report(halts(10) == 10, "so it does without a probe");
     halts_with("boosted", NULL, STEP_INT3);
-    halts_with("with a post-handler", after, STEP_INT3);
-    halts_with("where steps are ended by TF", after, STEP_TF);
+    halts_with("with a post-handler", no_post, STEP_INT3);
+    halts_with("where steps are ended by TF", no_post, STEP_TF);
     thread_set_affinity(UINT64_MAX);
 }
 

@@ -6,6 +6,7 @@
 #include "probes/kprobe.h"
 #include "tests/kernel/each_cpu.h"
 #include "tests/kernel/ktest.h"
+#include "tests/kernel/nothing.h"
 
 #include <stdarg.h>
 
@@ -121,13 +122,6 @@ KTEST(jprobe, arguments_are_equal_and_the_stack_stays_intact)
     ktest_report(unregister_jprobe(&jp) == 0, "it can be taken away");
 }
 
-static void do_nothing_after(struct kprobe *p, struct pt_regs *regs, unsigned long flags)
-{
-    (void)p;
-    (void)regs;
-    (void)flags;
-}
-
 static uint64_t kprobe_ran, return_ran, return_right;
 
 static int count_kprobe(struct kprobe *p, struct pt_regs *regs)
@@ -181,7 +175,7 @@ KTEST(jprobe, works_beside_the_other_kinds)
 
 KTEST(jprobe, works_where_the_instruction_is_stepped)
 {
-    struct kprobe p = { .addr = (uintptr_t)many, .post_handler = do_nothing_after };
+    struct kprobe p = { .addr = (uintptr_t)many, .post_handler = no_post };
     struct jprobe jp = { .kp.addr = (uintptr_t)many, .entry = see_many };
 
     register_kprobe(&p);

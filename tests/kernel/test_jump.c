@@ -23,6 +23,7 @@
 #include "tests/kernel/by_hand.h"
 #include "tests/kernel/ktest.h"
 #include "tests/kernel/nmi_send.h"
+#include "tests/kernel/nothing.h"
 #include "tests/kernel/own_steps.h"
 
 #include <string.h>
@@ -362,16 +363,11 @@ static void stepped_under(kprobe_pre_handler_t pre, kprobe_post_handler_t post,
                  "%s: %zu steps, as without a probe", what, steps.count);
 }
 
-static void nothing_after(struct kprobe *p UNUSED, struct pt_regs *regs UNUSED,
-                          unsigned long flags UNUSED)
-{
-}
-
 KTEST(jump, a_program_that_steps_itself_sees_its_own_instructions)
 {
     stepped_under(note, NULL, "a handler");
     stepped_under(NULL, NULL, "a counter");
-    stepped_under(note, nothing_after, "a post-handler");
+    stepped_under(note, no_post, "a post-handler");
 }
 
 /* No quiescence would wait for a thread that was preempted between the engine's own code

@@ -23,6 +23,7 @@
 #include "tests/kernel/jumps.h"
 #include "tests/kernel/ktest.h"
 #include "tests/kernel/loaded.h"
+#include "tests/kernel/nothing.h"
 #include "tests/kernel/say.h"
 
 #include <stdio.h>
@@ -388,15 +389,10 @@ KTEST(module, what_a_thread_holds_may_be_a_function_or_be_left_over)
 
 /* ---- probes ---- */
 
-static int count_hit(struct kprobe *p UNUSED, struct pt_regs *regs UNUSED)
-{
-    return 0;
-}
-
 KTEST(module, a_probe_waits_goes_and_comes_back)
 {
     struct kprobe late = { .symbol_name = "guest:guest_twice",
-                           .pre_handler = count_hit,
+                           .pre_handler = no_pre,
                            .flags = KPROBE_FLAG_PENDING };
     struct kprobe early = { .symbol_name = "guest:guest_twice" };
 
@@ -438,7 +434,7 @@ KTEST(module, it_goes_without_a_walk_over_all_sites)
 {
     struct kprobe walks = { .symbol_name = "registry_for_each" };
     struct kprobe on_it = { .symbol_name = "guest:guest_twice",
-                            .pre_handler = count_hit,
+                            .pre_handler = no_pre,
                             .flags = KPROBE_FLAG_PENDING };
 
     ktest_report(register_kprobe(&walks) == 0 && register_kprobe(&on_it) == 0,
@@ -458,7 +454,7 @@ KTEST(module, it_goes_without_a_walk_over_all_sites)
 
 KTEST(module, a_probe_by_address_does_not_come_back)
 {
-    struct kprobe p = { .pre_handler = count_hit };
+    struct kprobe p = { .pre_handler = no_pre };
     uintptr_t addr;
 
     load_guest();
@@ -530,7 +526,7 @@ KTEST(module, the_console_waits_for_returns_too)
 KTEST(module, h103_a_module_comes_back_elsewhere)
 {
     struct kprobe p = { .symbol_name = "guest:guest_twice",
-                        .pre_handler = count_hit,
+                        .pre_handler = no_pre,
                         .flags = KPROBE_FLAG_PENDING };
     uintptr_t first;
 

@@ -11,6 +11,7 @@
 #include "probes/kprobe.h"
 #include "tests/kernel/ktest.h"
 #include "tests/kernel/nmi_send.h"
+#include "tests/kernel/nothing.h"
 #include "tests/kernel/own_steps.h"
 
 #define LAST_CPU (cpu_count() - 1)
@@ -70,26 +71,12 @@ static int run_probed(void *arg)
     return 0;
 }
 
-static int nothing(struct kprobe *p, struct pt_regs *regs)
-{
-    (void)p;
-    (void)regs;
-    return 0;
-}
-
-static void nothing_after(struct kprobe *p, struct pt_regs *regs, unsigned long flags)
-{
-    (void)p;
-    (void)regs;
-    (void)flags;
-}
-
 static void storm(uint64_t count, kprobe_post_handler_t post)
 {
     struct kprobe p[] = {
-        { .addr = (uintptr_t)in_nmi, .pre_handler = nothing, .post_handler = post },
-        { .addr = (uintptr_t)both, .pre_handler = nothing, .post_handler = post },
-        { .symbol_name = "nmi_dispatch", .pre_handler = nothing, .post_handler = post },
+        { .addr = (uintptr_t)in_nmi, .pre_handler = no_pre, .post_handler = post },
+        { .addr = (uintptr_t)both, .pre_handler = no_pre, .post_handler = post },
+        { .symbol_name = "nmi_dispatch", .pre_handler = no_pre, .post_handler = post },
     };
     struct load load = { 0 };
     uint64_t nmi_before = irq_count(LAST_CPU, TRAP_NMI), taken;
@@ -140,7 +127,7 @@ KTEST(nmi, a_storm_over_steps_by_int3)
         ktest_skip("needs a second CPU to send NMIs");
         return;
     }
-    storm(ktest_count(1000, 333334), nothing_after);
+    storm(ktest_count(1000, 333334), no_post);
 }
 
 KTEST(nmi, a_storm_over_steps_by_tf)
@@ -150,7 +137,7 @@ KTEST(nmi, a_storm_over_steps_by_tf)
         return;
     }
     step_set_engine(STEP_TF);
-    storm(ktest_count(1000, 333334), nothing_after);
+    storm(ktest_count(1000, 333334), no_post);
     step_set_engine(STEP_INT3);
 }
 

@@ -16,6 +16,7 @@
 #include "probes/kprobe.h"
 #include "tests/kernel/jumps.h"
 #include "tests/kernel/ktest.h"
+#include "tests/kernel/nothing.h"
 #include "tests/kernel/share.h"
 #include "tests/kernel/short_ones.h"
 #include "tests/kernel/text_sum.h"
@@ -74,11 +75,6 @@ static uint64_t traps(void)
     return t.traps;
 }
 
-static int pre(struct kprobe *p UNUSED, struct pt_regs *regs UNUSED)
-{
-    return 0;
-}
-
 /* ---- one probe --------------------------------------------------------------------- */
 
 static void becomes_a_jump(kprobe_pre_handler_t handler, const char *what)
@@ -102,14 +98,14 @@ static void becomes_a_jump(kprobe_pre_handler_t handler, const char *what)
 KTEST(optimize, a_probe_becomes_a_jump)
 {
     jumps_by(OPTIMIZE_PUN);
-    becomes_a_jump(pre, "a handler");
+    becomes_a_jump(no_pre, "a handler");
     becomes_a_jump(NULL, "a counter");
     jumps_as_before();
 }
 
 KTEST(optimize, by_itself_before_long)
 {
-    struct kprobe p = { .addr = (uintptr_t)short_ones, .pre_handler = pre };
+    struct kprobe p = { .addr = (uintptr_t)short_ones, .pre_handler = no_pre };
     uint64_t end = clock_ns() + UINT64_C(60000000000);
 
     jumps_by(OPTIMIZE_PUN);
@@ -172,7 +168,7 @@ static void every_instruction(kprobe_pre_handler_t handler, const char *what)
 KTEST(optimize, every_instruction_of_a_function)
 {
     jumps_by(OPTIMIZE_PUN);
-    every_instruction(pre, "handlers");
+    every_instruction(no_pre, "handlers");
     every_instruction(NULL, "counters");
     jumps_as_before();
 }
@@ -187,8 +183,8 @@ KTEST(optimize, h70_a_second_probe_where_a_jump_reads)
     jumps_by(OPTIMIZE_PUN);
     look_at_text();
     for (size_t i = 0; i + 1 < text.count; i++) {
-        struct kprobe a = { .addr = text.addrs[i], .pre_handler = pre };
-        struct kprobe b = { .addr = text.addrs[i + 1], .pre_handler = pre };
+        struct kprobe a = { .addr = text.addrs[i], .pre_handler = no_pre };
+        struct kprobe b = { .addr = text.addrs[i + 1], .pre_handler = no_pre };
 
         if (register_kprobe(&a))
             continue;
@@ -216,13 +212,13 @@ KTEST(optimize, h70_a_second_probe_where_a_jump_reads)
  */
 KTEST(optimize, h72_tried_again_when_a_neighbour_leaves)
 {
-    struct kprobe a = { .addr = (uintptr_t)short_ones, .pre_handler = pre };
+    struct kprobe a = { .addr = (uintptr_t)short_ones, .pre_handler = no_pre };
     struct kprobe b;
 
     jumps_by(OPTIMIZE_PUN);
     look_at_text();
     /* so far behind that the jump of a does not reach it */
-    b = (struct kprobe){ .addr = text.addrs[text.count - 1], .pre_handler = pre };
+    b = (struct kprobe){ .addr = text.addrs[text.count - 1], .pre_handler = no_pre };
     register_kprobe(&a);
     register_kprobe(&b);
     plat_lock(PLAT_PROBES);
@@ -256,7 +252,7 @@ KTEST(optimize, a_probe_that_joins_a_jump_counts_when_the_first_has_gone)
     jumps_by(OPTIMIZE_PUN);
     look_at_text();
     for (size_t i = 0; i < 3; i++) {
-        ps[i] = (struct kprobe){ .addr = (uintptr_t)short_ones, .pre_handler = pre };
+        ps[i] = (struct kprobe){ .addr = (uintptr_t)short_ones, .pre_handler = no_pre };
         register_kprobe(&ps[i]);
         optimize_run();
     }
@@ -329,7 +325,7 @@ static void do_op(struct kprobe *p, unsigned op, bool *enabled)
  */
 static bool one_order(unsigned order)
 {
-    struct kprobe p = { .addr = (uintptr_t)short_ones, .pre_handler = pre };
+    struct kprobe p = { .addr = (uintptr_t)short_ones, .pre_handler = no_pre };
     bool enabled = true, right = !register_kprobe(&p);
 
     for (unsigned i = 0; i < ORDER_LEN; i++, order /= OPS) {
@@ -361,7 +357,7 @@ KTEST(optimize, h71_every_order_of_five_operations)
 /* ---- H76: a thread is inside ------------------------------------------------------- */
 
 static volatile bool is_gone, is_out;
-static struct kprobe held = { .pre_handler = pre };
+static struct kprobe held = { .pre_handler = no_pre };
 
 static int run_target(void *arg UNUSED)
 {

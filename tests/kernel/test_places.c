@@ -10,6 +10,7 @@
 #include "probes/core/life.h"
 #include "probes/kprobe.h"
 #include "tests/kernel/ktest.h"
+#include "tests/kernel/nothing.h"
 
 #include <string.h>
 
@@ -123,19 +124,12 @@ NOINLINE long places_named_twice(long x)
 long places_other_name(long x) __attribute__((alias("places_named_twice")));
 long places_weak_name(long x) __attribute__((weak, alias("places_named_twice")));
 
-static int nothing(struct kprobe *p, struct pt_regs *regs)
-{
-    (void)p;
-    (void)regs;
-    return 0;
-}
-
 KTEST(places, all_names_of_a_function_are_one_place)
 {
     struct kprobe p[] = {
-        { .symbol_name = "places_named_twice", .pre_handler = nothing },
-        { .symbol_name = "places_other_name", .pre_handler = nothing },
-        { .symbol_name = "places_weak_name", .pre_handler = nothing },
+        { .symbol_name = "places_named_twice", .pre_handler = no_pre },
+        { .symbol_name = "places_other_name", .pre_handler = no_pre },
+        { .symbol_name = "places_weak_name", .pre_handler = no_pre },
     };
     unsigned in = 0, hit = 0;
 

@@ -10,23 +10,10 @@
 #include "probes/kprobe.h"
 #include "tests/kernel/jumps.h"
 #include "tests/kernel/ktest.h"
+#include "tests/kernel/nothing.h"
 #include "tests/kernel/watched.h"
 
 #include <string.h>
-
-static int nothing(struct kprobe *p, struct pt_regs *regs)
-{
-    (void)p;
-    (void)regs;
-    return 0;
-}
-
-static void nothing_after(struct kprobe *p, struct pt_regs *regs, unsigned long flags)
-{
-    (void)p;
-    (void)regs;
-    (void)flags;
-}
 
 #define STORE_INSNS 16
 
@@ -40,7 +27,7 @@ static size_t probe_all(struct kprobe p[STORE_INSNS], kprobe_post_handler_t post
     plat_symbol_at((uintptr_t)watched_store, &sym);
     for (unsigned off = 0; off < sym.size && count < STORE_INSNS; off++) {
         p[count] = (struct kprobe){ .addr = (uintptr_t)watched_store + off,
-                                    .pre_handler = nothing,
+                                    .pre_handler = no_pre,
                                     .post_handler = post };
         count += register_kprobe(&p[count]) == 0;
     }
@@ -72,9 +59,9 @@ static void place_with_probes(const char *how, kprobe_post_handler_t post)
 KTEST(watch_probes, a_copy_is_told_of_by_its_original)
 {
     place_with_probes("boosted", NULL);
-    place_with_probes("stepped by int3", nothing_after);
+    place_with_probes("stepped by int3", no_post);
     step_set_engine(STEP_TF);
-    place_with_probes("stepped by TF", nothing_after);
+    place_with_probes("stepped by TF", no_post);
     step_set_engine(STEP_INT3);
     jumps_by(OPTIMIZE_PUN);
     place_with_probes("by a jump", NULL);
@@ -103,7 +90,7 @@ static uintptr_t sti_of(void *fn)
 static void behind_sti(const char *how, kprobe_post_handler_t post)
 {
     struct kprobe p = { .addr = sti_of((void *)store_behind_sti),
-                        .pre_handler = nothing,
+                        .pre_handler = no_pre,
                         .post_handler = post };
     struct watch w = watch_of(&watched.target, WATCH_WRITE, 8, note_hit);
     uintptr_t plain;
@@ -126,9 +113,9 @@ KTEST(watch_probes, an_access_behind_a_probed_sti)
 {
     jumps_by(OPTIMIZE_OFF);
     behind_sti("in its copy", NULL);
-    behind_sti("stepped by int3", nothing_after);
+    behind_sti("stepped by int3", no_post);
     step_set_engine(STEP_TF);
-    behind_sti("stepped by TF", nothing_after);
+    behind_sti("stepped by TF", no_post);
     step_set_engine(STEP_INT3);
     jumps_as_before();
     jumps_by(OPTIMIZE_PUN);
@@ -190,7 +177,7 @@ static uintptr_t call_of(void *fn, void *callee)
 static void on_the_stack(void)
 {
     struct kprobe p = { .addr = call_of((void *)call_leaf, (void *)leaf),
-                        .pre_handler = nothing };
+                        .pre_handler = no_pre };
 
     on_stack = watch_of(NULL, WATCH_WRITE, 8, note_hit);
     register_watch(&on_stack);

@@ -15,6 +15,7 @@
 #include "probes/text/text_engine.h"
 #include "tests/kernel/engines.h"
 #include "tests/kernel/ktest.h"
+#include "tests/kernel/nothing.h"
 #include "tests/kernel/poke_targets.h"
 
 #include <string.h>
@@ -274,11 +275,6 @@ static void do_nothing(struct kprobe *p UNUSED, uintptr_t ip UNUSED)
 {
 }
 
-static int look_on(struct kprobe *p UNUSED, struct pt_regs *regs UNUSED)
-{
-    return 0;
-}
-
 /* flags_pass - register @p as a jump. The instruction behind it writes all status flags,
  * so at first the detour may change them. Then exchange this instruction for one that
  * writes none: from now on the detour must keep the flags.
@@ -308,9 +304,9 @@ KTEST(xmc, flags_pass_jumps_that_were_there_before)
     optimize_set_method(OPTIMIZE_PUN);
     flags_pass((struct kprobe){ 0 }, "a counter");
     flags_pass((struct kprobe){ .light_handler = do_nothing }, "a light handler");
-    flags_pass((struct kprobe){ .pre_handler = look_on }, "a handler");
+    flags_pass((struct kprobe){ .pre_handler = no_pre }, "a handler");
     flags_pass((struct kprobe){ .post_handler = NULL,
-                                .pre_handler = look_on,
+                                .pre_handler = no_pre,
                                 .flags = KPROBE_FLAG_IRQS_OFF },
                "a handler with interrupts off");
     optimize_set_method(method);

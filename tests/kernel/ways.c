@@ -1,5 +1,6 @@
 /* ways.c - the table of ways, and the probes of the way that is chosen. */
 #include "tests/kernel/ways.h"
+#include "tests/kernel/nothing.h"
 
 #include "kernel/base/bits.h"
 #include "kernel/cpu/instr.h"
@@ -93,11 +94,6 @@ static int pre(struct kprobe *p UNUSED, struct pt_regs *regs UNUSED)
     return 0;
 }
 
-static int pre_nothing(struct kprobe *p UNUSED, struct pt_regs *regs UNUSED)
-{
-    return 0;
-}
-
 static bool second_is_right;
 
 static int pre_second(struct kprobe *p UNUSED, struct pt_regs *regs)
@@ -114,11 +110,6 @@ static void post(struct kprobe *p UNUSED, struct pt_regs *regs UNUSED,
                  unsigned long flags UNUSED)
 {
     do_act();
-}
-
-static void post_nothing(struct kprobe *p UNUSED, struct pt_regs *regs UNUSED,
-                         unsigned long flags UNUSED)
-{
 }
 
 static void light(struct kprobe *p UNUSED, uintptr_t ip UNUSED)
@@ -174,11 +165,11 @@ static int register_plain(void)
     if (current->actor == ACT_LIGHT)
         plain.light_handler = light;
     else
-        plain.pre_handler = current->actor == ACT_PRE ? pre : pre_nothing;
+        plain.pre_handler = current->actor == ACT_PRE ? pre : no_pre;
     if (current->actor == ACT_POST)
         plain.post_handler = post;
     else if (current->post)
-        plain.post_handler = post_nothing;
+        plain.post_handler = no_post;
     return register_kprobe(&plain);
 }
 
