@@ -29,8 +29,7 @@ class Enemy:
     def attach(self):
         self.client = self.stub.connect()
         self.client.greet()
-        self.client.ask("QStartNoAckMode")
-        self.client.acks = False
+        self.client.without_acks()
         self.client.ask("?")
 
     def tell(self, holds, what):

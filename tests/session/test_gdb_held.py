@@ -27,8 +27,7 @@ class Held:
         self.vfs_read = stub.symbol("vfs_read")
         self.client = stub.connect()
         self.client.greet()
-        self.client.ask("QStartNoAckMode")
-        self.client.acks = False
+        self.client.without_acks()
 
     def console(self, *commands):
         """Let the kernel run for some commands. Return the output of the last one."""

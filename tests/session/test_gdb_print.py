@@ -180,8 +180,7 @@ def all_of_it():
             stub.guest.wait_prompt(LIMIT)
             client = stub.connect()
             client.greet()
-            client.ask("QStartNoAckMode")
-            client.acks = False
+            client.without_acks()
             monitor_at_once(client)
             monitor_later(stub, client)
             place = dprintf(stub, client, cpus)

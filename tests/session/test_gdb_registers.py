@@ -32,8 +32,7 @@ class Debugged:
     def attach(self):
         self.client = self.stub.connect()
         self.client.greet()
-        self.client.ask("QStartNoAckMode")
-        self.client.acks = False
+        self.client.without_acks()
         self.client.ask("?")
 
     def symbol(self, name):

@@ -73,8 +73,7 @@ def packets_one_by_one(stub, cpus):
     answers(client, "qC", "QC" + where["thread"])
     answers(client, "qAttached", "1")
     answers(client, "vMustReplyEmpty", "")
-    answers(client, "QStartNoAckMode", "OK")
-    client.acks = False
+    tap.equal(client.without_acks(), "OK", "acknowledgements can be switched off")
     threads = client.ask("qfThreadInfo")[1:].split(",")
     tap.check(
         len(threads) >= cpus + 4 and len(set(threads)) == len(threads),
@@ -236,8 +235,7 @@ def noise_does_not_stop_a_kernel_that_runs(stub):
 
 def breakpoints(stub, client):
     """Set a breakpoint on vfs_read, which `cat` calls twice, and step from it."""
-    client.ask("QStartNoAckMode")
-    client.acks = False
+    client.without_acks()
     client.resume()
     place = symbol(stub, "vfs_read")
     client.interrupt()
@@ -594,8 +592,7 @@ def the_kernel_ends(stub):
     """The machine is switched off while a debugger waits for a stop."""
     client = stub.connect()
     client.greet()
-    client.ask("QStartNoAckMode")
-    client.acks = False
+    client.without_acks()
     client.resume()
     stub.guest.console.send(b"poweroff\n")
     tap.equal(
@@ -628,8 +625,7 @@ def the_tests_of_a_kernel_fail():
             )
             client = stub.connect()
             greet_until_answered(client)
-            client.ask("QStartNoAckMode")
-            client.acks = False
+            client.without_acks()
             client.resume()
             tap.equal(
                 client.stopped()[1], "W01", "a debugger hears of the end with its status"

@@ -393,16 +393,14 @@ def with_a_breakpoint(stub, client, place):
     )
     client = stub.connect()
     features = client.greet()
-    answers(client, "QStartNoAckMode", "OK")
-    client.acks = False
+    client.without_acks()
     runs, pairs = status(client)
     tap.equal((runs, number(pairs, "tframes")), (True, 1442), "and the next one finds it")
     answers(client, "D", "OK")
     client.close()
     client = stub.connect()
     client.greet()
-    answers(client, "QStartNoAckMode", "OK")
-    client.acks = False
+    client.without_acks()
     tap.check("tdisconnected" in status(client)[1], "detach ends it")
     tap.equal(features.get("ConditionalTracepoints"), "+", "features come again")
     return client
@@ -501,8 +499,7 @@ def all_of_it():
             stub.guest.wait_prompt(LIMIT)
             client = stub.connect()
             features = client.greet()
-            client.ask("QStartNoAckMode")
-            client.acks = False
+            client.without_acks()
             place = stub_symbol(stub, client, "vfs_read")
             offers(client, features)
             frames_are_what_happened(stub, client, place)

@@ -126,8 +126,7 @@ class Pairs:
         self.at = stub.symbol(PLACE)
         self.client = stub.connect()
         self.client.greet()
-        self.client.ask("QStartNoAckMode")
-        self.client.acks = False
+        self.client.without_acks()
         self.client.resume()
         self.now = {}
         self.usual = {}

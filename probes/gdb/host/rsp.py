@@ -104,6 +104,12 @@ class Client:
             for word in features.split(";")
         )
 
+    def without_acks(self):
+        """Switch acknowledgements off. Return the answer."""
+        answer = self.ask("QStartNoAckMode")
+        self.acks = False
+        return answer
+
     def interrupt(self):
         self.send(b"\x03")
         return self.packet()
