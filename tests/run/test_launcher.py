@@ -196,9 +196,20 @@ def usages():
     yield ["web", "--guests", "-5"], "--guests: '-5' is not a number"
     yield ["replay", "/no/such/file"], "/no/such/file: no such file"
     yield ["replay", "/tmp"], "a directory"
+    yield ["record", "", "echo x"], "FILE: an empty name"
+    for option in ("--log", "--image", "--qmp", "--socket"):
+        yield ["run", option, ""], f"{option}: an empty name"
+    for path, why in (
+        ("/tmp", "a directory"),
+        ("/dev/null", "no ELF file"),
+        (__file__, "no ELF file"),
+        ("/bin/true", "no executable for x86 with fixed addresses"),
+    ):
+        for verb in ("exec", "gdb"):
+            yield [verb, "--image", path, "say a"], why
     yield ["record", "/no/such/dir/file", "echo x"], "no directory /no/such/dir"
     yield ["film", "play", "/no/such/film"], "/no/such/film: No such file"
-    yield ["film", "play", "/dev/null"], "it is no film"
+    yield ["film", "play", "/dev/null"], "/dev/null: it is no film"
     yield ["film", "text"], "of which film?"
     yield ["film", "record", "x"], "x is none of"
     yield ["film", "svg", "hit", "--frames", "1,x"], "the frames of hit are 0 to"

@@ -695,6 +695,11 @@ FACTS = {
         lambda: (grade_after_signal(TERM), 143),
         lambda: (grade_after_signal(INT), 130),
     ],
+    ("4", "tracefs", "QEMU or the guest ended before the command could run"): [
+        lambda: (in_tracefs(lambda folder: with_fake("tracefs", folder, "--", "true",
+                                                     fake="broken")),
+                 4 if FUSE else 5),
+    ],
     ("3", "tracefs", "the kernel panicked while the command ran"): [
         lambda: (in_tracefs(lambda folder: status_of("tracefs", folder, "--", "sh", "-c",
                                                      f"echo panic > {folder}/sonde")),

@@ -38,6 +38,7 @@ ROWS = (
     (ENDED, "exec, module", "the guest was switched off or reset before its last command"),
     (ENDED, "trace", "the guest was switched off or reset, and nothing was fetched"),
     (ENDED, "run, exec", "QEMU ended, or was ended by a signal"),
+    (ENDED, "tracefs", "QEMU or the guest ended before the command could run"),
     (ENDED, "record", "the guest was reset; the run is recorded until then"),
     (ENDED, "gdb", "QEMU ended before gdb could be started"),
     (HOST, "run, exec, trace", "the output cannot be written"),

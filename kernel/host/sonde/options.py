@@ -27,6 +27,7 @@ MEMORY_MIN = 8 * 2**20
 SECONDS_MAX = 1e6
 SOCKET_PATH_MAX = 107  # bytes; Linux's sockaddr_un
 APPEND_MAX = {"pvh": 4095, "iso": 1023, "uefi": 1023}  # docs/boot-options.md
+KERNELS = b"\2\0\x3e\0", b"\2\0\3\0"  # e_type and e_machine of an ELF file
 PLAIN_CONSOLE = "console=plain "  # put in front of the words if there is no terminal
 
 
@@ -99,8 +100,12 @@ def buffer_size(text):
     return int(text)
 
 
+def named(path):
+    return path or fail("an empty name")
+
+
 def check_folder(path):
-    folder = os.path.dirname(path) or "."
+    folder = os.path.dirname(named(path)) or "."
     if len(os.fsencode(os.path.basename(path))) > os.pathconf("/", "PC_NAME_MAX"):
         fail(f"{path}: the name is too long")
     if not os.path.isdir(folder):
@@ -110,7 +115,7 @@ def check_folder(path):
 
 
 def input_file(path):
-    if not os.path.exists(path):
+    if not os.path.exists(named(path)):
         fail(f"{path}: no such file")
     if os.path.isdir(path) or not os.access(path, os.R_OK):
         fail(f"{path} cannot be read" + " (a directory)" * os.path.isdir(path))
@@ -128,15 +133,21 @@ def output_file(path):
 
 def image(path):
     """The path of a kernel's ELF file. A file in the build folder will be built."""
-    path = os.path.abspath(path)
-    if not path.startswith(BUILD + "/") and not os.path.isfile(path):
-        fail(f"{path}: no such file")
+    path = os.path.abspath(named(path))
+    if path.startswith(BUILD + "/"):
+        return path
+    with open(input_file(path), "rb") as file:
+        head = file.read(20)
+    if head[:4] != b"\x7fELF":
+        fail(f"{path} is no kernel: it is no ELF file")
+    if head[16:20] not in KERNELS:
+        fail(f"{path} is no kernel: it is no executable for x86 with fixed addresses")
     return path
 
 
 def empty_folder(path):
     """A folder to mount files at. A ./sonde that was killed may have left its mount there."""
-    path = os.path.realpath(path)
+    path = os.path.realpath(named(path))
     try:
         os.stat(path)
     except OSError as error:

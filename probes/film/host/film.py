@@ -55,7 +55,7 @@ def split_place(at):
 def parse(text):
     lines = [line for line in text.splitlines() if line.strip()]
     try:
-        head, *events = [json.loads(line) for line in lines]
+        head, *events = [json.loads(line) for line in lines or [""]]
         if head.get("film") != 1:
             raise FilmError("its first line is not that of a film")
         for number, event in enumerate(events, 2):
@@ -74,6 +74,8 @@ def load(path):
     try:
         with open(path, encoding="utf-8") as file:
             return parse(file.read())
+    except FilmError as error:
+        raise FilmError(f"{path}: {error}") from None
     except OSError as error:
         raise FilmError(f"{path}: {error.strerror}") from None
     except UnicodeDecodeError:
