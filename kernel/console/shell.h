@@ -207,6 +207,12 @@ const char *shell_suggest(char *buf, const char *word,
                           void (*complete)(struct shell_completion *c, int index),
                           int index);
 
+/* shell_error_name - print a line like shell_error() about @word, with the same suggestion if
+ * the word names nothing: "HEAD: WORD: No such file or directory (did you mean `NAME`?)".
+ */
+int shell_error_name(struct shell *sh, int err, const char *head, const char *word,
+                     void (*complete)(struct shell_completion *c, int index), int index);
+
 /* shell_blame_option - if one of the @argc words is an option that @usage does not have,
  * print this word, and which option may have been meant.
  * @head:  begins the message, "probe add" for instance

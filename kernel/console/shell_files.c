@@ -51,7 +51,7 @@ static int cat_run(struct shell *sh, int argc, char **argv)
         if (err == -EINTR)
             return err;
         if (err)
-            return shell_error(sh, err, "cat: %s", argv[i]);
+            return shell_error_name(sh, err, "cat", argv[i], shell_complete_paths, 1);
     }
     return 0;
 }
@@ -76,7 +76,7 @@ static int ls_run(struct shell *sh, int argc, char **argv)
     if (!err)
         seq_write(sh->out, seq_str(&names), names.len);
     seq_free(&names);
-    return err ? shell_error(sh, err, "ls: %s", path) : 0;
+    return err ? shell_error_name(sh, err, "ls", path, shell_complete_paths, 1) : 0;
 }
 
 static int file_stat_run(struct shell *sh, int argc, char **argv)
@@ -88,7 +88,7 @@ static int file_stat_run(struct shell *sh, int argc, char **argv)
         return shell_usage(sh, argc, argv);
     err = vfs_stat(argv[1], &st);
     if (err)
-        return shell_error(sh, err, "stat: %s", argv[1]);
+        return shell_error_name(sh, err, "stat", argv[1], shell_complete_paths, 1);
     shell_printf(sh, "%c %04o\n", st.is_dir ? 'd' : 'f', st.mode);
     return 0;
 }
@@ -133,7 +133,7 @@ static int change(struct shell *sh, int argc, char **argv, int (*fn)(const char 
     if (argc != 2)
         return shell_usage(sh, argc, argv);
     err = fn(argv[1]);
-    return err ? shell_error(sh, err, "%s: %s", argv[0], argv[1]) : 0;
+    return err ? shell_error_name(sh, err, argv[0], argv[1], shell_complete_paths, 1) : 0;
 }
 
 static int mkdir_run(struct shell *sh, int argc, char **argv)

@@ -48,7 +48,9 @@ static int take_input(struct shell *sh, int argc, char **argv, struct seq *own,
             err = own->err;
         if (err) {
             seq_free(own);
-            return err == -EINTR ? err : shell_error(sh, err, "sh: %s", argv[i]);
+            return err == -EINTR ? err
+                                 : shell_error_name(sh, err, "sh", argv[i],
+                                                    shell_complete_paths, 1);
         }
     }
     if (argc == 0 && !sh->in)

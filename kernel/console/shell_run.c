@@ -103,7 +103,7 @@ static int run_into_file(struct shell *sh)
     err = vfs_open(line->target, &file);
     at_edge(sh, false);
     if (err)
-        return shell_error(sh, err, "sh: %s", line->target);
+        return shell_error_name(sh, err, "sh", line->target, shell_complete_paths, 1);
     seq_init(&text, NULL, NULL);
     status = run_stages(sh, &text);
     at_edge(sh, true);

@@ -6,6 +6,7 @@
  * a letter, or exchanges two neighbours. Words of three to seven letters may differ by
  * one edit, longer words by two, and shorter words get no suggestion.
  */
+#include "kernel/base/err.h"
 #include "kernel/console/shell_state.h"
 
 #include <ctype.h>
@@ -94,6 +95,16 @@ const char *shell_suggest(char *buf, const char *word,
 
     complete(&c, index);
     return print_nearest(buf, &nearest);
+}
+
+int shell_error_name(struct shell *sh, int err, const char *head, const char *word,
+                     void (*complete)(struct shell_completion *c, int index), int index)
+{
+    char suggestion[SHELL_SUGGESTION_MAX] = "";
+
+    if (err == ENOENT || err == -ENOENT)
+        shell_suggest(suggestion, word, complete, index);
+    return shell_refuse(sh, err, "%s: %s: %s%s", head, word, err_text(err), suggestion);
 }
 
 /* -- options, as the usage names them: "[--post] [-vic] [-n N]" ---------------------- */

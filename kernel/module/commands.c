@@ -18,14 +18,28 @@ static int module_tell(struct shell *sh, int err, const char *what, const char *
 static int module_load_run(struct shell *sh, const char *path)
 {
     char why[MODULE_WHY_MAX];
+    int err = module_load_path(path, why);
 
-    return module_tell(sh, module_load_path(path, why), path, why);
+    if (err == -ENOENT && !*why)
+        return shell_error_name(sh, err, "module", path, shell_complete_paths, 1);
+    return module_tell(sh, err, path, why);
+}
+
+static void complete_loaded(struct shell_completion *c, int index UNUSED)
+{
+    const char *name;
+
+    for (size_t i = 0; (name = module_name_get(i)); i++)
+        shell_offer(c, name);
 }
 
 static int tell_named(struct shell *sh, int err, const char *name, const char *why)
 {
+    char suggestion[SHELL_SUGGESTION_MAX];
+
     if (err == -ENOENT && !*why)
-        return shell_refuse(sh, ENOENT, "module: no module is called %s", name);
+        return shell_refuse(sh, ENOENT, "module: no module is called %s%s", name,
+                            shell_suggest(suggestion, name, complete_loaded, 1));
     return module_tell(sh, err, name, why);
 }
 
@@ -103,8 +117,6 @@ static int module_run(struct shell *sh, int argc, char **argv)
 
 static void module_complete(struct shell_completion *c, int index)
 {
-    const char *name;
-
     if (index == 1) {
         for (size_t i = 0; i < ARRAY_LEN(verbs); i++)
             shell_offer(c, verbs[i].name);
@@ -112,8 +124,7 @@ static void module_complete(struct shell_completion *c, int index)
     }
     if (strstr(shell_first(c), "load"))
         shell_complete_paths(c, index);
-    for (size_t i = 0; (name = module_name_get(i)); i++)
-        shell_offer(c, name);
+    complete_loaded(c, index);
 }
 
 static const struct shell_command command = {

@@ -253,14 +253,39 @@ static int do_all(struct shell *sh, named_fn fn)
     return err;
 }
 
+static void offer_probes(struct shell_completion *c, int index UNUSED)
+{
+    struct console_probe *cp = NULL;
+
+    while ((cp = console_probe_next(cp)) != NULL)
+        shell_offer(c, cp->name);
+}
+
+static void names_complete(struct shell_completion *c, int index)
+{
+    if (index != 1)
+        return;
+    console_probe_lock();
+    offer_probes(c, index);
+    console_probe_unlock();
+    shell_offer(c, "all");
+}
+
+int console_probe_unknown(struct shell *sh, const char *name)
+{
+    char suggestion[SHELL_SUGGESTION_MAX];
+
+    return shell_refuse(sh, ENOENT, "probe: no probe is called %s%s", name,
+                        shell_suggest(suggestion, name, offer_probes, 1));
+}
+
 static int do_named(struct shell *sh, const char *name, named_fn fn)
 {
     struct console_probe *cp = console_probe_find(name);
 
     if (strcmp(name, "all") == 0)
         return do_all(sh, fn);
-    return cp ? do_one(sh, cp, fn)
-              : shell_refuse(sh, ENOENT, "probe: no probe is called %s", name);
+    return cp ? do_one(sh, cp, fn) : console_probe_unknown(sh, name);
 }
 
 static int run_named(struct shell *sh, const struct probe_command *cmd, int argc,
@@ -289,19 +314,6 @@ static int on_run(struct shell *sh, int argc, char **argv)
 static int off_run(struct shell *sh, int argc, char **argv)
 {
     return run_named(sh, &probe_command_off, argc, argv, console_probe_off);
-}
-
-static void names_complete(struct shell_completion *c, int index)
-{
-    struct console_probe *cp = NULL;
-
-    if (index != 1)
-        return;
-    console_probe_lock();
-    while ((cp = console_probe_next(cp)) != NULL)
-        shell_offer(c, cp->name);
-    console_probe_unlock();
-    shell_offer(c, "all");
 }
 
 const struct probe_command probe_command_del = {

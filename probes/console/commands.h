@@ -40,3 +40,8 @@ int trace_add_command(void);
  * @cmd does not have, print that as well. Return: -EINVAL.
  */
 int probe_usage(struct shell *sh, const struct probe_command *cmd, int argc, char **argv);
+
+/* console_probe_unknown - say that no probe is called @name. The caller holds
+ * console_probe_lock(). Return: -ENOENT.
+ */
+int console_probe_unknown(struct shell *sh, const char *name);

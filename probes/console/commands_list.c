@@ -161,6 +161,7 @@ static void print_titles(struct shell *sh)
 static int list_members(struct shell *sh, const char *name)
 {
     const struct console_probe *cp;
+    int err;
 
     console_probe_lock();
     cp = console_probe_find(name);
@@ -172,8 +173,9 @@ static int list_members(struct shell *sh, const char *name)
         for (size_t i = 0; cp && i < cp->count && !shell_interrupted(sh); i++)
             print_member(sh, cp->name, cp->ps[i], console_probe_hits(cp, cp->ps[i]),
                          console_probe_hidden(cp, cp->ps[i]));
+    err = cp ? 0 : console_probe_unknown(sh, name);
     console_probe_unlock();
-    return cp ? 0 : shell_refuse(sh, ENOENT, "probe: no probe is called %s", name);
+    return err;
 }
 
 static int list_run(struct shell *sh, int argc, char **argv)

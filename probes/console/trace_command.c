@@ -109,6 +109,20 @@ static void print_known_at(struct session *s, uintptr_t addr)
     shell_printf(s->sh, "\n");
 }
 
+/* refuse_parameter - say that @place has no parameter @bad, and which ones it has. */
+static void refuse_parameter(struct session *s, const char *place, uintptr_t addr,
+                             const char *bad)
+{
+    char names[128] = "";
+    struct param param;
+    size_t len = 0;
+
+    for (unsigned i = 0; params_get(addr, i, &param); i++)
+        len += (size_t)scnprintf(names + len, sizeof(names) - len, "%s%.*s",
+                                 i ? ", " : ": it has ", (int)param.name_len, param.name);
+    shell_error(s->sh, 0, "trace: %s has no parameter %s%s", place, bad, names);
+}
+
 /* define_one - define the event for one function. @place: its name in the line */
 static int define_one(struct session *s, const char *place, uintptr_t function)
 {
@@ -131,7 +145,7 @@ static int define_one(struct session *s, const char *place, uintptr_t function)
     if (is_unknown && (err || s->defining->all_args))
         shell_error(s->sh, 0, "trace: the parameters of %s are not known", place);
     else if (err && !s->is_pattern)
-        shell_error(s->sh, 0, "trace: %s has no parameter %s", place, bad);
+        refuse_parameter(s, place, function, bad);
     /* With -n as well: the tracer itself has to say what is refused, or there already. */
     if (!err) {
         err = live_command(seq_str(&text));
@@ -245,15 +259,24 @@ static bool has_field(const struct live_event *e, const char *name)
     return false;
 }
 
+static void complete_marks(struct shell_completion *c, int index UNUSED)
+{
+    for (const struct live_event *e = NULL; (e = live_event_next(e)) != NULL;)
+        if (!strcmp(e->group, DEF_MARK_GROUP))
+            shell_offer(c, e->name);
+}
+
 /* find_mark - check that the marker has an event that is free, and that it has the fields
  * of the question. A marker's event exists already, so none is defined.
  */
 static int find_mark(struct session *s)
 {
     const struct live_event *e = live_event_find(s->group, s->event);
+    char suggestion[SHELL_SUGGESTION_MAX];
 
     if (!e)
-        return shell_error(s->sh, ENOENT, "trace: mark %s", s->event);
+        return shell_refuse(s->sh, ENOENT, "trace: no marker is called %s%s", s->event,
+                            shell_suggest(suggestion, s->event, complete_marks, 1));
     if (e->armed || e->attached)
         return shell_error(s->sh, EBUSY, "trace: mark %s", s->event);
     for (unsigned i = 0; i < s->line.arg_count; i++)

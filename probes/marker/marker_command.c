@@ -124,9 +124,19 @@ static int off_locked(const char *name)
     return 0;
 }
 
+static void marker_offer(const struct marker_facts *m, void *arg)
+{
+    shell_offer(arg, m->name);
+}
+
+static void complete_names(struct shell_completion *c, int index UNUSED)
+{
+    marker_for_each(marker_offer, c);
+}
+
 static int say_error(struct shell *sh, int err, const char *name)
 {
-    return err ? shell_error(sh, err, "marker: %s", name) : 0;
+    return err ? shell_error_name(sh, err, "marker", name, complete_names, 1) : 0;
 }
 
 static int marker_on(struct shell *sh, const char *name)
@@ -188,17 +198,12 @@ static int marker_run_command(struct shell *sh, int argc, char **argv)
     return shell_error(sh, -EINVAL, "usage: marker %s", command.usage);
 }
 
-static void marker_offer(const struct marker_facts *m, void *arg)
-{
-    shell_offer(arg, m->name);
-}
-
 static void marker_complete(struct shell_completion *c, int index)
 {
     for (size_t i = 0; index == 1 && i < ARRAY_LEN(verbs); i++)
         shell_offer(c, verbs[i].name);
     if (index == 2)
-        marker_for_each(marker_offer, c);
+        complete_names(c, index);
 }
 
 static const struct shell_command command = {

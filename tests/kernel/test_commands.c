@@ -788,6 +788,18 @@ KTEST(commands, mistyped_words_get_a_suggestion)
                  "a group");
     ktest_report(say("run vsf") == -ENOENT && said("vsf (did you mean `vfs`?)"),
                  "a workload");
+    ktest_report(say("marker on vsf_read") == -ENOENT && said("mean `vfs_read`?)"),
+                 "a marker");
+    ktest_report(
+        say("trace 'mark vsf_read {count}'") == -ENOENT &&
+            said("trace: no marker is called vsf_read (did you mean `vfs_read`?)"),
+        "a marker in a question");
+    ktest_report(say("cat /proc/verson") == -ENOENT && said("mean `/proc/version`?)"),
+                 "a file");
+    ktest_report(say("probe add commands_target watched") == 0 &&
+                     say("probe del wathced") == -ENOENT && said("mean `watched`?)") &&
+                     say("probe del watched") == 0,
+                 "a probe");
 }
 
 KTEST(commands, help_has_every_subcommand)

@@ -570,6 +570,11 @@ def questions(files):
     tap.check(
         errno == 0 and re.search(r"^ +2  vfs_read +\d+$", text, re.M), "by two keys"
     )
+    tap.check(
+        "cuont: it has file, buf, count, pos\n"
+        in asked(files, "trace 'vfs_read { print cuont }' -- cat /proc/version")[1],
+        "the parameters that there are",
+    )
     tap.equal(files.text("kprobe_events"), "p:kprobes/mine vfs_open\n", "nothing is left")
     tap.equal(files.text("trace").count("q1:"), 0, "a table has no records")
     errno, text = asked(files, "trace 'vfs_open { stack }' -- cat /proc/version")
