@@ -210,8 +210,10 @@ def conditions_keep_their_order():
 
 
 def what_is_refused_says_why():
+    last = line_of("kernel/fs/vfs.c", "MARK(vfs_read")
     with Recorded() as recorded:
         for asked, text in (
+            (f"vfs.c:{last} {{ hist(left) }}", "left has no value there; vfs.c:"),
             ("vfs_read { hist(left) }", "left has no value there; vfs.c:"),
             ("vfs_read { hist(lft) }", "There are: buf, count, file, left, pos"),
             ("vfs_read { hist(file->text) }", "is a struct seq: name a part of it"),

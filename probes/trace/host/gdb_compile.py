@@ -133,9 +133,13 @@ def compile_one(expression):
     return {"code": bytecode(expression), "type": word}
 
 
+def farness(pc, address):
+    return pc < address, abs(pc - address)
+
+
 def nearest_line(expression, address):
-    """Return the first line behind @address in the same function where the expression has
-    a value, or None.
+    """Return the line nearest to @address in the same function where the expression has a
+    value, or None. A line behind @address is preferred to a line in front of it.
     """
     function = gdb.block_for_pc(address)
     while function and not function.function:
@@ -143,8 +147,8 @@ def nearest_line(expression, address):
     symtab = gdb.find_pc_line(address).symtab
     if not function or not symtab:
         return None
-    for item in sorted(symtab.linetable(), key=lambda item: item.pc):
-        if item.line and address < item.pc < function.end:
+    for item in sorted(symtab.linetable(), key=lambda item: farness(item.pc, address)):
+        if item.line and function.start <= item.pc < function.end:
             try:
                 stand_at(item.pc)
                 bytecode(expression)
