@@ -21,14 +21,14 @@ from sonde.memory import Memory
 
 PLUGIN = os.path.join(BUILD, "truth", "exec_count.so")
 TOLD = ("truth_opened", "truth_unlinked", "truth_closed")  # addresses that are orders
-RECORD = struct.Struct("<6Q")  # struct truth_record
+RECORD = struct.Struct("<7Q")  # struct truth_record
 LIMIT = 120  # seconds to the prompt
 MODULES = 0x200000, 0x100000  # the module window: alignment; how much of it is counted
 CELLS = -0x82000000, -0x70000000  # kernel/memmap.h: both arenas, and all between them
 
 THREADS_MAX = 16
 
-CAUSES = ("recursion", "nested", "stack", "early")  # enum probe_miss
+CAUSES = ("recursion", "nested", "stack", "early", "own")  # enum probe_miss, and own
 
 
 def symbol_table(path=ELF):

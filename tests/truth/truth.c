@@ -13,6 +13,9 @@
 #include "probes/jump/link.h"
 #include "probes/jump/optimize.h"
 #include "probes/many/mass.h"
+#include "probes/trace/buffer/buffer.h"
+#include "probes/trace/language/hist.h"
+#include "probes/trace/live/live.h"
 #include "tests/truth/truth_nmi.h"
 #include "tests/truth/truth_parts.h"
 #include "tests/truth/truth_window.h"
@@ -21,14 +24,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define USAGE "[OPTION...] all|FUNCTION,... COMMAND [WORD...] [-- COMMAND [WORD...]]..."
+#define USAGE                                                                            \
+    "[OPTION...] all|FUNCTION,...|EVENT COMMAND [WORD...] [-- COMMAND [WORD...]]..."
 
 /* One run of the command. */
 struct truth {
     struct shell *sh;
-    const char *what; /* "all", or names of functions separated by commas */
+    const char *what; /* "all", names of functions separated by commas, or an event */
     bool each;        /* try one function after the other */
     bool bare;        /* only count executions, without probes */
+    bool asked;       /* bare, but at the probes of a question's event */
     kprobe_pre_handler_t before;
     kprobe_post_handler_t after;
     enum step_engine engine;
@@ -130,6 +135,38 @@ static void functions_add(struct truth *t)
     t->count = 0;
     for (size_t i = 0; function_next(t, &i, &function); i++)
         function_add(t, &function);
+}
+
+/* asked_add - take the probes of the event, of a `trace` that runs this command. */
+static void asked_add(struct truth *t)
+{
+    const struct live_event *e;
+    struct live_probe *p;
+
+    t->count = 0;
+    trace_lock();
+    e = live_event_find("trace", t->what);
+    if (e)
+        list_for_each(p, &e->probes, sibling) {
+            if (t->pointers && t->count < t->max)
+                t->pointers[t->count] = &p->rp.kp;
+            t->count++;
+        }
+    if (e && e->attached && e->attached->trigger[0]->hist) {
+        truth_pause = hist_pause_byte(e->attached->trigger[0]->hist);
+        WRITE_ONCE(*truth_pause, true);
+        live_hist_clear(
+            e->attached->trigger[0]->hist); /* of what was before the window */
+    }
+    trace_unlock();
+}
+
+static void places_add(struct truth *t)
+{
+    if (t->asked)
+        asked_add(t);
+    else
+        functions_add(t);
 }
 
 /* ---- a trial ---- */
@@ -260,7 +297,7 @@ static int trial_of_each(struct truth *t)
 
 static int make_room(struct truth *t)
 {
-    functions_add(t);
+    places_add(t);
     t->max = t->count;
     kfree(records);
     records = kzalloc(t->max * sizeof(records[0]) + 1);
@@ -290,7 +327,7 @@ static int run_all(struct truth *t)
     if (t->each) {
         err = trial_of_each(t);
     } else {
-        functions_add(t);
+        places_add(t);
         err = trial(t, 0, t->count);
     }
     step_set_engine(before);
@@ -312,6 +349,8 @@ static bool option(struct truth *t, const char *word)
         t->each = true;
     } else if (strcmp(word, "bare") == 0) {
         t->bare = true;
+    } else if (strcmp(word, "asked") == 0) {
+        t->bare = t->asked = true;
     } else if (strcmp(word, "tf") == 0) {
         t->engine = STEP_TF;
     } else {
@@ -339,6 +378,7 @@ static int run(struct shell *sh, int argc, char **argv)
     kfree(t.past);
     kfree(t.pointers);
     kfree(t.probes);
+    truth_pause = NULL;
     if (err == -EINTR)
         shell_error(sh, 0, "truth: stopped; none of its probes is left");
     else if (err)
@@ -359,7 +399,7 @@ static const struct shell_command command = {
             "truth all run vfs                  arm all, run a workload, disarm\n"
             "truth vfs_read run vfs -- run map  two commands, a function\n"
             "truth all 'run all | tail -n 1'    a single word is a whole command line\n"
-            "Options: bare, each, handlers, nested, tf, nmis=N: see docs/testing.md.\n"
+            "Options: asked, bare, each, handlers, nested, tf, nmis=N: docs/testing.md.\n"
             "Ctrl-C stops it and leaves none of its probes.",
     .run = run,
 };

@@ -25,6 +25,9 @@
 #include "kernel/thread/sched.h"
 #include "kernel/thread/thread.h"
 #include "probes/jump/platform_jump.h"
+#include "probes/trace/live/live.h"
+
+uint8_t *truth_pause;
 
 struct meeting {
     struct kprobe *const *probes;
@@ -50,6 +53,7 @@ NOINLINE void truth_tell(const volatile uint8_t *what)
 {
     (void)*what;
 }
+NOKPROBE(truth_tell); /* a question about all functions is about those of modules, too */
 
 /* add - subtract @counter from *@sum when the window opens, and add it when the window
  * closes. So *@sum gets the difference.
@@ -71,12 +75,20 @@ static inline void read(const struct meeting *m, struct truth_record *r,
         add(&r->hits, READ_ONCE(m->counters[cpu][p->counter]), opens);
     for (unsigned cause = 0; cause < MISS_CAUSES; cause++)
         add(&r->missed[cause], READ_ONCE(p->missed[cause]), opens);
+    if (truth_pause) {
+        uint64_t own = READ_ONCE(CONTAINER_OF(p, const struct live_probe, rp.kp)->own);
+
+        add(&r->own, own, opens);
+        add(&r->hits, -own, opens);
+    }
 }
 
 static inline void act(const struct meeting *m)
 {
     if (m->what == CLOSES)
         truth_tell(&truth_closed);
+    if (m->what != TELLS && truth_pause)
+        WRITE_ONCE(*truth_pause, m->what == CLOSES);
     for (size_t i = 0; i < m->count; i++) {
         if (m->what != CLOSES)
             truth_tell((const uint8_t *)m->probes[i]->addr);
@@ -96,7 +108,7 @@ static bool is_inside(uintptr_t ip)
     return plat_exec_contains(ip) || plat_is_detour(ip);
 }
 
-static void look_at_thread(struct thread *t, void *arg)
+static void look_at_preempted(struct thread *t, void *arg)
 {
     struct meeting *m = arg;
 
@@ -129,7 +141,7 @@ static void meet(void *arg)
     }
     while (__atomic_load_n(&m->waiting, __ATOMIC_ACQUIRE) < m->expected)
         pause();
-    thread_for_each(look_at_thread, m);
+    thread_for_each(look_at_preempted, m);
     if (!__atomic_load_n(&m->in_a_hit, __ATOMIC_RELAXED))
         act(m);                                            /* step 2 */
     __atomic_store_n(&m->is_over, true, __ATOMIC_RELEASE); /* step 3 */

@@ -15,7 +15,13 @@ struct truth_record {
     uint64_t addr; /* 0: no probe */
     uint64_t hits;
     uint64_t missed[MISS_CAUSES];
+    uint64_t own; /* of a question: hits that were the tracer's own work */
 };
+
+/* If the probes are those of a question, the byte that says whether it pauses: it counts
+ * while the window is open, and not before or after. Else NULL.
+ */
+extern uint8_t *truth_pause;
 
 /* truth_open - open the window: from now on executions are counted. Meanwhile every other
  * CPU waits in code without probes.
