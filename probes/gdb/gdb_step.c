@@ -365,7 +365,8 @@ const char *gdb_step_start(struct thread *t, uintptr_t start, uintptr_t end, boo
     regs = gdb_cpu((unsigned)cpu)->regs;
     /* There is one trap behind the instruction, and it is theirs. */
     if (regs->flags & FLAGS_TF)
-        return "the program or the engine steps here, by TF: set a breakpoint and continue";
+        return "the program or the engine steps here, by TF: set a breakpoint and "
+               "continue";
     *done = alone && kind_at(gdb_stop_ip(regs)) == HLT && gdb_stop_ip(regs) == regs->ip;
     if (*done) {
         regs->ip++;
