@@ -462,8 +462,16 @@ static int parse_list(struct line_scan *s,
     }
 }
 
+static const char no_keys[] = "print has no keys";
+
 static int printed_arg(struct line_scan *s, const char *word)
 {
+    const char *by = s->line->has_blanks ? strstr(word, " by ") : NULL;
+
+    if (by) {
+        s->p = s->word + (by + 1 - word);
+        return refuse_line(s, no_keys);
+    }
     if (!strcmp(word, "*")) {
         s->line->all_args = true;
         return 0;
@@ -479,6 +487,9 @@ static int line_key(struct line_scan *s, const char *word)
 
     if (answer->key_count == TRACE_KEYS_MAX)
         return refuse_word(s, "at most three keys");
+    for (size_t i = 0; i < answer->key_count; i++)
+        if (!strcmp(answer->key[i], word))
+            return refuse_word(s, "this key is there already");
     if ((line->is_mark || line->hz) && !strcmp(word, "caller"))
         return refuse_word(s, line->hz ? "a sample knows no caller; stack does"
                                        : "a marker knows no caller; stack does");
@@ -531,6 +542,8 @@ static int take_value(struct line_scan *s, char *word)
 
     if (!open || !close || close < open || close[1] || close == open + 1)
         return refuse_word(s, "this action has an argument: hist(ARG)");
+    if (!memcmp(open, "(comm)", 6))
+        return refuse_word(s, "comm is a text, and no number");
     *open = *close = '\0';
     if (answer->action == ACTION_LHIST && take_bounds(s, open + 1))
         return -EINVAL;
@@ -571,7 +584,7 @@ static int parse_by(struct line_scan *s)
     bool prints = answer_now(s)->action == ACTION_PRINT;
 
     if (prints && !strncmp(s->p, "by ", 3))
-        return refuse_line(s, "print has no keys");
+        return refuse_line(s, no_keys);
     if (!takes_keyword(s, "by"))
         return 0;
     return parse_list(s, line_key);

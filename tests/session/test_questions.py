@@ -3,6 +3,7 @@ together with all others, and what the tracer does itself is not in an answer.
 """
 
 import collections
+import json
 import os
 import random
 import re
@@ -11,7 +12,7 @@ import tap
 from probes.trace.host import write_folded
 from recorded import CPUS, Recorded
 from sonde.guest import PROMPT, ROOT
-from session import ask, at_prompt
+from session import LIMIT, ask, at_prompt, sonde
 
 ALONE = 10  # functions that are asked alone
 BEGINS = ("thread_entry", "ap_main", "kernel_main")  # the outermost function of a stack
@@ -130,6 +131,9 @@ def several_places_and_the_top():
             ("vfs_read { cont by func }", 11, "one of: count print hist lhist"),
             ("vfs_read { count top x }", 21, "top wants a number of rows"),
             ("vfs_read { print count x }", 23, "here comes one of: , }"),
+            ("vfs_read { print count by cpu }", 23, "print has no keys"),
+            ("vfs_read { count by cpu,count,cpu }", 30, "this key is there already"),
+            ("vfs_read { max(comm) }", 11, "comm is a text, and no number"),
         )
 
 
@@ -224,28 +228,80 @@ def the_time_between_two_places():
         )
 
 
+PAGE = b"\x1b[H\x1b[J"  # what begins a page on a terminal
+
+
 def while_the_command_runs():
     with at_prompt(smp=2) as guest:
-        said = ask(guest, "trace -w 'sched_tick { count by func }' -- sleep 3")
-        grown = [int(n) for n in re.findall(r"^ +(\d+)  sched_tick$", said, re.M)]
-        tap.check(len(grown) >= 3 and grown == sorted(grown), f"-w: {grown}")
+        guest.console.send("trace -w 'sched_tick { count by func }'\r")
+        grown = [
+            int(guest.console.expect(b"  sched_tick", 60).split()[-1]) for _ in range(3)
+        ]
+        tap.check(0 < grown[0] and grown == sorted(grown), f"-w: {grown}")
+        guest.console.send("\x03")
+        guest.console.expect(b"\n" + PROMPT, 60)
         plain = counts(ask(guest, "trace count 'work_*' -- run vfs"))
         said = ask(guest, "trace -w count 'work_*' -- run vfs")
         tap.equal(counts(said), plain, "-w counts the same")
         tap.check("checksum" in said, "what the command prints is printed")
         said = ask(guest, "trace -w 'seq_printf { count }' -- sleep 2")
         tap.check("nothing was hit" in said, "what prints the table is not in it")
-        guest.console.send("trace -w '* { count by func }' for 3\r")
-        text = guest.console.expect(b"\n" + PROMPT, 60)
-        pages = text.split(b"\x1b[H\x1b[J")[1:]
-        tap.check(len(pages) >= 2, f"on a terminal: {len(pages)} pages")
-        rows = [page.count(b"\n") for page in pages[:-1]]
-        tap.check(all(10 < n <= 24 for n in rows), f"none of them scrolls: {rows}")
+        guest.console.send("trace -w '* { count by func }'\r")
+        pages = [guest.console.expect(PAGE, 60) for _ in range(3)][1:]
+        rows = [page.count(b"\n") for page in pages]
+        tap.check(all(10 < n <= 24 for n in rows), f"pages, none of them scrolls: {rows}")
+        guest.console.send("\x03")
+        guest.console.expect(b"\n" + PROMPT, 60)
         guest.console.send("trace -w 'vfs_* { count }' -- sleep 100\r")
-        guest.console.expect(b"\x1b[H\x1b[J", 60)
+        guest.console.expect(PAGE, 60)
         guest.console.send("\x03")
         ended = guest.console.expect(b"^C", 60) is not None
         tap.check(ended, "Ctrl-C ends the command as well")
+
+
+# Questions, and how many hits each has while `cat /proc/version` runs. The tracer itself
+# calls trace_lock() before and after that, and the host reads files.
+IN_THE_WINDOW = {
+    "trace_lock, vfs_open { count by func }": 1,
+    "trace_lock, vfs_open { hist(%di) }": 1,
+    "trace_lock, vfs_open { stack }": 1,
+    "ret trace_lock, vfs_open { count by func }": 1,
+    "from trace_lock to trace_unlock { count }": 0,
+    "from trace_lock to vfs_open { count }": 0,
+    "from vfs_close to trace_lock { count }": 0,
+    "from vfs_open to vfs_close { count }": 1,
+    "mark vfs_open { count }": 1,
+}
+GRAPHS_IN_THE_WINDOW = {
+    "graph vfs_open if depth == 0 { count }": 1,
+    "graph trace_lock { count }": 0,
+}
+ROW = re.compile(r"^ +(\d+)(?:  |$)|\|@* +(\d+)$", re.M)  # of a table, of a distribution
+
+
+def only_the_command():
+    """What is before its first instruction and behind its last is not in an answer."""
+    command = "cat /proc/version"
+    with at_prompt(smp=1) as guest:
+        for question, wanted in (IN_THE_WINDOW | GRAPHS_IN_THE_WINDOW).items():
+            rows = ROW.findall(ask(guest, f"trace '{question}' -- {command}"))
+            tap.equal(sum(int(a or b) for a, b in rows), wanted, question)
+        said = ask(guest, f"trace 'trace_lock, vfs_open {{ print %di }}' -- {command}")
+        tap.equal(said.count(": q1: "), 1, "print")
+        calls = tree(ask(guest, f"trace graph vfs_open -- {command}"))
+        tap.equal([depth for _, depth, _ in calls].count(0), 1, "the tree of a graph")
+        said = ask(guest, "trace 'profile 10000 { count by func }' -- sleep 1")
+        own = [name for name in counts(said) if re.match("trace_|live_|hist_", name)]
+        tap.check(counts(said) and not own, f"a profile: {own}")
+    status, out, _ = sonde("trace", "--json", *IN_THE_WINDOW, "--", command)
+    tap.equal(status, 0, "from the host")
+    rows = [json.loads(line) for line in out.splitlines()]
+    tables = {row["table"]: row for row in rows if "table" in row}
+    for question, wanted in IN_THE_WINDOW.items():
+        table = tables[question]
+        at = {name: i for i, name in enumerate(table["columns"])}
+        hits = sum(row[at["hits"]] for row in table["rows"])
+        tap.equal(hits, wanted, f"from the host: {question}")
 
 
 def a_profile():
@@ -295,10 +351,14 @@ def tree(said):
 
 
 def the_calls_below_a_function():
-    with at_prompt(smp=4) as guest:
-        calls = tree(ask(guest, "trace graph vfs_read -- run vfs"))
+    with at_prompt(smp=2) as guest:  # each return on both CPUs is a hit: this takes long
+        asked = ("graph vfs_read", "graph vfs_read { count }")
+        shown, table = (
+            guest.machine.request(f"trace '{one}' -- run vfs", 5 * LIMIT).text
+            for one in asked
+        )
+        calls, wanted = tree(shown), counts(table)
         names = collections.Counter(name for _, _, name in calls)
-        wanted = counts(ask(guest, "trace 'graph vfs_read { count }' -- run vfs"))
         for name, n in (("vfs_read", 720), ("memcpy", 656)):
             tap.equal((names[name], wanted[name]), (n, n), f"{name}: both count {n}")
         tap.check(all(d == 0 for _, d, name in calls if name == "vfs_read"), "outermost")
@@ -350,6 +410,7 @@ tap.run(
     several_places_and_the_top,
     several_answers,
     while_the_command_runs,
+    only_the_command,
     a_profile,
     alone_and_together,
     the_tracers_own_hits_are_misses,

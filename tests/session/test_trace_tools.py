@@ -22,7 +22,7 @@ sys.dont_write_bytecode = True
 from recorded import CPUS, ROOT, Recorded, without_comments
 import tap
 from sonde.guest import BUILD, ELF
-from probes.trace.host import write_dat, write_html
+from probes.trace.host import write_dat, write_folded, write_html
 from probes.trace.host import write_pftrace, write_speedscope
 from session import LIMIT, ask
 
@@ -223,7 +223,7 @@ class Server:
                 super().__init__(*args, directory=folder, **more)
 
             def do_GET(self):
-                if not self.path.startswith("/profile.json"):
+                if not self.path.startswith("/profile"):
                     super().do_GET()
                     return
                 self.send_response(200)
@@ -243,7 +243,7 @@ class Server:
         self.server.shutdown()
 
 
-def shown_by_speedscope(profile):
+def shown_by_speedscope(profile, ending="json"):
     """Return the texts on speedscope's page, in the view that lists all frames."""
     with Server(
         install_speedscope(), profile
@@ -258,10 +258,35 @@ def shown_by_speedscope(profile):
             f"--user-data-dir={home}",
             "--virtual-time-budget=20000",
             "--dump-dom",
-            f"{url}index.html#profileURL={url}profile.json&view=sandwich",
+            f"{url}index.html#profileURL={url}profile.{ending}&view=sandwich",
         )
     texts = re.sub(r"<(style|script).*?</\1>|<[^>]+>", "\n", page, flags=re.S)
     return [html.unescape(line) for line in texts.split("\n") if line.strip()]
+
+
+def counts_agree(shown, ending):
+    """Are all events, and all losses, on speedscope's page?"""
+    run = the_run()
+    if not tap.check("Symbol Name" in shown, f"speedscope shows the .{ending}"):
+        tap.note("\n".join(shown[-20:]))
+        return
+    rows = shown[shown.index("Symbol Name") + 1 :]
+    counts = {rows[i + 2]: rows[i].split()[0] for i in range(0, len(rows) - 2, 3)}
+    for name in LINES:
+        name = re.search(r"/(\w+)", name)[1]
+        tap.equal(counts.get(name), f"{run.counts[name]:,}", f"it counts each {name}")
+    for cpu in range(CPUS):
+        tap.equal(
+            counts.get(f"(lost on CPU {cpu})", "0"),
+            f"{run.lost[cpu]:,}",
+            f"what CPU {cpu} lost",
+        )
+
+
+def speedscope_reads_folded_stacks():
+    with tempfile.TemporaryDirectory() as folder:
+        with open(file_of(folder, "t.folded", write_folded), "rb") as file:
+            counts_agree(shown_by_speedscope(file.read(), "folded"), "folded")
 
 
 def speedscope_agrees():
@@ -269,24 +294,7 @@ def speedscope_agrees():
     with tempfile.TemporaryDirectory() as folder:
         with open(file_of(folder, "t.json", write_speedscope), "rb") as file:
             profile = file.read()
-    shown = shown_by_speedscope(profile)
-    if "Symbol Name" not in shown:
-        tap.check(False, "speedscope shows the file")
-        tap.note("\n".join(shown[-20:]))
-        return
-    rows = shown[shown.index("Symbol Name") + 1 :]
-    counts = {rows[i + 2]: rows[i].split()[0] for i in range(0, len(rows) - 2, 3)}
-    for name in LINES:
-        name = re.search(r"/(\w+)", name)[1]
-        tap.equal(
-            counts.get(name), f"{run.counts[name]:,}", f"speedscope counts each {name}"
-        )
-    for cpu in range(CPUS):
-        tap.equal(
-            counts.get(f"(lost on CPU {cpu})", "0"),
-            f"{run.lost[cpu]:,}",
-            f"what CPU {cpu} lost",
-        )
+    counts_agree(shown_by_speedscope(profile), "json")
     times = run.reads()
     thread = max(times, key=lambda one: sum(times[one]))
     names = [one["name"] for one in json.loads(profile)["profiles"]]
@@ -374,6 +382,7 @@ tap.run(
     trace_cmd_agrees,
     protoc_agrees,
     speedscope_agrees,
+    speedscope_reads_folded_stacks,
     the_page_is_light_and_dark,
     perfs_definitions_record_the_right_values,
 )

@@ -175,7 +175,8 @@ class Capture:
             words = words if short else [self.resolved(line)]
         reply = self.lines_of("-n", words)
         if reply.errno:
-            raise TraceError(reply.text.rstrip())
+            said = [line for line in reply.lines if not COMMAND.fullmatch(line)]
+            raise TraceError("\n".join(said).rstrip())
         commands = []
         for command in reply.lines:
             if command.startswith(REMARK):
