@@ -49,6 +49,7 @@ AXE = os.path.join(BUILD, "axe", "node_modules", "axe-core", "axe.min.js")
 AXE_VERSION = "4.14.1"
 SIZES = ((390, 844), (1280, 800))
 VIEW = re.compile(r"\]\(<?#(function|question)=")
+VIEW_OF = re.compile(r"\]\(<?#(?:function|question)=(?:ret )?(\w+)")
 SOLUTIONS = os.path.join(ROOT, "docs", "labs", "host")
 ASM_KINDS = ["cm-comment", "cm-def", "cm-keyword", "cm-number"]
 WORKING = ("memcpy", "serial_read", "shell_printf", "wake_all")  # what requests call
@@ -229,6 +230,58 @@ def a_guest_that_ends(browser, server):
     page.call("Page.close")
 
 
+def a_guest_that_panics(browser, server):
+    page = at_prompt(browser, server)
+    page.evaluate("location.hash = '#function=vfs_read&all=1'")
+    page.wait("seen && !busy && seen.rows[0].probes.length", LIMIT)
+    page.evaluate("by('fn-threads').open = true, type('panic while it is counted\\r')")
+    over = "!by('again').hidden && by('fn-said').textContent.includes('ended')"
+    tap.check(page.wait(over, LIMIT), "the page says that its guest has ended")
+    told = page.evaluate("shown()")
+    if not tap.check("end of panic" in told, "and why"):
+        tap.note(told[-1000:])
+    for button in ("#fn-at-0", "#fn-fold-0", "#fn-all", "#fn-record"):
+        page.evaluate("say('')")
+        page.press(button)
+        told = page.wait("by('fn-said').textContent.includes('has ended') && !busy", 20)
+        if not tap.check(told, f"a click on {button} is told the same"):
+            tap.note(page.evaluate("by('fn-said').textContent"))
+    tap.check(page.evaluate("by('fn-rows').rows.length > 10"), "the last counts stay")
+    page.press("#again")
+    page.wait(PROMPT, LIMIT)
+    tap.check(
+        page.wait("seen && !busy && seen.rows[0].probes.length", LIMIT),
+        "another guest counts what the address says",
+    )
+    page.call("Page.close")
+
+
+def a_user_who_goes_on(browser, server):
+    page = at_prompt(browser, server)
+    page.evaluate("location.hash = '#function=vfs_read'")
+    page.wait("seen && !busy && by('fn-rows').rows.length", LIMIT)
+    page.evaluate("by('fn-all').click(), location.hash = '#question='; 0")
+    page.wait("!busy && seen.rows[0].probes.length", LIMIT)
+    tap.equal(
+        page.evaluate("location.hash"), "#question=", "probes come: the address stays"
+    )
+    page.evaluate("history.back()")
+    page.wait("!by('function').hidden", LIMIT)
+    # A console that is older than the lines which the terminal keeps.
+    page.evaluate("terminal.write('\\r\\n'.repeat(10100)), type('\\r')")
+    page.wait(PROMPT, LIMIT)
+    page.evaluate("by('fn-again').checked = true, by('fn-start').click()")
+    often = "shown().split('calls 720').length > 3"
+    if not tap.check(page.wait(often, LIMIT), "a workload runs again and again"):
+        tap.note(page.evaluate("shown()")[-300:])
+    page.evaluate("by('fn-again').checked = false; 0")
+    run = {"id": page.evaluate("session.id"), "place": "vfs_open", "run": "none"}
+    status, _ = server.ask("POST", "/record?" + urllib.parse.urlencode(run), "{}")
+    left = page.evaluate("inGuest('probe list')")
+    tap.equal((status, "vfs_open" in left), (404, False), "a film that fails leaves none")
+    page.call("Page.close")
+
+
 def lab_after_lab(browser, _server):
     with Server("--guests", "1") as server:
         page = at_prompt(browser, server, "?lab=3")
@@ -388,6 +441,20 @@ def live_counts_in_few_clicks(browser, _server):
         tap.note(f"./sonde web to live counts: {time.monotonic() - begun:.1f} s, goal 30")
 
 
+def click_in_console(page, word):
+    """Click on the last @word that the terminal shows. It must lie in one line."""
+    places = page.evaluate(
+        "[...document.querySelectorAll('.xterm-rows > div')].flatMap((row, y) => {"
+        f" const x = row.textContent.indexOf({json.dumps(word)});"
+        " const r = document.querySelector('.xterm-screen').getBoundingClientRect();"
+        " return x < 0 ? [] : [[r.left + (x + 2) * r.width / terminal.cols,"
+        " r.top + (y + .5) * r.height / terminal.rows]]; })"
+    )
+    page.mouse("Moved", *places[-1])
+    page.wait("document.querySelector('.xterm-cursor-pointer')", LIMIT)
+    page.drag(places[-1])
+
+
 def a_function_alive(browser, server):
     page = at_prompt(browser, server)
     page.evaluate("location.hash = '#function=vfs_read&all=1'")
@@ -404,6 +471,11 @@ def a_function_alive(browser, server):
     ps = [line.split()[:2] for line in page.evaluate("inGuest('ps')").splitlines()[1:]]
     tap.equal(page.evaluate(listed), ps, "as `ps` has them")
     page.evaluate("by('fn-threads').open = false")
+    page.evaluate("location.hash = '#function=vfs_write'")
+    page.wait("seen.function === 'vfs_write' && !busy", LIMIT)
+    click_in_console(page, "vfs_read")
+    there = page.wait("seen.function === 'vfs_read' && !busy", LIMIT)
+    tap.check(there, "a click on a name in the console leads to it")
     tap.check(
         page.evaluate("by('fn-source').textContent.includes('memcpy(buf')"), "its source"
     )
@@ -480,11 +552,17 @@ def a_function_alive(browser, server):
     other.evaluate("location.hash = '#function=exc_int3'")
     other.wait("seen && seen.function === 'exc_int3'", LIMIT)
     other.press("#fn-at-0")
+    why = other.evaluate("inGuest('probe explain exc_int3')")
+    why = re.search("verdict +no probe: (.*)", why)[1]
+    told = "by('fn-said').textContent === 'exc_int3+0x0: ' + {0} && by('fn-row-0')"
+    told += ".className === 'refused' && by('fn-row-0').textContent.includes({0})"
     tap.check(
-        other.wait("by('fn-said').textContent.includes('entry code')", LIMIT),
-        "what cannot be probed says why",
+        other.wait(told.format(json.dumps(why)), LIMIT),
+        f"what cannot be probed says why, as `probe explain`: {why}",
     )
-    other.evaluate("location.hash = '#function=kernel/fs/vfs.c&all=1'")
+    other.evaluate("location.hash = '#function=vfs_read'")
+    other.wait("seen.function === 'vfs_read' && !busy", LIMIT)
+    other.press("#fn-file")
     other.wait("seen && seen.file && !busy && seen.rows[0].probes.length", LIMIT)
     other.evaluate("by('fn-start').click()")
     hits = "Object.values(counts).some(row => row[0] === 720)"
@@ -504,7 +582,8 @@ def clicks_are_no_hits(browser, server):
 
     def click(what, there):
         page.press(what)
-        tap.check(page.wait(f"{there} && !busy", LIMIT), f"{what} is clicked")
+        if not tap.check(page.wait(f"{there} && !busy", LIMIT), f"{what} is clicked"):
+            tap.note(page.evaluate("by('fn-said').textContent"))
 
     def listed():
         lines = page.evaluate("inGuest('probe list')").splitlines()[1:]
@@ -592,6 +671,15 @@ def questions_with_pictures(browser, server):
     tap.check(b"vfs_read" in kept(".pftrace"), "for Perfetto")
     tap.check(b"<svg" in kept(".html"), "as a page")
     tap.check(page.evaluate("asSvg().startsWith('<svg')"), "as a picture")
+    saved = tempfile.mkdtemp(dir=server.home)
+    page.call("Page.setDownloadBehavior", behavior="allow", downloadPath=saved)
+    kinds = page.evaluate("[...by('q-files').children].map(one => one.textContent)")
+    for kind in (".csv", ".svg", ".dat", ".pftrace"):
+        page.evaluate(f"by('q-files').children[{kinds.index(kind)}].click()")
+        path, end = os.path.join(saved, "answer" + kind), time.monotonic() + LIMIT
+        while not os.path.exists(path) and time.monotonic() < end:
+            time.sleep(0.1)
+        tap.check(os.path.exists(path), f"a click saves answer{kind}")
     link = page.evaluate("location.href").replace("hist%28count%29", "stack")
     page.evaluate("answer.querySelector('td a').click()")
     shown = page.wait("seen && seen.function === 'vfs_read'", LIMIT)
@@ -710,6 +798,16 @@ def films_in_the_page(browser, server):
         # On a narrow screen the terminal stands below all of the function.
         ends = size[1] if size == SIZES[0] else places[6]
         tap.check(seen and places[5] < ends, f"both are seen at {size[0]} px: {places}")
+    page.evaluate("by('fn-engine').value = 'stop-machine'")
+    page.evaluate("by('fn-engine').dispatchEvent(new Event('change'))")
+    page.wait("by('fn-said').textContent.endsWith('is stop-machine') && !busy", LIMIT)
+    page.press("#fn-record")
+    page.wait("by('fn-said').textContent.startsWith('a film of') && !busy", LIMIT)
+    said = page.evaluate("films[0].frames.map(one => one.said)")
+    tap.check(
+        "CPU 0 stores cc at vfs_read+0x0." in said and "halted" not in " ".join(said),
+        "another engine has other phases: no CPU is halted while all are stopped",
+    )
     page.evaluate("location.hash = '#docs/tour.md'")
     page.wait("document.querySelector('.run-here') && known", LIMIT)
     page.evaluate("[...document.querySelectorAll('.run-here')][1].click()")
@@ -732,12 +830,19 @@ def the_page_fits(browser, server):
         page.evaluate("location.hash = '#function=vfs_read&probes=0x0,0xf&all=1&run=vfs'")
         page.wait("seen && !busy && seen.rows[0].probes.length === 2", LIMIT)
         page.evaluate("by('fn-again').checked = true, by('fn-start').click()")
+        page.evaluate("by('fn-threads').open = true")
+        threads = "by('fn-ps').textContent.includes('work/')"
+        tap.check(page.wait(threads, LIMIT), "the workload's threads are seen")
+        page.evaluate("by('fn-threads').open = false")
         glows = "document.querySelector('.glows') && (clearInterval(refreshing), true)"
         tap.check(page.wait(glows, LIMIT), "counts that grow glow")
         tap.equal(
             page.evaluate("document.documentElement.scrollWidth"), width, f"{width} px"
         )
         tap.equal(nameless(page), [], "all controls have names")
+        right = "[...document.querySelectorAll('.fn-tools *')].map(one =>"
+        right += " one.getBoundingClientRect().right)"
+        tap.check(max(page.evaluate(right)) < width, "no control and no colour is cut")
         if SHOTS:  # the pictures of docs/web.md
             page.shot(os.path.join(SHOTS, f"web-{width}.webp"))
         page.call("Page.close")
@@ -872,6 +977,9 @@ def a_task_is_a_document(browser, server):
     texts = glob.glob(os.path.join(ROOT, "docs/labs/*/README.md"))
     without = [path for path in texts if not VIEW.search(open(path).read())]
     tap.equal((len(texts), without), (10, []), "each lab links one")
+    named = {word for path in texts for word in VIEW_OF.findall(open(path).read())}
+    unknown = page.evaluate(f"{sorted(named)}.filter(name => !isFunction.has(name))")
+    tap.equal((unknown, len(named) >= 3), ([], True), "each of a function of the kernel")
     page.evaluate("history.back()")
     page.wait("!location.hash.includes('function=')", LIMIT)  # back() returns before
     follow("#task a[href='#probes/core/step.c']", "probes/core/step.c", "a file to read")
@@ -1169,6 +1277,8 @@ def main():
             a_connection_that_is_lost,
             keys_before_the_console,
             a_guest_that_ends,
+            a_guest_that_panics,
+            a_user_who_goes_on,
             lab_after_lab,
             links_of_nonsense,
             a_lab,

@@ -18,7 +18,7 @@ let counts = {}; // number of a row: [hits, misses by cause]
 let unfolded = new Set(); // numbers of rows
 let chosen = 0; // the number of the row that had the focus last
 let refreshing = null; // the timer of the counts
-let busy = 0; // how many commands are under way
+let busy = 0; // how many commands and listings are under way
 
 const NAME = /([A-Za-z_][\w.]*(?::[A-Za-z_][\w.]*)?)/g;
 const OPERAND = /((?<=<)[\w.:]+(?=>))/; // as objdump writes a name
@@ -53,6 +53,7 @@ function showParts() {
 }
 
 function toAddress() {
+  if (!seen || fromAddress().get('function') !== seen.asked) { return; } // the user has gone on
   const state = new URLSearchParams({ function: seen.asked });
   const probes = seen.rows.filter(own).map(row => hex(row.offset));
   if (probes.length) { state.set('probes', probes.join(',')); }
@@ -67,7 +68,6 @@ function toAddress() {
 // Show what the address says, and set the probes that it names.
 async function showFunction() {
   const state = fromAddress(), name = state.get('function');
-  clearInterval(refreshing);
   if (name === '') {
     say('type the name of a function above');
     by('fn-name').focus();
@@ -108,9 +108,8 @@ async function showFunction() {
 async function learn(again) {
   if (known && !again) { return; }
   if (!known) { say('waiting for the guest'); }
-  learning = learning || ask('functions', { id: session.id });
+  learning = learning || ask('functions', { id: session.id }).finally(() => { learning = null; });
   const told = await learning;
-  learning = null;
   if (!known) { say(''); }
   known = told;
   isFunction = new Set(known.functions.map(([name]) => name));
@@ -129,6 +128,7 @@ let lists = 0; // how often it was asked
 async function list(name) {
   const mine = ++lists;
   let told;
+  busy++;
   try {
     told = await ask('function', { id: session.id, name });
     if (told.module && !isFunction.has(`${told.module}:${told.function}`)) { await learn(true); }
@@ -136,10 +136,14 @@ async function list(name) {
     seen = told;
   } catch (error) {
     if (mine !== lists) { return false; }
-    seen = null;
-    ['fn-title', 'fn-rows', 'fn-source'].forEach(id => by(id).replaceChildren());
     say(error.message);
+    if (error.status === 404) { // else the guest has ended, and its last counts stay
+      seen = null;
+      ['fn-title', 'fn-rows', 'fn-source'].forEach(id => by(id).replaceChildren());
+    }
     return false;
+  } finally {
+    busy--;
   }
   counts = {};
   seen.isNew = true;
@@ -158,18 +162,19 @@ function resume() {
 
 let asking = false;
 async function refresh() {
-  if (asking || busy || document.hidden || !seen) { return; }
+  if (asking || busy || document.hidden || by('function').hidden || !seen) { return; }
   asking = true;
   const shown = seen;
   try {
     const news = await ask('counts', { id: session.id, all: shown.isNew ? 1 : 0 });
-    if (seen === shown) { // else the user has gone on meanwhile
+    if (seen === shown && !busy) { // else the user has gone on meanwhile
       seen.isNew = false;
       if (news.stale || news.of !== seen.asked) {
         await list(seen.asked);
       } else {
         drawCounts(news.rows);
       }
+      if (by('fn-threads').open) { drawThreads((await ask('threads', { id: session.id })).rows); }
     }
   } catch (error) {
     clearInterval(refreshing);
@@ -231,7 +236,7 @@ const linked = (text, pattern) => text.split(pattern).map(part => isFunction.has
 function drawRow(row, i) {
   const mine = own(row), at = place(row);
   const toggle = element('button', { id: `fn-at-${i}`, className: 'stop',
-    textContent: mine ? '●' : '○', disabled: false });
+    textContent: mine ? '●' : '○' });
   toggle.setAttribute('aria-pressed', Boolean(mine));
   toggle.setAttribute('aria-label', row.refused ? `${at} cannot be probed: ${row.refused}`
     : `probe at ${at}: ${row.text}`);
@@ -334,15 +339,18 @@ function mark(what) {
   });
 }
 
+let drawn = 0; // when counts were drawn last, in ms
 function drawCounts(news, isFirst) {
+  const passed = performance.now() - drawn;
+  drawn += passed;
   by('fn-rows').querySelectorAll('.glows').forEach(cell => {
     cell.classList.remove('glows');
-    cell.style.removeProperty('--glow');
+    cell.removeAttribute('title');
   });
   for (const [i, row] of Object.entries(news)) {
     const line = by(`fn-row-${i}`), [hits, ...missed] = row;
     const cell = line.querySelector('.count');
-    const rate = (hits - (counts[i] ? counts[i][0] : 0)) * 1000 / REFRESH_MS;
+    const rate = (hits - (counts[i] ? counts[i][0] : 0)) * 1000 / passed;
     cell.textContent = hits.toLocaleString('en');
     line.querySelector('.missed').textContent = missed.map((n, k) => n && `${n} ${seen.causes[k]}`).filter(Boolean)
       .join(', ');
@@ -355,10 +363,19 @@ function drawCounts(news, isFirst) {
   }
 }
 
+// The threads, read from memory like the counts.
+function drawThreads(rows) {
+  by('fn-ps').replaceChildren(...rows.map(row => element('tr', {},
+    ...row.map(text => element('td', { textContent: text })))));
+}
+
 // ---- what a hit executes
 
 async function unfold(i) {
-  const { parts } = await ask('path', { id: session.id, row: i });
+  const shown = seen;
+  const { parts } = await ask('path', { id: session.id, row: i })
+    .catch(error => { say(error.message); return {}; });
+  if (!parts || seen !== shown) { return; }
   const steps = parts.flatMap(part => [
     element('h2', { textContent: part.what }),
     element('ol', {}, ...part.steps.map(step =>
@@ -407,34 +424,25 @@ let repeating = null;
 function runLoad(part) {
   const name = by(`${part}-run`).value, said = by(`${part}-said`);
   const waiting = 'waiting for the prompt of the console';
-  let typed = -1; // the row of the console where it was typed last
+  let typed = null; // the line of the console where it was typed last; lines move, and go
   const run = () => {
     const { row, text } = lastLine();
-    if (typed >= 0 && !by(`${part}-again`).checked) { clearInterval(repeating); return; }
-    if (text !== 'sonde>' || row === typed) { return; }
+    if (typed && !by(`${part}-again`).checked) { clearInterval(repeating); return; }
+    if (text !== 'sonde>' || typed && row === typed.line) { return; }
     if (said.textContent === waiting) { said.textContent = ''; }
     type(`run ${name}\r`);
-    typed = row;
+    typed = terminal.registerMarker();
   };
   clearInterval(repeating);
   if (!name) { return; }
   repeating = setInterval(run, 300);
   run();
-  if (typed < 0) { said.textContent = waiting; }
+  if (!typed) { said.textContent = waiting; }
 }
 
 function lastLine() {
   const buffer = terminal.buffer.active, row = buffer.baseY + buffer.cursorY;
   return { row, text: buffer.getLine(row).translateToString(true).trim() };
-}
-
-// The threads, read from memory like the counts.
-async function showThreads() {
-  if (!by('fn-threads').open || !seen) { return; }
-  const rows = await ask('threads', { id: session.id }).then(told => told.rows, () => []);
-  by('fn-ps').replaceChildren(...rows.map(row => element('tr', {},
-    ...row.map(text => element('td', { textContent: text })))));
-  setTimeout(showThreads, REFRESH_MS);
 }
 
 const switchTo = (file, value) => change(async () => {
@@ -483,14 +491,13 @@ by('fn-file').addEventListener('click', () => {
 by('fn-none').addEventListener('click', () => change(() => inGuest('probe del all')));
 by('fn-record').addEventListener('click', record);
 by('fn-start').addEventListener('click', () => {
-  if (seen) { toAddress(); }
+  toAddress();
   runLoad('fn');
 });
-by('fn-run').addEventListener('change', () => seen && toAddress());
+by('fn-run').addEventListener('change', toAddress);
 by('fn-optimize').addEventListener('change', event =>
   switchTo(OPTIMIZATION, event.target.checked ? 1 : 0));
 by('fn-engine').addEventListener('change', event => switchTo(ENGINE, event.target.value));
-by('fn-threads').addEventListener('toggle', showThreads);
 
 // A click on the name of a function in the console leads to it.
 terminal.registerLinkProvider({

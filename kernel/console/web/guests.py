@@ -103,6 +103,8 @@ class Session:
         """Run a command in the guest, beside its console. Return the Reply."""
         with self.asking:
             self.wait_up()
+            if self.guest.ended():
+                raise Refused(500, "the guest has ended")
             with Machine.connect(self.machine) as machine:
                 if not self.is_hidden:  # what the page asks for is in no count
                     machine.request("probe hide")
@@ -160,14 +162,13 @@ class Session:
         """Record a film of @place: a probe comes, the workload @load runs, the probe goes.
         Return it as JSON.
         """
-        self.output(f"film start {place} {FILM_MS}")
-        try:
+        with contextlib.ExitStack() as undo:
+            self.output(f"film start {place} {FILM_MS}")
+            undo.callback(self.request, "film stop", may_fail=True)
             name = self.output(f"probe add {place}").split()[0]
+            undo.callback(self.output, f"probe del {name}")
             for _ in range(2):  # in the first one, the optimizer makes the jump
                 self.output(f"run {load}")
-            self.output(f"probe del {name}")
-        finally:
-            self.request("film stop", may_fail=True)
         film = film_file.parse(self.output("cat /tmp/film"))
         film.title = f"A probe comes to {place}, and goes"
         return film_page.data_of(film)

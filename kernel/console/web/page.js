@@ -46,7 +46,9 @@ const addressOf = (what, more) =>
 async function ask(what, more, body, tell) {
   const reply = await fetch(addressOf(what, more),
     { method: 'POST', body: JSON.stringify(body || {}) });
-  if (!reply.ok) { throw new Error((await reply.json()).error); }
+  if (!reply.ok) {
+    throw Object.assign(new Error((await reply.json()).error), { status: reply.status });
+  }
   return lastOf(reply.body.pipeThrough(new TextDecoderStream()).getReader(), tell);
 }
 
