@@ -465,6 +465,8 @@ def a_function_alive(browser, server):
         "Object.fromEntries(seen.rows.map((row, i) => [row.address, counts[i][0]]))"
     )
     tap.equal(shown, console_hits(page, "p1"), "they are those of the console")
+    read = "[0, 1, 2].map(i => by(`fn-row-${i}`).querySelectorAll('.o-j.read').length)"
+    tap.equal(page.evaluate(read), [0, 0, 3], "a jump reads the bytes of jumps behind it")
     page.evaluate("by('fn-threads').open = true")
     tap.check(page.wait("by('fn-ps').rows.length > 4", LIMIT), "threads")
     listed = "[...by('fn-ps').rows].map(row => [0, 1].map(i => row.cells[i].textContent))"

@@ -8,6 +8,7 @@ const REFRESH_MS = 250;
 const DEFAULT_LOAD = 'vfs';
 const OWNERS = { '-': 'original', i: 'int3', j: 'jump', r: 'read by the jump in front',
   x: 'int3 of other code' };
+const JUMP_LEN = 5;
 const OPTIMIZATION = '/proc/sys/debug/kprobes-optimization';
 const ENGINE = '/proc/sys/debug/text-poke';
 let learning = null; // a promise of @known
@@ -220,11 +221,19 @@ function draw() {
   if (focus && by(focus)) { by(focus).focus(); }
 }
 
-function drawBytes(row) {
+// The byte @k of an instruction that has a probe itself may also be read by a jump in front.
+const isRead = (row, i, k) => !seen.file && row.probes.length > 0 &&
+  seen.rows.slice(Math.max(0, i - JUMP_LEN), i)
+    .some(one => one.jump && row.offset + k < one.offset + JUMP_LEN);
+
+function drawBytes(row, i) {
   const cell = element('td', { className: 'bytes' });
-  for (let i = 0; i < row.owners.length; i++) {
-    cell.append(element('span', { className: `o-${row.owners[i].replace('-', 'o')}`,
-      title: OWNERS[row.owners[i]], textContent: row.now.slice(2 * i, 2 * i + 2) }), ' ');
+  for (let k = 0; k < row.owners.length; k++) {
+    const owner = row.owners[k], read = owner !== 'r' && isRead(row, i, k);
+    cell.append(element('span', {
+      className: `o-${owner.replace('-', 'o')}${read ? ' read' : ''}`,
+      title: OWNERS[owner] + (read ? `, ${OWNERS.r}` : ''),
+      textContent: row.now.slice(2 * k, 2 * k + 2) }), ' ');
   }
   return cell;
 }
@@ -255,7 +264,7 @@ function drawRow(row, i) {
       : [`+${hex(row.offset)}`])),
     element('td', { className: 'count' }),
     element('td', { className: 'original', textContent: spaced(row.original) }),
-    drawBytes(row),
+    drawBytes(row, i),
     element('td', { className: 'text' }, ...linked(row.text, OPERAND)),
     element('td', { textContent: way, className: 'way', title: row.no_jump || '' }),
     element('td', { className: 'missed' }));
