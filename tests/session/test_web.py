@@ -997,6 +997,8 @@ def a_task_is_a_document(browser, server):
     )
     page.evaluate("location.hash = '#docs/labs/README.md#points'")
     tap.check(page.wait(f"{title} === 'Labs'", LIMIT), "another document")
+    page.evaluate("showPlace()")
+    tap.equal(page.evaluate(title), "Labs", "which stays, at another of its headings")
     follow("#task a[href='#docs/web.md']", "In a browser", "a link in that")
     follow("#home", "A breakpoint in a running process", "and back to the task")
     page.evaluate("location.hash = '#docs/labs/host/int3/solution/int3.c'")

@@ -251,18 +251,13 @@ async function showPlace() {
   await showFilms();
   await showQuestion();
   if (PARTS.some(part => fromAddress().has(part))) { return; }
-  const [name, heading] = decoded(location.hash.slice(1)).split('#');
-  const place = by('task');
-  let shown = { name: lab.name, text: lab.task };
-  by('home').hidden = !name || name === lab.name;
-  if (!by('home').hidden && name !== place.dataset.name) {
-    try {
-      shown = await ask('read', { name });
-    } catch (error) {
-      shown = { name: 'error.md', text: error.message };
-    }
-  }
-  if (shown.name !== place.dataset.name) {
+  const { hash } = location, [name, heading] = decoded(hash.slice(1)).split('#');
+  const place = by('task'), isTask = !name || name === lab.name;
+  by('home').hidden = isTask;
+  if (place.dataset.name !== (isTask ? lab.name : name)) {
+    const shown = isTask ? { name: lab.name, text: lab.task }
+      : await ask('read', { name }).catch(error => ({ name: 'error.md', text: error.message }));
+    if (location.hash !== hash) { return; } // the user has gone on
     showDocument(place, shown.name, shown.text);
     place.scrollTop = 0;
   }
