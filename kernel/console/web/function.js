@@ -147,7 +147,6 @@ async function list(name) {
     busy--;
   }
   counts = {};
-  seen.isNew = true;
   for (const [i, row] of seen.rows.entries()) {
     if (row.probes.length) { counts[i] = [row.probes[0].hits, ...row.probes[0].missed]; }
   }
@@ -167,9 +166,8 @@ async function refresh() {
   asking = true;
   const shown = seen;
   try {
-    const news = await ask('counts', { id: session.id, all: shown.isNew ? 1 : 0 });
+    const news = await ask('counts', { id: session.id });
     if (seen === shown && !busy) { // else the user has gone on meanwhile
-      seen.isNew = false;
       if (news.stale || news.of !== seen.asked) {
         await list(seen.asked);
       } else {
