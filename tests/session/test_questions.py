@@ -351,10 +351,10 @@ def tree(said):
 
 
 def the_calls_below_a_function():
-    with at_prompt(smp=2) as guest:  # each return on both CPUs is a hit: this takes long
+    with at_prompt(smp=1) as guest:
         asked = ("graph vfs_read", "graph vfs_read { count }")
         shown, table = (
-            guest.machine.request(f"trace '{one}' -- run vfs", 5 * LIMIT).text
+            guest.machine.request(f"trace '{one}' -- run vfs", 2 * LIMIT).text
             for one in asked
         )
         calls, wanted = tree(shown), counts(table)
