@@ -8,14 +8,7 @@
 %include "kernel/base/proc.inc"
 
 %define PLACEMENTS 8
-%define GAP 592                 ; bytes between two places: their page offsets differ
-
-; struct bench_target { void (*loop)(uint64_t count); uintptr_t addr; }
-%macro row 2
-    [section .rodata]
-    dq bench_loop_%1_%2, bench_%1_%2
-    __?SECT?__
-%endmacro
+%define GAP 432                 ; bytes between two places: their page offsets differ
 
 ; TARGET kind, placement, first instruction: make a function and its loop. The probe is on
 ; the first instruction.
@@ -45,27 +38,37 @@ proc bench_loop_%1_%2           ; rdi = how many calls
     pop rbp
     ret
 endproc bench_loop_%1_%2
-    row %1, %2
 %endmacro
 
-%macro KIND 2+
-    [section .rodata]
+; TABLE kind: struct bench_target { void (*loop)(uint64_t count); uintptr_t addr; }
+%macro TABLE 1
     global bench_targets_%1
 bench_targets_%1:
-    __?SECT?__
 %assign place 0
 %rep PLACEMENTS
-    TARGET %1, place, %2
-    times GAP db 0xcc
+    ROW %1, place
 %assign place place + 1
 %endrep
 %endmacro
 
+%macro ROW 2
+    dq bench_loop_%1_%2, bench_%1_%2
+%endmacro
+
 section .rodata
 align 16
+    TABLE lea
+    TABLE long
+    TABLE shift
+    TABLE jmp
 
 section .text
-    KIND lea, lea rdi, [rdi + 1]
-    KIND long, db 0x48, 0x8d, 0xbf, 1, 0, 0, 0   ; the same in 7 bytes
-    KIND shift, shl rdi, 1
-    KIND jmp, jmp short .behind
+%assign place 0
+%rep PLACEMENTS
+    TARGET lea, place, lea rdi, [rdi + 1]
+    TARGET long, place, db 0x48, 0x8d, 0xbf, 1, 0, 0, 0 ; the same in 7 bytes
+    TARGET shift, place, shl rdi, 1
+    TARGET jmp, place, jmp short .behind
+    times GAP db 0xcc
+%assign place place + 1
+%endrep
