@@ -175,7 +175,7 @@ bool vary_values(struct setup *setup, unsigned i)
     if (!first)
         first = 1 + (unsigned)(ktest_random() % VALUES);
     values_set(setup, (first - 1 + i) % VALUES);
-    return i < ktest_count(5, VALUES);
+    return i < ktest_count(3, VALUES);
 }
 
 bool vary_indices(struct setup *setup, unsigned i)

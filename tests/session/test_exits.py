@@ -3,7 +3,7 @@
     tests/run/run_tests.py session/exits [--long]
 
 FACTS has the facts for each row, and names the row by its text. The test fails if a row
-has no facts, or if facts have no row. The usual run takes a third of the rows of each
+has no facts, or if facts have no row. The usual run takes a quarter of the rows of each
 text, another one at each time, and checks the first fact of each. SEED=N repeats a run.
 """
 
@@ -748,7 +748,7 @@ def sample():
         rows.setdefault(row[2], []).append(row)
     rows[NO_BUILD] = [row for row in rows[NO_BUILD] if row[1] == "run"]
     return {
-        row for same in rows.values() for row in chance.sample(same, -(-len(same) // 3))
+        row for same in rows.values() for row in chance.sample(same, -(-len(same) // 4))
     }
 
 
