@@ -108,7 +108,7 @@ stamp_if_changed = mkdir -p $(@D); printf '%s\n' $(1) | cmp -s - $@ || \
     printf '%s\n' $(1) >$@
 
 $(B)/flags.stamp: FORCE
-	@$(call stamp_if_changed,'$(CC) $(CFLAGS)' '-Os: $(FOR_SIZE)' '$(NASM) $(NASMFLAGS:-I$(B)/=)' \
+	@$(call stamp_if_changed,'$(CC) $(CFLAGS)' '$(NASM) $(NASMFLAGS:-I$(B)/=)' \
 	    '$(HOSTCC) $(HOST_CFLAGS)' '$(shell $(CC) --version | head -n 1)')
 
 # A module has a checksum of the headers that it was compiled with; the kernel
@@ -130,13 +130,6 @@ $(B)/%.c.o: %.c $(B)/flags.stamp
 	$(call say,CC,$<)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(CFLAGS) -MMD -MP -c -o $@ $<
-
-# No hit runs through these, so they are compiled for size.
-HIT_OF_TRACE := $(filter probes/trace/ring/% probes/trace/buffer/% probes/trace/live/% \
-    $(addprefix %/language/,event.c fetch.c filter.c hist.c hist_act.c),$(TRACE))
-FOR_SIZE := $(PROBE_CONSOLE) $(PROBE_BENCH) $(FILM) $(EXPLAIN) $(MANY) $(GDB) $(CONSOLE) \
-    $(MODULE) $(filter-out $(HIT_OF_TRACE),$(TRACE))
-$(FOR_SIZE:%=$(B)/%.o): private CFLAGS += -Os
 
 # Only this file is compiled with the optimizations that make special copies of functions,
 # so that the kernel has symbols like weigh.constprop.0, as other kernels have.

@@ -595,7 +595,7 @@ static int parse_terms(struct filter_parser *parse, struct exits *exits)
 
 static int parse_all(struct filter_parser *parse)
 {
-    struct exits exits = { 0 };
+    struct exits exits;
     int err = parse_terms(parse, &exits);
 
     if (err)
