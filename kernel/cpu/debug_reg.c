@@ -445,13 +445,11 @@ uint64_t debug_regs_set_aside(const struct pt_regs *regs)
         dr6 |= (uint64_t)cpu->debug_changes[i] << (32 + 8 * i);
     return is_unread ? dr6 : 0;
 }
-NOKPROBE(debug_regs_set_aside);
 
 void debug_regs_give_back(uint64_t dr6)
 {
     give_back(this_cpu(), dr6);
 }
-NOKPROBE(debug_regs_give_back);
 
 void debug_regs_rest(unsigned bits)
 {

@@ -387,11 +387,11 @@ def the_calls_below_a_function():
 
 
 def each_twin_is_answered():
-    """Each row of the table: a line of bpftrace, and what answers it."""
+    """Each row of the table: a line of bpftrace or DTrace, and what answers it."""
     with open(os.path.join(ROOT, "docs/trace.md"), encoding="utf-8") as file:
-        table = file.read().partition("| bpftrace | here |\n")[2]
+        table = file.read().partition("| bpftrace, DTrace | here |\n")[2]
     rows = re.findall(r"^\| `.*` \| `(trace .*)` \|$", table.partition("\n\n")[0], re.M)
-    tap.check(len(rows) >= 20, f"{len(rows)} lines of bpftrace")
+    tap.check(len(rows) >= 25, f"{len(rows)} lines of bpftrace and DTrace")
     with at_prompt(smp=1) as guest:
         for twin in rows:
             load = "run all" if "profile" in twin else "run vfs"

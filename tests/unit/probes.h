@@ -1,26 +1,10 @@
-/* probes.h - handlers that do nothing, and functions to register a probe and look at the
- * text.
- */
+/* probes.h - functions to register a probe and look at the text. */
 #pragma once
 
 #include "probes/core/life.h"
 #include "tests/unit/port_fake.h"
 
 static struct probe_reject why; /* of the last registration */
-
-static inline int no_pre(struct kprobe *p, struct pt_regs *regs)
-{
-    (void)p;
-    (void)regs;
-    return 0;
-}
-
-static inline void no_post(struct kprobe *p, struct pt_regs *regs, unsigned long flags)
-{
-    (void)p;
-    (void)regs;
-    (void)flags;
-}
 
 static inline int add(struct kprobe *p)
 {
