@@ -143,8 +143,10 @@ static void ask_to_stand(bool insist, uint64_t ns)
 /* A CPU that is inside an NMI takes the next NMI when that one ends. */
 static void stop_others(void)
 {
+    uint64_t end = clock_ns() + STEP_NS;
+
     __atomic_store_n(&stopping, true, __ATOMIC_SEQ_CST);
-    for (uint64_t waited = 0; !all_stand() && waited < STEP_NS; waited += AGAIN_NS)
+    while (!all_stand() && clock_ns() < end)
         ask_to_stand(false, AGAIN_NS);
     ask_to_stand(true, STAND_NS);
 }

@@ -52,7 +52,7 @@ ROW = re.compile(r"^(\| `([\w.]+)` \| )(\d+)( \|)", re.M)
 FIGURE = re.compile(r"^sonde\.hit\.(\w+)\.cycles (\d+)\.\d+ cycles/hit"
                     r"|^sonde\.(scale\.\w+\.\d+)\.ns_per_probe (\d+) ns", re.M)  # fmt: skip
 SCALE = "scale."
-STUB = "gdb_"  # the names of kinds that `bench hit` does not measure begin so
+APART = "gdb_", "scale.trace_"  # the names of kinds that `bench` does not measure begin so
 HEADER = (
     "# kind\tinstructions a hit; of scale: a probe, or all, in thousands; "
     "by `make bench-icount`\n"
@@ -188,7 +188,7 @@ def main(words):
     known = {
         name: value
         for name, value in recorded(RECORD).items()
-        if name in measured or not (words and name.startswith(STUB))
+        if name in measured or not (words and name.startswith(APART))
     }
     lines, holds = compare(measured, known)
     print(f"# {len(measured)} figures measured, {len(lines)} not as recorded")
