@@ -461,6 +461,9 @@ def a_function_alive(browser, server):
     page.wait("seen && !busy && seen.rows[0].probes.length", LIMIT)
     page.press("#fn-start")
     tap.check(page.wait(f"{FIRST_COUNT} === '720'", LIMIT), "its hits are seen, live")
+    offered = page.evaluate("[...by('fn-names').options].map(one => one.value)")
+    found = [name for name in ("vfs_read", "memcpy", "vfs_mutex") if name in offered]
+    tap.equal(found, ["vfs_read", "memcpy"], "the search offers functions, and no data")
     shown = page.evaluate(
         "Object.fromEntries(seen.rows.map((row, i) => [row.address, counts[i][0]]))"
     )

@@ -52,7 +52,10 @@ ROW = re.compile(r"^(\| `([\w.]+)` \| )(\d+)( \|)", re.M)
 FIGURE = re.compile(r"^sonde\.hit\.(\w+)\.cycles (\d+)\.\d+ cycles/hit"
                     r"|^sonde\.(scale\.\w+\.\d+)\.ns_per_probe (\d+) ns", re.M)  # fmt: skip
 SCALE = "scale."
-APART = "gdb_", "scale.trace_"  # the names of kinds that `bench` does not measure begin so
+APART = (
+    "gdb_",
+    "scale.trace_",
+)  # the names of kinds that `bench` does not measure begin so
 HEADER = (
     "# kind\tinstructions a hit; of scale: a probe, or all, in thousands; "
     "by `make bench-icount`\n"
