@@ -215,9 +215,9 @@ GRUB_FLAGS := --locales= --fonts= --themes= --install-modules="multiboot2 normal
     part_gpt part_msdos part_plan part_sun part_sunpc"
 
 compile_commands.json: $(B)/flags.stamp $(B)/link.stamp
-	@{ printf '['; sep=; for f in $(filter %.c,$(SOURCES)); do \
+	@{ printf '['; sep=; here=$$(pwd -P); for f in $(filter %.c,$(SOURCES)); do \
 	    printf '%s\n{"directory": "%s", "file": "%s", "command": "%s -c %s"}' "$$sep" \
-	    '$(CURDIR)' "$$f" '$(CC) $(CFLAGS)' "$$f"; sep=,; \
+	    "$$here" "$$f" '$(CC) $(CFLAGS)' "$$f"; sep=,; \
 	done; printf '\n]\n'; } >$@
 
 # ---- the decoder as a host library -----------------------------------------------------

@@ -50,6 +50,7 @@ def compiled(path):
     whole = with_debug_data(name_of(path))
     target = os.path.join(FOLDER, name_of(path) + ".o")
     words = flags() + ["-Wno-error", "-c", "-o", whole, os.path.abspath(path)]
+    open(whole, "wb").close()  # a folder that is read-only is no fault of the source
     if is_object:
         shutil.copyfile(path, whole)
     elif subprocess.run(words, cwd=ROOT, check=False).returncode:

@@ -1,6 +1,7 @@
 """test_launcher.py - tests of ./sonde with a fake guest: output, status, messages."""
 
 import base64
+import errno
 import json
 import os
 import signal
@@ -208,6 +209,9 @@ def usages():
         for verb in ("exec", "gdb"):
             yield [verb, "--image", path, "say a"], why
     yield ["record", "/no/such/dir/file", "echo x"], "no directory /no/such/dir"
+    yield ["record", "/proc/x", "echo x"], "/proc/x: /proc cannot be written to"
+    yield ["test", "--junit", "/proc/x"], "/proc/x: /proc cannot be written to"
+    yield ["module", "/no/x.txt", "echo x"], "no FILE.c or FILE.o given, but '/no/x.txt'"
     yield ["film", "play", "/no/such/film"], "/no/such/film: No such file"
     yield ["film", "play", "/dev/null"], "/dev/null: it is no film"
     yield ["film", "text"], "of which film?"
@@ -409,6 +413,27 @@ def signals_end_it():
             process.stdin.close()
 
 
+INTERRUPTED = """
+import os, runpy, signal, sys
+class Interrupt:
+    def find_spec(self, name, *_):
+        if name == "sonde.timeline":
+            os.kill(os.getpid(), signal.SIGINT)
+sys.meta_path.insert(0, Interrupt())
+runpy.run_path(sys.argv[1], run_name="__main__")
+"""
+
+
+def an_interrupt_of_the_imports_is_silent():
+    done = subprocess.run(
+        [sys.executable, "-c", INTERRUPTED, os.path.join(guest.ROOT, "sonde"), "lab"],
+        capture_output=True,
+        preexec_fn=heed_interrupts,
+        check=False,
+    )
+    tap.equal((done.returncode, done.stderr), (-signal.SIGINT, b""), "without a word")
+
+
 def strange_bytes_are_passed_on():
     with a_file(b"say \xff\xfe\nsay \xe2\x80\xa8x\n") as file:
         status, out, err = run_launcher("exec", "-f", file.name, b"say \xff")
@@ -523,6 +548,29 @@ def a_checkout_with_a_blank_is_refused():
     tap.equal(done.stderr.count("\n"), 1, "in one sentence")
 
 
+def a_checkout_with_a_quote_is_built():
+    with tempfile.TemporaryDirectory(prefix="it's") as folder:
+        for name in os.listdir(guest.ROOT):
+            if name not in ("build", "compile_commands.json"):
+                os.symlink(os.path.join(guest.ROOT, name), os.path.join(folder, name))
+        words = ["make", "-s", "-C", folder, "B=build", "compile_commands.json"]
+        tap.equal(subprocess.run(words, check=False).returncode, 0, "a quote in the path")
+        with open(
+            os.path.join(folder, "compile_commands.json"), encoding="utf-8"
+        ) as file:
+            rows = json.load(file)
+        tap.equal({row["directory"] for row in rows}, {folder}, "what editors read")
+
+
+def a_closed_build_is_told():
+    """An error about a file in the build folder names B=, an error about another none."""
+    inside = os.path.join(guest.BUILD, "labs", "int3.lock")
+    for kind in (errno.EACCES, errno.EROFS):
+        tap.equal(building.hint(OSError(kind, "", inside)), building.ELSEWHERE, "B=")
+        tap.equal(building.hint(OSError(kind, "", "/etc/x")), "", "a file elsewhere")
+    tap.equal(building.hint(OSError(errno.ENOSPC, "", inside)), "", "another error")
+
+
 def a_folder_is_spelled_in_one_way():
     """With two spellings, make would not know that a built file is the same file."""
     rule = "--eval=spelled: ; @echo $(B)"
@@ -617,6 +665,7 @@ if __name__ == "__main__":
             an_object_that_is_none_is_named,
             a_full_disk_is_told,
             signals_end_it,
+            an_interrupt_of_the_imports_is_silent,
             strange_bytes_are_passed_on,
             a_bug_is_told,
             any_text_can_be_printed,
@@ -624,6 +673,8 @@ if __name__ == "__main__":
             a_build_says_how_far_it_is,
             a_build_that_fails_is_told,
             a_checkout_with_a_blank_is_refused,
+            a_checkout_with_a_quote_is_built,
+            a_closed_build_is_told,
             a_folder_is_spelled_in_one_way,
             pieces_become_text,
             a_log_is_written,

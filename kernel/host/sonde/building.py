@@ -1,6 +1,7 @@
 """building.py - runs make, and reports its progress if no terminal shows its lines."""
 
 import contextlib
+import errno
 import fcntl
 import os
 import re
@@ -13,6 +14,16 @@ from sonde.guest import BUILD, ELF, ROOT
 
 STEP = re.compile(r"  [A-Z]+ +\S")  # the line of the Makefile for each file that it makes
 FIRST_REPORT = 10  # seconds; each later report comes after twice the time
+
+
+ELSEWHERE = "; with B=DIR, DIR has the build"
+
+
+def hint(error):
+    """What helps if @error is of a file in a build folder that this user cannot write."""
+    name = str(getattr(error, "filename", None))
+    is_closed = getattr(error, "errno", 0) in (errno.EACCES, errno.EPERM, errno.EROFS)
+    return ELSEWHERE if is_closed and name.startswith(BUILD + "/") else ""
 
 
 class HostError(SondeError):
@@ -136,7 +147,7 @@ def build(targets, say):
     with lock_build(say) as lock:
         status = run_make(words + targets, take)
     if status and not lock:
-        raise HostError(f"{BUILD} cannot be written to; with B=DIR, DIR has the build")
+        raise HostError(f"{BUILD} cannot be written to{ELSEWHERE}")
     if status:
         raise HostError(f"the build failed (make ended with status {status})")
     progress.end()
