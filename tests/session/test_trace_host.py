@@ -481,6 +481,9 @@ def questions_are_answered():
     status, _, err = sonde("trace", "count no_such_*", "--", "run vfs")
     why = "sonde: trace: no function matches no_such_*\n"
     tap.equal((status, err), (1, why), "a pattern without a function")
+    status, _, err = sonde("trace", "vfs_read { cuont }", "--", "run vfs")
+    line, below = err.splitlines()
+    tap.equal(below.index("^"), line.index("cuont"), "the caret stands below the word")
 
 
 TRACING = MARKER.removesuffix("trace_marker")

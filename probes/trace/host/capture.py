@@ -176,7 +176,8 @@ class Capture:
         reply = self.lines_of("-n", words)
         if reply.errno:
             said = [line for line in reply.lines if not COMMAND.fullmatch(line)]
-            raise TraceError("\n".join(said).rstrip())
+            text = "\n".join(said).rstrip()  # `sonde: ` will stand in front of it
+            raise TraceError(re.sub(r"(?m)^(?= *\^)", " " * len("sonde: "), text))
         commands = []
         for command in reply.lines:
             if command.startswith(REMARK):
