@@ -34,6 +34,7 @@ TRACE := \
     probes/trace/live/live_switch.c \
     probes/trace/live/live_attach.c \
     probes/trace/live/live_hit.c \
+    probes/trace/live/live_watch.c \
     probes/trace/live/live_program.c \
     probes/trace/files/tracefs.c \
     probes/trace/files/number.c \

@@ -217,6 +217,7 @@ def an_object_is_watched_from_allocation_to_release():
                 ask(guest, line)
         write(guest, "0", "events/kprobes/enable")
         look_at_lives(guest, size)
+        another_setter_leaves_the_address(guest, gone)
         refusals_of_triggers(guest, born)
         write(guest, "!set_wprobe:obj:p", born)
         write(guest, "!clear_wprobe:obj", gone)
@@ -224,6 +225,18 @@ def an_object_is_watched_from_allocation_to_release():
         tap.equal(
             ask(guest, f"cat {TRACING}/events/wprobes/obj/enable"), "0\n", "it is off"
         )
+
+
+def another_setter_leaves_the_address(guest, gone):
+    ask(guest, f"echo > {TRACING}/trace")
+    write(guest, "1", "events/kprobes/enable")
+    ask(guest, "echo x > /tmp/abcd")
+    write(guest, "set_wprobe:obj:p if p == 1", gone)
+    ask(guest, "cat /tmp/abcd")
+    write(guest, "0", "events/kprobes/enable")
+    tap.check(list(lines_of(guest, "obj")), "another set_wprobe comes: the watch goes on")
+    write(guest, "!set_wprobe:obj:p if p == 1", gone)
+    ask(guest, "rm /tmp/abcd")
 
 
 def refusals_of_triggers(guest, born):

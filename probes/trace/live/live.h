@@ -32,6 +32,9 @@
 struct live_event;
 struct live_program;
 
+/* Has a watch an address? */
+enum live_claim { LIVE_WITHOUT, LIVE_CLAIMED /* a hit changes it */, LIVE_WITH };
+
 /* A probe, which one line has made. */
 struct live_probe {
     struct kretprobe rp;               /* a kprobe uses only its first field, rp.kp */
@@ -40,7 +43,7 @@ struct live_probe {
     struct watch watch;       /* def->is_watch: used in place of the fields above */
     uint64_t hits, misses;    /* [T] of the watch, before it got its present register */
     uint64_t own;             /* [a] see live_own(); of programs that have gone */
-    bool is_set;              /* [a] a trigger has given the watch an address */
+    enum live_claim claim;    /* [a] of the watch: see live_watch.c */
     struct live_event *event; /* [I] */
     struct def *def;          /* [I] */
     char *mark;               /* [I] of a marker: its format; else NULL */
@@ -160,6 +163,19 @@ struct live_probe *live_synth_probe(const struct hist_synth *synth);
  * Context: any.
  */
 struct marker_wish live_mark_wish(struct live_probe *p);
+
+/* live_count_loss - count @n hits whose record is missing or incomplete. Context: any. */
+static inline void live_count_loss(struct live_event *e, enum live_loss cause, uint64_t n)
+{
+    __atomic_add_fetch(&e->lost[cause], n, __ATOMIC_RELAXED);
+}
+
+/* live_watch_set, live_watch_clear - carry out a trigger of a hit: the watch of t->other has
+ * from now on the address of the record, or none.
+ * Context: any.
+ */
+void live_watch_set(struct live_trigger *t, const uint8_t *record);
+void live_watch_clear(struct live_trigger *t, const uint8_t *record);
 
 /* live_probe_next - return the line after @p, in the order in which lines were written.
  * With NULL: the first line. Return: NULL at the end.

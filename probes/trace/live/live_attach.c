@@ -171,17 +171,21 @@ int live_set_filter(struct live_event *e, const char *text, bool of_group)
 
 /* ---- triggers ---- */
 
+static void live_watch_take(struct live_event *e)
+{
+    struct live_probe *p = live_event_probe(e);
+
+    watch_move(&p->watch, 0);
+    p->claim = LIVE_WITHOUT;
+}
+
 /* setter_goes - count a trigger set_wprobe of the watch @e out. With the last one the
  * watch loses its address.
  */
 static void setter_goes(struct live_event *e)
 {
-    struct live_probe *p = live_event_probe(e);
-
-    if (--e->setters)
-        return;
-    watch_move(&p->watch, 0);
-    p->is_set = false;
+    if (!--e->setters)
+        live_watch_take(e);
 }
 
 /* trigger_destroy - free a trigger that is not attached. */
@@ -499,8 +503,8 @@ static int hold_watch(struct live_trigger *t)
     int err;
 
     other->setters += sets;
-    if (sets && other->armed)
-        watch_move(&live_event_probe(other)->watch, 0);
+    if (sets && other->setters == 1 && other->armed)
+        live_watch_take(other);
     err = live_hold(other);
     if (err)
         other->setters -= sets;

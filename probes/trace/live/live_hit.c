@@ -44,11 +44,6 @@ struct hit {
     struct fetch_from from;
 };
 
-static void hit_count(struct live_event *e, enum live_loss cause, uint64_t n)
-{
-    __atomic_add_fetch(&e->lost[cause], n, __ATOMIC_RELAXED);
-}
-
 /* ---- room ---- */
 
 /* A hit that has a record in scratch room may be interrupted by another hit. The hits of
@@ -107,7 +102,7 @@ static size_t size_of(const struct hit *hit)
     size_t size = hit->event->fixed;
 
     if (unlikely(size > RING_EVENT_MAX)) {
-        hit_count(hit->event, LIVE_LOST_LONG, 1);
+        live_count_loss(hit->event, LIVE_LOST_LONG, 1);
         return 0;
     }
     if (hit->event->has_strings) {
@@ -150,9 +145,9 @@ static void hit_fill_record(const struct hit *hit, uint8_t *record, size_t size)
     if (to.used < size)
         memset(record + to.used, 0, size - to.used);
     if (unlikely(to.faults))
-        hit_count(hit->event, LIVE_FAULT, to.faults);
+        live_count_loss(hit->event, LIVE_FAULT, to.faults);
     if (unlikely(to.cut))
-        hit_count(hit->event, LIVE_CUT, to.cut);
+        live_count_loss(hit->event, LIVE_CUT, to.cut);
 }
 
 static bool stacks; /* each record is followed by a stack */
@@ -182,7 +177,7 @@ static void record_stack(const struct hit *hit)
     size = sizeof(*to) + found * sizeof(callers[0]);
     to = record_begin(&event_stack, size, hit->from.regs->flags, &ring);
     if (!to) {
-        hit_count(hit->event, LIVE_LOST_RING, ring != NULL);
+        live_count_loss(hit->event, LIVE_LOST_RING, ring != NULL);
         return;
     }
     to->head.preempt_count = preempt_count_of(hit);
@@ -205,7 +200,7 @@ static void hit_record(const struct hit *hit)
         return;
     to = record_begin(&hit->event->event, size, hit->from.regs->flags, &ring);
     if (unlikely(!to)) {
-        hit_count(hit->event, LIVE_LOST_RING, ring != NULL);
+        live_count_loss(hit->event, LIVE_LOST_RING, ring != NULL);
         return;
     }
     hit_fill_record(hit, to, size);
@@ -215,12 +210,6 @@ static void hit_record(const struct hit *hit)
 }
 
 /* ---- triggers ---- */
-
-/* field_of - return the address that the record has for a trigger of a watch. */
-static uintptr_t field_of(const struct live_trigger *t, const uint8_t *record)
-{
-    return filter_field_number(&t->field, record, cpu_id()) + (uintptr_t)t->line->adjust;
-}
 
 static void switch_event(struct live_trigger *t, bool on)
 {
@@ -245,41 +234,6 @@ static void switch_hists(struct live_trigger *t, bool on)
     for (unsigned i = 0; i < there->count; i++)
         if (there->trigger[i]->hist)
             hist_pause(there->trigger[i]->hist, !on);
-}
-
-/* set_watch - give the watch an address, if it has none. If several hits try at once, the
- * exchange of is_set lets one of them go on.
- */
-static void set_watch(struct live_trigger *t, const uint8_t *record)
-{
-    struct live_probe *p = live_event_probe(t->other);
-    uintptr_t addr = field_of(t, record);
-    bool was_soft = READ_ONCE(t->other->soft_disabled);
-
-    if (!addr || !READ_ONCE(t->line->count) ||
-        __atomic_exchange_n(&p->is_set, true, __ATOMIC_ACQ_REL))
-        return;
-    WRITE_ONCE(t->other->soft_disabled, false);
-    if (!watch_move(&p->watch, addr)) {
-        trigger_take(t->line);
-        return;
-    }
-    WRITE_ONCE(t->other->soft_disabled, was_soft);
-    __atomic_store_n(&p->is_set, false, __ATOMIC_RELEASE);
-    hit_count(t->other, LIVE_NOT_SET, 1);
-}
-
-static void clear_watch(struct live_trigger *t, const uint8_t *record)
-{
-    struct live_probe *p = live_event_probe(t->other);
-
-    if (t->line->field && watch_addr(&p->watch) != field_of(t, record))
-        return;
-    if (!watch_addr(&p->watch) || !trigger_take(t->line))
-        return;
-    watch_move(&p->watch, 0);
-    WRITE_ONCE(t->other->soft_disabled, true);
-    __atomic_store_n(&p->is_set, false, __ATOMIC_RELEASE);
 }
 
 /* The hit, as a histogram knows it. */
@@ -357,10 +311,10 @@ static void hit_act(struct live_trigger *t, const struct hit *hit, const uint8_t
         add_to_hist(t->hist, hit, record, len);
         break;
     case TRIGGER_SET_WATCH:
-        set_watch(t, record);
+        live_watch_set(t, record);
         break;
     case TRIGGER_CLEAR_WATCH:
-        clear_watch(t, record);
+        live_watch_clear(t, record);
         break;
     case TRIGGER_SNAPSHOT:
         if (READ_ONCE(t->line->count) && snapshot_take())
@@ -404,7 +358,7 @@ static void look_then_record(const struct live_attached *attached, const struct 
         if (record_copy(room, size))
             stack |= live_stacks_are_on();
         else
-            hit_count(hit->event, LIVE_LOST_RING, 1);
+            live_count_loss(hit->event, LIVE_LOST_RING, 1);
     }
     if (stack)
         record_stack(hit);
@@ -423,7 +377,7 @@ static void with_attached(const struct live_attached *attached, const struct hit
     }
     room = scratch_get();
     if (!room) {
-        hit_count(hit->event, LIVE_LOST_NESTED, 1);
+        live_count_loss(hit->event, LIVE_LOST_NESTED, 1);
         return;
     }
     look_then_record(attached, hit, room);

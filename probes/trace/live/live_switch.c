@@ -64,7 +64,7 @@ static int watch_on(struct live_probe *p)
     enum watch_reason why;
     int err;
 
-    p->is_set = false;
+    p->claim = p->event->setters ? LIVE_WITHOUT : LIVE_WITH;
     p->watch.addr = p->event->setters ? 0 : p->def->addr;
     err = register_watch_why(&p->watch, &why);
     if (err)
