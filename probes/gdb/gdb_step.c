@@ -6,15 +6,15 @@
  * step look as without a probe: it runs the handlers, and raises the trap at the next
  * original instruction.
  *
- * A step with @alone is made with interrupts off, since an interrupt could lead to
- * another thread. After the instruction the stub corrects what the program sees of IF and
- * TF:
+ * While a CPU makes a step with @alone, it takes no interrupts, since an interrupt could lead
+ * to another thread. They wait by the priority of tasks, CR8. So IF stays the program's: for
+ * the instruction, and for the handlers of probes. After the instruction the stub corrects
+ * what the program sees of TF:
  *
- *   pushf       the pushed word has the program's IF, and no TF
- *   cli, sti    IF is as the instruction sets it
- *   popf, iret  IF is as the instruction has loaded it
- *   hlt         is skipped, not executed: an interrupt could have ended it at once
- *   all others  IF is as it was
+ *   pushf       the pushed word has no TF
+ *   popf, iret  TF is as the instruction has loaded it
+ *
+ * hlt is skipped, not executed, if no interrupt can end it.
  *
  * To find the kind of the instruction the original bytes are read: the text may have a
  * probe.
@@ -34,6 +34,7 @@
  */
 #include "probes/gdb/gdb_step.h"
 
+#include "kernel/cpu/instr.h"
 #include "kernel/cpu/msr.h"
 #include "kernel/cpu/percpu.h"
 #include "kernel/mm/extable.h"
@@ -43,8 +44,9 @@
 #include "probes/gdb/gdb_stop.h"
 
 #define STEPS_MAX 17
+#define CR8_ALL 15 /* no interrupt has a higher priority */
 
-enum step_kind { OTHER, PUSHF, POPF, CLI, STI, IRET, HLT };
+enum step_kind { OTHER, PUSHF, LOADS /* the flags: popf, iret */, HLT };
 
 enum step_state {
     FREE,
@@ -61,7 +63,6 @@ static struct gdb_step {
     bool alone;
     uintptr_t ip; /* of the instruction */
     bool in_copy; /* the thread is in code of the engine that leads to the instruction */
-    bool had_if;  /* with alone: the program's IF before the instruction */
     enum step_kind kind;
     struct pt_regs *trap; /* while BEHIND: the image of the trap */
     bool asked;           /* while BEHIND: the debugger waits for the step */
@@ -108,15 +109,10 @@ static enum step_kind kind_at(uintptr_t ip)
     case 0x9c:
         return PUSHF;
     case 0x9d:
-        return POPF;
     case 0xcf:
-        return IRET;
+        return LOADS;
     case 0xf4:
         return HLT;
-    case 0xfa:
-        return CLI;
-    case 0xfb:
-        return STI;
     default:
         return OTHER;
     }
@@ -129,42 +125,17 @@ static void gdb_step_prepare(struct gdb_step *s, struct pt_regs *regs)
     s->ip = gdb_stop_ip(regs);
     s->in_copy = regs->ip != s->ip;
     s->kind = kind_at(s->ip);
-    s->had_if = regs->flags & FLAGS_IF;
     regs->flags |= FLAGS_TF;
-    if (s->alone)
-        regs->flags &= ~FLAGS_IF;
 }
 
-static void fix_pushed(const struct gdb_step *s, const struct pt_regs *regs)
+static void fix_pushed(const struct pt_regs *regs)
 {
     uint64_t word;
 
     if (copy_nofault(&word, (const void *)regs->sp, sizeof(word)))
         return;
     word &= ~FLAGS_TF;
-    if (s->alone && s->had_if)
-        word |= FLAGS_IF;
     copy_nofault((void *)regs->sp, &word, sizeof(word));
-}
-
-static bool loads_flags(const struct gdb_step *s)
-{
-    return s->kind == POPF || s->kind == IRET;
-}
-
-static bool if_behind(const struct gdb_step *s, const struct pt_regs *regs)
-{
-    switch (s->kind) {
-    case CLI:
-        return false;
-    case STI:
-        return true;
-    case POPF:
-    case IRET:
-        return regs->flags & FLAGS_IF;
-    default:
-        return s->had_if;
-    }
 }
 
 /* put_right - give the program the flags that it would have without the step. An instruction
@@ -173,16 +144,22 @@ static bool if_behind(const struct gdb_step *s, const struct pt_regs *regs)
  */
 static void put_right(const struct gdb_step *s, struct pt_regs *regs, bool executed)
 {
-    if (!executed || !loads_flags(s))
+    if (!executed || s->kind != LOADS)
         regs->flags &= ~FLAGS_TF;
     if (executed && s->kind == PUSHF)
-        fix_pushed(s, regs);
-    if (!s->alone)
+        fix_pushed(regs);
+}
+
+void gdb_step_irqs(bool runs)
+{
+    const struct gdb_step *s = runs ? gdb_step_find(UNDER_WAY, thread_current()) : NULL;
+    struct gdb_cpu *me = gdb_cpu(cpu_id());
+    bool mask = s && s->alone;
+
+    if (me->masked == mask)
         return;
-    if (executed ? if_behind(s, regs) : s->had_if)
-        regs->flags |= FLAGS_IF;
-    else
-        regs->flags &= ~FLAGS_IF;
+    me->masked = mask;
+    write_cr8(mask ? CR8_ALL : 0);
 }
 
 /* ---- the trap ---- */
@@ -194,7 +171,7 @@ static void put_right_below(const struct gdb_step *s, struct pt_regs *regs)
 {
     struct gdb_step *below = NULL;
 
-    if (loads_flags(s) && regs->flags & FLAGS_TF)
+    if (s->kind == LOADS && regs->flags & FLAGS_TF)
         below = gdb_step_find(LEFT_OVER, s->thread);
     if (!below)
         return;
@@ -230,8 +207,10 @@ struct gdb_step *gdb_step_end(struct pt_regs *regs)
     waits = s && gdb_step_move(s, UNDER_WAY, BEHIND);
     if (!waits)
         s = gdb_step_find(LEFT_OVER, t); /* perhaps an NMI has just made it that */
-    if (!s || !(waits || gdb_step_move(s, LEFT_OVER, BEHIND)))
+    if (!s || !(waits || gdb_step_move(s, LEFT_OVER, BEHIND))) {
+        gdb_step_irqs(true);
         return NULL;
+    }
     regs->dr6 &= ~(unsigned long)DR6_BS;
     put_right_below(s, regs);
     put_right(s, regs, true);
@@ -270,6 +249,7 @@ void gdb_step_go_on(struct gdb_step *s, struct pt_regs *regs, bool stopped)
         gdb_step_move(s, CANCELLED, FREE);
     if (gdb_is_stopping())
         gdb_stop(regs, GDB_WHY_NONE, NULL, NULL);
+    gdb_step_irqs(true);
 }
 
 bool gdb_step_trap(struct pt_regs *regs)

@@ -37,6 +37,11 @@ void gdb_step_drop(const struct thread *t);
  */
 bool gdb_step_is_near(const struct pt_regs *regs);
 
+/* gdb_step_irqs - this CPU stands from now on, or @runs: then it takes interrupts unless its
+ * thread makes a step alone. Context: any, interrupts off.
+ */
+void gdb_step_irqs(bool runs);
+
 /* gdb_step_trap - handle #DB: go on with the debugger's step, or end it. Context: trap.
  * Return: false: the trap is not of a step of the debugger.
  */

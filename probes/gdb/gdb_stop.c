@@ -102,6 +102,7 @@ int gdb_cpu_of(const struct thread *t)
 
 static void gdb_stop_stand(struct gdb_cpu *me, struct pt_regs *regs)
 {
+    gdb_step_irqs(false); /* an interrupt ends the halt of step 8 */
     me->cr0 = read_cr0();
     me->cr2 = read_cr2();
     me->cr3 = read_cr3();
@@ -302,6 +303,7 @@ static void gdb_stop_leave(struct gdb_cpu *me)
     paging_flush_local(0, PAGING_FLUSH_ALL);
     debug_regs_load();
     gdb_stop_serialise();
+    gdb_step_irqs(true);
     __atomic_store_n(&me->regs, NULL, __ATOMIC_RELEASE);
     if (gdb_is_serving())
         disown();

@@ -36,6 +36,7 @@ struct gdb_cpu {
     const char *watch;    /* for GDB_WHY_WATCH: "watch", "rwatch", "awatch" */
     bool inside_nmi;      /* the CPU has stopped in the code of an NMI */
     bool go;              /* the CPU may run */
+    bool masked;          /* it takes no interrupts: gdb_step_irqs() */
     uint64_t cr0, cr2, cr3, cr4, efer, fs_base, gs_base;
 };
 

@@ -30,7 +30,6 @@
     }
 
 READ(cr8, "mov %%cr8, %0", uint64_t)
-WRITE(cr8, "mov %0, %%cr8", uint64_t)
 READ(dr0, "mov %%dr0, %0", uint64_t)
 READ(dr1, "mov %%dr1, %0", uint64_t)
 READ(dr2, "mov %%dr2, %0", uint64_t)

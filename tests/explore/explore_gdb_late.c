@@ -7,6 +7,11 @@
 static struct pt_regs image, nmi_image;
 
 /* No CPU is stepped. */
+void gdb_step_irqs(bool runs)
+{
+    (void)runs;
+}
+
 bool gdb_step_is_near(const struct pt_regs *regs)
 {
     (void)regs;

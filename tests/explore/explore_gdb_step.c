@@ -17,6 +17,7 @@ static struct pt_regs program = { .ip = START, .flags = FLAGS_FIXED | FLAGS_IF }
 static struct pt_regs handler, above, other;
 static struct pt_regs *interrupted = &program;
 static bool is_stepping; /* the debugger waits for the step */
+static bool alone;       /* which keeps interrupts away */
 static bool irq_came;
 static uintptr_t executed;
 
@@ -51,7 +52,8 @@ static void talk(unsigned cpu)
         is_stepping = false;
     } else if (gdb_cpu(0)->regs == &program && cpu == 0) {
         executed = 0;
-        is_stepping = !gdb_step_start(t, 0, 0, explore_choose(2), &done);
+        alone = explore_choose(2);
+        is_stepping = !gdb_step_start(t, 0, 0, alone, &done);
         explore_check(is_stepping, "a step begins");
     }
     gdb_release(GDB_ALL_CPUS);
@@ -96,12 +98,13 @@ static void cpu0(void)
 static bool irq_comes(void)
 {
     return !irq_came && is_stepping && interrupted == &program &&
-           program.flags & FLAGS_IF;
+           program.flags & FLAGS_IF && !gdb_cpu(0)->masked;
 }
 
 static void irq(void)
 {
     irq_came = true;
+    explore_check(!alone, "an interrupt waits for the end of a step alone");
     interrupted = &above;
     gdb_stop(&above, GDB_WHY_BREAK, NULL, NULL);
     interrupted = &program;
@@ -131,6 +134,7 @@ static void end(void)
 {
     explore_check(!(program.flags & FLAGS_TF), "TF does not stay");
     explore_check(program.flags & FLAGS_IF, "IF is as it was");
+    explore_check(!gdb_cpu(0)->masked, "interrupts come again");
     explore_check(!is_stepping, "the debugger does not wait for a step");
     explore_check(program.ip == START + 3, "the program has executed all");
 }

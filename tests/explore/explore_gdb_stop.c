@@ -12,6 +12,11 @@ static int alone ALIGNED(64) = GDB_ALL_CPUS;
 static unsigned reports[2];
 
 /* No CPU is stepped. */
+void gdb_step_irqs(bool runs)
+{
+    (void)runs;
+}
+
 bool gdb_step_is_near(const struct pt_regs *regs)
 {
     (void)regs;

@@ -18,7 +18,8 @@ ROUNDS = 1000 if tap.LONG else 120
 HOT = "run vfs"  # calls vfs_read and vfs_open often, on all CPUs
 READS = "cat /proc/version"
 IF, TF = 1 << 9, 1 << 8
-IP = 16
+IP, RSI = 16, 4
+FLAGS_OF_IMAGE = 19 * 8  # struct pt_regs
 EXECUTE, ACCESS = 1, 4
 
 
@@ -162,6 +163,11 @@ def a_step_is_cancelled_below_a_hit(d):
     d.client.ask(f"Z0,{handler:x},1")
     d.client.resume("s:" + thread)
     tap.equal(d.stop()["ip"], handler, "the step stops in a handler on top of it")
+    flags = d.client.read(d.register(RSI) + FLAGS_OF_IMAGE, 8)
+    tap.check(
+        int.from_bytes(flags, "little") & IF,
+        "the handler sees the program's interrupts on",
+    )
     d.client.ask(f"z0,{handler:x},1")
     ends(d, "cancelled below a hit")
 
