@@ -294,16 +294,16 @@ static bool pass_in_nmi(struct pt_regs *regs UNUSED)
     return false;
 }
 
-/* send_nmi_by_steps - step through the sending of an NMI. The NMI comes when the CPU has
- * just begun to execute the entry code of the #DB behind the instruction that sends it.
+/* send_nmi_by_steps - step through the sending of an NMI. An NMI to this CPU comes when it
+ * has just begun to execute the entry code of the #DB behind the instruction that sends it.
  */
-static void send_nmi_by_steps(struct own_steps *steps)
+static void send_nmi_by_steps(unsigned cpu, struct own_steps *steps)
 {
     unsigned long irqs = irq_save();
 
     own_steps_begin(steps);
     __asm__ volatile("pushfq; orq $0x100, (%%rsp); popfq" ::: "memory", "cc");
-    smp_send_nmi(cpu_id());
+    smp_send_nmi(cpu);
     __asm__ volatile("pushfq; andq $~0x100, (%%rsp); popfq" ::: "memory", "cc");
     own_steps_end();
     irq_restore(irqs);
@@ -311,13 +311,16 @@ static void send_nmi_by_steps(struct own_steps *steps)
 
 KTEST(debug_reg, a_hit_in_an_nmi_takes_no_step_of_a_program)
 {
-    static struct own_steps alone, beside;
+    static struct own_steps away, alone, beside;
     unsigned reg = take();
 
     nmi_take(pass_in_nmi);
-    send_nmi_by_steps(&alone);
+    send_nmi_by_steps((cpu_id() + 1) % cpu_count(), &away);
+    send_nmi_by_steps(cpu_id(), &alone);
+    ktest_report(own_steps_same(&away, &alone, 5), "%lu steps, %lu without an NMI",
+                 alone.count, away.count);
     set(reg, passed, DEBUG_REG_EXECUTE);
-    send_nmi_by_steps(&beside);
+    send_nmi_by_steps(cpu_id(), &beside);
     ktest_report(owner.calls == 1, "the NMI hits the register");
     ktest_report(own_steps_same(&alone, &beside, 5), "%lu steps, %lu without the hit",
                  beside.count, alone.count);
