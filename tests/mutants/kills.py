@@ -1,14 +1,17 @@
 #!/usr/bin/env python3
 """kills.py - edit the product at random, and write which facts of unit tests notice it.
 
-    tests/mutants/kills.py [--seed N] [--count N] [ROOM...]
-    tests/mutants/kills.py --cover
+    tests/mutants/kills.py [--guest] [--seed N] [--count N] [ROOM...]
+    tests/mutants/kills.py [--guest] --cover
 
 Unlike mutate.py, it does not stop at the first fact that fails. Each edit is at once a line
 of build/mutants/kills-unit.tsv: its lot, its place, the edit, and the facts that fail or a
 word. A later run continues there. For speed there are no sanitizers, slow facts are not
 asked, and programs that link the same sources are one program here, so that an edit costs
 one link. With rooms, folders or files, only these are edited.
+
+--guest asks the kernel tests, in one boot on two CPUs, about the edits that no unit test
+notices. A panic counts for the test that was running.
 
 --cover prints the facts that no row of a table names and that kill nothing that others
 do not kill. The others are found by three quarters of the edits, one by one: the next one
@@ -29,17 +32,22 @@ ROOT = os.path.dirname(os.path.dirname(HERE))
 
 import edits
 import table
+from lane import TESTS, Lane
 from run import lock
 from source import Tree, functions, read
 
 FOLDER = "build/mutants"
-ROWS = FOLDER + "/kills-unit.tsv"
+ROWS = FOLDER + "/kills-%s.tsv"
 OBJECTS = FOLDER + "/kills"
 LIMIT = 10  # seconds of a program; usual are fractions of one
+LIMIT_GUEST = 400  # seconds of a boot with all kernel tests; a minute is usual
 SLOW = 0.1  # seconds; slower facts are not asked
 WORDS = ("skipped", "equivalent", "hangs", "survived")  # in place of facts
+PRODUCT = ("boot/", "drivers/", "kernel/", "libc/", "probes/")
 TABLES = ("tests/hard-cases.tsv", "tests/requirements.tsv")
 FACT = re.compile(r"^(not ok|ok) \d+ - (\w+)$", re.M)
+GUEST_FACT = re.compile(r"^not ok \d+ - 2 CPUs, (?:.* last one begun: )?(\w+\.\w+)", re.M)
+KTEST = re.compile(r"^KTEST\((\w+), (\w+)\)\n\{\n.*?^\}\n", re.M | re.S)
 PLAN = re.compile(r"^1\.\.\d+$", re.M)
 MAIN = """#include <string.h>
 #define TEST(stem) \\
@@ -130,7 +138,11 @@ class Units:
         found = FACT.findall(run.stdout)
         failed = [fact for how, fact in found if how == "not ok"]
         passed = [fact for how, fact in found if how == "ok"]
-        return failed, passed, PLAN.search(run.stdout) and (failed or not run.returncode)
+        return (
+            failed,
+            passed,
+            PLAN.search(run.stdout) and (failed or not run.returncode),
+        )
 
     def is_fast(self, name, stem, fact):
         begun = os.times().children_user
@@ -171,37 +183,91 @@ def same(one, other):
         return a.read() == b.read()
 
 
-def rows():
+class Guest:
+    """The image with the kernel tests, built in a copy of the tree."""
+
+    def __init__(self):
+        self.lane = Lane(ROOT, os.path.join(ROOT, FOLDER, "kills-guest"))
+        self.lane.update()
+        if self.lane.build([TESTS]):
+            sys.exit("the image cannot be built")
+        self.image = self.read_image()
+        self.usual = self.failing()  # without an edit
+
+    def read_image(self):
+        with open(self.lane.path(TESTS), "rb") as file:
+            return file.read()
+
+    def failing(self):
+        """The tests that fail, or None if there is no end."""
+        command = [sys.executable, "tests/run/kernel_test.py", "all", "2"]
+        output, ended = self.lane.start(command, LIMIT_GUEST, 2 * LIMIT_GUEST, None)
+        return None if ended is None else set(GUEST_FACT.findall(output))
+
+    def killers(self, edit, text):
+        """The tests that an edit fails, or a word."""
+        self.lane.write(edit.path, edit.apply(text))
+        try:
+            if self.lane.build([TESTS]):
+                return "skipped"
+            if self.read_image() == self.image:
+                return "equivalent"
+            failed = self.failing()
+        finally:
+            self.lane.write(edit.path, text)
+        if failed is None:
+            return "hangs"
+        return " ".join(sorted(failed - self.usual)) or "survived"
+
+
+def rows_path(options):
+    return ROWS % ("guest" if options.guest else "unit")
+
+
+def rows(options):
     """(lot, place, edit, killers) of each edit so far."""
-    if not os.path.exists(ROWS):
+    if not os.path.exists(rows_path(options)):
         return []
-    return [line.split("\t") for line in read(ROWS).splitlines()]
+    return [line.split("\t") for line in read(rows_path(options)).splitlines()]
 
 
 def run(options):
     held = lock(FOLDER)
     tree = Tree(ROOT)
-    done = {row[0] for row in rows()}
+    done = {row[0] for row in rows(options)}
     rooms = tuple(options.rooms)
     units = Units(rooms)
-    files = {path for _, sources in units.programs.values() for path in sources}
+    guest = Guest() if options.guest else None
+    linked = {path for _, sources in units.programs.values() for path in sources}
     found = [
         edit
-        for path in sorted(files)
-        if path.startswith(rooms) and not path.startswith("tests/")
+        for path in sorted(tree.files if guest else linked)
+        if path.startswith(rooms)
+        and path.startswith(PRODUCT)
+        and path.endswith((".c", ".asm"))
         for edit in edits.edits_of(path, tree.files[path], options.seed)
     ]
     facts = sum(map(len, units.facts.values()))
     print(f"{len(found)} edits, {facts} facts", flush=True)
-    with open(ROWS, "a", buffering=1, encoding="utf-8") as file:
-        for edit in list(edits.draw(found))[: options.count]:
-            if edit.lot not in done:
-                killers = units.killers(edit, tree.files[edit.path])
-                place = f"{edit.path}:{tree.line(edit.path, edit.start)} {edit.function}"
-                words = [" ".join(text.split()) for text in (edit.old, edit.new)]
-                file.write(
-                    "\t".join((edit.lot, place, " -> ".join(words), killers)) + "\n"
-                )
+    left = options.count
+    with open(rows_path(options), "a", buffering=1, encoding="utf-8") as file:
+        for edit in edits.draw(found):
+            if not left:
+                break
+            if edit.lot in done:
+                left -= 1
+                continue
+            text = tree.files[edit.path]
+            killers = units.killers(edit, text) if edit.path in linked else "survived"
+            if guest and killers == "survived":
+                killers = guest.killers(edit, text)
+            elif guest:
+                continue
+            left -= 1
+            place = f"{edit.path}:{tree.line(edit.path, edit.start)} {edit.function}"
+            words = [" ".join(text.split()) for text in (edit.old, edit.new)]
+            row = (edit.lot, place, " -> ".join(words), killers)
+            file.write("\t".join(row) + "\n")
     held.close()
 
 
@@ -219,28 +285,38 @@ def lines_of_facts():
     return found
 
 
-def named_by_rows():
-    """The facts that a row of a table names."""
+def lines_of_guest():
+    """The lines of each kernel test."""
+    return {
+        ".".join(found.groups()): found[0].count("\n") + 1
+        for path, text in Tree(ROOT).files.items()
+        if path.startswith("tests/") and path.endswith(".c")
+        for found in KTEST.finditer(text)
+    }
+
+
+def named_by_rows(tier):
+    """The facts of a tier that a row of a table names."""
     text = "".join(map(read, TABLES))
-    named = set(re.findall(r"\bunit/(\w+\.\w+)", text))
+    named = set(re.findall(rf"\b{tier}/(\w+\.\w+)", text))
     for mutant in table.load(HERE)[0]:
-        named |= {f"{t.stem}.{t.name}" for t in mutant.tests if t.tier == "unit"}
+        named |= {f"{t.stem}.{t.name}" for t in mutant.tests if t.tier == tier}
     return named
 
 
-def cover():
+def cover(options):
     """Print the facts that can go, with their lines and the edits that they kill."""
-    lines = lines_of_facts()
+    lines = lines_of_guest() if options.guest else lines_of_facts()
     kills = {fact: set() for fact in lines}
     unused = []  # the killers of each edit that is not used here
-    for lot, _, _, killers in rows():
+    for lot, _, _, killers in rows(options):
         killers = set(() if killers in WORDS else killers.split()) & set(lines)
         if int(lot, 16) % 4 == 0:
             unused.append(killers)
             continue
         for fact in killers:
             kills[fact].add(lot)
-    others = named_by_rows() & set(lines)
+    others = named_by_rows("kernel" if options.guest else "unit") & set(lines)
     left = set().union(*kills.values()) - set().union(*(kills[f] for f in others))
     while left:
         best = max(sorted(kills), key=lambda f: len(kills[f] & left) / lines[f])
@@ -256,11 +332,12 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--count", type=int, default=1000)
+    parser.add_argument("--guest", action="store_true")
     parser.add_argument("--cover", action="store_true")
     parser.add_argument("rooms", metavar="ROOM", nargs="*", default=[""])
     arguments = parser.parse_args()
     os.chdir(ROOT)
     if arguments.cover:
-        cover()
+        cover(arguments)
     else:
         run(arguments)
