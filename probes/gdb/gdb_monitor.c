@@ -11,6 +11,9 @@
  * Otherwise the command is kept, and the debugger gets a sentence that says so; but a
  * command that the console does not have is refused at once. The stub's thread runs the
  * command when the debugger lets the kernel run, and its output comes then.
+ *
+ * The answer is always OK: for an errno gdb adds a sentence of its own, about a fault of the
+ * protocol. A command that is refused, or fails, has a sentence among its output.
  */
 #include "probes/gdb/gdb_monitor.h"
 
@@ -123,83 +126,81 @@ static bool is_unknown(const char *line, char word[WORD_LEN])
 
 /* ---- running ---- */
 
-static int run_now(const char *line)
+static void say(const char *text)
+{
+    gdb_output_now(text, strlen(text));
+}
+
+static void note_failure(struct seq *text, int err)
+{
+    if (err)
+        seq_printf(text, "monitor: it has failed: %d %s\n", -err, err_name(err));
+}
+
+static void run_now(const char *line)
 {
     struct seq text;
     int err;
 
     seq_init(&text, NULL, NULL);
     err = shell_execute(line, &text);
+    if (!text.len)
+        note_failure(&text, err);
     gdb_output_now(seq_str(&text), text.len);
     seq_free(&text);
-    return err;
 }
 
-static void say(const char *text)
-{
-    gdb_output_now(text, strlen(text));
-}
-
-static bool keep(const char *line, const char *why)
+static void keep(const char *line, const char *why)
 {
     char sentence[SENTENCE_MAX];
 
     if (put_count - READ_ONCE(taken_count) == KEPT_MAX) {
         say("monitor: eight commands wait for the kernel to run: continue first\n");
-        return false;
+        return;
     }
     memcpy(kept[put_count % KEPT_MAX], line, strlen(line) + 1);
     __atomic_store_n(&put_count, put_count + 1, __ATOMIC_RELEASE);
     scnprintf(sentence, sizeof(sentence),
               "monitor: %s; the command runs when the kernel does\n", why);
     say(sentence);
-    return true;
 }
 
-static int refuse_unknown(const char *word)
+static void refuse_unknown(const char *word)
 {
     char suggestion[SHELL_SUGGESTION_MAX], sentence[SENTENCE_MAX];
 
     scnprintf(sentence, sizeof(sentence), "monitor: unknown command %s%s\n", word,
               shell_suggest(suggestion, word, shell_complete_commands, 0));
     say(sentence);
-    return -ENOENT;
 }
 
-static void monitor_answer(struct gdb_request *r, int err)
+static void monitor_line(const char *line)
 {
-    uint8_t number = (uint8_t)-err;
+    char word[WORD_LEN];
+    const char *why;
 
-    if (!err) {
-        gdb_ok(r);
+    if (is_unknown(line, word)) {
+        refuse_unknown(word);
         return;
     }
-    gdb_put_text(r->out, "E");
-    gdb_put_hex(r->out, &number, 1);
+    why = why_not_now(line);
+    if (why)
+        keep(line, why);
+    else
+        run_now(line);
 }
 
 void gdb_monitor_command(struct gdb_request *r)
 {
     static char line[LINE_MAX];
     size_t len = gdb_take_hex(&r->at, line, LINE_MAX - 1);
-    char word[WORD_LEN];
-    const char *why;
 
     line[len] = '\0';
-    if (*r->at || strlen(line) != len) {
+    if (*r->at || strlen(line) != len)
         say("monitor: a command has at most 511 characters\n");
-        monitor_answer(r, -E2BIG);
-        return;
-    }
-    if (is_unknown(line, word)) {
-        monitor_answer(r, refuse_unknown(word));
-        return;
-    }
-    why = why_not_now(line);
-    if (!why)
-        monitor_answer(r, run_now(line));
     else
-        monitor_answer(r, keep(line, why) ? 0 : -EBUSY);
+        monitor_line(line);
+    gdb_ok(r);
 }
 
 /* ---- when the kernel runs ---- */
@@ -221,17 +222,12 @@ static void hand_on(struct seq *text)
 
 static void run_kept(const char *line)
 {
-    char sentence[64];
     struct seq text;
-    int err;
 
     seq_init(&text, hand_on, NULL);
-    err = shell_execute(line, &text);
+    note_failure(&text, shell_execute(line, &text));
     hand_on(&text);
     seq_free(&text);
-    if (err)
-        gdb_output_put(sentence, (size_t)scnprintf(sentence, sizeof(sentence),
-                                                   "monitor: it has failed: %d\n", -err));
 }
 
 void gdb_monitor_work(void)

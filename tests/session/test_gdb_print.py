@@ -25,21 +25,20 @@ def monitor_at_once(client):
     tap.check("T vfs_read" in text, "and sym")
     text, answer = client.monitor("probe explain nothing_of_the_kind")
     tap.check(
-        answer.startswith("E") and "nothing_of_the_kind" in text,
-        "a command that fails answers with its error, and says why",
+        answer == "OK" and "nothing_of_the_kind" in text,
+        "a command that fails says why, and gdb adds nothing",
     )
     for line in ("vmstat", "vmstat -s", "ps | vmstat", "vmstat>/tmp/x"):
         text, answer = client.monitor(line)
         tap.check(
-            answer == "E02" and "unknown command vmstat" in text,
+            answer == "OK" and "unknown command vmstat" in text,
             f"{line}: there is no such command, and it does not wait",
         )
     tap.check("did you mean `ps`" in client.monitor("pss")[0], "a near one is named")
     text, answer = client.monitor("help")
     tap.check(answer == "OK" and len(text) > 1000, "a long output comes whole")
-    tap.equal(
-        client.monitor("x" * 600)[1], "E07", "a command that is too long is refused"
-    )
+    text, answer = client.monitor("x" * 600)
+    tap.check(answer == "OK" and "at most 511" in text, "one that is too long is refused")
 
 
 def monitor_later(stub, client):
@@ -54,7 +53,9 @@ def monitor_later(stub, client):
     failing = 6 if "runs when the kernel does" in listed else 7
     for _ in range(failing):
         client.monitor("run nothing_of_the_kind")
-    tap.equal(client.monitor("run vfs")[1], "E10", "more than eight are refused")
+    tap.check(
+        "eight commands wait" in client.monitor("run vfs")[0], "not more than eight"
+    )
     client.resume()
     texts = output(client, lambda text: text.count("it has failed: ") == failing)
     tap.equal(

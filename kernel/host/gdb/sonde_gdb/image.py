@@ -86,10 +86,10 @@ class Gcore(commands.Command):
 def is_qemu():
     """Is gdb at QEMU's stub? The console of the kernel has no command `info`."""
     try:
-        gdb.execute("monitor info version", to_string=True)
+        said = gdb.execute("monitor info version", to_string=True)
     except gdb.error:
         return False
-    return True
+    return "unknown command info" not in said
 
 
 def start():
