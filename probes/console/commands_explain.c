@@ -1,5 +1,5 @@
-/* commands_explain.c - `probe explain`: prints everything that decides which probe an
- * address can carry.
+/* commands_explain.c - `probe explain`: prints which probe an address has or can carry;
+ * with -v everything that decides this.
  */
 #include "probes/console/commands_explain.h"
 #include "kernel/base/err.h"
@@ -11,9 +11,11 @@
 #include "probes/insn/mnemonic.h"
 
 #include <stdio.h>
+#include <string.h>
 
 struct report {
     struct shell *sh;
+    bool is_long; /* -v */
     struct explanation e;
     struct explain_rules rules;
     struct explain_region region;
@@ -26,6 +28,8 @@ static void print_address(const struct report *r)
     char at[PLACE_TEXT_MAX];
 
     shell_printf(r->sh, "address    0x%lx, %s\n", r->e.addr, place_text(at, r->e.addr));
+    if (!r->is_long)
+        return;
     if (r->e.in_function)
         shell_printf(r->sh, "function   %s, 0x%zx bytes from 0x%lx\n", r->e.function.name,
                      r->e.function.size, r->e.function.start);
@@ -185,6 +189,10 @@ static void print_way(const struct report *r)
         shell_printf(r->sh, "tier       jump: %s\n", explain_way(WAY_JUMP));
     shell_printf(r->sh, "tier       %s%s: %s\n", explain_way_name(e->way),
                  is_jump ? " behind a breakpoint" : "", explain_way(e->way));
+    if (!r->is_long) {
+        print_jump(r);
+        return;
+    }
     if (e->post.err)
         shell_printf(r->sh, "tier       none with a post-handler: %s\n", e->post.why);
     else if (!e->is_probed && e->way == WAY_BOOST)
@@ -210,7 +218,8 @@ static void print_detour(const struct report *r)
                  r->e.detour_specialized ? ", by code of its own" : "",
                  r->e.detour_no_image ? "; this handler needs no image" : "",
                  r->e.linked ? "; from there to the next one's" : "");
-    print_live_flags(r);
+    if (r->is_long)
+        print_live_flags(r);
 }
 
 static void print_probes_there(const struct report *r)
@@ -221,8 +230,9 @@ static void print_probes_there(const struct report *r)
                  e->probes, e->disabled, e->with_post, site_state_name(e->state));
     shell_printf(r->sh, "hits       %lu\n", e->hits);
     for (unsigned cause = 0; cause < MISS_CAUSES; cause++)
-        shell_printf(r->sh, "misses     %lu %s\n", e->missed[cause],
-                     probe_miss_name((enum probe_miss)cause));
+        if (r->is_long || e->missed[cause])
+            shell_printf(r->sh, "misses     %lu %s\n", e->missed[cause],
+                         probe_miss_name((enum probe_miss)cause));
 }
 
 /* print_programs - print the programs of the console's probes at the address. */
@@ -265,32 +275,52 @@ static void print_verdict(const struct report *r)
 
 /* ---- the command ---- */
 
+/* explain_more - print what only the option -v shows before the verdict. */
+static void explain_more(const struct report *r)
+{
+    if (r->e.in_function)
+        explain_print_changes(r->sh, &r->e);
+    print_map(r);
+    explain_print_rules(r->sh, "rule", &r->rules);
+}
+
 static void explain(struct report *r, const struct place *place, uintptr_t addr)
 {
     probe_explain(addr, &r->e, explain_note_rule, &r->rules);
-    explain_look_at_region(&r->region, addr);
     print_address(r);
     print_inlined_at(r, place);
     watch_explain(r->sh, addr);
-    explain_print_text(r->sh, &r->e);
-    print_map(r);
-    explain_print_rules(r->sh, "rule", &r->rules);
+    explain_print_owners(r->sh, &r->e);
+    if (r->is_long)
+        explain_more(r);
     print_verdict(r);
-    if (r->e.in_function)
-        explain_print_region(r->sh, &r->region, &r->e.why);
+    if (!r->is_long || !r->e.in_function)
+        return;
+    explain_look_at_region(&r->region, addr);
+    explain_print_region(r->sh, &r->region, &r->e.why);
 }
 
 static int explain_run(struct shell *sh, int argc, char **argv)
 {
     struct probe_reject why;
     struct place place;
+    const char *where = NULL;
+    bool is_long = false;
     struct report *r;
     uintptr_t addr;
 
-    if (argc != 1)
+    for (int i = 0; i < argc; i++) {
+        if (strcmp(argv[i], "-v") == 0)
+            is_long = true;
+        else if (where || argv[i][0] == '-')
+            return probe_usage(sh, &probe_command_explain, argc, argv);
+        else
+            where = argv[i];
+    }
+    if (!where)
         return probe_usage(sh, &probe_command_explain, argc, argv);
-    if (place_parse(&place, argv[0]))
-        return place_no_place(sh, argv[0]);
+    if (place_parse(&place, where))
+        return place_no_place(sh, where);
     if (place_find(&place, &addr, &why)) {
         if (why.reason == PROBE_NO_SYMBOL && watch_place_is_data(&place))
             return watch_explain_data(sh, &place);
@@ -298,8 +328,9 @@ static int explain_run(struct shell *sh, int argc, char **argv)
     }
     r = kzalloc(sizeof(*r));
     if (!r)
-        return shell_error(sh, ENOMEM, "probe: explain %s", argv[0]);
+        return shell_error(sh, ENOMEM, "probe: explain %s", where);
     r->sh = sh;
+    r->is_long = is_long;
     explain(r, &place, addr);
     kfree(r);
     return 0;
@@ -307,14 +338,14 @@ static int explain_run(struct shell *sh, int argc, char **argv)
 
 static void explain_complete(struct shell_completion *c, int index)
 {
-    if (index == 1)
+    if (index <= 2)
         place_complete(c, index);
 }
 
 const struct probe_command probe_command_explain = {
     .name = "explain",
-    .usage = "SYM[#N][+OFF]|FILE:LINE|ADDRESS",
-    .help = "tell what decides about an address",
+    .usage = "[-v] SYM[#N][+OFF]|FILE:LINE|ADDRESS",
+    .help = "tell what a probe there is, or would be; -v: all that decides it",
     .run = explain_run,
     .complete = explain_complete,
 };

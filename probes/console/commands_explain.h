@@ -39,9 +39,11 @@ void explain_print_rules(struct shell *sh, const char *head,
 void explain_print_bytes(struct shell *sh, const struct insn *insn);
 void explain_print_insn(struct shell *sh, const char *mark, const struct insn *insn);
 
-/* explain_print_text - print the bytes, the owner of each byte, and their latest changes.
+/* explain_print_owners - print the bytes, and the owner of each byte.
+ * explain_print_changes - print the latest changes of these bytes.
  */
-void explain_print_text(struct shell *sh, const struct explanation *e);
+void explain_print_owners(struct shell *sh, const struct explanation *e);
+void explain_print_changes(struct shell *sh, const struct explanation *e);
 
 /* explain_print_cost - measure what a hit costs, and print it. The caller waits
  * meanwhile. Context: thread or held. None of the engine's locks is held.

@@ -50,7 +50,7 @@ static void print_run(struct shell *sh, const struct explanation *e, size_t firs
     shell_printf(sh, "\n");
 }
 
-static void print_bytes(struct shell *sh, const struct explanation *e)
+void explain_print_owners(struct shell *sh, const struct explanation *e)
 {
     size_t first = 0;
 
@@ -101,7 +101,7 @@ static void print_phases(struct shell *sh, const struct text_change *c)
     }
 }
 
-static void print_changes(struct shell *sh, const struct explanation *e)
+void explain_print_changes(struct shell *sh, const struct explanation *e)
 {
     char at[PLACE_TEXT_MAX];
 
@@ -118,11 +118,4 @@ static void print_changes(struct shell *sh, const struct explanation *e)
     if (!e->change_count)
         shell_printf(sh, "history    none among the last %u changes of text\n",
                      TEXT_HISTORY_LEN);
-}
-
-void explain_print_text(struct shell *sh, const struct explanation *e)
-{
-    print_bytes(sh, e);
-    if (e->in_function)
-        print_changes(sh, e);
 }

@@ -237,7 +237,7 @@ KTEST(commands, refusals_name_place_reason_and_way_out)
                      said("cannot probe 0x10: the address is not kernel text\n"),
                  "an address that is no text");
     say("probe add commands_target");
-    say("probe explain commands_target | grep ^copy");
+    say("probe explain -v commands_target | grep ^copy");
     slot = strtoull(strstr(seq_str(&output), "0x"), NULL, 16);
     ktest_report(say("probe add 0x%lx", slot) == -EPERM &&
                      said("code that the engine itself has made\n"),
@@ -254,7 +254,7 @@ KTEST(commands, an_address_from_the_list_is_a_place)
     ktest_report(say("probe add %016lx first", addr) == 0 &&
                      said("first at commands_target+0x0\n"),
                  "16 digits, as the list shows them");
-    ktest_report(say("probe explain %016lx", addr) == 0 && said("is probed"),
+    ktest_report(say("probe explain -v %016lx", addr) == 0 && said("is probed"),
                  "for explain, too");
     ktest_report(say("probe ret %016lx second", addr) == 0, "for ret, too");
     ktest_report(say("probe add %012lx", addr & 0xffffffffffff) == -ENOENT &&
@@ -631,7 +631,7 @@ KTEST(commands, explain_tells_all_about_a_probe)
 {
     say("probe add --post commands_target");
     call(4);
-    ktest_report(say("probe explain commands_target") == 0, "explain");
+    ktest_report(say("probe explain -v commands_target") == 0, "explain");
     ktest_report(said("function   commands_"), "function");
     ktest_report(said("byte       cc, int3 of the engine, original 0f\n"), "owner");
     ktest_report(said("        -> 0xffffffff") && said("NOP"), "the instruction");
@@ -645,7 +645,7 @@ KTEST(commands, explain_tells_all_about_a_probe)
                      said("hits       4\n") && said("misses     0 recursion\n"),
                  "counts");
     say("probe del all");
-    say("probe explain commands_target");
+    say("probe explain -v commands_target");
     ktest_report(said("byte       0f 1f 44 00 00, original\n") &&
                      said("verdict    can be probed\n") && said("tier       boost: ") &&
                      said("tier       step-int3 with a post-handler: "),
@@ -654,18 +654,18 @@ KTEST(commands, explain_tells_all_about_a_probe)
 
 KTEST(commands, explain_tells_why_not)
 {
-    ktest_report(say("probe explain commands_target+1") == 0 &&
+    ktest_report(say("probe explain -v commands_target+1") == 0 &&
                      said("rule       FAIL NOT_BOUNDARY   not an instruction boundary "
                           "(commands_") &&
                      said("verdict    no probe: not an instruction boundary\n"),
                  "inside an instruction");
-    ktest_report(say("probe explain exc_int3") == 0 && said("FAIL ENTRY_CODE"),
+    ktest_report(say("probe explain -v exc_int3") == 0 && said("FAIL ENTRY_CODE"),
                  "entry code");
-    ktest_report(say("probe explain 0x10") == 0 && said("function   none\n") &&
+    ktest_report(say("probe explain -v 0x10") == 0 && said("function   none\n") &&
                      said("FAIL NOT_TEXT"),
                  "nothing at all");
     ktest_report(say("probe explain no_such") == -ENOENT, "an unknown name");
-    ktest_report(say("probe explain") == -EINVAL && said("usage: probe explain SYM"),
+    ktest_report(say("probe explain") == -EINVAL && said("usage: probe explain [-v] SYM"),
                  "usage");
 }
 

@@ -16,28 +16,59 @@
 /* region_targets.asm */
 uint32_t region_mix(uint32_t x);
 
+/* lines_of - count the lines of the output. */
+static size_t lines_of(const char *text)
+{
+    size_t count = 0;
+
+    for (; *text; text++)
+        count += *text == '\n';
+    return count;
+}
+
+KTEST(explain, the_answer_is_short_unless_all_is_asked_for)
+{
+    ktest_report(say("probe explain vfs_read+5") == 0 &&
+                     said("byte       55, original\n") &&
+                     said("verdict    can be probed\n") && said("\njump       ") &&
+                     said("\ncost       ") && lines_of(seq_str(&output)) <= 10,
+                 "what a probe would be");
+    say("probe add vfs_read");
+    ktest_report(say("probe explain vfs_read") == 0 && said("verdict    is probed\n") &&
+                     said("\nhits       0\n") && lines_of(seq_str(&output)) <= 12,
+                 "what a probe is");
+    ktest_report(say("probe explain vfs_read -v") == 0 && said("\nregion     ") &&
+                     lines_of(seq_str(&output)) > 40,
+                 "all of it");
+    say("probe del all");
+    ktest_report(say("probe explain vfs_read+3") == 0 &&
+                     said("verdict    no probe: not an instruction boundary\n") &&
+                     lines_of(seq_str(&output)) <= 5,
+                 "why there can be none");
+}
+
 /* ---- tiers ----------------------------------------------------------------------------- */
 
 KTEST(explain, each_tier_is_told_and_why_it_is_no_better)
 {
     static const char switched_off[] = "jump       none: jumps are switched off\n";
 
-    ktest_report(say("probe explain region_mix+2") == 0 && said(switched_off) &&
+    ktest_report(say("probe explain -v region_mix+2") == 0 && said(switched_off) &&
                      said("tier       boost: "),
                  "without jumps");
     jumps_by(OPTIMIZE_PUN);
-    ktest_report(say("probe explain region_mix+2") == 0 && said("jump       plain: ") &&
-                     said("\npad        0xffffffff") &&
+    ktest_report(say("probe explain -v region_mix+2") == 0 &&
+                     said("jump       plain: ") && said("\npad        0xffffffff") &&
                      said("copy       detour, at 0x") && said(", by code of its own\n"),
                  "what it would become");
     say("probe add region_mix+2");
     optimize_run();
-    ktest_report(say("probe explain region_mix+2") == 0 &&
+    ktest_report(say("probe explain -v region_mix+2") == 0 &&
                      said("tier       jump: no trap is taken\n") &&
                      said("tier       boost behind a breakpoint: "),
                  "what it is");
     say("probe off all");
-    ktest_report(say("probe explain region_mix+2") == 0 &&
+    ktest_report(say("probe explain -v region_mix+2") == 0 &&
                      said("jump       none: no probe is enabled\n"),
                  "disabled");
     say("probe del all");
@@ -69,7 +100,7 @@ static uintptr_t row_start(void)
 
 KTEST(explain, instructions_have_names)
 {
-    ktest_report(say("probe explain region_mix+2") == 0 && said(" 2 mov ") &&
+    ktest_report(say("probe explain -v region_mix+2") == 0 && said(" 2 mov ") &&
                      said(" 2 inc ") && said(" 2 ror ") && said(" 2 xor ") &&
                      said(" 1 ret "),
                  "the instructions around a place are shown by their mnemonics");
@@ -91,7 +122,7 @@ KTEST(explain, where_no_pad_can_be_it_stays_int3_and_says_why)
         if (ps[i].flags & KPROBE_FLAG_OPTIMIZED)
             continue;
         stay++;
-        told += say("probe explain 0x%lx", ps[i].addr) == 0 &&
+        told += say("probe explain -v 0x%lx", ps[i].addr) == 0 &&
                 said("\nbyte       cc, int3 of the engine") && said("original f8\n") &&
                 said("\njump       none: ");
     }
@@ -110,7 +141,7 @@ static bool costs(const char *place, const char *kind)
 {
     const char *line;
 
-    say("probe explain %s", place);
+    say("probe explain -v %s", place);
     line = strstr(seq_str(&output), "\ncost       ");
     return line && strtoul(line + strlen("\ncost       "), NULL, 10) > 0 &&
            said(" cycles for each hit, as hit.") && said(kind);
@@ -225,7 +256,7 @@ KTEST(explain, a_region_is_drawn)
 {
     uintptr_t at = (uintptr_t)region_mix + 2;
 
-    ktest_report(say("probe explain region_mix+2") == 0 &&
+    ktest_report(say("probe explain -v region_mix+2") == 0 &&
                      said("\nregion     possible\n"),
                  "there could be one");
     ktest_report(said("           IA\n"
@@ -236,7 +267,7 @@ KTEST(explain, a_region_is_drawn)
                       "               [<- JTPR ----->]\n"),
                  "its picture");
     ktest_report(said("region     pass REGION_TARGET \n"), "its rules");
-    say("probe explain region_mix+2 | grep ^DCR");
+    say("probe explain -v region_mix+2 | grep ^DCR");
     ktest_report(said("6 bytes, 3 instructions\n"), "its bytes");
     ktest_report(*(const volatile uint8_t *)at == 0xff, "and nothing has been changed");
 }
@@ -244,14 +275,14 @@ KTEST(explain, a_region_is_drawn)
 KTEST(explain, the_rule_that_forbids_a_region_is_named)
 {
     ktest_report(
-        say("probe explain region_scan+15") == 0 &&
+        say("probe explain -v region_scan+15") == 0 &&
             said("region     FAIL REGION_TARGET  something leads to where the jump "
                  "would lie (region_scan+0x12, EOPNOTSUPP)\n") &&
             said("             T          T: a branch"),
         "a branch leads there");
     say("probe add region_mix+4");
     ktest_report(
-        say("probe explain region_mix+2") == 0 &&
+        say("probe explain -v region_mix+2") == 0 &&
             said("\nregion     none: another probe is where the jump would lie\n"),
         "a probe is in the way");
     ktest_report(
@@ -260,12 +291,12 @@ KTEST(explain, the_rule_that_forbids_a_region_is_named)
         "it is named");
     ktest_report(said("         P              P: another probe"), "and drawn");
     say("probe del all");
-    ktest_report(say("probe explain kprobe_int3_handler") == 0 &&
+    ktest_report(say("probe explain -v kprobe_int3_handler") == 0 &&
                      said("\nregion     none: this code is the way into a hit"),
                  "none where there can be no probe");
-    ktest_report(say("probe explain region_mix+3") == 0 &&
+    ktest_report(say("probe explain -v region_mix+3") == 0 &&
                      said("region     FAIL NOT_BOUNDARY   not an instruction boundary"),
                  "nor inside of an instruction: the reason that holds is named");
-    ktest_report(say("probe explain 0x10") == 0 && !strstr(seq_str(&output), "region"),
+    ktest_report(say("probe explain -v 0x10") == 0 && !strstr(seq_str(&output), "region"),
                  "nothing is said of no code");
 }

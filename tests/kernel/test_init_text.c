@@ -113,7 +113,7 @@ KTEST(init_text, nothing_can_be_done_to_it)
                  "one that may wait, waits");
     ktest_report(unregister_kprobe(&waits) == 0, "and can be taken back");
     ktest_report(xmc(SOMEWHERE, &nop, 1) < 0, "its code cannot be exchanged");
-    say("probe explain 0x%lx", SOMEWHERE);
+    say("probe explain -v 0x%lx", SOMEWHERE);
     ktest_report(said("[boot]+0x10") && said("not kernel text"), "and that is explained");
 }
 

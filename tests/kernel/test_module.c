@@ -745,7 +745,7 @@ KTEST(module, a_range_has_its_own_reason)
     ktest_report(say("probe blacklist") == 0 && said(" guest_part+0x") &&
                      said(" one half is not there yet\n"),
                  "the list has place and reason");
-    ktest_report(say("probe explain guest_part+0x%lx", range.start - start) == 0 &&
+    ktest_report(say("probe explain -v guest_part+0x%lx", range.start - start) == 0 &&
                      said("FAIL BLACKLISTED    one half is not there yet ("),
                  "and so says an explanation");
     unload("guest");

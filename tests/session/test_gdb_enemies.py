@@ -120,7 +120,7 @@ def in_generated_code(e):
     the program for which the engine made this code.
     """
     e.console("probe add --post vfs_read+5", "run vfs", "run sleep")
-    text = e.console("probe explain vfs_read+5")
+    text = e.console("probe explain -v vfs_read+5")
     found = re.search(r"detour, at (0x[0-9a-f]+)", text)
     if not e.tell(found, "the probe is a jump to a detour"):
         tap.note(text)

@@ -67,8 +67,8 @@ def explain_needs_no_other_cpu(held):
     stands, no hit can be measured: only that line is another one.
     """
     held.client.stand_quietly()
-    said, answer = held.client.monitor("probe explain vfs_read")
-    running = held.console("probe explain vfs_read")
+    said, answer = held.client.monitor("probe explain -v vfs_read")
+    running = held.console("probe explain -v vfs_read")
     differ = set(facts_of(said)) ^ set(facts_of(running))
     tap.equal(
         (answer, {line.split()[0] for line in differ}),

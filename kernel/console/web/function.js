@@ -393,7 +393,7 @@ async function unfold(i) {
   more.addEventListener('toggle', async () => {
     if (more.open && more.children.length === 1) {
       more.append(element('pre', { textContent:
-        await inGuest(`probe explain ${place(seen.rows[i])}`) }));
+        await inGuest(`probe explain -v ${place(seen.rows[i])}`) }));
     }
   });
   by(`fn-path-${i}`).replaceChildren(element('td', { colSpan: 8 }, ...steps, more));
