@@ -55,30 +55,51 @@ void shell_complete_symbols(struct shell_completion *c, int index UNUSED)
         shell_offer(c, sym.name);
 }
 
-/* shell_complete_paths - complete the last component of a path: the candidates are the
- * names in the directory that the path has up to its last slash.
+/* offer_paths - offer paths with the names of a directory.
+ * @dir_len: of the directory in the word, its slash included; 0: there is none
+ * @rest:    what stands behind the name: "", or "/..." with which the path must exist
  */
-void shell_complete_paths(struct shell_completion *c, int index UNUSED)
+static void offer_paths(struct shell_completion *c, size_t dir_len, const char *rest)
 {
-    const char *slash = strrchr(c->word, '/');
-    size_t dir_len = slash ? (size_t)(slash - c->word) + 1 : 0;
     char path[PATH_SHOWN_MAX];
-    struct text rest, name;
+    struct text all, name;
+    struct vfs_stat st;
     struct seq names;
 
-    if (dir_len >= sizeof(path) - VFS_NAME_MAX - 2)
+    if (dir_len + VFS_NAME_MAX + 2 + strlen(rest) >= sizeof(path))
         return;
     snprintf(path, sizeof(path), "%.*s", (int)dir_len, c->word);
     seq_init(&names, NULL, NULL);
     if (vfs_readdir(dir_len ? path : "/", &names) == 0) {
-        rest = (struct text){ seq_str(&names), names.len };
-        while (text_next_line(&rest, &name)) {
-            snprintf(path + dir_len, sizeof(path) - dir_len, "%s%.*s", dir_len ? "" : "/",
-                     (int)name.len, name.start);
-            shell_offer(c, path);
+        all = (struct text){ seq_str(&names), names.len };
+        while (text_next_line(&all, &name)) {
+            if (c->nearest && name.start[name.len - 1] == '/')
+                name.len--;
+            snprintf(path + dir_len, sizeof(path) - dir_len, "%s%.*s%s",
+                     dir_len ? "" : "/", (int)name.len, name.start, rest);
+            if (!*rest || vfs_stat(path, &st) == 0)
+                shell_offer(c, path);
         }
     }
     seq_free(&names);
+}
+
+/* shell_complete_paths - complete the last component of a path: the candidates are the
+ * names in the directory that the path has up to its last slash. For a suggestion each
+ * component may be the wrong one.
+ */
+void shell_complete_paths(struct shell_completion *c, int index UNUSED)
+{
+    const char *slash = strrchr(c->word, '/'), *next;
+
+    if (!c->nearest || !slash) {
+        offer_paths(c, slash ? (size_t)(slash - c->word) + 1 : 0, "");
+        return;
+    }
+    for (const char *at = strchr(c->word, '/'); at; at = next) {
+        next = strchr(at + 1, '/');
+        offer_paths(c, (size_t)(at - c->word) + 1, next ? next : "");
+    }
 }
 
 /* -- which word is it? --------------------------------------------------------------- */

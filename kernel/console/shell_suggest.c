@@ -73,7 +73,7 @@ void shell_nearest_offer(struct nearest *nearest, const char *word, const char *
 static const char *print_nearest(char *buf, const struct nearest *nearest)
 {
     buf[0] = '\0';
-    if (nearest->name[0])
+    if (nearest->name[0] && nearest->edits) /* no edit: the name is right */
         snprintf(buf, SHELL_SUGGESTION_MAX, " (did you mean `%s`?)", nearest->name);
     return buf;
 }
@@ -102,7 +102,8 @@ int shell_error_name(struct shell *sh, int err, const char *head, const char *wo
 {
     char suggestion[SHELL_SUGGESTION_MAX] = "";
 
-    if (err == ENOENT || err == -ENOENT)
+    err = err < 0 ? -err : err;
+    if (err == ENOENT || err == EACCES) /* no file can be made in /proc */
         shell_suggest(suggestion, word, complete, index);
     return shell_refuse(sh, err, "%s: %s: %s%s", head, word, err_text(err), suggestion);
 }

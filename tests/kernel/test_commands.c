@@ -247,6 +247,33 @@ KTEST(commands, refusals_name_place_reason_and_way_out)
     ktest_report(said("1\n"), "nothing was added");
 }
 
+KTEST(commands, a_path_is_suggested_whichever_part_is_mistyped)
+{
+    static const char *const rows[][2] = {
+        { "ls /porc", "/proc" },
+        { "cat /porc/version", "/proc/version" },
+        { "cat /proc/sis/debug/text-poke", "/proc/sys/debug/text-poke" },
+        { "echo 1 > /proc/sys/debug/text-pole", "/proc/sys/debug/text-poke" },
+        { "echo 1 > /proc/sys/debgu/text-poke", "/proc/sys/debug/text-poke" },
+        { "grep x /porc/version", "/proc/version" },
+        { "stat /proc/verson", "/proc/version" },
+        { "rm /tpm", "/tmp" },
+    };
+
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        char suggestion[64];
+
+        snprintf(suggestion, sizeof(suggestion), " (did you mean `%s`?)\n", rows[i][1]);
+        ktest_report(say("%s", rows[i][0]) < 0 && said(suggestion), "%s", rows[i][0]);
+    }
+    ktest_report(say("echo 1 > /proc/version") == -EACCES &&
+                     said("/proc/version: Permission denied\n"),
+                 "a name that is right is not suggested");
+    ktest_report(say("cat /porc/nothing") == -ENOENT &&
+                     said("/porc/nothing: No such file or directory\n"),
+                 "nor a path that does not exist");
+}
+
 KTEST(commands, an_address_from_the_list_is_a_place)
 {
     uintptr_t addr = (uintptr_t)commands_target;
