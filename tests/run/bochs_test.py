@@ -15,6 +15,7 @@ import time
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "../../kernel/host"))
 import image
+import tap
 from bochs import Bochs, make_iso
 from ktap import Flat
 
@@ -43,4 +44,5 @@ def main():
 
 
 if __name__ == "__main__":
+    tap.quiet_interrupts()
     main()

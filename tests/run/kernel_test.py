@@ -23,6 +23,7 @@ import threading
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "../../kernel/host"))
 import image
+import tap
 from ktap import Flat
 from sonde.guest import (
     BUILD,
@@ -115,6 +116,7 @@ def main():
 
 
 if __name__ == "__main__":
+    tap.quiet_interrupts()
     try:
         sys.exit(main())
     except GuestError as error:

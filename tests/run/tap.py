@@ -12,6 +12,16 @@ count = 0
 failed = 0
 
 
+def quiet_interrupts():
+    """Let a Ctrl-C end this program without Python's report."""
+
+    def tell(kind, error, trace):
+        if kind is not KeyboardInterrupt:
+            sys.__excepthook__(kind, error, trace)
+
+    sys.excepthook = tell
+
+
 def note(text):
     for line in str(text).splitlines():
         print("# " + line, flush=True)
@@ -55,6 +65,7 @@ def run(*tests):
 
     Names on the command line choose among them; options are for the program itself.
     """
+    quiet_interrupts()
     chosen = [word for word in sys.argv[1:] if not word.startswith("--")]
     for test in tests:
         if chosen and test.__name__ not in chosen:

@@ -184,6 +184,8 @@ def usages():
     yield [], "COMMAND"
     yield ["fly"], "command is called fly"
     yield ["exce"], "(did you mean `exec`?)"
+    for words in (["check"], ["exec", "-f"]):
+        yield [*words, "/dev/zero"], "/dev/zero: File too large"
     yield ["exec", "--tmeout", "3", "say a"], "--tmeout (did you mean `--timeout`?)"
     yield ["exec"], "no command"
     yield [
@@ -434,6 +436,18 @@ def an_interrupt_of_the_imports_is_silent():
     tap.equal((done.returncode, done.stderr), (-signal.SIGINT, b""), "without a word")
 
 
+def an_interrupt_of_a_test_is_silent():
+    code = "import os, tap; tap.run(lambda: os.kill(os.getpid(), 2))"
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=os.path.dirname(os.path.abspath(__file__)),
+        capture_output=True,
+        preexec_fn=heed_interrupts,
+        check=False,
+    )
+    tap.equal((done.returncode, done.stderr), (-signal.SIGINT, b""), "without a word")
+
+
 def strange_bytes_are_passed_on():
     with a_file(b"say \xff\xfe\nsay \xe2\x80\xa8x\n") as file:
         status, out, err = run_launcher("exec", "-f", file.name, b"say \xff")
@@ -666,6 +680,7 @@ if __name__ == "__main__":
             a_full_disk_is_told,
             signals_end_it,
             an_interrupt_of_the_imports_is_silent,
+            an_interrupt_of_a_test_is_silent,
             strange_bytes_are_passed_on,
             a_bug_is_told,
             any_text_can_be_printed,

@@ -29,7 +29,7 @@ import zipfile
 from docs.labs.host import grade
 from docs.labs.host import labs
 from sonde.building import HostError
-from sonde.errors import writing
+from sonde.errors import read_whole, writing
 from sonde.guest import Guest, GuestError, Setup
 from sonde.options import UsageError
 
@@ -52,7 +52,7 @@ def read_roster(path, handed_in=()):
     """
     try:
         with open(path, encoding="utf-8-sig", newline="") as file:
-            text = file.read()
+            text = read_whole(file)
         first = text.partition("\n")[0]
         mark = ";" if ";" in first and "," not in first else ","
         rows = [row for row in csv.reader(io.StringIO(text), delimiter=mark) if row]

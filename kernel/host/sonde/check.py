@@ -15,7 +15,7 @@ import sys
 import time
 from xml.sax.saxutils import escape, quoteattr
 
-from sonde.errors import writing
+from sonde.errors import read_whole, writing
 from sonde.guest import EXIT_POWEROFF, ROOT, Guest, GuestError
 from sonde.machine import Gone
 from sonde.options import UsageError
@@ -314,7 +314,7 @@ def read(path):
     """A file as text, with unchanged ends of lines. May raise UsageError."""
     try:
         with sys.stdin.buffer if path == "-" else open(path, "rb") as file:
-            return file.read().decode("utf-8", "backslashreplace")
+            return read_whole(file).decode("utf-8", "backslashreplace")
     except OSError as error:
         raise UsageError(f"check: {path}: {error.strerror}") from None
 

@@ -7,6 +7,7 @@ import sys
 import traceback
 
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
+WHOLE_MAX = 64 << 20  # bytes of a file that is read as a whole
 
 
 class SondeError(Exception):
@@ -22,6 +23,14 @@ def say(text, begin="sonde: "):
 def show_lines(lines):
     for line in lines:
         say(line, "  | ")
+
+
+def read_whole(file):
+    """All that an open file has. A file without an end, such as /dev/zero, is too large."""
+    data = file.read(WHOLE_MAX + 1)
+    if len(data) > WHOLE_MAX:
+        raise OSError(errno.EFBIG, os.strerror(errno.EFBIG), file.name)
+    return data
 
 
 @contextlib.contextmanager

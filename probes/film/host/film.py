@@ -7,6 +7,8 @@ docs/model.md says; so a frame has a list of values for each CPU and byte.
 import collections
 import json
 
+from sonde.errors import read_whole
+
 EVENTS = ("store", "sync", "ack", "trap", "copy", "back", "run", "halt", "note", "end")
 IN_PROGRAM = "in the program"
 
@@ -73,7 +75,7 @@ def parse(text):
 def load(path):
     try:
         with open(path, encoding="utf-8") as file:
-            return parse(file.read())
+            return parse(read_whole(file))
     except FilmError as error:
         raise FilmError(f"{path}: {error}") from None
     except OSError as error:
