@@ -31,6 +31,7 @@
 #include "probes/trace/language/synth.h"
 #include "probes/trace/live/live.h"
 
+#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -79,9 +80,62 @@ static const char *last_error(int err)
     return live_errors.count ? live_errors.entry[last].text : err_text(err);
 }
 
+/* show_problem - print the question, and below it a caret with the problem. */
+static int show_problem(struct session *s)
+{
+    shell_error(s->sh, 0, "trace: %s", s->text);
+    shell_error(s->sh, 0, "       %*s^ %s", (int)s->line.at, "", s->line.problem);
+    return -EINVAL;
+}
+
+static bool is_in_name(char c)
+{
+    return isalnum((unsigned char)c) || c == '_';
+}
+
+/* show_named - the same, for the last place of @word in the question. */
+static void show_named(struct session *s, const char *word, const char *problem)
+{
+    size_t len = strlen(word);
+
+    s->line.problem = problem;
+    s->line.at = 0;
+    for (const char *p = s->text; (p = strstr(p, word)) != NULL; p++)
+        if ((p == s->text || !is_in_name(p[-1]) || !is_in_name(*p)) &&
+            !is_in_name(p[len]))
+            s->line.at = (size_t)(p - s->text);
+    show_problem(s);
+}
+
+/* show_last_error - show the newest entry of the tracer's log below the part of the question
+ * that it is about: the filter, or the expression of a field.
+ * Return: false: this part is not in the question as it stands there.
+ */
+static bool show_last_error(struct session *s)
+{
+    unsigned last = (live_errors.next + ERROR_LOG_KEPT - 1) % ERROR_LOG_KEPT;
+    const char *whole = live_errors.entry[last].command, *part = whole, *found;
+    size_t column = live_errors.entry[last].column;
+    char word[TRACE_WORD_MAX];
+
+    found = strstr(s->text, whole);
+    if (!found && column < strlen(whole)) {
+        for (part += column; part > whole && !strchr("= ", part[-1]);)
+            part--;
+        snprintf(word, sizeof(word), "%.*s", (int)strcspn(part, " "), part);
+        found = strstr(s->text, word);
+    }
+    if (!found)
+        return false;
+    s->line.problem = live_errors.entry[last].text;
+    s->line.at = (size_t)(found - s->text) + column - (size_t)(part - whole);
+    show_problem(s);
+    return true;
+}
+
 /* tell_refusal - print why the line @text was refused. The texts in the tracer's log of
- * errors are those of Linux and name no place. If the place is inside an instruction, the
- * engine's text is printed, because it names the beginning of the instruction.
+ * errors are those of Linux and name no place. If no probe can be there, the engine's text
+ * is printed, because it tells why.
  */
 static void tell_refusal(struct session *s, const char *place, uintptr_t addr,
                          const char *text, int err)
@@ -90,12 +144,15 @@ static void tell_refusal(struct session *s, const char *place, uintptr_t addr,
     struct probe_reject why;
     struct place named;
 
-    if (err != -EILSEQ || place_parse(&named, place))
-        shell_error(s->sh, 0, "trace: %s: %s", text, last_error(err));
-    else if (register_kprobe_why(&p, &why))
-        place_refused(s->sh, &named, &why);
-    else
+    if (!place_parse(&named, place)) {
+        if (register_kprobe_why(&p, &why)) {
+            place_refused(s->sh, &named, &why);
+            return;
+        }
         unregister_kprobe(&p);
+    }
+    if (!live_errors.count || !show_last_error(s))
+        shell_error(s->sh, 0, "trace: %s: %s", text, last_error(err));
 }
 
 /* print_known_at - print a place of the question, and the names that are known there. */
@@ -113,14 +170,21 @@ static void print_known_at(struct session *s, uintptr_t addr)
 static void refuse_parameter(struct session *s, const char *place, uintptr_t addr,
                              const char *bad)
 {
-    char names[128] = "";
+    bool is_result = !strcmp(bad, "retval");
+    char why[256];
     struct param param;
-    size_t len = 0;
+    size_t len;
 
-    for (unsigned i = 0; params_get(addr, i, &param); i++)
-        len += (size_t)scnprintf(names + len, sizeof(names) - len, "%s%.*s",
+    if (is_result && s->defining->is_return)
+        len = (size_t)scnprintf(why, sizeof(why), "%s returns nothing", place);
+    else if (is_result)
+        len = (size_t)scnprintf(why, sizeof(why), "only ret %s has it", place);
+    else
+        len = (size_t)scnprintf(why, sizeof(why), "%s has no parameter %s", place, bad);
+    for (unsigned i = 0; !is_result && params_get(addr, i, &param); i++)
+        len += (size_t)scnprintf(why + len, sizeof(why) - len, "%s%.*s",
                                  i ? ", " : ": it has ", (int)param.name_len, param.name);
-    shell_error(s->sh, 0, "trace: %s has no parameter %s%s", place, bad, names);
+    show_named(s, bad, why);
 }
 
 /* define_one - define the event for one function. @place: its name in the line */
@@ -144,6 +208,8 @@ static int define_one(struct session *s, const char *place, uintptr_t function)
     is_unknown = !s->is_pattern && !params_return(function, &len);
     if (is_unknown && (err || s->defining->all_args))
         shell_error(s->sh, 0, "trace: the parameters of %s are not known", place);
+    else if (err == -EINVAL && !s->is_pattern)
+        show_named(s, bad, "it is a text, and no number");
     else if (err && !s->is_pattern)
         refuse_parameter(s, place, function, bad);
     /* With -n as well: the tracer itself has to say what is refused, or there already. */
@@ -211,7 +277,7 @@ static int define_place(struct session *s, const char *text)
     char at[PLACE_TEXT_MAX];
     struct place place;
     struct probe_reject why;
-    size_t before = s->defined;
+    size_t before = s->defined, refused = s->refused;
     uintptr_t addr;
     int err;
 
@@ -220,7 +286,10 @@ static int define_place(struct session *s, const char *text)
         walk_functions(text, define_function, s);
         if (s->defined != before)
             return 0;
-        shell_error(s->sh, 0, "trace: no function matches %s", text);
+        if (s->refused != refused)
+            shell_error(s->sh, 0, "trace: no function of %s can answer this", text);
+        else
+            shell_error(s->sh, 0, "trace: no function matches %s", text);
         return -ENOENT;
     }
     if (place_line_is(text))
@@ -290,14 +359,16 @@ static int find_mark(struct session *s)
 static int write_line(struct session *s, const char *file, const struct seq *text,
                       struct live_event *e)
 {
+    unsigned before;
     int err;
 
     if (s->only_print) {
         show_line(s, file, seq_str(text));
         return 0;
     }
+    before = live_errors.next;
     err = e ? live_trigger_write(e, seq_str(text)) : live_synth_command(seq_str(text));
-    if (err)
+    if (err && (live_errors.next == before || !show_last_error(s)))
         shell_error(s->sh, err, "trace: %s", seq_str(text));
     return err;
 }
@@ -415,7 +486,7 @@ static int attach_print(struct session *s)
     err = live_set_filter(s->e, s->line.filter[0] ? s->line.filter : "0", false);
     if (!err)
         err = live_switch(&s->e, 1, true);
-    if (err)
+    if (err && !show_last_error(s))
         shell_error(s->sh, err, "trace: %s", s->line.filter);
     return err;
 }
@@ -816,11 +887,14 @@ static int print_parts(struct session *s)
 
 /* ---- words ---- */
 
-static int show_problem(struct session *s, const char *text)
+/* take_seconds - return the time that @word says, in ns; 0: it is no number of seconds. */
+static uint64_t take_seconds(const char *word)
 {
-    shell_error(s->sh, 0, "trace: %s", text);
-    shell_error(s->sh, 0, "       %*s^ %s", (int)s->line.at, "", s->line.problem);
-    return -EINVAL;
+    uint64_t seconds;
+
+    if (parse_u64(word, 10, &seconds) || seconds > UINT64_MAX / SHOW_NS)
+        return 0;
+    return seconds * SHOW_NS;
 }
 
 /* take_profile - join the words of `profile [HZ] [by WORD]`. */
@@ -875,7 +949,7 @@ static int parse_words(struct session *s, int argc, char **argv)
         return usage(sh);
     i += taken;
     if (i + 1 < argc && !strcmp(argv[i], "for")) {
-        s->for_ns = strtoul(argv[i + 1], NULL, 10) * SHOW_NS;
+        s->for_ns = take_seconds(argv[i + 1]);
         i += 2;
         if (!s->for_ns)
             return usage(sh);
@@ -890,7 +964,7 @@ static int parse_words(struct session *s, int argc, char **argv)
                         : trace_line_parse(&s->line, s->text);
     if (!err && s->watch && s->line.is_graph && trace_line_prints(&s->line))
         return shell_error(sh, EINVAL, "trace: a graph is printed at its end");
-    return err ? show_problem(s, s->text) : 0;
+    return err ? show_problem(s) : 0;
 }
 
 static int trace_run(struct shell *sh, int argc, char **argv)

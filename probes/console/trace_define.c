@@ -51,14 +51,16 @@ static int define_arg(const struct trace_line *line, const char *arg, uintptr_t 
     const char *type;
     size_t len = 3;
 
-    if (!strcmp(arg, "retval")) {
+    if (!strcmp(arg, "retval") && line->is_return) {
         type = params_return(function, &len);
-        if (!type || !memcmp(type, "void", len) || !memcmp(type, "string", len)) {
+        if (type && !memcmp(type, "void", len))
+            return -ENOENT;
+        if (!type || !memcmp(type, "string", len)) {
             type = "x64";
             len = 3;
         }
         seq_printf(out, " retval=$retval:%.*s", (int)len, type);
-    } else if (!strcmp(arg, "ns")) {
+    } else if (!strcmp(arg, "ns") && line->is_return) {
         seq_puts(out, " ns=$ns:u64");
     } else if (!strcmp(arg, "caller")) {
         seq_puts(out, " caller=$stack0:symbol");
@@ -84,6 +86,28 @@ static bool line_has_arg(const struct trace_line *line, const char *name, size_t
     return false;
 }
 
+/* text_value - return an ARG of an action that @definition makes a text; NULL: none. */
+static const char *text_value(const struct trace_line *line, const char *definition)
+{
+    static const char text[] = "string";
+    const size_t len = sizeof(text) - 1;
+
+    for (unsigned i = 0; i < line->answer_count; i++) {
+        char name[TRACE_WORD_MAX] = "", field[TRACE_WORD_MAX + 2];
+        const char *found, *end;
+
+        field_name(line, line->answer[i].value, name, sizeof(name));
+        snprintf(field, sizeof(field), " %s=", name);
+        found = *name ? strstr(definition, field) : NULL;
+        if (!found)
+            continue;
+        end = found + 1 + strcspn(found + 1, " ");
+        if (!memcmp(end - len, text, len))
+            return line->answer[i].value;
+    }
+    return NULL;
+}
+
 int trace_line_define(const struct trace_line *line, const char *event, const char *place,
                       uintptr_t function, struct seq *out, const char **bad)
 {
@@ -105,7 +129,8 @@ int trace_line_define(const struct trace_line *line, const char *event, const ch
             define_param(out, &param);
     if (line->all_args && line->is_return && !line_has_arg(line, "retval", 6))
         define_arg(line, "retval", function, out);
-    return 0;
+    *bad = text_value(line, seq_str(out));
+    return *bad ? -EINVAL : 0;
 }
 
 /* ---- the histogram ---- */

@@ -507,13 +507,15 @@ static bool take_bound(char *word, uint64_t *out)
 {
     char *comma = strrchr(word, ','), *end;
 
-    if (!comma || !comma[1])
+    if (!comma)
         return false;
-    *out = strtoul(comma + 1, &end, 0);
+    *comma++ = '\0';
+    while (isspace((unsigned char)*comma))
+        comma++;
+    *out = strtoul(comma, &end, 0);
     while (isspace((unsigned char)*end))
         end++;
-    *comma = '\0';
-    return !*end;
+    return isdigit((unsigned char)*comma) && !*end;
 }
 
 /* take_bounds - take MIN, MAX and STEP of lhist(ARG,MIN,MAX,STEP). */
@@ -524,7 +526,7 @@ static int take_bounds(struct line_scan *s, char *word)
 
     if (!take_bound(word, &a->step) || !take_bound(word, &a->high) ||
         !take_bound(word, &a->low))
-        return refuse_word(s, "it is lhist(ARG,MIN,MAX,STEP)");
+        return refuse_word(s, "it is lhist(ARG,MIN,MAX,STEP), numbers from 0");
     if (!a->step || a->low >= a->high || a->low % a->step || a->high % a->step)
         return refuse_word(s, "MIN is below MAX, and both are multiples of STEP");
     if ((a->high - a->low) / a->step > TRACE_LHIST_ROWS)
@@ -540,8 +542,10 @@ static int take_value(struct line_scan *s, char *word)
     struct trace_answer *answer = answer_now(s);
     char *open = strchr(word, '('), *close = strrchr(word, ')');
 
-    if (!open || !close || close < open || close[1] || close == open + 1)
+    if (!open || !close || close < open || close == open + 1)
         return refuse_word(s, "this action has an argument: hist(ARG)");
+    s->p = s->word + (close + 1 - word); /* a `by` may follow without a blank */
+    scan_blanks(s);
     if (!memcmp(open, "(comm)", 6))
         return refuse_word(s, "comm is a text, and no number");
     *open = *close = '\0';
@@ -605,7 +609,7 @@ static int parse_shown(struct line_scan *s)
         if (err)
             return err;
         answer->top = strtoul(word, &end, 10);
-        if (*end || !answer->top)
+        if (!isdigit((unsigned char)*word) || *end || !answer->top)
             return refuse_word(s, "top wants a number of rows");
     }
     if (!strncmp(s->p, percent, sizeof(percent) - 1) &&

@@ -112,8 +112,9 @@ int trace_line_short(const char *word, const char *place, char *buf, size_t size
  * @line for one function.
  * @event:    GROUP/EVENT
  * @function: the function's address, to look up the names of its parameters
- * @bad:      receives the name after -ENOENT
- * Return:    0; -ENOENT the line uses a name that is no parameter of the function.
+ * @bad:      receives the name after -ENOENT and -EINVAL
+ * Return:    0; -ENOENT the line uses a name that is no parameter of the function; -EINVAL
+ *            an action takes a text for a number.
  */
 int trace_line_define(const struct trace_line *line, const char *event, const char *place,
                       uintptr_t function, struct seq *out, const char **bad);

@@ -23,7 +23,7 @@ def refuses(guest, *rows):
     """Each of @rows: a question, where the caret stands, and what the answer says."""
     for asked, caret, text in rows:
         reply = guest.machine.request(f"trace '{asked}'", 30, may_fail=True)
-        tap.check(reply.name == "EINVAL" and text in reply.text, f"{asked}: {text}")
+        tap.check(reply.errno and text in reply.text, f"{asked}: {text}")
         tap.equal(reply.lines[1].index("^"), len("trace: ") + caret, "at its place")
 
 
@@ -134,7 +134,37 @@ def several_places_and_the_top():
             ("vfs_read { print count by cpu }", 23, "print has no keys"),
             ("vfs_read { count by cpu,count,cpu }", 30, "this key is there already"),
             ("vfs_read { max(comm) }", 11, "comm is a text, and no number"),
+            ("vfs_read { lhist(count,-8,8,8) }", 11, "numbers from 0"),
+            ("vfs_read { count top -1 }", 21, "top wants a number of rows"),
+            ("vfs_read { sum(count)x }", 21, "here comes one of: by top"),
         )
+
+
+def what_the_tracer_refuses():
+    """The caret stands in the question, although the mistake is found behind it."""
+    with at_prompt(smp=1) as guest:
+        refuses(
+            guest,
+            ("vfs_open { hist(path) }", 16, "it is a text, and no number"),
+            ("vfs_open with x=+0(%di):string { sum(x) }", 37, "it is a text"),
+            ("ret vfs_close { hist(retval) }", 21, "vfs_close returns nothing"),
+            ("vfs_read if retval > 4 { count }", 12, "only ret vfs_read has it"),
+            ("vfs_read { sum(ns) }", 15, "no parameter ns: it has file, buf, count, pos"),
+            ("vfs_read if count > { count }", 20, "Invalid value"),
+            ("vfs_read if count/0 > 1 { print count }", 18, "Invalid operator"),
+            ("vfs_read { sum(+0(0):u64) }", 18, "Invalid fetch argument"),
+            ("ret vfs_read+5 { count }", 4, "must be an function entry"),
+        )
+        for words, says in (
+            ("'vfs_read { count }' for -1", "usage: "),
+            ("'vfs_read { count }' for 1x", "usage: "),
+            ("'vfs_* { count by nosuch }'", "no function of vfs_* can answer this"),
+            ("count irq_dispatch", "cannot probe irq_dispatch: this code is the way"),
+        ):
+            reply = guest.machine.request(f"trace {words}", 30, may_fail=True)
+            tap.check(reply.errno and says in reply.text, f"{words}: {says}")
+        said = ask(guest, "trace 'thread_sleep_ns { sum(ns)by pid top 2 }' -- run sleep")
+        tap.check(re.search(r"^ +\d{6,}  \d+$", said, re.M), "a parameter is called ns")
 
 
 def several_answers():
@@ -408,6 +438,7 @@ tap.run(
     the_time_between_two_places,
     each_twin_is_answered,
     several_places_and_the_top,
+    what_the_tracer_refuses,
     several_answers,
     while_the_command_runs,
     only_the_command,
