@@ -733,28 +733,12 @@ static int parse_question(struct trace_line *line, const char *text)
     return 0;
 }
 
-/* within_graph - let hits outside of the calls that are asked for not count. */
-static int within_graph(struct trace_line *line)
-{
-    char filter[TRACE_LINE_MAX];
-    size_t size = sizeof(line->filter);
-
-    strlcpy(filter, line->filter, sizeof(filter));
-    if ((size_t)snprintf(line->filter, size,
-                         *filter ? "depth >= 0 && (%s)" : "depth >= 0", filter) < size)
-        return 0;
-    line->problem = "this is too long";
-    return -EINVAL;
-}
-
 int trace_line_parse(struct trace_line *line, const char *text)
 {
     int err;
 
     memset(line, 0, sizeof(*line));
     err = parse_question(line, text);
-    if (!err && line->is_graph)
-        err = within_graph(line);
     for (unsigned i = 0; !err && i < line->answer_count; i++) {
         struct trace_answer *answer = &line->answer[i];
 

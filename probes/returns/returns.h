@@ -209,7 +209,7 @@ uintptr_t kretprobe_find_ret(const uintptr_t *slot);
 /* kretprobe_depth - tell how deep the call is whose handler runs, within the outermost call
  * of the function at @addr on this stack: 0: it is that call. Only calls of functions with
  * return probes count. A function that ends with a jump to another one is its caller.
- * Context: any. The caller is the handler of a return probe.
+ * Context: any. The caller is the handler, or the entry_handler, of a return probe.
  * Return:  -1: the call is not within such a call.
  */
 int kretprobe_depth(uintptr_t addr);

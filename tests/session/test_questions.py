@@ -382,6 +382,21 @@ def tree(said):
 
 def the_calls_below_a_function():
     with at_prompt(smp=1) as guest:
+        for place in ("vfs_read", "vfs_node_child"):  # which vfs_read does not call
+            line = f"r:d_{place} {place} d=$depth(vfs_read):s32"
+            ask(guest, f"echo '{line}' >> {TRACING}/kprobe_events")
+            ask(guest, f"echo 1 > {TRACING}/events/kprobes/d_{place}/enable")
+        ask(guest, "run vfs")
+        said = ask(guest, f"cat {TRACING}/kprobe_profile")
+        hits = dict(re.findall(r"^ +d_(\w+) +(\d+) +0$", said, re.M))
+        tap.equal(hits.get("vfs_read"), "720", f"calls of the function of $depth: {hits}")
+        for place in ("vfs_read", "vfs_node_child"):
+            ask(guest, f"echo 0 > {TRACING}/events/kprobes/d_{place}/enable")
+        trace = ask(guest, f"cat {TRACING}/trace")
+        tap.check("d_vfs_read: " in trace, "they are recorded")
+        tap.check("d_vfs_node_child: " not in trace, "calls outside of it are no hits")
+        ask(guest, f"echo > {TRACING}/trace")
+        ask(guest, f"echo > {TRACING}/kprobe_events")
         asked = ("graph vfs_read", "graph vfs_read { count }")
         shown, table = (
             guest.machine.request(f"trace '{one}' -- run vfs", 2 * LIMIT).text

@@ -525,6 +525,7 @@ static int parse_args(struct making *making, struct def *def, const char *words,
     if (context->symbol_err)
         return def_refuse(making, PLACE, 0, TRACE_FAIL_REG_PROBE, context->symbol_err);
     def->entry_count = context->entry_count;
+    def->within = context->within;
     memcpy(def->entry, context->entry, sizeof(def->entry));
     return 0;
 }

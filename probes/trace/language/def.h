@@ -77,6 +77,7 @@ struct def {
     struct fetch_arg *args;
     unsigned args_size; /* bytes of the fixed part of a record's arguments */
     bool has_strings;
+    uintptr_t within; /* of $depth(): only returns in its calls are hits; 0: all are */
     unsigned entry_count; /* of entry[]: the words that a return probe saves */
     uint16_t entry[FETCH_ENTRY_MAX];
 };

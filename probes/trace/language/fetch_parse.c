@@ -281,12 +281,14 @@ static int load_depth(struct fetch_parser *parse, struct piece text)
     if (!isdigit((unsigned char)first(text))) {
         err = load_symbol(parse, text);
         now(parse)->op = FETCH_LOAD_DEPTH;
+        parse->context->within = (uintptr_t)now(parse)->value;
         return err;
     }
     err = fetch_number(text.p, text.len, &addr);
     if (err)
         return fetch_refuse(parse, TRACE_BAD_MEM_ADDR, parse->column, err);
     make(parse, FETCH_LOAD_DEPTH, (int64_t)addr);
+    parse->context->within = addr;
     return 0;
 }
 

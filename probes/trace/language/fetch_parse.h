@@ -23,6 +23,7 @@ struct fetch_context {
 
     /* Filled in by the compiler. */
     uint16_t entry[FETCH_ENTRY_MAX]; /* the @numbers that fetch_entry() has to save */
+    uintptr_t within;                /* out: the function of $depth(); 0: there is none */
     unsigned entry_count;
     int symbol_err; /* the errno of the first symbol that was not found */
 };

@@ -490,6 +490,8 @@ static int hit_entry(struct kretprobe_instance *ri, struct pt_regs *regs)
     struct fetch_from from = { .regs = regs, .now = clock_ns, .read = hit_read_memory };
     bool was = own_work();
 
+    if (p->def->within && kretprobe_depth(p->def->within) < 0)
+        return 1;
     if (!was)
         own_work_begin();
     fetch_entry(p->def->entry, p->def->entry_count, &from, (uint64_t *)(void *)ri->data);
@@ -581,10 +583,9 @@ void live_probe_fill(struct live_probe *p)
         return;
     }
     p->rp.handler = hit_return;
-    if (p->def->entry_count) {
+    if (p->def->entry_count || p->def->within)
         p->rp.entry_handler = hit_entry;
-        p->rp.data_size = p->def->entry_count * sizeof(uint64_t);
-    }
+    p->rp.data_size = p->def->entry_count * sizeof(uint64_t);
 }
 
 const char *live_loss_name(enum live_loss cause)
