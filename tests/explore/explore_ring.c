@@ -1,5 +1,6 @@
-/* explore_ring.c - a thread and an NMI write on one CPU, each record on a page of its own, to
- * a ring of two pages; on another CPU a reader copies a page, and then takes pages.
+/* explore_ring.c - a thread, an interrupt and an NMI write on one CPU, each record on a page
+ * of its own, to a ring of two pages; on another CPU a reader copies a page, and then takes
+ * pages.
  */
 #include "tests/explore/ring_ops.h"
 
@@ -87,7 +88,8 @@ static void end(void)
     put();
     while (take())
         continue;
-    explore_check(seen + lost == written[EXPLORE_THREAD] + written[EXPLORE_NMI],
+    explore_check(seen + lost == written[EXPLORE_THREAD] + written[EXPLORE_IRQ] +
+                                     written[EXPLORE_NMI],
                   "each record is read once, or counted as lost");
     if (lost)
         explore_seen("a record is lost");
@@ -100,6 +102,7 @@ const struct scenario scenario = {
     .start = start,
     .end = end,
     .actors = { { "writer", writer, 0, EXPLORE_THREAD },
+                { "irq", put, 0, EXPLORE_IRQ },
                 { "nmi", put, 0, EXPLORE_NMI },
                 { "reader", reader, 1, EXPLORE_THREAD } },
     .outcomes = { "a page is copied", "a page is taken", "a record is lost" },
