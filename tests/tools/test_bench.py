@@ -107,7 +107,7 @@ class Compare(scratch.Scratch):
 class Icount(scratch.Scratch):
     """Uses the project's own record, and makes the measured values from it."""
 
-    def compare(self, kind=None, more=0, unit="cycles/hit", without="-"):
+    def compare(self, kind=None, more=0, unit="cycles/hit", without="-", part=0.03):
         with open(f"{BENCH}/icount.tsv", encoding="ascii") as file:
             rows = [line.split() for line in file if line[0] != "#"]
         figures = [
@@ -118,7 +118,7 @@ class Icount(scratch.Scratch):
         text = "".join(
             f"sonde.{name}.ns_per_probe {value} {unit.replace('cycles/hit', 'ns/probe')}\n"
             if name.startswith("scale.")
-            else f"sonde.hit.{name}.cycles {value}.03 {unit}\n"
+            else f"sonde.hit.{name}.cycles {value + part:.2f} {unit}\n"
             f"sonde.hit.{name}.cycles_min 1.00 {unit}\n"
             for name, value in figures
         )
@@ -139,6 +139,14 @@ class Icount(scratch.Scratch):
         self.assertEqual(done.returncode, 1)
         self.assertIn("opt_light: ", done.stdout)
         self.assertIn(", 1 MORE than ", done.stdout)
+
+    def test_a_part_of_an_instruction_is_none(self):
+        for part in (-0.02, 0.49):
+            self.assertIn(" 0 not as recorded", self.compare(part=part).stdout)
+
+    def test_a_stack_takes_some_more_among_other_symbols_and_not_a_tenth_more(self):
+        self.assertEqual(self.compare("question_stack", 20).returncode, 0)
+        self.assertEqual(self.compare("question_stack", 277).returncode, 1)
 
     def test_a_probe_among_many_may_take_a_little_more_and_not_twice_as_much(self):
         name = "scale.register_set.37222"
