@@ -126,7 +126,8 @@ static int echo_run(struct shell *sh, int argc, char **argv)
     return 0;
 }
 
-static int change(struct shell *sh, int argc, char **argv, int (*fn)(const char *path))
+static int change_path(struct shell *sh, int argc, char **argv,
+                       int (*fn)(const char *path))
 {
     int err;
 
@@ -138,17 +139,17 @@ static int change(struct shell *sh, int argc, char **argv, int (*fn)(const char 
 
 static int mkdir_run(struct shell *sh, int argc, char **argv)
 {
-    return change(sh, argc, argv, vfs_mkdir);
+    return change_path(sh, argc, argv, vfs_mkdir);
 }
 
 static int rmdir_run(struct shell *sh, int argc, char **argv)
 {
-    return change(sh, argc, argv, vfs_rmdir);
+    return change_path(sh, argc, argv, vfs_rmdir);
 }
 
 static int rm_run(struct shell *sh, int argc, char **argv)
 {
-    return change(sh, argc, argv, vfs_unlink);
+    return change_path(sh, argc, argv, vfs_unlink);
 }
 
 const struct shell_command shell_file_commands[] = {

@@ -133,7 +133,7 @@ static void write_target_xml(struct transfer *p)
     transfer_add(p, gdb_regs_target());
 }
 
-static void transfer(struct gdb_request *r, void (*write)(struct transfer *p))
+static void transfer_answer(struct gdb_request *r, void (*write)(struct transfer *p))
 {
     struct transfer p = { .out = r->out };
 
@@ -169,15 +169,15 @@ static void write_collected(struct transfer *p)
 
 void gdb_query_collected(struct gdb_request *r)
 {
-    transfer(r, write_collected);
+    transfer_answer(r, write_collected);
 }
 
 void gdb_query_target(struct gdb_request *r)
 {
-    transfer(r, write_target_xml);
+    transfer_answer(r, write_target_xml);
 }
 
 void gdb_query_thread_document(struct gdb_request *r)
 {
-    transfer(r, write_threads);
+    transfer_answer(r, write_threads);
 }

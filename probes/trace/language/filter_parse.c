@@ -454,13 +454,13 @@ static uint16_t exits_append(struct filter_parser *parse, uint16_t list, uint16_
     return list;
 }
 
-/* join - join the parts @left and @right of an operator, with the result in @left. If the
- * left part's answer is @goes_on, the right part is evaluated and decides; any other
+/* exits_join - join the parts @left and @right of an operator, with the result in @left. If
+ * the left part's answer is @goes_on, the right part is evaluated and decides; any other
  * answer of the left part is the answer of the whole.
  * @right_step: where the right part begins
  */
-static void join(struct filter_parser *parse, struct exits *left,
-                 const struct exits *right, size_t right_step, bool goes_on)
+static void exits_join(struct filter_parser *parse, struct exits *left,
+                       const struct exits *right, size_t right_step, bool goes_on)
 {
     if (right->is_empty)
         return;
@@ -518,7 +518,7 @@ static void add_term(struct filter_parser *parse, struct level *level,
                      const struct exits *term, size_t step)
 {
     if (level->has_and) {
-        join(parse, &level->last, term, step, true);
+        exits_join(parse, &level->last, term, step, true);
         return;
     }
     level->last = *term;
@@ -532,7 +532,7 @@ static void add_term(struct filter_parser *parse, struct level *level,
 static void end_part(struct filter_parser *parse, struct level *level)
 {
     if (level->has_or)
-        join(parse, &level->all, &level->last, level->last_step, false);
+        exits_join(parse, &level->all, &level->last, level->last_step, false);
     else
         level->all = level->last;
     level->has_or = true;
@@ -595,7 +595,7 @@ static int parse_terms(struct filter_parser *parse, struct exits *exits)
 
 static int parse_all(struct filter_parser *parse)
 {
-    struct exits exits;
+    struct exits exits = { 0 };
     int err = parse_terms(parse, &exits);
 
     if (err)
