@@ -52,7 +52,7 @@ ROW = re.compile(r"^(\| `([\w.]+)` \| )(\d+)( \|)", re.M)
 FIGURE = re.compile(r"^sonde\.hit\.(\w+)\.cycles (\d+\.\d+) cycles/hit"
                     r"|^sonde\.(scale\.\w+\.\d+)\.ns_per_probe (\d+) ns", re.M)  # fmt: skip
 SCALE = "scale."
-STACK = "question_stack"  # looks up functions: each image has other symbols, and other steps
+STACK = "question_stack"  # looks up functions, so the image's symbols count
 APART = (
     "gdb_",
     "scale.trace_",

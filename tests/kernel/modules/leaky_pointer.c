@@ -10,5 +10,6 @@ void leaky_pointer(void);
 NOINLINE void leaky_pointer(void)
 {
     leaks();
+    __asm__ volatile(""); /* so that it is a call, not a jump */
 }
 NOKPROBE(leaky_pointer);
