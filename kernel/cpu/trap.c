@@ -95,6 +95,13 @@ void trap_set_direct(unsigned vector, trap_direct_t fn)
         trap_db_handler = fn;
 }
 
+static void (*trap_step_lost)(struct pt_regs *regs, uintptr_t ip, uintptr_t sp);
+
+INIT void trap_set_step_lost(void (*fn)(struct pt_regs *regs, uintptr_t ip, uintptr_t sp))
+{
+    trap_step_lost = fn;
+}
+
 INIT void trap_set_resume(void (*fn)(struct pt_regs *regs, void *probe))
 {
     trap_resume_handler = fn;
@@ -167,10 +174,16 @@ void trap_dispatch(struct pt_regs *regs);
 void trap_dispatch(struct pt_regs *regs)
 {
     trap_handler_t *fn = trap_handlers[regs->vector];
+    uintptr_t ip = regs->ip, sp = regs->sp;
+    bool steps = regs->flags & FLAGS_TF && regs->vector != TRAP_DB;
 
-    for (size_t i = 0; i < TRAP_HANDLERS_MAX && fn[i]; i++)
-        if (fn[i](regs))
-            return;
+    for (size_t i = 0; i < TRAP_HANDLERS_MAX && fn[i]; i++) {
+        if (!fn[i](regs))
+            continue;
+        if (unlikely(steps) && !(regs->flags & FLAGS_TF) && trap_step_lost)
+            trap_step_lost(regs, ip, sp);
+        return;
+    }
     MARK(fault, "vector %u ip 0x%lx", regs->vector, regs->ip);
     if (extable_fixup(regs))
         return;

@@ -58,6 +58,13 @@ void trap_set_direct(unsigned vector, trap_direct_t fn);
  */
 void trap_set_resume(void (*fn)(struct pt_regs *regs, void *probe));
 
+/* trap_set_step_lost - set the function that is told when the handler of an exception has
+ * taken TF off the image, as the engine does when it gives a handler up: then the trap of
+ * the step of the instruction at @ip, with the stack at @sp, will not come.
+ * Context: boot.
+ */
+void trap_set_step_lost(void (*fn)(struct pt_regs *regs, uintptr_t ip, uintptr_t sp));
+
 #define TRAP_HANDLERS_MAX 8 /* of one vector */
 
 /* trap_set_handler - offer exceptions of one vector to @fn before they become a panic.

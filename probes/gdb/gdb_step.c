@@ -61,7 +61,8 @@ static struct gdb_step {
     struct thread *thread;
     uintptr_t start, end;
     bool alone;
-    uintptr_t ip; /* of the instruction */
+    uintptr_t ip;                 /* of the instruction */
+    uintptr_t image_ip, image_sp; /* of the thread: image_ip may be in a copy */
     bool in_copy; /* the thread is in code of the engine that leads to the instruction */
     enum step_kind kind;
     struct pt_regs *trap; /* while BEHIND: the image of the trap */
@@ -124,6 +125,8 @@ static void gdb_step_prepare(struct gdb_step *s, struct pt_regs *regs)
 {
     s->ip = gdb_stop_ip(regs);
     s->in_copy = regs->ip != s->ip;
+    s->image_ip = regs->ip;
+    s->image_sp = regs->sp;
     s->kind = kind_at(s->ip);
     regs->flags |= FLAGS_TF;
 }
@@ -258,6 +261,33 @@ bool gdb_step_trap(struct pt_regs *regs)
 
     gdb_step_go_on(gdb_step_end(regs), regs, false);
     return was_step && !(regs->dr6 & DR6_BS);
+}
+
+static struct gdb_step *step_at(enum step_state state, uintptr_t ip, uintptr_t sp)
+{
+    const struct thread *t = thread_current();
+
+    for (unsigned i = 0; i < STEPS_MAX; i++)
+        if (READ_ONCE(steps[i].state) == state && steps[i].thread == t &&
+            steps[i].image_ip == ip && steps[i].image_sp == sp)
+            return &steps[i];
+    return NULL;
+}
+
+void gdb_step_lost(struct pt_regs *regs, uintptr_t ip, uintptr_t sp)
+{
+    struct gdb_step *s = step_at(UNDER_WAY, ip, sp);
+
+    if (s && gdb_step_move(s, UNDER_WAY, BEHIND)) {
+        s->end = s->start; /* it stops, wherever the thread goes on */
+        s->trap = regs;
+        s->asked = true;
+        gdb_step_go_on(s, regs, false);
+        return;
+    }
+    s = step_at(LEFT_OVER, ip, sp);
+    if (s)
+        gdb_step_move(s, LEFT_OVER, FREE);
 }
 
 /* ---- start and cancel ---- */

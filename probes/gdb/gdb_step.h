@@ -47,6 +47,12 @@ void gdb_step_irqs(bool runs);
  */
 bool gdb_step_trap(struct pt_regs *regs);
 
+/* gdb_step_lost - end the step of the instruction at @ip, with the stack at @sp: it has
+ * faulted in a handler, which the engine has given up. @regs: how the thread goes on.
+ * Context: trap.
+ */
+void gdb_step_lost(struct pt_regs *regs, uintptr_t ip, uintptr_t sp);
+
 /* The same in two parts, for a #DB that may have another reason to stop.
  * gdb_step_end - is this #DB the trap of a step of the debugger? If so, give the program its
  * own flags, and clear DR6_BS in the image.

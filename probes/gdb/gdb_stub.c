@@ -212,6 +212,7 @@ INIT void gdb_init(void)
     gdb_stop_init(gdb_serve);
     trap_set_handler(TRAP_NMI, take_nmi);
     trap_set_handler(TRAP_DB, gdb_step_trap);
+    trap_set_step_lost(gdb_step_lost);
     trap_set_handler(TRAP_BP, take_int3);
     if (kernel_clone(&(struct clone_args){
             .fn = gdb_worker, .name = "gdb", .detached = true }) < 0) {

@@ -194,6 +194,29 @@ def steps_back_into_a_cancelled_step(d):
     ends(d, "stepped out of a hit")
 
 
+def a_step_over_a_fault_of_a_handler(d):
+    """The handler of the probe faults in the instruction that is stepped. It is given up, and
+    the thread goes on without TF.
+    """
+    place, handler = d.symbol("vfs_read"), d.symbol("before_read")
+    thread = stand_before(d, place)
+    d.client.ask(f"Z0,{handler:x},1")
+    d.client.resume()
+    tap.equal(d.stop()["ip"], handler, "the thread comes to the handler")
+    d.client.ask(f"z0,{handler:x},1")
+    d.client.ask("Hg" + thread)
+    d.client.ask(f"P{RSI:x}=" + "00" * 8)
+    ip, steps = handler, 0
+    while handler <= ip < handler + 64 and steps < 8:
+        d.client.resume("s:" + thread)
+        ip = d.stop()["ip"]
+        steps += 1
+    tap.equal(
+        Symbols(ELF).at(ip), "trap_resume_hit+0x0", "a step over its fault ends behind it"
+    )
+    ends(d, "stepped over a fault")
+
+
 def pushf_of(d):
     """Return the address of a pushf that each command executes."""
     start = d.symbol("take_or_enqueue")
@@ -384,6 +407,7 @@ def on(cpus):
         a_step_is_cancelled_below_a_hit(d)
         steps_back_into_a_cancelled_step(d)
         steps_among_others(d)
+        a_step_over_a_fault_of_a_handler(d)
 
 
 def on_any_number_of_cpus():
