@@ -129,14 +129,26 @@ static bool all_stand(void)
     return true;
 }
 
+/* send_nmi - send the NMI of a stop to @cpu. While one is on its way, a second one is sent
+ * only if @insist: the CPU would take it after the stop, as one that has no purpose.
+ */
+static void send_nmi(unsigned cpu, bool insist)
+{
+    bool sent = __atomic_load_n(&cpus[cpu].sent, __ATOMIC_SEQ_CST);
+
+    if (stands(cpu) || (sent && !insist))
+        return;
+    __atomic_store_n(&cpus[cpu].sent, true, __ATOMIC_RELEASE);
+    smp_send_nmi(cpu);
+}
+
 static void ask_to_stand(bool insist, uint64_t ns)
 {
     uint64_t end = clock_ns() + ns;
 
     __atomic_store_n(&insisting, insist, __ATOMIC_SEQ_CST);
     for (unsigned cpu = 0; cpu < cpu_count(); cpu++)
-        if (!stands(cpu))
-            smp_send_nmi(cpu);
+        send_nmi(cpu, insist);
     while (!all_stand() && clock_ns() < end)
         pause();
 }
@@ -385,19 +397,32 @@ bool gdb_stop_at(struct pt_regs *regs, enum gdb_why why, uintptr_t address,
     return gdb_stop(regs, why, wanted, arg);
 }
 
+/* can_stand - can this CPU stand in the NMI that has come, or is a later one better? */
+static bool can_stand(const struct gdb_cpu *me, const struct pt_regs *regs)
+{
+    return !me->regs && !gdb_is_serving() && !gdb_collect_defers() &&
+           (READ_ONCE(insisting) || !gdb_step_is_near(regs));
+}
+
 bool gdb_stop_nmi(struct pt_regs *regs)
 {
     unsigned self = cpu_id();
+    struct gdb_cpu *me = &cpus[self];
+    bool stand;
 
-    if (may_run(self)) /* the NMI has another purpose than a stop */
-        return false;
-    if (cpus[self].regs || gdb_is_serving() || gdb_collect_defers())
-        return true;
-    if (!READ_ONCE(insisting) && gdb_step_is_near(regs))
-        return true;
-    cpus[self].inside_nmi = false;
-    gdb_stop_stand(&cpus[self], regs);
-    stand_on(self, NULL, NULL);
+    if (may_run(self)) {
+        __atomic_store_n(&me->sent, false, __ATOMIC_SEQ_CST);
+        if (may_run(self)) /* an owner from now on sends another one */
+            return false;
+    }
+    stand = can_stand(me, regs);
+    if (stand) {
+        me->inside_nmi = false;
+        gdb_stop_stand(me, regs);
+    }
+    __atomic_store_n(&me->sent, false, __ATOMIC_RELEASE); /* behind the image */
+    if (stand)
+        stand_on(self, NULL, NULL);
     return true;
 }
 

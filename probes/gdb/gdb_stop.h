@@ -37,6 +37,7 @@ struct gdb_cpu {
     bool inside_nmi;      /* the CPU has stopped in the code of an NMI */
     bool go;              /* the CPU may run */
     bool masked;          /* it takes no interrupts: gdb_step_irqs() */
+    bool sent;            /* the NMI of a stop is on its way */
     uint64_t cr0, cr2, cr3, cr4, efer, fs_base, gs_base;
 };
 

@@ -45,7 +45,7 @@ static void nmi(void)
 static void start(void)
 {
     machine_cpus = 2;
-    two_stops_late = 1000000000;
+    two_stops_late = 100000000;
     gdb_stop_init(talk);
 }
 

@@ -15,11 +15,15 @@
 uint64_t two_stops_late;
 bool (*two_stops_poll)(void);
 static bool sent[MACHINE_CPUS];
+static unsigned underway[MACHINE_CPUS]; /* that were sent before the last one came */
 static uint64_t now;
 
 void smp_send_nmi(unsigned cpu)
 {
     WRITE_ONCE(sent[cpu], true);
+    underway[cpu]++;
+    explore_check(!two_stops_late || underway[cpu] <= 2,
+                  "one NMI is enough, and one of an owner that insists");
 }
 
 bool two_stops_sent_0(void)
@@ -35,6 +39,7 @@ bool two_stops_sent_1(void)
 void two_stops_nmi(struct pt_regs *regs)
 {
     WRITE_ONCE(sent[explore_cpu()], false);
+    underway[explore_cpu()] = 0;
     gdb_stop_nmi(regs);
 }
 
