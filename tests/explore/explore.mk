@@ -9,6 +9,7 @@ explore_module := kernel/module/module.c kernel/module/symbols.c
 explore_attach := tests/explore/one_event.c $(addprefix probes/trace/live/,live_attach.c live_program.c) \
     $(filter probes/trace/language/%,$(TRACE)) $(AGENT) $(filter-out libc/err.c libc/qsort.c,$(LIBC))
 explore_hist_clear := $(explore_attach)
+explore_program_in_c := $(explore_attach)
 explore_watch_set := $(explore_attach) probes/trace/live/live_watch.c
 explore_arm := probes/trace/live/live_switch.c
 explore_gdb_stop := probes/gdb/gdb_stop.c tests/explore/two_stops.c

@@ -81,15 +81,21 @@ void live_release(struct live_event *e)
     e->soft_users--;
 }
 
-void one_event_start(void)
+void one_event_start_as(const char *line)
 {
     struct trace_error error;
 
     list_init(&one_event.probes);
     list_append(&one_event.probes, &probe.sibling);
-    explore_check(!def_parse(&live_host, "p f a=%di:u64", &probe.def, &error), "a line");
+    explore_check(!def_parse(&live_host, line, &probe.def, &error), "a line");
+    probe.event = &one_event;
     one_event.armed = true;
     explore_check(!live_trigger_write(&one_event, ONE_HIST), "a histogram");
+}
+
+void one_event_start(void)
+{
+    one_event_start_as("p f a=%di:u64");
 }
 
 bool one_event_hit(void)

@@ -8,7 +8,9 @@
 
 extern struct live_event one_event;
 
-/* one_event_start - make the event, with the histogram attached. */
+/* one_event_start_as - make the event of the definition @line, with the histogram attached. */
+void one_event_start_as(const char *line);
+/* one_event_start - the same, of a probe at an instruction. */
 void one_event_start(void);
 
 /* one_event_hit - a CPU comes to the probe of the event: what probes/trace/live/live_hit.c
