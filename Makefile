@@ -250,7 +250,7 @@ test: ## everything that should pass before a commit, or T=NAME, ACCEL=kvm; inst
 	$(Q)kernel/host/need.sh run uefi gdb test
 	$(Q)./sonde test $(ACCEL:%=--accel %) $(T)
 
-test-tools: ## the tests that need large programs of other projects
+test-tools: ## the tests that take longer, or need large programs of other projects
 	$(Q)kernel/host/need.sh run uefi gdb suite test tools
 	$(Q)./sonde test --tools
 

@@ -12,7 +12,7 @@ fails:
             that rows of tests/mutants/*.toml name about the file, then others of the room
     named   tests in the guest that rows name about the file, the kernel tests in one boot,
             then others; then those that rows name about the room
-    all     all of `make test` that runs code
+    all     all of `make test` and `make test-tools` that runs code
 
 Each result is at once a line of build/mutate/ROOM.tsv. A later run continues there;
 --again tries the survivors of earlier runs again, with the tests of today.
@@ -246,12 +246,14 @@ class Mutate:
         return begun[-1] if begun else "all"
 
     def quick_ones(self):
-        """Labels of `make test` that pass without the edit."""
+        """Labels of `make test` and `make test-tools` that pass without the edit."""
         command = [sys.executable, self.lane.path(ALL), "--list"]
-        listing = subprocess.run(command, text=True, stdout=subprocess.PIPE, check=True)
-        self.labels = [
-            label for label in listing.stdout.split() if not label.startswith(NO_CODE)
+        labels = [
+            label
+            for option in ((), ("--tools",))
+            for label in subprocess.check_output([*command, *option], text=True).split()
         ]
+        self.labels = [label for label in labels if not label.startswith(NO_CODE)]
         output, _ = self.run_all(None)
         failed = set(re.findall(r"^([\w/-]+) +\(Wstat", output, re.M))
         if failed:

@@ -3,14 +3,16 @@
 
     tests/run/run_tests.py [--list] [--long | --tools] [NAME...]
 
-The usual run takes minutes on two CPUs. It leaves out the tests that need a
-large program of another project: --tools runs these. --long runs all tests, with guests
+The usual run takes four minutes on two CPUs. It leaves out the tests that take longer than
+others of their kind, and those that need a large program of another project: --tools runs
+these. --long runs all tests, with guests
 of more CPUs, once with more rounds of everything (kernel/longN), and passes --long to the
 tests in Python. tests/tools/facts.py shows which facts only the long run has.
 
 A test has a label TIER/STEM. A NAME is a label, a tier, or a stem; a stem means its tests
 in every tier. `kernel/STEM` boots with the tests of one subject. A whole run has these
-instead: `kernel/smpN`, many subjects on N CPUs; `kernel/by-ENGINE1`, those that change text,
+instead: `kernel/smpN`, many subjects on N CPUs; `kernel/alone1`, on one CPU what is left
+out on two, or is different there; `kernel/by-ENGINE1`, those that change text,
 with each engine for that; and `kernel/stepped2`, some subjects with one instruction in each
 translation block. SMP=N sets the CPUs of kernel/STEM. SEED=N repeats a run with a printed
 seed.
@@ -54,13 +56,13 @@ SMP_LONG = (
 UP_TO_4 = ("conformance", "detour", "detour_return", "everywhere", "jprobe", "jump",
            "kretprobe", "link", "optimize", "preempt", "region",
            "return_point", "returns", "text_poke", "xmc")  # fmt: skip
-# Subjects about a single CPU. The usual run has them on one CPU only.
+# Subjects about a single CPU. kernel/smpN has them on one CPU only.
 ONE_CPU = ("conformance", "frame", "heap")
-# The usual run has other tests for this: in truth/truth each instruction is a breakpoint,
-# and in session/probe_all each instruction is a jump.
+# There are other tests for this: in truth/truth each instruction is a breakpoint, and in
+# session/probe_all each instruction is a jump.
 ELSEWHERE = ("everywhere",)
-# The usual run leaves out NOT_ALONE on one CPU, and NOT_ON_2 on two CPUs. On four it has
-# only USUAL_ON_4: where the host has two CPUs, the CPUs of a larger guest mostly wait for
+# NOT_ALONE is left out on one CPU, and NOT_ON_2 on two CPUs. On four the usual run has only
+# USUAL_ON_4: where the host has two CPUs, the CPUs of a larger guest mostly wait for
 # each other, and mutants are killed on two.
 NOT_ALONE = (*ELSEWHERE, "returns.every_function_at_once")
 NOT_ON_2 = (
@@ -81,6 +83,13 @@ NOT_ON_2 = (
 # half an hour there, and find nothing new.
 MANY = ("clock", "halt", "mutex", "nmi", "program", "quiesce", "smp", "stop_machine")
 USUAL_ON_4 = (*MANY, "events", "link", "trace")
+# The usual run has these on one CPU. Of conformance it leaves out the families with the most
+# values, of which each hard case has a test of its own.
+ALONE = (
+    *sorted({*NOT_ON_2, *MANY} - {*NOT_ALONE, "preempt"}),
+    *(f"-conformance.{name}" for name in ("addresses_by_base", "addresses_by_index",
+      "addresses_only", "arithmetic", "image_accepts_probes", "shifting")),
+)  # fmt: skip
 # Subjects for one instruction in each translation block. All subjects would take an hour.
 STEPPED = ("preempt", "detour", "jump")
 STEPPED_LONG = (
@@ -101,6 +110,7 @@ BY_ENGINE = ("arming", "files.the_patch_engine_is_chosen_by_name", "jump", "mark
              "text_poke", "xmc")  # fmt: skip
 # CPUs of the boot of a long run in which all subjects but the storms take more rounds.
 MANY_ROUNDS = 2
+NOT_LONG = (f"kernel/smp{MANY_ROUNDS}", "kernel/alone1")  # the long run has all of them
 STORMS = 4  # CPUs of a boot with storms only: a million hits while modules are loaded
 
 # A boot in Bochs, which runs one CPU after the other and forgives nothing that QEMU's TCG
@@ -154,6 +164,37 @@ LABS = (
         if os.path.exists(os.path.join(LAB_TASKS, name, "rubric"))
     ),
 )
+# Tests that take longer than others of their kind, which the usual run has. They run with
+# TOOLS.
+LONGER = (
+    "fuzz/console",
+    "fuzz/events",
+    "fuzz/trace",
+    # The usual run has one test with each sanitizer: hosted/kretprobe-asan, hosted/ring-tsan.
+    "hosted/link-asan",
+    "hosted/link-tsan",
+    "hosted/live-asan",
+    "hosted/live-tsan",
+    "hosted/poke-asan",
+    "hosted/poke-tsan",
+    "hosted/program-asan",
+    "hosted/ring-asan",
+    "hosted/ring-clang",
+    "hosted/toggle-tsan",
+    "kernel/smp1",  # kernel/alone1
+    "session/boot",
+    "session/exits",
+    "session/extra_objs",
+    "session/requests",
+    "session/transcripts",  # session/readme
+    "stress/rounds",
+    "tools/mutants",
+    "tools/mutate",
+    "truth/count",  # truth/module
+    "truth/profile",
+    "truth/side_by_side",
+    "truth/truth",
+)
 # Tests that need a large program of another project, and the labs, which change seldom.
 # gdb/frames and gdb/replay are for gdb alone: a backtrace at each instruction, and a run
 # that is replayed. gdb/trace sends the data of session/gdb_trace byte by byte through a
@@ -167,8 +208,9 @@ TOOLS = ("gdb/frames", "gdb/lldb", "gdb/replay", "gdb/suite", "gdb/trace", "host
 
 # Sessions with guests that mostly wait for the test, so that other tests may run as well.
 CALM = ("bochs", "boot", "console", "core", "cpu", "documents", "extend", "extra_objs",
-        "fatal", "film", "init_text", "module_loop", "module_text", "programs", "samples",
-        "terminal", "trace_host", "trace_tools", "watch", "web", "workloads")  # fmt: skip
+        "fatal", "film", "init_text", "module_loop", "module_text", "programs",
+        "readme", "samples", "terminal", "trace_host", "trace_tools", "watch", "web",
+        "workloads")  # fmt: skip
 # Hosted tests with four threads. In a long run that by gcc takes minutes, and a guest with
 # four CPUs beside it takes seven times as long.
 THREADED = ("live", "poke", "ring", "toggle")
@@ -241,6 +283,7 @@ def every_label():
     ]
     labels += [f"kernel/smp{n}" for n in sorted({*SMP, *SMP_LONG})]
     labels += [
+        "kernel/alone1",
         "kernel/stepped2",
         f"kernel/bochs{BOCHS}",
         f"kernel/long{MANY_ROUNDS}",
@@ -257,19 +300,21 @@ def every_label():
 
 def is_usual(label):
     tier, _, stem = label.partition("/")
+    if label in LONG_ONLY + LONGER + TOOLS:
+        return False
     if tier == "kernel" and stem.startswith("smp"):
         return int(stem.removeprefix("smp")) in SMP
     if tier == "kernel" and stem.startswith("by-"):
         return stem.endswith("1") and stem != f"by-{next(iter(rows.engines()))}1"
-    return label not in LONG_ONLY + TOOLS
+    return True
 
 
 def all_labels():
     """The labels of a whole run, as LONG and TOOLS in the environment say."""
     if "LONG" in os.environ:
-        return [label for label in every_label() if label != f"kernel/smp{MANY_ROUNDS}"]
+        return [label for label in every_label() if label not in NOT_LONG]
     if "TOOLS" in os.environ:
-        return [label for label in every_label() if label in TOOLS]
+        return [label for label in every_label() if label in LONGER + TOOLS]
     return [label for label in every_label() if is_usual(label)]
 
 
@@ -329,6 +374,8 @@ def command(label):
         if stem == "stepped2":
             chosen = STEPPED + STEPPED_LONG * is_long
             return program + [",".join(chosen), "2", "stepped"]
+        if stem == "alone1":
+            return program + [",".join(ALONE), "1"]
         if stem.startswith("by-"):
             option = "text-poke=" + stem[3:-1]
             return program + [",".join(BY_ENGINE), stem[-1], option] + ["long"] * is_long
@@ -371,7 +418,9 @@ def has_several_cpus(label):
     if tier == "kernel":
         if stem.startswith("bochs"):
             return False
-        return stem != "smp1" and not (stem.startswith("by-") and stem.endswith("1"))
+        return stem not in ("smp1", "alone1") and not (
+            stem.startswith("by-") and stem.endswith("1")
+        )
     if tier == "session":
         return stem not in CALM and label not in UNDER_GDB
     if tier == "hosted" and "LONG" in os.environ:

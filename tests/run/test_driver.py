@@ -24,12 +24,13 @@ def labels_of(*options):
 
 def every_test_is_in_a_run():
     usual, tools, long = labels_of(), labels_of("--tools"), labels_of("--long")
-    two = f"kernel/smp{run_tests.MANY_ROUNDS}"  # the long run has more rounds of them
-    tap.equal(set(usual + tools) - set(long), {two}, "the long run has all tests")
+    left = set(usual + tools) - set(long)
+    tap.equal(left, set(run_tests.NOT_LONG), "the long run has all tests")
     tap.equal(
         sorted(set(usual) & set(tools)), [], "the usual run leaves out those of tools"
     )
-    tap.equal(sorted(tools), sorted(run_tests.TOOLS), "which are there")
+    wanted = sorted(run_tests.LONGER + run_tests.TOOLS)
+    tap.equal(sorted(tools), wanted, "which are there")
     tap.equal(set(run_tests.LONG_ONLY) - set(long), set(), "what is left to it is there")
     tap.check(len(usual) > 100, f"{len(usual)} tests are usual")
 
@@ -61,6 +62,8 @@ def kernel_tests():
 
 def what_is_left_out_exists():
     known = kernel_tests()
+    alone = {name for name in run_tests.ALONE if not name.startswith("-")}
+    tap.equal(alone - known, set(), "ALONE names tests")
     for table in (
         "UP_TO_4",
         "ONE_CPU",
@@ -88,7 +91,8 @@ def chosen_on(cpus, is_long=False):
     }
 
 
-def each_kernel_test_is_usual_somewhere():
+def each_kernel_test_runs_somewhere():
+    """In the usual run or in that of tools, which has kernel/smp1."""
     tests = {name for name in kernel_tests() if "." in name}
     usual = [chosen_on(n) for n in run_tests.SMP]
     left = tests - set().union(*usual)
@@ -178,7 +182,7 @@ tap.run(
     every_test_is_in_a_run,
     with_kvm_tests_of_tcg_are_skipped,
     what_is_left_out_exists,
-    each_kernel_test_is_usual_somewhere,
+    each_kernel_test_runs_somewhere,
     a_name_may_mean_other_runs,
     the_last_lines,
     a_report_for_ci,

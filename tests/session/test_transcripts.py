@@ -13,17 +13,16 @@ PATTERNS = ("*.md", "docs/**/*.md", "probes/*.md", "tests/**/*.md")
 ASKED_FOR = ("LONG", "SEED", "SMP", "TOOLS", "VERBOSE")
 
 
-def documents():
-    return [
-        path
-        for pattern in PATTERNS
-        for path in sorted(glob.glob(pattern, root_dir=ROOT, recursive=True))
-    ]
+def check(patterns):
+    """Let ./sonde check, in place of this program, the documents of the patterns."""
+    os.chdir(ROOT)
+    for name in ASKED_FOR:
+        os.environ.pop(name, None)
+    # A transcript runs tests that may also be running now as a part of this run of the tests.
+    os.environ["TAP_FOLDER"] = os.path.join(BUILD, "tap", "transcripts")
+    paths = [path for one in patterns for path in sorted(glob.glob(one, recursive=True))]
+    os.execv("./sonde", ["./sonde", "check", *paths])
 
 
-os.chdir(ROOT)
-for name in ASKED_FOR:
-    os.environ.pop(name, None)
-# A transcript runs tests that may also be running now as a part of this run of the tests.
-os.environ["TAP_FOLDER"] = os.path.join(BUILD, "tap", "transcripts")
-os.execv("./sonde", ["./sonde", "check", *documents()])
+if __name__ == "__main__":
+    check(PATTERNS)
