@@ -75,6 +75,24 @@ KTEST(places, every_byte_of_the_re_entry_core_is_refused)
                  ranges);
 }
 
+SECTION(".kprobes.text") NOINLINE long places_old_mark(long a);
+
+long places_old_mark(long a)
+{
+    return 3 * a + 1;
+}
+
+KTEST(places, kprobes_text_is_refused)
+{
+    uintptr_t start = (uintptr_t)places_old_mark;
+    struct ksym sym = { 0 };
+
+    ktest_report(!ksyms_at(start, &sym) && count_refused(start, start + sym.size, -EPERM,
+                                                         PROBE_BLACKLISTED) == sym.size,
+                 "all %zu bytes of a function", sym.size);
+    ktest_report(places_old_mark(2) == 7, "which runs");
+}
+
 KTEST(places, code_for_other_modes_is_no_place)
 {
     struct probe_reject why;

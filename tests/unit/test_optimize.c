@@ -166,6 +166,34 @@ static void a_set_comes_as_jumps(void)
     fake_end();
 }
 
+static size_t smallest_batch;
+
+static void look_at_size(const struct text_phase *p)
+{
+    if (p->count < smallest_batch)
+        smallest_batch = p->count;
+}
+
+static void all_that_wait_come_in_one_batch(void)
+{
+    unsigned quiesces;
+
+    start();
+    for (size_t i = 0; i < COUNT; i++)
+        CHECK_EQ(register_kprobe(&probes[i]), 0);
+    CHECK_EQ(jumps(), 0);
+    quiesces = fake.quiesces;
+    smallest_batch = SIZE_MAX;
+    fake_watch_phases(look_at_size);
+    optimize_run();
+    fake_watch_phases(NULL);
+    CHECK_EQ(jumps(), COUNT);
+    CHECK(smallest_batch >= COUNT && smallest_batch != SIZE_MAX);
+    CHECK(fake.quiesces == quiesces);
+    CHECK_EQ(unregister_kprobes(pointers, COUNT), 0);
+    fake_end();
+}
+
 /* While a thread is on a pad or in a detour, in front of the copy, its ip counts as the
  * address of the instruction.
  */
@@ -818,8 +846,9 @@ static void a_neighbour_whose_copy_would_not_reach_stays(void)
 
 UNIT_TESTS(one_waits_for_the_thread, a_hit_before_the_jump_is_written_runs_the_copy,
            a_disabled_probe_shows_no_jump, h80_before_there_is_a_thread_it_waits,
-           a_set_comes_as_jumps, an_ip_behind_a_jump_is_at_its_instruction,
-           a_reader_remains_a_jump, when_its_bytes_have_changed_it_is_asked_again,
+           a_set_comes_as_jumps, all_that_wait_come_in_one_batch,
+           an_ip_behind_a_jump_is_at_its_instruction, a_reader_remains_a_jump,
+           when_its_bytes_have_changed_it_is_asked_again,
            while_the_machine_is_held_nothing_waits, no_jump_leads_elsewhere_on_the_way,
            a_detour_is_whole_for_all_before_a_jump_leads_there,
            inside_of_a_region_they_are_waited_for, its_old_pad_is_freed_after_quiescence,
