@@ -264,13 +264,17 @@ static void mark_pointers(struct target_search *s)
 
 /* ---- 3: addresses that code takes ---- */
 
-static bool is_entry_of_another(const struct target_search *s, uintptr_t at, uintptr_t to)
+/* is_used_as_it_is - does compiled code at @at take the entry @to of another function? */
+static bool is_used_as_it_is(const struct target_search *s, uintptr_t at, uintptr_t to)
 {
     for_each_around(span, s, to)
         if (to != span->start || !span->is_function ||
             (at >= span->start && at < span->end))
             return false;
-    return true;
+    for_each_around(span, s, at)
+        if (span->is_compiled)
+            return true;
+    return false;
 }
 
 /* join_families - what is found of one span counts for all of its family. */
@@ -303,7 +307,7 @@ static enum target_way family_way(const struct target_search *s, uintptr_t addr)
 /* take_address - code at @at takes the address @to. */
 static void take_address(struct target_search *s, uintptr_t at, uintptr_t to)
 {
-    if (!contains(s, to) || is_entry_of_another(s, at, to) ||
+    if (!contains(s, to) || is_used_as_it_is(s, at, to) ||
         (!family_way(s, at) && family_way(s, to) != TARGET_BY_JUMP))
         return;
     for_each_around(span, s, at)

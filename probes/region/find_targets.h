@@ -16,7 +16,7 @@
  *
  *   - Its code, or that of another function of its family, takes an address in the text: by
  *     an operand, a number, or a call to the next instruction. The entry of another function
- *     does not count, since code uses it as it is.
+ *     does not count in code that a compiler has made, which uses it as it is.
  *   - It jumps indirectly, or the function with that address does. In a function that no
  *     compiler has made, a RET and an indirect call count as such jumps, too.
  *

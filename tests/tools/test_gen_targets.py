@@ -267,7 +267,7 @@ class GenTargets(scratch.Scratch):
         with open(LEAPS, encoding="utf-8") as file:
             image = self.asm_image(file.read())
         found = self.found(image)
-        for name in ("jump_leap", "return_leap", "call_leap", "table_leap"):
+        for name in ("jump_leap", "return_leap", "call_leap", "table_leap", "entry_land"):
             for at in range(*self.function(image, name)):
                 self.assertTrue(self.is_opaque(found, at), name)
 

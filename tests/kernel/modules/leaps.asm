@@ -64,6 +64,16 @@ proc distance_leap
     landing
 endproc distance_leap
 
+proc entry_leap
+    lea rdx, [rel entry_land]
+    add rdx, 2
+    jmp rdx
+endproc entry_leap
+
+proc entry_land
+    landing
+endproc entry_land
+
 section .rodata
 distance:
     dd 2
