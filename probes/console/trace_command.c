@@ -238,8 +238,10 @@ static bool define_function(const struct plat_symbol *function, void *arg)
     char address[24];
     struct ksym sym;
 
-    if (blacklist_why(function->start))
+    if (blacklist_why(function->start)) {
+        s->refused++;
         return true;
+    }
     snprintf(address, sizeof(address), "0x%lx", function->start);
     if (ksyms_find(function->name, &sym) || sym.start != function->start)
         define_one(s, address, function->start);

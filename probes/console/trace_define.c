@@ -200,7 +200,7 @@ void trace_line_trigger(const struct trace_line *line, unsigned i, bool paused,
     if (answer_sums(answer))
         seq_printf(out, ":vals=%s%s:sort=%s.descending", value, modifiers[answer->action],
                    value);
-    else if (answer->action == ACTION_HIST || answer->action == ACTION_LHIST)
+    else if (trace_answer_distributes(answer))
         seq_printf(out, ":sort=%s", value);
     else
         seq_puts(out, ":sort=hitcount.descending");

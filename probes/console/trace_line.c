@@ -602,7 +602,7 @@ static int parse_shown(struct line_scan *s)
     char word[TRACE_WORD_MAX], *end;
     int err;
 
-    if (answer->action == ACTION_PRINT)
+    if (answer->action == ACTION_PRINT || trace_answer_distributes(answer))
         return 0;
     if (takes_keyword(s, "top")) {
         err = take_word(s, word, sizeof(word));
@@ -625,6 +625,9 @@ static const char *what_may_come(const struct trace_answer *answer)
 {
     if (answer->action == ACTION_PRINT)
         return "here comes one of: , }";
+    if (trace_answer_distributes(answer))
+        return answer->key_count ? "here comes one of: , ; }"
+                                 : "here comes one of: by ; }";
     if (answer->in_percent)
         return "here comes one of: ; }";
     if (answer->top)

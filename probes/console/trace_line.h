@@ -8,7 +8,7 @@
  *            | a pattern with * ? [...] | mark NAME
  *            | profile [HZ], the places that NMIs interrupt
  *            | graph FUNCTION, the returns of all functions that it calls, and its own
- *     ANSWER = ACTION [by KEY,...] [top N] [percent]
+ *     ANSWER = ACTION [by KEY,...] [top N] [percent], no `top` and `percent` behind [l]hist
  *     ACTION = count | print ARG,... | hist(ARG) | lhist(ARG,MIN,MAX,STEP) | sum(ARG)
  *            | min(ARG) | max(ARG) | avg(ARG) | stack
  *     MATCH  = thread | pid | cpu | ARG, of both places | ARG=ARG, one of each
@@ -130,6 +130,12 @@ static inline bool trace_line_is_interval(const struct trace_line *line)
 }
 void trace_line_from(const struct trace_line *line, struct trace_line *out);
 const char *trace_line_match(const struct trace_line *line, bool at_end);
+
+/* trace_answer_distributes - is the answer a distribution, whose rows have an order? */
+static inline bool trace_answer_distributes(const struct trace_answer *answer)
+{
+    return answer->action == ACTION_HIST || answer->action == ACTION_LHIST;
+}
 
 /* trace_line_prints - is the answer of @line not a table, but the hits themselves? */
 static inline bool trace_line_prints(const struct trace_line *line)

@@ -317,7 +317,7 @@ static void print_table(const struct trace_answer *answer, const struct hist *hi
 {
     uint32_t *order = kmalloc(hist_size(hist) * sizeof(*order));
     size_t count = order ? hist_sorted(hist, order) : 0;
-    bool distributes = answer->action == ACTION_HIST || answer->action == ACTION_LHIST;
+    bool distributes = trace_answer_distributes(answer);
 
     if (!count)
         seq_puts(out, "nothing was hit\n");

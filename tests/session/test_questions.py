@@ -15,15 +15,17 @@ from sonde.guest import PROMPT, ROOT
 from session import LIMIT, ask, at_prompt, sonde
 
 ALONE = 10  # functions that are asked alone
+USED_BY_ALL = ("memcpy", "memset")  # by the tracer and the optimizer, too
 BEGINS = ("thread_entry", "ap_main", "kernel_main")  # the outermost function of a stack
 TRACING = "/sys/kernel/tracing"
 
 
-def refuses(guest, *rows):
+def refuses(guest, *rows, errno="EINVAL"):
     """Each of @rows: a question, where the caret stands, and what the answer says."""
     for asked, caret, text in rows:
         reply = guest.machine.request(f"trace '{asked}'", 30, may_fail=True)
-        tap.check(reply.errno and text in reply.text, f"{asked}: {text}")
+        tap.check(text in reply.text, f"{asked}: {text}")
+        tap.equal(reply.name, errno, "its errno")
         tap.equal(reply.lines[1].index("^"), len("trace: ") + caret, "at its place")
 
 
@@ -37,7 +39,7 @@ def alone_and_together():
         steady = sorted(
             f
             for f, n in both[0].items()
-            if both[1].get(f) == n and re.match(r"vfs_|work_|seq_|str|memcpy", f)
+            if both[1].get(f) == n and re.match(r"vfs_|work_|seq_|str|mem", f)
         )
         tap.check(len(steady) >= 20, f"{len(steady)} functions have the same count twice")
         said = ask(guest, "run vfs")
@@ -46,11 +48,11 @@ def alone_and_together():
             both[0].get("vfs_read"), int(calls[1]), "that of vfs_read is what it says"
         )
         wrong = {}
-        for name in ["memcpy", *random.sample(steady, ALONE)]:  # the tracer copies
+        for name in [*USED_BY_ALL, *random.sample(steady, ALONE)]:
             got = counts(ask(guest, f"trace count {name} -- run vfs"))
             if got != {name: both[0][name]}:
                 wrong[name] = got, both[0][name]
-        tap.equal(wrong, {}, f"{ALONE} of them have it alone, too")
+        tap.equal(wrong, {}, f"{ALONE} of them, and {USED_BY_ALL}, have it alone, too")
 
 
 STACK, CPU = "stacktrace", "common_cpu"
@@ -137,6 +139,8 @@ def several_places_and_the_top():
             ("vfs_read { lhist(count,-8,8,8) }", 11, "numbers from 0"),
             ("vfs_read { count top -1 }", 21, "top wants a number of rows"),
             ("vfs_read { sum(count)x }", 21, "here comes one of: by top"),
+            ("vfs_read { hist(count) top 2 }", 23, "here comes one of: by ; }"),
+            ("vfs_read { lhist(count,0,8,8) by cpu percent }", 37, "one of: , ; }"),
         )
 
 
@@ -147,24 +151,55 @@ def what_the_tracer_refuses():
             guest,
             ("vfs_open { hist(path) }", 16, "it is a text, and no number"),
             ("vfs_open with x=+0(%di):string { sum(x) }", 37, "it is a text"),
-            ("ret vfs_close { hist(retval) }", 21, "vfs_close returns nothing"),
-            ("vfs_read if retval > 4 { count }", 12, "only ret vfs_read has it"),
-            ("vfs_read { sum(ns) }", 15, "no parameter ns: it has file, buf, count, pos"),
             ("vfs_read if count > { count }", 20, "Invalid value"),
             ("vfs_read if count/0 > 1 { print count }", 18, "Invalid operator"),
             ("vfs_read { sum(+0(0):u64) }", 18, "Invalid fetch argument"),
             ("ret vfs_read+5 { count }", 4, "must be an function entry"),
         )
-        for words, says in (
-            ("'vfs_read { count }' for -1", "usage: "),
-            ("'vfs_read { count }' for 1x", "usage: "),
-            ("'vfs_* { count by nosuch }'", "no function of vfs_* can answer this"),
-            ("count irq_dispatch", "cannot probe irq_dispatch: this code is the way"),
+        refuses(
+            guest,
+            ("ret vfs_close { hist(retval) }", 21, "vfs_close returns nothing"),
+            ("vfs_read if retval > 4 { count }", 12, "only ret vfs_read has it"),
+            ("vfs_read { sum(ns) }", 15, "no parameter ns: it has file, buf, count, pos"),
+            errno="ENOENT",
+        )
+        for words, errno, says in (
+            ("'vfs_read { count }' for -1", "EINVAL", "usage: "),
+            ("'vfs_read { count }' for 1x", "EINVAL", "usage: "),
+            ("'vfs_* { count by nosuch }'", "ENOENT", "no function of vfs_* can answer"),
+            ("count irq_dispatch", "EINVAL", "irq_dispatch: this code is the way"),
+            ("count 'nosuch_*'", "ENOENT", "no function matches nosuch_*"),
+            ("count 'nosuch:*'", "ENOENT", "no function matches nosuch:*"),
         ):
             reply = guest.machine.request(f"trace {words}", 30, may_fail=True)
-            tap.check(reply.errno and says in reply.text, f"{words}: {says}")
+            tap.check(says in reply.text, f"{words}: {says}")
+            tap.equal(reply.name, errno, "its errno")
         said = ask(guest, "trace 'thread_sleep_ns { sum(ns)by pid top 2 }' -- run sleep")
         tap.check(re.search(r"^ +\d{6,}  \d+$", said, re.M), "a parameter is called ns")
+
+
+GUARDED = "trace count 'guarded:*' -- run guarded"  # two functions cannot be probed
+
+
+def functions_of_a_module():
+    with at_prompt(smp=1, append="modules=guarded") as guest:
+        said = ask(guest, GUARDED)
+        tap.equal(counts(said), {"guarded_run": 1, "count": 10, "swap": 10}, "are asked")
+        left_out = "2 functions of guarded:* are not among them"
+        tap.check(left_out in said, "those without a probe are skipped, and counted")
+        said = ask(guest, "trace args guarded:count -- run guarded")
+        numbers = re.findall(r"\(count\+0x0/0x\w+ \[guarded\]\) n=(\d+)$", said, re.M)
+        tap.equal([int(n) for n in numbers], [*range(1, 11)], "their parameters")
+        reply = guest.machine.request("trace count 'guarded:add*'", LIMIT, may_fail=True)
+        tap.check(
+            reply.errno and "no function of guarded:add* can answer" in reply.text,
+            "a pattern that has no other functions is refused",
+        )
+    status, out, _ = sonde(
+        "trace", "--append", "modules=guarded", "count guarded:*", "--", "run guarded"
+    )
+    tap.check(re.search(r"^guarded_run +1 ", out, re.M), "from the host")
+    tap.check(status == 0 and left_out in out, "those without a probe, too")
 
 
 def several_answers():
@@ -454,6 +489,7 @@ tap.run(
     each_twin_is_answered,
     several_places_and_the_top,
     what_the_tracer_refuses,
+    functions_of_a_module,
     several_answers,
     while_the_command_runs,
     only_the_command,
