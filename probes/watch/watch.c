@@ -147,7 +147,7 @@ enum watch_reason watch_check(const struct watch *w)
 
 const char *watch_owner(unsigned i)
 {
-    return plat_watch_owner(i);
+    return i < WATCH_SLOTS ? plat_watch_owner(i) : NULL;
 }
 
 /* ---- counts: each CPU has its own ---- */

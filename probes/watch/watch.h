@@ -155,7 +155,7 @@ uintptr_t watch_addr(const struct watch *w);
 uint64_t watch_hits(const struct watch *w);
 uint64_t watch_misses(const struct watch *w);
 
-/* watch_owner - return the owner of register @i, 0..3: the name of a watch, or of another
- * part of the kernel. NULL: the register is free. Context: any.
+/* watch_owner - return the owner of register @i: the name of a watch, or of another part of
+ * the kernel. NULL: the register is free, or @i is above 3. Context: any.
  */
 const char *watch_owner(unsigned i);

@@ -72,6 +72,8 @@ def what_a_watch_says():
             "dr2 has upper",
             "dr3 has w3",
         )
+        more = reply_of(guest, "probe watch idle_threads w").text
+        tap.equal(re.findall(r"dr\d", more), ["dr0", "dr1", "dr2", "dr3"], "all of them")
         ask(guest, "probe del all")
         tap.check("watch.registers 0\n" in ask(guest, "probe stat"), "all are given back")
 
@@ -158,7 +160,11 @@ def four_events_at_a_time():
             write(guest, f"w:e{i} w@idle_threads+{8 * i}:8", "dynamic_events")
         names = [write(guest, "1", f"events/wprobes/e{i}/enable") for i in range(5)]
         tap.equal(names, ["OK"] * 4 + ["EBUSY"], "four can be enabled at a time")
-        tap.check("has wprobes/e0" in ask(guest, "dmesg"), "the log names them")
+        tap.equal(
+            re.findall(r"trace: (dr\d+ has .*)", ask(guest, "dmesg")),
+            [f"dr{i} has wprobes/e{i}" for i in range(4)],
+            "the log names them",
+        )
         tap.equal(
             write(guest, "-:wprobes/e0", "dynamic_events"), "EBUSY", "not while enabled"
         )
