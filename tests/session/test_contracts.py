@@ -5,6 +5,7 @@ The usual run has the kernel's tests of some subjects, and a call that breaks a 
 --long: all subjects but some slow ones, and sessions with the kernel's own stub for gdb.
 """
 
+import functools
 import os
 import re
 import subprocess
@@ -36,15 +37,20 @@ def run(words, **more):
     return subprocess.run(words, cwd=ROOT, env=environment, text=True, **more)
 
 
-def it_is_built():
+@functools.cache
+def built():
     words = ["make", "-s", "-j2", "all", f"{FOLDER}/tests/sonde.elf"]
-    done = run(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-    if not tap.check(not done.returncode, "make CHECK=contracts"):
-        tap.note(done.stdout[-3000:])
+    return run(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+
+
+def it_is_built():
+    if not tap.check(not built().returncode, "make CHECK=contracts"):
+        tap.note(built().stdout[-3000:])
 
 
 def tests_of_the_kernel(selection):
     """Run them in a boot. Return (how many facts hold, the other lines)."""
+    built()
     program = os.path.join(ROOT, "tests", "run", "kernel_test.py")
     words = [sys.executable, program, selection, CPUS]
     lines = run(words, stdout=subprocess.PIPE).stdout.splitlines()
