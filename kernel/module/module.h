@@ -38,7 +38,6 @@ struct module_symbol {
     uint32_t size;
     uint32_t outer; /* index of the innermost symbol around it, or SYMBOL_NONE */
     char type;
-    bool is_function; /* the file says that it is one */
 };
 #define SYMBOL_NONE UINT32_MAX
 

@@ -74,7 +74,6 @@ static void collect_spans(struct target_search *s, const struct module_facts *m)
                 (struct target_span){ .start = sym->start,
                                       .end = sym->start + sym->size,
                                       .family = target_family(sym->name),
-                                      .is_function = sym->is_function,
                                       .is_compiled = plat_is_compiled(sym->start),
                                       .is_data = is_data(sym) };
     }

@@ -268,8 +268,7 @@ static void mark_pointers(struct target_search *s)
 static bool is_used_as_it_is(const struct target_search *s, uintptr_t at, uintptr_t to)
 {
     for_each_around(span, s, to)
-        if (to != span->start || !span->is_function ||
-            (at >= span->start && at < span->end))
+        if (to != span->start || (at >= span->start && at < span->end))
             return false;
     for_each_around(span, s, at)
         if (span->is_compiled)

@@ -37,7 +37,6 @@ enum target_way { TARGET_BY_NONE, TARGET_BY_RET, TARGET_BY_JUMP };
 struct target_span {
     uintptr_t start, end; /* a symbol of no size is a target, and otherwise ignored */
     uint32_t family;      /* target_family() of its name */
-    bool is_function;     /* the symbol's type says so */
     bool is_compiled;     /* a compiler has made the function */
     bool is_data;
 

@@ -6,7 +6,7 @@
  * FILE is the content of the section, ADDR the address at which it will run. All numbers
  * are hexadecimal. Each line of the input is one of these, see find_targets.h:
  *
- *     span START END IS_FUNCTION IS_COMPILED IS_DATA NAME
+ *     span START END IS_COMPILED IS_DATA NAME
  *     code PLACE TO, data PLACE TO, difference PLACE TO
  *
  * Each line of the output is "target ADDR" or "opaque START END", sorted by address.
@@ -47,14 +47,13 @@ static bool is_power_of_2(size_t count)
  */
 static bool read_span(struct input *in, const char *line)
 {
-    unsigned function, compiled, data;
+    unsigned compiled, data;
     struct target_span span = { 0 };
     char name[1024];
 
-    if (sscanf(line, "span %" SCNxPTR " %" SCNxPTR " %x %x %x %1023s", &span.start,
-               &span.end, &function, &compiled, &data, name) != 6)
+    if (sscanf(line, "span %" SCNxPTR " %" SCNxPTR " %x %x %1023s", &span.start,
+               &span.end, &compiled, &data, name) != 5)
         return false;
-    span.is_function = function;
     span.is_compiled = compiled;
     span.is_data = data;
     span.family = target_family(name);

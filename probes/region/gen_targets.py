@@ -75,12 +75,9 @@ class Text:
     def spans(self):
         """A line for each symbol, as gen_targets.c reads it."""
         compiled = self.compiled()
-        functions, data = (
-            {s.value for s in self.elf.symbols() if s.type == kind}
-            for kind in (elf64.STT_FUNC, elf64.STT_OBJECT)
-        )
+        data = {s.value for s in self.elf.symbols() if s.type == elf64.STT_OBJECT}
         for e in gen_ksyms.entries_make(self.elf.symbols()):
-            kinds = (int(e.start in kind) for kind in (functions, compiled, data))
+            kinds = (int(e.start in kind) for kind in (compiled, data))
             if self.contains(e.start):
                 yield " ".join(
                     (f"span {e.start:x} {e.start + e.size:x}", *map(str, kinds), e.name)
