@@ -35,8 +35,8 @@ static int take_filter_options(int argc, char **argv, const char *letters,
 /* take_input - get the text to work on: the text of the named files, or of the pipe if no
  * file is named. The caller frees @own, which holds the text of files.
  */
-static int take_input(struct shell *sh, int argc, char **argv, struct seq *own,
-                      struct text *out)
+static int take_input(struct shell *sh, const char *head, int argc, char **argv,
+                      struct seq *own, struct text *out)
 {
     const struct seq *from = own;
     int err;
@@ -49,12 +49,12 @@ static int take_input(struct shell *sh, int argc, char **argv, struct seq *own,
         if (err) {
             seq_free(own);
             return err == -EINTR ? err
-                                 : shell_error_name(sh, err, "sh", argv[i],
+                                 : shell_error_name(sh, err, head, argv[i],
                                                     shell_complete_paths, 1);
         }
     }
     if (argc == 0 && !sh->in)
-        return shell_error(sh, EINVAL, "sh: neither a file nor a pipe to read");
+        return shell_error(sh, EINVAL, "%s: neither a file nor a pipe to read", head);
     if (argc == 0)
         from = sh->in;
     *out = (struct text){ seq_str(from), from->len };
@@ -77,7 +77,7 @@ static int grep_run(struct shell *sh, int argc, char **argv)
     err = pattern_parse(argv[at], flags & FOLD, &pattern);
     if (err)
         return shell_error(sh, err, "grep: pattern");
-    err = take_input(sh, argc - at - 1, argv + at + 1, &own, &in);
+    err = take_input(sh, argv[0], argc - at - 1, argv + at + 1, &own, &in);
     if (err)
         return err;
     count = text_grep(flags & COUNT ? NULL : sh->out, in, &pattern, flags & INVERT);
@@ -120,7 +120,7 @@ static int cut_run(struct shell *sh, int argc, char **argv,
     at = take_line_count(argc, argv, &count);
     if (at < 0)
         return shell_usage(sh, argc, argv);
-    err = take_input(sh, argc - at, argv + at, &own, &in);
+    err = take_input(sh, argv[0], argc - at, argv + at, &own, &in);
     if (err)
         return err;
     cut(sh->out, in, count);
@@ -148,7 +148,7 @@ static int sort_run(struct shell *sh, int argc, char **argv)
     at = take_filter_options(argc, argv, "nru", &flags);
     if (at < 0)
         return shell_usage(sh, argc, argv);
-    err = take_input(sh, argc - at, argv + at, &own, &in);
+    err = take_input(sh, argv[0], argc - at, argv + at, &own, &in);
     if (err)
         return err;
     err = text_sort(sh->out, in, flags);
@@ -167,7 +167,7 @@ static int wc_run(struct shell *sh, int argc, char **argv)
     at = take_filter_options(argc, argv, "lwc", &flags);
     if (at < 0)
         return shell_usage(sh, argc, argv);
-    err = take_input(sh, argc - at, argv + at, &own, &in);
+    err = take_input(sh, argv[0], argc - at, argv + at, &own, &in);
     if (err)
         return err;
     text_count(in, &counts);

@@ -40,6 +40,8 @@ static int run_words(struct shell *sh, int argc, char **argv)
     cmd = shell_table_find(argv[0]);
     if (!cmd)
         return shell_unknown_command(sh, "sh", argv[0]);
+    if (argc > 1 && !*cmd->usage)
+        return shell_usage(sh, argc, argv);
     at_edge(sh, true);
     status = cmd->run(sh, argc, argv);
     at_edge(sh, false);

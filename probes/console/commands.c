@@ -140,7 +140,7 @@ static int add_named(struct shell *sh, const struct probe_command *cmd, int argc
     struct place place;
     int err;
 
-    if (argc < 1 || argc > 2 || argv[0][0] == '-')
+    if (argc < 1 || argc > 2 || argv[0][0] == '-' || argv[argc - 1][0] == '-')
         return probe_usage(sh, cmd, argc, argv);
     if (place_parse(&place, argv[0]))
         return place_no_place(sh, argv[0]);

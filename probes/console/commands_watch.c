@@ -77,7 +77,7 @@ int watch_place_find(struct shell *sh, const struct place *place, uintptr_t *add
         shell_suggest(more, place->symbol, shell_complete_symbols, 1);
     shell_error(sh, 0, "probe: cannot watch %s: %s%s", place->symbol,
                 found ? "several symbols have this name: SYM#1, SYM#2, ..."
-                      : "no such symbol",
+                      : "no symbol has this name",
                 more);
     return found ? -EADDRNOTAVAIL : -ENOENT;
 }

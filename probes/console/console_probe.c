@@ -114,6 +114,8 @@ static int check_name(const char *name)
 {
     if (strlen(name) >= CONSOLE_PROBE_NAME)
         return -ENAMETOOLONG;
+    if (name[0] == '-') /* an option behind the place, where none is read */
+        return -EINVAL;
     return is_taken(name) ? -EEXIST : 0;
 }
 

@@ -78,12 +78,19 @@ static void marker_match(const struct marker_facts *m, void *arg)
     s->found = true;
 }
 
+static bool marker_look_up(struct marker_search *s)
+{
+    marker_for_each(marker_match, s);
+    return s->found;
+}
+
 static int tally_connect(struct tally *t)
 {
     struct marker_search s = { .name = t->name };
 
-    marker_for_each(marker_match, &s);
-    return s.found ? marker_connect(t->name, s.format, tally_call, &t->count) : -ENOENT;
+    if (!marker_look_up(&s))
+        return -ENOENT;
+    return marker_connect(t->name, s.format, tally_call, &t->count);
 }
 
 static int on_locked(const char *name)
@@ -136,7 +143,16 @@ static void complete_names(struct shell_completion *c, int index UNUSED)
 
 static int say_error(struct shell *sh, int err, const char *name)
 {
-    return err ? shell_error_name(sh, err, "marker", name, complete_names, 1) : 0;
+    char suggestion[SHELL_SUGGESTION_MAX];
+
+    if (err == -EEXIST)
+        return shell_refuse(sh, EEXIST, "marker: %s is on already", name);
+    if (err == -ENOENT && marker_look_up(&(struct marker_search){ .name = name }))
+        return shell_refuse(sh, ENOENT, "marker: %s is not on", name);
+    if (err == -ENOENT)
+        return shell_refuse(sh, ENOENT, "marker: no marker is called %s%s", name,
+                            shell_suggest(suggestion, name, complete_names, 1));
+    return err ? shell_error(sh, err, "marker: %s", name) : 0;
 }
 
 static int marker_on(struct shell *sh, const char *name)
@@ -195,7 +211,7 @@ static int marker_run_command(struct shell *sh, int argc, char **argv)
     for (size_t i = 0; argc > 1 && i < ARRAY_LEN(verbs); i++)
         if (!strcmp(argv[1], verbs[i].name) && argc == 2 + verbs[i].words)
             return verbs[i].run(sh, argc > 2 ? argv[2] : NULL);
-    return shell_error(sh, -EINVAL, "usage: marker %s", command.usage);
+    return shell_refuse(sh, EINVAL, "usage: marker %s", command.usage);
 }
 
 static void marker_complete(struct shell_completion *c, int index)

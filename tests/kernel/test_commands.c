@@ -811,12 +811,26 @@ KTEST(commands, mistyped_words_get_a_suggestion)
                      said("probe add: no option --psot (did you mean `--post`?)\n"
                           "usage: probe add [--post] "),
                  "an option");
+    ktest_report(say("probe add commands_target --psot") == -EINVAL &&
+                     said("probe add: no option --psot (did you mean `--post`?)\n"),
+                 "an option behind the place, where a name may come");
+    ktest_report(say("probe watch jiffies w 8 --psot") == -EINVAL,
+                 "as the name of a watch");
     ktest_report(say("bench hitt") == -EINVAL && said("hitt (did you mean `hit`?)"),
                  "a group");
     ktest_report(say("run vsf") == -ENOENT && said("vsf (did you mean `vfs`?)"),
                  "a workload");
-    ktest_report(say("marker on vsf_read") == -ENOENT && said("mean `vfs_read`?)"),
+    ktest_report(say("marker on vsf_read") == -ENOENT &&
+                     said("no marker is called vsf_read (did you mean `vfs_read`?)"),
                  "a marker");
+    ktest_report(
+        say("marker off vfs_read") == -ENOENT && said("marker: vfs_read is not on") &&
+            say("marker on vfs_read") == 0 && say("marker on vfs_read") == -EEXIST &&
+            said("marker: vfs_read is on already") && say("marker off vfs_read") == 0,
+        "its state");
+    ktest_report(say("probe watch commands_tagret w") == -ENOENT &&
+                     said("no symbol has this name (did you mean `commands_target`?)"),
+                 "a symbol to watch");
     ktest_report(
         say("trace 'mark vsf_read {count}'") == -ENOENT &&
             said("trace: no marker is called vsf_read (did you mean `vfs_read`?)"),

@@ -89,7 +89,9 @@ def what_is_refused():
         is_refused(guest, "probe watch vfs_read x 2", "EINVAL", "the length must be 1")
         is_refused(guest, "probe watch exc_int3 x", "EPERM", "the way into a hit")
         is_refused(guest, "probe watch trap_db_handler rw", "EPERM", "without end")
-        is_refused(guest, "probe watch no_such_thing w", "ENOENT", "no such symbol")
+        is_refused(
+            guest, "probe watch no_such_thing w", "ENOENT", "no symbol has this name"
+        )
         is_refused(guest, "probe watch jiffies", "EINVAL", "usage: probe watch")
         is_refused(guest, "probe watch jiffies q", "EINVAL", "usage: probe watch")
         is_refused(guest, "probe watch 0x1000 w 8", "EINVAL", "no address of the kernel")

@@ -180,9 +180,9 @@ static void complete_pair(struct shell_completion *c, int index)
 const struct shell_command shell_system_commands[] = {
     { "slow", "", "show progress", slow_run, NULL },
     { "pair", "", "the second argument is like the first", loop_run, complete_pair },
-    { "loop", "", "loop until Ctrl-C", loop_run, NULL },
+    { "loop", "[WORD]", "loop until Ctrl-C", loop_run, NULL },
     { "lines", "N", "print N lines", lines_run, NULL },
-    { "fail", "", "fail", fail_run, NULL },
+    { "fail", "[WORD]", "fail", fail_run, NULL },
     { "hog", "", "use up the memory with a line", hog_run, NULL },
     { "wide", "", "print a long line", wide_run, NULL },
     { "nest", "WORD...", "run a command inside", nest_run, NULL },
@@ -441,13 +441,15 @@ static void pipes_and_files_work(void)
     CHECK_STR(ask("@1 fail | wc -l\n"),
               "#1|fail: thing: Device or resource busy\n#1|1\n#1=16 EBUSY\n");
     CHECK_STR(ask("@1 cat\n"), "#1|usage: cat FILE...\n#1=22 EINVAL\n");
+    CHECK_STR(ask("@1 slow a\n"), "#1|usage: slow\n#1=22 EINVAL\n");
+    CHECK_STR(ask("@1 wc /no\n"), "#1|wc: /no: No such file or directory\n#1=2 ENOENT\n");
     CHECK_STR(ask("@1 echo -n hi > /tmp/f\n@2 cat /tmp/f /no\n@3 rm /tmp/f\n"),
               "#1=0 OK\n#2|hi\n#2|cat: /no: No such file or directory\n#2=2 ENOENT\n"
               "#3=0 OK\n");
     CHECK_STR(ask("@1 echo hi | cat\n"), "#1|hi\n#1=0 OK\n");
     CHECK_STR(
         ask("@1 wc\n"),
-        "#1|sh: neither a file nor a pipe to read: Invalid argument\n#1=22 EINVAL\n");
+        "#1|wc: neither a file nor a pipe to read: Invalid argument\n#1=22 EINVAL\n");
 }
 
 static void control_c_stops_a_command(void)
@@ -558,7 +560,8 @@ static int stop_run(struct shell *sh, int argc UNUSED, char **argv UNUSED)
 
 static void control_c_drops_no_message(void)
 {
-    static const struct shell_command stop = { "stop", "", "stops", stop_run, NULL };
+    static const struct shell_command stop = { "stop", "[WORD]", "stops", stop_run,
+                                               NULL };
 
     set_up_once();
     CHECK_EQ(shell_add_command(&stop), 0);
