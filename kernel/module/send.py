@@ -7,6 +7,7 @@ import shutil
 import subprocess
 
 from kernel.module import abi, params
+from sonde import exits
 from sonde.errors import SondeError
 from sonde.guest import BUILD, ROOT
 from sonde.machine import quote
@@ -18,6 +19,8 @@ ENDINGS = (".c", ".o")
 
 class ModuleError(SondeError):
     """The compiler or the guest has refused a module, and has printed the reason."""
+
+    status = exits.FAILED
 
 
 def flags():

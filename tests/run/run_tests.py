@@ -39,6 +39,7 @@ import rows
 from sonde import building, errors
 from sonde.exits import HOST, USAGE
 from sonde.guest import ACCEL, BUILD, die_with_parent
+from sonde.suggest import nearest
 
 LAB_TASKS = os.path.join(ROOT, "docs", "labs")
 
@@ -335,7 +336,8 @@ def choose(names, whole):
             if name in (one.partition("/")[0], one, *stems_of(one))
         ]
         if not found:
-            raise ValueError(f"no test is called {name} (--list shows them)")
+            near = nearest(name, every_label()) or " (--list shows them)"
+            raise ValueError(f"no test is called {name}{near}")
         chosen += [label for label in found if label not in chosen]
     return chosen
 

@@ -143,6 +143,24 @@ def exec_prints_json():
         row = json.loads(out.splitlines()[-1])
         tap.equal((status, row["exit"]), (want, want), f"{command}: the last object")
         tap.check(f"in '{command}'" in row["error"] and row["log"], "says why")
+    with tempfile.TemporaryDirectory() as folder:
+        with open(os.path.join(folder, "handler.c"), "w", encoding="ascii"):
+            pass
+        for words, fake, want in (
+            (["exec", "say a"], "broken", 4),
+            (["grade", "handler", folder], "end panic", 5),
+            (["class", "/dev/null"], "", 2),
+        ):
+            status, out, err = run_launcher(words[0], "--json", *words[1:], fake=fake)
+            *_, row = [json.loads(line) for line in out.splitlines()]
+            tap.equal((status, row["exit"]), (want, want), f"{words[0]}: the last object")
+            tap.check(row["error"] in err, "says what standard error says")
+
+
+def a_broken_qemu_is_told():
+    with tempfile.TemporaryDirectory() as folder:
+        status, _, err = run_launcher("record", os.path.join(folder, "r"), "say a")
+    tap.check(status == 5 and "QEMU does not start: fake" in err, "by record")
 
 
 def a_hang_is_told():
@@ -214,7 +232,8 @@ def usages():
     yield ["record", "/proc/x", "echo x"], "/proc/x: /proc cannot be written to"
     yield ["test", "--junit", "/proc/x"], "/proc/x: /proc cannot be written to"
     yield ["module", "/no/x.txt", "echo x"], "no FILE.c or FILE.o given, but '/no/x.txt'"
-    yield ["film", "play", "/no/such/film"], "/no/such/film: No such file"
+    yield ["film", "play", "/no/such/film"], "/no/such/film is neither a file nor a film"
+    yield ["film", "play", "pok"], "neither a file nor a film (did you mean `poke`?)"
     yield ["film", "play", "/dev/null"], "/dev/null: it is no film"
     yield ["film", "text"], "of which film?"
     yield ["film", "record", "x"], "x is none of"
@@ -225,7 +244,17 @@ def usages():
     yield ["exec", "--jsno", "x"], "(did you mean `--json`?)"
     yield ["module", b"\xff.c"], "module: \\xff.c: no such file"
     yield ["attach", "--smp", "2"], "--smp"
-    yield ["test", "no_such_test"], "no_such_test"
+    yield ["test", "no_such_test"], "no test is called no_such_test (--list shows them)"
+    yield ["test", "run/luncher"], "run/luncher (did you mean `run/launcher`?)"
+    yield [
+        "grade",
+        "handler",
+        "/no/such",
+    ], "there is no /no/such; begin with: ./sonde lab 2"
+    yield ["class"], "a ROSTER"
+    yield ["class", "/no/such"], "/no/such: No such file"
+    yield ["class", "/dev/null", "--collect", "/no/such"], "there is no /no/such"
+    yield ["class", "/dev/null", "--collect", "/tmp"], "no students"
     yield ["exec", "--append", "a=1 tests=all", "say a"], "use run"
     yield ["exec", "a\rb"], "one line"
     for value in ("0", "65", "-1", "two", "1.5", ""):
@@ -473,7 +502,7 @@ def any_text_can_be_printed():
     """./sonde prints what its streams have no character for in another way."""
     words = "env PYTHONIOENCODING=ascii sonde film text '\u2588\u20ac'"
     status, out, err = run_in_shell(words)
-    tap.check(status == 2 and out == b"" and "film: #?: No such file" in err, "ASCII")
+    tap.check(status == 2 and out == b"" and "film: #? is neither a file" in err, "ASCII")
 
 
 def help_is_given():
@@ -666,6 +695,7 @@ if __name__ == "__main__":
             a_machine_that_cannot_go_on_is_told,
             exec_can_keep_going,
             exec_prints_json,
+            a_broken_qemu_is_told,
             a_hang_is_told,
             resets_are_told,
             wrong_usage_is_refused,

@@ -4,6 +4,7 @@ host, and the guest verifies the program and runs it. If the guest can answer a 
 itself, the answer with gdb's program must be the same.
 """
 
+import json
 import os
 import re
 import shlex
@@ -215,7 +216,11 @@ def what_is_refused_says_why():
         for asked, text in (
             (f"vfs.c:{last} {{ hist(left) }}", "left has no value there; vfs.c:"),
             ("vfs_read { hist(left) }", "left has no value there; vfs.c:"),
-            ("vfs_read { hist(lft) }", "There are: buf, count, file, left, pos"),
+            (
+                "vfs_read { hist(lft) }",
+                '^ No symbol "lft" in current context. There are: '
+                "buf, count, file, left, pos",
+            ),
             ("vfs_read { hist(file->text) }", "is a struct seq: name a part of it"),
             ("vfs_read { hist(count +) }", "syntax error"),
             ("vfs_read { count by 1.5 * count }", "is a double"),
@@ -235,8 +240,15 @@ def what_is_refused_says_why():
             if text not in said:
                 tap.note(said)
         tap.equal(recorded.files.read("kprobe_events"), "", "nothing is left")
-    status, _, err = sonde("trace", "vfs_read { hist(left) }", "--", "run vfs")
-    tap.check(status == 1 and "left has no value there" in err, "the command ends with 1")
+    for asked, word in (
+        ("vfs_read { hist(left) }", "left"),
+        ("vfs_read if count > 1 && lft > *pos { count }", "lft"),
+        ("vfs_read if count + { count }", "count"),
+    ):
+        status, out, err = sonde("trace", "--json", asked, "--", "run vfs")
+        line, caret = err.splitlines()
+        tap.equal((status, caret.index("^")), (1, line.index(word)), f"{asked}: a caret")
+        tap.equal(json.loads(out)["exit"], 1, "the last object of --json")
 
 
 def names_for_expressions():

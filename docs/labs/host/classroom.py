@@ -104,8 +104,8 @@ def seed_of(secret, student, lab, what):
 # ---- handing out
 
 
-def hand_out(roster, folder):
-    students, secret = read_roster(roster), secret_of(roster)
+def hand_out(roster, students, folder):
+    secret = secret_of(roster)
     os.makedirs(folder, exist_ok=True)
     for student in students:
         path = os.path.join(folder, student + ".zip")
@@ -121,6 +121,7 @@ def hand_out(roster, folder):
         f"{len(students)} students: {folder}/ID.zip, to unpack in ~/sonde-labs; "
         f"keep {roster}.secret"
     )
+    return True
 
 
 # ---- collecting
@@ -390,11 +391,10 @@ def look_through(folder, students):
     return told
 
 
-def collect(roster, folder, jobs, output, as_json=False):
-    if not os.path.isdir(folder):
-        raise UsageError(f"there is no {folder}")
-    students = read_roster(roster, {owner(entry) for entry in os.listdir(folder)})
-    secret, begun = secret_of(roster), time.monotonic()
+def collect(students, options):
+    folder, jobs = options.collect, options.jobs
+    output = options.output or "grades.csv"
+    secret, begun = secret_of(options.roster), time.monotonic()
     reports = {student: {} for student in students}
     with open(output, "a", encoding="utf-8"):
         pass  # if the file cannot be written, fail now and not after all the gradings
@@ -428,7 +428,7 @@ def collect(roster, folder, jobs, output, as_json=False):
     same = list(equal_ones(reports))
     for sentence in same:
         tell(sentence)
-    if as_json:
+    if options.json:
         shown = [in_json(student, reports[student], told) for student in students]
         print(json.dumps({"students": shown, "not_on_roster": told[None], "same": same}))
     else:
@@ -542,26 +542,24 @@ def measure(count, memory):
             guest.stop()
     each = f"{peak / count / 1e6:.0f} MB each (aim for 30: {AIM_BYTES / 1e9:.0f} GB)"
     print(f"{count} guests of {memory}: at most {peak / 1e6:.0f} MB together, {each}")
+    return True
 
 
-def command(options):
-    """Run ./sonde class. Return whether all work was done."""
-    done = True
+def work_of(options):
+    """Return the function that does the work of ./sonde class, and returns whether all of it
+    is done. What the user has given wrongly is refused before.
+    """
     if options.json and not options.collect:
         raise UsageError("class --json goes with --collect")
     if options.guests:
-        measure(options.guests, options.memory)
-    elif not options.roster:
+        return functools.partial(measure, options.guests, options.memory)
+    if not options.roster:
         raise UsageError("class: a ROSTER, or --guests N")
-    elif options.collect:
-        done = collect(
-            options.roster,
-            options.collect,
-            options.jobs,
-            options.output or "grades.csv",
-            options.json,
-        )
-    else:
-        hand_out(options.roster, options.output or "handed-out")
-    sys.stdout.flush()
-    return done
+    if not options.collect:
+        students, folder = read_roster(options.roster), options.output or "handed-out"
+        return functools.partial(hand_out, options.roster, students, folder)
+    if not os.path.isdir(options.collect):
+        raise UsageError(f"there is no {options.collect}")
+    entries = os.listdir(options.collect)
+    students = read_roster(options.roster, set(map(owner, entries)))
+    return functools.partial(collect, students, options)

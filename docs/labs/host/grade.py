@@ -22,6 +22,7 @@ import tempfile
 
 from docs.labs.host import confine
 from docs.labs.host import labs
+from sonde import json_lines
 from sonde.building import HostError
 from sonde.guest import BUILD, ROOT
 from sonde.options import UsageError
@@ -615,10 +616,8 @@ def work_folder(name):
         yield path
 
 
-def command(options):
+def command(name, handed_in, options):
     """Run ./sonde grade. Return whether the score is full."""
-    name = labs.name_of(options.lab)
-    handed_in = own_folder(name, options.folder)
     seed, own = options.seed, seed_of(name, handed_in)
     if None not in (seed, own) and seed != own:
         raise UsageError(f"{handed_in} is of seed {own}: leave --seed {seed} away")
@@ -641,6 +640,9 @@ def grade_in(work, name, handed_in, seed, options):
                 return show_case(workshop, handed_in, seed, options.case, options.json)
         except NotBuilt as error:
             print(str(error).rstrip(), file=sys.stderr)
+            if options.json:
+                number = labs.NUMBERS[name]
+                json_lines.show(lab=number, seed=seed, case=options.case, why=str(error))
             return False
         begins = [tell_line] if options.progress or sys.stderr.isatty() else []
         verdicts = grade(workshop, handed_in, seed, *begins)

@@ -67,7 +67,7 @@ class Asker:
         except (Gone, TimeoutError):
             raise Failed(self._what_happened(command)) from None
         except (ProtocolError, ValueError) as error:
-            raise Failed(f"the guest's answer to '{command}' is none: {error}") from None
+            raise Failed(f"'{command}': {error}") from None
         if is_shown and not self.is_loading:
             self.said.append(f"sonde> {command}\n{reply.text}")
         if reply.errno and not may_fail:

@@ -6,12 +6,19 @@ import os
 import sys
 import traceback
 
+from sonde import exits
+
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 WHOLE_MAX = 64 << 20  # bytes of a file that is read as a whole
 
 
 class SondeError(Exception):
-    """Something that was asked of a guest, of the build or of ./sonde cannot be done."""
+    """Something that was asked of a guest, of the build or of ./sonde cannot be done.
+    status: what ./sonde exits with     lines: the end of the guest's log
+    """
+
+    status = exits.HOST
+    lines = ()
 
 
 def say(text, begin="sonde: "):

@@ -84,12 +84,12 @@ class Setup:
 
 
 class GuestError(SondeError):
-    """The guest panicked, hung or reset. status: what a command exits with."""
+    """The guest panicked, hung or reset."""
 
     def __init__(self, status, message, lines=()):
         super().__init__(message)
         self.status = status
-        self.lines = lines  # the end of the log
+        self.lines = lines
 
 
 def module_words(paths):

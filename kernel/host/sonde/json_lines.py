@@ -4,6 +4,9 @@ import base64
 import json
 import time
 
+from sonde import exits
+from sonde.errors import words_of
+
 
 def show(**fields):
     print(json.dumps(fields), flush=True)
@@ -35,6 +38,7 @@ def show_reply(command, reply, begun):
     )
 
 
-def show_error(error, status, lines=()):
-    """Print the last object, if no reply came: why, and what ./sonde exits with."""
-    show(error=text_of(str(error)), exit=status, log=list(lines))
+def show_error(error):
+    """Print the last object of a command that could not do its work."""
+    status, lines = getattr(error, "status", exits.HOST), getattr(error, "lines", ())
+    show(error=text_of(words_of(error)), exit=status, log=list(lines))

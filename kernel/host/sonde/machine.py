@@ -16,6 +16,7 @@ import re
 import socket
 import time
 
+from sonde import exits
 from sonde.errors import SondeError
 
 LIMIT = 60  # seconds for a request, if its caller does not say
@@ -27,13 +28,22 @@ ESCAPE = re.compile(rb"\\(?:\\|x([0-9a-fA-F]{2})|)")
 class Gone(SondeError):
     """The guest has closed the line: it has ended without an answer."""
 
+    status = exits.ENDED
+
 
 class ProtocolError(SondeError):
     """The guest has broken the protocol of the line."""
 
+    status = exits.ENDED
+
+    def __init__(self, what):
+        super().__init__(f"the machine interface does not keep to its protocol: {what}")
+
 
 class Late(SondeError, TimeoutError):
     """The command has not ended in time. It still runs: Machine.interrupt() ends it."""
+
+    status = exits.TIMEOUT
 
 
 class Refused(SondeError):

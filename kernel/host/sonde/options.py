@@ -13,6 +13,7 @@ import socket
 import stat
 import subprocess
 
+from sonde import exits
 from sonde.errors import SondeError
 from sonde.guest import BUILD, refusal
 
@@ -33,6 +34,8 @@ PLAIN_CONSOLE = "console=plain "  # put in front of the words if there is no ter
 
 class UsageError(SondeError):
     """The command line is wrong."""
+
+    status = exits.USAGE
 
 
 def fail(text):

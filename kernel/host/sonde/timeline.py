@@ -31,8 +31,10 @@ def build_id(path=ELF):
 
 def qemu_version():
     done = subprocess.run(
-        ["qemu-system-x86_64", "--version"], capture_output=True, text=True, check=True
+        ["qemu-system-x86_64", "--version"], capture_output=True, text=True, check=False
     )
+    if done.returncode:
+        raise HostError(f"QEMU does not start: {done.stderr.strip()}")
     return done.stdout.splitlines()[0]
 
 

@@ -6,6 +6,7 @@ import sys
 from sonde.errors import writing
 from sonde.guest import BUILD
 from sonde.options import UsageError
+from sonde.suggest import nearest
 
 from . import film as films
 from . import page, picture, play, scenes
@@ -26,8 +27,13 @@ def write(text, output):
 
 
 def load(name):
+    path = path_of(name)
+    if not os.path.exists(path):
+        raise UsageError(
+            f"film: {name} is neither a file nor a film{nearest(name, scenes.SCENES)}"
+        )
     try:
-        return films.load(path_of(name))
+        return films.load(path)
     except films.FilmError as error:
         raise UsageError(f"film: {error}") from None
 

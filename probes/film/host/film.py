@@ -7,7 +7,8 @@ docs/model.md says; so a frame has a list of values for each CPU and byte.
 import collections
 import json
 
-from sonde.errors import read_whole
+from sonde import exits
+from sonde.errors import SondeError, read_whole
 
 EVENTS = ("store", "sync", "ack", "trap", "copy", "back", "run", "halt", "note", "end")
 IN_PROGRAM = "in the program"
@@ -17,8 +18,10 @@ Frame = collections.namedtuple("Frame", "number said memory fetched stands lit")
 # where the CPU is, in words; lit: what this event has changed: ("byte", i), ("cpu", c)
 
 
-class FilmError(Exception):
+class FilmError(SondeError):
     """The file is no film."""
+
+    status = exits.FAILED
 
 
 class Film:

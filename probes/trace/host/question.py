@@ -24,6 +24,8 @@ COMPARISON = re.compile(r"(\w+)\s*(?:[<>=!]=|[<>&~])\s*(?:-?\d\w*|\"[^\"]*\"|'[^
 ALWAYS = {"func", "cpu", "caller", "comm", "pid", "COMM", "CPU", "common_cpu", "common_pid",
           "common_type", "common_flags", "common_preempt_count"}  # fmt: skip
 NAME_MAX = 31
+AS_CONDITION = ") != 0"
+NO_SYMBOL = re.compile(r'No symbol "(\w+)"')
 
 
 def split_outside(text, mark):
@@ -183,7 +185,7 @@ class Resolver:
             parts = split_outside(text, "&&")
             if len(parts) > 1:
                 return " && ".join(self.condition(part) for part in parts)
-        return f"{self.names.name(f'({text}) != 0', 'condition')} != 0"
+        return f"{self.names.name(f'({text}{AS_CONDITION}', 'condition')} != 0"
 
     def run(self):
         q = self.question
@@ -195,11 +197,22 @@ class Resolver:
 
 
 def definition(name, answer):
-    if "error" in answer:
-        raise TraceError(answer["error"])
     if answer["type"] == "string":
         return f"{name}=+0(agent({answer['code']})):string"
     return f"{name}=agent({answer['code']}):{answer['type']}"
+
+
+def pointed_at(line, expression, why):
+    """Return the reason below the part of a line that it is about. `sonde: ` will stand in
+    front of the line.
+    """
+    if expression.endswith(AS_CONDITION):
+        expression = expression.removeprefix("(").removesuffix(AS_CONDITION)
+        why = why.replace(AS_CONDITION, "")
+    unknown = NO_SYMBOL.search(why)
+    at = line.find(unknown[1] if unknown else expression, line.find(expression))
+    before = " " * (len("sonde: trace: ") + max(at, 0))
+    return f"trace: {line}\n{before}^ {why}"
 
 
 def resolve(line, question, symbols, force=False):
@@ -224,6 +237,9 @@ def resolve(line, question, symbols, force=False):
             f"{question.place} is not in the image: there are no expressions for it"
         )
     answers = gdb_compile(address, list(expressions))
+    for expression, answer in zip(expressions, answers):
+        if "error" in answer:
+            raise TraceError(pointed_at(line, expression, answer["error"]))
     return question.line(
         [definition(name, answer) for name, answer in zip(expressions.values(), answers)]
     )

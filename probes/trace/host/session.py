@@ -33,9 +33,8 @@ from .capture import LIMIT, Capture
 from .console_line import ConsoleLine
 from .memory import Memory
 from .symbols import Symbols
-from .take import TraceError
 
-__all__ = ["Session", "TraceError", "WRITERS"]
+__all__ = ["Session", "WRITERS"]
 
 WRITERS = {
     ".dat": write_dat,

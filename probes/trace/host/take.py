@@ -9,6 +9,9 @@ import collections
 import re
 import struct
 
+from sonde import exits
+from sonde.errors import SondeError
+
 from .pages import PAGE, tell_missed
 
 # An entry of the list: a page's address and CPU, events lost before it.
@@ -21,8 +24,10 @@ Batch = collections.namedtuple("Batch", "pages now is_full")
 BATCH_MAX = 1024  # pages in the guest; probes/trace/files/detach.c
 
 
-class TraceError(Exception):
+class TraceError(SondeError):
     """The guest's tracer refused something; the text says what."""
+
+    status = exits.FAILED
 
 
 def pages_of(memory, listed):
