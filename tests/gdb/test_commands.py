@@ -5,6 +5,7 @@ shows text without probes.
 import os
 import re
 import shutil
+import signal
 import subprocess
 import tempfile
 
@@ -12,6 +13,8 @@ import under
 from under import ELF, ROOT, GdbOn, Under
 
 import tap
+from kernel.module import send
+from session import LIMIT
 
 BY_INT3 = "echo off > /proc/sys/debug/kprobes-jump"
 BY_JUMP = "echo pun > /proc/sys/debug/kprobes-jump"
@@ -281,6 +284,58 @@ def modules_have_symbols(u):
             break
 
 
+MODULE = """
+#include "kernel/module/module.h"
+#include "kernel/work/work.h"
+static NOINLINE int {function}(int n) {{ __asm__ volatile("" : "+r"(n)); return n; }}
+static int run(struct work *w UNUSED) {{ return {function}(0); }}
+WORKLOAD({name}, run, "calls a function");
+"""
+
+
+def two_modules_are_kept_apart(u):
+    """One stays, and one is edited and comes again between two stops, to the same place."""
+
+    def load(name, function):
+        path = os.path.join(u.folder.name, name + ".c")
+        with open(path, "w", encoding="ascii") as file:
+            file.write(MODULE.format(name=name, function=function))
+        u.gdb.tell("continue")
+        send.load(u.guest.machine, path, LIMIT)
+        os.kill(u.gdb.process.pid, signal.SIGINT)
+        u.gdb.wait()
+        return u.gdb.ask(f"info symbol {function}", f"info address {function}")
+
+    def stops_in(function, workload):
+        u.run_to(f"tbreak {function}", f"run {workload}")
+        said = u.gdb.ask("bt")
+        tap.check(
+            re.search(rf"^#0 .*{function} \(", said, re.M), f"it stops in {function}"
+        )
+        u.go_on()
+
+    load("steady", "steady_function")
+    before = load("edited", "edited_once")
+    stops_in("edited_once", "edited")
+    behind = load("edited", "edited_more")
+    place = r"is at (0x[0-9a-f]+) "
+    tap.equal(re.search(place, behind)[1], re.search(place, before)[1], "the same place")
+    tap.check("edited_more in section .text" in behind, "the new function is known")
+    said = u.gdb.ask(
+        "info symbol edited_once", f"info symbol {re.search(place, behind)[1]}"
+    )
+    tap.check(said.startswith('No symbol "edited_once"'), "and the old one is not")
+    tap.check(
+        re.search("^edited_more in section", said, re.M), "nor found by its address"
+    )
+    stops_in("edited_more", "edited")
+    stops_in("steady_function", "steady")
+    u.console("module del steady")
+    tap.check("No symbol" in u.gdb.ask("info symbol steady_function"), "one goes")
+    stops_in("edited_more", "edited")
+    u.console("module del edited")
+
+
 def another_build_is_named(u):
     """The image has another build id than the guest: gdb warns, the commands refuse."""
     with tempfile.TemporaryDirectory() as folder:
@@ -336,6 +391,7 @@ with Under(memory="128M") as guest:
         tracepoints_are_set,
         memory_is_compared_and_saved,
         modules_have_symbols,
+        two_modules_are_kept_apart,
         another_build_is_named,
         without_an_image_it_says_so,
         without_a_guest_it_says_so,

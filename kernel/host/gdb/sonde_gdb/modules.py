@@ -1,7 +1,8 @@
 """modules.py - gives gdb the symbols of the loaded modules.
 
 The symbols are read from the guest, so gdb needs no file of a module. At each stop one word
-tells whether modules have come or gone since the last stop.
+tells whether modules have come or gone since the last stop. A module that was edited may
+have come again to the place where it was.
 """
 
 import elf64
@@ -11,7 +12,7 @@ from sonde_gdb import fields, kernel, objects
 from sonde_gdb.kernel import View
 
 _seen = [None]  # the counter of changes at the last stop
-_files = {}  # (name, address of the text): the name of the file in gdb
+_files = {}  # a file of symbols: its name in gdb
 
 
 def each():
@@ -48,11 +49,11 @@ def look(*_event):
         count = kernel.small(kernel.address("module_changes"))
         if count == _seen[0]:
             return
-        there = {(kernel.text_at(f.name), f.text): f for f in each()}
-        for key in _files.keys() - there.keys():
-            objects.remove(_files.pop(key))
-        for key in there.keys() - _files.keys():
-            _files[key] = objects.add(file_of(there[key]))
+        there = set(map(file_of, each()))
+        for gone in _files.keys() - there:
+            objects.remove(_files.pop(gone))
+        for new in there - _files.keys():
+            _files[new] = objects.add(new)
         _seen[0] = count
     except kernel.Gone:
         pass  # early in the boot, or a module is just coming
