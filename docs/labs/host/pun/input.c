@@ -9,10 +9,16 @@
 #include <string.h>
 
 #define SKIPPED 20000
+#define ALONE 2 /* pieces */
 #define PIECES 3
+#define NOP 0x90
 #define JMP_LEN 5
 #define MARGIN UINT64_C(0x10000)
 #define PIECE (TEXT_MAX - BEHIND)
+
+static uint8_t code[TEXT_MAX];
+static struct site sites[SITES_MAX];
+static size_t count;
 
 static bool is_wanted(const char *line, unsigned len)
 {
@@ -25,21 +31,20 @@ static bool is_wanted(const char *line, unsigned len)
 
 static void piece_of(const char *line)
 {
-    static struct site sites[SITES_MAX];
-    size_t at = 0, first, count = 0, size;
+    size_t at = 0, first, size;
     unsigned skipped = lab_below(SKIPPED);
-    const uint8_t *code = NULL;
+    const uint8_t *program = NULL;
     struct insn insn;
     struct text text;
 
-    size = lab_program(lab_case, &code);
+    size = lab_program(lab_case, &program);
     while (skipped && at + 2 * TEXT_MAX < size) {
-        at += insn_decode(&insn, code + at, INSN_MAX_LEN, 0) ? 1 : insn.len;
+        at += insn_decode(&insn, program + at, INSN_MAX_LEN, 0) ? 1 : insn.len;
         skipped--;
     }
     first = at;
     while (at - first + INSN_MAX_LEN < PIECE && count < SITES_MAX) {
-        if (insn_decode(&insn, code + at, INSN_MAX_LEN, 0)) {
+        if (insn_decode(&insn, program + at, INSN_MAX_LEN, 0)) {
             at++;
             continue;
         }
@@ -47,23 +52,68 @@ static void piece_of(const char *line)
             sites[count++] = (struct site){ .offset = at - first, .len = insn.len };
         at += insn.len;
     }
-    text = shared_text(code + first, TEXT_MAX);
+    text = shared_text(program + first, TEXT_MAX);
     shared_tell(&text, sites, count);
+}
+
+/* Add a site of @len bytes. Return the bytes behind it. */
+static uint8_t *add_site(unsigned len)
+{
+    size_t offset = 8 + 32 * count;
+
+    sites[count++] = (struct site){ .offset = offset, .len = len };
+    return code + offset + len;
+}
+
+/* Add sites of @len bytes, for which one number of prefixes leads to a pad, above the text
+ * or below it: with another number the displacement begins with NOP, and is too large. The
+ * last site leads into the hole if it has no prefix.
+ */
+static void add_narrow(unsigned len)
+{
+    unsigned pinned = JMP_LEN - len;
+
+    for (unsigned prefixes = 0; prefixes < len; prefixes++) {
+        add_site(len)[pinned - 1 + prefixes] = 0x10;
+        add_site(len)[pinned - 1 + prefixes] = 0xf8;
+    }
+    memset(add_site(len), 0, pinned);
+    if (len > 1)
+        code[sites[count - 1].offset + JMP_LEN] = 0x10;
+}
+
+static void narrow(unsigned longest, unsigned shortest)
+{
+    struct text text = shared_text(code, TEXT_MAX);
+
+    memset(code, NOP, sizeof(code));
+    for (unsigned len = longest; len >= shortest; len--)
+        add_narrow(len);
+    shared_tell(&text, sites, count);
+}
+
+/* The first cases have pieces of programs. */
+static void alone(const char *line, unsigned longest, unsigned shortest)
+{
+    if (lab_case < ALONE)
+        piece_of(line);
+    else
+        narrow(longest, shortest);
 }
 
 static void four(void)
 {
-    piece_of("four");
+    alone("four", 4, 4);
 }
 
 static void three(void)
 {
-    piece_of("three");
+    alone("three", 3, 3);
 }
 
 static void two(void)
 {
-    piece_of("short");
+    alone("short", 2, 1);
 }
 
 /* Two sites, and room for few pads. The last byte of a displacement, `high`, is behind the
@@ -81,15 +131,13 @@ static void few_pads(unsigned nth)
                  { 2, 0x10, 100, 9 }, { 2, 0x10, 100, 4 },   { 2, -2, 100, 10 },
                  { 2, -2, 100, 9 },   { 15, 0x10, 100, 10 }, { 1, 0x10, 6, 10 },
                  { 2, 0x10, 281, 10 } };
-    static uint8_t code[TEXT_MAX];
-    struct site sites[2] = { { 0 } };
     struct text text = shared_text(code, TEXT_MAX);
     uint64_t near;
 
     text.hole_start = text.start - MARGIN;
     text.hole_end = text.start + MARGIN;
     near = text.hole_end;
-    memset(code, 0x90, sizeof(code));
+    memset(code, NOP, sizeof(code));
     for (unsigned i = 0; i < 2; i++) {
         unsigned len = rows[nth].len, last = len < JMP_LEN ? JMP_LEN - 1 : len + 2;
 
