@@ -43,12 +43,13 @@
 struct session {
     struct shell *sh;
     struct trace_line line;
-    char text[TRACE_LINE_MAX]; /* the question, as typed */
-    bool only_print;           /* -n */
-    bool only_parts;           /* -p */
-    bool watch;                /* -w */
-    uint64_t for_ns;           /* 0: until Ctrl-C, or until the command ends */
-    int command;               /* argv index of the command's first word; 0: none */
+    char text[TRACE_LINE_MAX];   /* the question, as typed */
+    char filter[TRACE_LINE_MAX]; /* its condition; that of @line may ask for more */
+    bool only_print;             /* -n */
+    bool only_parts;             /* -p */
+    bool watch;                  /* -w */
+    uint64_t for_ns;             /* 0: until Ctrl-C, or until the command ends */
+    int command;                 /* argv index of the command's first word; 0: none */
     const char *group;
     char event[DEF_NAME_MAX]; /* the name of the event */
     size_t defined, refused;
@@ -114,13 +115,15 @@ static void show_named(struct session *s, const char *word, const char *problem)
 static bool show_last_error(struct session *s)
 {
     unsigned last = (live_errors.next + ERROR_LOG_KEPT - 1) % ERROR_LOG_KEPT;
-    const char *whole = live_errors.entry[last].command, *part = whole, *found;
+    const char *whole = live_errors.entry[last].command, *found = NULL;
+    const char *part = s->filter[0] ? strstr(whole, s->filter) : NULL;
     size_t column = live_errors.entry[last].column;
     char word[TRACE_WORD_MAX];
 
-    found = strstr(s->text, whole);
-    if (!found && column < strlen(whole)) {
-        for (part += column; part > whole && !strchr("= ", part[-1]);)
+    if (part) {
+        found = strstr(s->text, s->filter);
+    } else if (column < strlen(whole)) {
+        for (part = whole + column; part > whole && !strchr("= ", part[-1]);)
             part--;
         snprintf(word, sizeof(word), "%.*s", (int)strcspn(part, " "), part);
         found = strstr(s->text, word);
@@ -496,6 +499,7 @@ static int attach_print(struct session *s)
 /* attach - let the event answer. */
 static int attach(struct session *s)
 {
+    unsigned made = 0;
     char hz[12];
     int err = 0;
 
@@ -507,7 +511,10 @@ static int attach(struct session *s)
     if (trace_line_prints(&s->line))
         return attach_print(s);
     for (unsigned i = 0; !err && i < s->line.answer_count; i++)
-        err = attach_table(s, i);
+        if (trace_line_hist(&s->line, i) == made) {
+            err = attach_table(s, i);
+            made++;
+        }
     return err;
 }
 
@@ -655,7 +662,7 @@ static void print_graph(struct session *s)
     kfree(calls);
 }
 
-/* hist_of - the histogram of answer @i: the newest trigger comes first. */
+/* hist_of - the histogram number @i: the newest trigger comes first. */
 static struct hist *hist_of(const struct live_event *e, unsigned i)
 {
     const struct live_attached *attached = e->attached;
@@ -676,8 +683,10 @@ static void print_answer(struct session *s)
         else
             print_records(s);
     }
-    for (unsigned i = 0; s->e && i < s->line.answer_count && hist_of(s->e, i); i++) {
-        view = live_hist_view(hist_of(s->e, i));
+    for (unsigned i = 0; s->e && i < s->line.answer_count; i++) {
+        struct hist *hist = hist_of(s->e, trace_line_hist(&s->line, i));
+
+        view = hist ? live_hist_view(hist) : NULL;
         if (view)
             trace_table_print(&s->line, i, view, shell_out(s->sh));
         live_hist_view_free(view);
@@ -822,18 +831,16 @@ static void wait(struct session *s)
  */
 static void leave_out_own(struct session *s)
 {
-    char filter[TRACE_LINE_MAX];
-
-    strlcpy(filter, s->line.filter, sizeof(filter));
     snprintf(s->line.filter, sizeof(s->line.filter),
-             *filter ? "common_pid != %d && (%s)" : "common_pid != %d",
-             thread_current()->tid, filter);
+             s->filter[0] ? "common_pid != %d && (%s)" : "common_pid != %d",
+             thread_current()->tid, s->filter);
 }
 
 static int ask_question(struct session *s, int argc, char **argv)
 {
     int err;
 
+    strlcpy(s->filter, s->line.filter, sizeof(s->filter));
     if (s->watch)
         leave_out_own(s);
     trace_lock();

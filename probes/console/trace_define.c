@@ -208,3 +208,30 @@ void trace_line_trigger(const struct trace_line *line, unsigned i, bool paused,
     if (line->filter[0])
         seq_printf(out, " if %s", line->filter);
 }
+
+static bool same_hist(const struct trace_answer *a, const struct trace_answer *b)
+{
+    bool is_sum = (a->action == ACTION_SUM && b->action == ACTION_AVG) ||
+                  (a->action == ACTION_AVG && b->action == ACTION_SUM);
+
+    if ((a->action != b->action && !is_sum) || strcmp(a->value, b->value) != 0 ||
+        a->step != b->step || a->key_count != b->key_count)
+        return false;
+    for (unsigned i = 0; i < a->key_count; i++)
+        if (strcmp(a->key[i], b->key[i]) != 0)
+            return false;
+    return true;
+}
+
+unsigned trace_line_hist(const struct trace_line *line, unsigned i)
+{
+    unsigned before, count = 0;
+
+    for (unsigned j = 0; j < i; j++) {
+        if (same_hist(&line->answer[j], &line->answer[i]))
+            return trace_line_hist(line, j);
+        before = trace_line_hist(line, j) + 1;
+        count = before > count ? before : count;
+    }
+    return count;
+}

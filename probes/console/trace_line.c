@@ -433,8 +433,7 @@ static void give_back_shown(struct line_scan *s, const char *start, char *word)
         if (!found)
             continue;
         s->p = start + (found - word) + 1;
-        *found = '\0';
-        return;
+        *found = '\0'; /* of both the first one counts */
     }
 }
 

@@ -148,3 +148,7 @@ static inline bool trace_line_prints(const struct trace_line *line)
  */
 void trace_line_trigger(const struct trace_line *line, unsigned i, bool paused,
                         struct seq *out);
+/* trace_line_hist - return the number of the histogram of answer @i. It is that of an
+ * answer before if both count the same, as sum(ARG) and avg(ARG) do.
+ */
+unsigned trace_line_hist(const struct trace_line *line, unsigned i);

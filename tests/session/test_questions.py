@@ -20,10 +20,10 @@ BEGINS = ("thread_entry", "ap_main", "kernel_main")  # the outermost function of
 TRACING = "/sys/kernel/tracing"
 
 
-def refuses(guest, *rows, errno="EINVAL"):
+def refuses(guest, *rows, errno="EINVAL", words="trace"):
     """Each of @rows: a question, where the caret stands, and what the answer says."""
     for asked, caret, text in rows:
-        reply = guest.machine.request(f"trace '{asked}'", 30, may_fail=True)
+        reply = guest.machine.request(f"{words} '{asked}'", 30, may_fail=True)
         tap.check(text in reply.text, f"{asked}: {text}")
         tap.equal(reply.name, errno, "its errno")
         tap.equal(reply.lines[1].index("^"), len("trace: ") + caret, "at its place")
@@ -151,11 +151,16 @@ def what_the_tracer_refuses():
             guest,
             ("vfs_open { hist(path) }", 16, "it is a text, and no number"),
             ("vfs_open with x=+0(%di):string { sum(x) }", 37, "it is a text"),
-            ("vfs_read if count > { count }", 20, "Invalid value"),
-            ("vfs_read if count/0 > 1 { print count }", 18, "Invalid operator"),
             ("vfs_read { sum(+0(0):u64) }", 18, "Invalid fetch argument"),
             ("ret vfs_read+5 { count }", 4, "must be an function entry"),
         )
+        for words in ("trace", "trace -w"):  # which asks for more than the condition
+            refuses(
+                guest,
+                ("vfs_read if count > { count }", 20, "Invalid value"),
+                ("vfs_read if count/0 > 1 { print count }", 18, "Invalid operator"),
+                words=words,
+            )
         refuses(
             guest,
             ("ret vfs_close { hist(retval) }", 21, "vfs_close returns nothing"),
@@ -229,9 +234,26 @@ def several_answers():
             ),
         )
         tap.equal(shares, ["98.90", "1.10"], "shares of all hits")
+        four = "sum(count) by comm; avg(count) by comm; count; count top 1 percent"
+        said = ask(guest, f"trace 'vfs_read {{ {four} }}' -- run vfs")
+        heads = re.findall(r"^ +([A-Z]+) +(?:% +)?(?:comm|func)$", said, re.M)
+        tap.equal(heads, ["SUM", "AVERAGE", "COUNT", "COUNT"], "two with one histogram")
         for q in ("print *, path, comm", "print file, *"):
             line = ask(guest, f"trace 'vfs_open {{ {q} }}' -- cat /proc/version")
             tap.equal(line.count("file="), 1, f"{q}: each value once")
+
+
+def large_numbers_and_full_tables():
+    with at_prompt(smp=1) as guest:
+        four = "with x=\\-1:u64,y=\\-1:s64 { sum(x); sum(y); max(x); avg(y) }"
+        said = ask(guest, f"trace 'vfs_read {four}' -- run vfs")
+        numbers = [int(n) for n in re.findall(r"^ *(-?\d+)$", said, re.M)]
+        tap.equal(numbers, [2**64 - 720, -720, 2**64 - 1, -1], "a sum has 64 bits")
+        whole = counts(ask(guest, "trace count work_next -- run write"))["work_next"]
+        asked = "work_next with x=+0(%di):u64 { count by x top 3 }"  # another x each time
+        said = ask(guest, f"trace '{asked}' -- run write")
+        lost = int(re.search(r"^(\d+) hits had no room in the table$", said, re.M)[1])
+        tap.equal(whole - lost, 8192, "hits without room in the table are told")
 
 
 ANSWERS = ("count by cpu", "lhist(count,32,48,8)", "sum(count) by func", "max(count)")
@@ -491,6 +513,7 @@ tap.run(
     what_the_tracer_refuses,
     functions_of_a_module,
     several_answers,
+    large_numbers_and_full_tables,
     while_the_command_runs,
     only_the_command,
     a_profile,

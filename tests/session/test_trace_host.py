@@ -486,6 +486,63 @@ def questions_are_answered():
     tap.equal(below.index("^"), line.index("cuont"), "the caret stands below the word")
 
 
+TABLES = (
+    "count vfs_*",
+    "vfs_read { sum(count) by comm; avg(count) by comm; min(count); max(count) by func }",
+    "vfs_read { hist(count) }",
+    "ret vfs_read { lhist(retval,0,64,16) by func }",
+    "vfs_close { stack top 2 }",
+    "from vfs_open to vfs_close by file { count by func }",
+)
+IN_FILES = (
+    "profile 10000 { count by func top 3 percent; stack top 3 }",
+    "count trap_ra*",
+)
+GRAPH = "graph vfs_open if depth == 0 { count }"
+
+
+def tables_of_json(*words):
+    """Return (question, columns, rows of texts) of each table."""
+    status, out, _ = sonde("trace", "--json", *words, "--", "run vfs")
+    tap.equal(status, 0, f"--json: {' '.join(words)[:60]}")
+    rows = [json.loads(line) for line in out.splitlines()]
+    return [
+        (
+            row["table"],
+            row["columns"],
+            [[str(cell) for cell in one] for one in row["rows"]],
+        )
+        for row in rows
+        if "table" in row
+    ]
+
+
+def each_form_has_the_same_tables():
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "t.csv")
+        tables = tables_of_json("-o", path, *TABLES, *IN_FILES)
+        with open(path, encoding="utf-8", newline="") as file:
+            rows = list(csv.reader(file))
+    want = []
+    for question, columns, found in tables:
+        want += [["question", *columns], *([question, *row] for row in found), []]
+    tap.equal(rows, want[:-1], f"{len(tables)} tables: .csv has what --json has")
+    tables = tables_of_json(*TABLES, GRAPH)
+    tap.equal([name for name, _, _ in tables].count(TABLES[1]), 4, "one for each answer")
+    status, out, _ = sonde("trace", *TABLES, GRAPH, "--", "run vfs")
+    tap.equal(status, 0, "as text")
+    for question in dict.fromkeys(name for name, _, _ in tables):
+        want = [
+            row
+            for name, head, rows in tables
+            if name == question
+            for row in (head, *rows)
+        ]
+        lines = out.partition(f"\n{question}\n")[2].splitlines()[: len(want)]
+        said = [re.split(r" {2,}", line.strip("█ ")) for line in lines]
+        tap.equal(said, want, f"the text of {question}")
+
+
 TRACING = MARKER.removesuffix("trace_marker")
 EVENTS, TRIGGER = TRACING + "kprobe_events", TRACING + "events/kprobes/take/trigger"
 COMMANDS = (
@@ -609,6 +666,7 @@ tap.run(
     the_command_records,
     only_commands_are_counted,
     questions_are_answered,
+    each_form_has_the_same_tables,
     left_in_the_guest,
     tables_of_a_panic,
     a_panic_is_read_out,

@@ -145,13 +145,17 @@ def answered(table, answer, is_profile):
 
 
 def tables(asked, text):
-    """Return the histograms of a question. @asked: question.Question
+    """Return the tables of a question. @asked: question.Question
 
-    The file has them backwards: the newest is the first.
+    The file has its histograms backwards: the newest is the first.
     """
+    found, number = list(parse(text))[::-1], []
+    for answer in asked.answers:
+        if answer.counts() not in number:
+            number.append(answer.counts())
     return [
-        answered(table, answer, asked.kind == "profile")
-        for table, answer in zip(list(parse(text))[::-1], asked.answers, strict=True)
+        answered(found[number.index(answer.counts())], answer, asked.kind == "profile")
+        for answer in asked.answers
     ]
 
 

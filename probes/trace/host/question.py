@@ -67,6 +67,11 @@ class Answer:
         elif word == "percent":
             self.in_percent = True
 
+    def counts(self):
+        """Return what its histogram has. Answers that count the same share one."""
+        action = "sum" if self.action == "avg" else self.action
+        return action, self.args, self.keys, self.bounds[2:]
+
     def __str__(self):
         args = ",".join([*self.args, *map(str, self.bounds)])
         if self.action == "print":
@@ -97,6 +102,9 @@ class Question:
         self.kind = parts.get("kind", [""])[0]
         self.filter = parts.get("if", [""])[0]
         self.has_definitions = "with" in parts
+        for answer in self.answers:
+            if answer.action == "count" and not answer.keys and "from" not in parts:
+                answer.keys = ["func"]
         places = [text.split() for text in parts.get("at", [])]
         self.places = [(int(address, 16), names) for address, *names in places]
 
