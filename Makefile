@@ -33,6 +33,7 @@ NASM ?= nasm
 HOSTCC ?= gcc
 HOSTAR ?= ar
 PYTHON ?= python3
+TOOL_PYTHON = $(PYTHON) -S# without site-packages, so that it starts sooner
 GRUB_MKRESCUE ?= grub-mkrescue
 
 Q := $(if $(filter 1,$(V)),,@)
@@ -114,7 +115,7 @@ $(B)/flags.stamp: FORCE
 # A module has a checksum of the headers that it was compiled with; the kernel
 # has its own.
 MODULE_CFLAGS = $(CFLAGS) -g0 $(MODULE_ABI)
-MODULE_ABI := $(shell $(PYTHON) kernel/module/abi.py)
+MODULE_ABI := $(shell $(TOOL_PYTHON) kernel/module/abi.py)
 $(B)/modules.stamp: FORCE
 	@$(call stamp_if_changed,'$(MODULE_ABI)')
 
@@ -147,18 +148,18 @@ $(B)/%.asm.o: %.asm $(NASM_TOOLS) $(B)/flags.stamp | $(B)/asm_offsets.inc $(B)/p
 	$(Q)$(NASM) $(NASMFLAGS) -M -MP -MT $@ $< >$(@:.o=.d)
 	$(Q)$(NASM) $(NASMFLAGS) -o $@ $<
 	$(Q)$(OBJCOPY) --wildcard --strip-symbol='..@*' $@
-	$(Q)$(PYTHON) kernel/debug/nasm_dwarf.py $@
+	$(Q)$(TOOL_PYTHON) kernel/debug/nasm_dwarf.py $@
 
 # Of debug data only the parameters of functions stay in modules. The modules that tests load are files inside of
 # the image. The samples are files in /boot of each guest.
 SAMPLES := $(patsubst %.c,$(B)/%.o,$(wildcard docs/samples/*.c))
 PARAMS_TOOLS := kernel/module/params.py kernel/debug/gen_params.py \
-    kernel/debug/gen_inlines.py kernel/debug/elf64.py
+    kernel/debug/dwarf.py kernel/debug/elf64.py
 $(SAMPLES) $(TEST_MODULES): $(B)/%.o: %.c $(PARAMS_TOOLS) $(B)/flags.stamp $(B)/modules.stamp
 	$(call say,CC,$<)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(MODULE_CFLAGS) -g -MMD -MP -c -o $@ $<
-	$(Q)$(PYTHON) kernel/module/params.py $@
+	$(Q)$(TOOL_PYTHON) kernel/module/params.py $@
 -include $(SAMPLES:.o=.d)
 
 .PHONY: samples

@@ -2,11 +2,11 @@
 # for FOLDER/sonde.elf, which has the objects that the variable OBJS lists.
 #
 # An image is linked three times, because the symbol table is a part of the image that it
-# describes; see kernel/debug/gen_ksyms.py. In each image, entry_nops.py makes one NOP of
-# the NOPs at each function's entry, before other programs read the image. The tables of
-# inlined functions, parameters, lines and branch targets are made from the first image: of
-# the first two, only this one needs debug data and relocations. The frames of assembly
-# routines for debuggers are made from it, too; they are never loaded.
+# describes; see kernel/debug/gen_ksyms.py. entry_nops.py makes one NOP of the NOPs at each
+# function's entry, before other programs read the code. The tables of inlined functions,
+# parameters, lines and branch targets are made from the first image: of the first two, only
+# this one needs debug data and relocations. The frames of assembly routines for debuggers
+# are made from it, too; they are never loaded.
 
 TABLE_TOOLS := kernel/debug/nasm_table.py kernel/debug/elf64.py
 ksyms_maker := kernel/debug/gen_ksyms.py
@@ -17,36 +17,51 @@ frames_maker := kernel/debug/gen_frames.py
 targets_maker := probes/region/gen_targets.py
 ksyms_needs := $(ksyms_maker) $(TABLE_TOOLS)
 inlines_needs := $(inlines_maker) $(TABLE_TOOLS)
-params_needs := $(params_maker) $(inlines_needs)
-lines_needs := $(lines_maker) $(inlines_needs)
+params_needs := $(params_maker) $(TABLE_TOOLS)
+lines_needs := $(lines_maker) $(TABLE_TOOLS)
+debug_needs := kernel/debug/gen_debug.py kernel/debug/dwarf.py $(inlines_needs) $(params_maker) \
+    $(lines_maker)
 frames_needs := $(frames_maker) kernel/debug/asm_frames.py kernel/debug/elf64.py \
     kernel/base/registers.h
 targets_needs := $(targets_maker) $(ksyms_needs) $(B)/link/gen_targets
 targets_options := --finder $(B)/link/gen_targets
 
-LINK_TOOLS := kernel/debug/entry_nops.py kernel/debug/elf64.py kernel/module/init_refs.py
-image_link = $(LD) $(LDFLAGS) $(1) -o $@ $($(2)) $(3) && \
-    $(PYTHON) kernel/debug/entry_nops.py $@ $(if $(filter 1,$(V)),,>/dev/null)$(image_after)
+LINK_TOOLS := kernel/debug/entry_nops.py kernel/debug/elf64.py
+image_link = $(LD) $(LDFLAGS) $(1) -o $@ $($(2)) $(3)
+image_nops = && $(TOOL_PYTHON) kernel/debug/entry_nops.py $@ \
+    $(if $(filter 1,$(V)),,>/dev/null)$(image_after)
 
 # A table before there is an image, and made from an image: folder, table.
-define image_table
+define image_table_empty
 $(1)/link/$(2)0.asm: $$($(2)_needs)
 	@mkdir -p $$(@D)
-	$$(Q)$$(PYTHON) $$($(2)_maker) --empty -o $$@
+	$$(Q)$$(TOOL_PYTHON) $$($(2)_maker) --empty -o $$@
+endef
 
+define image_table
 $(1)/link/$(2)%.asm: $(1)/link/%.elf $$($(2)_needs)
-	$$(Q)$$(PYTHON) $$($(2)_maker) $$($(2)_options) -o $$@ $$<
+	$$(Q)$$(TOOL_PYTHON) $$($(2)_maker) $$($(2)_options) -o $$@ $$<
 endef
 
 define image
-$(foreach table,ksyms inlines params lines frames targets,$(eval $(call image_table,$(1),$(table))))
+$(foreach table,ksyms inlines params lines targets,$(eval $(call image_table_empty,$(1),$(table))))
+$(foreach table,ksyms frames targets,$(eval $(call image_table,$(1),$(table))))
+
+$(patsubst %,$(1)/link/%%.asm,inlines params lines): $(1)/link/%.elf $$(debug_needs)
+	$$(Q)$$(TOOL_PYTHON) kernel/debug/gen_debug.py $$< $$(patsubst %,$(1)/link/%$$*.asm,inlines \
+	    params lines)
+
+# What stays refers to nothing that is freed; see init_refs.py.
+$(1)/link/1.checked: $(1)/link/1.elf kernel/module/init_refs.py
+	$$(Q)$$(TOOL_PYTHON) kernel/module/init_refs.py $$<
+	@touch $$@
 
 $(1)/link.stamp: FORCE
 	@$$(call stamp_if_changed,'$$(LD) $$(LDFLAGS)' '$$($(2))' '$$(EXTRA_OBJS)')
 
 $(1)/link/abi.asm: kernel/module/abi.py $$(B)/modules.stamp
 	@mkdir -p $$(@D)
-	$$(Q)$$(PYTHON) kernel/module/abi.py -o $$@
+	$$(Q)$$(TOOL_PYTHON) kernel/module/abi.py -o $$@
 
 $(1)/link/%.o: $(1)/link/%.asm $$(B)/flags.stamp
 	$$(Q)$$(NASM) -f elf64 -o $$@ $$<
@@ -59,18 +74,17 @@ image_tables_$(2)_3 := $$(patsubst %,$(1)/link/%.o,ksyms2 inlines1 params1 lines
 
 $(1)/link/1.elf: $$(image_tables_$(2)_1) $$(image_needs_$(2))
 	$$(call say,LD,$$@)
-	$$(Q)$$(call image_link,--emit-relocs,$(2),$$(image_tables_$(2)_1))
+	$$(Q)$$(call image_link,--emit-relocs,$(2),$$(image_tables_$(2)_1))$$(image_nops)
 
 $(1)/link/2.elf: $$(image_tables_$(2)_2) $$(image_needs_$(2))
 	$$(call say,LD,$$@)
 	$$(Q)$$(call image_link,--strip-debug,$(2),$$(image_tables_$(2)_2))
 
-$(1)/sonde.elf: $$(image_tables_$(2)_3) $$(image_needs_$(2))
+$(1)/sonde.elf: $$(image_tables_$(2)_3) $$(image_needs_$(2)) $(1)/link/1.checked
 	$$(call say,LD,$$@)
-	$$(Q)$$(call image_link,--emit-relocs -Map=$(1)/sonde.map,$(2),$$(image_tables_$(2)_3))
-	$$(Q)$$(PYTHON) $$(ksyms_maker) $$@ | cmp - $(1)/link/ksyms2.asm
-	$$(Q)$$(PYTHON) $$(targets_maker) $$(targets_options) $$@ | cmp - $(1)/link/targets1.asm
-	$$(Q)$$(PYTHON) kernel/module/init_refs.py $$@
+	$$(Q)$$(call image_link,--emit-relocs -Map=$(1)/sonde.map,$(2),$$(image_tables_$(2)_3))$$(image_nops)
+	$$(Q)$$(TOOL_PYTHON) $$(ksyms_maker) $$@ | cmp - $(1)/link/ksyms2.asm
+	$$(Q)$$(TOOL_PYTHON) $$(targets_maker) $$(targets_options) $$@ | cmp - $(1)/link/targets1.asm
 endef
 
 $(B)/link/gen_targets: $(addprefix $(B)/libinsn/probes/region/,gen_targets.o find_targets.o) \

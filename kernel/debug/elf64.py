@@ -80,9 +80,12 @@ class Elf:
                     )
 
     def relocations(self):
-        """Every place that the linker has filled in, if it was told to keep a list."""
+        """Every place of what is loaded that the linker has filled in, if it was told to
+        keep a list."""
         for table in self.sections:
             if table.type != SHT_RELA or table.info >= len(self.sections):
+                continue
+            if not self.sections[table.info].flags & SHF_ALLOC:
                 continue
             content = self.content(table)
             for place, info, _ in RELOCATION.iter_unpack(

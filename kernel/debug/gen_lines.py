@@ -8,35 +8,29 @@ A line of source may be compiled to many instructions at several places. It may 
 compiled several times, if its function was inlined. For each time that a line was
 compiled, the table has one address: the first of the line, where a debugger would stop.
 
-This program reads debug data of DWARF 2 to 4, as the kernel's own data is, and skips
-other units. kernel/debug/lines.c describes the layout of the table.
+This program reads debug data of DWARF 2 to 4 (dwarf.py). kernel/debug/lines.c describes
+the layout of the table.
 """
 
 import bisect
+import functools
 import os
 import struct
 import sys
 from collections import defaultdict
 
 sys.dont_write_bytecode = True
+import dwarf
 import elf64
-import gen_inlines
 import nasm_table
-from gen_inlines import Damaged, leb, number, text
+from dwarf import Damaged, leb, number, text
 from nasm_table import head, string, table
-
-TAG_UNIT, TAG_INLINED, TAG_FUNCTION = 0x11, 0x1D, 0x2E
-AT_LINES, AT_LOW_PC, AT_HIGH_PC, AT_FOLDER, AT_RANGES = 0x10, 0x11, 0x12, 0x1B, 0x55
-WANTED = {AT_LINES, AT_LOW_PC, AT_HIGH_PC, AT_FOLDER, AT_RANGES}
-FORM_ADDR = 0x01
 
 # Opcodes of line programs: first standard opcodes, which are below the header's first
 # special opcode; then extended opcodes, which follow a 0.
 COPY, ADVANCE_PC, ADVANCE_LINE, SET_FILE, SET_COLUMN, NEGATE = range(1, 7)
 ADD_PC, FIXED_PC = 8, 9
 END, SET_ADDRESS = 1, 2
-
-DAMAGE = (IndexError, KeyError, TypeError, ValueError, struct.error, Damaged)
 
 
 def signed_leb(data, at):
@@ -48,6 +42,12 @@ def signed_leb(data, at):
         shift += 7
         if byte < 0x80:
             return value - (1 << shift if byte & 0x40 else 0), at
+
+
+@functools.lru_cache(None)
+def path_of(unit, folder, name):
+    """The path of a file, relative to the folder @unit."""
+    return os.path.relpath(os.path.join(unit, folder, name), unit or ".")
 
 
 class Program:
@@ -83,22 +83,25 @@ class Program:
             folder, at = leb(self.data, self.data.index(b"\0", at) + 1)
             _, at = leb(self.data, at)
             _, at = leb(self.data, at)
-            path = os.path.join(self.folder, folders[folder], name)
-            files.append(os.path.relpath(path, self.folder or "."))
+            files.append(path_of(self.folder, folders[folder], name))
         return files
 
     def rows(self):
-        data, at = self.data, self.start
+        data, at, files = self.data, self.start, self.files
+        special = [  # address, line
+            (op // self.line_range * self.least, self.line_base + op % self.line_range)
+            for op in range(256 - self.first_special)
+        ]
         address, file, line, statement = 0, 1, 1, bool(self.is_statement)
         while at < self.end:
             op = data[at]
             at += 1
             if op >= self.first_special:
-                op -= self.first_special
-                address += op // self.line_range * self.least
-                line += self.line_base + op % self.line_range
+                forward, down = special[op - self.first_special]
+                address += forward
+                line += down
                 if statement:
-                    yield address, self.files[file], line
+                    yield address, files[file], line
             elif op == 0:
                 size, at = leb(data, at)
                 if data[at] == END:
@@ -108,7 +111,7 @@ class Program:
                 at += size
             elif op == COPY:
                 if statement:
-                    yield address, self.files[file], line
+                    yield address, files[file], line
             elif op == ADVANCE_PC:
                 delta, at = leb(data, at)
                 address += delta * self.least
@@ -129,101 +132,75 @@ class Program:
                     _, at = leb(data, at)
 
 
-class Unit(gen_inlines.Unit):
-    """A unit: its line program and its functions tell where a line was compiled."""
-
-    def read(self):
-        info = self.debug.info
-        abbreviations = self.debug.abbreviations(number(info, self.start + 6, 4))
-        self.program, self.folder, self.functions = None, "", []
-        at, first = self.start + 11, True
-        before, gen_inlines.WANTED = gen_inlines.WANTED, WANTED
-        try:
-            while at < self.end:
-                code, at = leb(info, at)
-                if not code:
-                    continue
-                tag, pairs = abbreviations[code]
-                values, at = self.attributes(
-                    pairs, at, first or tag in (TAG_INLINED, TAG_FUNCTION)
-                )
-                if first:
-                    self.base, first = values.get(AT_LOW_PC, 0), False
-                    self.program = values.get(AT_LINES)
-                    self.folder = values.get(AT_FOLDER, "")
-                elif tag in (TAG_INLINED, TAG_FUNCTION):
-                    self.functions.append(list(self.ranges(values, dict(pairs))))
-        finally:
-            gen_inlines.WANTED = before
-
-    def ranges(self, values, forms):
-        if AT_RANGES in values:
-            at = values[AT_RANGES]
-            while True:
-                first, end = struct.unpack_from("<QQ", self.debug.ranges, at)
-                at += 16
-                if not first and not end:
-                    return
-                if first == 2**64 - 1:
-                    raise Damaged("ranges with a base of their own")
-                yield self.base + first, self.base + end
-        elif AT_LOW_PC in values and AT_HIGH_PC in values:
-            first, end = values[AT_LOW_PC], values[AT_HIGH_PC]
-            yield first, end if forms[AT_HIGH_PC] == FORM_ADDR else first + end
-
-    def places(self, lines):
-        """(path, line, address) for each time that a line was compiled."""
-        self.read()
-        if self.program is None:
-            return
-        rows = sorted(set(Program(lines, self.program, self.folder).rows()))
-        addresses = [address for address, _, _ in rows]
-        owner = [(0, 0)] * len(rows)  # the function, and which part of it
-        for who, ranges in enumerate(self.functions, 1):
-            for part, (first, end) in enumerate(ranges):
-                for i in range(
-                    bisect.bisect_left(addresses, first),
-                    bisect.bisect_left(addresses, end),
-                ):
-                    owner[i] = who, part
-        found = {}
-        for (address, path, line), (who, part) in zip(rows, owner):
-            key = path, line, who
-            if key not in found or (part, address) < found[key]:
-                found[key] = part, address
-        for (path, line, _), (_, address) in found.items():
-            yield path, line, address
+def ranges_of(unit, values):
+    """(first, end) of each part of a function."""
+    if dwarf.AT_RANGES in values:
+        at = values[dwarf.AT_RANGES]
+        while True:
+            first, end = struct.unpack_from("<QQ", unit.debug.ranges, at)
+            at += 16
+            if not first and not end:
+                return
+            if first == 2**64 - 1:
+                raise Damaged("ranges with a base of their own")
+            yield unit.base + first, unit.base + end
+    elif dwarf.AT_LOW_PC in values and dwarf.AT_HIGH_PC in values:
+        yield values[dwarf.AT_LOW_PC], values[dwarf.AT_HIGH_PC]
 
 
-class Debug(gen_inlines.Debug):
-    def units(self):
-        at = 0
-        while at + 11 <= len(self.info):
-            end = at + 4 + number(self.info, at, 4)
-            if 2 <= number(self.info, at + 4, 2) <= 4:
-                yield Unit(self, at, min(end, len(self.info)))
-            at = end
+def places(unit, lines):
+    """(path, line, address) for each time that a line of a unit was compiled, by its
+    functions. @lines: of the section .debug_line
+    """
+    program = unit.root.get(dwarf.AT_LINES)
+    if program is None:
+        return
+    folder = unit.root.get(dwarf.AT_FOLDER, "")
+    rows = sorted(set(Program(lines, program, folder).rows()))
+    addresses = [address for address, _, _ in rows]
+    owner = [(0, 0)] * len(rows)  # the function, and which part of it
+    functions = unit.of(dwarf.TAG_INLINED, dwarf.TAG_FUNCTION)
+    for who, values in enumerate(functions, 1):
+        for part, (first, end) in enumerate(ranges_of(unit, values)):
+            begin = bisect.bisect_left(addresses, first)
+            count = bisect.bisect_left(addresses, end, begin) - begin
+            owner[begin : begin + count] = [(who, part)] * count
+    found = {}
+    for (address, path, line), (who, part) in zip(rows, owner):
+        key = path, line, who
+        if key not in found or (part, address) < found[key]:
+            found[key] = part, address
+    for (path, line, _), (_, address) in found.items():
+        yield path, line, address
 
 
 def lines_of(elf):
     """{path: sorted (line, address)} of the code in the image."""
-    section = elf.section(".debug_line")
-    lines = elf.content(section) if section else b""
-    code = [s for s in elf.sections if s.flags & elf64.SHF_EXEC]
+    code = sorted(
+        bound
+        for s in elf.sections
+        if s.flags & elf64.SHF_EXEC
+        for bound in (s.addr, s.addr + s.size)
+    )
     found = defaultdict(set)
-    for unit in Debug(elf).units():
+    for unit in dwarf.units(elf):
         try:
-            places = list(unit.places(lines))
-        except DAMAGE:
+            compiled = list(places(unit, unit.debug.lines))
+        except dwarf.DAMAGE:
             continue
-        for path, line, address in places:
-            if line and any(s.addr <= address < s.addr + s.size for s in code):
+        for path, line, address in compiled:
+            if line and bisect.bisect_right(code, address) % 2:
                 found[path].add((line, address))
     return {path: sorted(found[path]) for path in sorted(found)}
 
 
+SINGLE = [bytes([value]) for value in range(0x80)]
+
+
 def packed(value):
     """A number in pieces of seven bits, the lowest first."""
+    if value < 0x80:
+        return SINGLE[value]
     out = bytearray()
     while value >= 0x80:
         out.append(value & 0x7F | 0x80)

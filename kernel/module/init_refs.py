@@ -109,7 +109,7 @@ class Image:
     def wrong(self):
         """Yield (place, address) for each place that leads to a forbidden address."""
         for place, kind, section in sorted(self.elf.relocations()):
-            if not section.flags & elf64.SHF_ALLOC or self.is_freed(place):
+            if self.is_freed(place):
                 continue
             to = self.meant(place, kind, section)
             if (

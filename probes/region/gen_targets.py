@@ -93,7 +93,7 @@ def pointers(text):
     fixups = range(*(text.symbols.get(name, 0) for name in FIXUPS))
     about = [range(*(text.symbols.get(name, 0) for name in table)) for table in ABOUT]
     for place, kind, section in sorted(text.elf.relocations()):
-        if not section.flags & elf64.SHF_ALLOC or any(place in t for t in about):
+        if any(place in t for t in about):
             continue
         is_code = section.flags & elf64.SHF_EXEC
         if kind in RELATIVE and is_code:

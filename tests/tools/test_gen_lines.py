@@ -14,6 +14,7 @@ sys.dont_write_bytecode = True
 import scratch
 
 sys.path.insert(0, os.path.join(scratch.ROOT, "kernel/debug"))
+import dwarf
 import elf64
 import gen_lines
 
@@ -114,10 +115,10 @@ class GenLines(scratch.Scratch):
         section = elf.section(".debug_line")
         for size in range(0, section.size, 7):
             lines = elf.content(section)[:size]
-            for unit in gen_lines.Debug(elf).units():
+            for unit in dwarf.units(elf):
                 try:
-                    list(unit.places(lines))
-                except gen_lines.DAMAGE:
+                    list(gen_lines.places(unit, lines))
+                except dwarf.DAMAGE:
                     pass
 
     def test_the_kernel_as_objdump_reads_it(self):

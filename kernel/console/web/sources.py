@@ -14,6 +14,7 @@ from kernel.module import send
 from sonde.guest import ELF, ROOT
 
 sys.path.append(os.path.join(ROOT, "kernel", "debug"))
+import dwarf
 import elf64
 import gen_lines
 
@@ -32,7 +33,7 @@ def read_lines(data):
         try:
             for address, path, line in gen_lines.Program(data, at, ROOT).rows():
                 found[address] = (path, line)
-        except gen_lines.DAMAGE:
+        except dwarf.DAMAGE:
             pass
         at += 4 + int.from_bytes(data[at : at + 4], "little")
     return found
