@@ -234,6 +234,7 @@ void contract_check(unsigned number, uintptr_t caller, const uint64_t arguments[
         contract_broken(rule, caller, places, state, "an argument is out of its range");
 }
 NOKPROBE(contract_check);
+NOKPROBE(stop_machine_running); /* the check calls it */
 
 /* contract_mutex - find the variable @name. One of the same name has type b. */
 static const struct mutex *contract_mutex(const char *name)

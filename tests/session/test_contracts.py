@@ -15,6 +15,9 @@ import tap
 from sonde import building
 from sonde.guest import BUILD, ROOT
 
+sys.path.append(os.path.join(ROOT, "tests", "lint"))
+import nokprobe
+
 CPUS = "2"
 SUBJECTS = "kprobe,kretprobe,marker,module,nmi,smp,text_poke,trace,watch"
 # Most of these hit each instruction of the kernel, also where contracts are checked.
@@ -66,6 +69,14 @@ def what_blocks_say_is_so():
         tap.note("\n".join(others[-40:]))
 
 
+def the_check_carries_no_probe():
+    """A hit of a probe in the check would come before the check of that hit, without end."""
+    built()
+    image = nokprobe.Image(os.path.join(ROOT, FOLDER, "sonde.elf"))
+    reached = nokprobe.walk(image.calls, ["contract_enter"], {"contract_broken"})
+    tap.equal(sorted(set(reached) - image.marked), [], "all that it calls is marked")
+
+
 def a_broken_one_is_named():
     report = "\n".join(tests_of_the_kernel(WRONG)[1])
     pattern = (
@@ -94,6 +105,7 @@ def sessions_break_none():
 
 tap.run(
     it_is_built,
+    the_check_carries_no_probe,
     what_blocks_say_is_so,
     a_broken_one_is_named,
     mutexes_have_one_order,
