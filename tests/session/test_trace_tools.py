@@ -26,8 +26,6 @@ from probes.trace.host import write_dat, write_folded, write_html
 from probes.trace.host import write_pftrace, write_speedscope
 from session import LIMIT, ask
 
-# The event must not be called "entry": protoc --decode_raw would take these bytes for a
-# message, and not for a string.
 LINES = (
     "p:run/reads vfs_read count=%dx:u64",
     "r:run/back vfs_read ret=$retval:s64",
@@ -134,9 +132,15 @@ def trace_cmd_agrees():
 
 
 def packets(path):
-    """Yield each packet of a trace, as {path of field numbers: [values]}."""
+    """Yield each packet of a trace, as {path of fields: [values]}."""
     with open(path, "rb") as file:
-        text = output_of("protoc", "--decode_raw", stdin=file)
+        text = output_of(
+            "protoc",
+            f"--proto_path={os.path.dirname(__file__)}",
+            "--decode=perfetto.protos.Trace",
+            "perfetto.proto",
+            stdin=file,
+        )
     at, packet = [], None
     for line in text.splitlines():
         line = line.strip()
@@ -153,23 +157,36 @@ def packets(path):
             packet[".".join([*at[1:], key])].append(value)
 
 
+BEGUN = (["TYPE_SLICE_BEGIN"], ["TYPE_INSTANT"])
+
+
 def protoc_agrees():
     run = the_run()
     with tempfile.TemporaryDirectory() as folder:
         found = list(packets(file_of(folder, "t.pftrace", write_pftrace)))
+    fields = {name for packet in found for path in packet for name in path.split(".")}
+    unknown = [name for name in fields if name.isdigit()]
+    tap.equal(
+        (unknown, len(fields) > 15), ([], True), "protoc: Perfetto's schema has all"
+    )
     names, lost, tracks = {}, {}, {}
     for packet in found:
-        if packet["60.1"]:
-            name = packet["60.2"] or packet["60.4.5"] or packet["60.3.6"]
-            tracks[packet["60.1"][0]] = name[0].strip('"')
+        uuid = packet["track_descriptor.uuid"]
+        if uuid:
+            name = (
+                packet["track_descriptor.name"]
+                or packet["track_descriptor.thread.thread_name"]
+                or packet["track_descriptor.process.process_name"]
+            )
+            tracks[uuid[0]] = name[0].strip('"')
     for packet in found:
-        track = tracks.get(packet["11.11"][0]) if packet["11.11"] else None
-        kind = packet["11.9"][:1]
-        if kind == ["4"]:
-            lost[track] = int(packet["11.30"][0])
-        elif kind in (["1"], ["3"]) and not track.startswith("CPU"):
-            key = packet["11.23"][0].strip('"'), track
-            names.setdefault(key, []).append((int(packet["8"][0]) + 500) // 1000)
+        uuid, kind = packet["track_event.track_uuid"], packet["track_event.type"]
+        track = tracks.get(uuid[0]) if uuid else None
+        if kind == ["TYPE_COUNTER"]:
+            lost[track] = int(packet["track_event.counter_value"][0])
+        elif kind in BEGUN and not track.startswith("CPU"):
+            key = packet["track_event.name"][0].strip('"'), track
+            names.setdefault(key, []).append((int(packet["timestamp"][0]) + 500) // 1000)
     tap.equal(
         lost,
         {f"CPU {cpu}: events lost": run.lost[cpu] for cpu in range(CPUS)},
@@ -187,8 +204,10 @@ def protoc_agrees():
     got = {key[1]: len(times) for key, times in names.items() if key[0] == "vfs_read"}
     want = collections.Counter(seen.thread for seen in run.events if seen.name == "back")
     tap.equal(got, dict(want), "a slice for each return")
-    ends = sum(packet["11.9"] == ["2"] for packet in found)
-    begins = sum(packet["11.9"] == ["1"] for packet in found)
+    ends, begins = (
+        sum(packet["track_event.type"] == [f"TYPE_SLICE_{kind}"] for packet in found)
+        for kind in ("END", "BEGIN")
+    )
     tap.equal(ends, begins, "each slice has an end")
 
 
