@@ -84,10 +84,13 @@ CFLAGS := $(C_COMMON) -O2 -ffreestanding -fno-pic -fno-pie -fno-stack-protector 
 ifneq (,$(findstring clang,$(CC)))
 CFLAGS += --target=x86_64-elf -isystem $(shell $(CC) -print-resource-dir)/include
 ASM_OFFSETS_FLAGS := -fno-integrated-as
+FOR_SIZE := -Os
 else
 CFLAGS += -fno-ipa-ra -fno-ipa-sra -fno-ipa-cp \
     -isystem $(shell $(CC) -print-file-name=include)
+FOR_SIZE := -Os -finline-functions --param max-inline-insns-size=15 -fno-partial-inlining
 endif
+FOR_SIZE += -fmerge-all-constants
 
 NASMFLAGS := -f elf64 -g -F dwarf -Werror -w-reloc-abs-qword -w-reloc-abs-dword -I./ -I$(B)/
 
@@ -109,8 +112,8 @@ stamp_if_changed = mkdir -p $(@D); printf '%s\n' $(1) | cmp -s - $@ || \
     printf '%s\n' $(1) >$@
 
 $(B)/flags.stamp: FORCE
-	@$(call stamp_if_changed,'$(CC) $(CFLAGS)' '$(NASM) $(NASMFLAGS:-I$(B)/=)' \
-	    '$(HOSTCC) $(HOST_CFLAGS)' '$(shell $(CC) --version | head -n 1)')
+	@$(call stamp_if_changed,'$(CC) $(CFLAGS)' '$(FOR_SIZE)' '$(FOR_SPEED)' \
+	    '$(NASM) $(NASMFLAGS:-I$(B)/=)' '$(HOSTCC) $(HOST_CFLAGS)' '$(shell $(CC) --version | head -n 1)')
 
 # A module has a checksum of the headers that it was compiled with; the kernel
 # has its own.
@@ -131,6 +134,23 @@ $(B)/%.c.o: %.c $(B)/flags.stamp
 	$(call say,CC,$<)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(CFLAGS) -MMD -MP -c -o $@ $<
+
+# Files that hits run through are compiled for speed, and all others for size. A hit runs
+# through each file that has a function marked NOKPROBE, and through these.
+FOR_SPEED := $(shell grep -l '^NOKPROBE[^_]' $(filter %.c,$(SOURCES))) \
+    probes/core/fault.c $(addprefix probes/jump/,handler.c program_join.c) \
+    $(addprefix probes/returns/,entry.c holder.c return_point.c jprobe.c) \
+    $(filter probes/program/op_%,$(PROGRAM)) $(addprefix probes/program/program_,parts.c run.c) \
+    $(addprefix probes/insn/,insn.c insn_opcode.c) $(addprefix probes/port/port_,held.c shadow.c) \
+    $(addprefix probes/trace/buffer/,buffer.c select.c) \
+    $(addprefix probes/trace/language/,event.c fetch.c filter.c filter_field.c hist.c hist_act.c trigger.c) \
+    $(addprefix probes/trace/live/live_,hit.c program.c) $(addprefix probes/trace/ring/,ring.c page.c) \
+    $(addprefix probes/gdb/gdb_,break.c collect.c frame.c place.c) probes/agent/agent.c \
+    $(addprefix probes/bench/bench_,loop.c kind.c crowd.c) probes/marker/marker.c \
+    $(addprefix kernel/,cpu/percpu.c time/sample.c debug/backtrace.c debug/ksyms.c debug/marker.c) \
+    libc/string.c
+$(patsubst %,$(B)/%.o,$(filter-out $(FOR_SPEED),$(filter %.c,$(SOURCES)))): \
+    private CFLAGS += $(FOR_SIZE)
 
 # Only this file is compiled with the optimizations that make special copies of functions,
 # so that the kernel has symbols like weigh.constprop.0, as other kernels have.

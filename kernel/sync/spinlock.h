@@ -86,7 +86,7 @@ static ALWAYS_INLINE bool spin_trylock(struct spinlock *lock)
 /* spin_release - give @lock back, and leave preemption off. For spin_unlock(), and for
  * the scheduler: one thread takes its lock, and another thread gives it back.
  */
-static inline void spin_release(struct spinlock *lock)
+static ALWAYS_INLINE void spin_release(struct spinlock *lock)
 {
     ASSERT(spin_held(lock));
     held_pop(&this_cpu()->locks, &lock->held);
@@ -108,7 +108,8 @@ static ALWAYS_INLINE void spin_lock_irqsave(struct spinlock *lock, unsigned long
     spin_lock(lock);
 }
 
-static inline void spin_unlock_irqrestore(struct spinlock *lock, unsigned long flags)
+static ALWAYS_INLINE void spin_unlock_irqrestore(struct spinlock *lock,
+                                                 unsigned long flags)
 {
     spin_release(lock);
     irq_restore(flags);

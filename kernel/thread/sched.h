@@ -23,7 +23,7 @@ extern struct list sched_queue;
  * sched_make_ready() has chosen.
  * Return: the flags for sched_leave().
  */
-static inline unsigned long sched_enter(void)
+static ALWAYS_INLINE unsigned long sched_enter(void)
 {
     unsigned long flags;
 

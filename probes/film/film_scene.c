@@ -56,14 +56,13 @@ static inline bool is_fixture(unsigned cpu)
 
 /* ---- 1. traps -------------------------------------------------------------------------- */
 
-static void step_on(struct pt_regs *regs, unsigned cpu)
+static ALWAYS_INLINE void step_on(struct pt_regs *regs, unsigned cpu)
 {
     if (!is_fixture(cpu) || regs->flags & FLAGS_TF)
         return;
     regs->flags |= FLAGS_TF;
     cpus[cpu].stepping = true;
 }
-NOKPROBE(step_on);
 
 static void note_way(struct pt_regs *regs, unsigned cpu)
 {
