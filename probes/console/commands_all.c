@@ -22,7 +22,8 @@ struct all {
     uintptr_t done;           /* see walk_boundaries() */
     size_t functions, places;
     size_t refused[PROBE_REASON_COUNT];
-    int err; /* not 0: the walk ends */
+    const char *why[PROBE_REASON_COUNT]; /* the sentence, if all have the same one */
+    int err;                             /* not 0: the walk ends */
 };
 
 /* ---- collect ---- */
@@ -99,7 +100,10 @@ static void note_refused(struct kprobe *p UNUSED, const struct probe_reject *why
 {
     struct all *all = arg;
 
-    all->refused[why->reason]++;
+    if (!all->refused[why->reason]++)
+        all->why[why->reason] = why->why;
+    else if (strcmp(all->why[why->reason], why->why) != 0)
+        all->why[why->reason] = "`probe blacklist` has the reasons";
 }
 
 static void all_report(struct all *all)
@@ -114,8 +118,7 @@ static void all_report(struct all *all)
         if (all->refused[reason])
             shell_printf(all->sh, "refused %-14s %7zu  %s\n",
                          probe_reason_name((enum probe_reason)reason),
-                         all->refused[reason],
-                         probe_reason_text((enum probe_reason)reason));
+                         all->refused[reason], all->why[reason]);
 }
 
 static int register_all(struct all *all)

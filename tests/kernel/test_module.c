@@ -707,6 +707,9 @@ KTEST(module, its_blacklist_comes_and_goes)
     ktest_report(say("probe blacklist | grep 'guarded .guest. *its author has'") == 0 &&
                      strstr(seq_str(&output), " guarded [guest] "),
                  "listed, with the module and a reason that is true");
+    ktest_report(say("probe all guest:guarded") == 0 &&
+                     said("its author has marked it\n"),
+                 "and so says a set");
     ktest_report(say("cat /sys/kernel/debug/kprobes/blacklist") == 0 &&
                      strstr(seq_str(&output), "\tguarded [guest]\n"),
                  "the file names the module, too");
