@@ -342,7 +342,7 @@ static const char *arm_at(struct kprobe *kp, uintptr_t addr, struct probe_reject
     port_reserve(true);
     armed = break_arm(kp, why);
     port_reserve(false);
-    return armed ? NULL : probe_reason_text(why->reason);
+    return armed ? NULL : why->why;
 }
 
 const char *gdb_break_arm(struct kprobe *kp, uintptr_t addr)

@@ -392,6 +392,8 @@ def places_that_are_refused(stub, client, place):
     client.resume()
     handler, entry = symbol(stub, "gdb_stop"), symbol(stub, "exc_int3")
     core = symbol(stub, "registry_find")
+    stub.guest.machine.request("module load /boot/guarded.o", LIMIT)
+    marked = symbol(stub, "guarded:add")
     variable = symbol(stub, "jiffies")
     client.interrupt()
     answers(client, f"Z0,{handler:x},1", "E.the stub itself runs this code")
@@ -401,6 +403,7 @@ def places_that_are_refused(stub, client, place):
         f"Z0,{core:x},1",
         "E.this code is the way into a hit, or out of it",
     )
+    answers(client, f"Z0,{marked:x},1", "E.its author has marked it")
     answers(client, f"Z0,{place + 1:x},1", "E.not an instruction boundary")
     for nowhere in (0x1000, variable, boot_text()):
         answers(client, f"Z0,{nowhere:x},1", "E.the address is not kernel text")
