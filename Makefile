@@ -160,14 +160,14 @@ OFFSETS := kernel/cpu/asm_offsets.c probes/port/probe_offsets.c
 NASM_TOOLS := kernel/debug/nasm_dwarf.py kernel/debug/elf64.py
 
 # NASM runs twice: if NASM 2.16 lists the dependencies while assembling, the list
-# lacks the included files. Labels of macros are removed, because tools would take
-# them for functions.
+# lacks the included files. Local labels and those of macros are removed, because tools
+# would take them for functions.
 $(B)/%.asm.o: %.asm $(NASM_TOOLS) $(B)/flags.stamp | $(B)/asm_offsets.inc $(B)/probe_offsets.inc
 	$(call say,NASM,$<)
 	@mkdir -p $(@D)
 	$(Q)$(NASM) $(NASMFLAGS) -M -MP -MT $@ $< >$(@:.o=.d)
 	$(Q)$(NASM) $(NASMFLAGS) -o $@ $<
-	$(Q)$(OBJCOPY) --wildcard --strip-symbol='..@*' $@
+	$(Q)$(OBJCOPY) --wildcard --strip-symbol='..@*' --strip-symbol='[a-z]*.*' $@
 	$(Q)$(TOOL_PYTHON) kernel/debug/nasm_dwarf.py $@
 
 # Of debug data only the parameters of functions stay in modules. The modules that tests load are files inside of

@@ -7,6 +7,7 @@ all of it back. It may have breakpoints only while the round is open (stress.c):
 """
 
 import os
+import pathlib
 import random
 import re
 import subprocess
@@ -28,6 +29,7 @@ COMMANDS = (
     "nosuch",
 )
 LIMIT = 120
+TARGETS = pathlib.Path(__file__).with_name("targets.asm")
 
 
 class Debugger:
@@ -39,8 +41,8 @@ class Debugger:
         self.counts = dict.fromkeys(("stops", "steps", "breaks", "refused"), 0)
         lines = subprocess.check_output(["nm", elf], text=True).splitlines()
         self.symbols = {line.split()[-1]: int(line.split()[0], 16) for line in lines}
-        ends = (name for name in self.symbols if re.match(r"stress_\w+\.end$", name))
-        self.places = sorted(PLACES + [name.removesuffix(".end") for name in ends])
+        routines = re.findall(r"^proc (stress_\w+)", TARGETS.read_text(), re.M)
+        self.places = sorted([*PLACES, *routines])
         self.over = threading.Event()
         self.thread = threading.Thread(target=self._run, daemon=True)
 
