@@ -38,6 +38,7 @@ struct module_symbol {
     uint32_t size;
     uint32_t outer; /* index of the innermost symbol around it, or SYMBOL_NONE */
     char type;
+    bool is_function; /* the file says that it is one; gdb's helpers read it */
 };
 #define SYMBOL_NONE UINT32_MAX
 

@@ -146,8 +146,9 @@ int symbols_make(struct module *m, const struct elf_object *o,
         out->start = values[i];
         out->size = (uint32_t)s->size;
         out->type = letter_of(o, layout, s);
+        out->is_function = elf_type(s) == ELF_FUNC;
         out->name = name_keep(elf_symbol_name(o, s));
-        params = elf_type(s) == ELF_FUNC ? elf_params(o, out->name) : NULL;
+        params = out->is_function ? elf_params(o, out->name) : NULL;
         out->params = params ? name_keep(params) : NULL;
         if (!out->name || !out->params != !params)
             return -ENOMEM;
