@@ -10,6 +10,7 @@ import io
 import json
 import os
 import re
+import subprocess
 import sys
 import tempfile
 import threading
@@ -652,6 +653,34 @@ def a_command_without_an_end():
         )
 
 
+def a_reader_that_goes_ends_it():
+    """The guest is well: nothing is said about it."""
+    for option, question in (("--watch", "{ count }"), ("--live", "{ print count }")):
+        read, write = os.pipe()
+        os.close(read)
+        words = [
+            option,
+            f"vfs_read {question}",
+            "--",
+            "run vfs > /tmp/said",
+            "sleep 1000",
+        ]
+        done = subprocess.run(
+            [os.path.join(ROOT, "sonde"), "trace", *words],
+            stdout=write,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+        os.close(write)
+        said = done.stderr.splitlines()
+        tap.equal(
+            (done.returncode, said),
+            (141, ["sonde: 'sleep 1000' failed: 4 EINTR"]),
+            option,
+        )
+
+
 tap.run(
     pages_are_read_where_the_guest_has_them,
     a_page_that_was_read_in_part,
@@ -671,4 +700,5 @@ tap.run(
     tables_of_a_panic,
     a_panic_is_read_out,
     a_command_without_an_end,
+    a_reader_that_goes_ends_it,
 )

@@ -6,6 +6,7 @@ machine interface at the same time. If the guest panics or does not answer any m
 kept, and its rings are read from its memory.
 """
 
+import contextlib
 import heapq
 import itertools
 import os
@@ -92,11 +93,23 @@ class Live:
             if event.missed:
                 print(text.lost(event.cpu, event.missed))
             print(text.line(self.recording, event))
-        sys.stdout.flush()
 
 
 class Stopped(Exception):
     """The guest was stopped. Its recording is still in its memory."""
+
+
+class Unwritable(Exception):
+    """The output cannot be written. The guest has no part in that."""
+
+
+@contextlib.contextmanager
+def printing():
+    try:
+        yield
+        sys.stdout.flush()
+    except OSError as error:
+        raise Unwritable from error
 
 
 class Watched:
@@ -198,24 +211,25 @@ class Session:
                         self.take(capture)
                         self.watch(capture)
                 worker.join(LIVE_PAUSE if self.live else PAUSE)
-        except (KeyboardInterrupt, SystemExit) as interrupt:  # Ctrl-C, SIGTERM
+        except (KeyboardInterrupt, SystemExit, Unwritable) as interrupt:
+            # Ctrl-C, SIGTERM, or the output has no reader
             over.set()
             if self.run_all:  # pass the Ctrl-C on to the command
                 self.guest.console.send(b"\x03")
                 worker.join(10)
-            if self.run_all or isinstance(interrupt, SystemExit):
-                self.interrupt = interrupt
+            if self.run_all or not isinstance(interrupt, KeyboardInterrupt):
+                self.interrupt = interrupt.__cause__ or interrupt
 
     def watch(self, capture):
         """Print the tables as they are now, if it is time."""
         if not self.options.watch or time.monotonic() - self.shown < WATCH_PAUSE:
             return
         self.shown = time.monotonic()
-        if sys.stdout.isatty():
-            print(CLEAR, end="")
-        for title, tables in capture.tables_now():
-            show_tables(title, tables, sys.stdout.isatty())
-        sys.stdout.flush()
+        tables_now = list(capture.tables_now())
+        with printing():
+            print(CLEAR if sys.stdout.isatty() else "", end="")
+            for title, tables in tables_now:
+                show_tables(title, tables, sys.stdout.isatty())
 
     def take(self, capture):
         if not self.live:
@@ -226,7 +240,8 @@ class Session:
             if batch.pages:
                 capture.result.cmdlines = capture.names()
                 capture.result.forget()
-            self.live.show(batch.now)
+            with printing():
+                self.live.show(batch.now)
 
     def harvest(self, capture, memory, why):
         """Read the rings of a guest that does not answer from its memory."""
