@@ -67,7 +67,10 @@ def _records(cpu, page):
             time += delta
             at += head
             if size < 0 or at + size > end:
-                raise PageError(f"a page of CPU {cpu} has an event without an end")
+                raise PageError(
+                    f"a page of CPU {cpu} has an event without an end: {size} bytes at "
+                    f"{at - HEAD} of {end - HEAD}, header {header:#x}"
+                )
             at += size
             yield Record(cpu, time, page[at - size : at], lost, at - HEAD)
             lost = 0
