@@ -15,6 +15,7 @@
 #include "kernel/sync/wait_check.h"
 #include "kernel/time/clock.h"
 #include "probes/core/platform.h"
+#include "probes/core/registry.h"
 #include "probes/trace/buffer/buffer.h"
 #include "probes/trace/language/def_mark.h"
 #include "probes/trace/language/error.h"
@@ -522,8 +523,17 @@ static int define_new(struct live_probe *p, const char *line)
     return 0;
 }
 
+/* may_be_there - may a probe of @def's place be there already? The name in a module may have
+ * another address. Of thousands of places the engine knows it at once.
+ */
+static bool may_be_there(const struct def *def)
+{
+    return registry_find(def->addr) || is_nowhere(def) ||
+           (def->symbol && strchr(def->symbol, ':'));
+}
+
 /* define_more - make @p one more probe of @e. All probes of @e are of one kind, so the first
- * is asked, and those that may be the same. The name in a module may have another address.
+ * is asked, and then those that may be the same.
  */
 static int define_more(struct live_probe *p, struct live_event *e, const char *line)
 {
@@ -531,9 +541,9 @@ static int define_more(struct live_probe *p, struct live_event *e, const char *l
     const struct live_probe *other;
     int err = def_append(p->def, live_event_probe(e)->def, line, &error);
 
-    list_for_each(other, &e->probes, sibling)
-        if (!err && (other->def->addr == p->def->addr || other->rp.kp.symbol_name))
-            err = def_append(p->def, other->def, line, &error);
+    if (!err && may_be_there(p->def))
+        list_for_each(other, &e->probes, sibling)
+            err = err ? err : def_append(p->def, other->def, line, &error);
     if (err)
         return live_refuse(line, &error);
     p->event = e;
