@@ -56,6 +56,7 @@ tools  /usr/lib/*/bochs/plugins/libbx_term_gui.so  bochs-term
 tools  /usr/share/bochs/BIOS-bochs-latest       bochsbios
 tools  /usr/share/vgabios/vgabios.bin           vgabios
 tools  trace-cmd                                trace-cmd
+tools  /usr/lib/*/libkshark.so.2                libkshark2
 tools  perf                                     linux-perf
 tools  protoc                                   protobuf-compiler
 tools  chromium                                 chromium

@@ -505,10 +505,33 @@ def each_twin_is_answered():
             )
 
 
+NO_TWIN = (
+    """trace 'vfs_read { printf("%d", count) }'""",
+    "trace 'vfs_read { @x = count }'",
+    "trace 'BEGIN { count }'",
+    "trace 'interval 1 { count }'",
+    "trace 'vfs_read { speculate }'",
+    "trace 'vfs_read { signal(9) }'",
+    "trace 'hardware:cache-misses:100 { count }'",
+    f"echo 'p /bin/sh:0x10' >> {TRACING}/uprobe_events",
+    f"echo 'e:x sched/sched_switch' >> {TRACING}/dynamic_events",
+    f"echo 'f:x vfs_read' >> {TRACING}/dynamic_events",
+    f"echo irqsoff > {TRACING}/current_tracer",
+    f"mkdir {TRACING}/instances/x",
+)
+
+
+def what_has_no_twin_is_refused():
+    with at_prompt(smp=1) as guest:
+        for line in NO_TWIN:
+            tap.check(guest.machine.request(line, 30, may_fail=True).errno, line)
+
+
 tap.run(
     the_calls_below_a_function,
     the_time_between_two_places,
     each_twin_is_answered,
+    what_has_no_twin_is_refused,
     several_places_and_the_top,
     what_the_tracer_refuses,
     functions_of_a_module,

@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
 """test_trace_tools.py - checks that programs of other projects read the same events from
-our files as the guest's `trace` shows: trace-cmd, protoc, and speedscope in Chromium. The
-last test checks that definitions made by perf record the right values.
+our files as the guest's `trace` shows: trace-cmd, KernelShark's library, protoc, and
+speedscope in Chromium. The last test checks that definitions made by perf record the right
+values.
 """
 
 import collections
+import ctypes
 import functools
 import html
 import http.server
@@ -126,6 +128,39 @@ def trace_cmd_agrees():
             dict(the_run().lost),
             "and each loss",
         )
+
+
+# KernelShark
+
+
+def dumped(path):
+    """Yield each entry that KernelShark's library has loaded from a .dat, as a line. An entry
+    for events that were lost has no text.
+    """
+    library = ctypes.CDLL("libkshark.so.2")
+    library.kshark_load_entries.restype = ctypes.c_ssize_t
+    library.kshark_dump_entry.restype = ctypes.c_char_p
+    context, entries = ctypes.c_void_p(), ctypes.POINTER(ctypes.c_void_p)()
+    library.kshark_instance(ctypes.byref(context))
+    stream = library.kshark_open(context, path.encode())
+    count = library.kshark_load_entries(context, stream, ctypes.byref(entries))
+    for i in range(count):
+        yield (library.kshark_dump_entry(ctypes.c_void_p(entries[i])) or b"").decode()
+
+
+ENTRY = re.compile(r"0; (\d+); (\S+); CPU (\d+); \S+; \w+/(\w+); \(.*?\) (.*); 0x\w+")
+
+
+def kernelshark_agrees():
+    with tempfile.TemporaryDirectory() as folder:
+        lines = list(dumped(file_of(folder, "t.dat", write_dat)))
+    found = []
+    for time, thread, cpu, name, said in (
+        m.groups() for m in map(ENTRY.match, lines) if m
+    ):
+        found.append(Seen(name, int(cpu), thread, (int(time) + 500) // 1000, said))
+    tap.equal(sorted(found), sorted(the_run().events), "KernelShark has each event")
+    tap.equal(lines.count(""), len(the_run().lost), "and an entry for each loss")
 
 
 # protoc
@@ -399,6 +434,7 @@ def perfs_definitions_record_the_right_values():
 
 tap.run(
     trace_cmd_agrees,
+    kernelshark_agrees,
     protoc_agrees,
     speedscope_agrees,
     speedscope_reads_folded_stacks,
