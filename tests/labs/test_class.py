@@ -8,6 +8,7 @@ import json
 import os
 import re
 import shutil
+import stat
 import subprocess
 import tempfile
 import zipfile
@@ -318,6 +319,20 @@ def forms(folder, right, wrong):
     yield "dent", None, b"PK\3\4 and no more", None, "cannot be read"
     yield "void", None, b"", None, "cannot be read"
     yield "zips", None, {"lab4.zip": zipped({"decode.c": right})}, 20, ""
+    deep = zipped({"b.zip": zipped({"c.zip": zipped({"decode.c": right})})})
+    yield "deep", None, deep, None, "not unpacked"
+    yield "tar", {"decode.tar.gz": "x", "int3.7z": "x"}, None, None, "not unpacked"
+    yield "root", None, {"/home/me/decode/decode.c": right}, 20, ""
+    yield "link", None, zipped({"decode.c": "/etc/passwd"}, True), None, "is a link"
+    yield "vast", None, b"PK\3\4" + b"x" * 2**26, None, "more than 67108864 bytes"
+    yield "new", {
+        "de\ncode.c": right,
+        "a\nb/decode.c": right,
+    }, None, 20, "new/de\\ncode.c"
+    yield "cased", {
+        "decode.c": right,
+        "../Cased/decode.c": wrong,
+    }, None, 0, "Cased, cased"
     yield "zip", {"decode.zip": zipped({"decode.c": right})}, None, 20, ""
     yield "some", {"decode.c": right, "int3 (2).c": right}, None, 20, "some/int3 (2).c"
     yield "text", {"decode.c.txt": right}, None, None, "text/decode.c.txt"
@@ -380,12 +395,14 @@ def a_class_of_all_forms():
             tap.check(text and said in text, f"{student} is told: {said}")
 
 
-def zipped(files):
+def zipped(files, are_links=False):
     """Return the bytes of a zip file."""
     data = io.BytesIO()
     with zipfile.ZipFile(data, "w") as archive:
         for name, content in files.items():
-            archive.writestr(name, content)
+            row = zipfile.ZipInfo(name)
+            row.external_attr = (stat.S_IFLNK if are_links else stat.S_IFREG) << 16
+            archive.writestr(row, content)
     return data.getvalue()
 
 

@@ -41,9 +41,7 @@ ZIP_MAX = 2**26  # bytes of a zip file
 ZIPS_DEEP = 2  # a zip file in a zip file is unpacked, too
 SHOWN = 5  # names of files that are not taken
 PACKED = re.compile(r"(\.(zip|tar|t?gz|xz|bz2|7z|rar))+$", re.I)
-LIKE_A_FILE_OF_A_LAB = re.compile(
-    PACKED.pattern + r"|\.(c|asm)\b(?!.*(\.[oh]|~)$)|\bkeys\b[^/]*$", re.I
-)
+LIKE_A_FILE_OF_A_LAB = re.compile(r"\.(c|asm)\b(?!.*(\.[oh]|~)$)|\bkeys\b[^/]*$", re.I)
 
 
 def read_roster(path, handed_in=()):
@@ -200,8 +198,10 @@ def in_zip(data, where):
         if any(row.flag_bits & 1 for row in rows):
             raise ValueError("it has a password")
     for row in rows:
-        if not row.is_dir():
-            parts = [*where, *row.filename.replace("\\", "/").split("/")]
+        parts = [*where, *row.filename.replace("\\", "/").split("/")]
+        if stat.S_ISLNK(row.external_attr >> 16):
+            yield parts, NotTaken(f"{'/'.join(parts)} is a link")
+        elif not row.is_dir():
             yield parts, functools.partial(bytes_of, row.filename)
 
 
@@ -226,7 +226,10 @@ def unpacked(files):
             yield parts, read
             continue
         try:
-            yield from in_zip(read(most=ZIP_MAX), parts)
+            data = read(most=ZIP_MAX)
+            if len(data) > ZIP_MAX:
+                raise NotTaken(f"{'/'.join(parts)} has more than {ZIP_MAX} bytes")
+            yield from in_zip(data, parts)
         except NotTaken as error:
             yield parts, error
 
@@ -245,13 +248,18 @@ def owner(entry):
     return re.sub(PACKED, "", entry.lower())
 
 
+def some_of(names):
+    return ", ".join(names[:SHOWN]) + ", ..." * (len(names) > SHOWN)
+
+
 def find(folder, student):
     """Look through what a student has handed in, in whatever folders and zip files it lies.
     Return ({(lab, file): function that returns the bytes}, sentences about what cannot be
     taken).
     """
     entries = sorted(e for e in os.listdir(folder) if owner(e) == student.lower())
-    found, said, known, others = {}, [], files_of_labs(), []
+    found, said, known = {}, [], files_of_labs()
+    archives, others = [], []
     if len(entries) > 1:
         said.append(f"handed in more than once: {', '.join(entries)}; the first is used")
     for parts, read in (row for entry in entries for row in files_of(folder, entry)):
@@ -264,7 +272,7 @@ def find(folder, student):
         elif ".." in parts:
             said.append(f"not taken, since it leads elsewhere: {path}")
         elif not place:
-            others.append(path)
+            (archives if PACKED.search(name) else others).append(path)
         elif place not in found:
             found[place] = read, parts
         elif found[place][1][0] == parts[0]:
@@ -272,9 +280,13 @@ def find(folder, student):
             said.append(f"{place[1]} is there twice: {used} is used, not {path}")
     if found:
         others = [path for path in others if LIKE_A_FILE_OF_A_LAB.search(path)]
+    if archives:
+        why = "only zip files are, and zip files in them"
+        said.append(f"not unpacked, since {why}: {some_of(archives)}")
     if others:
-        names = ", ".join(others[:SHOWN]) + ", ..." * (len(others) > SHOWN)
-        said.append(f"not taken, since no file of a lab has such a name: {names}")
+        said.append(
+            f"not taken, since no file of a lab has such a name: {some_of(others)}"
+        )
     elif entries and not found and not said:
         said.append("nothing is taken: there is no file")
     return {place: read for place, (read, _) in found.items()}, list(map(printable, said))
