@@ -1113,6 +1113,9 @@ def a_lab_without_a_console(browser, server):
     resize(page, *SIZES[1])
     height = page.evaluate("by('terminal').clientHeight")
     tap.check(height < SIZES[1][1] / 8, f"its console has {height} px")
+    bottom = "(box => box.getBoundingClientRect().bottom)"
+    cut = f"{bottom}(document.querySelector('.xterm-screen')) - {bottom}(by('terminal'))"
+    tap.check(page.wait(f"{cut} <= 0", LIMIT), "no line of it is cut")
     page.evaluate("open('trampoline.asm')")
     kinds = page.evaluate(
         "[...document.querySelectorAll('#editor [class^=cm-]')].map(n => n.className)"
