@@ -70,7 +70,8 @@ uint8_t *lab_text_new(unsigned long size)
 
 /* A signal will end the program. This handler states the address of the instruction as a
  * fact, and grade.py makes a sentence of it. SA_RESETHAND has removed the handler: the
- * instruction is executed again, and now its signal ends the program.
+ * instruction is executed again, and now its signal ends the program. A trap is not executed
+ * again.
  */
 static void on_end(int sig, siginfo_t *info, void *arg)
 {
@@ -79,7 +80,7 @@ static void on_end(int sig, siginfo_t *info, void *arg)
     lab_fact("ended: %d %d %llx %lx", sig, info->si_code,
              (unsigned long long)context->uc_mcontext.gregs[REG_RIP],
              (unsigned long)info->si_addr);
-    if (info->si_code <= 0)
+    if (info->si_code <= 0 || sig == SIGTRAP)
         raise(sig == SIGXCPU ? SIGKILL : sig);
 }
 
@@ -88,7 +89,7 @@ static void on_end(int sig, siginfo_t *info, void *arg)
  */
 static void tell_ends(void)
 {
-    static const int signals[] = { SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGXCPU };
+    static const int signals[] = { SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP, SIGXCPU };
     static uint8_t stack[1 << 16];
     struct sigaction action = { .sa_sigaction = on_end,
                                 .sa_flags = SA_SIGINFO | SA_ONSTACK | (int)SA_RESETHAND };

@@ -10,7 +10,13 @@ import os
 import resource
 import time
 
-from docs.labs.host.grade import PRINTED_MAX, Difference, NotBuilt, Workshop
+from docs.labs.host.grade import (
+    PRINTED_MAX,
+    Difference,
+    NotBuilt,
+    Workshop,
+    grader_failed,
+)
 from kernel.module import abi, send
 from sonde.building import HostError
 from sonde.guest import ROOT, Guest, GuestError, Setup
@@ -231,7 +237,7 @@ class GuestWorkshop(Workshop):
         if (line, seed) not in self.right:
             facts, seen = self.run_in("truth", self.truth, line, seed)
             if seen.why:
-                raise HostError(f"grade: the grader of {self.lab}: {line}: {seen.why}")
+                raise grader_failed(self.lab, line, seen.why)
             self.right[line, seed] = facts
         got, seen = self.run_in("answer", self.answer, line, seed)
         if got == self.right[line, seed] and not seen.why:

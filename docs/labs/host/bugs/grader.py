@@ -72,7 +72,10 @@ class Workshop(Hosted):
                 return "your tests check nothing"
         if line != "right":
             name = [name for name in self.tracers if name.startswith(line)][case]
-            return not self.run_tests(name)[0] and "your tests find nothing wrong with it"
+            return (
+                not self.run_tests(name)[0]
+                and "your tests find nothing wrong with one of them"
+            )
         return None
 
     def compare(self, line, seed, case):

@@ -22,8 +22,8 @@ static void lengths(void)
             code[i] = (uint8_t)bytes[i];
         }
         for (unsigned i = 0; i < BYTES; i++)
-            snprintf(text + 3 * i, 4, "%02x ", code[i]);
-        lab_fact("%s: %u bytes", text, insn_length(code));
+            snprintf(text + 3 * i, 4, " %02x", code[i]);
+        lab_fact("%s: %u bytes", text + 1, insn_length(code));
     }
 }
 
