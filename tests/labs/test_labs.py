@@ -221,7 +221,7 @@ def made_by_rules(workshop, scratch):
         made = made[:: max(1, len(made) // SLOW.get(workshop.lab, SAMPLE))]
     usual = workshop.seconds
     if workshop.lab not in labs.IN_GUESTS:
-        workshop.seconds = min(usual, MADE_SECONDS)
+        workshop.seconds = min(usual, MADE_SECONDS * workshop.scale)
     for i, one in enumerate(made):
         code = code_of(workshop, one.files)
         if code is None:
