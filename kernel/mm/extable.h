@@ -57,6 +57,11 @@ uintptr_t extable_find(uintptr_t ip);
  */
 bool extable_fixup(struct pt_regs *regs);
 
+/* FLAGS_RF, if this CPU sets it in the image of a fault, as real ones do; else 0. It is that
+ * of the last fix-up.
+ */
+extern unsigned long extable_fault_rf;
+
 /* copy_nofault - copy @len bytes. Both addresses may be bad: not mapped, not writable,
  * not canonical. Context: any.
  * Return:  0; -EFAULT, and the bytes before the bad one are copied.

@@ -229,6 +229,7 @@ void plat_raise_fault(struct pt_regs *regs, uintptr_t addr)
 {
     regs->vector = port_is_canonical(addr) ? TRAP_PF : TRAP_GP;
     regs->error_code = 0;
+    regs->flags |= READ_ONCE(extable_fault_rf);
     if (regs->vector == TRAP_PF)
         regs->cr2 = addr;
     trap_raise(regs);

@@ -15,7 +15,8 @@
     }
 
 #pragma GCC diagnostic ignored "-Wunused-parameter"
-STUB(int, program_verify, const struct kprobe_program *p, struct kprobe_program_problem *why)
+STUB(int, program_verify, const struct kprobe_program *p,
+     struct kprobe_program_problem *why)
 STUB(int, kprobe_program_begin, struct kprobe_program *p)
 STUB(void, kprobe_program_end, struct kprobe_program *p)
 STUB(uint64_t, program_sum, const struct kprobe_program *p, size_t i)
