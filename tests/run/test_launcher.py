@@ -614,6 +614,18 @@ def a_closed_build_is_told():
     tap.equal(building.hint(OSError(errno.ENOSPC, "", inside)), "", "another error")
 
 
+def a_refusal_of_git_is_told():
+    """Git refuses a checkout of another user, and its sentence says what helps."""
+    with tempfile.TemporaryDirectory() as folder:
+        git = os.path.join(folder, "git")
+        with open(git, "w", encoding="ascii") as file:
+            file.write("#!/bin/sh\necho 'fatal: dubious ownership' >&2\nexit 128\n")
+        os.chmod(git, 0o755)
+        path = folder + ":" + os.environ["PATH"]
+        status, _, err = run_launcher("grade", "int3", folder, PATH=path)
+    tap.check(status == 5 and "git says: fatal: dubious ownership\n" in err, "by grade")
+
+
 def a_folder_is_spelled_in_one_way():
     """With two spellings, make would not know that a built file is the same file."""
     rule = "--eval=spelled: ; @echo $(B)"
@@ -720,6 +732,7 @@ if __name__ == "__main__":
             a_checkout_with_a_blank_is_refused,
             a_checkout_with_a_quote_is_built,
             a_closed_build_is_told,
+            a_refusal_of_git_is_told,
             a_folder_is_spelled_in_one_way,
             pieces_become_text,
             a_log_is_written,

@@ -3,10 +3,11 @@ guest ends with the right status.
 """
 
 import os
+import subprocess
 
 from sonde import building
 import tap
-from sonde.guest import BUILD
+from sonde.guest import BUILD, ROOT
 from session import LIMIT, ask, at_prompt, sonde
 
 BOOTS = ("pvh", "iso", "uefi")
@@ -95,6 +96,24 @@ def a_reset_boots_again():
         tap.check(ask(guest, "cat /proc/version"), "and it answers")
 
 
+READ_ONLY = """
+mount --bind . . && mount -o remount,ro,bind . && cd "$PWD" && ./sonde exec 'echo hi'
+"""
+
+
+def a_checkout_that_cannot_be_written_runs():
+    """It is built already; nothing has to be written in it."""
+    sonde("exec", "echo built")
+    done = subprocess.run(
+        ["unshare", "--mount", "--map-root-user", "sh", "-c", READ_ONLY],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    tap.equal((done.returncode, done.stdout, done.stderr), (0, "hi\n", ""), "exec")
+
+
 tap.run(
     every_way_reaches_the_prompt,
     lists_come_with_the_image,
@@ -103,4 +122,5 @@ tap.run(
     instructions_can_be_counted,
     piped_input_is_typed_after_the_prompt,
     a_reset_boots_again,
+    a_checkout_that_cannot_be_written_runs,
 )
