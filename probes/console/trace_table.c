@@ -18,27 +18,25 @@
 
 /* ---- one key ---- */
 
-static void address_text(char *buf, uint64_t addr, bool with_offset)
+static void function_text(char *buf, uint64_t addr)
 {
     struct ksym sym;
 
     if (ksyms_at(addr, &sym))
         snprintf(buf, TEXT_MAX, "0x%lx", addr);
-    else if (with_offset)
-        snprintf(buf, TEXT_MAX, "%s+0x%zx", sym.name, sym.offset);
     else
         snprintf(buf, TEXT_MAX, "%s", sym.name);
 }
 
-/* caller_text - write a return address, which may be the end of its function. */
-static void caller_text(char *buf, uint64_t addr)
+/* place_in_text - write an address. A return address may be the end of its function. */
+static void place_in_text(char *buf, uint64_t addr, bool is_return)
 {
     struct ksym sym;
 
-    if (ksyms_at(addr - 1, &sym))
+    if (ksyms_at(addr - is_return, &sym))
         snprintf(buf, TEXT_MAX, "0x%lx", addr);
     else
-        snprintf(buf, TEXT_MAX, "%s+0x%zx", sym.name, sym.offset + 1);
+        snprintf(buf, TEXT_MAX, "%s+0x%zx", sym.name, sym.offset + is_return);
 }
 
 static uint64_t key_number(const struct hist_part *part, const uint8_t *key)
@@ -55,8 +53,10 @@ static void key_text(const struct hist_part *part, const uint8_t *key, char *buf
 
     switch (part->show) {
     case HIST_SYM:
+        function_text(buf, number);
+        break;
     case HIST_SYM_OFFSET:
-        address_text(buf, number, part->show == HIST_SYM_OFFSET);
+        place_in_text(buf, number, true);
         break;
     case HIST_STRING:
         snprintf(buf, TEXT_MAX, "%.*s", part->size, (const char *)key + part->at);
@@ -98,10 +98,7 @@ static void show_stack(const struct hist *hist, struct hist_entry *entry, size_t
                sizeof(addr));
         if (!addr)
             return;
-        if (i == skip)
-            address_text(text, addr, true);
-        else
-            caller_text(text, addr);
+        place_in_text(text, addr, i != skip);
         seq_printf(out, "              %s\n", text);
     }
 }

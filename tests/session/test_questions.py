@@ -238,6 +238,11 @@ def several_answers():
         said = ask(guest, f"trace 'vfs_read {{ {four} }}' -- run vfs")
         heads = re.findall(r"^ +([A-Z]+) +(?:% +)?(?:comm|func)$", said, re.M)
         tap.equal(heads, ["SUM", "AVERAGE", "COUNT", "COUNT"], "two with one histogram")
+        said = ask(guest, "trace 'do_exit { count by caller; stack }' -- run vfs")
+        whole = re.findall(r"^ .* thread_start\+(0x\w+)$", said, re.M)
+        tap.equal(len(whole), 2, "an address behind the end of a function has its name")
+        said = ask(guest, "trace 'ret vfs_open { print *, retval }' -- cat /proc/version")
+        tap.equal(said.count("retval="), 1, "print *, retval: the value once")
         for q in ("print *, path, comm", "print file, *"):
             line = ask(guest, f"trace 'vfs_open {{ {q} }}' -- cat /proc/version")
             tap.equal(line.count("file="), 1, f"{q}: each value once")

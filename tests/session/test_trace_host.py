@@ -236,6 +236,11 @@ def tables_are_read_out_of_the_memory():
         )
         for spec in HISTS:
             recorded.files.write("events/k/reads/trigger", "hist:" + spec)
+        exits = recorded.files
+        exits.write(
+            "kprobe_events", "p:k/exits do_exit"
+        )  # its caller does nothing behind
+        exits.write("events/k/exits/trigger", "hist:keys=stacktrace")
         recorded.guest.machine.request("run vfs", 60)
         for spec in HISTS:
             recorded.files.write("events/k/reads/trigger", f"hist:{spec}:pause")
@@ -243,10 +248,13 @@ def tables_are_read_out_of_the_memory():
         said = re.sub(r"^#\n# trigger info: .*\n", "", said, flags=re.M)
         found = dict(
             dead_hist.Histograms(recorded.memory, recorded.capture.result.symbols).texts(
-                {"k/reads", "k/others"}
+                {"k/reads", "k/exits", "k/others"}
             )
         )
-        tap.equal(list(found), ["k/reads"], "an event with histograms")
+        tap.equal(sorted(found), ["k/exits", "k/reads"], "events with histograms")
+        stack = recorded.files.read("events/k/exits/hist")
+        stack = re.findall(r"^ {9}(thread_start\+.*)$", stack, re.M)
+        tap.check(stack and stack[0] in found["k/exits"], f"a caller's end: {stack}")
         tap.equal(
             len(said.split("# event histogram\n")) - 1, len(HISTS), "the guest has all"
         )

@@ -26,7 +26,7 @@ import tap
 from sonde.guest import BUILD, ELF
 from probes.trace.host import write_dat, write_folded, write_html
 from probes.trace.host import write_pftrace, write_speedscope
-from session import LIMIT, ask
+from session import LIMIT, ask, sonde
 
 LINES = (
     "p:run/reads vfs_read count=%dx:u64",
@@ -128,6 +128,16 @@ def trace_cmd_agrees():
             dict(the_run().lost),
             "and each loss",
         )
+
+
+def the_events_of_questions_have_names():
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "t.dat")
+        asked = ("vfs_close { count }", "ret vfs_open { count }", "vfs_r* { count }")
+        sonde("trace", "-o", path, *asked, "--", "run vfs")
+        text = output_of("trace-cmd", "report", path)
+    names = set(re.findall(r"^ .*?\d{6}: (\w+):", text, re.M))
+    tap.equal(names, {"vfs_close", "vfs_open_returns", "q3"}, "their functions', if one")
 
 
 # KernelShark
@@ -434,6 +444,7 @@ def perfs_definitions_record_the_right_values():
 
 tap.run(
     trace_cmd_agrees,
+    the_events_of_questions_have_names,
     kernelshark_agrees,
     protoc_agrees,
     speedscope_agrees,

@@ -55,12 +55,12 @@ class Part:
     def text(self, key, comm, symbols):
         if self.show == STACK:
             words = struct.unpack_from(f"<{self.size // 8}Q", key, self.at)
-            lines = (f"         {symbols.at(word)}\n" for word in words if word)
+            lines = (f"         {symbols.caller_at(word)}\n" for word in words if word)
             return f"{self.name}:\n" + "".join(lines)
         if self.show in (STRING, USECS) and self.size != 8:
             return f"{self.name}: {text_at(key[: self.at + self.size], self.at, 50)}"
         (value,) = struct.unpack_from("<Q", key, self.at)
-        place = symbols.at(value) if self.show in (SYM, SYM_OFFSET) else ""
+        place = symbols.caller_at(value) if self.show in (SYM, SYM_OFFSET) else ""
         texts = {
             HEX: f"{value:x}",
             SYM: f"[{value:x}] {place.split('+')[0]:<45}",

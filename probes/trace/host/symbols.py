@@ -67,6 +67,15 @@ class Symbols:
         found = self.find(address)
         return "%s+%#x/%#x%s" % found if found else f"{address:#x}"
 
+    def caller_at(self, address):
+        """Return the text of at(), also for the end of a function: a call that does not return
+        may be its last instruction.
+        """
+        last = self.find(address - 1)
+        if self.find(address) or not last:
+            return self.at(address)
+        return "%s+%#x/%#x%s" % (last[0], last[2], *last[2:])
+
     def name_at(self, address):
         """Return the text of at() without the offset and the size."""
         found = self.find(address)

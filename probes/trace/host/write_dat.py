@@ -3,9 +3,11 @@
 Pages go into the file unchanged.
 """
 
+import re
 import struct
 
 from .pages import PAGE
+from .recording import QUESTIONS
 
 OPTION_END, OPTION_CPUSTAT, OPTION_CLOCK, OPTION_UNAME = 0, 2, 4, 5
 
@@ -15,10 +17,24 @@ def sized(kind, text):
     return struct.pack(kind, len(data)) + data
 
 
+def labels(recording):
+    """Return {event: function} of the questions that one function has answered."""
+    found = {}
+    for event in recording.all_events:
+        if event.format.group == QUESTIONS:
+            found.setdefault(event.name, set()).add(recording.label(event))
+    return {name: min(those) for name, those in found.items() if len(those) == 1}
+
+
 def descriptions(recording):
-    """Yield the formats: first those of the group ftrace, then the other groups."""
-    groups = {}
+    """Yield the formats: first those of the group ftrace, then the other groups. The event of
+    a question is named after its function.
+    """
+    groups, known = {}, labels(recording)
     for group, text in recording.formats:
+        name, _, rest = text.removeprefix("name: ").partition("\n")
+        if group == QUESTIONS and name in known:
+            text = "name: " + re.sub(r"\W+", "_", known[name]) + "\n" + rest
         groups.setdefault(group, []).append(text)
     ours = groups.pop("ftrace", [])
     yield struct.pack("<I", len(ours))

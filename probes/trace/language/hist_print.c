@@ -200,11 +200,29 @@ size_t hist_size(const struct hist *hist)
 
 typedef size_t (*symbol_text_t)(char *buf, size_t size, uintptr_t addr);
 
+/* end_text - write an address that is the end of a function, behind a call that does not
+ * return. Return: false: it is none.
+ */
+static bool end_text(char *buf, size_t size, uint64_t addr, symbol_text_t symbol)
+{
+    char last[128];
+    const char *plus, *len;
+
+    if (!symbol(last, sizeof(last), addr - 1) || !(plus = strchr(last, '+')) ||
+        !(len = strchr(plus, '/')))
+        return false;
+    len++;
+    snprintf(buf, size, "%.*s%.*s/%s", (int)(plus + 1 - last), last,
+             (int)strcspn(len, " "), len, len);
+    return true;
+}
+
 /* hist_place_text - write the address @addr as text. Return: @buf. */
 static const char *hist_place_text(char *buf, size_t size, uint64_t addr,
                                    symbol_text_t symbol, bool with_offset)
 {
-    if (!symbol || !symbol(buf, size, addr))
+    if (!symbol ||
+        (!symbol(buf, size, addr) && !(with_offset && end_text(buf, size, addr, symbol))))
         snprintf(buf, size, "0x%llx", (unsigned long long)addr);
     if (!with_offset)
         buf[strcspn(buf, "+")] = '\0';
