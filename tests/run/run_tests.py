@@ -176,6 +176,7 @@ LONGER = (
     "fuzz/console",
     "fuzz/events",
     "fuzz/trace",
+    "gdb/stub",  # session/gdb_stub
     # The usual run has one test with each sanitizer: hosted/kretprobe-asan, hosted/ring-tsan.
     "hosted/link-asan",
     "hosted/link-tsan",
@@ -188,6 +189,7 @@ LONGER = (
     "hosted/ring-clang",
     "hosted/toggle-tsan",
     "kernel/smp1",  # kernel/alone1
+    "model/model",  # the explorers run the code itself
     "session/boot",
     "session/exits",
     "session/extra_objs",
