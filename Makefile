@@ -80,7 +80,7 @@ C_COMMON := -std=gnu11 -g -gdwarf-4 -fno-omit-frame-pointer $(WARNINGS) -I.
 
 CFLAGS := $(C_COMMON) -O2 -ffreestanding -fno-pic -fno-pie -fno-stack-protector \
     -fno-asynchronous-unwind-tables -mcmodel=kernel -mno-red-zone -mgeneral-regs-only \
-    -fcf-protection=none -fpatchable-function-entry=5 -nostdinc -isystem libc/include
+    -mskip-rax-setup -fcf-protection=none -fpatchable-function-entry=5 -nostdinc -isystem libc/include
 ifneq (,$(findstring clang,$(CC)))
 CFLAGS += --target=x86_64-elf -isystem $(shell $(CC) -print-resource-dir)/include
 ASM_OFFSETS_FLAGS := -fno-integrated-as
@@ -146,7 +146,7 @@ FOR_SPEED := $(shell grep -l '^NOKPROBE[^_]' $(filter %.c,$(SOURCES))) \
     $(addprefix probes/trace/language/,event.c fetch.c filter.c filter_field.c hist.c hist_act.c trigger.c) \
     $(addprefix probes/trace/live/live_,hit.c program.c) $(addprefix probes/trace/ring/,ring.c page.c) \
     $(addprefix probes/gdb/gdb_,break.c collect.c frame.c place.c) probes/agent/agent.c \
-    $(addprefix probes/bench/bench_,loop.c kind.c crowd.c) probes/marker/marker.c \
+    $(addprefix probes/bench/bench_,loop.c kind.c crowd.c) \
     $(addprefix kernel/,cpu/percpu.c time/sample.c debug/backtrace.c debug/ksyms.c debug/marker.c) \
     libc/string.c
 $(patsubst %,$(B)/%.o,$(filter-out $(FOR_SPEED),$(filter %.c,$(SOURCES)))): \
