@@ -991,6 +991,17 @@ static int trace_run(struct shell *sh, int argc, char **argv)
     return err;
 }
 
+/* trace_complete - offer the short commands, and the functions of which they may ask. */
+static void trace_complete(struct shell_completion *c, int index)
+{
+    const char *word;
+
+    for (unsigned i = 0; index == 1 && (word = trace_line_short_word(i)) != NULL; i++)
+        shell_offer(c, word);
+    if (index == 2)
+        shell_complete_symbols(c, index);
+}
+
 static const struct shell_command command = {
     "trace",
     "[-w] [-n] [-p] 'QUESTION' [for SECONDS | -- COMMAND]",
@@ -1015,7 +1026,7 @@ static const struct shell_command command = {
     "-n  print what would be written to the files of the tracer\n"
     "-p  print the parts of the question, its places, and the names that are known there",
     trace_run,
-    NULL,
+    trace_complete,
 };
 
 INIT int trace_add_command(void)

@@ -807,18 +807,23 @@ void trace_line_parts(const struct trace_line *line, struct seq *out)
         answer_parts(line, &line->answer[i], out);
 }
 
+static const struct {
+    const char *word, *before, *behind;
+} forms[] = {
+    { "count", "", "{ count by func }" },
+    { "args", "", "{ print * }" },
+    { "time", "ret ", "{ hist(ns) }" },
+    { "callers", "", "{ count by caller }" },
+    { "graph", "graph ", "" },
+};
+
+const char *trace_line_short_word(unsigned i)
+{
+    return i < ARRAY_LEN(forms) ? forms[i].word : NULL;
+}
+
 int trace_line_short(const char *word, const char *place, char *buf, size_t size)
 {
-    static const struct {
-        const char *word, *before, *behind;
-    } forms[] = {
-        { "count", "", "{ count by func }" },
-        { "args", "", "{ print * }" },
-        { "time", "ret ", "{ hist(ns) }" },
-        { "callers", "", "{ count by caller }" },
-        { "graph", "graph ", "" },
-    };
-
     for (size_t i = 0; i < ARRAY_LEN(forms); i++)
         if (!strcmp(forms[i].word, word)) {
             snprintf(buf, size, "%s%s %s", forms[i].before, place, forms[i].behind);

@@ -107,6 +107,10 @@ void trace_line_parts(const struct trace_line *line, struct seq *out);
  * Return: 0; -EINVAL @word is no short command.
  */
 int trace_line_short(const char *word, const char *place, char *buf, size_t size);
+/* trace_line_short_word - return the word of short command @i, from 0; NULL: the last is
+ * in front of it.
+ */
+const char *trace_line_short_word(unsigned i);
 
 /* trace_line_define - print to @out the line of kprobe_events that defines the event of
  * @line for one function.

@@ -1,6 +1,6 @@
 /* test_commands.c - the console command `probe`, as a person or a tool uses it. */
 #include "kernel/base/err.h"
-#include "kernel/console/shell.h"
+#include "kernel/console/shell_state.h"
 #include "kernel/cpu/percpu.h"
 #include "kernel/debug/ksyms.h"
 #include "probes/core/life.h"
@@ -841,6 +841,23 @@ KTEST(commands, mistyped_words_get_a_suggestion)
                      say("probe del wathced") == -ENOENT && said("mean `watched`?)") &&
                      say("probe del watched") == 0,
                  "a probe");
+}
+
+KTEST(commands, trace_completes_short_commands_and_functions)
+{
+    static const char *const lines[][2] = {
+        { "trace cou", "count" }, { "trace count commands_targ", "commands_target" }
+    };
+
+    for (size_t i = 0; i < ARRAY_LEN(lines); i++) {
+        struct shell_completion c;
+        char line[64];
+
+        strlcpy(line, lines[i][0], sizeof(line));
+        shell_complete(line, &c);
+        ktest_report(strstr(seq_str(&c.names), lines[i][1]), "%s", lines[i][0]);
+        seq_free(&c.names);
+    }
 }
 
 KTEST(commands, help_has_every_subcommand)
