@@ -70,7 +70,7 @@ INIT void extable_init(void)
 }
 
 static uintptr_t (*more_fn)(uintptr_t ip); /* set at boot */
-unsigned long extable_fault_rf;
+struct extable_fault extable_fault;
 
 INIT void extable_set_more(uintptr_t (*fn)(uintptr_t ip))
 {
@@ -91,7 +91,7 @@ bool extable_fixup(struct pt_regs *regs)
     if (!fixup)
         return false;
     regs->ip = fixup;
-    WRITE_ONCE(extable_fault_rf, regs->flags & FLAGS_RF);
+    extable_fault = (struct extable_fault){ regs->vector, regs->flags & FLAGS_RF };
     regs->flags &= ~FLAGS_RF; /* it belongs to the instruction that has faulted */
     return true;
 }

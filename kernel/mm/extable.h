@@ -57,10 +57,11 @@ uintptr_t extable_find(uintptr_t ip);
  */
 bool extable_fixup(struct pt_regs *regs);
 
-/* FLAGS_RF, if this CPU sets it in the image of a fault, as real ones do; else 0. It is that
- * of the last fix-up.
- */
-extern unsigned long extable_fault_rf;
+/* How this CPU has reported the fault of the last fix-up, on any CPU. */
+extern struct extable_fault {
+    uint32_t vector;
+    uint64_t rf; /* FLAGS_RF, or 0 */
+} extable_fault;
 
 /* copy_nofault - copy @len bytes. Both addresses may be bad: not mapped, not writable,
  * not canonical. Context: any.

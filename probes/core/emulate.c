@@ -93,7 +93,9 @@ static NOINLINE bool load_target(const struct site *site, struct pt_regs *regs,
     if (!plat_read(target, addr))
         return true;
     regs->ip = site->addr;
-    plat_raise_fault(regs, addr);
+    plat_raise_fault(regs, addr,
+                     e->seg == INSN_SEG_NONE &&
+                         (e->base == INSN_SP || e->base == INSN_BP));
     return false;
 }
 NOKPROBE(load_target);
@@ -122,7 +124,7 @@ static NOINLINE bool stack_pop(const struct site *site, struct pt_regs *regs,
 
     if (plat_read(value, regs->sp - rest)) {
         regs->ip = site->addr;
-        plat_raise_fault(regs, regs->sp);
+        plat_raise_fault(regs, regs->sp, true);
         return false;
     }
     *value >>= 8 * rest;

@@ -225,11 +225,30 @@ static bool port_is_canonical(uintptr_t addr)
     return (uintptr_t)((intptr_t)(addr << 16) >> 16) == addr;
 }
 
-void plat_raise_fault(struct pt_regs *regs, uintptr_t addr)
+/* For an address that is not canonical a CPU raises #SS if the address is one of the stack,
+ * else #GP, and it sets RF in the image of each fault. An emulator may do otherwise.
+ */
+static struct extable_fault of_the_stack;
+
+static NOINLINE void port_learn_faults(void)
 {
-    regs->vector = port_is_canonical(addr) ? TRAP_PF : TRAP_GP;
+    asm volatile("push %%rbp\n\t"
+                 "mov %0, %%rbp\n"
+                 "1: mov (%%rbp), %%rbp\n"
+                 "2: pop %%rbp\n\t" EXTABLE("1b", "2b")
+                 :
+                 : "r"(UINT64_C(1) << 63)
+                 : "memory");
+    of_the_stack = extable_fault;
+}
+
+void plat_raise_fault(struct pt_regs *regs, uintptr_t addr, bool by_stack)
+{
+    regs->vector = port_is_canonical(addr) ? TRAP_PF
+                   : by_stack              ? of_the_stack.vector
+                                           : TRAP_GP;
     regs->error_code = 0;
-    regs->flags |= READ_ONCE(extable_fault_rf);
+    regs->flags |= of_the_stack.rf;
     if (regs->vector == TRAP_PF)
         regs->cr2 = addr;
     trap_raise(regs);
@@ -317,6 +336,7 @@ INIT int port_core_init(bool (*inside)(uintptr_t ip))
         err = take_marks();
     if (err)
         return err;
+    port_learn_faults();
     quiesce_set_inside(inside);
     take_traps();
     return 0;

@@ -247,8 +247,9 @@ static void on_fault(int sig, siginfo_t *info, void *context)
 }
 NOKPROBE(on_fault);
 
-void plat_raise_fault(struct pt_regs *regs, uintptr_t addr)
+void plat_raise_fault(struct pt_regs *regs, uintptr_t addr, bool by_stack)
 {
+    (void)by_stack;
     regs->vector = VECTOR_PF;
     regs->error_code = 0;
     regs->cr2 = addr;

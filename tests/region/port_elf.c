@@ -290,8 +290,9 @@ uintptr_t plat_seg_base(unsigned seg)
     plat_bug("plat_seg_base", seg);
 }
 
-void plat_raise_fault(struct pt_regs *regs, uintptr_t addr)
+void plat_raise_fault(struct pt_regs *regs, uintptr_t addr, bool by_stack)
 {
+    (void)by_stack;
     (void)regs;
     plat_bug("plat_raise_fault", addr);
 }

@@ -50,6 +50,7 @@ struct fake_machine {
     uintptr_t stack_base;   /* the lowest address of the stack, as stack_left says */
     unsigned raised;        /* calls of plat_raise_fault() */
     uintptr_t raised_at, raised_ip;
+    bool raised_by_stack;
     unsigned raised_steps; /* calls of plat_raise_step() */
     unsigned raised_again; /* calls of plat_raise_again() */
     unsigned preempt_enables;

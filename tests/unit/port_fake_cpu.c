@@ -243,11 +243,12 @@ void plat_escape(struct pt_regs *fault, struct pt_regs *regs)
 }
 
 /* plat_raise_fault - as in the kernel, a fault is offered to the engine first. */
-void plat_raise_fault(struct pt_regs *regs, uintptr_t addr)
+void plat_raise_fault(struct pt_regs *regs, uintptr_t addr, bool by_stack)
 {
     fake.raised++;
     fake.raised_at = addr;
     fake.raised_ip = regs->ip;
+    fake.raised_by_stack = by_stack;
     regs->vector = 14;
     regs->error_code = 0;
     kprobe_fault_handler(regs);

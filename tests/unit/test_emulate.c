@@ -377,6 +377,30 @@ static void ret_pops_the_target_and_drops_the_arguments(void)
     }
 }
 
+static void the_stack_is_what_rsp_and_rbp_are_the_base_of(void)
+{
+    static const struct {
+        const char *hex;
+        bool by_stack;
+    } forms[] = { { "ff 24 24", true },       /* jmp *(%rsp) */
+                  { "ff 65 08", true },       /* jmp *8(%rbp) */
+                  { "41 ff 65 08", false } }; /* jmp *8(%r13) */
+
+    for (size_t i = 0; i < ARRAY_LEN(forms); i++) {
+        struct pt_regs regs;
+
+        fake_start();
+        regs = fake_regs();
+        regs.bp = regs.r13 = regs.sp;
+        fake_bad(regs.sp, 16);
+        prepare(forms[i].hex);
+        run(regs);
+        CHECK_EQ(fake.raised, 1);
+        CHECK_EQ(fake.raised_by_stack, forms[i].by_stack);
+        fake_end();
+    }
+}
+
 static void ret_from_a_bad_stack_is_a_fault_at_the_original(void)
 {
     struct pt_regs regs, got;
@@ -389,6 +413,7 @@ static void ret_from_a_bad_stack_is_a_fault_at_the_original(void)
     got = run(regs);
     CHECK_EQ(fake.raised_at, regs.sp);
     CHECK_EQ(fake.raised_ip, addr);
+    CHECK(fake.raised_by_stack);
     CHECK_EQ(got.sp, regs.sp);
     fake_end();
 }
@@ -559,6 +584,7 @@ UNIT_TESTS(jcc_takes_the_branch_as_the_flags_say, near_jcc_reaches_backwards,
            a_rip_relative_operand_counts_from_the_original, a_segment_base_is_added,
            a_target_that_cannot_be_loaded_is_a_fault_at_the_original,
            ret_pops_the_target_and_drops_the_arguments,
+           the_stack_is_what_rsp_and_rbp_are_the_base_of,
            ret_from_a_bad_stack_is_a_fault_at_the_original,
            pushf_pushes_what_the_program_has, pushfw_pushes_two_bytes,
            popf_takes_every_flag_it_may, popfw_takes_the_lower_16, popfw_reads_two_bytes,
