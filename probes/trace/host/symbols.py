@@ -68,8 +68,8 @@ class Symbols:
         return "%s+%#x/%#x%s" % found if found else f"{address:#x}"
 
     def caller_at(self, address):
-        """Return the text of at(), also for the end of a function: a call that does not return
-        may be its last instruction.
+        """Return the text of at(). The end of a function, behind a call that does not return,
+        is its own.
         """
         last = self.find(address - 1)
         if self.find(address) or not last:
