@@ -86,7 +86,7 @@ CFLAGS += --target=x86_64-elf -isystem $(shell $(CC) -print-resource-dir)/includ
 ASM_OFFSETS_FLAGS := -fno-integrated-as
 FOR_SIZE := -Os
 else
-CFLAGS += -fno-ipa-ra -fno-ipa-sra -fno-ipa-cp \
+CFLAGS += -fno-ipa-ra -fno-ipa-sra -fno-ipa-cp -fno-align-jumps -fno-align-loops \
     -isystem $(shell $(CC) -print-file-name=include)
 FOR_SIZE := -Os -finline-functions --param max-inline-insns-size=15 -fno-partial-inlining
 endif
