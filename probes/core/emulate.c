@@ -93,9 +93,7 @@ static NOINLINE bool load_target(const struct site *site, struct pt_regs *regs,
     if (!plat_read(target, addr))
         return true;
     regs->ip = site->addr;
-    plat_raise_fault(regs, addr,
-                     e->seg == INSN_SEG_NONE &&
-                         (e->base == INSN_SP || e->base == INSN_BP));
+    plat_raise_fault(regs, addr, !e->seg && (e->base == INSN_SP || e->base == INSN_BP));
     return false;
 }
 NOKPROBE(load_target);
@@ -112,22 +110,19 @@ NOKPROBE_INLINE void stack_push(struct pt_regs *regs, uint64_t value, unsigned s
         *(uint64_t *)regs->sp = value;
 }
 
-/* stack_pop - read @size bytes at the program's stack pointer. plat_read() reads eight bytes.
- * For a pop of two bytes, the other six are those below the stack pointer: there is
- * always memory, whereas the stack may end right above the two bytes.
+/* stack_pop - read @size bytes at the program's stack pointer. plat_read() reads eight: if
+ * @size is two, the others are those below, where memory is. The stack may end above.
  * Return: as load_target().
  */
 static NOINLINE bool stack_pop(const struct site *site, struct pt_regs *regs,
                                uint64_t *value, unsigned size)
 {
-    unsigned rest = 8 - size;
-
-    if (plat_read(value, regs->sp - rest)) {
+    if (plat_read(value, regs->sp - 8 + size)) {
         regs->ip = site->addr;
         plat_raise_fault(regs, regs->sp, true);
         return false;
     }
-    *value >>= 8 * rest;
+    *value >>= 64 - 8 * size;
     return true;
 }
 NOKPROBE(stack_pop);

@@ -241,8 +241,7 @@ int plat_read(uint64_t *out, uintptr_t addr);
  */
 uintptr_t plat_seg_base(unsigned seg);
 /* plat_raise_fault - do what a CPU does when the instruction at @regs->ip cannot access
- * @addr: raise a fault. Context: trap.
- * @by_stack: rsp or rbp is the base of the address, which is relative to SS then
+ * @addr: raise a fault. @by_stack: rsp or rbp is its base.  Context: trap.
  */
 void plat_raise_fault(struct pt_regs *regs, uintptr_t addr, bool by_stack);
 /* plat_raise_step - do what a CPU does after a single step: raise a #DB. The program has

@@ -8,7 +8,7 @@
 
 extern struct live_event one_event;
 
-/* one_event_start_as - make the event of the definition @line, with the histogram attached. */
+/* one_event_start_as - make the event that @line defines, with the histogram attached. */
 void one_event_start_as(const char *line);
 /* one_event_start - the same, of a probe at an instruction. */
 void one_event_start(void);
