@@ -147,8 +147,8 @@ FOR_SPEED := $(shell grep -l '^NOKPROBE[^_]' $(filter %.c,$(SOURCES))) \
     $(addprefix probes/trace/live/live_,hit.c program.c) $(addprefix probes/trace/ring/,ring.c page.c) \
     $(addprefix probes/gdb/gdb_,break.c collect.c frame.c place.c) probes/agent/agent.c \
     $(addprefix probes/bench/bench_,loop.c kind.c crowd.c) \
-    $(addprefix kernel/,cpu/percpu.c time/sample.c debug/backtrace.c debug/ksyms.c debug/marker.c) \
-    libc/string.c
+    $(addprefix kernel/,cpu/percpu.c time/sample.c mm/exec_poke.c) \
+    $(addprefix kernel/debug/,backtrace.c ksyms.c marker.c) libc/string.c
 $(patsubst %,$(B)/%.o,$(filter-out $(FOR_SPEED),$(filter %.c,$(SOURCES)))): \
     private CFLAGS += $(FOR_SIZE)
 

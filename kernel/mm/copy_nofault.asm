@@ -63,3 +63,17 @@ proc strncpy_nofault
     extable .store, .bad_store
     extable .bad_load, .bad_store
 endproc strncpy_nofault
+
+; void touch_by_stack(uintptr_t addr)
+; In:   rdi
+; Uses: rbp, which is restored, as the base of an address that is relative to SS
+proc touch_by_stack
+    push rbp
+    mov rbp, rdi
+.touch:
+    mov rbp, [rbp]
+.touched:
+    pop rbp
+    ret
+    extable .touch, .touched
+endproc touch_by_stack

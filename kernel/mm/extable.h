@@ -69,6 +69,11 @@ extern struct extable_fault {
  */
 int copy_nofault(void *dst, const void *src, size_t len);
 
+/* touch_by_stack - read the word at @addr, as one of the stack. It may be bad: extable_fault
+ * tells how. Context: any.
+ */
+void touch_by_stack(uintptr_t addr);
+
 /* strncpy_nofault - copy a string that may be unreadable. The copy always ends with a
  * NUL.
  * @size: of @dst in bytes; with 0 nothing is written

@@ -230,15 +230,9 @@ static bool port_is_canonical(uintptr_t addr)
  */
 static struct extable_fault of_the_stack;
 
-static NOINLINE void port_learn_faults(void)
+static void learn_faults(void)
 {
-    asm volatile("push %%rbp\n\t"
-                 "mov %0, %%rbp\n"
-                 "1: mov (%%rbp), %%rbp\n"
-                 "2: pop %%rbp\n\t" EXTABLE("1b", "2b")
-                 :
-                 : "r"(UINT64_C(1) << 63)
-                 : "memory");
+    touch_by_stack(UINT64_C(1) << 63);
     of_the_stack = extable_fault;
 }
 
@@ -336,7 +330,7 @@ INIT int port_core_init(bool (*inside)(uintptr_t ip))
         err = take_marks();
     if (err)
         return err;
-    port_learn_faults();
+    learn_faults();
     quiesce_set_inside(inside);
     take_traps();
     return 0;

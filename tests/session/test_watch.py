@@ -190,7 +190,7 @@ def define_object(guest):
     ask(guest, "echo x > /tmp/abcd")
     ask(guest, "rm /tmp/abcd")
     write(guest, "0", "events/kprobes/born/enable")
-    found = re.search(r"vfs_node_add\+.* len=(\d+)", ask(guest, f"cat {TRACING}/trace"))
+    found = re.search(r"node_alloc\+.* len=(\d+)", ask(guest, f"cat {TRACING}/trace"))
     ask(guest, f"echo > {TRACING}/trace")
     return int(found[1])
 

@@ -55,12 +55,13 @@ class Part:
     def text(self, key, comm, symbols):
         if self.show == STACK:
             words = struct.unpack_from(f"<{self.size // 8}Q", key, self.at)
-            lines = (f"         {symbols.caller_at(word)}\n" for word in words if word)
-            return f"{self.name}:\n" + "".join(lines)
+            texts = [symbols.place_at(words[0])]
+            texts += [symbols.caller_at(word) for word in words[1:] if word]
+            return f"{self.name}:\n" + "".join(f"         {text}\n" for text in texts)
         if self.show in (STRING, USECS) and self.size != 8:
             return f"{self.name}: {text_at(key[: self.at + self.size], self.at, 50)}"
         (value,) = struct.unpack_from("<Q", key, self.at)
-        place = symbols.caller_at(value) if self.show in (SYM, SYM_OFFSET) else ""
+        place = symbols.place_at(value) if self.show in (SYM, SYM_OFFSET) else ""
         texts = {
             HEX: f"{value:x}",
             SYM: f"[{value:x}] {place.split('+')[0]:<45}",

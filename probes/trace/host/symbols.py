@@ -67,12 +67,16 @@ class Symbols:
         found = self.find(address)
         return "%s+%#x/%#x%s" % found if found else f"{address:#x}"
 
+    def place_at(self, address):
+        """Return the text of at(), also of the end of a function that is no other's start."""
+        return self.at(address) if self.find(address) else self.caller_at(address)
+
     def caller_at(self, address):
-        """Return the text of at(). The end of a function, behind a call that does not return,
-        is its own.
+        """Return the text of at() for a return address. The end of a function, behind a call
+        that does not return, is its own.
         """
-        last = self.find(address - 1)
-        if self.find(address) or not last:
+        found, last = self.find(address), self.find(address - 1)
+        if found and found[1] or not last:
             return self.at(address)
         return "%s+%#x/%#x%s" % (last[0], last[2], *last[2:])
 

@@ -229,6 +229,18 @@ static const char *hist_place_text(char *buf, size_t size, uint64_t addr,
     return buf;
 }
 
+/* caller_text - the same, of a return address. The end of its function may be the start of
+ * the next one.
+ */
+static const char *caller_text(char *buf, size_t size, uint64_t addr,
+                               symbol_text_t symbol)
+{
+    hist_place_text(buf, size, addr, symbol, true);
+    if (symbol && strstr(buf, "+0x0/"))
+        end_text(buf, size, addr, symbol);
+    return buf;
+}
+
 static void print_stack_part(struct out *out, const struct hist_part *part,
                              const uint8_t *key, symbol_text_t symbol)
 {
@@ -241,7 +253,8 @@ static void print_stack_part(struct out *out, const struct hist_part *part,
         if (!addr)
             return;
         PRINT(out, "         %s\n",
-              hist_place_text(text, sizeof(text), addr, symbol, true));
+              i ? caller_text(text, sizeof(text), addr, symbol)
+                : hist_place_text(text, sizeof(text), addr, symbol, true));
     }
 }
 
