@@ -181,7 +181,7 @@ def the_lines_of_the_documents_are_right():
     line = str(line_of("kernel/fs/vfs.c", "if (count > left)"))
     tap.equal(numbers, dict.fromkeys(numbers, {line}), f"they say vfs.c:{line}")
     with open(os.path.join(ROOT, "docs/trace-host.md"), encoding="utf-8") as file:
-        said = re.search(r"sonde: (left has no value .*)", file.read())
+        said = re.search(r"\^ (left has no value .*)", file.read())
     _, _, err = sonde("trace", "vfs_read { hist(left) }", "--", "run vfs")
     tap.check(said and said[1] in err, f"{said and said[1]}")
 
