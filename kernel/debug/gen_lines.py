@@ -34,14 +34,9 @@ END, SET_ADDRESS = 1, 2
 
 
 def signed_leb(data, at):
-    value = shift = 0
-    while True:
-        byte = data[at]
-        at += 1
-        value |= (byte & 0x7F) << shift
-        shift += 7
-        if byte < 0x80:
-            return value - (1 << shift if byte & 0x40 else 0), at
+    value, end = leb(data, at)
+    is_negative = data[end - 1] & 0x40
+    return value - (1 << 7 * (end - at) if is_negative else 0), end
 
 
 @functools.lru_cache(None)
