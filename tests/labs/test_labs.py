@@ -7,9 +7,9 @@ with the rubric.
 
 The long run uses twenty seeds: a wrong solution loses the same points with each, so that
 no student can wait for a lucky one. A line that takes no seed is graded once, and a line
-that is lost since its time is over, with FEW seeds. The long run also tries all solutions made by
-rules; the short run tries a part of them. KEPT=FILE in the environment keeps the gradings of
-wrong solutions in FILE, and a later run of the same files takes them from there.
+that is lost since its time is over, with FEW seeds. The long run also tries all solutions
+made by rules; the short run tries a part of them. KEPT=FILE in the environment keeps the
+gradings of wrong solutions in FILE, and a later run of the same files takes them from there.
 """
 
 import contextlib
