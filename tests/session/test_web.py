@@ -1113,6 +1113,12 @@ def a_lab_fits(browser, server):
 
 def a_lab_without_a_console(browser, server):
     page = at_prompt(browser, server, "?lab=return")
+    typed = "echo " + "0123456789" * 6
+    page.type(typed)
+    page.wait(f"shown().endsWith('{typed}')", LIMIT)
+    resize(page, *SIZES[0])
+    page.wait("terminal.cols < 60", LIMIT)
+    tap.check(page.wait(f"shown().endsWith('{typed}')", LIMIT), "a typed line is not cut")
     resize(page, *SIZES[1])
     height = page.evaluate("by('terminal').clientHeight")
     tap.check(height < SIZES[1][1] / 8, f"its console has {height} px")

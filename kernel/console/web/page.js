@@ -3,7 +3,7 @@
 
 const by = id => document.getElementById(id);
 const here = new URLSearchParams(location.search);
-const terminal = new Terminal({ scrollback: 10000, fontSize: 13,
+const terminal = new Terminal({ scrollback: 10000, fontSize: 13, reflowCursorLine: true,
   screenReaderMode: here.has('reader') });
 const fit = new FitAddon.FitAddon();
 const editor = CodeMirror(by('editor'), { lineNumbers: true, lineWrapping: true,
