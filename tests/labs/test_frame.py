@@ -324,37 +324,6 @@ def a_difference_is_told():
         )
 
 
-def mistakes_in_lab_3_are_named():
-    """Each mistake is put into the solution alone, and grade names it."""
-    with tempfile.TemporaryDirectory() as folder:
-        bench, solution = Bench(folder), read(SOLUTION)
-        unlink = "    *link = bp->next;\n"
-        for what, text, line, why in (
-            (
-                "rip is left behind the int3",
-                solution.replace("    regs[REG_RIP] = (greg_t)bp->at;\n", ""),
-                "hit",
-                "hit 0: the handler saw rip: got bp->at + 0x1; right bp->at + 0",
-            ),
-            (
-                "SA_SIGINFO is not asked for",
-                solution.replace(" = SA_SIGINFO", " = 0"),
-                "hit",
-                "got: the handler of SIGTRAP is without SA_SIGINFO; "
-                "right: the handler of SIGTRAP is with SA_SIGINFO",
-            ),
-            (
-                "bp stays in the list",
-                solution.replace(unlink, ""),
-                "clear",
-                "breakpoint_clear() has left its bp in a list: got yes; right no",
-            ),
-        ):
-            tap.equal(bench.lost(text), [line], what)
-            said = [v.why for v in bench.verdicts if v.why]
-            tap.equal(said, [why], f"{what}: that is said")
-
-
 def where_it_ended_is_told():
     with tempfile.TemporaryDirectory() as folder:
         bench, solution = Bench(folder), read(SOLUTION)
@@ -388,21 +357,6 @@ def where_it_ended_is_told():
         ):
             _, said = bench.printed(solution.replace(head, head + code + "\n"), seconds)
             tap.check((said or "").startswith(why), f"{code} is told: {said}")
-
-
-def a_copy_that_ends_the_program_is_shown():
-    """Lab 5: a call above 4 GiB, by a push of 32 bits."""
-    rows = {row.name: row for row in wrong.of_people("boost")}
-    with tempfile.TemporaryDirectory() as folder:
-        workshop = grade.workshop_of("boost", ROOT, os.path.join(folder, "built"))
-        workshop.build_ours()
-        with open(os.path.join(folder, "boost.c"), "w", encoding="utf-8") as file:
-            file.write(rows["call-of-32-bits"].files["boost.c"])
-        shown = io.StringIO()
-        with contextlib.redirect_stdout(shown):
-            grade.show_case(workshop, folder, 5, 95)
-        for words in ("it was ended by SIGSEGV", "code of your copy at ", "push   $0x"):
-            tap.check(words in shown.getvalue(), f"case 95 shows: {words}")
 
 
 def the_sample_is_what_is_printed():
@@ -688,9 +642,7 @@ tap.run(
     submissions_that_misbehave,
     keys_may_be_written_so,
     a_difference_is_told,
-    mistakes_in_lab_3_are_named,
     where_it_ended_is_told,
-    a_copy_that_ends_the_program_is_shown,
     the_sample_is_what_is_printed,
     a_device_that_is_full,
     a_program_with_traps_runs_under_gdb,

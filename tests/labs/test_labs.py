@@ -1,9 +1,9 @@
 """test_labs.py - checks that a lab gives the right points: test_labs.py NAME.
 
 The files of start/ lose every line of the rubric. The solution loses none. Each wrong
-solution of NAME.toml loses the lines that its row names, and no others. The test prints
-how many of the wrong solutions that wrong.py makes by rules lose a line. The task agrees
-with the rubric.
+solution of NAME.toml loses the lines that its row names, and no others, and the student
+reads the sentences of its row. The test prints how many of the wrong solutions that
+wrong.py makes by rules lose a line. The task agrees with the rubric.
 
 The long run uses twenty seeds: a wrong solution loses the same points with each, so that
 no student can wait for a lucky one. A line that takes no seed is graded once, and a line
@@ -95,10 +95,9 @@ def takes_seed(lab, name):
     return name not in SEEDLESS.get(lab, ())
 
 
-def loses(workshop, handed_in, names, what, may=()):
-    """Check that an answer loses the lines @names, and no others but those of @may. With
-    further seeds, only these lines are graded, if there are any. Return the verdicts of the
-    first seed.
+def loses(workshop, handed_in, names, what):
+    """Check that an answer loses the lines @names, and no others. With further seeds, only
+    these lines are graded, if there are any. Return the verdicts of the first seed.
     """
     first = None
     for seed in SEEDS:
@@ -107,11 +106,11 @@ def loses(workshop, handed_in, names, what, may=()):
         found = lost(verdicts)
         tap.note(f"graded in {time.monotonic() - begun:.1f} s, goal 30")
         tap.equal(
-            set(found) - set(may),
+            set(found),
             set(names),
             f"{what} loses {', '.join(names) or 'no line'}",
         )
-        for name in (set(found) ^ set(names)) - set(may):
+        for name in set(found) ^ set(names):
             tap.note(f"seed {seed}: {name}: {found.get(name, 'passed')}")
         first = first or verdicts
         if names and answer == handed_in:
@@ -148,17 +147,34 @@ def with_more_seeds(workshop, folder, name):
     return count, lucky
 
 
+def printed(show, *words):
+    """Return (what a function returns, what it prints)."""
+    with contextlib.redirect_stdout(io.StringIO()) as shown:
+        return show(*words), shown.getvalue()
+
+
 def each_failed_case_can_be_shown(workshop, handed_in, verdicts):
     """A case that failed in the grading fails again if it is run by --seed and --case."""
     for verdict in verdicts:
-        shown = io.StringIO()
-        with contextlib.redirect_stdout(shown):
-            is_ok = grade.show_case(workshop, handed_in, SEEDS[-1], verdict.case)
+        words = workshop, handed_in, SEEDS[-1], verdict.case
+        is_ok, shown = printed(grade.show_case, *words)
         head = f"# seed {SEEDS[-1]}, case {verdict.case}: {verdict.line.name}: "
         tap.check(
-            not is_ok and shown.getvalue().startswith(head),
+            not is_ok and shown.startswith(head),
             f"case {verdict.case} of {verdict.line.name} fails again",
         )
+
+
+def teaches(workshop, folder, row, verdicts):
+    """The student reads the sentences of the row."""
+    told = printed(grade.show, verdicts, labs.NUMBERS[workshop.lab], SEEDS[0], False)[1]
+    case = next(verdict.case for verdict in verdicts if verdict.why)
+    words = workshop, folder, SEEDS[0], case
+    shown = printed(grade.show_case, *words)[1] if row.shows else ""
+    for text, wanted in ((told, row.says), (shown, row.shows)):
+        for sentence in wanted:
+            if not tap.check(re.search(sentence, text), f"{row.name}: {sentence}"):
+                tap.note(text)
 
 
 def written(files, target):
@@ -263,7 +279,7 @@ def grade_all(workshop, scratch):
     rows = list(wrong.of_people(workshop.lab))
     for row in rows:
         target = written(row.files, os.path.join(scratch, "wrong-" + row.name))
-        loses(workshop, target, row.loses, row.name, row.may)
+        teaches(workshop, target, row, loses(workshop, target, row.loses, row.name))
     tap.note(f"{workshop.lab}, by people: {len(rows)}")
     if any(name.endswith(".c") for name in wrong.solution(workshop.lab)):
         made_by_rules(workshop, scratch)

@@ -18,12 +18,14 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 
 
 class Wrong:
-    """A wrong solution. loses: the lines of the rubric that show it; may: lines that can be
-    lost, too, by luck; files: {name: text}, all files of the solution
+    """A wrong solution. loses: the lines of the rubric that show it; files: {name: text},
+    all files of the solution; says, shows: regular expressions for what the student reads
+    after the grading, and of the first case that is lost
     """
 
-    def __init__(self, name, loses, files, may=()):
-        self.name, self.loses, self.files, self.may = name, loses, files, may
+    def __init__(self, name, loses, files, says=(), shows=()):
+        self.name, self.loses, self.files = name, loses, files
+        self.says, self.shows = says, shows
 
     @property
     def edit(self):
@@ -55,7 +57,8 @@ def of_people(lab):
             if len(there) != 1:
                 raise ValueError(f"{lab}: {row['name']}: not there once: {old}")
             files[there[0]] = files[there[0]].replace(old, new)
-        yield Wrong(row["name"], row["loses"], files, row.get("may", ()))
+        words = row.get("says", ()), row.get("shows", ())
+        yield Wrong(row["name"], row["loses"], files, *words)
 
 
 def harmless(lab):

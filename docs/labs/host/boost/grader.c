@@ -27,6 +27,7 @@
 #define INSN 64u
 #define ROOM 16u
 #define THERE 136u
+#define BEHIND 1u
 #define DATA 512u
 #define PIECE 5
 #define RET 0xc3
@@ -41,6 +42,7 @@ static uint8_t *data; /* the page whose second part is memory; mostly that of th
 static struct insn insn;
 
 static void (*prepare)(struct lab_regs *before); /* chooses registers of the case */
+static char chosen[64];                          /* what it has chosen, in words */
 
 /* Map an executable page at a random free address, full of int3: in odd cases above 4
  * GiB, in the others below 2 GiB.
@@ -123,6 +125,11 @@ static void regs_fact(const struct lab_regs *regs)
 {
     if (insn.kind == CALL)
         lab_fact("the called function finds the return address (r11): %#lx", regs->r11);
+    if (insn.kind == JMP || insn.kind == JCC || insn.kind == LOOP)
+        lab_fact("%sthe program goes on (r8 tells): %s", chosen,
+                 regs->r8 == THERE    ? "at the target"
+                 : regs->r8 == BEHIND ? "behind the instruction"
+                                      : "nowhere");
     lab_regs_fact(regs);
 }
 
@@ -146,17 +153,17 @@ static void run_both(void)
     regs_fact(&regs);
     right = regs;
     memory = lab_digest(0, data + DATA, PAGE - DATA);
-    lab_fact("memory: %#lx", memory);
+    lab_fact("memory, its checksum: %#lx", memory);
     memcpy(data + DATA, saved, ROOM);
 
     memcpy(bytes, insn.bytes, insn.len);
     insn.bytes = bytes;
     used = boost(cell, (uint64_t)cell, &insn);
     code_print("of the instruction", insn.addr, bytes, insn.len);
-    if (!used || used > CELL_SIZE) {
-        lab_fact("there is no copy");
+    lab_fact("boost() returned a number from 1 to %u: %s", CELL_SIZE,
+             used && used <= CELL_SIZE ? "yes" : "no");
+    if (!used || used > CELL_SIZE)
         return;
-    }
     code_print("of your copy", (uint64_t)cell, cell, used);
     memset(cell + used, INT3, CELL_SIZE - used); /* these bytes are not returned */
     code[HERE] = JMP32;
@@ -166,7 +173,7 @@ static void run_both(void)
     lab_call(&regs, code);
     lab_fact("with the copy");
     regs_fact(&regs);
-    lab_fact("memory: %#lx", lab_digest(0, data + DATA, PAGE - DATA));
+    lab_fact("memory, its checksum: %#lx", lab_digest(0, data + DATA, PAGE - DATA));
     if (memcmp(&regs, &right, sizeof(regs)) ||
         memory != lab_digest(0, data + DATA, PAGE - DATA))
         lab_fact(LAB_WRONG "the copy does something else");
@@ -249,8 +256,8 @@ static void make_branch(unsigned opcode_len, unsigned opcode, bool is_wide,
     memcpy(bytes + opcode_len, &disp, is_wide ? 4 : 1);
     make_function(bytes, len, kind);
     memset(code + sizeof(keep), NOP, INSN - sizeof(keep));
-    quiet_end(code + INSN + ROOM, 1);
-    quiet_end(code + THERE, 2);
+    quiet_end(code + INSN + ROOM, BEHIND);
+    quiet_end(code + THERE, THERE);
 }
 
 static void jmp(void)
@@ -278,8 +285,9 @@ static void choose_flags(struct lab_regs *before)
 
     while (is_true(lab_case % 16, before->flags) != is_taken)
         before->flags = lab_random() & LAB_FLAGS;
-    lab_fact("condition %u is %s: %s", lab_case % 16, is_taken ? "true" : "false",
-             is_taken ? "taken" : "not taken");
+    snprintf(chosen, sizeof(chosen),
+             "condition %x is %s, so it is %staken: ", lab_case % 16,
+             is_taken ? "true" : "false", is_taken ? "" : "not ");
 }
 
 static void jcc(void)
@@ -314,7 +322,8 @@ static void choose_rcx(struct lab_regs *before)
 
     before->cx = lab_case / 4 % 2 ? 5 : !is_jrcxz;
     before->flags = lab_case / 8 % 2 ? LAB_FLAGS : 0;
-    lab_fact("rcx is %lu, ZF is %u", before->cx, lab_case / 8 % 2);
+    snprintf(chosen, sizeof(chosen), "rcx is %lu and ZF is %u: ", before->cx,
+             lab_case / 8 % 2);
 }
 
 static void loop(void)

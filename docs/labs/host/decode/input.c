@@ -231,6 +231,9 @@ static const struct fixed {
     { "two-byte", { 0x0f, 0xaf, 0x45, 1 } },
     { "two-byte", { 0x0f, 0xb6, 0x04, 0x24 } },
     { "two-byte", { 0x0f, 0xc7, 0x08 } },
+    { "programs", { 0x0f, 0x31 } }, /* which some pieces of programs have */
+    { "programs",
+      { 0x66, 0x66, 0x66, 0x66, 0x66, 0x2e, 0x0f, 0x1f, 0x84, 0, 0, 2, 0, 0 } },
 };
 
 /* State the fixed instructions of a line. If the project's own decoder refuses one of them
@@ -270,6 +273,8 @@ static void program_insns(void)
     size_t size = lab_program(lab_case, &code);
     struct insn insn;
 
+    if (!lab_case)
+        fixed_insns("programs");
     for (size_t at = 0; at + INSN_MAX_LEN <= size && found < PROGRAM_INSNS;) {
         if (insn_decode(&insn, code + at, INSN_MAX_LEN, 0)) {
             at++;

@@ -114,10 +114,16 @@ static size_t make_function(void)
     return INSNS;
 }
 
+static bool is_written(const struct site *s)
+{
+    return s->jump_len && s->jump_len <= s->len;
+}
+
 static void run(void)
 {
     static uint64_t hits[INSNS];
     size_t count = make_function(), planned = 0, narrow = 0, narrow_planned = 0, hit = 0;
+    unsigned foreign = 0;
     struct lab_regs regs, before;
     uint8_t *code, *stubs;
 
@@ -134,7 +140,7 @@ static void run(void)
     plan(&text, sites, count);
     stubs = (void *)text.hole_start; /* every pad can reach this address by a jump */
     for (size_t i = 0; i < count; i++)
-        if (sites[i].jump_len && sites[i].jump_len <= sites[i].len) {
+        if (is_written(&sites[i])) {
             pages_at(sites[i].pad);
             pages_at((uint64_t)(stubs + i * STUB_SIZE));
             memcpy(code + sites[i].offset, sites[i].jump, sites[i].jump_len);
@@ -142,6 +148,13 @@ static void run(void)
             jump_to((void *)sites[i].pad, (uint64_t)(stubs + i * STUB_SIZE));
             planned++;
         }
+    for (size_t i = 0; i < count; i++)
+        if (is_written(&sites[i])) {
+            const uint8_t *at = code + sites[i].offset;
+
+            foreign += at[shared_prefixes(at)] != JMP;
+        }
+    lab_fact("jumps with other prefixes than those that pun.h names: %u", foreign);
     regs = before;
     lab_call(&regs, code);
     lab_regs_fact(&regs);

@@ -13,7 +13,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define PREFIXES_MAX 10
 #define JMP 0xe9
 #define JMP_LEN 5
 
@@ -40,16 +39,6 @@ static const struct site *overlapping(const struct site *s, size_t total)
             s->pad < sites[i].pad + PAD_LEN)
             return &sites[i];
     return NULL;
-}
-
-/* Return the number of prefixes that pun.h allows. */
-static unsigned prefixes(const uint8_t *at)
-{
-    unsigned n = 0;
-
-    while (n < PREFIXES_MAX && at[n] && strchr("\x26\x2e\x36\x3e\x64\x65", at[n]))
-        n++;
-    return n < PREFIXES_MAX && (at[n] & 0xf0) == 0x40 ? n + 1 : n;
 }
 
 static void write_plan(const struct site *s)
@@ -82,7 +71,7 @@ __attribute__((format(printf, 2, 3))) static bool broken(const struct site *s,
 static bool is_right(const struct site *s, size_t total)
 {
     const uint8_t *at = now + s->offset;
-    unsigned n = prefixes(at);
+    unsigned n = shared_prefixes(at);
     const struct site *other = overlapping(s, total);
     uint64_t target;
     int32_t disp;

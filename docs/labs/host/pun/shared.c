@@ -7,7 +7,9 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
+#define PREFIXES_MAX 10
 #define BASE UINT64_C(0x700000000)
 #define REACH (UINT64_C(1) << 31)
 #define BELOW (REACH / 8) /* pads may be this far below the text, and not further */
@@ -24,6 +26,15 @@ struct text shared_text(const uint8_t *bytes, size_t len)
                           .hole_start = start - MARGIN,
                           .hole_end = start + MARGIN,
                           .pads_end = start + REACH - MARGIN };
+}
+
+unsigned shared_prefixes(const uint8_t *at)
+{
+    unsigned n = 0;
+
+    while (n < PREFIXES_MAX && at[n] && strchr("\x26\x2e\x36\x3e\x64\x65", at[n]))
+        n++;
+    return n < PREFIXES_MAX && (at[n] & 0xf0) == 0x40 ? n + 1 : n;
 }
 
 void shared_tell(const struct text *text, const struct site *sites, size_t count)

@@ -20,6 +20,11 @@ void shared_tell(const struct text *text, const struct site *sites, size_t count
  */
 struct text shared_text(const uint8_t *bytes, size_t len);
 
+/* shared_prefixes - return the number of prefixes that pun.h allows in front of a jump.
+ * @at: 11 bytes, of which the jump's E9 may be the last one
+ */
+unsigned shared_prefixes(const uint8_t *at);
+
 /* plan_tell - state the plan of a site as a fact.
  * plan_read - read it from standard input.
  */
