@@ -30,6 +30,9 @@ void rig_hit_ends(void);
  */
 void rig_other_writer(void (*fn)(void));
 
+/* rig_allocated - return how many blocks of memory are allocated, and not freed. */
+unsigned rig_allocated(void);
+
 /* The rig itself checks that freed memory is not used, that no byte in front of memory
  * or behind it is written, that the mutex is not taken twice, and that it is taken when
  * it is left.

@@ -7,6 +7,7 @@
 
 #define TRACER_LINE_MAX 127 /* characters of a line, without its end */
 
+/* While no writer is open and there is no probe, no memory is allocated. */
 struct writer;
 
 /* tracer_open - open the control file for writing. Never fails.
@@ -24,7 +25,7 @@ struct writer *tracer_open(bool clear);
  * A line may come in pieces, and several lines may come at once. Numbers are as in C.
  *
  * Return: @len; -1: a line is wrong or too long. The lines before it have their effect.
- *         The rest of the text is ignored.
+ *         The rest of the text is ignored, and the next text begins a new line.
  */
 long tracer_write(struct writer *w, const char *text, size_t len);
 

@@ -84,6 +84,15 @@ void world_free(void *memory)
     memset(memory, FREED_BYTE, b->size);
 }
 
+unsigned rig_allocated(void)
+{
+    unsigned count = 0;
+
+    for (unsigned i = 0; i < block_count; i++)
+        count += !blocks[i].is_freed;
+    return count;
+}
+
 static void check_memory(void)
 {
     for (unsigned i = 0; i < block_count; i++) {

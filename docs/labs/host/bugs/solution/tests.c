@@ -48,6 +48,7 @@ static void refusals(void)
           "no such place");
     check(put("p alpha+\n", true) == -1 && put("p\n", true) == -1, "half of a line");
     check(put("p alpha beta\n", true) == -1, "a word too much");
+    check(put("p alpha beta alpha beta\n", true) == -1, "more of them");
     check(put("p nothing", true) == -1, "a wrong line without an end");
 }
 
@@ -111,6 +112,17 @@ static void edges(void)
         check(long_line(128, piece) == -1 && list_is(""), "128 are too many");
         check(long_line(129, piece) == -1 && list_is(""), "129 are too many");
     }
+}
+
+static void behind_an_edge(void)
+{
+    struct writer *w = tracer_open(true);
+    char text[TRACER_LINE_MAX + 1];
+
+    memset(text, 'p', sizeof(text));
+    check(tracer_write(w, text, sizeof(text)) == -1, "a line that is too long");
+    check(tracer_write(w, "p alpha\n", 8) == 8, "and then another one");
+    check(!tracer_close(w) && list_is("p alpha hits=0\n"), "which has its probe");
 }
 
 static void two_writers(void)
@@ -181,9 +193,11 @@ void run_tests(void)
     long_places();
     short_lists();
     edges();
+    behind_an_edge();
     pieces();
     another_writer("");
     another_writer("p alpha\n");
     hits_that_have_begun("p alpha\n");
     hits_that_have_begun("p alpha\nr alpha\n");
+    check(rig_allocated() == 0, "all memory is freed");
 }
