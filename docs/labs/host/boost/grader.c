@@ -70,10 +70,12 @@ static uint8_t *random_piece(uint8_t *at)
     return at;
 }
 
-/* mov %rbx,-8(%rsp) at the head of the function, and mov -8(%rsp),%rsi at its ends: the
- * program keeps data in its red zone.
+/* mov %rbx,-8(%rsp) and mov %rbx,-16(%rsp) at the head of the function, and mov
+ * -8(%rsp),%rsi at its ends: the program keeps data in its red zone.
  */
-static const uint8_t keep[] = { 0x48, 0x89, 0x5c, 0x24, 0xf8 };
+static const uint8_t keep[] = {
+    0x48, 0x89, 0x5c, 0x24, 0xf8, 0x48, 0x89, 0x5c, 0x24, 0xf0
+};
 static const uint8_t load[] = { 0x48, 0x8b, 0x74, 0x24, 0xf8 };
 
 static void end_function(uint8_t *at)
@@ -123,8 +125,11 @@ static void code_print(const char *what, uint64_t addr, const uint8_t *bytes,
 
 static void regs_fact(const struct lab_regs *regs)
 {
-    if (insn.kind == CALL)
+    if (insn.kind == CALL) {
         lab_fact("the called function finds the return address (r11): %#lx", regs->r11);
+        lab_fact("it finds what the program keeps 16 bytes below rsp (r10): %#lx",
+                 regs->r10);
+    }
     if (insn.kind == JMP || insn.kind == JCC || insn.kind == LOOP)
         lab_fact("%sthe program goes on (r8 tells): %s", chosen,
                  regs->r8 == THERE    ? "at the target"
@@ -302,10 +307,13 @@ static void jcc(void)
     run_both();
 }
 
-/* The called function puts its return address into r11. */
+/* The called function puts its return address into r11, and into r10 what the program keeps
+ * below: mov (%rsp),%r11; mov -8(%rsp),%r10; ret.
+ */
 static void call(void)
 {
-    static const uint8_t take[] = { 0x4c, 0x8b, 0x1c, 0x24, RET }; /* mov r11, [rsp] */
+    static const uint8_t take[] = { 0x4c, 0x8b, 0x1c, 0x24, 0x4c,
+                                    0x8b, 0x54, 0x24, 0xf8, RET };
 
     make_branch(1, 0xe8, true, CALL);
     memcpy(code + THERE, take, sizeof(take));

@@ -66,9 +66,11 @@ static void change_stack(struct breakpoint *bp, ucontext_t *context)
     hits[bp - points]++;
 }
 
-static void change_register(struct breakpoint *bp, ucontext_t *context)
+/* Change each register but rip and rsp, and CF. */
+static void change_registers(struct breakpoint *bp, ucontext_t *context)
 {
-    context->uc_mcontext.gregs[REG_RBX] += bp->len;
+    for (int reg = REG_R8; reg <= REG_RCX; reg++)
+        context->uc_mcontext.gregs[reg] += bp->len + reg;
     context->uc_mcontext.gregs[REG_EFL] ^= 1;
     hits[bp - points]++;
 }
@@ -188,19 +190,20 @@ static void change_rsp(void)
     lab_fact("pop behind a handler that adds 8 to rsp: %#lx", regs.ax);
 }
 
-/* clc; sbb %eax,%eax; ret. The breakpoint is at sbb, whose result shows CF. */
-static void change_flags(void)
+/* clc; adc $0,%rax; ret. The breakpoint is at adc, whose result shows CF. */
+static void change_all(void)
 {
-    static const uint8_t bytes[] = { 0xf8, 0x19, 0xc0, RET };
+    static const uint8_t bytes[] = { 0xf8, 0x48, 0x83, 0xd0, 0x00, RET };
     struct lab_regs regs;
 
     code = lab_text_new(4096);
     memcpy(code, bytes, sizeof(bytes));
-    points[0] = (struct breakpoint){ .at = code + 1, .len = 2 };
-    set(0, change_register);
+    points[0] = (struct breakpoint){ .at = code + 1, .len = 4 };
+    set(0, change_registers);
     lab_regs_random(&regs);
     lab_call(&regs, code);
-    lab_fact("sbb %%eax,%%eax behind a handler that sets CF: %#lx", regs.ax);
+    lab_fact("adc $0,%%rax behind a handler that sets CF and adds 17 to rax: %#lx",
+             regs.ax);
     lab_regs_fact(&regs);
 }
 
@@ -209,10 +212,10 @@ static void change(void)
     if (lab_case == 0) {
         change_rsp();
     } else if (lab_case == 1) {
-        change_flags();
+        change_all();
     } else {
         make_function();
-        set(lab_below(INSNS), change_register);
+        set(lab_below(INSNS), change_registers);
         call_random();
         hits_fact();
     }
@@ -271,9 +274,14 @@ static void clear(void)
              memcmp(before, code, sizeof(before)) ? "changed" : "back");
     call_random();
     hits_fact();
-    set(chosen, count_hit);
+    points[0].at = points[chosen].at; /* its first byte is another one */
+    points[0].len = points[chosen].len;
+    set(0, count_hit);
     call_random();
     hits_fact();
+    breakpoint_clear(&points[0]);
+    lab_fact("behind a breakpoint whose memory was used before, the bytes are %s",
+             memcmp(before, code, sizeof(before)) ? "changed" : "back");
 }
 
 /* A push and a pop. Of the words that are no flags, bit 8 is the program's. */

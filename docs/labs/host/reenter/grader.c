@@ -175,7 +175,7 @@ static void walk_handler(struct probe *p, uint64_t x)
     walk.active[i]--;
 }
 
-/* Each count is changed by one instruction with a LOCK prefix, or by xchg. */
+/* Each count is changed by one instruction with a LOCK prefix. */
 static void see_counts(uint64_t rip)
 {
     const uint8_t *code = (const uint8_t *)walk.rip;
@@ -183,8 +183,7 @@ static void see_counts(uint64_t rip)
 
     for (unsigned i = 0; i < PROBES; i++)
         sum += probes[i].hits + probes[i].misses;
-    if (code && sum != walk.counted && *code != 0xf0 && (*code & 0xfe) != 0x86 &&
-        (code[1] & 0xfe) != 0x86)
+    if (code && sum != walk.counted && *code != 0xf0)
         walk.plain++;
     walk.counted = sum;
     walk.rip = rip;
@@ -237,6 +236,8 @@ static void walk_all(unsigned injected)
     sigaction(SIGTRAP, &action, NULL);
     handle_with(walk_handler);
     walk.injected = injected;
+    for (unsigned i = 0; i < PROBES; i++)
+        walk.executions[i] = probes[i].hits + probes[i].misses;
     for (unsigned at = 0; walk_once(at); at++)
         ;
 }
@@ -257,8 +258,11 @@ static void walk_facts(void)
 static void atomic_fact(void)
 {
     walk_all(1);
+    walk_all(0);
     lab_fact("the instructions that change p->hits and p->misses do it in one step: %s",
              walk.plain ? "no" : "yes");
+    lab_fact("times that a count was lost since another one came in between: %u",
+             walk.uncounted);
 }
 
 static void storm_of_signals(void)
