@@ -18,7 +18,7 @@ void check(bool holds, const char *what);
 /* rig_hit - let a CPU execute the instruction at @addr: a hit from beginning to end.
  * rig_hit_begins - let another CPU execute it: its hit begins, but does not end
  * yet. The handlers are called later, when the tracer calls world_wait() or a
- * test calls rig_hit_ends().
+ * test calls rig_hit_ends(). Behind a world_wait() the CPU executes it once more.
  */
 void rig_hit(uint64_t addr);
 void rig_hit_begins(uint64_t addr);

@@ -13,11 +13,12 @@ struct probe {
     void (*handler)(struct probe *p); /* called at each hit, on any CPU, without a lock */
 };
 
-/* world_register - make each execution of the place a hit, from now on. False: no probe
- * may be there.
+/* world_register - make each execution of the place a hit, from now on. The mutex must be
+ * held. False: no probe may be there.
  * world_unregister - let no more hits begin. Hits that have begun on other CPUs go on:
  * their handlers may still be called.
- * world_wait - wait until all hits are over that had begun before this call.
+ * world_wait - wait until all hits are over that had begun before this call. Meanwhile
+ * others may begin.
  */
 bool world_register(struct probe *p);
 void world_unregister(struct probe *p);

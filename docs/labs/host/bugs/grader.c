@@ -117,6 +117,8 @@ uint64_t world_symbol(const char *name)
 
 bool world_register(struct probe *p)
 {
+    if (!is_locked)
+        check(false, "the mutex is held when a probe is registered");
     if (p->addr < 0x1000 || p->addr == 0x1001)
         return false;
     for (unsigned i = 0; i < PROBES_MAX; i++)
@@ -160,9 +162,18 @@ void rig_hit_ends(void)
     }
 }
 
+/* The CPUs whose hits are over execute the same places again. */
 void world_wait(void)
 {
+    uint64_t addrs[PROBES_MAX];
+    unsigned count = begun_count;
+
+    for (unsigned i = 0; i < count; i++)
+        addrs[i] = begun[i]->addr;
     rig_hit_ends();
+    for (unsigned i = 0; i < count; i++)
+        if (!i || addrs[i] != addrs[i - 1])
+            rig_hit_begins(addrs[i]);
 }
 
 void rig_hit(uint64_t addr)
