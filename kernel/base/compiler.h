@@ -30,6 +30,10 @@
 #define likely(x) __builtin_expect(!!(x), 1)
 #define unlikely(x) __builtin_expect(!!(x), 0)
 
+/* AS_TEXT: the value of a macro as a literal string. */
+#define AS_TEXT(x) TEXT_OF(x)
+#define TEXT_OF(x) #x
+
 #define ARRAY_LEN(a) (sizeof(a) / sizeof((a)[0]))
 #define CONTAINER_OF(ptr, type, member)                                                  \
     ((type *)((uint8_t *)(ptr)-offsetof(type, member)))

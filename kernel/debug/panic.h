@@ -31,6 +31,6 @@ bool panic_nmi(const struct pt_regs *regs);
 #define BUG_ON(cond)                                                                     \
     do {                                                                                 \
         if (unlikely(cond))                                                              \
-            panic("%s:%d: %s", __FILE__, __LINE__, #cond);                               \
+            panic("%s", __FILE__ ":" AS_TEXT(__LINE__) ": " #cond);                      \
     } while (0)
 #define ASSERT(cond) BUG_ON(!(cond))

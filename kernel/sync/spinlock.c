@@ -1,4 +1,6 @@
-/* spinlock.c - panics when a CPU waits for a lock that will never be free. */
+/* spinlock.c - takes locks with interrupts off; panics when a CPU waits for a lock that
+ * will never be free.
+ */
 #include "kernel/sync/spinlock.h"
 
 void spin_check(const struct spinlock *lock)
@@ -13,4 +15,18 @@ void spin_stuck(const struct spinlock *lock)
 
     panic("spinlock: CPU %u waits for ever for CPU %u: %s", cpu_id(), lock->holder - 1,
           held_text(text, &lock->held));
+}
+
+void spin_lock_irqsave(struct spinlock *lock, unsigned long *flags)
+{
+    *flags = irq_save();
+    spin_lock(lock);
+    lock->held.taken_at = (uintptr_t)__builtin_return_address(0);
+}
+
+void spin_unlock_irqrestore(struct spinlock *lock, unsigned long flags)
+{
+    spin_release(lock);
+    irq_restore(flags);
+    preempt_enable();
 }

@@ -102,16 +102,5 @@ static inline void spin_unlock(struct spinlock *lock)
 /* spin_lock_irqsave - switch interrupts off, then do as spin_lock().
  * @flags: receives the flags for spin_unlock_irqrestore()
  */
-static ALWAYS_INLINE void spin_lock_irqsave(struct spinlock *lock, unsigned long *flags)
-{
-    *flags = irq_save();
-    spin_lock(lock);
-}
-
-static ALWAYS_INLINE void spin_unlock_irqrestore(struct spinlock *lock,
-                                                 unsigned long flags)
-{
-    spin_release(lock);
-    irq_restore(flags);
-    preempt_enable();
-}
+void spin_lock_irqsave(struct spinlock *lock, unsigned long *flags);
+void spin_unlock_irqrestore(struct spinlock *lock, unsigned long flags);
