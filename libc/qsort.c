@@ -83,25 +83,3 @@ void qsort(void *base, size_t count, size_t size,
         sift_down(&a, 0, count);
     }
 }
-
-void *bsearch(const void *key, const void *base, size_t count, size_t size,
-              int (*compare)(const void *, const void *))
-{
-    const uint8_t *start = base;
-
-    while (count > 0) {
-        size_t half = count / 2;
-        const uint8_t *middle = start + half * size;
-        int order = compare(key, middle);
-
-        if (order == 0)
-            return (void *)(uintptr_t)middle;
-        if (order < 0) {
-            count = half;
-        } else {
-            start = middle + size;
-            count -= half + 1;
-        }
-    }
-    return NULL;
-}

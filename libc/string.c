@@ -143,15 +143,6 @@ char *strcpy(char *restrict dst, const char *restrict src)
     return memcpy(dst, src, strlen(src) + 1);
 }
 
-char *strncpy(char *restrict dst, const char *restrict src, size_t size)
-{
-    size_t len = strnlen(src, size);
-
-    memcpy(dst, src, len);
-    memset(dst + len, 0, size - len);
-    return dst;
-}
-
 size_t strlcpy(char *restrict dst, const char *restrict src, size_t size)
 {
     size_t len = strlen(src);

@@ -141,21 +141,6 @@ int parse_u64(const char *s, int base, uint64_t *out)
     return 0;
 }
 
-int parse_i64(const char *s, int base, int64_t *out)
-{
-    bool negative = *s == '-';
-    uint64_t magnitude;
-    int err;
-
-    err = parse_u64(negative ? s + 1 : s, base, &magnitude);
-    if (err)
-        return err;
-    if (magnitude > signed_limit(negative))
-        return -ERANGE;
-    *out = signed_make(magnitude, negative);
-    return 0;
-}
-
 static bool begins_with(const char *text, size_t len, const char *begin)
 {
     size_t i = 0;

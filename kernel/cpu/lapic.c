@@ -155,11 +155,6 @@ uint32_t lapic_id(void)
     return x2apic ? lapic_read(REG_ID) : lapic_read(REG_ID) >> 24;
 }
 
-bool lapic_is_x2apic(void)
-{
-    return x2apic;
-}
-
 void lapic_eoi(void)
 {
     lapic_write(REG_EOI, 0);

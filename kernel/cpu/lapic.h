@@ -26,8 +26,6 @@ void lapic_init_cpu(void);
 /* lapic_id - get the executing CPU's APIC id. Context: any, preemption off. */
 uint32_t lapic_id(void);
 
-bool lapic_is_x2apic(void);
-
 /* lapic_eoi - tell the APIC that the current interrupt was handled. Context: irq. */
 void lapic_eoi(void);
 

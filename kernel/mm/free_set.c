@@ -102,11 +102,6 @@ void free_set_remove(struct free_set *s, size_t first, size_t count)
         word_set(s, w, s->level[0][w] & ~word_mask(w, first, end));
 }
 
-bool free_set_has(const struct free_set *s, size_t i)
-{
-    return s->level[0][i / WORD_BITS] & BIT(i % WORD_BITS);
-}
-
 bool free_set_has_any(const struct free_set *s, size_t first, size_t count)
 {
     size_t found = free_set_find(s, first);

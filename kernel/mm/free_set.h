@@ -36,9 +36,6 @@ void free_set_init(struct free_set *s, size_t count, void *storage);
 void free_set_add(struct free_set *s, size_t first, size_t count);
 void free_set_remove(struct free_set *s, size_t first, size_t count);
 
-/* free_set_has - is @i free? @i: less than count */
-bool free_set_has(const struct free_set *s, size_t i);
-
 /* free_set_has_any - is any of the @count things from @first on free? */
 bool free_set_has_any(const struct free_set *s, size_t first, size_t count);
 

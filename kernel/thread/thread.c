@@ -28,13 +28,8 @@ static struct wait_queue mourners = WAIT_QUEUE_INIT(mourners);
 static struct list reapable = LIST_INIT(reapable); /* [sched_lock] dead and detached */
 static int last_tid = BOOT_TID;                    /* [sched_lock] */
 static uint64_t births;                            /* [sched_lock] */
-static void (*exit_hook)(struct thread *t);        /* set at boot, as the next two */
+/* set at boot */
 static void (*birth_hook)(struct thread *t), (*burial_hook)(struct thread *t);
-
-void thread_set_exit_hook(void (*fn)(struct thread *t))
-{
-    exit_hook = fn;
-}
 
 INIT void thread_set_birth_hook(void (*fn)(struct thread *t))
 {
@@ -267,8 +262,6 @@ void do_exit(int code)
 {
     struct thread *self = thread_current();
 
-    if (exit_hook)
-        exit_hook(self);
     MARK(thread_exit, "tid %d code %d", self->tid, code);
     self->exit_code = code;
     sched_exit();

@@ -186,11 +186,6 @@ void thread_for_each(void (*fn)(struct thread *t, void *arg), void *arg);
 /* thread_state_name - "ready", "running", ... Context: any. */
 const char *thread_state_name(enum thread_state state);
 
-/* thread_set_exit_hook - let each thread that ends call @fn. @fn may sleep; after @fn the
- * thread does not sleep any more. Context: boot.
- */
-void thread_set_exit_hook(void (*fn)(struct thread *t));
-
 /* thread_set_birth_hook - call @fn for each new thread, which is in the list of all
  * threads then, but has not run yet. @fn runs in the thread that makes the new one, and
  * may sleep.

@@ -114,11 +114,6 @@ uint64_t clock_cycles_per_ms(void)
     return cycles_per_ms;
 }
 
-const char *clock_source(void)
-{
-    return source;
-}
-
 void clock_spin_ns(uint64_t ns)
 {
     uint64_t end = clock_ns() + ns;

@@ -66,8 +66,5 @@ void clock_skip(uint64_t cycles);
 /* clock_cycles_per_ms - get the number of TSC cycles in a millisecond. Context: any. */
 uint64_t clock_cycles_per_ms(void);
 
-/* clock_source - tell how the rate was found: "CPUID 15h", "PIT", ... Context: any. */
-const char *clock_source(void);
-
 /* clock_spin_ns - wait @ns nanoseconds without sleeping. Context: any. */
 void clock_spin_ns(uint64_t ns);

@@ -37,8 +37,8 @@ size_t strlcat(char *restrict dst, const char *restrict src, size_t size);
 int scnprintf(char *buf, size_t size, const char *fmt, ...) PRINTF(3, 4);
 int vscnprintf(char *buf, size_t size, const char *fmt, va_list list) PRINTF(3, 0);
 
-/* parse_u64, parse_i64 - read a number that is the whole string @s.
- * @s:    digits; for parse_i64 a '-' may stand before them; no spaces, no '+'
+/* parse_u64 - read a number that is the whole string @s.
+ * @s:    digits; no spaces, no sign
  * @base: 2..36; or 0: 16 for 0x..., 8 for 0..., else 10. Digits of base 16 may have "0x"
  *        before them
  * @out:  not touched on error
@@ -47,7 +47,6 @@ int vscnprintf(char *buf, size_t size, const char *fmt, va_list list) PRINTF(3, 
  * Return:  0; -EINVAL not a number of that base; -ERANGE a number that does not fit.
  */
 int parse_u64(const char *s, int base, uint64_t *out);
-int parse_i64(const char *s, int base, int64_t *out);
 
 /* parse_bool - true if a text begins with 1, y, t or on, false if it begins with 0, n, f or
  * of; in upper or lower case.

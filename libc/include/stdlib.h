@@ -12,8 +12,8 @@
  * @end:  receives the address behind the number, or @s if there is no number; may be NULL
  * @base: 2..36; or 0: 16 for 0x..., 8 for 0..., else 10. With another base there is no number
  *
- * There is no errno, so a caller cannot see that a number did not fit: parse_u64() and
- * parse_i64() return an error then.
+ * There is no errno, so a caller cannot see that a number did not fit: parse_u64() returns
+ * an error then.
  *
  * Context: any.
  * Return:  the number; 0: there is none. If it does not fit: strtol and strtoll return the
@@ -26,16 +26,13 @@ unsigned long strtoul(const char *restrict s, char **restrict end, int base);
 unsigned long long strtoull(const char *restrict s, char **restrict end, int base);
 
 /* qsort - sort in place; equal elements may change their order.
- * bsearch - find an element of a sorted array that equals @key; NULL: there is none.
  * @count:   the number of elements
  * @size:    bytes of an element
  * @compare: returns a negative number, 0 or a positive number if its first argument is
- *           before, equal to or after its second; bsearch passes @key first
+ *           before, equal to or after its second
  *
  * Context: as @compare. A small fixed amount of stack, no recursion.
  * Cost:    qsort compares at most about 2 * @count * log2(@count) times.
  */
 void qsort(void *base, size_t count, size_t size,
            int (*compare)(const void *, const void *));
-void *bsearch(const void *key, const void *base, size_t count, size_t size,
-              int (*compare)(const void *, const void *));

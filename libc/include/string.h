@@ -23,10 +23,6 @@ size_t strnlen(const char *s, size_t max_len);
 int strcmp(const char *a, const char *b);
 int strncmp(const char *a, const char *b, size_t max_len);
 char *strcpy(char *restrict dst, const char *restrict src);
-/* NOTE: strncpy fills the rest of @dst with NULs. If @src has @size characters or more, @dst
- * gets no NUL. So it is for fields of fixed width; for strings use strlcpy.
- */
-char *strncpy(char *restrict dst, const char *restrict src, size_t size);
 
 char *strchr(const char *s, int c);
 char *strrchr(const char *s, int c);

@@ -109,11 +109,6 @@ struct agent_world {
 int agent_run(const uint8_t *code, const struct agent_world *world, uint64_t *value,
               struct agent_problem *problem);
 
-/* agent_op_name - the name of an opcode, such as "ref32"; "?": it is no opcode.
- * Context: any.
- */
-const char *agent_op_name(uint8_t op);
-
 /* agent_problem_text - write @problem to @buf as a sentence for the user.
  * Return: as snprintf(). Context: any.
  */

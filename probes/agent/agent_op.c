@@ -58,7 +58,8 @@ const struct agent_op agent_ops[AGENT_OPS] = {
     [OP_PRINTF] = { "printf", 3, 0, 0, AGENT_FORMAT, AGENT_PRINT },
 };
 
-const char *agent_op_name(uint8_t op)
+/* The name of an opcode, such as "ref32"; "?": it is no opcode. */
+static const char *agent_op_name(uint8_t op)
 {
     const struct agent_op *row = agent_op_get(op);
 

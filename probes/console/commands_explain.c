@@ -52,7 +52,10 @@ static void print_inlined_at(const struct report *r, const struct place *place)
     place_list_inlined(place, count, print_inlined_line, r->sh);
 }
 
-void explain_print_bytes(struct shell *sh, const struct insn *insn)
+/* explain_print_bytes - print the bytes of @insn, padded so that the text behind them is
+ * in columns.
+ */
+static void explain_print_bytes(struct shell *sh, const struct insn *insn)
 {
     for (size_t i = 0; i < INSN_MAX_LEN; i++) {
         if (i < insn->len)

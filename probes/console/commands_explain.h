@@ -32,11 +32,7 @@ void explain_note_rule(enum probe_reason rule, const struct probe_reject *why, v
 void explain_print_rules(struct shell *sh, const char *head,
                          const struct explain_rules *rules);
 
-/* explain_print_bytes - print the bytes of @insn, padded so that the text behind them is
- * in columns.
- * explain_print_insn - print a line about @insn, with @mark in front.
- */
-void explain_print_bytes(struct shell *sh, const struct insn *insn);
+/* explain_print_insn - print a line about @insn, with @mark in front. */
 void explain_print_insn(struct shell *sh, const char *mark, const struct insn *insn);
 
 /* explain_print_owners - print the bytes, and the owner of each byte.

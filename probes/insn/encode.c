@@ -6,7 +6,6 @@
 
 #define REX 0x40
 #define REX_W 0x48
-#define REX_WR 0x4c
 #define REX_B 0x41
 
 /* Segment overrides, which have no effect on a near jump. */
@@ -69,19 +68,6 @@ int insn_encode_jmp8(uint8_t *out, uintptr_t from, uintptr_t to)
     return 0;
 }
 
-int insn_encode_jmp32_padded(uint8_t *out, size_t pad, uintptr_t from, uintptr_t to)
-{
-    int err;
-
-    if (pad > INSN_JMP_PAD_MAX)
-        return -ERANGE;
-    err = insn_encode_jmp32(out + pad, from + pad, to);
-    if (err)
-        return err;
-    insn_encode_jmp32_head(out, pad, 0);
-    return 0;
-}
-
 /* The prefix right before the opcode: one of the 16 REX, or a segment override. */
 static uint8_t last_prefix(unsigned variant)
 {
@@ -117,37 +103,6 @@ uintptr_t insn_jmp32_target(const uint8_t *bytes, uintptr_t addr)
     return addr + INSN_JMP32_LEN + (uintptr_t)(int64_t)(int32_t)disp;
 }
 NOKPROBE(insn_jmp32_target);
-
-static const uint8_t nops[INSN_NOP_MAX_LEN + 1][INSN_NOP_MAX_LEN] = {
-    { 0 },
-    { 0x90 },
-    { 0x66, 0x90 },
-    { 0x0f, 0x1f, 0x00 },
-    { 0x0f, 0x1f, 0x40, 0x00 },
-    { 0x0f, 0x1f, 0x44, 0x00, 0x00 },
-    { 0x66, 0x0f, 0x1f, 0x44, 0x00, 0x00 },
-    { 0x0f, 0x1f, 0x80, 0x00, 0x00, 0x00, 0x00 },
-    { 0x0f, 0x1f, 0x84, 0x00, 0x00, 0x00, 0x00, 0x00 },
-    { 0x66, 0x0f, 0x1f, 0x84, 0x00, 0x00, 0x00, 0x00, 0x00 },
-};
-
-size_t insn_encode_nop(uint8_t *out, size_t len)
-{
-    for (size_t i = 0; i < len; i++) {
-        out[i] = nops[len][i];
-        barrier();
-    }
-    return len;
-}
-
-size_t insn_encode_nops(uint8_t *out, size_t len)
-{
-    size_t done = 0;
-
-    while (len - done > INSN_NOP_MAX_LEN)
-        done += insn_encode_nop(out + done, INSN_NOP_MAX_LEN);
-    return done + insn_encode_nop(out + done, len - done);
-}
 
 size_t insn_encode_int3s(uint8_t *out, size_t len)
 {
@@ -186,28 +141,6 @@ size_t insn_encode_push_imm(uint8_t *out, int32_t value)
     return 5;
 }
 
-/* Write ff /2 or ff /4: a call or jump to the address in @reg. @modrm: for register 0. */
-static size_t indirect_put(uint8_t *out, uint8_t modrm, unsigned reg)
-{
-    size_t len = 0;
-
-    if (reg >= 8)
-        out[len++] = REX_B;
-    out[len++] = 0xff;
-    out[len++] = (uint8_t)(modrm | (reg & 7));
-    return len;
-}
-
-size_t insn_encode_call_reg(uint8_t *out, unsigned reg)
-{
-    return indirect_put(out, 0xd0, reg);
-}
-
-size_t insn_encode_jmp_reg(uint8_t *out, unsigned reg)
-{
-    return indirect_put(out, 0xe0, reg);
-}
-
 /* Three forms: a zero-extended 32-bit value, a sign-extended one, all 64 bits. */
 size_t insn_encode_mov_imm(uint8_t *out, unsigned reg, uint64_t value)
 {
@@ -218,92 +151,16 @@ size_t insn_encode_mov_imm(uint8_t *out, unsigned reg, uint64_t value)
         number_put(out + len, value, 4);
         return len + 4;
     }
-    if ((int64_t)value != (int32_t)value)
-        return insn_encode_mov_imm64(out, reg, value);
     out[0] = (uint8_t)(REX_W | reg >> 3);
+    if ((int64_t)value != (int32_t)value) {
+        out[1] = (uint8_t)(0xb8 | (reg & 7));
+        number_put(out + 2, value, 8);
+        return INSN_MOV_IMM_MAX_LEN;
+    }
     out[1] = 0xc7;
     out[2] = (uint8_t)(0xc0 | (reg & 7));
     number_put(out + 3, value, 4);
     return 7;
-}
-
-size_t insn_encode_mov_imm64(uint8_t *out, unsigned reg, uint64_t value)
-{
-    out[0] = (uint8_t)(REX_W | reg >> 3);
-    out[1] = (uint8_t)(0xb8 | (reg & 7));
-    number_put(out + 2, value, 8);
-    return INSN_MOV_IMM_MAX_LEN;
-}
-
-size_t insn_encode_mov(uint8_t *out, unsigned dst, unsigned src)
-{
-    out[0] = (uint8_t)(REX_W | (src >> 3) << 2 | dst >> 3);
-    out[1] = 0x89;
-    out[2] = (uint8_t)(0xc0 | (src & 7) << 3 | (dst & 7));
-    return 3;
-}
-
-/* Write @opcode with the operands @reg and disp32(%rsp). */
-static size_t stack_access_put(uint8_t *out, uint8_t opcode, unsigned reg, int32_t disp)
-{
-    out[0] = reg >= 8 ? REX_WR : REX_W;
-    out[1] = opcode;
-    out[2] = (uint8_t)(0x84 | (reg & 7) << 3);
-    out[3] = 0x24;
-    number_put(out + 4, (uint64_t)disp, 4);
-    return 8;
-}
-
-size_t insn_encode_load(uint8_t *out, unsigned reg, int32_t disp)
-{
-    return stack_access_put(out, 0x8b, reg, disp);
-}
-
-size_t insn_encode_store(uint8_t *out, unsigned reg, int32_t disp)
-{
-    return stack_access_put(out, 0x89, reg, disp);
-}
-
-size_t insn_encode_lea_sp(uint8_t *out, int32_t disp)
-{
-    return stack_access_put(out, 0x8d, INSN_SP, disp);
-}
-
-size_t insn_encode_pushf(uint8_t *out)
-{
-    out[0] = 0x9c;
-    return 1;
-}
-
-size_t insn_encode_popf(uint8_t *out)
-{
-    out[0] = 0x9d;
-    return 1;
-}
-
-size_t insn_encode_ret(uint8_t *out)
-{
-    out[0] = 0xc3;
-    return 1;
-}
-
-size_t insn_encode_ud2(uint8_t *out)
-{
-    out[0] = 0x0f;
-    out[1] = 0x0b;
-    return INSN_UD2_LEN;
-}
-
-size_t insn_encode_inc_gs(uint8_t *out, int32_t disp)
-{
-    out[0] = 0x65;
-    out[1] = REX_W;
-    out[2] = 0xff;
-    /* with SIB: in the form without it, the displacement counts from rip */
-    out[3] = 0x04;
-    out[4] = 0x25;
-    number_put(out + 5, (uint64_t)disp, 4);
-    return INSN_INC_GS_LEN;
 }
 
 /* lahf; seto %al */

@@ -12,14 +12,12 @@
 #define INSN_JMP32_LEN 5
 #define INSN_JCC32_LEN 6
 #define INSN_CALL32_LEN 5
-#define INSN_UD2_LEN 2
 #define INSN_INT3_LEN 1
-#define INSN_NOP_MAX_LEN 9
 #define INSN_JMP_PAD_MAX 10 /* prefixes that leave the jump within 15 bytes */
 #define INSN_JMP_VARIANTS (22u * 6u)
 #define INSN_MOV_IMM_MAX_LEN 10
 
-#define INSN_INC_GS_LEN 9
+#define INSN_INC_GS_LEN 9 /* inc of a word that has a fixed distance from GS */
 
 #define INSN_INT3 0xcc
 
@@ -36,23 +34,12 @@ int insn_encode_jmp8(uint8_t *out, uintptr_t from, uintptr_t to);
 int insn_encode_call32(uint8_t *out, uintptr_t from, uintptr_t to);
 int insn_encode_jcc32(uint8_t *out, unsigned cond, uintptr_t from, uintptr_t to);
 
-/* insn_encode_jmp32_padded - write a jmp32 with @pad prefixes that have no effect on it,
- * so that its displacement lies @pad bytes further on.
- * @pad:  0..INSN_JMP_PAD_MAX; INSN_JMP32_LEN + @pad bytes are written
- *
- * Context: any.
- * Return:  0; -ERANGE the jump does not reach @to, or @pad is too large; nothing is
- *          written.
- */
-int insn_encode_jmp32_padded(uint8_t *out, size_t pad, uintptr_t from, uintptr_t to);
-
-/* insn_encode_jmp32_head - write the prefixes and the opcode of such a jump, without its
- * displacement: @pad + 1 bytes.
+/* insn_encode_jmp32_head - write the opcode of a jmp32 and @pad prefixes in front that have
+ * no effect on it, without its displacement: @pad + 1 bytes.
  * insn_encode_disp32 - write the four bytes of a displacement.
  * @pad:     0..INSN_JMP_PAD_MAX
- * @variant: 0..INSN_JMP_VARIANTS - 1, chooses the prefixes, none of which has an effect. 0:
- *           those of insn_encode_jmp32_padded(). With @pad of 2 and more each variant has
- *           other bytes; with @pad of 0 and 1 some variants are the same
+ * @variant: 0..INSN_JMP_VARIANTS - 1, chooses the prefixes. With @pad of 2 and more each
+ *           variant has other bytes; with @pad of 0 and 1 some variants are the same
  *
  * Context: any.
  * Return:  bytes written.
@@ -68,43 +55,20 @@ size_t insn_encode_disp32(uint8_t *out, uint32_t disp);
  */
 uintptr_t insn_jmp32_target(const uint8_t *bytes, uintptr_t addr);
 
-/* insn_encode_nop - write one NOP of 1..INSN_NOP_MAX_LEN bytes.
- * insn_encode_nops - fill any number of bytes with as few NOPs as possible.
- * insn_encode_int3s - fill any number of bytes with int3.
- * @len: bytes to write
- *
- * Context: any.
- * Return:  @len.
- * Source:  SDM vol. 2, NOP, "Recommended Multi-Byte Sequence of NOP Instruction".
- */
-size_t insn_encode_nop(uint8_t *out, size_t len);
-size_t insn_encode_nops(uint8_t *out, size_t len);
+/* insn_encode_int3s - fill @len bytes with int3. Context: any.  Return: @len. */
 size_t insn_encode_int3s(uint8_t *out, size_t len);
 
 /* insn_encode_mov_imm - write a mov of @value to @reg in the shortest form, 5, 6, 7 or 10
  * bytes.
- * insn_encode_mov_imm64 - write it in 10 bytes in any case; the last eight are the value.
- * insn_encode_mov - write a 64-bit mov from @src to @dst.
- * insn_encode_load, insn_encode_store - write a mov of the 8 bytes at rsp + @disp to
- * @reg, or from @reg to there.
- * insn_encode_lea_sp - write a lea that adds @disp to rsp; no flag changes.
- * @reg, @dst, @src:  0..15, enum insn_reg
- * @disp:             in bytes
+ * @reg: 0..15, enum insn_reg
  *
  * Context: any.
  * Return:  bytes written, at most INSN_MOV_IMM_MAX_LEN.
  */
 size_t insn_encode_mov_imm(uint8_t *out, unsigned reg, uint64_t value);
-size_t insn_encode_mov_imm64(uint8_t *out, unsigned reg, uint64_t value);
-size_t insn_encode_mov(uint8_t *out, unsigned dst, unsigned src);
-size_t insn_encode_load(uint8_t *out, unsigned reg, int32_t disp);
-size_t insn_encode_store(uint8_t *out, unsigned reg, int32_t disp);
-size_t insn_encode_lea_sp(uint8_t *out, int32_t disp);
 
 /* insn_encode_push, _pop - write a push or pop of @reg.
  * insn_encode_push_imm - write a push of @value, which the CPU sign-extends to 64 bits.
- * insn_encode_call_reg, _jmp_reg - write a call or jump to the address in @reg.
- * insn_encode_pushf, _popf, _ret, _ud2 - write the instruction of that name.
  * @reg: 0..15, enum insn_reg
  *
  * Context: any.
@@ -113,17 +77,7 @@ size_t insn_encode_lea_sp(uint8_t *out, int32_t disp);
 size_t insn_encode_push(uint8_t *out, unsigned reg);
 size_t insn_encode_pop(uint8_t *out, unsigned reg);
 size_t insn_encode_push_imm(uint8_t *out, int32_t value);
-size_t insn_encode_call_reg(uint8_t *out, unsigned reg);
-size_t insn_encode_jmp_reg(uint8_t *out, unsigned reg);
-size_t insn_encode_pushf(uint8_t *out);
-size_t insn_encode_popf(uint8_t *out);
-size_t insn_encode_ret(uint8_t *out);
-size_t insn_encode_ud2(uint8_t *out);
 
-/* insn_encode_inc_gs - write an inc of the 64-bit word at GS + @disp bytes. The inc
- * changes all status flags but CF. Context: any.  Return: INSN_INC_GS_LEN.
- */
-size_t insn_encode_inc_gs(uint8_t *out, int32_t disp);
 /* insn_encode_flags_save - write code that copies the status flags to ax, and changes no
  * other register.
  * insn_encode_flags_restore - write code that copies the flags back from ax; ax changes.

@@ -126,7 +126,6 @@ static inline uintptr_t insn_next(const struct insn *insn)
  * insn_is_call - does it push a return address?
  * insn_has_target - does it name an address of code, which is insn.target?
  * insn_falls_through - may the program go on at the next instruction?
- * insn_ends_block - is it the last one of a basic block?
  * insn_can_move - can insn_relocate() make a copy that has the same effect elsewhere?
  * insn_can_boost - may that copy be followed by a jump back, with no trap behind it?
  * insn_may_fault - may it access memory (operand, stack, string), or is that unknown?
@@ -140,7 +139,6 @@ bool insn_is_branch(const struct insn *insn);
 bool insn_is_call(const struct insn *insn);
 bool insn_has_target(const struct insn *insn);
 bool insn_falls_through(const struct insn *insn);
-bool insn_ends_block(const struct insn *insn);
 bool insn_can_move(const struct insn *insn);
 bool insn_can_boost(const struct insn *insn);
 bool insn_may_fault(const struct insn *insn);

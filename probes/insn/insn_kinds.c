@@ -56,11 +56,6 @@ bool insn_falls_through(const struct insn *insn)
     return !has_trait(insn, INSN_ENDS);
 }
 
-bool insn_ends_block(const struct insn *insn)
-{
-    return has_trait(insn, INSN_GOES | INSN_ENDS);
-}
-
 bool insn_is_near_branch(const struct insn *insn)
 {
     switch (insn->kind) {

@@ -75,9 +75,6 @@ static int copy_make(struct copy *copy, const struct insn *insn, uintptr_t to)
     case INSN_JCC:
         copy->len = INSN_JCC32_LEN;
         return insn_encode_jcc32(copy->bytes, insn->cond, to, insn->target);
-    case INSN_CALL_REL:
-        copy->len = INSN_CALL32_LEN;
-        return insn_encode_call32(copy->bytes, to, insn->target);
     case INSN_LOOP:
     case INSN_JRCXZ:
         return hop_copy(copy, insn, to);
@@ -86,11 +83,11 @@ static int copy_make(struct copy *copy, const struct insn *insn, uintptr_t to)
     }
 }
 
-static int copy_hand_out(uint8_t *out, size_t out_cap, const struct insn *insn,
-                         uintptr_t to, size_t *out_len)
+int insn_relocate(uint8_t *out, size_t out_cap, const struct insn *insn, uintptr_t to,
+                  size_t *out_len)
 {
     struct copy copy;
-    int err = copy_make(&copy, insn, to);
+    int err = insn_can_move(insn) ? copy_make(&copy, insn, to) : -EOPNOTSUPP;
 
     if (err)
         return err;
@@ -99,22 +96,6 @@ static int copy_hand_out(uint8_t *out, size_t out_cap, const struct insn *insn,
     bytes_put(out, copy.bytes, copy.len);
     *out_len = copy.len;
     return 0;
-}
-
-int insn_relocate(uint8_t *out, size_t out_cap, const struct insn *insn, uintptr_t to,
-                  size_t *out_len)
-{
-    if (!insn_can_move(insn))
-        return -EOPNOTSUPP;
-    return copy_hand_out(out, out_cap, insn, to, out_len);
-}
-
-int insn_relocate_call(uint8_t *out, size_t out_cap, const struct insn *insn,
-                       uintptr_t to, size_t *out_len)
-{
-    if (!insn_is_call(insn) || insn->kind == INSN_CALL_FAR || insn_is_ambiguous(insn))
-        return -EOPNOTSUPP;
-    return copy_hand_out(out, out_cap, insn, to, out_len);
 }
 
 size_t insn_relocated_len(const struct insn *insn)

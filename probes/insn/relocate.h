@@ -28,15 +28,6 @@
 int insn_relocate(uint8_t *out, size_t out_cap, const struct insn *insn, uintptr_t to,
                   size_t *out_len);
 
-/* insn_relocate_call - do the same for near calls, which insn_relocate() refuses: the
- * copy of a call pushes the address behind the copy, not the address behind @insn. The
- * caller must correct that word on the stack. Context: any.
- * Return:  0; -EOPNOTSUPP @insn is not a near call, or has a 66 prefix; -ERANGE, -E2BIG as
- *          insn_relocate().
- */
-int insn_relocate_call(uint8_t *out, size_t out_cap, const struct insn *insn,
-                       uintptr_t to, size_t *out_len);
-
 /* insn_relocated_len - the length of insn_relocate's copy, which is the same at every
  * address; 0 if insn_relocate() refuses. Context: any.
  */

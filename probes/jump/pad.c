@@ -35,11 +35,6 @@ static bool range_contains(uintptr_t first, uintptr_t last)
            (last < range.hole_start || first >= range.hole_end);
 }
 
-bool pad_contains(uintptr_t addr)
-{
-    return range_contains(addr, addr);
-}
-
 static bool piece_is_free(const struct pad_piece *piece)
 {
     struct pad_page *page = pad_page_find(piece->page);

@@ -60,8 +60,6 @@ uintptr_t pad_target(uintptr_t ip);
  * there is no pad. Context: any.
  */
 uintptr_t pad_pass(uintptr_t ip);
-/* pad_contains - does @addr lie in the range where pads can be? Context: any. */
-bool pad_contains(uintptr_t addr);
 
 /* pad_count - how many pads are reserved. pad_pages - how many pages they lie on.
  * pad_frames - how many frames these pages show. pad_bytes - the memory of all this in

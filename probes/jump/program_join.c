@@ -69,6 +69,12 @@ static void program_give_back(struct kprobe_program *program)
     program->first = 0;
 }
 
+/* program_is_all - is a program all that @p does? */
+static bool program_is_all(const struct kprobe *p)
+{
+    return p->program && p->pre_handler == program_handler;
+}
+
 int program_join(struct kprobe *p, uintptr_t addr, struct probe_reject *why)
 {
     int err;
@@ -187,11 +193,6 @@ void kprobe_program_end(struct kprobe_program *program)
     plat_lock(PLAT_PROBES);
     program_give_back(program);
     plat_unlock(PLAT_PROBES);
-}
-
-bool program_is_all(const struct kprobe *p)
-{
-    return p->program && p->pre_handler == program_handler;
 }
 
 /* ---- the programs of a site ---- */

@@ -17,9 +17,6 @@ struct probe_reject;
 int program_join(struct kprobe *p, uintptr_t addr, struct probe_reject *why);
 void program_part(struct kprobe *p);
 
-/* program_is_all - is a program all that @p does? Context: any. */
-bool program_is_all(const struct kprobe *p);
-
 /* programs_of - list the programs of the enabled probes of @site; a light handler is one that
  * calls it. @out points into itself, and into the probes. Locks: PLAT_PROBES held.
  * Return: false: C code has to run, because a probe has handlers, there are too many probes,

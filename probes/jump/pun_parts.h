@@ -126,8 +126,6 @@ bool pun_place_again(struct planner *pl, struct pun *p, const struct pun *was);
 bool pun_still_holds(const struct planner *pl, const struct pun *p);
 /* pun_wish_add - add the wish of @before, an instruction in front of the one at @addr. */
 void pun_wish_add(struct pun_wish *wish, const struct pun *before, uintptr_t addr);
-/* pun_random - the next number of a pseudo-random stream, the same one for each batch. */
-uint32_t pun_random(struct planner *pl);
 
 /* ---- pun_joint.c ---- */
 

@@ -8,7 +8,8 @@
 
 #define HEAD_MAX (PUN_JUMP_MAX - 4) /* prefixes and opcode */
 
-uint32_t pun_random(struct planner *pl)
+/* pun_random - the next number of a pseudo-random stream, the same one for each batch. */
+static uint32_t pun_random(struct planner *pl)
 {
     uint32_t x = pl->random;
 

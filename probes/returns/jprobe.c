@@ -114,20 +114,3 @@ int register_jprobes_why(struct jprobe **jps, size_t count, struct probe_reject 
     plat_free(ps);
     return err;
 }
-
-int unregister_jprobes(struct jprobe **jps, size_t count)
-{
-    struct kprobe **ps;
-    int err = register_check_caller(__func__, NULL);
-
-    if (err)
-        return err;
-    ps = plat_alloc((count + 1) * sizeof(ps[0]));
-    if (!ps)
-        return -ENOMEM;
-    for (size_t i = 0; i < count; i++)
-        ps[i] = &jps[i]->kp;
-    err = unregister_kprobes(ps, count);
-    plat_free(ps);
-    return err;
-}

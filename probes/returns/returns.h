@@ -36,10 +36,6 @@ _Noreturn void jprobe_return(void);
  *         else as register_kprobes_why().
  */
 int register_jprobes_why(struct jprobe **jps, size_t count, struct probe_reject *why);
-/* unregister_jprobes - unregister @count jprobes, as unregister_kprobes() does.
- * Return: as unregister_kprobes(), and -ENOMEM.
- */
-int unregister_jprobes(struct jprobe **jps, size_t count);
 
 static inline int register_jprobes(struct jprobe **jps, size_t count)
 {

@@ -71,11 +71,6 @@ size_t text_history_find(uintptr_t start, uintptr_t end, struct text_change *out
     return count;
 }
 
-uint64_t text_history_count(void)
-{
-    return noted;
-}
-
 static bool tail_differs(const struct text_change *c)
 {
     for (size_t i = 1; i < c->len; i++)

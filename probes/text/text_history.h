@@ -34,8 +34,6 @@ void text_history_end(size_t count);
  */
 size_t text_history_find(uintptr_t start, uintptr_t end, struct text_change *out,
                          size_t max);
-/* text_history_count - how many changes were noted since boot. */
-uint64_t text_history_count(void);
 
 /* text_change_in - find the bytes of @c that one of its phases has stored.
  * @step, @level: of the phase

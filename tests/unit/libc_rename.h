@@ -18,7 +18,6 @@
 #undef strcmp
 #undef strncmp
 #undef strcpy
-#undef strncpy
 #undef strchr
 #undef strrchr
 #undef strstr
@@ -35,7 +34,6 @@
 #undef strtoul
 #undef strtoull
 #undef qsort
-#undef bsearch
 
 #undef isalnum
 #undef isalpha
@@ -64,7 +62,6 @@
 #define strcmp our_strcmp
 #define strncmp our_strncmp
 #define strcpy our_strcpy
-#define strncpy our_strncpy
 #define strchr our_strchr
 #define strrchr our_strrchr
 #define strstr our_strstr
@@ -81,7 +78,6 @@
 #define strtoul our_strtoul
 #define strtoull our_strtoull
 #define qsort our_qsort
-#define bsearch our_bsearch
 
 #define isalnum our_isalnum
 #define isalpha our_isalpha

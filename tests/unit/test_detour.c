@@ -175,11 +175,11 @@ static void only_compilers_keep_to_the_convention(void)
 
 static void a_counter_is_one_instruction_where_flags_are_dead(void)
 {
-    uint8_t inc[INSN_INC_GS_LEN];
+    uint8_t inc[INSN_INC_GS_LEN] = { 0x65, 0x48, 0xff, 0x04, 0x25 };
 
     start("48 89 e5 48 01 c8 c3", false, false);
     CHECK_EQ(kind(), DETOUR_PROGRAM);
-    insn_encode_inc_gs(inc, plat_counter_disp(p.counter));
+    insn_encode_disp32(inc + 5, (uint32_t)plat_counter_disp(p.counter));
     CHECK(memcmp(site_detour(p.site), inc, sizeof(inc)) == 0);
     CHECK_EQ(detour() + sizeof(inc), (uintptr_t)p.site->boost_slot);
     end();

@@ -448,31 +448,6 @@ static void how_deep_a_call_is(void)
     trace_host.entry_args = false;
 }
 
-static void plain_arguments_are_told(void)
-{
-    static const struct {
-        const char *args;
-        bool plain;
-    } rows[] = {
-        { "%di", true },          { "%di:u8", true },     { "\\5:u16", true },
-        { "$stack", true },       { "$stack0", false },   { "+0(%di)", false },
-        { "%di:b1@0/8", false },  { "$comm", false },     { "%di:symstr", false },
-        { "@jiffies:u8", false }, { "%di:symbol", true },
-    };
-    const struct fetch_insn *insn;
-    char line[64];
-
-    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-        snprintf(line, sizeof(line), "p:ev vfs_read %s", rows[i].args);
-        define(line);
-        CHECK(fetch_is_operand(&def->args[0], &insn) == rows[i].plain);
-        CHECK(insn == def->args[0].code);
-    }
-    def_free(&trace_host, def);
-    def = NULL;
-    CHECK_EQ(trace_host_blocks(), 0);
-}
-
 static void programs_of_gdb(void)
 {
     regs.di = MEMORY + 16;
@@ -528,5 +503,5 @@ UNIT_TESTS(each_register_by_its_name, a_watch_has_an_address_and_what_is_there, 
            strings_keep_to_the_room_there_is,
            without_room_a_string_that_cannot_be_read_is_a_fault,
            return_values_and_what_was_saved_at_the_entry, how_long_a_call_took,
-           how_deep_a_call_is, plain_arguments_are_told, programs_of_gdb,
+           how_deep_a_call_is, programs_of_gdb,
            programs_of_gdb_that_fail_are_zero_and_counted)

@@ -313,18 +313,18 @@ static void transactions_and_guests_have_kinds(void)
     CHECK_BAD("c7 f9 10 00 00 00");
 }
 
-static void what_ends_a_block_and_what_never_goes_on(void)
+static void what_may_go_on_where(void)
 {
     struct insn jmp = hex_insn("eb 00"), jcc = hex_insn("74 00"),
                 call = hex_insn("ff d0");
     struct insn ret = hex_insn("c3"), mov = hex_insn("89 c3"), ud2 = hex_insn("0f 0b");
 
-    CHECK(insn_ends_block(&jmp) && !insn_falls_through(&jmp) && insn_is_branch(&jmp));
-    CHECK(insn_ends_block(&jcc) && insn_falls_through(&jcc) && insn_is_branch(&jcc));
+    CHECK(!insn_falls_through(&jmp) && insn_is_branch(&jmp));
+    CHECK(insn_falls_through(&jcc) && insn_is_branch(&jcc));
     CHECK(insn_falls_through(&call) && insn_is_call(&call));
     CHECK(!insn_falls_through(&ret) && !insn_is_call(&ret));
-    CHECK(!insn_ends_block(&mov) && !insn_is_branch(&mov) && insn_falls_through(&mov));
-    CHECK(insn_ends_block(&ud2) && !insn_falls_through(&ud2) && !insn_is_branch(&ud2));
+    CHECK(!insn_is_branch(&mov) && insn_falls_through(&mov));
+    CHECK(!insn_falls_through(&ud2) && !insn_is_branch(&ud2));
 }
 
 static void all_that_never_goes_on(void)
@@ -430,6 +430,6 @@ UNIT_TESTS(no_bytes_are_too_few, a_window_that_ends_early_asks_for_more,
            a_near_branch_with_66_decodes_but_does_not_move, nops_are_nops,
            what_only_looks_like_a_nop_is_none, pushes_and_pops_name_their_register,
            system_instructions_have_kinds, transactions_and_guests_have_kinds,
-           what_ends_a_block_and_what_never_goes_on, all_that_never_goes_on,
-           what_may_run_as_a_boosted_copy, what_may_fault_on_memory,
-           kinds_and_classes_have_names, instructions_have_mnemonics, classes_are_coarse)
+           what_may_go_on_where, all_that_never_goes_on, what_may_run_as_a_boosted_copy,
+           what_may_fault_on_memory, kinds_and_classes_have_names,
+           instructions_have_mnemonics, classes_are_coarse)

@@ -189,7 +189,7 @@ static void a_batch_comes_and_goes(void)
         CHECK(fake_int3(&regs, jps[i].kp.addr));
     }
     CHECK_EQ(ran, 2);
-    CHECK_EQ(unregister_jprobes(all, 2), 0);
+    CHECK_EQ(unregister_kprobes((struct kprobe *[]){ &jps[0].kp, &jps[1].kp }, 2), 0);
     fake_end();
 }
 

@@ -132,24 +132,6 @@ static void what_depends_on_its_place_is_refused(void)
     }
 }
 
-static void a_call_moves_only_when_asked_for(void)
-{
-    struct insn insn = hex_insn("e8 00 20 00 00");
-    uint8_t out[INSN_RELOCATED_MAX_LEN];
-    size_t len;
-
-    CHECK_EQ(insn_relocate_call(out, sizeof(out), &insn, TO, &len), 0);
-    CHECK_EQ(len, 5);
-    CHECK_BYTES(out, "e8 00 10 00 00");
-    insn = hex_insn("ff 15 00 20 00 00");
-    CHECK_EQ(insn_relocate_call(out, sizeof(out), &insn, TO, &len), 0);
-    CHECK_BYTES(out, "ff 15 00 10 00 00");
-    insn = hex_insn("90");
-    CHECK_EQ(insn_relocate_call(out, sizeof(out), &insn, TO, &len), -EOPNOTSUPP);
-    insn = hex_insn("ff 18");
-    CHECK_EQ(insn_relocate_call(out, sizeof(out), &insn, TO, &len), -EOPNOTSUPP);
-}
-
 static void a_refusal_writes_nothing(void)
 {
     struct insn insn = hex_insn("74 10");
@@ -169,4 +151,4 @@ UNIT_TESTS(what_does_not_look_at_rip_is_copied, rip_relative_is_counted_anew,
            a_jump_to_itself_goes_to_the_original, jcc_short_becomes_near,
            loop_hops_over_a_jump, a_32_bit_counter_stays_32_bits,
            a_branch_out_of_reach_is_refused, what_depends_on_its_place_is_refused,
-           a_call_moves_only_when_asked_for, a_refusal_writes_nothing)
+           a_refusal_writes_nothing)

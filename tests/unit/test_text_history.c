@@ -31,8 +31,6 @@ static size_t find(uintptr_t start, uintptr_t end)
 
 static void the_oldest_are_forgotten(void)
 {
-    uint64_t before = text_history_count();
-
     fake_start();
     note(0x3000, 1, 1);
     for (size_t i = 1; i < TEXT_HISTORY_LEN; i++)
@@ -40,7 +38,6 @@ static void the_oldest_are_forgotten(void)
     CHECK_EQ(find(0x3000, 0x3001), 1);
     note(0x4000, 1, 2);
     CHECK_EQ(find(0x3000, 0x3001), 0);
-    CHECK_EQ(text_history_count() - before, TEXT_HISTORY_LEN + 1);
     fake_end();
 }
 

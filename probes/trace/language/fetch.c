@@ -435,12 +435,3 @@ void fetch_entry(const uint16_t *numbers, size_t count, const struct fetch_from 
                    : from->now ? from->now()
                                : 0;
 }
-
-bool fetch_is_operand(const struct fetch_arg *arg, const struct fetch_insn **insn)
-{
-    *insn = arg->code;
-    return !arg->count && arg->code[1].op == FETCH_STORE &&
-           arg->code[2].op == FETCH_END &&
-           (arg->code->op == FETCH_LOAD_REG || arg->code->op == FETCH_LOAD_VALUE ||
-            arg->code->op == FETCH_LOAD_SP);
-}

@@ -177,9 +177,3 @@ void fetch_args(const struct fetch_arg *args, size_t count, size_t head,
  */
 void fetch_entry(const uint16_t *numbers, size_t count, const struct fetch_from *from,
                  uint64_t *saved);
-
-/* fetch_is_operand - tell whether @arg is a register or a constant that is stored
- * unchanged. The code of a detour can store such an argument without the interpreter.
- * @insn: set to the instruction that loads the argument
- */
-bool fetch_is_operand(const struct fetch_arg *arg, const struct fetch_insn **insn);
