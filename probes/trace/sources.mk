@@ -5,6 +5,7 @@ TRACE := \
     probes/trace/language/def_list.c \
     probes/trace/language/def_mark.c \
     probes/trace/language/synth.c \
+    probes/trace/language/symbol_text.c \
     probes/trace/language/fetch_type.c \
     probes/trace/language/fetch_parse.c \
     probes/trace/language/fetch.c \

@@ -28,6 +28,8 @@ static size_t symbol(char *buf, size_t size, uintptr_t addr)
 {
     if (addr < 0x1000 || addr >= 0x2000)
         return 0;
+    if (addr >= 0x1090)
+        return (size_t)snprintf(buf, size, "vfs_write+0x%lx/0x80", addr - 0x1090);
     return (size_t)snprintf(buf, size, "vfs_read+0x%lx/0x90", addr - 0x1000);
 }
 
@@ -195,12 +197,13 @@ static void options_leave_out(void)
     CHECK_STR(said, "e: (vfs_read+0x0/0x90 <0000000000001000>)\n");
 }
 
+/* The last caller has ended with a call that does not return. */
 static void stacks_have_offsets_if_wanted(void)
 {
     struct {
         struct record_stack r;
-        uint64_t caller[2];
-    } bytes = { { { EVENT_ID_STACK, 0, 0, 7 }, 2, 0 }, { 0x1000, 0x1005 } };
+        uint64_t caller[3];
+    } bytes = { { { EVENT_ID_STACK, 0, 0, 7 }, 3, 0 }, { 0x1000, 0x1005, 0x1090 } };
     struct print p = print;
 
     quiet();
@@ -208,14 +211,17 @@ static void stacks_have_offsets_if_wanted(void)
     print_record(&p, &event_stack, 1, 0, &bytes, sizeof(bytes));
     p.offsets = true;
     print_record(&p, &event_stack, 1, 0, &bytes, sizeof(bytes));
-    CHECK_STR(said, "<stack trace>\n => vfs_read\n => vfs_read\n"
-                    "<stack trace>\n => vfs_read+0x0/0x90\n => vfs_read+0x5/0x90\n");
-    for (bytes.r.size = 1; bytes.r.size <= 3; bytes.r.size += 2) {
+    CHECK_STR(said, "<stack trace>\n => vfs_read\n => vfs_read\n => vfs_read\n"
+                    "<stack trace>\n => vfs_read+0x0/0x90\n => vfs_read+0x5/0x90\n"
+                    " => vfs_read+0x90/0x90\n");
+    for (bytes.r.size = 2; bytes.r.size <= 4; bytes.r.size += 2) {
         quiet();
         print_record(&p, &event_stack, 1, 0, &bytes, sizeof(bytes));
-        CHECK_STR(said, bytes.r.size == 1 ? "<stack trace>\n => vfs_read+0x0/0x90\n"
+        CHECK_STR(said, bytes.r.size == 2 ? "<stack trace>\n => vfs_read+0x0/0x90\n"
+                                            " => vfs_read+0x5/0x90\n"
                                           : "<stack trace>\n => vfs_read+0x0/0x90\n"
-                                            " => vfs_read+0x5/0x90\n");
+                                            " => vfs_read+0x5/0x90\n"
+                                            " => vfs_read+0x90/0x90\n");
     }
 }
 

@@ -28,7 +28,7 @@ unit_program_line := probes/console/program_line.c $(engine_on_arrays)
 unit_page := probes/trace/ring/page.c
 unit_print := $(addprefix probes/trace/ring/,ring.c page.c page_merge.c print.c format.c) \
     $(addprefix probes/trace/language/,event.c \
-    fetch_type.c) libc/strtol.c libc/ctype.c
+    fetch_type.c symbol_text.c) libc/strtol.c libc/ctype.c
 unit_trace_graph := probes/console/trace_graph.c $(unit_print)
 unit_ring := probes/trace/ring/ring.c probes/trace/ring/page.c
 trace_language := $(filter-out %/event.c,$(filter probes/trace/language/%,$(TRACE))) $(filter-out libc/err.c libc/qsort.c,$(LIBC)) $(AGENT) \

@@ -18,6 +18,7 @@
 
 #include "kernel/base/regs.h"
 #include "probes/agent/agent.h"
+#include "probes/trace/language/symbol_text.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -119,10 +120,7 @@ struct fetch_from {
      * -EFAULT they cannot be read.
      */
     int (*read)(void *dst, uintptr_t addr, size_t len, bool user);
-    /* Write the address @addr as a text with a NUL, "vfs_read+0x4/0x90". Return: its
-     * length. If the function is NULL, addresses are written as numbers.
-     */
-    size_t (*symbol)(char *buf, size_t size, uintptr_t addr);
+    symbol_text_t symbol; /* NULL: addresses are written as numbers */
 };
 
 /* The record that fetch_args() writes. */

@@ -279,12 +279,11 @@ size_t hist_size(const struct hist *hist);
 
 /* hist_print_entry - print one entry to @buf as the file `hist` shows it, newline
  * included.
- * @symbol: writes an address as text, as in struct fetch_from; NULL: print the number
+ * @symbol: NULL: addresses are printed as numbers
  * Return:  the length of the whole text without its NUL, also when @size was too small
  *          for it.
  */
-size_t hist_print_entry(const struct hist *hist, uint32_t number,
-                        size_t (*symbol)(char *buf, size_t size, uintptr_t addr),
+size_t hist_print_entry(const struct hist *hist, uint32_t number, symbol_text_t symbol,
                         char *buf, size_t size);
 /* hist_print_totals - print the lines that follow the entries. */
 size_t hist_print_totals(const struct hist *hist, char *buf, size_t size);

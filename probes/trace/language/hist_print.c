@@ -1,5 +1,6 @@
 /* hist_print.c - sorts the entries of a histogram, and prints them in Linux's form. */
 #include "probes/trace/language/hist_parts.h"
+#include "probes/trace/language/symbol_text.h"
 
 #include "kernel/base/compiler.h"
 
@@ -198,49 +199,6 @@ size_t hist_size(const struct hist *hist)
 
 /* ---- an entry ---- */
 
-typedef size_t (*symbol_text_t)(char *buf, size_t size, uintptr_t addr);
-
-/* end_text - write an address that is the end of a function, behind a call that does not
- * return. Return: false: it is none.
- */
-static bool end_text(char *buf, size_t size, uint64_t addr, symbol_text_t symbol)
-{
-    char last[128];
-    const char *plus, *len;
-
-    if (!symbol(last, sizeof(last), addr - 1) || !(plus = strchr(last, '+')) ||
-        !(len = strchr(plus, '/')))
-        return false;
-    len++;
-    snprintf(buf, size, "%.*s%.*s/%s", (int)(plus + 1 - last), last,
-             (int)strcspn(len, " "), len, len);
-    return true;
-}
-
-/* hist_place_text - write the address @addr as text. Return: @buf. */
-static const char *hist_place_text(char *buf, size_t size, uint64_t addr,
-                                   symbol_text_t symbol, bool with_offset)
-{
-    if (!symbol ||
-        (!symbol(buf, size, addr) && !(with_offset && end_text(buf, size, addr, symbol))))
-        snprintf(buf, size, "0x%llx", (unsigned long long)addr);
-    if (!with_offset)
-        buf[strcspn(buf, "+")] = '\0';
-    return buf;
-}
-
-/* caller_text - the same, of a return address. The end of its function may be the start of
- * the next one.
- */
-static const char *caller_text(char *buf, size_t size, uint64_t addr,
-                               symbol_text_t symbol)
-{
-    hist_place_text(buf, size, addr, symbol, true);
-    if (symbol && strstr(buf, "+0x0/"))
-        end_text(buf, size, addr, symbol);
-    return buf;
-}
-
 static void print_stack_part(struct out *out, const struct hist_part *part,
                              const uint8_t *key, symbol_text_t symbol)
 {
@@ -254,7 +212,7 @@ static void print_stack_part(struct out *out, const struct hist_part *part,
             return;
         PRINT(out, "         %s\n",
               i ? caller_text(text, sizeof(text), addr, symbol)
-                : hist_place_text(text, sizeof(text), addr, symbol, true));
+                : address_text(text, sizeof(text), addr, symbol));
     }
 }
 
@@ -275,12 +233,12 @@ static void print_key(struct out *out, const struct hist_part *part, const uint8
         PRINT(out, "%llx", value);
         return;
     case HIST_SYM:
-        PRINT(out, "[%llx] %-45s", value,
-              hist_place_text(text, sizeof(text), value, symbol, false));
+        address_text(text, sizeof(text), value, symbol);
+        PRINT(out, "[%llx] %-45.*s", value, (int)strcspn(text, "+"), text);
         return;
     case HIST_SYM_OFFSET:
         PRINT(out, "[%llx] %-55s", value,
-              hist_place_text(text, sizeof(text), value, symbol, true));
+              address_text(text, sizeof(text), value, symbol));
         return;
     case HIST_EXECNAME:
         PRINT(out, "%-16s[%10llu]", comm, value);

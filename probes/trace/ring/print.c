@@ -300,9 +300,15 @@ static void print_stack(const struct print *p, const struct record_stack *record
 
     print_string(p, "<stack trace>\n");
     for (size_t i = 0; i < count && i < room; i++) {
+        char text[SYMBOL_LEN];
+
         print_string(p, " => ");
         /* A call may be the last instruction of its function. */
-        name_only(p, record->caller[i] - (i && !p->offsets));
+        if (i && p->offsets)
+            print_string(p,
+                         caller_text(text, sizeof(text), record->caller[i], p->symbol));
+        else
+            name_only(p, record->caller[i] - (i > 0));
         print_where(p, record->caller[i]);
         print_string(p, "\n");
     }

@@ -3,14 +3,12 @@
 
 #include "kernel/base/compiler.h"
 #include "probes/trace/language/event.h"
+#include "probes/trace/language/symbol_text.h"
 
 struct print {
     void (*write)(void *to, const char *text, size_t len);
     void *to;
-    /* Write an address as "vfs_read+0x4/0x90". Return: the length of the text; 0: the
-     * address is in no function.
-     */
-    size_t (*symbol)(char *buf, size_t size, uintptr_t addr);
+    symbol_text_t symbol; /* NULL: addresses are written as numbers */
     /* Write the name of a thread with a NUL into @buf, 16 bytes. Return: false: the
      * thread is not known.
      */
