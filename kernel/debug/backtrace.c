@@ -14,6 +14,8 @@
 
 #include <stdbool.h>
 
+#define BEFORE_FRAME 6   /* bytes of a function, at most, in front of `mov rbp, rsp` */
+#define DETOUR_WORDS 32  /* that a detour pushes, at most */
 #define BACKTRACE_MAX 48 /* at most 64: struct frame_walk has a bit for each */
 
 extern const char entry_text_start[], entry_text_end[];
@@ -38,67 +40,111 @@ struct frame_walk {
     uint64_t images; /* bit i < 64: out[i] is no return address, but the ip of an image */
 };
 
-/* emit_caller - store @addr in the result, after the resolver has changed it.
- * @slot: where @addr lies as a return address; NULL: @addr is the ip of an image with @sp
+/* emit_caller - store @addr, an original address, in the result.
+ * @is_image: it is no return address, but the ip of an image
  */
-static uintptr_t emit_caller(struct frame_walk *w, uintptr_t addr, const uintptr_t *slot,
-                             uintptr_t sp)
+static void emit_caller(struct frame_walk *w, uintptr_t addr, bool is_image)
 {
-    addr = backtrace_original(addr, slot, sp);
     if (w->count == w->max)
-        return addr;
-    if (!slot && w->count < 64)
+        return;
+    if (is_image && w->count < 64)
         w->images |= BIT(w->count);
     w->out[w->count++] = addr;
-    return addr;
 }
 
-static bool backtrace_is_entry_code(uintptr_t addr)
+static bool lies_between(uintptr_t addr, const char *start, const char *end)
 {
-    return addr >= (uintptr_t)entry_text_start && addr < (uintptr_t)entry_text_end;
+    return addr >= (uintptr_t)start && addr < (uintptr_t)end;
 }
 
-/* is_below_image - does an image lie right above the frame of the function that returns
- * to @ret? It does if entry code, code that builds images, or generated code has called
- * the function. But a return address that the engine has exchanged leads to such code,
- * too, and then no image is there.
+/* is_below_image - does an image lie right above the return address @ret at @slot? It does
+ * if entry code, or code that builds images, has called the function. Right above an address
+ * in generated code lies what this code has pushed. But a return address that the engine
+ * has exchanged leads to such code, too, and then no image is there.
  */
 static bool is_below_image(uintptr_t ret, const uintptr_t *slot)
 {
-    if (backtrace_original(ret, slot, 0) != ret)
-        return false;
-    return backtrace_is_entry_code(ret) ||
-           (ret >= (uintptr_t)image_text_start && ret < (uintptr_t)image_text_end) ||
-           exec_contains(ret);
+    return (lies_between(ret, entry_text_start, entry_text_end) ||
+            lies_between(ret, image_text_start, image_text_end) || exec_contains(ret)) &&
+           backtrace_original(ret, slot, 0) == ret;
 }
 
-/* missing_caller - find out whether the code at @ip has no frame yet. At the start of a
- * function its return address is at the top of the stack, and bp still belongs to the caller.
+/* image_above - get the registers of the code that has called the function with the return
+ * address @ret at @slot. Generated code has no image: @ret, the stack pointer and @bp are
+ * enough, because the resolver knows the rest.
+ * Return: false: the image cannot be read.
  */
-static bool missing_caller(uintptr_t ip, uintptr_t sp, uintptr_t *caller)
+static bool image_above(struct pt_regs *out, uintptr_t ret, const uintptr_t *slot,
+                        uintptr_t bp)
 {
+    if (!exec_contains(ret))
+        return !copy_nofault(out, slot + 1, sizeof(*out));
+    *out = (struct pt_regs){ .ip = ret, .sp = (uintptr_t)(slot + 1), .bp = bp };
+    return true;
+}
+
+/* is_behind_call - does the instruction in front of @ret call @function by its name? */
+static bool is_behind_call(uintptr_t ret, uintptr_t function)
+{
+    struct PACKED {
+        uint8_t opcode;
+        int32_t disp;
+    } call;
+
+    return !copy_nofault(&call, (const void *)(ret - sizeof(call)), sizeof(call)) &&
+           call.opcode == 0xe8 && ret + (uintptr_t)(intptr_t)call.disp == function;
+}
+
+/* is_return - is @addr at @slot certainly the return address of @function? */
+static bool is_return(uintptr_t addr, const uintptr_t *slot, uintptr_t function)
+{
+    return is_behind_call(addr, function) || backtrace_original(addr, slot, 0) != addr;
+}
+
+/* missing_caller - find the return address of a function that has no frame yet, because the
+ * CPU is at @ip, in its first instructions: it is at the top of the stack, or behind rbp,
+ * which the function has pushed. If @in_copy, it is somewhere behind what a detour has
+ * pushed. In any case it lies below the frame of the caller.
+ * Return: where it lies; NULL: no caller is missing, or it is not certain.
+ */
+static const uintptr_t *missing_caller(const struct frame_walk *w, uintptr_t ip,
+                                       uintptr_t sp, bool in_copy)
+{
+    const uintptr_t *slot = (const uintptr_t *)sp;
+    size_t max = in_copy ? DETOUR_WORDS : 2, room = (w->bp - sp) / 8;
+    uintptr_t words[DETOUR_WORDS];
     struct ksym sym;
 
-    return !ksyms_at(ip, &sym) && ip - sym.start <= 5 &&
-           !copy_nofault(caller, (const void *)sp, sizeof(*caller));
+    room = room < max ? room : max;
+    if (ksyms_at(ip, &sym) || ip - sym.start > BEFORE_FRAME ||
+        copy_nofault(words, slot, room * 8))
+        return NULL;
+    for (size_t i = 0; i < room; i++)
+        if (words[i] >= REACH_START &&
+            (!in_copy || is_return(words[i], &slot[i], sym.start)))
+            return &slot[i];
+    return NULL;
 }
 
-/* start_at_regs - go on at the registers of an image. If entry code has just called the
- * function at their ip, the next image lies right above the return address.
+/* start_at_regs - go on at the registers of an image. If the function at their ip has just
+ * been called from below another image, go on there.
  */
-static void start_at_regs(struct frame_walk *w, const struct pt_regs *regs)
+static void start_at_regs(struct frame_walk *w, struct pt_regs regs)
 {
-    struct pt_regs above;
-    uintptr_t ip, caller;
+    for (;;) {
+        uintptr_t ip = backtrace_original(regs.ip, NULL, regs.sp);
+        const uintptr_t *slot;
 
-    for (;; regs = &above) {
-        ip = emit_caller(w, regs->ip, NULL, regs->sp);
-        w->bp = regs->bp;
-        if (!missing_caller(ip, regs->sp, &caller))
+        emit_caller(w, ip, true);
+        w->bp = regs.bp;
+        slot = missing_caller(w, ip, regs.sp, ip != regs.ip);
+        if (!slot || w->count == w->max)
             return;
-        emit_caller(w, caller, (const uintptr_t *)regs->sp, 0);
-        if (!backtrace_is_entry_code(caller) || w->count == w->max ||
-            copy_nofault(&above, (const void *)(regs->sp + 8), sizeof(above)))
+        if (!is_below_image(*slot, slot)) {
+            emit_caller(w, backtrace_original(*slot, slot, 0), false);
+            return;
+        }
+        if (!image_above(&regs, *slot, slot, w->bp))
             return;
     }
 }
@@ -118,21 +164,21 @@ static bool read_frame(struct frame *frame, uintptr_t bp)
  */
 static bool step(struct frame_walk *w)
 {
+    const uintptr_t *slot = (const uintptr_t *)(w->bp + 8);
     struct frame frame;
     struct pt_regs regs;
-    uintptr_t slot = w->bp + 8;
 
     if (!read_frame(&frame, w->bp))
         return false;
-    if (is_below_image(frame.ret, (const uintptr_t *)slot)) {
-        if (copy_nofault(&regs, (const void *)(w->bp + 16), sizeof(regs)))
+    if (is_below_image(frame.ret, slot)) {
+        if (!image_above(&regs, frame.ret, slot, frame.bp))
             return false;
-        start_at_regs(w, &regs);
+        start_at_regs(w, regs);
         return true;
     }
     if (!frame.ret)
         return false;
-    emit_caller(w, frame.ret, (const uintptr_t *)slot, 0);
+    emit_caller(w, backtrace_original(frame.ret, slot, 0), false);
     if (frame.bp <= w->bp)
         return false;
     w->bp = frame.bp;
@@ -143,7 +189,7 @@ static void walk_frames(struct frame_walk *w, const struct pt_regs *regs, uintpt
 {
     w->bp = frame;
     if (regs)
-        start_at_regs(w, regs);
+        start_at_regs(w, *regs);
     for (size_t hops = 0; hops < 2 * w->max && w->count < w->max; hops++)
         if (!step(w))
             break;
@@ -152,8 +198,12 @@ static void walk_frames(struct frame_walk *w, const struct pt_regs *regs, uintpt
 size_t backtrace_collect(const struct pt_regs *regs, uintptr_t *out, size_t max)
 {
     struct frame_walk w = { .out = out, .max = max };
+    struct ksym sym;
 
     walk_frames(&w, regs, (uintptr_t)__builtin_frame_address(0));
+    for (size_t i = 1; i < w.count; i++)
+        if (i < 64 && w.images & BIT(i) && !ksyms_at(out[i], &sym) && !sym.offset)
+            out[i]++;
     return w.count;
 }
 
@@ -167,7 +217,7 @@ size_t backtrace_calls(uintptr_t bp, uintptr_t *out, size_t max)
 
         if (is_below_image(frame.ret, slot))
             return 0;
-        emit_caller(&w, frame.ret, slot, 0);
+        emit_caller(&w, backtrace_original(frame.ret, slot, 0), false);
         if (!frame.bp)
             return w.count;
         if (frame.bp <= bp)

@@ -8,7 +8,9 @@
 
 /* backtrace_collect - collect return addresses, from an image outwards.
  * @regs: where to start; NULL for the caller of this function
- * @out:  the image's ip first, then the callers, innermost first
+ * @out:  the image's ip first, then the callers, innermost first. A caller that was
+ *        interrupted at the start of its function is stored as the address behind: so the
+ *        byte in front of each return address and of this one is in the function to name
  * @max:  room in @out
  *
  * Stops at the first frame that cannot be read, is not aligned, or is not further up.

@@ -108,20 +108,23 @@ STACK equ WORD_0 + 8                    ; from the start of the image to the pro
     SPECIALIZED detour_specialized_dead, 0
 
 ; A specialized detour calls both of these routines. The register image lies above the
-; return address; rbx, r12 and r13 have the same values as in that detour.
+; return address, and right above that of the C code; rbx, r12 and r13 have the same values
+; as in that detour.
 section .text.detour.rare progbits alloc exec nowrite align=64
 
 ; A condition of the common case does not hold, so C code runs the handlers.
 ; In: rdi = the probe. Out: eax = the return value of kprobe_jump_handler()
 proc detour_specialized_rare
+    pop r14
+    frame image
     cld
     btr ebx, FLAGS_DF_BIT               ; then the detour sees that flags have changed
     mov rsi, [rdi + KPROBE_SITE]
-    lea rdi, [rsp + 8]
+    mov rdi, rsp
     mov rdx, r13
     call kprobe_jump_handler
     movzx eax, al
-    ret
+    jmp r14
 endproc detour_specialized_rare
 nokprobe detour_specialized_rare
 

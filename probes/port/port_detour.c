@@ -101,16 +101,15 @@ static bool is_within_range(uintptr_t ip, const uintptr_t *range)
 
 /* stack_word_at - a CPU is at @ip with stack pointer @sp: at which stack address is the word
  * that says where it will go on? In the routines that a specialized detour calls, this
- * word is the ip field of the register image. The image lies above the routine's return
- * address; detour_specialized_leave pops that address first, and then the image begins at
- * @sp.
+ * word is the ip field of the register image, which begins at @sp. At their first
+ * instruction the routine's return address lies below the image.
  */
 static uintptr_t stack_word_at(uintptr_t ip, uintptr_t sp)
 {
-    if (is_within_range(ip, detour_specialized_rare_range) ||
-        ip == detour_specialized_leave_range[0])
+    if (ip == detour_specialized_rare_range[0] || ip == detour_specialized_leave_range[0])
         return sp + sizeof(uint64_t) + offsetof(struct pt_regs, ip);
-    if (is_within_range(ip, detour_specialized_leave_range))
+    if (is_within_range(ip, detour_specialized_rare_range) ||
+        is_within_range(ip, detour_specialized_leave_range))
         return sp + offsetof(struct pt_regs, ip);
     return sp + 8 * (words_below(code_at(ip), ip) + is_pop(ip));
 }

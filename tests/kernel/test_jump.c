@@ -619,29 +619,93 @@ KTEST(jump, a_backtrace_of_a_handler_passes_the_instruction)
     ktest_report(passes_target, "it is among the functions that others call");
 }
 
-/* While a CPU leaves a specialized detour, port_detour_cell() must find the address at
- * which the program goes on: the ip of the image.
+static struct {
+    size_t steps, in_detour, nameless, lost;
+} looked;
+
+/* look_back - collect the backtrace of an interrupt at this instruction. */
+static void look_back(struct pt_regs *regs)
+{
+    uintptr_t at[FRAMES];
+    size_t count = backtrace_collect(regs, at, FRAMES);
+    struct ksym sym;
+
+    looked.steps++;
+    for (size_t i = 0; i < count; i++)
+        looked.nameless += ksyms_at(at[i] - (i > 0), &sym) != 0;
+    if (at[0] - (uintptr_t)target > 1 || at[0] == regs->ip)
+        return;
+    looked.in_detour++;
+    looked.lost +=
+        count < 2 || ksyms_at(at[1] - 1, &sym) || sym.start != (uintptr_t)calls_target;
+}
+
+/* step_flag - set TF to @tf. */
+static ALWAYS_INLINE void step_flag(uint64_t tf)
+{
+    __asm__ volatile("pushq %0\n\t"
+                     "popfq" ::"r"((read_flags() & ~(uint64_t)FLAGS_TF) | tf)
+                     : "cc", "memory");
+}
+
+static void note_lightly(struct kprobe *p UNUSED, uintptr_t ip UNUSED)
+{
+    ran++;
+}
+
+static void look_from_each_step(const char *how)
+{
+    memset(&looked, 0, sizeof(looked));
+    own_steps_watch(look_back);
+    step_flag(FLAGS_TF);
+    calls_target(3);
+    step_flag(0);
+    own_steps_unwatch();
+    ktest_report(looked.in_detour > 20 && !looked.lost,
+                 "%s: the caller is seen from %zu of %zu steps in the detour", how,
+                 looked.in_detour - looked.lost, looked.in_detour);
+    ktest_report(!looked.nameless, "%s: each address of %zu backtraces has a name", how,
+                 looked.steps);
+}
+
+KTEST(jump, a_backtrace_from_each_instruction_of_a_detour_has_names_and_the_caller)
+{
+    struct kprobe p = { .pre_handler = note }, light = { .light_handler = note_lightly };
+
+    if (!with_jump(&p, target))
+        return;
+    look_from_each_step("with a handler");
+    without_jump(&p);
+    if (!with_jump(&light, target))
+        return;
+    look_from_each_step("with a light handler");
+    without_jump(&light);
+}
+
+/* While a CPU is in a routine of a specialized detour, port_detour_cell() must find the
+ * address at which the program goes on: the ip of the image. The return address lies below
+ * the image until it is popped.
  */
-KTEST(jump, an_ip_on_the_way_out_of_code_of_its_own_leads_where_the_image_does)
+KTEST(jump, an_ip_in_a_routine_of_code_of_its_own_leads_where_the_image_does)
 {
     extern const uintptr_t detour_specialized_rare_range[2],
         detour_specialized_leave_range[2];
-    const uintptr_t *rare = detour_specialized_rare_range,
-                    *leave = detour_specialized_leave_range;
+    const uintptr_t *const ranges[] = { detour_specialized_rare_range,
+                                        detour_specialized_leave_range };
     struct {
         uint64_t return_address;
         struct pt_regs image;
     } stack = { .image.ip = (uintptr_t)target };
-    unsigned right = 0;
+    size_t right = 0, bytes = 0;
 
-    for (uintptr_t ip = rare[0]; ip < rare[1]; ip++)
-        right += port_detour_cell(ip, (uintptr_t)&stack) == (uintptr_t)target;
-    right += port_detour_cell(leave[0], (uintptr_t)&stack) == (uintptr_t)target;
-    for (uintptr_t ip = leave[0] + 1; ip < leave[1]; ip++) /* return_address was popped */
-        right += port_detour_cell(ip, (uintptr_t)&stack.image) == (uintptr_t)target;
-    ktest_report(rare[1] > rare[0] && leave[1] > leave[0] &&
-                     right == rare[1] - rare[0] + leave[1] - leave[0],
-                 "at each of %u bytes", right);
+    for (size_t i = 0; i < ARRAY_LEN(ranges); bytes += ranges[i][1] - ranges[i][0], i++)
+        for (uintptr_t ip = ranges[i][0]; ip < ranges[i][1]; ip++) {
+            uintptr_t sp =
+                (uintptr_t)(ip == ranges[i][0] ? (void *)&stack : &stack.image);
+
+            right += port_detour_cell(ip, sp) == (uintptr_t)target;
+        }
+    ktest_report(bytes && right == bytes, "at each of %zu bytes", bytes);
 }
 
 extern const struct detour_code {

@@ -570,9 +570,10 @@ class Console:
 
 
 class Questions(scratch.Scratch):
-    def capture(self, line, *said):
+    def capture(self, line, *said, records_all=True):
         console = Console(*said)
         one = Capture(console, None, Names, 1, [line])
+        one.records_all = records_all
         one.define(line)
         return one, console
 
@@ -611,13 +612,15 @@ class Questions(scratch.Scratch):
     def test_stacks_are_recorded_too(self):
         trigger = "events/trace/q1/trigger"
         stack = trigger, "hist:keys=cpu,stacktrace if x"
-        self.assertEqual(
-            self.capture("read { stack by cpu }", stack)[1].written,
-            [
-                (trigger, "hist:keys=cpu,stacktrace:pause if x"),
-                (trigger, "stacktrace if x"),
-            ],
-        )
+        paused = trigger, "hist:keys=cpu,stacktrace:pause if x"
+        for records_all, written in (
+            (True, [paused, (trigger, "stacktrace if x")]),
+            (False, [paused]),
+        ):
+            _, console = self.capture(
+                "read { stack by cpu }", stack, records_all=records_all
+            )
+            self.assertEqual(console.written, written)
 
     def test_short_forms_and_quotes(self):
         told = ("kprobe_events", "p:trace/q1 read")

@@ -6,7 +6,7 @@ import re
 
 from sonde.machine import Refused, quote
 
-from . import dead, hist, question, recording
+from . import dead, dead_hist, hist, question, recording
 from .take import Taker, TraceError
 
 ROOT = "/sys/kernel/tracing/"
@@ -113,6 +113,8 @@ class Capture:
         self.left_out = {}  # question: how many functions of its pattern have no probe
         self.hidden = None  # a thread whose hits do not count
         self.with_stack = set()
+        self.by_program = set()  # "group/event" with a histogram that programs may fill
+        self.records_all = True  # also what a question only counts
         self.ends = {}  # "group/event" of one place of an interval: its question
         self.counted = {}  # "group/event" that has a histogram: its filter, or None
 
@@ -124,6 +126,7 @@ class Capture:
         by_commands: count, and record, only while a command of the console runs
         """
         self.taker.switch(False)
+        self.records_all = record_all
         if is_alone:
             self.hidden = self.taker.hide()
         for line in self.result.lines:
@@ -138,7 +141,7 @@ class Capture:
         self.describe()
         self.taker.open()
         for event in self.events:
-            if record_all or event not in {**self.counted, **self.ends}:
+            if self.records_all or event not in {**self.counted, **self.ends}:
                 self.enable(event)
         if by_commands:
             self.taker.switch_by_commands()
@@ -226,7 +229,9 @@ class Capture:
             return
         self.counted[event] = condition
         behind = f" if {condition}" if condition else ""
-        if re.search(r"(^|[:,=])stacktrace", keys) and event not in self.with_stack:
+        if not re.search(r"(^|[:,=])stacktrace", keys):
+            self.by_program.add(event)
+        elif self.records_all and event not in self.with_stack:
             self.with_stack.add(event)
             self.files.write(name, "stacktrace" + behind)
 
@@ -302,7 +307,13 @@ class Capture:
                 self.left_out[line] = f"{before}{found[1]} {what}"
 
     def file_of(self, event):
-        return self.files.read(f"events/{event}/hist")
+        """Return the text of the event's file `hist`. Stacks make it long, and the guest's
+        memory is read faster than its file; but programs count elsewhere.
+        """
+        if event in self.by_program:
+            return self.files.read(f"events/{event}/hist")
+        found = dead_hist.Histograms(self.machine_memory, self.result.symbols)
+        return dict(found.texts([event]))[event]
 
     def tables_of(self, event, text):
         """Return the tables of a file `hist`. Fields that are signed in the event's format
