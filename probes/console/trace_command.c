@@ -346,7 +346,7 @@ static void complete_marks(struct shell_completion *c, int index UNUSED)
 static int find_mark(struct session *s)
 {
     const struct live_event *e = live_event_find(s->group, s->event);
-    char suggestion[SHELL_SUGGESTION_MAX];
+    char suggestion[SHELL_SUGGESTION_MAX], why[2 * DEF_NAME_MAX];
 
     if (!e)
         return shell_refuse(s->sh, ENOENT, "trace: no marker is called %s%s", s->event,
@@ -354,23 +354,28 @@ static int find_mark(struct session *s)
     if (e->armed || e->attached)
         return shell_error(s->sh, EBUSY, "trace: mark %s", s->event);
     for (unsigned i = 0; i < s->line.arg_count; i++)
-        if (!has_field(e, s->line.arg[i]))
-            return shell_refuse(s->sh, EINVAL, "trace: mark %s has no field %s", s->event,
-                                s->line.arg[i]);
+        if (!has_field(e, s->line.arg[i])) {
+            snprintf(why, sizeof(why), "mark %s has no field %s", s->event,
+                     s->line.arg[i]);
+            show_named(s, s->line.arg[i], why);
+            return -EINVAL;
+        }
     return 0;
 }
 
-/* write_line - write a line to the file, or show it. */
+/* write_line - write a line to the file, or show it. @e: the event of a trigger; NULL: the
+ * line makes a synthetic event, which -n makes as well, to check what uses it.
+ */
 static int write_line(struct session *s, const char *file, const struct seq *text,
                       struct live_event *e)
 {
     unsigned before;
     int err;
 
-    if (s->only_print) {
+    if (s->only_print)
         show_line(s, file, seq_str(text));
+    if (s->only_print && e)
         return 0;
-    }
     before = live_errors.next;
     err = e ? live_trigger_write(e, seq_str(text)) : live_synth_command(seq_str(text));
     if (err && (live_errors.next == before || !show_last_error(s)))
@@ -474,6 +479,16 @@ static int attach_table(struct session *s, unsigned i)
     return err;
 }
 
+/* session_set_filter - set the filter of the event; with -n only to check it. */
+static int session_set_filter(struct session *s)
+{
+    int err = live_set_filter(s->e, s->line.filter[0] ? s->line.filter : "0", false);
+
+    if (err && !show_last_error(s))
+        shell_error(s->sh, err, "trace: %s", s->line.filter);
+    return err;
+}
+
 /* attach_print - set the filter of the event, and enable it. */
 static int attach_print(struct session *s)
 {
@@ -488,12 +503,11 @@ static int attach_print(struct session *s)
         show_line(s, file, "1");
         return 0;
     }
-    err = live_set_filter(s->e, s->line.filter[0] ? s->line.filter : "0", false);
-    if (!err)
-        err = live_switch(&s->e, 1, true);
-    if (err && !show_last_error(s))
-        shell_error(s->sh, err, "trace: %s", s->line.filter);
-    return err;
+    err = session_set_filter(s);
+    if (err)
+        return err;
+    err = live_switch(&s->e, 1, true);
+    return err ? shell_error(s->sh, err, "trace: %s", s->text) : 0;
 }
 
 /* attach - let the event answer. */
@@ -506,9 +520,10 @@ static int attach(struct session *s)
     snprintf(hz, sizeof(hz), "%u", s->line.hz);
     if (s->line.hz && s->only_print)
         show_line(s, "profile_hz", hz);
-    if (!s->only_print)
-        s->e = live_event_find(s->group, s->event);
-    if (trace_line_prints(&s->line))
+    s->e = live_event_find(s->group, s->event);
+    if (s->only_print && s->line.filter[0])
+        err = session_set_filter(s);
+    if (!err && trace_line_prints(&s->line))
         return attach_print(s);
     for (unsigned i = 0; !err && i < s->line.answer_count; i++)
         if (trace_line_hist(&s->line, i) == made) {

@@ -244,6 +244,14 @@ def what_is_refused_says_why():
         ("vfs_read { hist(left) }", "left"),
         ("vfs_read if count > 1 && lft > *pos { count }", "lft"),
         ("vfs_read if count + { count }", "count"),
+        ("ret vfs_read { hist(*pos) }", "*pos"),
+        ("list.h:26 { count by l->next }", "l->next"),
+        ('vfs_read if count > "a" { count }', 'a"'),
+        ('vfs_read if count > "a" { print count }', 'a"'),
+        ('vfs_read if file->node && count > "a" { count }', 'a"'),
+        ('from vfs_open to vfs_close if ns > "a" { hist(ns) }', 'a"'),
+        ("mark vfs_open if path > 3 { count }", " { c"),
+        ("mark vfs_open { hist(x) }", "x) "),
     ):
         status, out, err = sonde("trace", "--json", asked, "--", "run vfs")
         line, caret = err.splitlines()

@@ -462,7 +462,11 @@ def questions_are_answered():
         sum(int(n) for _, n in counts), 298, "with -o they are recorded, filtered too"
     )
     rows = list(csv.reader(io.StringIO(table)))
-    want = [["question", "func", "hits"], [COUNTED, "vfs_read", "298"], []]
+    want = [
+        ["question", "answer", "func", "hits"],
+        [COUNTED, "count", "vfs_read", "298"],
+        [],
+    ]
     tap.equal(rows[:3], want, "a table for a spreadsheet")
     tap.check("file_fill;vfs_close 8\n" in folded, "with stacks, the leaf once")
     tap.check(re.search(r"<td>vfs_write</td><td>8</td>", page), "and times of returns")
@@ -511,13 +515,14 @@ GRAPH = "graph vfs_open if depth == 0 { count }"
 
 
 def tables_of_json(*words):
-    """Return (question, columns, rows of texts) of each table."""
+    """Return (question, answer, columns, rows of texts) of each table."""
     status, out, _ = sonde("trace", "--json", *words, "--", "run vfs")
     tap.equal(status, 0, f"--json: {' '.join(words)[:60]}")
     rows = [json.loads(line) for line in out.splitlines()]
     return [
         (
             row["table"],
+            row["answer"],
             row["columns"],
             [[str(cell) for cell in one] for one in row["rows"]],
         )
@@ -533,17 +538,25 @@ def each_form_has_the_same_tables():
         with open(path, encoding="utf-8", newline="") as file:
             rows = list(csv.reader(file))
     want = []
-    for question, columns, found in tables:
-        want += [["question", *columns], *([question, *row] for row in found), []]
+    for *names, columns, found in tables:
+        head = ["question", "answer", *columns]
+        want += [head, *([*names, *row] for row in found), []]
     tap.equal(rows, want[:-1], f"{len(tables)} tables: .csv has what --json has")
     tables = tables_of_json(*TABLES, GRAPH)
-    tap.equal([name for name, _, _ in tables].count(TABLES[1]), 4, "one for each answer")
+    answers = [answer for question, answer, _, _ in tables if question == TABLES[1]]
+    wanted = [
+        "sum(count) by comm",
+        "avg(count) by comm",
+        "min(count)",
+        "max(count) by func",
+    ]
+    tap.equal(answers, wanted, "one for each answer, with its text")
     status, out, _ = sonde("trace", *TABLES, GRAPH, "--", "run vfs")
     tap.equal(status, 0, "as text")
-    for question in dict.fromkeys(name for name, _, _ in tables):
+    for question in dict.fromkeys(name for name, *_ in tables):
         want = [
             row
-            for name, head, rows in tables
+            for name, _, head, rows in tables
             if name == question
             for row in (head, *rows)
         ]

@@ -45,11 +45,12 @@ def count_of(pattern, recording, question):
 def tables(recording):
     """The tables of questions. In a row the keys are texts, and the values numbers."""
     for question, found in recording.tables:
-        for table in found:
+        for table, answer in zip(found, recording.answers[question]):
             head, rows = hist.cells(table)
             keys = len(head) - len(table.rows[0].values) if rows else 0
             yield {
                 "table": question,
+                "answer": answer,
                 "columns": head,
                 "rows": [[*row[:keys], *map(int, row[keys:])] for row in rows],
                 "left_out": count_of(r"(\d+) functions", recording, question),

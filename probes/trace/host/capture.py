@@ -178,9 +178,8 @@ class Capture:
             words = words if short else [self.resolved(line)]
         reply = self.lines_of("-n", words)
         if reply.errno:
-            said = [line for line in reply.lines if not COMMAND.fullmatch(line)]
-            text = "\n".join(said).rstrip()  # `sonde: ` will stand in front of it
-            raise TraceError(re.sub(r"(?m)^(?= *\^)", " " * len("sonde: "), text))
+            said = [text for text in reply.lines if not COMMAND.fullmatch(text)]
+            raise TraceError(question.as_typed(line, "\n".join(said).rstrip()))
         commands = []
         for command in reply.lines:
             if command.startswith(REMARK):
@@ -332,6 +331,7 @@ class Capture:
     def keep_table(self, event, text):
         line = self.events[event]
         self.result.tables.append((line, self.tables_of(event, text)))
+        self.result.answers[line] = self.asked[line].typed
         if line in self.left_out:
             self.result.remarks[line] = self.left_out[line]
 

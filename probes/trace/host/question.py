@@ -25,6 +25,7 @@ ALWAYS = {"func", "cpu", "caller", "comm", "pid", "COMM", "CPU", "common_cpu", "
           "common_type", "common_flags", "common_preempt_count"}  # fmt: skip
 NAME_MAX = 31
 AS_CONDITION = ") != 0"
+POINTED = re.compile(r"trace: (.*)\n {7}( *)\^ (.*)")  # how the guest shows a mistake
 NO_SYMBOL = re.compile(r'No symbol "(\w+)"')
 
 
@@ -102,6 +103,9 @@ class Question:
         self.kind = parts.get("kind", [""])[0]
         self.filter = parts.get("if", [""])[0]
         self.has_definitions = "with" in parts
+        self.typed = list(
+            map(str, self.answers)
+        )  # with the ARGs and KEYs as they are typed
         for answer in self.answers:
             if answer.action == "count" and not answer.keys and "from" not in parts:
                 answer.keys = ["func"]
@@ -223,6 +227,19 @@ def pointed_at(line, expression, why):
     return f"trace: {line}\n{before}^ {why}"
 
 
+def as_typed(line, said):
+    """Return what the guest said of a question, below the question as it was typed: the
+    guest may have had it with expressions replaced by names.
+    """
+    match = POINTED.fullmatch(said)
+    if match and match[1] != line:
+        part = match[1][len(match[2]) :]
+        while part and part not in line:
+            part = part[:-1]
+        return pointed_at(line, part, match[3])
+    return re.sub(r"(?m)^(?= *\^)", " " * len("sonde: "), said)
+
+
 def resolve(line, question, symbols, force=False):
     """Return a line that the guest can answer. @question: how it has understood @line"""
     if not question.places or question.has_definitions:
@@ -232,18 +249,16 @@ def resolve(line, question, symbols, force=False):
     if not expressions:
         return line
     first = next(iter(expressions))
-    if len(question.places) > 1:
-        raise TraceError(
-            f"{question.place} is compiled to {len(question.places)} places, and {first} "
-            f"differs: choose {question.place}#1"
-        )
-    if question.kind == "ret":
-        raise TraceError(f"{first}: in a ret there are parameters, retval and ns")
     found = symbols.find(address)
-    if not found or found[3]:
-        raise TraceError(
-            f"{question.place} is not in the image: there are no expressions for it"
-        )
+    count, why = len(question.places), ""
+    if count > 1:
+        why = f"this differs at {count} places: choose {question.place}#1"
+    elif question.kind == "ret":
+        why = "in a ret there are parameters, retval and ns"
+    elif not found or found[3]:
+        why = "there are expressions only for places in the image"
+    if why:
+        raise TraceError(pointed_at(line, first, why))
     answers = gdb_compile(address, list(expressions))
     for expression, answer in zip(expressions, answers):
         if "error" in answer:

@@ -58,6 +58,7 @@ class Recording:
     lost: list = dataclasses.field(default_factory=list)  # events of each CPU, all in all
     stats: list = dataclasses.field(default_factory=list)  # per_cpu/cpuN/stats
     tables: list = dataclasses.field(default_factory=list)  # (question, its hist.Tables)
+    answers: dict = dataclasses.field(default_factory=dict)  # question: what is in { }
     lines: list = dataclasses.field(default_factory=list)  # definitions and questions
     graphs: dict = dataclasses.field(default_factory=dict)  # "group/event": question
     remarks: dict = dataclasses.field(default_factory=dict)  # question: its remark

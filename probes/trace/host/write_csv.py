@@ -1,6 +1,7 @@
 """write_csv.py - writes the tables of questions, each below a row with its columns.
 
-The first column of each row is the question. Between two tables there is an empty row.
+The first columns of each row are the question, and the answer of it that the table is.
+Between two tables there is an empty row.
 """
 
 import csv
@@ -15,6 +16,6 @@ def write(recording, file):
     for i, table in enumerate(as_json.tables(recording)):
         if i:
             rows.writerow([])
-        rows.writerow(["question", *table["columns"]])
-        rows.writerows([table["table"], *row] for row in table["rows"])
+        rows.writerow(["question", "answer", *table["columns"]])
+        rows.writerows([table["table"], table["answer"], *row] for row in table["rows"])
     file.write(text.getvalue().encode())
