@@ -40,4 +40,19 @@ def the_guest_may_end_it():
     tap.equal(after[3], before[3], "the terminal is as it was")
 
 
-tap.run(control_c_goes_to_the_guest, the_guest_may_end_it)
+def a_trace_is_watched():
+    """-w draws the tables again and again until Ctrl-C."""
+    terminal = Terminal("trace", "-w", "vfs_read { count by comm }")
+    before = termios.tcgetattr(terminal.fd)
+    tap.check(terminal.expect(b"Ctrl-C ends it") is not None, "it tells how it ends")
+    for _ in range(2):
+        drawn = terminal.expect(b"\x1b[H\x1b[J") is not None
+        shown = terminal.expect(b"vfs_read { count by comm }") is not None
+        tap.check(drawn and shown, "the tables are drawn")
+    terminal.send(b"\x03")
+    tap.check(terminal.expect(b"vfs_read { count by comm }"), "Ctrl-C: the last tables")
+    after = termios.tcgetattr(terminal.fd)
+    tap.equal((terminal.end(), after), (0, before), "the terminal is as it was")
+
+
+tap.run(a_trace_is_watched, control_c_goes_to_the_guest, the_guest_may_end_it)
