@@ -1,9 +1,13 @@
 """test_launcher.py - tests of ./sonde with a fake guest: output, status, messages."""
 
 import base64
+import contextlib
 import errno
+import io
+import itertools
 import json
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -13,12 +17,14 @@ import time
 
 from sonde import building
 from sonde import guest
+from sonde import options as values
 from sonde import plain
 import tap
 from fake import (
     PROGRAM,
     heed_interrupts,
     is_gone,
+    load_launcher,
     run_in_shell,
     run_launcher,
     with_fake_qemu,
@@ -251,6 +257,8 @@ def usages():
         "handler",
         "/no/such",
     ], "there is no /no/such; begin with: ./sonde lab 2"
+    yield ["grade", "2", "/usr", "--case", "0"], "grade --case: /usr has no handler.c"
+    yield ["film", "record", "jump", "poke"], "film record: one FILM at a time"
     yield ["class"], "a ROSTER"
     yield ["class", "/no/such"], "/no/such: No such file"
     yield ["class", "/dev/null", "--collect", "/no/such"], "there is no /no/such"
@@ -300,6 +308,88 @@ def wrong_usage_is_refused():
         tap.check("Traceback" not in err and at_once, "in words, at once")
     del os.environ["LAUNCHED"]
     os.rmdir(folder)
+
+
+# A value of each option and word in WAYS, and the words that a command always has.
+VALUES = {
+    "socket": "--socket=/tmp/none", "timeout": "--timeout=9", "json": "--json",
+    "words": "x.c", "smp": "--smp=3", "boot": "--boot=iso", "image": "--image=build/x",
+    "accel": "--accel=tcg", "icount": "--icount", "append": "--append=x=1",
+    "memory": "--memory=64M", "log": "--log=/tmp/none", "qmp": "--qmp=/tmp/none",
+    "qemu": "--qemu=-snapshot", "list": "--list", "files": "a.md",
+    "junit": "--junit=/tmp/none",
+    "long": "--long", "tools": "--tools", "names": "unit", "films": "poke",
+    "output": "--output=/tmp/none", "frames": "--frames=0", "lab": "3", "folder": "/tmp",
+    "hint": "--hint=1", "seed": "--seed=1", "tree": "--tree", "case": "--case=0",
+    "progress": "--progress", "roster": "r.csv", "collect": "--collect=/tmp",
+    "jobs": "--jobs=2", "guests": "--guests=2",
+}  # fmt: skip
+NEEDED = {"module": {"words"}, "check": {"files"}, "grade": {"lab"}, "lab": {"lab"}}
+REFUSED = {"boot", "image"}, {"long", "tools"}  # also where a way has both
+
+
+def goes(command, names):
+    """Is there a way of a command in which each of these options and words has an effect?"""
+    return not any(pair <= names for pair in REFUSED) and any(
+        names <= {first, *beside.split()} and (not first or first in names)
+        for first, beside in values.WAYS[command].items()
+    )
+
+
+def refusal_of(words):
+    """The sentence with which ./sonde refuses a command line, without doing anything."""
+    with contextlib.redirect_stderr(io.StringIO()) as said:
+        try:
+            values.check_together(load_launcher().parse(words))
+        except values.UsageError as error:
+            return str(error)
+        except SystemExit as end:
+            return end.code and said.getvalue()
+    return ""
+
+
+def options_stand_together_or_are_refused():
+    """With each way of a command, and each pair of its options and words: where one would
+    do nothing, the command line is refused in one sentence."""
+    for command, ways in values.WAYS.items():
+        every = {name for beside in ways.values() for name in beside.split()}
+        every |= set(ways) & set(VALUES)
+        shown = run_launcher(command, "--help")[1].decode()
+        options = set(re.findall(r"^  .*--(\w+)", shown, re.M)) - {"help"}
+        wrong = sorted(options - every)
+        for way, *pair in itertools.product(ways, sorted(every), sorted(every)):
+            names = {way, *pair, *NEEDED.get(command, ())} - {""}
+            order = sorted(names, key=lambda name: (name != way, name != "lab", name))
+            words = [command, *(VALUES.get(name, name) for name in order)]
+            said = refusal_of(words)
+            if bool(said) == goes(command, names) or said.count("\n") > 1:
+                wrong.append(f"{' '.join(words)}: {said}")
+        tap.equal(wrong, [], f"{command}: pairs of {len(every)} options and words")
+
+
+# Of each option of a guest, what it brings into QEMU's command line, or into the Setup.
+EFFECTS = {
+    "--smp=3": "-smp 3", "--boot=iso": guest.ISO, "--boot=uefi": "if=pflash",
+    f"--image={guest.BUILD}/x": "build/x", "--icount": "-icount", "--append=x=1": "x=1",
+    "--memory=64M": "-m 64M", "--log=/tmp/l": "log='/tmp/l'",
+    "--qmp=/tmp/none": "unix:/tmp/none",
+    "--qemu=-snapshot": "-snapshot",
+}  # fmt: skip
+
+
+def options_of_a_guest_take_effect_in_pairs():
+    launcher, wrong = load_launcher(), []
+    for pair in itertools.permutations(EFFECTS, 2):
+        try:
+            options = launcher.parse(["exec", *pair, "say a"])
+            values.check_together(options)
+        except values.UsageError:
+            continue
+        setup = launcher.setup_of(options)
+        text = " ".join(guest.qemu_words(setup, *"abcde", image=True)) + repr(setup)
+        same = len({option.partition("=")[0] for option in pair}) == 1
+        wrong += [(pair, one) for one in pair if EFFECTS[one] not in text and not same]
+    tap.equal(wrong, [], "no option of a guest hides another one")
 
 
 def options_are_shown_to_qemu_first():
@@ -711,6 +801,8 @@ if __name__ == "__main__":
             a_hang_is_told,
             resets_are_told,
             wrong_usage_is_refused,
+            options_stand_together_or_are_refused,
+            options_of_a_guest_take_effect_in_pairs,
             options_are_shown_to_qemu_first,
             piped_input_comes_after_the_prompt,
             a_run_ends_as_its_guest,

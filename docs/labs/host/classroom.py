@@ -561,8 +561,6 @@ def work_of(options):
     """Return the function that does the work of ./sonde class, and returns whether all of it
     is done. What the user has given wrongly is refused before.
     """
-    if options.json and not options.collect:
-        raise UsageError("class --json goes with --collect")
     if options.guests:
         return functools.partial(measure, options.guests, options.memory)
     if not options.roster:

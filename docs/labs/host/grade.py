@@ -621,6 +621,13 @@ def work_folder(name):
         yield path
 
 
+def must_be_there(name, handed_in):
+    """A single case takes all files of the lab. For the points, a missing file is a 0."""
+    for file in labs.handed_in(name):
+        if not os.path.isfile(os.path.join(handed_in, file)):
+            raise UsageError(f"grade --case: {handed_in} has no {file}")
+
+
 def command(name, handed_in, options):
     """Run ./sonde grade. Return whether the score is full."""
     seed, own = options.seed, seed_of(name, handed_in)

@@ -29,6 +29,21 @@ SECONDS_MAX = 1e6
 SOCKET_PATH_MAX = 107  # bytes; Linux's sockaddr_un
 APPEND_MAX = {"pvh": 4095, "iso": 1023, "uefi": 1023}  # docs/boot-options.md
 KERNELS = b"\2\0\x3e\0", b"\2\0\3\0"  # e_type and e_machine of an ELF file
+GUEST = "smp boot image accel icount append memory timeout log qmp qemu"
+# {command: {option: what may stand beside it}}. The first option that is given decides;
+# without any of them the last row, "", holds. Of `film` they are not options, but words.
+WAYS = {
+    "module": {"socket": "timeout json words", "": GUEST + " json words"},
+    "check": {"list": "files", "": GUEST + " junit files"},
+    "test": {"list": "long tools accel names", "": "junit long tools accel names"},
+    "film": {"play": "films", "text": "films output", "html": "films output",
+             "svg": "films output frames", "record": "films output timeout"},
+    "lab": {"hint": "lab", "": "lab folder"},
+    "grade": {"case": "lab folder seed tree json",
+              "": "lab folder seed tree json progress"},
+    "class": {"guests": "memory", "collect": "roster output json jobs",
+              "": "roster output"},
+}  # fmt: skip
 PLAIN_CONSOLE = "console=plain "  # put in front of the words if there is no terminal
 
 
@@ -202,8 +217,34 @@ def check_kvm():
         raise UsageError("--accel kvm: /dev/kvm is not there, or not for this user")
 
 
+def check_ways(options):
+    """Raise UsageError if an option would do nothing beside the others, or without one."""
+    ways = WAYS.get(options.command, {"": " ".join(options.given)})
+    given = dict(options.given)
+    if "way" in given:  # of film
+        del given["way"]
+        given[options.way] = options.way
+    way = next(name for name in ways if name in given or not name)
+    for name, written in given.items():
+        if name == way or name in ways[way].split():
+            continue
+        wrong = f"{options.command}: {written}"
+        if way:
+            raise UsageError(f"{wrong} does not go with {given[way]}")
+        others = [other for other in ways if name in ways[other].split()]
+        raise UsageError(f"{wrong} goes with --{' or --'.join(others)}")
+
+
 def check_together(options):
     """Raise UsageError if options do not fit together, or to the host."""
+    check_ways(options)
+    if hasattr(options, "boot"):
+        check_guest(options)
+
+
+def check_guest(options):
+    if options.image and "boot" in options.given and options.boot != "pvh":
+        raise UsageError(f"--image: it boots as pvh, so --boot {options.boot} is refused")
     if options.accel == "kvm" and options.icount:
         raise UsageError("--icount: KVM does not count instructions")
     if options.accel == "kvm":

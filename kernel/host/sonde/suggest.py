@@ -32,6 +32,26 @@ class Parser(argparse.ArgumentParser):
         finally:
             self._is_mixed = False
 
+    def hide_defaults(self):
+        """Let the result of parse_args() have only the options that are given."""
+        self._hidden = {}
+        for action in self._actions:
+            if action.option_strings and action.default is not argparse.SUPPRESS:
+                self._hidden[action.dest] = action.default
+                action.default = argparse.SUPPRESS
+
+    def given(self, options):
+        """Return {name: how it is written} for each option and word that is given, and set
+        the other options to their defaults."""
+        found = {
+            action.dest: [action.metavar, *action.option_strings][-1]
+            for action in self._actions
+            if getattr(options, action.dest, None) not in (None, [])
+        }
+        for name, default in self._hidden.items():
+            vars(options).setdefault(name, default)
+        return found
+
     def _commands(self):
         for action in self._actions:
             if isinstance(action, argparse._SubParsersAction):

@@ -43,8 +43,8 @@ def command_play(options):
 
 
 def command_text(options):
-    for name in options.films:
-        print("\n".join(films.as_text(load(name))))
+    lines = [line for name in options.films for line in films.as_text(load(name))]
+    write("\n".join(lines) + "\n", options.output)
 
 
 def command_html(options):
@@ -67,6 +67,7 @@ def command_svg(options):
     write("\n".join(picture.strip(film, numbers)) + "\n", options.output)
 
 
+ONE = ("play", "svg", "record")  # these take one film
 WAYS = {
     "play": command_play,
     "text": command_text,
@@ -80,16 +81,18 @@ def run(options, ask):
     if options.way != "html" and not options.films:
         names = ", ".join(scenes.SCENES)
         raise UsageError(f"film {options.way}: of which film? {names}")
+    if len(options.films) > 1 and options.way in ONE:
+        raise UsageError(f"film {options.way}: one FILM at a time")
     if options.way in WAYS:
         WAYS[options.way](options)
         return
-    for name in options.films:
-        if name not in scenes.SCENES:
-            raise UsageError(f"film record: {name} is none of {', '.join(scenes.SCENES)}")
-        scene = scenes.SCENES[name]
-        if isinstance(scene, scenes.Trail):
-            text = scenes.from_spin(scene)
-        else:
-            with ask() as fn:
-                text = scenes.finish(scene, scenes.record(scene, fn))
-        write(text, options.output)
+    name = options.films[0]
+    if name not in scenes.SCENES:
+        raise UsageError(f"film record: {name} is none of {', '.join(scenes.SCENES)}")
+    scene = scenes.SCENES[name]
+    if isinstance(scene, scenes.Trail):
+        text = scenes.from_spin(scene)
+    else:
+        with ask() as fn:
+            text = scenes.finish(scene, scenes.record(scene, fn))
+    write(text, options.output)
