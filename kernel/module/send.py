@@ -8,6 +8,7 @@ import subprocess
 
 from kernel.module import abi, params
 from sonde import exits
+from sonde.building import must_have_room
 from sonde.errors import SondeError
 from sonde.guest import BUILD, ROOT
 from sonde.machine import quote
@@ -57,6 +58,7 @@ def compiled(path):
     if is_object:
         shutil.copyfile(path, whole)
     elif subprocess.run(words, cwd=ROOT, check=False).returncode:
+        must_have_room(FOLDER, *filter(os.path.isdir, [os.environ.get("TMPDIR", "/tmp")]))
         raise ModuleError(f"{path} does not compile")
     shutil.copyfile(whole, target)
     params.note(target)

@@ -470,7 +470,7 @@ except HostError as error:
             return
         tap.equal(
             done.stdout + done.stderr,
-            f"grade: no space is left on the device of {folder}/built\n",
+            f"no space is left on the device of {folder}/built\n",
             "is told",
         )
 
@@ -486,7 +486,7 @@ def what_the_commands_say():
         os.environ["SONDE_LABS"] = home
         path = os.path.join(home, LAB)
         status, _, said = sonde("grade", "3")
-        refused = f"sonde: there is no {path}; begin with: ./sonde lab 3\n"
+        refused = f"sonde: there is no folder {path}; begin with: ./sonde lab 3\n"
         tap.equal((status, said), (2, refused), "no folder yet")
         tap.equal(sonde("lab", "77")[0], 2, "no such lab")
         status, shown, _ = sonde("lab", "3")

@@ -256,12 +256,22 @@ def usages():
         "grade",
         "handler",
         "/no/such",
-    ], "there is no /no/such; begin with: ./sonde lab 2"
+    ], "there is no folder /no/such; begin with: ./sonde lab 2"
     yield ["grade", "2", "/usr", "--case", "0"], "grade --case: /usr has no handler.c"
     yield ["film", "record", "jump", "poke"], "film record: one FILM at a time"
     yield ["class"], "a ROSTER"
     yield ["class", "/no/such"], "/no/such: No such file"
-    yield ["class", "/dev/null", "--collect", "/no/such"], "there is no /no/such"
+    yield ["class", "/dev/null", "--collect", "/no/such"], "there is no folder /no/such"
+    yield [
+        "class",
+        "/dev/null",
+        "-o",
+        "/proc/x/y",
+    ], "/proc/x/y: /proc cannot be written to"
+    yield ["class", "/dev/null", "-o", __file__], "is no directory"
+    yield ["class", "r", "--collect", "/tmp", "-o", "/no/x"], "there is no directory /no"
+    yield ["lab", "3", __file__ + "/x"], "is no directory"
+    yield ["web", "--bind", "no.such.host.invalid"], "'no.such.host.invalid': "
     yield ["class", "/dev/null", "--collect", "/tmp"], "no students"
     yield ["exec", "--append", "a=1 tests=all", "say a"], "use run"
     yield ["exec", "a\rb"], "one line"

@@ -131,6 +131,24 @@ def any_file_name():
     tap.equal((row["exit"], "does not compile" in row["error"]), (1, True), "a refusal")
 
 
+def a_full_device():
+    """The compiler fails for want of room: that is no mistake of the source."""
+    small = (
+        'mount -t tmpfs -o size=64k none "$1" && ! head -c 1M /dev/zero >"$1/fill" && '
+    )
+    small += 'TMPDIR="$1" exec "$2" "$3" "$4" "$5"'
+    sample = os.path.join(ROOT, "docs/samples/reads.c")
+    with tempfile.TemporaryDirectory() as folder:
+        words = ["unshare", "-rm", "sh", "-c", small, "sh"]
+        words += [folder, *SONDE, sample]
+        done = subprocess.run(words, capture_output=True, text=True, check=False)
+        if "unshare" in done.stderr or "mount" in done.stderr:
+            tap.skip("a device that is full", done.stderr.strip())
+            return
+        why = f"sonde: no space is left on the device of {folder}"
+    tap.equal((done.returncode, done.stderr.splitlines()[-1]), (5, why), "is told")
+
+
 def no_guest_at_the_socket():
     with tempfile.TemporaryDirectory() as folder:
         line = os.path.join(folder, "line")
@@ -146,4 +164,10 @@ def no_guest_at_the_socket():
         )
 
 
-tap.run(any_file_name, no_guest_at_the_socket, a_guest_that_stays, a_guest_of_its_own)
+tap.run(
+    a_full_device,
+    any_file_name,
+    no_guest_at_the_socket,
+    a_guest_that_stays,
+    a_guest_of_its_own,
+)

@@ -31,7 +31,7 @@ from docs.labs.host import labs
 from sonde.building import HostError
 from sonde.errors import read_whole, writing
 from sonde.guest import Guest, GuestError, Setup
-from sonde.options import UsageError
+from sonde.options import UsageError, checked, folder_to_make, output_file
 
 AIM_BYTES = 8 * 10**9
 ID = re.compile(r"[A-Za-z0-9][\w.-]{0,60}")
@@ -566,10 +566,12 @@ def work_of(options):
     if not options.roster:
         raise UsageError("class: a ROSTER, or --guests N")
     if not options.collect:
-        students, folder = read_roster(options.roster), options.output or "handed-out"
+        folder = checked(folder_to_make, options.output or "handed-out")
+        students = read_roster(options.roster)
         return functools.partial(hand_out, options.roster, students, folder)
     if not os.path.isdir(options.collect):
-        raise UsageError(f"there is no {options.collect}")
+        raise UsageError(f"there is no folder {options.collect}")
+    checked(output_file, options.output or "grades.csv")
     entries = os.listdir(options.collect)
     students = read_roster(options.roster, set(map(owner, entries)))
     return functools.partial(collect, students, options)

@@ -23,7 +23,7 @@ import tempfile
 from docs.labs.host import confine
 from docs.labs.host import labs
 from sonde import json_lines
-from sonde.building import HostError
+from sonde.building import HostError, must_have_room
 from sonde.guest import BUILD, ROOT
 from sonde.options import UsageError
 
@@ -34,7 +34,6 @@ CASE_SECONDS = 5  # for one case; the right answers take a few milliseconds
 BUILD_SECONDS = 60
 FILE_MAX = 2**20  # bytes of a student's file
 PRINTED_MAX = 20000  # bytes of a program's output that are shown
-SPARE = 2**22  # if a build fails and less is free, the full device is the reason
 ENDED = re.compile(r"ended: (\d+) (-?\d+) ([0-9a-f]+) ([0-9a-f]+)")  # as grader.c has it
 CODE = re.compile(
     r"code .* at ([0-9a-f]+):((?: [0-9a-f]{2})+)"
@@ -69,15 +68,6 @@ def scale():
         return max(float(os.environ.get("GRADE_SCALE", "1")), 1)
     except ValueError:
         raise UsageError("GRADE_SCALE is a number") from None
-
-
-def must_have_room(path):
-    """Raise HostError if a device is full: a failed build is no mistake of
-    a student then.
-    """
-    there = os.statvfs(path)
-    if there.f_bavail * there.f_frsize < SPARE:
-        raise HostError(f"grade: no space is left on the device of {path}")
 
 
 def file_in_memory():
@@ -594,7 +584,7 @@ def own_folder(name, path):
     path = path or labs.folder(name)
     if not os.path.isdir(path):
         raise UsageError(
-            f"there is no {path}; begin with: ./sonde lab {labs.NUMBERS[name]}"
+            f"there is no folder {path}; begin with: ./sonde lab {labs.NUMBERS[name]}"
         )
     return path
 

@@ -17,7 +17,7 @@ import urllib.parse
 from probes.film.host import page as film_page
 from kernel.console.web.asked import ASKED
 from kernel.console.web.guests import Desk, Refused, text_of
-from sonde.errors import SondeError
+from sonde.errors import SondeError, writing
 from sonde.guest import BUILD, ROOT
 
 sys.path.append("/usr/lib/python3/dist-packages")  # where Debian's websockify is
@@ -215,12 +215,13 @@ def serve(options, setup_of, say):
     """Serve pages until Ctrl-C."""
     desk = Desk(setup_of, options.guests, options.grace)
     handler = handler_class(desk, options.token)
-    server = Server(
-        RequestHandlerClass=handler,
-        heartbeat=30,
-        listen_host=options.bind,
-        listen_port=options.port,
-    )
+    with writing(f"web --port {options.port}"):
+        server = Server(
+            RequestHandlerClass=handler,
+            heartbeat=30,
+            listen_host=options.bind,
+            listen_port=options.port,
+        )
     more = f"?token={urllib.parse.quote(options.token)}" if options.token else ""
     say(f"http://{options.bind}:{server.server_address[1]}/{more}   Ctrl-C ends it")
     try:

@@ -13,6 +13,7 @@ from sonde.errors import SondeError, say
 from sonde.guest import BUILD, ELF, ROOT
 
 STEP = re.compile(r"  [A-Z]+ +\S")  # the line of the Makefile for each file that it makes
+SPARE = 2**22  # if a build fails and less is free, the full device is the reason
 FIRST_REPORT = 10  # seconds; each later report comes after twice the time
 
 
@@ -28,6 +29,16 @@ def hint(error):
 
 class HostError(SondeError):
     """The host cannot do its part: build, or find a tool."""
+
+
+def must_have_room(*folders):
+    """Raise HostError if a device is full: a build that has failed is no mistake of its
+    source then.
+    """
+    for folder in folders:
+        there = os.statvfs(folder)
+        if there.f_bavail * there.f_frsize < SPARE:
+            raise HostError(f"no space is left on the device of {folder}")
 
 
 class Progress:

@@ -159,6 +159,37 @@ def output_file(path):
     return path
 
 
+def folder_to_make(path):
+    """A folder that is there, or that can be made, with those above it."""
+    there = os.path.abspath(named(path))
+    if os.path.isdir(there):
+        return path
+    while not os.path.lexists(there):
+        there = os.path.dirname(there)
+    if not os.path.isdir(there):
+        fail(f"{there} is no directory")
+    if not can_make(os.path.join(there, f".sonde-{os.getpid()}")):
+        fail(f"{path}: {there} cannot be written to")
+    return path
+
+
+def address(text):
+    """A name or address of this host."""
+    try:
+        socket.getaddrinfo(text or None, 0)
+    except (OSError, UnicodeError) as error:
+        fail(f"{text!r}: {getattr(error, 'strerror', None) or 'no name'}")
+    return text
+
+
+def checked(check, path):
+    """As an option of argparse, but for a value that is known only later."""
+    try:
+        return check(path)
+    except argparse.ArgumentTypeError as error:
+        raise UsageError(str(error)) from None
+
+
 def image(path):
     """The path of a kernel's ELF file. A file in the build folder will be built."""
     path = os.path.abspath(named(path))
