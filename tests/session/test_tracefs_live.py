@@ -8,6 +8,7 @@ import re
 import subprocess
 import sys
 import tempfile
+import time
 
 sys.dont_write_bytecode = True
 import tap
@@ -258,13 +259,39 @@ def the_host_is_out_of_reach():
     tap.note(done.stderr)
 
 
+def wait_for_mount(folder, wanted):
+    """Wait until @folder is a mount, or is none. A dead mount is one."""
+    deadline = time.monotonic() + LIMIT
+    while time.monotonic() < deadline:
+        with open("/proc/mounts", encoding="utf-8") as mounts:
+            if (f" {folder} " in mounts.read()) == wanted:
+                return True
+        time.sleep(0.01)
+    return False
+
+
 def a_guest_that_ends():
-    """The report is shown, and the files are gone, also those that an earlier ./sonde has
-    left because it was killed.
+    """The report is shown, and the files are gone while the command still runs; also those
+    that an earlier ./sonde has left because it was killed.
     """
-    status, _, err = run("echo panic > /sys/kernel/tracing/sonde; exit 7")
-    tap.check(status == 3 and "| end of panic" in err, "a panic is shown")
-    tap.check("panicked, while sh ran" in err, "with when it came")
+    for command, *wanted in (
+        ("panic", 3, "| end of panic", "panicked"),
+        ("poweroff", 4, "| [", "switched itself off"),
+    ):
+        with tempfile.TemporaryDirectory() as folder, tempfile.NamedTemporaryFile() as file:
+            script = f"echo {command} > /sys/kernel/tracing/sonde; "
+            script += f"while [ -e {file.name} ]; do sleep 0.1; done; exit 7"
+            words = [os.path.join(ROOT, "sonde"), "tracefs", folder, "--", "sh", "-c"]
+            process = subprocess.Popen(
+                [*words, script], stderr=subprocess.PIPE, text=True
+            )
+            gone = wait_for_mount(folder, True) and wait_for_mount(folder, False)
+            tap.check(gone and process.poll() is None, f"{command}: the files are gone")
+            file.close()
+            _, err = process.communicate(timeout=LIMIT)
+        got = [process.returncode, *(word for word in wanted[1:] if word in err)]
+        tap.equal(got, wanted, "its report is shown")
+        tap.check("while sh ran" in err, "with when it came")
     with tempfile.TemporaryDirectory() as folder:
         sonde("tracefs", folder, "--", "sh", "-c", "kill -9 $PPID; sleep 1")
         tap.check(
