@@ -50,6 +50,7 @@
 #include "kernel/mm/paging.h"
 #include "kernel/thread/thread.h"
 #include "kernel/time/clock.h"
+#include "probes/core/platform.h"
 #include "probes/gdb/gdb_collect.h"
 #include "probes/gdb/gdb_line.h"
 #include "probes/gdb/gdb_step.h"
@@ -60,6 +61,8 @@
 #define STEP_NS UINT64_C(1000000000)  /* longest wait for the end of a step, */
 #define AGAIN_NS UINT64_C(1000000)    /* until the next look if it still is under way */
 
+extern const char gdb_text_start[], tracer_text_end[]; /* all that a trap can reach */
+
 static struct gdb_cpu cpus[MAX_CPUS];
 static int owner = NO_CPU;          /* atomic; NO_CPU: there is no owner */
 static int alone = NO_CPU;          /* written by the owner: the only CPU that runs, */
@@ -67,7 +70,7 @@ static int listener = NO_CPU;       /* and the CPU that listens meanwhile, */
 static bool listening;              /* which reads the line now; */
 static bool asked;                  /* the debugger asks for a stop */
 static bool stopping;               /* a CPU that takes an NMI shall stand, */
-static bool insisting;              /* even if the trap of a step is near */
+static bool insisting;              /* even on top of the program, or near a trap */
 static void (*serve)(unsigned cpu); /* set at boot */
 
 void gdb_stop_init(void (*fn)(unsigned cpu))
@@ -146,7 +149,6 @@ static void ask_to_stand(bool insist, uint64_t ns)
 {
     uint64_t end = clock_ns() + ns;
 
-    __atomic_store_n(&insisting, insist, __ATOMIC_SEQ_CST);
     for (unsigned cpu = 0; cpu < cpu_count(); cpu++)
         send_nmi(cpu, insist);
     while (!all_stand() && clock_ns() < end)
@@ -161,7 +163,9 @@ static void stop_others(void)
     __atomic_store_n(&stopping, true, __ATOMIC_SEQ_CST);
     while (!all_stand() && clock_ns() < end)
         ask_to_stand(false, AGAIN_NS);
+    __atomic_store_n(&insisting, true, __ATOMIC_SEQ_CST);
     ask_to_stand(true, STAND_NS);
+    __atomic_store_n(&insisting, false, __ATOMIC_SEQ_CST);
 }
 
 /* ---- 3 ---- */
@@ -397,11 +401,24 @@ bool gdb_stop_at(struct pt_regs *regs, enum gdb_why why, uintptr_t address,
     return gdb_stop(regs, why, wanted, arg);
 }
 
+/* is_on_top - does this CPU execute code on top of the program: an interrupt, a hit, or the
+ * way into either and out? The debugger would see code that it may not be able to step, or
+ * to leave; and a CPU that is at a breakpoint will soon stand by itself, in the program.
+ */
+static bool is_on_top(const struct pt_regs *regs)
+{
+    if (this_cpu()->irq_depth || hit_is_active())
+        return true;
+    return !(regs->flags & FLAGS_IF) &&
+           (plat_is_entry(regs->ip) || regs->ip - (uintptr_t)gdb_text_start <
+                                           (uintptr_t)(tracer_text_end - gdb_text_start));
+}
+
 /* can_stand - can this CPU stand in the NMI that has come, or is a later one better? */
 static bool can_stand(const struct gdb_cpu *me, const struct pt_regs *regs)
 {
     return !me->regs && !gdb_is_serving() && !gdb_collect_defers() &&
-           (READ_ONCE(insisting) || !gdb_step_is_near(regs));
+           (READ_ONCE(insisting) || !(gdb_step_is_near(regs) || is_on_top(regs)));
 }
 
 bool gdb_stop_nmi(struct pt_regs *regs)

@@ -1,5 +1,6 @@
 /* explore_gdb_stop.c - two CPUs come to breakpoints of the debugger at the same time. At the
- * first two stops the debugger may let one CPU run alone, and ask for a stop meanwhile.
+ * first two stops the debugger may let one CPU run alone, and ask for a stop meanwhile. It
+ * sees each CPU in the program, and not in the hit of a breakpoint.
  */
 #include "probes/gdb/gdb_step.h"
 #include "tests/explore/two_stops.h"
@@ -46,8 +47,11 @@ static void talk(unsigned cpu)
     explore_check(!serves, "one CPU serves at a time");
     explore_check(!polls, "nobody else reads the line meanwhile");
     serves = true;
-    for (unsigned i = 0; i < 2; i++)
+    for (unsigned i = 0; i < 2; i++) {
         explore_check(gdb_cpu(i)->regs, "all CPUs stand");
+        explore_check(!machine[i].inside || gdb_cpu(i)->regs == &images[i],
+                      "a CPU that has a hit stands in the program");
+    }
     explore_check(gdb_cpu(cpu)->why, "the CPU that serves has a reason");
     reports[cpu]++;
     alone = GDB_ALL_CPUS;
@@ -85,7 +89,10 @@ static void stop(void)
     explore_irqs(false);
     do {
         explore_check(alone < 0 || alone == (int)cpu, "the other CPU stands");
+        machine_enter();
         gdb_stop(&images[cpu], GDB_WHY_BREAK, is_wanted, NULL);
+        machine_leave();
+        two_stops_again();
     } while (alone == (int)cpu);
     explore_irqs(true);
 }

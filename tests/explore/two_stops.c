@@ -7,10 +7,15 @@
 #include "kernel/mm/extable.h"
 #include "kernel/mm/paging.h"
 #include "kernel/time/clock.h"
+#include "probes/core/platform.h"
 #include "probes/gdb/gdb_collect.h"
 #include "probes/gdb/gdb_line.h"
 
 #include <string.h>
+
+/* No image is of an address in code of the kernel. */
+const char gdb_text_start[1];
+extern const char tracer_text_end[1] __attribute__((alias("gdb_text_start")));
 
 uint64_t two_stops_late;
 bool (*two_stops_poll)(void);
@@ -41,6 +46,12 @@ void two_stops_nmi(struct pt_regs *regs)
     WRITE_ONCE(sent[explore_cpu()], false);
     underway[explore_cpu()] = 0;
     gdb_stop_nmi(regs);
+}
+
+void two_stops_again(void)
+{
+    if (gdb_is_stopping())
+        WRITE_ONCE(sent[explore_cpu()], true);
 }
 
 void smp_end_halt(unsigned cpu)
@@ -74,6 +85,12 @@ uintptr_t backtrace_original(uintptr_t addr, const uintptr_t *slot, uintptr_t sp
     (void)slot;
     (void)sp;
     return addr;
+}
+
+bool plat_is_entry(uintptr_t addr)
+{
+    (void)addr;
+    return false;
 }
 
 bool gdb_collect_defers(void)

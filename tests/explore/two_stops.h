@@ -12,5 +12,6 @@ extern bool (*two_stops_poll)(void); /* does the debugger ask for a stop? NULL: 
  * the image @regs. two_stops_sent_0, two_stops_sent_1 - has one been sent?
  */
 void two_stops_nmi(struct pt_regs *regs);
+void two_stops_again(void);
 bool two_stops_sent_0(void);
 bool two_stops_sent_1(void);

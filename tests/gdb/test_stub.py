@@ -127,6 +127,26 @@ def memory_is_compared_and_not_saved():
         tap.note(text[-2000:])
 
 
+def another_cpu_does_not_disturb_next():
+    """Hits on the other CPU, which gdb finds not wanted, come at any moment of `next`. Where
+    gdb then finds the thread, it sets a breakpoint.
+    """
+    text = batch(
+        "break read_task",
+        "continue",
+        "delete",
+        "python B = type('B', (gdb.Breakpoint,), {'stop': lambda self: False})",
+        "python B('vfs_read')",
+        "python for i in range(24): gdb.execute('next')",
+        "bt 1",
+        stub=("--stub", "--smp", "2"),
+    )
+    tap.check("Cannot insert" not in text, "gdb can set a breakpoint at each stop")
+    tap.check(re.search(r"^#0 +read_task \(", text, re.M), "24 times `next` in read_task")
+    if tap.failed:
+        tap.note(text[-2000:])
+
+
 def a_stop_takes_few_round_trips():
     """At a stop whose commands let the kernel go on: a round trip more costs as much as all
     of the kernel's work, and a page of memory costs twenty times as much.
@@ -184,6 +204,7 @@ tap.run(
     most_registers_of_a_sleeper_are_unknown,
     an_agent_prints_what_was_typed,
     memory_is_compared_and_not_saved,
+    another_cpu_does_not_disturb_next,
     a_stop_takes_few_round_trips,
     the_clock_is_moved_before_a_cpu_goes,
 )

@@ -8,6 +8,7 @@
 #define cpu_context(...) real_cpu_context(__VA_ARGS__)
 #define percpu_current(...) real_percpu_current(__VA_ARGS__)
 #define preempt_count(...) real_preempt_count(__VA_ARGS__)
+#define hit_is_active(...) real_hit_is_active(__VA_ARGS__)
 #define preempt_is_off(...) real_preempt_is_off(__VA_ARGS__)
 #define preempt_disable(...) real_preempt_disable(__VA_ARGS__)
 #define preempt_enable_no_resched(...) real_preempt_enable_no_resched(__VA_ARGS__)
@@ -17,6 +18,7 @@
 #undef cpu_context
 #undef percpu_current
 #undef preempt_count
+#undef hit_is_active
 #undef preempt_is_off
 #undef preempt_disable
 #undef preempt_enable_no_resched
@@ -46,6 +48,11 @@ static inline struct thread *percpu_current(void)
 static inline int preempt_count(void)
 {
     return (int)machine_self()->inside;
+}
+
+static inline bool hit_is_active(void)
+{
+    return machine_self()->inside;
 }
 
 static inline bool preempt_is_off(void)
