@@ -401,11 +401,11 @@ bool gdb_stop_at(struct pt_regs *regs, enum gdb_why why, uintptr_t address,
     return gdb_stop(regs, why, wanted, arg);
 }
 
-/* is_on_top - does this CPU execute code on top of the program: an interrupt, a hit, or the
+/* other_code_is_on_top - does this CPU execute code on top of the program: an interrupt, a hit, or the
  * way into either and out? The debugger would see code that it may not be able to step, or
  * to leave; and a CPU that is at a breakpoint will soon stand by itself, in the program.
  */
-static bool is_on_top(const struct pt_regs *regs)
+static bool other_code_is_on_top(const struct pt_regs *regs)
 {
     if (this_cpu()->irq_depth || hit_is_active())
         return true;
@@ -418,7 +418,7 @@ static bool is_on_top(const struct pt_regs *regs)
 static bool can_stand(const struct gdb_cpu *me, const struct pt_regs *regs)
 {
     return !me->regs && !gdb_is_serving() && !gdb_collect_defers() &&
-           (READ_ONCE(insisting) || !(gdb_step_is_near(regs) || is_on_top(regs)));
+           (READ_ONCE(insisting) || !(gdb_step_is_near(regs) || other_code_is_on_top(regs)));
 }
 
 bool gdb_stop_nmi(struct pt_regs *regs)
