@@ -418,7 +418,8 @@ static bool other_code_is_on_top(const struct pt_regs *regs)
 static bool can_stand(const struct gdb_cpu *me, const struct pt_regs *regs)
 {
     return !me->regs && !gdb_is_serving() && !gdb_collect_defers() &&
-           (READ_ONCE(insisting) || !(gdb_step_is_near(regs) || other_code_is_on_top(regs)));
+           (READ_ONCE(insisting) ||
+            !(gdb_step_is_near(regs) || other_code_is_on_top(regs)));
 }
 
 bool gdb_stop_nmi(struct pt_regs *regs)

@@ -65,6 +65,7 @@ uintptr_t pad_target(uintptr_t ip)
         return 0;
     return insn_jmp32_target(bytes, ip);
 }
+NOKPROBE(pad_target);
 
 uintptr_t pad_pass(uintptr_t ip)
 {
