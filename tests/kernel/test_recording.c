@@ -5,11 +5,15 @@
  */
 #include "kernel/cpu/instr.h"
 #include "kernel/cpu/percpu.h"
+#include "kernel/debug/ksyms.h"
 #include "kernel/fs/vfs.h"
 #include "kernel/mm/heap.h"
+#include "kernel/thread/thread.h"
 #include "kernel/time/clock.h"
+#include "probes/jump/platform_jump.h"
 #include "probes/trace/buffer/buffer.h"
 #include "probes/trace/buffer/snapshot.h"
+#include "probes/trace/language/hist_parts.h"
 #include "probes/trace/live/live.h"
 #include "tests/kernel/each_cpu.h"
 #include "tests/kernel/ktest.h"
@@ -344,6 +348,112 @@ KTEST(recording, what_a_full_buffer_drops_is_counted)
     trace_put("options/overwrite", "1", 0);
     trace_put("buffer_size_kb", "1408", 0);
     forget_all();
+}
+
+/* ---- a read ends, whatever is probed ---- */
+
+#define SMALL_KB 16
+#define RECORDS_MAX (4 * SMALL_KB * 1024 / sizeof(struct record_probe)) /* of a CPU */
+#define STORM_CALLS (4 * RECORDS_MAX)
+#define READER_HITS                                                                      \
+    4000 /* before and behind the loops that print: they count for nothing */
+#define READER "if common_pid == %d && !(common_flags & 0x48)" /* and no interrupt */
+
+/* probe_the_reader - define the event for all functions with which files are read, records
+ * and tables are sorted and printed, and addresses are named.
+ */
+static void probe_the_reader(void)
+{
+    static const char *const begins[] = { "buffer_", "event_", "filter_", "hist_",
+                                          "ksyms_",  "live_",  "mem",     "merge_",
+                                          "page_",   "print",  "ring_",   "seq_",
+                                          "str",     "trace_", "vfs_",    "vsn" };
+    struct ksym sym;
+    char line[160];
+
+    for (size_t i = 0; ksyms_get(i, &sym); i++)
+        for (size_t k = 0; k < ARRAY_LEN(begins); k++)
+            if ((sym.type == 't' || sym.type == 'T') &&
+                !strncmp(sym.name, begins[k], strlen(begins[k]))) {
+                snprintf(line, sizeof(line), "p:all %s\n", sym.name);
+                trace_put("kprobe_events", line, VFS_APPEND); /* some carry no probe */
+            }
+}
+
+/* hits_of_reader - return how many hits the table of stacks has counted. */
+static uint64_t hits_of_reader(void)
+{
+    const struct hist_table *table;
+    uint64_t hits;
+
+    trace_lock();
+    table = live_event_find("kprobes", "all")->attached->trigger[0]->hist->table;
+    hits = table->hits + table->dropped;
+    trace_unlock();
+    return hits;
+}
+
+/* read_counted - read the file @name, and report its lines and the reader's hits. */
+static void read_counted(const char *name, uint64_t at_least, uint64_t at_most)
+{
+    struct file file = { .flags = VFS_READ };
+    uint64_t before = hits_of_reader(), hits, lines = 0;
+    char path[64];
+
+    snprintf(path, sizeof(path), ROOT "%s", name);
+    ktest_report(!vfs_open(path, &file), "%s", name);
+    hits = hits_of_reader() - before;
+    for (size_t i = 0; i < file.text.len; i++)
+        lines += file.text.text[i] == '\n';
+    vfs_close(&file);
+    ktest_report(lines >= at_least && lines <= at_most, "%lu lines", lines);
+    ktest_report(hits && hits < READER_HITS, "%lu hits of the reader", hits);
+}
+
+static int call_often(void *arg UNUSED)
+{
+    for (uint64_t n = 0; n < STORM_CALLS; n++)
+        recording_target((long)n);
+    return 0;
+}
+
+/* All functions of a reader have an event, which is recorded, and a table of the reader's
+ * stacks. On another CPU a thread makes more records than the buffer has room for.
+ */
+KTEST(recording, a_read_ends_although_all_functions_of_the_reader_are_probed)
+{
+    uint64_t capacity = cpu_count() * RECORDS_MAX;
+    char trigger[128], begins[128];
+    int tid = thread_current()->tid;
+
+    snprintf(trigger, sizeof(trigger), "hist:keys=stacktrace:pause " READER, tid);
+    snprintf(begins, sizeof(begins), "hist:keys=stacktrace:continue " READER, tid);
+    tid = 0;
+    trace_put("trace", "", VFS_TRUNC);
+    trace_put("buffer_size_kb", "16", 0);
+    trace_put("kprobe_events", "p:all recording_target\n", VFS_APPEND);
+    probe_the_reader();
+    ktest_report(!trace_put("events/kprobes/all/trigger", trigger, 0) &&
+                     !trace_put("events/kprobes/all/enable", "1", 0),
+                 "all functions");
+    plat_optimize_settle();
+    ktest_report(!trace_put("events/kprobes/all/trigger", begins, 0), "as jumps");
+    call_often(NULL);
+    if (cpu_count() > 1)
+        tid = kernel_clone(&(struct clone_args){
+            .fn = call_often, .name = "storm", .cpus = BIT(cpu_count() - 1) });
+    ktest_report(tid >= 0, "the buffer is full");
+    read_counted("trace_pipe", 300, capacity);
+    read_counted("trace", 300, capacity);
+    read_counted("events/kprobes/all/hist", 100, UINT64_MAX);
+    if (tid > 0)
+        thread_join(tid, NULL);
+    snprintf(trigger, sizeof(trigger), "!hist:keys=stacktrace " READER,
+             thread_current()->tid);
+    ktest_report(!trace_put("events/kprobes/all/trigger", trigger, 0),
+                 "without the table");
+    forget_all();
+    trace_put("buffer_size_kb", "1408", 0);
 }
 
 /* ---- a pause while `trace` is read ---- */
