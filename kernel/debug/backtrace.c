@@ -57,6 +57,22 @@ static bool lies_between(uintptr_t addr, const char *start, const char *end)
     return addr >= (uintptr_t)start && addr < (uintptr_t)end;
 }
 
+static bool backtrace_is_entry_code(uintptr_t addr)
+{
+    return lies_between(addr, entry_text_start, entry_text_end) ||
+           lies_between(addr, image_text_start, image_text_end);
+}
+
+/* backtrace_original_return - return the original of the return address @ret at @slot. Most are in
+ * text of the image; of these the engine exchanges none for another but entry code.
+ */
+static uintptr_t backtrace_original_return(uintptr_t ret, const uintptr_t *slot)
+{
+    return lies_between(ret, _text, _etext) && !backtrace_is_entry_code(ret)
+               ? ret
+               : backtrace_original(ret, slot, 0);
+}
+
 /* is_below_image - does an image lie right above the return address @ret at @slot? It does
  * if entry code, or code that builds images, has called the function. Right above an address
  * in generated code lies what this code has pushed. But a return address that the engine
@@ -64,9 +80,11 @@ static bool lies_between(uintptr_t addr, const char *start, const char *end)
  */
 static bool is_below_image(uintptr_t ret, const uintptr_t *slot)
 {
-    return (lies_between(ret, entry_text_start, entry_text_end) ||
-            lies_between(ret, image_text_start, image_text_end) || exec_contains(ret)) &&
-           backtrace_original(ret, slot, 0) == ret;
+    bool is_entry = backtrace_is_entry_code(ret);
+
+    if (lies_between(ret, _text, _etext) ? !is_entry : !exec_contains(ret))
+        return false;
+    return backtrace_original(ret, slot, 0) == ret;
 }
 
 /* image_above - get the registers of the code that has called the function with the return
@@ -98,7 +116,8 @@ static bool is_behind_call(uintptr_t ret, uintptr_t function)
 /* is_return - is @addr at @slot certainly the return address of @function? */
 static bool is_return(uintptr_t addr, const uintptr_t *slot, uintptr_t function)
 {
-    return is_behind_call(addr, function) || backtrace_original(addr, slot, 0) != addr;
+    return is_behind_call(addr, function) ||
+           backtrace_original_return(addr, slot) != addr;
 }
 
 /* missing_caller - find the return address of a function that has no frame yet, because the
@@ -141,7 +160,7 @@ static void start_at_regs(struct frame_walk *w, struct pt_regs regs)
         if (!slot || w->count == w->max)
             return;
         if (!is_below_image(*slot, slot)) {
-            emit_caller(w, backtrace_original(*slot, slot, 0), false);
+            emit_caller(w, backtrace_original_return(*slot, slot), false);
             return;
         }
         if (!image_above(&regs, *slot, slot, w->bp))
@@ -178,7 +197,7 @@ static bool step(struct frame_walk *w)
     }
     if (!frame.ret)
         return false;
-    emit_caller(w, backtrace_original(frame.ret, slot, 0), false);
+    emit_caller(w, backtrace_original_return(frame.ret, slot), false);
     if (frame.bp <= w->bp)
         return false;
     w->bp = frame.bp;
@@ -217,7 +236,7 @@ size_t backtrace_calls(uintptr_t bp, uintptr_t *out, size_t max)
 
         if (is_below_image(frame.ret, slot))
             return 0;
-        emit_caller(&w, backtrace_original(frame.ret, slot, 0), false);
+        emit_caller(&w, backtrace_original_return(frame.ret, slot), false);
         if (!frame.bp)
             return w.count;
         if (frame.bp <= bp)
