@@ -63,8 +63,8 @@ static bool backtrace_is_entry_code(uintptr_t addr)
            lies_between(addr, image_text_start, image_text_end);
 }
 
-/* backtrace_original_return - return the original of the return address @ret at @slot. Most are in
- * text of the image; of these the engine exchanges none for another but entry code.
+/* backtrace_original_return - return the original of the return address @ret at @slot. Most
+ * are in text of the image, where only those in entry code are the engine's.
  */
 static uintptr_t backtrace_original_return(uintptr_t ret, const uintptr_t *slot)
 {

@@ -60,6 +60,8 @@ static void key_text(const struct hist_part *part, const uint8_t *key, char *buf
         break;
     case HIST_STRING:
         snprintf(buf, TEXT_MAX, "%.*s", part->size, (const char *)key + part->at);
+        for (char *p = buf; *p; p++) /* a newline would end the row */
+            *p = isprint((unsigned char)*p) ? *p : '.';
         break;
     default:
         if (part->field.is_signed)

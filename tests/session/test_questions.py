@@ -431,6 +431,20 @@ def a_profile():
         tap.check(not any("nmi_dispatch" in stack for stack in stacks), "and no further")
 
 
+def keys_that_are_no_texts():
+    """A buffer is a key: a newline in it must not end the row."""
+    question = "vfs_read { count by buf }"
+    with at_prompt(smp=1) as guest:
+        said = ask(guest, f"trace '{question}' -- run vfs").splitlines()[2:]
+    status, out, _ = sonde("trace", "--smp", "1", question, "--", "run vfs")
+    told = out.splitlines()[3:]
+    tap.equal((status, len(said)), (0, len(told)), "as many rows from the host")
+    odd = [row for row in said if not re.fullmatch(r" +\d+  [ -~]*", row)]
+    tap.equal(odd, [], "rows of the console")
+    odd = [row for row in told if not re.fullmatch(r"[ -~]* +\d+  █+", row)]
+    tap.equal(odd, [], "rows of the host")
+
+
 FRAMES_MAX = 16  # of a stack in a table
 
 
@@ -571,6 +585,7 @@ tap.run(
     only_the_command,
     a_profile,
     stacks_of_all_functions,
+    keys_that_are_no_texts,
     alone_and_together,
     the_tracers_own_hits_are_misses,
 )

@@ -172,13 +172,13 @@ NAMES = {
 
 def shown_key(name, text):
     """Return the text of a key: a symbol without its address; for a power of two the
-    greatest value of its row.
+    greatest value of its row. Bytes that are no text are dots, as on the console.
     """
     power = re.fullmatch(r"~ 2\^(\d+)", text)
     if power:
         most = 1 << int(power[1])
         return f"<= {duration(most) if name == 'ns' else most}"
-    return re.sub(r"^\[[0-9a-f]{16}\] ", "", text)
+    return re.sub(r"[^ -~]", ".", re.sub(r"^\[[0-9a-f]{16}\] ", "", text))
 
 
 def cells(table):
