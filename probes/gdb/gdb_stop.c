@@ -401,9 +401,10 @@ bool gdb_stop_at(struct pt_regs *regs, enum gdb_why why, uintptr_t address,
     return gdb_stop(regs, why, wanted, arg);
 }
 
-/* other_code_is_on_top - does this CPU execute code on top of the program: an interrupt, a hit, or the
- * way into either and out? The debugger would see code that it may not be able to step, or
- * to leave; and a CPU that is at a breakpoint will soon stand by itself, in the program.
+/* other_code_is_on_top - does this CPU execute code on top of the program: an interrupt, a
+ * hit, or the way into either and out? The debugger would see code that it may not be able
+ * to step, or to leave; and a CPU that is at a breakpoint will soon stand by itself, in the
+ * program.
  */
 static bool other_code_is_on_top(const struct pt_regs *regs)
 {
