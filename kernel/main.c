@@ -199,12 +199,12 @@ static INIT void start_threads(void)
 {
     thread_init(boot_stack_top, (size_t)(boot_stack_top - boot_stack));
     sched_start(option_hz());
-    sched_set_tick_hook(poll_lines);
+    sched_tick_hook = poll_lines;
     sti();
     smp_init();
     debug_regs_init();
-    paging_set_shootdown(flush_everywhere);
-    panic_set_stop(smp_stop_others);
+    paging_shootdown = flush_everywhere;
+    panic_stop_fn = smp_stop_others;
     smp_start(&madt);
 }
 
@@ -406,8 +406,8 @@ INIT void kmain(uint32_t magic, uint64_t info_phys)
 {
     trap_init();
     percpu_init_boot();
-    panic_set_sink(panic_sink);
-    panic_set_exit(panic_exit);
+    panic_sink_fn = panic_sink;
+    panic_exit_fn = panic_exit;
     read_boot_info(magic, info_phys);
     start_output();
     start_memory();

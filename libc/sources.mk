@@ -1,6 +1,5 @@
 LIBC := \
     libc/string.c \
-    libc/ctype.c \
     libc/strtol.c \
     libc/glob.c \
     libc/qsort.c \

@@ -279,7 +279,7 @@ void debug_regs_load_soon(void)
     debug_regs_load();
     for (unsigned i = 0; i < cpu_count(); i++)
         if (i != cpu_id())
-            lapic_send_ipi(percpu_of(i)->apic_id, VECTOR_DEBUG_REGS);
+            lapic_send(percpu_of(i)->apic_id, LAPIC_IPI | VECTOR_DEBUG_REGS);
     irq_restore(flags);
 }
 

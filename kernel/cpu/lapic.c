@@ -45,11 +45,6 @@
 #define LVT_NMI 0x400u
 #define DIVIDE_BY_16 0x3u
 
-#define ICR_FIXED 0x000u
-#define ICR_NMI 0x400u
-#define ICR_INIT 0x500u
-#define ICR_STARTUP 0x600u
-#define ICR_ASSERT 0x4000u
 #define ICR_PENDING 0x1000u
 
 #define XAPIC_ID_MAX 254u
@@ -220,32 +215,12 @@ static void send_x2apic(uint32_t apic_id, uint32_t command)
     wrmsr(MSR_X2APIC + REG_ICR / 16, (uint64_t)apic_id << 32 | command);
 }
 
-static void send_command(uint32_t apic_id, uint32_t command)
+void lapic_send(uint32_t apic_id, uint32_t command)
 {
     if (x2apic)
         send_x2apic(apic_id, command);
     else
         send_xapic(apic_id, command);
-}
-
-void lapic_send_ipi(uint32_t apic_id, unsigned vector)
-{
-    send_command(apic_id, ICR_ASSERT | ICR_FIXED | vector);
-}
-
-void lapic_send_nmi(uint32_t apic_id)
-{
-    send_command(apic_id, ICR_ASSERT | ICR_NMI);
-}
-
-INIT void lapic_send_init(uint32_t apic_id)
-{
-    send_command(apic_id, ICR_ASSERT | ICR_INIT);
-}
-
-INIT void lapic_send_startup(uint32_t apic_id, unsigned page)
-{
-    send_command(apic_id, ICR_ASSERT | ICR_STARTUP | page);
 }
 
 /* ---- the timer ------------------------------------------------------------------------- */

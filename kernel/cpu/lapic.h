@@ -34,16 +34,16 @@ void lapic_eoi(void);
  */
 void lapic_halt(void);
 
-/* lapic_send_ipi - interrupt the CPU with local APIC @apic_id on @vector (16..255).
- * lapic_send_nmi, _init, _startup - send the other kinds of IPI.
- * @page: physical address / 4096 of the code that the CPU starts at in real mode, 0..255
- *
+/* The kinds of IPI. */
+#define LAPIC_IPI 0x4000u /* | vector, 16..255 */
+#define LAPIC_NMI 0x4400u
+#define LAPIC_INIT 0x4500u
+#define LAPIC_STARTUP 0x4600u /* | physical address / 4096 of the code in real mode */
+
+/* lapic_send - send an IPI to the CPU with local APIC @apic_id.
  * Context: any. A call that interrupts another call leaves the APIC as it was.
  */
-void lapic_send_ipi(uint32_t apic_id, unsigned vector);
-void lapic_send_nmi(uint32_t apic_id);
-void lapic_send_init(uint32_t apic_id);
-void lapic_send_startup(uint32_t apic_id, unsigned page);
+void lapic_send(uint32_t apic_id, uint32_t command);
 
 /* lapic_timer_init - start the executing CPU's timer: VECTOR_TIMER @hz times a second.
  * The first call measures the rate of the timer against clock_ns().

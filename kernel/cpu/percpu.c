@@ -32,7 +32,7 @@
 static struct percpu boot_cpu; /* until percpu_init_boot_area() */
 static uint64_t boot_irq_counts[256];
 static struct percpu *cpus[MAX_CPUS];
-static unsigned online;
+unsigned cpus_online;
 
 static void gdt_fill(struct percpu *cpu)
 {
@@ -101,7 +101,7 @@ INIT void percpu_init_boot(void)
     boot_cpu.irq_counts = boot_irq_counts;
     percpu_area_init(&boot_cpu, 0);
     boot_cpu.online = true;
-    online = 1;
+    cpus_online = 1;
     percpu_load(&boot_cpu);
 }
 
@@ -154,17 +154,12 @@ void percpu_set_online(void)
     struct percpu *cpu = this_cpu();
 
     cpu->online = true;
-    __atomic_add_fetch(&online, 1, __ATOMIC_SEQ_CST);
+    __atomic_add_fetch(&cpus_online, 1, __ATOMIC_SEQ_CST);
 }
 
 struct percpu *percpu_of(unsigned cpu)
 {
     return cpu < MAX_CPUS ? cpus[cpu] : NULL;
-}
-
-unsigned cpu_count(void)
-{
-    return __atomic_load_n(&online, __ATOMIC_ACQUIRE);
 }
 
 void preempt_enable(void)

@@ -154,7 +154,11 @@ struct percpu *percpu_of(unsigned cpu);
 /* cpu_count - count the CPUs that are online; their ids are 0..cpu_count()-1.
  * Context: any.
  */
-unsigned cpu_count(void);
+extern unsigned cpus_online;
+static inline unsigned cpu_count(void)
+{
+    return __atomic_load_n(&cpus_online, __ATOMIC_ACQUIRE);
+}
 
 static ALWAYS_INLINE unsigned cpu_id(void)
 {

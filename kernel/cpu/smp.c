@@ -245,7 +245,7 @@ static struct call *call_post(unsigned cpu, void (*fn)(void *arg), void *arg)
     *call = (struct call){ .fn = fn, .arg = arg, .is_own = own_work() };
     flags = irq_save();
     if (push(cpu, call))
-        lapic_send_ipi(percpu_of(cpu)->apic_id, VECTOR_CALL);
+        lapic_send(percpu_of(cpu)->apic_id, LAPIC_IPI | VECTOR_CALL);
     irq_restore(flags);
     return call;
 }
@@ -309,17 +309,17 @@ void smp_call_awake(void (*fn)(void *arg), void (*halted)(unsigned cpu, void *ar
 
 void smp_send_nmi(unsigned cpu)
 {
-    lapic_send_nmi(percpu_of(cpu)->apic_id);
+    lapic_send(percpu_of(cpu)->apic_id, LAPIC_NMI);
 }
 
 void smp_end_halt(unsigned cpu)
 {
-    lapic_send_ipi(percpu_of(cpu)->apic_id, VECTOR_STAND);
+    lapic_send(percpu_of(cpu)->apic_id, LAPIC_IPI | VECTOR_STAND);
 }
 
 void smp_send_reschedule(unsigned cpu)
 {
-    lapic_send_ipi(percpu_of(cpu)->apic_id, VECTOR_RESCHED);
+    lapic_send(percpu_of(cpu)->apic_id, LAPIC_IPI | VECTOR_RESCHED);
 }
 
 void smp_stop_others(void)

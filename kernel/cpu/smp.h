@@ -12,7 +12,7 @@ void smp_init(void);
 
 /* smp_start - start every enabled CPU of @info, up to MAX_CPUS in all. Then each CPU runs
  * its idle thread, and its timer ticks. A CPU that does not start is reported and left
- * out. Context: thread, after smp_init() and paging_set_shootdown().
+ * out. Context: thread, after smp_init(). paging_shootdown is set.
  */
 void smp_start(const struct madt_info *info);
 

@@ -127,7 +127,7 @@ static INIT void init_all(const struct madt_info *info)
 {
     for (unsigned i = 0; i < info->cpu_count; i++)
         if (is_ours_to_start(&info->cpus[i]))
-            lapic_send_init(info->cpus[i].apic_id);
+            lapic_send(info->cpus[i].apic_id, LAPIC_INIT);
     clock_spin_ns(INIT_SETTLE_NS);
 }
 
@@ -154,12 +154,12 @@ static INIT bool start_and_wait(const struct percpu *cpu, uint64_t trampoline)
     uint64_t patience = SECOND_NS;
 
     do {
-        lapic_send_startup(cpu->apic_id, (unsigned)(trampoline / PAGE_SIZE));
+        lapic_send(cpu->apic_id, LAPIC_STARTUP | (unsigned)(trampoline / PAGE_SIZE));
         if (came_online(cpu->id + 1, patience))
             return true;
         patience = RETRY_NS;
     } while (clock_ns() < end);
-    lapic_send_init(cpu->apic_id);
+    lapic_send(cpu->apic_id, LAPIC_INIT);
     return false;
 }
 

@@ -95,17 +95,7 @@ void trap_set_direct(unsigned vector, trap_direct_t fn)
         trap_db_handler = fn;
 }
 
-static void (*trap_step_lost)(struct pt_regs *regs, uintptr_t ip, uintptr_t sp);
-
-INIT void trap_set_step_lost(void (*fn)(struct pt_regs *regs, uintptr_t ip, uintptr_t sp))
-{
-    trap_step_lost = fn;
-}
-
-INIT void trap_set_resume(void (*fn)(struct pt_regs *regs, void *probe))
-{
-    trap_resume_handler = fn;
-}
+void (*trap_step_lost)(struct pt_regs *regs, uintptr_t ip, uintptr_t sp);
 
 void trap_serialise_nmis(bool on)
 {

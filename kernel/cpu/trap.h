@@ -53,17 +53,17 @@ void trap_load_idt(void);
  */
 void trap_set_direct(unsigned vector, trap_direct_t fn);
 
-/* trap_set_resume - set the function that finishes a hit after its handler was given up,
- * see trap_resume_hit in entry.asm. Context: boot.
+/* trap_resume_handler - a socket: finishes a hit after its handler was given up, see
+ * trap_resume_hit in entry.asm. Set at boot.
  */
-void trap_set_resume(void (*fn)(struct pt_regs *regs, void *probe));
+extern void (*trap_resume_handler)(struct pt_regs *regs, void *probe);
 
-/* trap_set_step_lost - set the function that is told when the handler of an exception has
+/* trap_step_lost - a socket: is told when the handler of an exception has
  * taken TF off the image, as the engine does when it gives a handler up: then the trap of
  * the step of the instruction at @ip, with the stack at @sp, will not come.
- * Context: boot.
+ * Set at boot.
  */
-void trap_set_step_lost(void (*fn)(struct pt_regs *regs, uintptr_t ip, uintptr_t sp));
+extern void (*trap_step_lost)(struct pt_regs *regs, uintptr_t ip, uintptr_t sp);
 
 #define TRAP_HANDLERS_MAX 8 /* of one vector */
 

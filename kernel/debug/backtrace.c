@@ -21,16 +21,11 @@
 extern const char entry_text_start[], entry_text_end[];
 extern const char image_text_start[], image_text_end[];
 
-static backtrace_resolver_t resolver;
-
-INIT void backtrace_set_resolver(backtrace_resolver_t fn)
-{
-    resolver = fn;
-}
+backtrace_resolver_t backtrace_resolver;
 
 uintptr_t backtrace_original(uintptr_t addr, const uintptr_t *slot, uintptr_t sp)
 {
-    return resolver ? resolver(addr, slot, sp) : addr;
+    return backtrace_resolver ? backtrace_resolver(addr, slot, sp) : addr;
 }
 
 struct frame_walk {

@@ -33,13 +33,13 @@ size_t backtrace_collect(const struct pt_regs *regs, uintptr_t *out, size_t max)
  */
 size_t backtrace_calls(uintptr_t bp, uintptr_t *out, size_t max);
 
-/* backtrace_set_resolver - set the function that turns a return address that was found at
+/* backtrace_resolver - a socket: turns a return address that was found at
  * @slot, or the ip of an image with the stack pointer @sp (then @slot is NULL), into the
- * address that the program would have there without probes. Context: boot.
+ * address that the program would have there without probes. Set at boot.
  */
 typedef uintptr_t (*backtrace_resolver_t)(uintptr_t addr, const uintptr_t *slot,
                                           uintptr_t sp);
-void backtrace_set_resolver(backtrace_resolver_t fn);
+extern backtrace_resolver_t backtrace_resolver;
 
 /* backtrace_original - call the resolver; without one, return @addr. Context: any. */
 uintptr_t backtrace_original(uintptr_t addr, const uintptr_t *slot, uintptr_t sp);

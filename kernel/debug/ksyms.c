@@ -8,12 +8,7 @@
 #include "kernel/base/err.h"
 #include "kernel/debug/ksyms_table.h"
 
-static const struct ksyms_more *more; /* set at boot */
-
-INIT void ksyms_set_more(const struct ksyms_more *tables)
-{
-    more = tables;
-}
+const struct ksyms_more *ksyms_more; /* set at boot */
 
 static const char *entry_name(const struct ksyms_entry *e)
 {
@@ -93,7 +88,7 @@ static bool next_of_more(const char *name, size_t *iter, struct ksym *out)
 {
     size_t own = *iter > MORE ? *iter - MORE : 0;
 
-    if (!more || !more->next(name, &own, out))
+    if (!ksyms_more || !ksyms_more->next(name, &own, out))
         return false;
     *iter = MORE + own;
     return true;
@@ -151,7 +146,7 @@ int ksyms_at(uintptr_t addr, struct ksym *out)
             return 0;
         }
     }
-    return more ? more->at(addr, out) : -ENOENT;
+    return ksyms_more ? ksyms_more->at(addr, out) : -ENOENT;
 }
 
 bool ksyms_is_of(const struct ksym *sym, const char *module, size_t len)
@@ -165,7 +160,7 @@ bool ksyms_is_of(const struct ksym *sym, const char *module, size_t len)
 
 const char *ksyms_gone(uintptr_t addr, size_t *offset)
 {
-    return more ? more->gone(addr, offset) : NULL;
+    return ksyms_more ? ksyms_more->gone(addr, offset) : NULL;
 }
 
 size_t ksyms_count(void)
@@ -178,7 +173,7 @@ bool ksyms_get(size_t i, struct ksym *out)
     if (i >= withdrawn.first)
         i += withdrawn.last - withdrawn.first;
     if (i >= ksyms_total)
-        return more && more->get(i - ksyms_total, out);
+        return ksyms_more && ksyms_more->get(i - ksyms_total, out);
     entry_report(&ksyms_table[i], 0, out);
     return true;
 }

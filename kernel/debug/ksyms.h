@@ -20,13 +20,13 @@ struct ksym {
     const char *params; /* of a module's function: see params.h; NULL: not known here */
 };
 
-/* ksyms_set_more - a socket: set the functions for symbols of loaded code, which come
+/* ksyms_more - a socket: the functions for symbols of loaded code, which come
  * after the symbols of the image.
  * @at, @next, @get: as ksyms_at(), ksyms_next() with an @iter of its own, ksyms_get() from 0
  * @gone: as ksyms_gone()
  *
  * The names that the functions return stay valid for ever.
- * Context: boot. The functions run in any context.
+ * Set at boot. The functions run in any context.
  */
 struct ksyms_more {
     int (*at)(uintptr_t addr, struct ksym *out);
@@ -34,7 +34,7 @@ struct ksyms_more {
     bool (*get)(size_t i, struct ksym *out);
     const char *(*gone)(uintptr_t addr, size_t *offset);
 };
-void ksyms_set_more(const struct ksyms_more *tables);
+extern const struct ksyms_more *ksyms_more;
 
 /* ksyms_withdraw - forget the symbols of the image in [@start, @end). Symbols that begin
  * at @start stay: other text or data ends there.

@@ -21,9 +21,9 @@
 #define STOP_SPINS 20000000ul /* pauses: about a second */
 
 static void (*reports[REPORTS_MAX])(void);
-static void (*exit_machine)(void);
-static void (*sink)(const char *text, size_t len);
-static void (*stop_others)(void);
+void (*panic_exit_fn)(void);
+void (*panic_sink_fn)(const char *text, size_t len);
+void (*panic_stop_fn)(void);
 
 static _Atomic int owner = NOBODY;
 static struct {
@@ -42,21 +42,6 @@ INIT void panic_add_report(void (*fn)(void))
     panic("more than %d panic reports", REPORTS_MAX);
 }
 
-INIT void panic_set_exit(void (*fn)(void))
-{
-    exit_machine = fn;
-}
-
-INIT void panic_set_sink(void (*fn)(const char *text, size_t len))
-{
-    sink = fn;
-}
-
-INIT void panic_set_stop(void (*fn)(void))
-{
-    stop_others = fn;
-}
-
 void panic_print(const char *fmt, ...)
 {
     char text[512];
@@ -66,8 +51,8 @@ void panic_print(const char *fmt, ...)
     va_start(args, fmt);
     n = vscnprintf(text, sizeof(text), fmt, args);
     va_end(args);
-    if (sink)
-        sink(text, (size_t)n);
+    if (panic_sink_fn)
+        panic_sink_fn(text, (size_t)n);
 }
 
 static _Noreturn void panic_halt(void)
@@ -113,9 +98,9 @@ static void stop_and_wait(void)
 {
     unsigned self = cpu_id();
 
-    if (!stop_others || cpu_count() < 2)
+    if (!panic_stop_fn || cpu_count() < 2)
         return;
-    stop_others();
+    panic_stop_fn();
     for (unsigned cpu = 0; cpu < cpu_count(); cpu++)
         for (unsigned long n = 0; cpu != self && n < STOP_SPINS; n++) {
             if (atomic_load(&stopped[cpu].valid))
@@ -162,8 +147,8 @@ static _Noreturn void panic_common(const struct pt_regs *regs, const char *fmt,
             reports[i]();
     }
     panic_print("end of panic\n");
-    if (exit_machine)
-        exit_machine();
+    if (panic_exit_fn)
+        panic_exit_fn();
     panic_halt();
 }
 

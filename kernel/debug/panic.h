@@ -15,9 +15,9 @@ _Noreturn void panic_regs(const struct pt_regs *regs, const char *fmt, ...) PRIN
 
 /* Sockets, filled at boot. */
 void panic_add_report(void (*fn)(void)); /* at most 8; @fn runs with other CPUs stopped */
-void panic_set_exit(void (*fn)(void));   /* ends the machine; may return if it can't */
-void panic_set_sink(void (*fn)(const char *text, size_t len)); /* lock-free output */
-void panic_set_stop(void (*fn)(void)); /* stops the other CPUs, by NMI */
+extern void (*panic_exit_fn)(void);      /* ends the machine; may return if it can't */
+extern void (*panic_sink_fn)(const char *text, size_t len); /* lock-free output */
+extern void (*panic_stop_fn)(void); /* stops the other CPUs, by NMI */
 
 /* panic_print - print text through the panic sink; for reports. */
 void panic_print(const char *fmt, ...) PRINTF(1, 2);

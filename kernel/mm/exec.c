@@ -234,11 +234,6 @@ void exec_unmap_all(const uintptr_t *pages, size_t count)
     mutex_unlock(&exec.lock);
 }
 
-void exec_unmap(uintptr_t page)
-{
-    exec_unmap_all(&page, 1);
-}
-
 bool exec_contains(uintptr_t addr)
 {
     struct page_info info;

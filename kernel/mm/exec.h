@@ -55,8 +55,12 @@ int exec_remap(uintptr_t page, uint64_t frame);
  *
  * Context: as exec_alloc().
  */
-void exec_unmap(uintptr_t page);
 void exec_unmap_all(const uintptr_t *pages, size_t count);
+
+static inline void exec_unmap(uintptr_t page)
+{
+    exec_unmap_all(&page, 1);
+}
 
 /* exec_pad_is_free - may a landing pad be put at @page? It must be outside the module
  * window, too. Context: any. The answer holds only until a page is mapped there.

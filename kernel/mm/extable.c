@@ -69,19 +69,14 @@ INIT void extable_init(void)
     extable_sort(extable_start, table_count());
 }
 
-static uintptr_t (*more_fn)(uintptr_t ip); /* set at boot */
+uintptr_t (*extable_more)(uintptr_t ip); /* set at boot */
 struct extable_fault extable_fault;
-
-INIT void extable_set_more(uintptr_t (*fn)(uintptr_t ip))
-{
-    more_fn = fn;
-}
 
 uintptr_t extable_find(uintptr_t ip)
 {
     uintptr_t fixup = extable_search(extable_start, table_count(), ip);
 
-    return fixup || !more_fn ? fixup : more_fn(ip);
+    return fixup || !extable_more ? fixup : extable_more(ip);
 }
 
 bool extable_fixup(struct pt_regs *regs)

@@ -40,10 +40,10 @@ uintptr_t extable_search(const struct extable_entry *entries, size_t count, uint
  */
 void extable_init(void);
 
-/* extable_set_more - a socket: set the function that finds the fix-ups of loaded code,
- * which the image's table does not have. Context: boot. @fn runs in any context.
+/* extable_more - a socket: finds the fix-ups of loaded code,
+ * which the image's table does not have, in any context. Set at boot.
  */
-void extable_set_more(uintptr_t (*fn)(uintptr_t ip));
+extern uintptr_t (*extable_more)(uintptr_t ip);
 
 /* extable_find - find the fix-up of the instruction at @ip.
  * Context: any.  Return: its address; 0 when the instruction has no entry.

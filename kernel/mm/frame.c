@@ -157,11 +157,6 @@ uint64_t frame_alloc_run_aligned(size_t count, size_t align)
     return zeroed(phys, count);
 }
 
-uint64_t frame_alloc_run(size_t count)
-{
-    return frame_alloc_run_aligned(count, 1);
-}
-
 void frame_free_run(uint64_t phys, size_t count)
 {
     size_t first = phys >> FRAME_SHIFT;

@@ -39,8 +39,12 @@ void frame_init(const struct boot_info *info);
  */
 uint64_t frame_alloc(void);
 uint64_t frame_alloc_low(uint64_t limit);
-uint64_t frame_alloc_run(size_t count);
 uint64_t frame_alloc_run_aligned(size_t count, size_t align);
+
+static inline uint64_t frame_alloc_run(size_t count)
+{
+    return frame_alloc_run_aligned(count, 1);
+}
 
 /* frame_free, frame_free_run - free frames, in any pieces, not only in the pieces in
  * which they were allocated. A frame that is free already causes a panic that names the

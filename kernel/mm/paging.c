@@ -10,7 +10,7 @@
 #include "kernel/mm/frame.h"
 #include "kernel/mm/paging_ops.h"
 
-static uint64_t *root; /* [I] after paging_init() */
+uint64_t *paging_root; /* [I] after paging_init() */
 
 uint64_t *table_at(uint64_t entry)
 {
@@ -24,14 +24,9 @@ uint64_t *table_new(void)
     return phys == FRAME_NONE ? NULL : phys_to_virt(phys);
 }
 
-INIT void paging_set_root(uint64_t *table)
-{
-    root = table;
-}
-
 uint64_t paging_cr3(void)
 {
-    return virt_to_phys(root);
+    return virt_to_phys(paging_root);
 }
 
 uint64_t pte_make(uint64_t phys, unsigned prot)
@@ -105,7 +100,7 @@ static bool table_ensure(uint64_t *entry)
 
 uint64_t *paging_slot(uintptr_t va, unsigned level)
 {
-    uint64_t *entry = &root[slot_idx(va, 4)];
+    uint64_t *entry = &paging_root[slot_idx(va, 4)];
 
     for (unsigned l = 3; l >= level; l--) {
         if (!table_ensure(entry))
@@ -117,10 +112,10 @@ uint64_t *paging_slot(uintptr_t va, unsigned level)
 
 uint64_t *paging_slot_find(uintptr_t va, unsigned *level, uint64_t *pte)
 {
-    uint64_t *table = root;
+    uint64_t *table = paging_root;
     uint64_t write = PTE_WRITE, nx = 0;
 
-    if (!root)
+    if (!paging_root)
         return NULL;
     for (*level = 4;; (*level)--) {
         uint64_t *entry = &table[slot_idx(va, *level)];
@@ -140,7 +135,7 @@ uint64_t *paging_slot_find(uintptr_t va, unsigned *level, uint64_t *pte)
 
 uint64_t *paging_slot_peek(uintptr_t va)
 {
-    uint64_t *table = root;
+    uint64_t *table = paging_root;
 
     for (unsigned l = 4; l > 1; l--) {
         uint64_t e = table[slot_idx(va, l)];
@@ -211,5 +206,5 @@ void page_walk(page_walk_fn fn, void *arg)
 {
     struct table_walk walk = { fn, arg };
 
-    table_walk(&walk, root, 4, 0, PTE_WRITE);
+    table_walk(&walk, paging_root, 4, 0, PTE_WRITE);
 }

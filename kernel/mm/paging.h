@@ -95,12 +95,12 @@ bool page_lookup(uintptr_t va, struct page_info *out);
 typedef void (*page_walk_fn)(uintptr_t va, const struct page_info *info, void *arg);
 void page_walk(page_walk_fn fn, void *arg);
 
-/* paging_set_shootdown - set the function that flushes the TLBs of all CPUs. @fn must run
+/* paging_shootdown - a socket: flushes the TLBs of all CPUs. It must run
  * paging_flush_local() on every CPU, and return when all have done so. Until it is set,
  * only the executing CPU is flushed.
- * Context: boot. The first other CPU is about to use the tables.
+ * Set at boot. The first other CPU is about to use the tables.
  */
-void paging_set_shootdown(void (*fn)(uintptr_t start, size_t pages));
+extern void (*paging_shootdown)(uintptr_t start, size_t pages);
 
 #define PAGING_FLUSH_ALL SIZE_MAX /* as @pages: flush all translations */
 

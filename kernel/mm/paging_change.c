@@ -16,12 +16,7 @@
 #define FLUSH_SINGLY_MAX 64 /* more pages than this: flush all translations at once */
 
 static struct spinlock paging_lock = SPINLOCK_INIT;
-static void (*shootdown)(uintptr_t start, size_t pages);
-
-INIT void paging_set_shootdown(void (*fn)(uintptr_t start, size_t pages))
-{
-    shootdown = fn;
-}
+void (*paging_shootdown)(uintptr_t start, size_t pages);
 
 void paging_flush_local(uintptr_t start, size_t pages)
 {
@@ -36,8 +31,8 @@ void paging_flush_local(uintptr_t start, size_t pages)
 /* CPUs that a debugger has stopped flush all translations before they go on. */
 void paging_flush(uintptr_t start, size_t pages)
 {
-    if (shootdown && cpu_context() != CTX_HELD)
-        shootdown(start, pages);
+    if (paging_shootdown && cpu_context() != CTX_HELD)
+        paging_shootdown(start, pages);
     else
         paging_flush_local(start, pages);
 }

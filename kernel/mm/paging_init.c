@@ -89,7 +89,7 @@ INIT void paging_init(const struct boot_info *info)
 
     BUG_ON(!root);
     BUG_ON(!(rdmsr(MSR_EFER) & EFER_NXE));
-    paging_set_root(root);
+    paging_root = root;
     direct_map_fill(info);
     image_map(_text, _init_text_end, PROT_X);
     image_map(_init_text_end, _init_end, PROT_W);

@@ -36,8 +36,8 @@ unsigned pte_prot(uint64_t pte);
 uint64_t *table_new(void);
 uint64_t *table_at(uint64_t entry);
 
-/* paging_set_root - set the top table, which all functions use from here on. */
-void paging_set_root(uint64_t *table);
+/* paging_root - the top table, which all functions use. */
+extern uint64_t *paging_root;
 
 /* paging_slot - find the entry that maps @va, or that would map it.
  * @level:  1 for 4 KiB pages, 2 for 2 MiB, 3 for the entry of a page directory

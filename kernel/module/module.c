@@ -73,11 +73,6 @@ static const struct module_watch no_watch = { .comes = refuse_module,
                                               .gone = ignore_module };
 const struct module_watch *module_watch = &no_watch; /* immutable after boot */
 
-INIT void module_set_watch(const struct module_watch *watch)
-{
-    module_watch = watch;
-}
-
 /* ---- the table of modules ---- */
 
 /* module_named - find the module called @name. Locks: lock held. */

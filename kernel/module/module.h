@@ -76,7 +76,7 @@ struct module_facts {
     size_t pointer_count;
 };
 
-/* module_set_watch - let @watch hear of text that comes and goes. Its functions:
+/* module_watch - a socket: hears of text that comes and goes. Its functions:
  * @comes: the text is there and its symbols are known; no CPU executes it yet. @comes may
  *         refuse the module, with a sentence in @why, of MODULE_WHY_MAX bytes
  * @leaves: take out what the module has registered itself: on return nothing calls it any
@@ -88,7 +88,7 @@ struct module_facts {
  * @goes: no thread is in the text any more; it can still be read, and is about to go
  * @gone: the symbols of the module are not known any more
  *
- * Context: boot. The other functions run in `thread`.
+ * Set at boot. The other functions run in `thread`.
  */
 struct module_watch {
     int (*comes)(const struct module_facts *m, char *why);
@@ -98,7 +98,7 @@ struct module_watch {
     void (*goes)(const struct module_facts *m);
     void (*gone)(const struct module_facts *m);
 };
-void module_set_watch(const struct module_watch *watch);
+extern const struct module_watch *module_watch;
 
 /* module_init - let lookups ask modules, and add the command and the file of modules.
  * Context: boot, after vfs_init() and shell_init(). Return: 0; -ENOMEM, ...

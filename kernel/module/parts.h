@@ -29,7 +29,6 @@ struct module {
  * is freed. Readers have preemption off: what they have found stays until quiescence.
  */
 extern struct module *modules[MODULES_MAX];
-extern const struct module_watch *module_watch; /* immutable after boot */
 
 /* ---- symbols.c ---- */
 

@@ -470,6 +470,6 @@ INIT void symbols_start(void)
     static const struct ksyms_more more = { module_symbol_at, module_symbol_next,
                                             module_symbol_get, gone_at };
 
-    ksyms_set_more(&more);
-    extable_set_more(module_fixup_of);
+    ksyms_more = &more;
+    extable_more = module_fixup_of;
 }

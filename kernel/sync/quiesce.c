@@ -94,7 +94,7 @@ void quiesce_hit_ends(const struct pt_regs *regs)
 static void look_at_halted(unsigned cpu, void *arg)
 {
     (void)arg;
-    WRITE_ONCE(sched_idle_thread(cpu)->quiesce_seen, quiesce_epoch);
+    WRITE_ONCE(sched_idle_threads[cpu]->quiesce_seen, quiesce_epoch);
 }
 
 static bool is_outside_off_cpu(const struct thread *t)

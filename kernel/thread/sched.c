@@ -31,7 +31,7 @@ uint64_t jiffies;
 
 static struct list sleepers = LIST_INIT(sleepers); /* [sched_lock] earliest first */
 static uint64_t next_deadline_ns = WAIT_FOREVER;   /* [sched_lock to write] of sleepers */
-static struct thread *idle_threads[MAX_CPUS];      /* immutable once the CPU is online */
+struct thread *sched_idle_threads[MAX_CPUS];       /* immutable once the CPU is online */
 static uint64_t marked;   /* [sched_lock] bit N: CPU N is to get its IPI */
 static unsigned timer_hz; /* immutable */
 
@@ -185,7 +185,7 @@ static struct thread *choose(struct thread *prev)
         return next;
     if (prev->state == THREAD_RUNNING && may_run_on(prev, cpu))
         return prev;
-    return idle_threads[cpu];
+    return sched_idle_threads[cpu];
 }
 
 /* put_back - put @prev into the queue again if it could go on. Idle threads stay outside
@@ -253,18 +253,13 @@ static void leave_willingly(unsigned long flags)
     irq_restore(flags);
 }
 
-static void (*sleep_hook)(void); /* set at boot */
-
-INIT void thread_set_sleep_hook(void (*fn)(void))
-{
-    sleep_hook = fn;
-}
+void (*thread_sleep_hook)(void); /* set at boot */
 
 void thread_assert_may_sleep(void)
 {
     smp_assert_not_held(__func__);
-    if (unlikely(!irqs_enabled() || preempt_is_off()) && sleep_hook)
-        sleep_hook();
+    if (unlikely(!irqs_enabled() || preempt_is_off()) && thread_sleep_hook)
+        thread_sleep_hook();
     ASSERT(cpu_context() == CTX_THREAD);
     ASSERT(!preempt_is_off());
 }
@@ -415,25 +410,15 @@ static bool turn_is_over(uint64_t now)
     return !thread_is_idle(t) && now - t->turn_start_ns >= THREAD_SLICE_NS;
 }
 
-static void (*tick_hook)(void); /* set at boot */
+void (*sched_tick_hook)(void); /* set at boot */
 
-INIT void sched_set_tick_hook(void (*fn)(void))
-{
-    tick_hook = fn;
-}
-
-static void (*look_hook)(const struct pt_regs *regs); /* set at boot */
-
-INIT void sched_set_look_hook(void (*fn)(const struct pt_regs *regs))
-{
-    look_hook = fn;
-}
+void (*sched_look_hook)(const struct pt_regs *regs); /* set at boot */
 
 static void tick_boot_cpu(void)
 {
     jiffies++;
-    if (tick_hook)
-        tick_hook();
+    if (sched_tick_hook)
+        sched_tick_hook();
 }
 
 /* sched_tick - handle the timer interrupt, on every CPU. */
@@ -449,8 +434,8 @@ static void sched_tick(struct pt_regs *regs)
         sleepers_wake(now);
     if (turn_is_over(now))
         WRITE_ONCE(this_cpu()->need_resched, true);
-    if (look_hook)
-        look_hook(regs);
+    if (sched_look_hook)
+        sched_look_hook(regs);
 }
 
 void sched_timer_start(unsigned hz)
@@ -463,16 +448,6 @@ void sched_timer_start(unsigned hz)
 }
 
 /* ---- idling ---------------------------------------------------------------------------- */
-
-void sched_set_idle(unsigned cpu, struct thread *t)
-{
-    idle_threads[cpu] = t;
-}
-
-struct thread *sched_idle_thread(unsigned cpu)
-{
-    return idle_threads[cpu];
-}
 
 /* No interrupt comes between the look at need_resched and the halt: an interrupt that
  * arrives after the cli waits until the hlt, and ends the halt.
@@ -492,7 +467,7 @@ void sched_idle(void)
 
 void sched_adopt_cpu(void)
 {
-    struct thread *t = idle_threads[cpu_id()];
+    struct thread *t = sched_idle_threads[cpu_id()];
 
     t->account_ns = clock_ns();
     cpu_give_to(t);

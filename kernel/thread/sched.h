@@ -52,11 +52,8 @@ void sched_wake(struct thread *t);
 /* sched_exit - leave the CPU for ever. */
 _Noreturn void sched_exit(void);
 
-/* sched_set_idle - make @t the idle thread of CPU @cpu.
- * sched_idle_thread - get the idle thread of CPU @cpu.
- */
-void sched_set_idle(unsigned cpu, struct thread *t);
-struct thread *sched_idle_thread(unsigned cpu);
+/* sched_idle_threads - the idle thread of each CPU; immutable once the CPU is online. */
+extern struct thread *sched_idle_threads[MAX_CPUS];
 
 /* sched_idle - halt the CPU until a switch is due; for ever.
  * Context: thread, interrupts on or off.

@@ -29,17 +29,7 @@ static struct list reapable = LIST_INIT(reapable); /* [sched_lock] dead and deta
 static int last_tid = BOOT_TID;                    /* [sched_lock] */
 static uint64_t births;                            /* [sched_lock] */
 /* set at boot */
-static void (*birth_hook)(struct thread *t), (*burial_hook)(struct thread *t);
-
-INIT void thread_set_birth_hook(void (*fn)(struct thread *t))
-{
-    birth_hook = fn;
-}
-
-INIT void thread_set_burial_hook(void (*fn)(struct thread *t))
-{
-    burial_hook = fn;
-}
+void (*thread_birth_hook)(struct thread *t), (*thread_burial_hook)(struct thread *t);
 
 int thread_tid(void)
 {
@@ -213,8 +203,8 @@ int kernel_clone(const struct clone_args *args)
         return -ENOMEM;
     tid = thread_enlist(t);
     MARK(thread_new, "tid %d name %s", tid, t->name);
-    if (birth_hook)
-        birth_hook(t);
+    if (thread_birth_hook)
+        thread_birth_hook(t);
     thread_let_run(t);
     return tid;
 }
@@ -240,7 +230,7 @@ INIT struct thread *thread_create_idle(unsigned cpu)
     flags = sched_enter();
     thread_publish(t);
     sched_leave(flags);
-    sched_set_idle(cpu, t);
+    sched_idle_threads[cpu] = t;
     return t;
 }
 
@@ -313,8 +303,8 @@ static void thread_forget(struct thread *t)
 
 static void thread_free(struct thread *t)
 {
-    if (burial_hook)
-        burial_hook(t);
+    if (thread_burial_hook)
+        thread_burial_hook(t);
     if (t == &boot_thread)
         return;
     stack_free(t->stack_top, t->stack_len);

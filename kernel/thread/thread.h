@@ -110,14 +110,13 @@ void thread_init(void *stack_top, size_t stack_len);
  */
 void sched_start(unsigned hz);
 
-/* sched_set_tick_hook - call @fn in each tick of CPU 0. Context: boot. @fn runs in `irq`.
- */
-void sched_set_tick_hook(void (*fn)(void));
+/* sched_tick_hook - a socket: called in each tick of CPU 0, in `irq`. Set at boot. */
+extern void (*sched_tick_hook)(void);
 
-/* sched_set_look_hook - call @fn in each tick of each CPU, with the registers of the code
- * that the tick has interrupted. Context: boot. @fn runs in `irq`.
+/* sched_look_hook - a socket: called in each tick of each CPU, in `irq`, with the registers
+ * of the code that the tick has interrupted. Set at boot.
  */
-void sched_set_look_hook(void (*fn)(const struct pt_regs *regs));
+extern void (*sched_look_hook)(const struct pt_regs *regs);
 
 /* kernel_clone - create a thread, and let it run. This is the only way to make one.
  * Context: boot; thread, interrupts on.
@@ -186,24 +185,23 @@ void thread_for_each(void (*fn)(struct thread *t, void *arg), void *arg);
 /* thread_state_name - "ready", "running", ... Context: any. */
 const char *thread_state_name(enum thread_state state);
 
-/* thread_set_birth_hook - call @fn for each new thread, which is in the list of all
- * threads then, but has not run yet. @fn runs in the thread that makes the new one, and
- * may sleep.
- * thread_set_burial_hook - call @fn for each thread that is about to be freed; no CPU is
- * on the stack of this thread any more. @fn may sleep. Context: boot.
+/* thread_birth_hook - a socket: called for each new thread, which is in the list of all
+ * threads then, but has not run yet; in the thread that makes the new one. It may sleep.
+ * thread_burial_hook - a socket: called for each thread that is about to be freed; no CPU
+ * is on the stack of this thread any more. It may sleep. Both are set at boot.
  */
-void thread_set_birth_hook(void (*fn)(struct thread *t));
-void thread_set_burial_hook(void (*fn)(struct thread *t));
+extern void (*thread_birth_hook)(struct thread *t);
+extern void (*thread_burial_hook)(struct thread *t);
 
 /* thread_assert_may_sleep - panic if the caller may not sleep: preemption is off, or the
  * code runs outside of a thread. Functions that may sleep call this first. Context: any.
  */
 void thread_assert_may_sleep(void);
 
-/* thread_set_sleep_hook - call @fn when a thread is about to sleep with interrupts or
- * preemption off. @fn need not return. Context: boot.
+/* thread_sleep_hook - a socket: called when a thread is about to sleep with interrupts or
+ * preemption off. It need not return. Set at boot.
  */
-void thread_set_sleep_hook(void (*fn)(void));
+extern void (*thread_sleep_hook)(void);
 
 /* schedule - switch voluntarily: let another thread have the CPU.
  * Context: thread, preemptible.

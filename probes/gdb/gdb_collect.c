@@ -392,7 +392,7 @@ void gdb_collect(struct gdb_tracepoint *tp, const struct pt_regs *regs)
         barrier();
         if (!level && READ_ONCE(c->nmi_waits)) {
             c->nmi_waits = false;
-            lapic_send_nmi(this_cpu()->apic_id);
+            lapic_send(this_cpu()->apic_id, LAPIC_NMI);
         }
     }
     irq_restore(flags);

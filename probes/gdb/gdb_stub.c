@@ -150,7 +150,7 @@ void gdb_poll(void)
         return;
     if (byte_is_left() || READ_ONCE(stop_wanted) ||
         (gdb_output_is_waiting() && gdb_line_attached()))
-        lapic_send_nmi(this_cpu()->apic_id);
+        lapic_send(this_cpu()->apic_id, LAPIC_NMI);
     if (has_work())
         wake_all(&work);
 }
@@ -212,7 +212,7 @@ INIT void gdb_init(void)
     gdb_stop_init(gdb_serve);
     trap_set_handler(TRAP_NMI, take_nmi);
     trap_set_handler(TRAP_DB, gdb_step_trap);
-    trap_set_step_lost(gdb_step_lost);
+    trap_step_lost = gdb_step_lost;
     trap_set_handler(TRAP_BP, take_int3);
     if (kernel_clone(&(struct clone_args){
             .fn = gdb_worker, .name = "gdb", .detached = true }) < 0) {

@@ -15,7 +15,7 @@ unsigned gdb_thread_id(const struct thread *t)
     if (!thread_is_idle(t))
         return (unsigned)t->tid;
     for (unsigned cpu = 0; cpu < cpu_count(); cpu++)
-        if (sched_idle_thread(cpu) == t)
+        if (sched_idle_threads[cpu] == t)
             return GDB_IDLE + cpu;
     return GDB_IDLE + MAX_CPUS;
 }

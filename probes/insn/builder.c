@@ -6,7 +6,6 @@
 #define REX_W 8u
 #define GS_PREFIX 0x65
 #define OPERAND_16 0x66
-#define ESCAPE 0x0f00u /* opcodes of two bytes */
 #define DISP_LEN 4
 
 static void builder_byte(struct insn_builder *b, unsigned value)
@@ -84,21 +83,16 @@ static void builder_insn(struct insn_builder *b, unsigned rex, bool always,
         rex |= p.reg >> 3 & 1u;
     if (rex || always)
         builder_byte(b, 0x40 | rex);
-    if (opcode & ESCAPE)
+    if (opcode & INSN_BUILD_0F)
         builder_byte(b, 0x0f);
     builder_byte(b, opcode & 0xff);
     builder_modrm(b, field, p);
 }
 
-static void builder_insn64(struct insn_builder *b, unsigned opcode, unsigned field,
-                           struct insn_place p)
+void insn_build_op(struct insn_builder *b, unsigned opcode, unsigned field,
+                   struct insn_place p)
 {
     builder_insn(b, REX_W, false, opcode, field, p);
-}
-
-void insn_build_get(struct insn_builder *b, unsigned reg, struct insn_place from)
-{
-    builder_insn64(b, 0x8b, reg, from);
 }
 
 void insn_build_put(struct insn_builder *b, struct insn_place to, unsigned reg,
@@ -113,19 +107,14 @@ void insn_build_load(struct insn_builder *b, unsigned reg, struct insn_place fro
                      unsigned size, bool is_signed)
 {
     if (size == 8)
-        builder_insn64(b, 0x8b, reg, from);
+        insn_build_op(b, 0x8b, reg, from);
     else if (size == 4 && is_signed)
-        builder_insn64(b, 0x63, reg, from);
+        insn_build_op(b, 0x63, reg, from);
     else if (size == 4)
         builder_insn(b, 0, false, 0x8b, reg, from);
     else
-        builder_insn64(b, ESCAPE | (is_signed ? 0xbe : 0xb6) | (size == 2), reg, from);
-}
-
-void insn_build_extend(struct insn_builder *b, unsigned reg, unsigned from, unsigned size,
-                       bool is_signed)
-{
-    insn_build_load(b, reg, insn_reg_place(from), size, is_signed);
+        insn_build_op(b, INSN_BUILD_0F | (is_signed ? 0xbe : 0xb6) | (size == 2), reg,
+                      from);
 }
 
 void insn_build_put_imm(struct insn_builder *b, struct insn_place to, int32_t value,
@@ -154,76 +143,29 @@ void insn_build_imm(struct insn_builder *b, unsigned reg, uint64_t value)
     insn_build_bytes(b, bytes, insn_encode_mov_imm(bytes, reg, value));
 }
 
-void insn_build_address(struct insn_builder *b, unsigned reg, int32_t disp)
-{
-    builder_insn64(b, 0x8d, reg, insn_sp_place(disp));
-}
-
-void insn_build_alu(struct insn_builder *b, enum insn_alu op, struct insn_place left,
-                    unsigned right)
-{
-    builder_insn64(b, (unsigned)op << 3 | 1, right, left);
-}
-
-void insn_build_alu_to(struct insn_builder *b, enum insn_alu op, unsigned left,
-                       struct insn_place right)
-{
-    builder_insn64(b, (unsigned)op << 3 | 3, left, right);
-}
-
 void insn_build_alu_imm(struct insn_builder *b, enum insn_alu op, struct insn_place left,
                         int32_t value)
 {
     bool is_short = value == (int8_t)value;
 
-    builder_insn64(b, is_short ? 0x83 : 0x81, op, left);
+    insn_build_op(b, is_short ? 0x83 : 0x81, op, left);
     if (is_short)
         builder_byte(b, (uint8_t)value);
     else
         builder_disp32(b, (uint32_t)value);
 }
 
-void insn_build_test(struct insn_builder *b, struct insn_place left, unsigned right)
-{
-    builder_insn64(b, 0x85, right, left);
-}
-
 void insn_build_test_imm(struct insn_builder *b, struct insn_place left, int32_t value)
 {
-    builder_insn64(b, 0xf7, 0, left);
+    insn_build_op(b, 0xf7, 0, left);
     builder_disp32(b, (uint32_t)value);
 }
 
 void insn_build_shift(struct insn_builder *b, enum insn_shift op, unsigned reg,
                       unsigned count)
 {
-    builder_insn64(b, 0xc1, op, insn_reg_place(reg));
+    insn_build_op(b, 0xc1, op, insn_reg_place(reg));
     builder_byte(b, count);
-}
-
-void insn_build_inc(struct insn_builder *b, struct insn_place to)
-{
-    builder_insn64(b, 0xff, 0, to);
-}
-
-void insn_build_dec(struct insn_builder *b, struct insn_place to)
-{
-    builder_insn64(b, 0xff, 1, to);
-}
-
-void insn_build_bsr(struct insn_builder *b, unsigned reg, struct insn_place from)
-{
-    builder_insn64(b, ESCAPE | 0xbd, reg, from);
-}
-
-void insn_build_mul(struct insn_builder *b, unsigned reg)
-{
-    builder_insn64(b, 0xf7, 4, insn_reg_place(reg));
-}
-
-void insn_build_exchange(struct insn_builder *b, struct insn_place to, unsigned reg)
-{
-    builder_insn64(b, ESCAPE | 0xb1, reg, to);
 }
 
 void insn_build_push(struct insn_builder *b, unsigned reg)

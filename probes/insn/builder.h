@@ -90,57 +90,114 @@ enum insn_cc {
 };
 
 /* insn_build_bytes - append bytes as they are.
- * insn_build_get - mov 64 bits from @from to register @reg.
  * insn_build_put - mov the low @size bytes (1, 2, 4 or 8) of register @reg to @to, which is
  *                  memory.
  * insn_build_load - mov @size bytes of memory at @from to register @reg, extended with
  *                   zeros, or with the sign if @is_signed.
  * insn_build_imm - mov @value to register @reg, in the shortest form.
- * insn_build_address - lea: rsp + @disp to register @reg.
- * insn_build_alu - @op with @left as destination and register @right.
- * insn_build_alu_to - @op with register @left as destination and @right.
- * insn_build_alu_imm - the same with a constant that the CPU extends by its sign.
- * insn_build_test, _test_imm - test in the same way.
+ * insn_build_alu_imm - @op with @left as destination and a constant that the CPU extends
+ *                      by its sign.
+ * insn_build_test_imm - test in the same way.
  * insn_build_shift - shift register @reg by @count bits.
- * insn_build_inc, _dec - of the word at @to. CF does not change.
- * insn_build_bsr - the number of the highest bit of @from to @reg; ZF: @from is 0.
- * insn_build_mul - rdx:rax = rax * register @reg.
- * insn_build_exchange - cmpxchg of the word at @to with register @reg.
  * insn_build_put_imm - mov the low @size bytes of a constant to @to; of 8 bytes, the CPU
  *                      extends the lower four by their sign.
- * insn_build_extend - mov the low @size bytes of register @from to register @reg, extended.
  * insn_build_call - call @target. If it is out of reach, @far is set. Context: any.
  */
 void insn_build_bytes(struct insn_builder *b, const uint8_t *bytes, size_t len);
-void insn_build_get(struct insn_builder *b, unsigned reg, struct insn_place from);
 void insn_build_put(struct insn_builder *b, struct insn_place to, unsigned reg,
                     unsigned size);
 void insn_build_load(struct insn_builder *b, unsigned reg, struct insn_place from,
                      unsigned size, bool is_signed);
 void insn_build_imm(struct insn_builder *b, unsigned reg, uint64_t value);
-void insn_build_address(struct insn_builder *b, unsigned reg, int32_t disp);
-void insn_build_alu(struct insn_builder *b, enum insn_alu op, struct insn_place left,
-                    unsigned right);
-void insn_build_alu_to(struct insn_builder *b, enum insn_alu op, unsigned left,
-                       struct insn_place right);
 void insn_build_alu_imm(struct insn_builder *b, enum insn_alu op, struct insn_place left,
                         int32_t value);
-void insn_build_test(struct insn_builder *b, struct insn_place left, unsigned right);
 void insn_build_test_imm(struct insn_builder *b, struct insn_place left, int32_t value);
 void insn_build_shift(struct insn_builder *b, enum insn_shift op, unsigned reg,
                       unsigned count);
-void insn_build_inc(struct insn_builder *b, struct insn_place to);
-void insn_build_dec(struct insn_builder *b, struct insn_place to);
-void insn_build_bsr(struct insn_builder *b, unsigned reg, struct insn_place from);
-void insn_build_mul(struct insn_builder *b, unsigned reg);
-void insn_build_exchange(struct insn_builder *b, struct insn_place to, unsigned reg);
 void insn_build_put_imm(struct insn_builder *b, struct insn_place to, int32_t value,
                         unsigned size);
-void insn_build_extend(struct insn_builder *b, unsigned reg, unsigned from, unsigned size,
-                       bool is_signed);
 void insn_build_call(struct insn_builder *b, uintptr_t target);
 void insn_build_push(struct insn_builder *b, unsigned reg);
 void insn_build_pop(struct insn_builder *b, unsigned reg);
+
+/* insn_build_op - append an instruction of 64 bits that has a ModRM byte.
+ * @opcode: with INSN_BUILD_0F if 0f stands in front
+ * @field: the register, or the number that tells the instruction from others
+ */
+#define INSN_BUILD_0F 0x0f00u
+void insn_build_op(struct insn_builder *b, unsigned opcode, unsigned field,
+                   struct insn_place p);
+
+/* Move 64 bits from @from to register @reg. */
+static inline void insn_build_get(struct insn_builder *b, unsigned reg,
+                                  struct insn_place from)
+{
+    insn_build_op(b, 0x8b, reg, from);
+}
+
+/* lea: rsp + @disp to register @reg. */
+static inline void insn_build_address(struct insn_builder *b, unsigned reg, int32_t disp)
+{
+    insn_build_op(b, 0x8d, reg, insn_sp_place(disp));
+}
+
+/* @op with @left as destination and register @right. */
+static inline void insn_build_alu(struct insn_builder *b, enum insn_alu op,
+                                  struct insn_place left, unsigned right)
+{
+    insn_build_op(b, (unsigned)op << 3 | 1, right, left);
+}
+
+/* @op with register @left as destination and @right. */
+static inline void insn_build_alu_to(struct insn_builder *b, enum insn_alu op,
+                                     unsigned left, struct insn_place right)
+{
+    insn_build_op(b, (unsigned)op << 3 | 3, left, right);
+}
+
+static inline void insn_build_test(struct insn_builder *b, struct insn_place left,
+                                   unsigned right)
+{
+    insn_build_op(b, 0x85, right, left);
+}
+
+/* Increment or decrement the word at @to. CF does not change. */
+static inline void insn_build_inc(struct insn_builder *b, struct insn_place to)
+{
+    insn_build_op(b, 0xff, 0, to);
+}
+
+static inline void insn_build_dec(struct insn_builder *b, struct insn_place to)
+{
+    insn_build_op(b, 0xff, 1, to);
+}
+
+/* The number of the highest bit of @from to @reg; ZF: @from is 0. */
+static inline void insn_build_bsr(struct insn_builder *b, unsigned reg,
+                                  struct insn_place from)
+{
+    insn_build_op(b, INSN_BUILD_0F | 0xbd, reg, from);
+}
+
+/* rdx:rax = rax * register @reg. */
+static inline void insn_build_mul(struct insn_builder *b, unsigned reg)
+{
+    insn_build_op(b, 0xf7, 4, insn_reg_place(reg));
+}
+
+/* cmpxchg of the word at @to with register @reg. */
+static inline void insn_build_exchange(struct insn_builder *b, struct insn_place to,
+                                       unsigned reg)
+{
+    insn_build_op(b, INSN_BUILD_0F | 0xb1, reg, to);
+}
+
+/* Move the low @size bytes of register @from to register @reg, extended. */
+static inline void insn_build_extend(struct insn_builder *b, unsigned reg, unsigned from,
+                                     unsigned size, bool is_signed)
+{
+    insn_build_load(b, reg, insn_reg_place(from), size, is_signed);
+}
 
 /* insn_build_jcc, _jmp - append a jump whose target is not known yet.
  * Return: the jump, for insn_build_land() or insn_build_land_at().

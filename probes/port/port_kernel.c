@@ -314,7 +314,7 @@ static void give_areas(void)
 static void take_traps(void)
 {
     /* Only entry.asm calls these; it passes the CPU's area as an untyped pointer. */
-    trap_set_resume((void (*)(struct pt_regs *, void *))kprobe_resume);
+    trap_resume_handler = (void (*)(struct pt_regs *, void *))kprobe_resume;
     trap_set_direct(TRAP_BP, (trap_direct_t)kprobe_int3_handler);
     trap_set_direct(TRAP_DB, (trap_direct_t)kprobe_debug_handler);
 }

@@ -619,6 +619,6 @@ INIT int port_module_init(void)
         .gone = port_module_gone,
     };
 
-    module_set_watch(&watch);
+    module_watch = &watch;
     return boot_text_comes();
 }

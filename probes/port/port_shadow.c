@@ -163,6 +163,6 @@ void plat_shadow_for_each(void (*fn)(struct shadow *shadow, void *arg), void *ar
 
 INIT void port_shadow_init(void)
 {
-    thread_set_birth_hook(thread_born);
-    thread_set_burial_hook(thread_buried);
+    thread_birth_hook = thread_born;
+    thread_burial_hook = thread_buried;
 }

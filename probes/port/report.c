@@ -345,7 +345,7 @@ static bool take_fault(struct pt_regs *regs)
     bool mine = kprobe_fault_handler(regs);
 
     if (cpu && cpu->handler_faults != before)
-        lapic_send_ipi(this_cpu()->apic_id, VECTOR_PROBES);
+        lapic_send(this_cpu()->apic_id, LAPIC_IPI | VECTOR_PROBES);
     return mine;
 }
 
@@ -357,8 +357,8 @@ INIT void report_init(void)
     irq_set_handler(VECTOR_PROBES, "probes", tell_faults);
     for (size_t i = 0; i < ARRAY_LEN(faults); i++)
         trap_set_handler(faults[i], take_fault);
-    thread_set_sleep_hook(handler_sleeps);
-    sched_set_look_hook(look_in_tick);
-    backtrace_set_resolver(original_address);
+    thread_sleep_hook = handler_sleeps;
+    sched_look_hook = look_in_tick;
+    backtrace_resolver = original_address;
     panic_add_report(print_active_hits);
 }

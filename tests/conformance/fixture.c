@@ -221,7 +221,7 @@ void fixture_run(const struct fixture *f, const struct setup *setup, struct outc
     running = f;
     cpu->stack_base = (uintptr_t)fixture_stack;
     if (setup->interrupt)
-        lapic_send_ipi(lapic_id(), VECTOR_TEST);
+        lapic_send(lapic_id(), LAPIC_IPI | VECTOR_TEST);
     out->exit = fixture_enter(&image, f->insn);
     collect(setup, out);
     cpu->stack_base = stack_base;

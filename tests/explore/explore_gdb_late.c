@@ -44,7 +44,7 @@ static void nmi(void)
 
 static void start(void)
 {
-    machine_cpus = 2;
+    cpus_online = 2;
     two_stops_late = 100000000;
     gdb_stop_init(talk);
 }

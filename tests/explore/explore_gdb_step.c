@@ -124,7 +124,7 @@ static void start(void)
 {
     static struct thread threads[2];
 
-    machine_cpus = 2;
+    cpus_online = 2;
     gdb_stop_init(talk);
     percpu_of(0)->current = &threads[0];
     percpu_of(1)->current = &threads[1];

@@ -110,7 +110,7 @@ static void nmi(void)
 
 static void start(void)
 {
-    machine_cpus = 2;
+    cpus_online = 2;
     gdb_stop_init(talk);
     two_stops_poll = poll;
 }

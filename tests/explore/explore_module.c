@@ -113,17 +113,9 @@ static const struct module_watch watch = {
     .comes = comes, .leaves = leaves, .goes = goes, .gone = ignore
 };
 
-static const char *(*gone_at)(uintptr_t addr, size_t *offset);
+const struct ksyms_more *ksyms_more;
 
-void ksyms_set_more(const struct ksyms_more *tables)
-{
-    gone_at = tables->gone;
-}
-
-void extable_set_more(uintptr_t (*fn)(uintptr_t ip))
-{
-    (void)fn;
-}
+uintptr_t (*extable_more)(uintptr_t ip);
 
 uintptr_t kernel_text_end(void)
 {
@@ -140,7 +132,7 @@ static void start(void)
 
     explore_check(module_load("m", "", 0, why) == -ENOSYS && *why,
                   "none without a watch");
-    module_set_watch(&watch);
+    module_watch = &watch;
     for (unsigned i = 0; i < MODULES_MAX; i++)
         modules[i] = &old;
     *why = '\0';
@@ -190,7 +182,7 @@ static void look_back(void)
     const char *name;
     size_t offset;
 
-    name = gone_at(old.facts.memory, &offset);
+    name = ksyms_more->gone(old.facts.memory, &offset);
     explore_check(name == old.facts.name, "an address keeps the name of its last module");
 }
 

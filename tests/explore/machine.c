@@ -8,18 +8,13 @@
 #include "kernel/sync/wait_check.h"
 
 struct machine_cpu machine[MACHINE_CPUS];
-unsigned machine_cpus ALIGNED(64) = MACHINE_CPUS; /* on its own: it never changes */
+unsigned cpus_online ALIGNED(64) = MACHINE_CPUS; /* on its own: it never changes */
 
 static struct percpu areas[MACHINE_CPUS];
 
 struct percpu *percpu_of(unsigned cpu)
 {
     return &areas[cpu];
-}
-
-unsigned cpu_count(void)
-{
-    return machine_cpus;
 }
 
 void machine_irqs(bool on)

@@ -15,7 +15,7 @@ struct machine_cpu {
 };
 
 extern struct machine_cpu machine[MACHINE_CPUS];
-extern unsigned machine_cpus; /* 3 */
+extern unsigned cpus_online; /* 3 */
 
 static inline struct machine_cpu *machine_self(void)
 {

@@ -196,7 +196,7 @@ static void in_interrupt(void)
 
     if (!irq_name(VECTOR_ASK))
         irq_set_handler(VECTOR_ASK, "wrong context", irq);
-    lapic_send_ipi(this_cpu()->apic_id, VECTOR_ASK);
+    lapic_send(this_cpu()->apic_id, LAPIC_IPI | VECTOR_ASK);
     wait_asked(before);
 }
 
@@ -207,7 +207,7 @@ static void in_nmi(void)
     nmi_take(nmi);
     nmi_is_ours = true;
     preempt_disable();
-    lapic_send_nmi(this_cpu()->apic_id);
+    lapic_send(this_cpu()->apic_id, LAPIC_NMI);
     wait_asked(before);
     preempt_enable();
 }

@@ -177,7 +177,7 @@ void stress_crowd_disturb(uint64_t *state)
     for (unsigned i = 0; i < chance % 8; i++)
         smp_send_nmi(any_cpu(state));
     for (unsigned i = 0; i < chance / 8 % 8; i++)
-        lapic_send_ipi(percpu_of(any_cpu(state))->apic_id, VECTOR_STRESS);
+        lapic_send(percpu_of(any_cpu(state))->apic_id, LAPIC_IPI | VECTOR_STRESS);
     if (chance / 64 % 8 == 0)
         smp_call_all(call_with_interrupts_off, (void *)stress_next(state));
 }

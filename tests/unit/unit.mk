@@ -28,7 +28,7 @@ unit_program_line := probes/console/program_line.c $(engine_on_arrays)
 unit_page := probes/trace/ring/page.c
 unit_print := $(addprefix probes/trace/ring/,ring.c page.c page_merge.c print.c format.c) \
     $(addprefix probes/trace/language/,event.c \
-    fetch_type.c symbol_text.c) libc/strtol.c libc/ctype.c
+    fetch_type.c symbol_text.c) libc/strtol.c
 unit_trace_graph := probes/console/trace_graph.c $(unit_print)
 unit_ring := probes/trace/ring/ring.c probes/trace/ring/page.c
 trace_language := $(filter-out %/event.c,$(filter probes/trace/language/%,$(TRACE))) $(filter-out libc/err.c libc/qsort.c,$(LIBC)) $(AGENT) \
@@ -38,7 +38,7 @@ unit_compile := $(trace_language) $(engine_on_arrays)
 unit_reject := probes/core/reject.c
 unit_rules := probes/core/rules.c probes/core/reject.c
 unit_boot_info := boot/boot_info.c boot/boot_map.c boot/boot_option.c
-unit_ctype := libc/ctype.c
+unit_ctype :=
 unit_elf_check := kernel/module/elf_check.c kernel/module/elf_link.c tests/unit/small_object.c
 unit_elf_link := $(unit_elf_check)
 unit_err := libc/err.c
@@ -62,10 +62,10 @@ unit_shell_machine := kernel/console/shell_machine.c libc/err.c $(unit_seq)
 unit_shell_parse := kernel/console/shell_parse.c
 unit_shell_text := kernel/console/shell_text.c $(unit_seq)
 unit_string := libc/string.c
-unit_strtol := libc/strtol.c libc/ctype.c
+unit_strtol := libc/strtol.c
 unit_vfs := kernel/fs/vfs.c kernel/fs/vfs_node.c kernel/fs/vfs_tree.c kernel/fs/seq.c \
     tests/unit/fake_kernel.c
-unit_vsnprintf := libc/vsnprintf.c libc/snprintf.c libc/strtol.c libc/ctype.c libc/string.c
+unit_vsnprintf := libc/vsnprintf.c libc/snprintf.c libc/strtol.c libc/string.c
 
 # ---- how they are built ----------------------------------------------------------------
 

@@ -4,7 +4,7 @@ PAGE_SOURCES := probes/insn/page/decode.c \
     $(addprefix probes/insn/,insn.c insn_kinds.c insn_opcode.c opcode_map.c opcode_group.c \
         opcode_ops.c opcode_set.c mnemonic.c encode.c) \
     $(PUN)
-PAGE_LIBC := libc/vsnprintf.c libc/snprintf.c libc/ctype.c \
+PAGE_LIBC := libc/vsnprintf.c libc/snprintf.c \
     probes/insn/page/memory.c
 PAGE_FLAGS := -std=gnu11 -O2 $(WARNINGS) -I.
 WASM_FLAGS := --target=wasm32 $(PAGE_FLAGS) -ffreestanding -fno-builtin -nostdlib -nostdinc -Wno-conversion \
