@@ -1,6 +1,7 @@
 LIBC := \
     libc/string.c \
     libc/strtol.c \
+    libc/extra.c \
     libc/glob.c \
     libc/qsort.c \
     libc/vsnprintf.c \

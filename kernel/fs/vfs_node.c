@@ -11,6 +11,8 @@
 #include "kernel/base/hash.h"
 #include "kernel/mm/heap.h"
 
+#include "libc/include/extra.h"
+
 #include <string.h>
 
 #define DIR_MODE 0755u
@@ -76,19 +78,13 @@ INIT int vfs_init(void)
 
 /* -- walking ------------------------------------------------------------------------- */
 
-static bool is_node_name(const char *name, size_t len, const char *want)
-{
-    return len == strlen(want) && memcmp(name, want, len) == 0;
-}
-
 struct vfs_node *vfs_node_child(struct vfs_node *dir, const char *name, size_t len)
 {
     uint32_t hash = hash_name(name, len);
     struct vfs_node *node;
 
     list_for_each(node, node_bucket(dir, hash), bucket) {
-        if (node->parent == dir && node->hash == hash &&
-            is_node_name(name, len, node->name))
+        if (node->parent == dir && node->hash == hash && str_is(node->name, name, len))
             return node->alias ? node->alias : node;
     }
     return NULL;
@@ -100,9 +96,9 @@ static int step_into(struct vfs_node **at, const char *name, size_t len)
 
     if (!(*at)->is_dir)
         return -ENOTDIR;
-    if (is_node_name(name, len, "."))
+    if (str_is(".", name, len))
         return 0;
-    if (is_node_name(name, len, "..")) {
+    if (str_is("..", name, len)) {
         *at = (*at)->parent;
         return 0;
     }
@@ -175,7 +171,7 @@ int vfs_node_find(const char *path, struct vfs_node **out)
 
 static int check_new_name(struct vfs_node *dir, const char *name, size_t len)
 {
-    if (len == 0 || is_node_name(name, len, ".") || is_node_name(name, len, ".."))
+    if (len == 0 || str_is(".", name, len) || str_is("..", name, len))
         return -EINVAL;
     if (len > VFS_NAME_MAX)
         return -ENAMETOOLONG;

@@ -25,6 +25,14 @@
 size_t strlcpy(char *restrict dst, const char *restrict src, size_t size);
 size_t strlcat(char *restrict dst, const char *restrict src, size_t size);
 
+/* str_is - are the @len bytes at @text, which need no NUL behind them, the string @s?
+ * str_begins - do they begin with it?
+ * skip_blanks - the first character from @p on that is no space. Context of all: any.
+ */
+bool str_is(const char *s, const char *text, size_t len);
+bool str_begins(const char *s, const char *text, size_t len);
+char *skip_blanks(const char *p);
+
 /* scnprintf, vscnprintf - like snprintf, but return how many characters were stored.
  * @size: bytes of @buf; with 0 nothing is written
  *

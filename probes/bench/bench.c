@@ -25,7 +25,7 @@ static const struct bench_group *find_group(const char *word)
     size_t len = strcspn(word, ".");
 
     for (size_t i = 0; i < ARRAY_LEN(groups); i++)
-        if (strlen(groups[i]->name) == len && strncmp(groups[i]->name, word, len) == 0)
+        if (str_is(groups[i]->name, word, len))
             return groups[i];
     return NULL;
 }

@@ -212,7 +212,7 @@ static bool is_of_module(const struct line_text *t)
         file = slash + 1;
     len = strcspn(file, ".");
     for (size_t i = 0; (name = module_name_get(i)) != NULL; i++)
-        if (strlen(name) == len && !memcmp(name, file, len))
+        if (str_is(name, file, len))
             return true;
     return false;
 }

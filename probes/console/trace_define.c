@@ -13,7 +13,7 @@
 static bool find_param(uintptr_t function, const char *name, struct param *out)
 {
     for (unsigned i = 0; params_get(function, i, out); i++)
-        if (out->name_len == strlen(name) && !memcmp(out->name, name, out->name_len))
+        if (str_is(name, out->name, out->name_len))
             return true;
     return false;
 }
@@ -81,7 +81,7 @@ static int define_arg(const struct trace_line *line, const char *arg, uintptr_t 
 static bool line_has_arg(const struct trace_line *line, const char *name, size_t len)
 {
     for (unsigned i = 0; i < line->arg_count; i++)
-        if (strlen(line->arg[i]) == len && !memcmp(line->arg[i], name, len))
+        if (str_is(line->arg[i], name, len))
             return true;
     return false;
 }

@@ -36,8 +36,7 @@ static int refuse_word(struct line_scan *s, const char *problem)
 
 static void scan_blanks(struct line_scan *s)
 {
-    while (isspace((unsigned char)*s->p))
-        s->p++;
+    s->p = skip_blanks(s->p);
 }
 
 /* take_until - copy the text up to one of the characters @ends outside of parentheses,
@@ -322,7 +321,7 @@ static bool is_common(const char *name, size_t len)
     };
 
     for (size_t i = 0; i < ARRAY_LEN(fields); i++)
-        if (strlen(fields[i]) == len && !memcmp(name, fields[i], len))
+        if (str_is(fields[i], name, len))
             return true;
     return false;
 }
@@ -397,8 +396,7 @@ static size_t action_named(const char *name, size_t len)
 {
     size_t i = 0;
 
-    while (i < ARRAY_LEN(actions) &&
-           (strlen(actions[i].name) != len || memcmp(actions[i].name, name, len) != 0))
+    while (i < ARRAY_LEN(actions) && !str_is(actions[i].name, name, len))
         i++;
     return i;
 }
@@ -408,12 +406,9 @@ static size_t action_named(const char *name, size_t len)
  */
 static bool comma_ends_list(const struct line_scan *s)
 {
-    const char *p = s->p + 1;
-    size_t len;
+    const char *p = skip_blanks(s->p + 1);
+    size_t len = strcspn(p, "( \t{},;");
 
-    while (isspace((unsigned char)*p))
-        p++;
-    len = strcspn(p, "( \t{},;");
     return p[len] == '(' && action_named(p, len) < ARRAY_LEN(actions);
 }
 
@@ -509,12 +504,9 @@ static bool take_bound(char *word, uint64_t *out)
     if (!comma)
         return false;
     *comma++ = '\0';
-    while (isspace((unsigned char)*comma))
-        comma++;
+    comma = skip_blanks(comma);
     *out = strtoul(comma, &end, 0);
-    while (isspace((unsigned char)*end))
-        end++;
-    return isdigit((unsigned char)*comma) && !*end;
+    return isdigit((unsigned char)*comma) && !*skip_blanks(end);
 }
 
 /* take_bounds - take MIN, MAX and STEP of lhist(ARG,MIN,MAX,STEP). */

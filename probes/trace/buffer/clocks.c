@@ -65,7 +65,7 @@ int trace_set_clock(const char *name, size_t len)
     if (err)
         return err;
     for (size_t i = 0; i < ARRAY_LEN(clocks); i++) {
-        if (strlen(clocks[i].name) != len || memcmp(name, clocks[i].name, len))
+        if (!str_is(clocks[i].name, name, len))
             continue;
         snapshot_hold();
         err = buffer_set_clock(clocks[i].read);

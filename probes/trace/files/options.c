@@ -79,11 +79,6 @@ static int options_show(struct seq *s, void *priv UNUSED)
     return 0;
 }
 
-static bool is_word(const char *text, size_t len, const char *word)
-{
-    return strlen(word) == len && !memcmp(text, word, len);
-}
-
 static long options_write(void *priv UNUSED, const char *text, size_t len)
 {
     size_t word = len;
@@ -91,7 +86,7 @@ static long options_write(void *priv UNUSED, const char *text, size_t len)
     bool no = word > 2 && !memcmp(p, "no", 2);
 
     for (unsigned i = 0; i < OPTIONS; i++)
-        if (is_word(p + 2 * no, word - 2 * no, names[i])) {
+        if (str_is(names[i], p + 2 * no, word - 2 * no)) {
             option_set(i, !no);
             return (long)len;
         }

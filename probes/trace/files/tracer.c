@@ -21,9 +21,7 @@ static long tracer_write(void *priv UNUSED, const char *text, size_t len)
     size_t word_len = len;
     const char *word = trace_word(text, &word_len);
 
-    if (word_len != strlen(tracer) || memcmp(word, tracer, word_len) != 0)
-        return -EINVAL;
-    return (long)len;
+    return str_is(tracer, word, word_len) ? (long)len : -EINVAL;
 }
 
 static const struct vfs_file files[] = {

@@ -11,10 +11,8 @@
 struct def_word def_word_next(const char **line)
 {
     struct def_word word;
-    const char *p = *line;
+    const char *p = skip_blanks(*line);
 
-    while (isspace((unsigned char)*p))
-        p++;
     word.p = p;
     while (*p && !isspace((unsigned char)*p))
         p++;

@@ -10,6 +10,7 @@
 #include "kernel/base/compiler.h"
 #include "kernel/base/err.h"
 #include "kernel/base/registers.h"
+#include "libc/include/extra.h"
 
 #include <ctype.h>
 #include <string.h>
@@ -43,12 +44,12 @@ static int fetch_refuse(struct fetch_parser *parse, enum trace_error_id id,
 
 static bool piece_is(struct piece piece, const char *text)
 {
-    return strlen(text) == piece.len && !memcmp(piece.p, text, piece.len);
+    return str_is(text, piece.p, piece.len);
 }
 
 static bool begins(struct piece piece, const char *text)
 {
-    return piece.len >= strlen(text) && !memcmp(piece.p, text, strlen(text));
+    return str_begins(text, piece.p, piece.len);
 }
 
 static struct piece behind(struct piece piece, size_t skip)

@@ -32,7 +32,7 @@ static const struct fetch_type types[] = {
 static const struct fetch_type *named(const char *name, size_t len)
 {
     for (size_t i = 0; i < ARRAY_LEN(types); i++)
-        if (strlen(types[i].name) == len && !memcmp(types[i].name, name, len))
+        if (str_is(types[i].name, name, len))
             return &types[i];
     return NULL;
 }

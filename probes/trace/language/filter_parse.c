@@ -12,6 +12,7 @@
 
 #include "kernel/base/compiler.h"
 #include "kernel/base/err.h"
+#include "libc/include/extra.h"
 #include "probes/trace/language/fetch_parse.h"
 
 #include <ctype.h>
@@ -137,12 +138,6 @@ static int pairs(struct filter_parser *parse)
     return 0;
 }
 
-static void filter_skip_blanks(struct filter_parser *parse)
-{
-    while (isspace((unsigned char)*parse->at))
-        parse->at++;
-}
-
 /* ---- a comparison ---- */
 
 /* column - return the column of @at for an error in a comparison. Linux counts it from
@@ -192,7 +187,7 @@ static int parse_field(struct filter_parser *parse, struct filter_step *step)
      */
     step->of_function =
         !filter_take(parse, ".ustring") && filter_take(parse, ".function");
-    filter_skip_blanks(parse);
+    parse->at = skip_blanks(parse->at);
     return 0;
 }
 
@@ -206,7 +201,7 @@ static int parse_op(struct filter_parser *parse, struct filter_step *step)
     for (int op = 0; op < FILTER_OPS; op++)
         if (ops[op][0] && filter_take(parse, ops[op])) {
             step->op = (enum filter_op)op;
-            filter_skip_blanks(parse);
+            parse->at = skip_blanks(parse->at);
             return 0;
         }
     return filter_refuse(parse, FILTER_INVALID_OP_ERROR, column(parse, parse->at),
@@ -493,7 +488,7 @@ static struct level *parse_begin(struct filter_parser *parse, struct level *leve
 {
     *invert = false;
     for (;; parse->at++) {
-        filter_skip_blanks(parse);
+        parse->at = skip_blanks(parse->at);
         if (is_not(parse->at)) {
             *invert = !*invert;
         } else if (*parse->at == '(') {
@@ -574,8 +569,9 @@ static int parse_terms(struct filter_parser *parse, struct exits *exits)
         if (invert)
             turn_round(&term);
         add_term(parse, level, &term, step);
-        for (filter_skip_blanks(parse); *parse->at == ')' && level > parse->levels;
-             filter_skip_blanks(parse))
+        for (parse->at = skip_blanks(parse->at);
+             *parse->at == ')' && level > parse->levels;
+             parse->at = skip_blanks(parse->at))
             level = parse_close(parse, level);
         if (!*parse->at)
             break;

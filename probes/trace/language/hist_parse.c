@@ -3,6 +3,7 @@
 
 #include "kernel/base/compiler.h"
 #include "kernel/base/err.h"
+#include "libc/include/extra.h"
 #include "probes/trace/language/fetch_parse.h"
 
 #include <string.h>
@@ -85,7 +86,7 @@ static int hist_refuse_at(struct hist_parser *parse, enum hist_error_id id,
 
 bool hist_word_is(struct hist_word word, const char *text)
 {
-    return strlen(text) == word.len && !memcmp(word.p, text, word.len);
+    return str_is(text, word.p, word.len);
 }
 
 struct hist_word hist_next_word(struct hist_word *rest, char delim)
@@ -107,7 +108,7 @@ struct hist_word hist_next_word(struct hist_word *rest, char delim)
 
 bool hist_word_begins(struct hist_word word, const char *text)
 {
-    return word.len >= strlen(text) && !memcmp(word.p, text, strlen(text));
+    return str_begins(text, word.p, word.len);
 }
 
 /* parse_buckets - read "bucket=N" or "buckets=N". N has no sign, because Linux takes a

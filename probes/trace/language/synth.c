@@ -3,6 +3,7 @@
 
 #include "kernel/base/compiler.h"
 #include "kernel/base/err.h"
+#include "libc/include/extra.h"
 #include "probes/trace/language/fetch_parse.h"
 
 #include <ctype.h>
@@ -42,13 +43,6 @@ static int refuse_synth(struct synth_parser *parse, enum synth_error_id id,
     return -EINVAL;
 }
 
-static const char *behind_blanks(const char *p)
-{
-    while (isspace((unsigned char)*p))
-        p++;
-    return p;
-}
-
 /* type_of - find the type that C calls @name. Return: NULL: there is none. */
 static const struct fetch_type *type_of(const char *name, size_t len)
 {
@@ -58,7 +52,7 @@ static const struct fetch_type *type_of(const char *name, size_t len)
     };
 
     for (size_t i = 0; i < ARRAY_LEN(names); i++)
-        if (strlen(names[i][0]) == len && !memcmp(names[i][0], name, len))
+        if (str_is(names[i][0], name, len))
             return fetch_type_find(names[i][1], 3);
     return len >= 2 && strchr("us", *name) && isdigit((unsigned char)name[1])
                ? fetch_type_find(name, len)
@@ -138,7 +132,7 @@ int synth_name(const char *line, char *buf)
 {
     size_t len;
 
-    line = behind_blanks(line);
+    line = skip_blanks(line);
     line += *line == '!';
     len = strcspn(line, " \t\n;");
     if (len >= DEF_NAME_MAX || !fetch_name_is_good(line, len))
@@ -150,12 +144,12 @@ int synth_name(const char *line, char *buf)
 
 static int parse_synth_line(struct synth_parser *parse)
 {
-    const char *p = behind_blanks(parse->line);
+    const char *p = skip_blanks(parse->line);
 
     if (synth_name(p, parse->to->name))
         return refuse_synth(parse, SYNTH_BAD_NAME_ERROR, p);
-    p = behind_blanks(p + strlen(parse->to->name));
-    p = behind_blanks(p + (*p == ';'));
+    p = skip_blanks(p + strlen(parse->to->name));
+    p = skip_blanks(p + (*p == ';'));
     if (!*p)
         return refuse_synth(parse, SYNTH_INVALID_CMD_ERROR, parse->line);
     while (*p) {
@@ -165,7 +159,7 @@ static int parse_synth_line(struct synth_parser *parse)
         if (err)
             return err;
         p += len;
-        p = behind_blanks(p + (*p == ';'));
+        p = skip_blanks(p + (*p == ';'));
     }
     return 0;
 }

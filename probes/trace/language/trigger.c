@@ -3,6 +3,7 @@
 
 #include "kernel/base/compiler.h"
 #include "kernel/base/err.h"
+#include "libc/include/extra.h"
 #include "probes/trace/language/fetch_parse.h"
 
 #include <ctype.h>
@@ -31,13 +32,6 @@ static bool switches_an_event(enum trigger_kind kind)
 static bool names_a_watch(enum trigger_kind kind)
 {
     return kind == TRIGGER_SET_WATCH || kind == TRIGGER_CLEAR_WATCH;
-}
-
-static char *skip_blanks(char *p)
-{
-    while (isspace((unsigned char)*p))
-        p++;
-    return p;
 }
 
 /* cut - end the word at @p by a NUL. Return: the text behind it, with blanks skipped. */

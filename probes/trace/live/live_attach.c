@@ -139,9 +139,7 @@ static int refuse_filter(struct live_event *e, const char *text,
 /* is_zero - tell whether @text is "0", after any blanks. */
 static bool is_zero(const char *text)
 {
-    while (isspace((unsigned char)*text))
-        text++;
-    return !strcmp(text, "0");
+    return !strcmp(skip_blanks(text), "0");
 }
 
 int live_set_filter(struct live_event *e, const char *text, bool of_group)

@@ -303,7 +303,7 @@ static bool may_come(const char *symbol)
     const char *name;
 
     for (size_t i = 0; (name = module_name_get(i)) != NULL; i++)
-        if (strlen(name) == len && !memcmp(name, symbol, len))
+        if (str_is(name, symbol, len))
             return false;
     return true;
 }

@@ -42,7 +42,7 @@ struct hist_synth *live_synth_find(const char *name, size_t len)
     struct live_synth *s;
 
     list_for_each(s, &synths, link)
-        if (strlen(s->seen.name) == len && !memcmp(s->seen.name, name, len))
+        if (str_is(s->seen.name, name, len))
             return &s->seen;
     return NULL;
 }
@@ -148,8 +148,7 @@ int live_synth_command(const char *line)
 
     if (err)
         return err;
-    while (*line == ' ' || *line == '\t')
-        line++;
+    line = skip_blanks(line);
     if (!*line)
         return 0;
     return *line == '!' ? delete_synth(line) : define_synth(line);

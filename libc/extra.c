@@ -1,0 +1,23 @@
+/* extra.c - texts that are compared with words. Owns nothing, runs anywhere. */
+#include "libc/include/extra.h"
+#include "libc/include/ctype.h"
+#include "libc/include/string.h"
+
+bool str_begins(const char *s, const char *text, size_t len)
+{
+    size_t want = strlen(s);
+
+    return len >= want && !memcmp(text, s, want);
+}
+
+bool str_is(const char *s, const char *text, size_t len)
+{
+    return strlen(s) == len && !memcmp(text, s, len);
+}
+
+char *skip_blanks(const char *p)
+{
+    while (isspace((unsigned char)*p))
+        p++;
+    return (char *)(uintptr_t)p;
+}
