@@ -54,12 +54,19 @@ void shell_init(void);
  * Context: boot. Shells read the table without a lock.
  * Return:  0; -EEXIST the name is taken; -ENOSPC.
  */
-int shell_add_command(const struct shell_command *cmd);
+int shell_table_add(const struct shell_command *cmd, bool for_developers);
+static inline int shell_add_command(const struct shell_command *cmd)
+{
+    return shell_table_add(cmd, false);
+}
 
 /* shell_add_developer_command - add a command that serves the work on the kernel itself,
  * as shell_add_command(). `help` lists such commands below the other commands.
  */
-int shell_add_developer_command(const struct shell_command *cmd);
+static inline int shell_add_developer_command(const struct shell_command *cmd)
+{
+    return shell_table_add(cmd, true);
+}
 
 /* shell_has_command - does a struct shell_command in [@start, @end) stand in the table? A
  * command cannot be taken out of the table. Context: thread.

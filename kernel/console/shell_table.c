@@ -32,7 +32,7 @@ const struct shell_command *shell_table_get(unsigned idx)
     return idx < count ? table[idx].cmd : NULL;
 }
 
-static int table_add(const struct shell_command *cmd, bool for_developers)
+int shell_table_add(const struct shell_command *cmd, bool for_developers)
 {
     unsigned at = count;
 
@@ -46,16 +46,6 @@ static int table_add(const struct shell_command *cmd, bool for_developers)
     table[at].for_developers = for_developers;
     count++;
     return 0;
-}
-
-int shell_add_command(const struct shell_command *cmd)
-{
-    return table_add(cmd, false);
-}
-
-int shell_add_developer_command(const struct shell_command *cmd)
-{
-    return table_add(cmd, true);
 }
 
 bool shell_has_command(uintptr_t start, uintptr_t end)

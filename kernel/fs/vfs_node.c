@@ -11,8 +11,6 @@
 #include "kernel/base/hash.h"
 #include "kernel/mm/heap.h"
 
-#include "libc/include/extra.h"
-
 #include <string.h>
 
 #define DIR_MODE 0755u
@@ -24,21 +22,11 @@ struct mutex vfs_mutex = MUTEX_INIT(vfs_mutex);
 
 static struct {
     struct list buckets[1u << BUCKETS_SHIFT];
-    struct vfs_node *root;
-    struct vfs_node *tmp;
     unsigned tmp_nodes; /* /tmp, nodes below it, and removed nodes that are open */
     size_t tmp_bytes;   /* bytes in these nodes */
 } tree;
 
-struct vfs_node *vfs_node_root(void)
-{
-    return tree.root;
-}
-
-struct vfs_node *vfs_node_tmp(void)
-{
-    return tree.tmp;
-}
+struct vfs_node *vfs_node_root, *vfs_node_tmp;
 
 /* node_bucket - return the list for an entry of @dir with that hash of its name. */
 static struct list *node_bucket(const struct vfs_node *dir, uint32_t hash)
@@ -67,16 +55,21 @@ INIT int vfs_init(void)
 {
     for (size_t i = 0; i < ARRAY_LEN(tree.buckets); i++)
         list_init(&tree.buckets[i]);
-    tree.root = node_alloc("", 0);
-    if (!tree.root)
+    vfs_node_root = node_alloc("", 0);
+    if (!vfs_node_root)
         return -ENOMEM;
-    tree.root->parent = tree.root;
-    tree.root->is_dir = true;
-    tree.root->mode = DIR_MODE;
-    return vfs_node_add(tree.root, "tmp", 3, VFS_KIND_DIR, true, NULL, &tree.tmp);
+    vfs_node_root->parent = vfs_node_root;
+    vfs_node_root->is_dir = true;
+    vfs_node_root->mode = DIR_MODE;
+    return vfs_node_add(vfs_node_root, "tmp", 3, VFS_KIND_DIR, true, NULL, &vfs_node_tmp);
 }
 
 /* -- walking ------------------------------------------------------------------------- */
+
+static bool is_node_name(const char *name, size_t len, const char *want)
+{
+    return len == strlen(want) && memcmp(name, want, len) == 0;
+}
 
 struct vfs_node *vfs_node_child(struct vfs_node *dir, const char *name, size_t len)
 {
@@ -84,7 +77,8 @@ struct vfs_node *vfs_node_child(struct vfs_node *dir, const char *name, size_t l
     struct vfs_node *node;
 
     list_for_each(node, node_bucket(dir, hash), bucket) {
-        if (node->parent == dir && node->hash == hash && str_is(node->name, name, len))
+        if (node->parent == dir && node->hash == hash &&
+            is_node_name(name, len, node->name))
             return node->alias ? node->alias : node;
     }
     return NULL;
@@ -96,9 +90,9 @@ static int step_into(struct vfs_node **at, const char *name, size_t len)
 
     if (!(*at)->is_dir)
         return -ENOTDIR;
-    if (str_is(".", name, len))
+    if (is_node_name(name, len, "."))
         return 0;
-    if (str_is("..", name, len)) {
+    if (is_node_name(name, len, "..")) {
         *at = (*at)->parent;
         return 0;
     }
@@ -127,7 +121,7 @@ static size_t next_component(const char **path, const char **name)
 int vfs_node_find_parent(const char *path, struct vfs_node **dir, const char **name,
                          size_t *len)
 {
-    struct vfs_node *at = tree.root;
+    struct vfs_node *at = vfs_node_root;
     int err;
 
     if (!*path)
@@ -171,7 +165,7 @@ int vfs_node_find(const char *path, struct vfs_node **out)
 
 static int check_new_name(struct vfs_node *dir, const char *name, size_t len)
 {
-    if (len == 0 || str_is(".", name, len) || str_is("..", name, len))
+    if (len == 0 || is_node_name(name, len, ".") || is_node_name(name, len, ".."))
         return -EINVAL;
     if (len > VFS_NAME_MAX)
         return -ENAMETOOLONG;

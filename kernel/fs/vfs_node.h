@@ -28,9 +28,8 @@ extern struct mutex vfs_mutex;
 
 /* Locks of all: vfs_mutex held. */
 
-/* vfs_node_root, vfs_node_tmp - return the root and /tmp; valid after vfs_init(). */
-struct vfs_node *vfs_node_root(void);
-struct vfs_node *vfs_node_tmp(void);
+/* The root and /tmp; valid after vfs_init(). */
+extern struct vfs_node *vfs_node_root, *vfs_node_tmp;
 
 /* vfs_node_find - find the node that @path names.
  * Return:  0; -ENOENT, -ENOTDIR, -ENAMETOOLONG.

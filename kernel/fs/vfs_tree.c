@@ -64,7 +64,7 @@ static int add_file(struct vfs_node *dir, const struct vfs_file *file, struct li
 static int add_tree_files(const char *path, const struct vfs_file *files, size_t count,
                           struct list *batch)
 {
-    struct vfs_node *dir = vfs_node_root();
+    struct vfs_node *dir = vfs_node_root;
     int err;
 
     err = enter_path(&dir, &path, true, batch);
@@ -152,7 +152,7 @@ static int check_removable(struct vfs_node *top)
     if (!top->is_dir)
         return -ENOTDIR;
     for (struct vfs_node *node = top; node; node = next_below(node, top)) {
-        if (node == vfs_node_root() || node->is_tmp)
+        if (node == vfs_node_root || node->is_tmp)
             return -EINVAL;
         if (node->users)
             return -EBUSY;
@@ -200,7 +200,7 @@ static bool is_node_of(const struct vfs_node *node, uintptr_t start, uintptr_t e
 
 static int remove_files_locked(uintptr_t start, uintptr_t end)
 {
-    struct vfs_node *root = vfs_node_root(), *next;
+    struct vfs_node *root = vfs_node_root, *next;
 
     for (struct vfs_node *node = root; node; node = next_below(node, root))
         if (is_node_of(node, start, end) && node->users)
@@ -255,7 +255,7 @@ static int remove_node_locked(const char *path, bool want_dir)
         return want_dir ? -ENOTDIR : -EISDIR;
     if (!node->is_tmp)
         return -ENOSYS;
-    if (node == vfs_node_tmp())
+    if (node == vfs_node_tmp)
         return -EBUSY;
     if (!list_empty(&node->children))
         return -ENOTEMPTY;

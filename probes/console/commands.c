@@ -435,5 +435,5 @@ INIT int probes_add_commands(void)
 
     write_help();
     err = shell_add_command(&command);
-    return err ? err : trace_add_command();
+    return err ? err : shell_add_command(&trace_command);
 }

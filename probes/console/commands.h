@@ -31,10 +31,7 @@ extern const struct probe_command probe_command_hide;
 extern const struct probe_command probe_command_xmc;
 extern const struct probe_command probe_command_watch;
 
-/* trace_add_command - add the command `trace` to the console. Return: as
- * shell_add_command().
- */
-int trace_add_command(void);
+extern const struct shell_command trace_command;
 
 /* probe_usage - print how @cmd is called. If one of the @argc words is an option that
  * @cmd does not have, print that as well. Return: -EINVAL.

@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static struct mutex lock = MUTEX_INIT(lock);
+struct mutex console_mutex = MUTEX_INIT(console_mutex);
 static struct list probes = LIST_INIT(probes);
 static unsigned next_number = 1;
 static bool hides; /* there are hidden threads */
@@ -21,16 +21,6 @@ unsigned console_changes;
 void console_note_change(void)
 {
     __atomic_add_fetch(&console_changes, 1, __ATOMIC_RELAXED);
-}
-
-void console_probe_lock(void)
-{
-    mutex_lock(&lock);
-}
-
-void console_probe_unlock(void)
-{
-    mutex_unlock(&lock);
 }
 
 struct console_probe *console_probe_next(struct console_probe *cp)

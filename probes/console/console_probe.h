@@ -5,6 +5,7 @@
 #pragma once
 
 #include "kernel/base/list.h"
+#include "kernel/sync/mutex.h"
 #include "probes/console/place.h"
 #include "probes/console/program_line.h"
 #include "probes/kprobe.h"
@@ -64,8 +65,15 @@ struct console_probe {
 /* console_probe_lock, _unlock - take and release the lock that callers hold around all
  * functions below. The lock is a mutex.
  */
-void console_probe_lock(void);
-void console_probe_unlock(void);
+extern struct mutex console_mutex;
+static inline void console_probe_lock(void)
+{
+    mutex_lock(&console_mutex);
+}
+static inline void console_probe_unlock(void)
+{
+    mutex_unlock(&console_mutex);
+}
 
 /* console_changes - how often the console has changed its probes or a setting of the engine.
  * A page that shows them reads it in the guest's memory.

@@ -4,7 +4,6 @@
 #include "kernel/base/compiler.h"
 #include "kernel/base/registers.h"
 #include "kernel/debug/params.h"
-#include "libc/include/extra.h"
 
 #include <ctype.h>
 #include <stdlib.h>
@@ -50,6 +49,11 @@ static size_t line_word_len(const char *text)
     return len;
 }
 
+static bool line_is_word(const char *text, size_t len, const char *word)
+{
+    return strlen(word) == len && !memcmp(text, word, len);
+}
+
 static struct kprobe_op *line_add(struct program_line *line, struct kprobe_op op)
 {
     line->ops[line->count] = op;
@@ -62,7 +66,7 @@ static bool line_is_register(const char *text, size_t len, uint8_t *out)
     static const char *const names[REGISTERS_COUNT] = { REGISTERS(NAME) };
 
     for (*out = 0; *out < REGISTERS_COUNT; ++*out)
-        if (*out != KPROBE_REG_SP && str_is(names[*out], text, len))
+        if (*out != KPROBE_REG_SP && line_is_word(text, len, names[*out]))
             return true;
     return false;
 }
@@ -137,7 +141,7 @@ static bool line_take_operand(struct program_line *line, const char **text,
     *out = (struct line_operand){ .source = 0 };
     if (**text == '[')
         return line_take_word(line, text, out);
-    if (str_is("cpu", *text, len) || str_is("thread", *text, len)) {
+    if (line_is_word(*text, len, "cpu") || line_is_word(*text, len, "thread")) {
         line_add(line, (struct kprobe_op){ KPROBE_OP_GET,
                                            **text == 'c' ? KPROBE_CPU : KPROBE_THREAD, 0,
                                            0, 0, 0 });
@@ -155,7 +159,7 @@ static bool line_take_comparison(const char **text, size_t *out)
     size_t len = line_word_len(*text);
 
     for (*out = 0; *out < ARRAY_LEN(comparisons); ++*out)
-        if (str_is(comparisons[*out].word, *text, len)) {
+        if (line_is_word(*text, len, comparisons[*out].word)) {
             *text = line_skip_blanks(*text + len);
             return true;
         }
@@ -210,7 +214,7 @@ const char *program_line_if(struct program_line *line, const char *text)
 
     text = line_skip_blanks(text);
     while (!(why = line_take_condition(line, &text)) &&
-           str_is("and", text, line_word_len(text)))
+           line_is_word(text, line_word_len(text), "and"))
         text = line_skip_blanks(text + 3);
     return why || !*text ? why : "behind the number comes nothing, or `and`";
 }

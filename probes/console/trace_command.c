@@ -27,7 +27,7 @@
 #include "probes/trace/buffer/clocks.h"
 #include "probes/trace/files/files.h"
 #include "probes/trace/language/def_mark.h"
-#include "probes/trace/language/hist.h"
+#include "probes/trace/language/hist_parts.h"
 #include "probes/trace/language/synth.h"
 #include "probes/trace/live/live.h"
 
@@ -1017,7 +1017,7 @@ static void trace_complete(struct shell_completion *c, int index)
         shell_complete_symbols(c, index);
 }
 
-static const struct shell_command command = {
+const struct shell_command trace_command = {
     "trace",
     "[-w] [-n] [-p] 'QUESTION' [for SECONDS | -- COMMAND]",
     "ask what happens in functions, and get a table\n"
@@ -1043,8 +1043,3 @@ static const struct shell_command command = {
     trace_run,
     trace_complete,
 };
-
-INIT int trace_add_command(void)
-{
-    return shell_add_command(&command);
-}

@@ -526,8 +526,15 @@ enum step_engine { STEP_INT3, STEP_TF };
  * instructions that a step by TF would undo, it is always int3. A program that has TF set
  * gets no second trap of the engine: see step.c. Context: thread.
  */
-void step_set_engine(enum step_engine to);
-enum step_engine step_get_engine(void);
+extern enum step_engine step_engine;
+static inline void step_set_engine(enum step_engine to)
+{
+    WRITE_ONCE(step_engine, to);
+}
+static inline enum step_engine step_get_engine(void)
+{
+    return step_engine;
+}
 
 /* ---- copy.c: from an address in a cell to the address in the program ---- */
 

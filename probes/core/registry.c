@@ -35,8 +35,8 @@ struct site_table {
 
 /* Locks: P PLAT_PROBES; `table` is read without it. */
 static struct site_table *_Atomic table;
-static size_t count;  /* [P] sites */
-static size_t graves; /* [P] */
+size_t registry_sites; /* [P] sites */
+static size_t graves;  /* [P] */
 
 static struct site grave; /* its address, 0, belongs to no site */
 
@@ -121,7 +121,7 @@ static int table_grow(size_t entries)
  */
 static size_t entries_wanted(void)
 {
-    size_t n = (count + 1) * 3 / 2;
+    size_t n = (registry_sites + 1) * 3 / 2;
 
     return n < TABLE_MIN ? TABLE_MIN : n;
 }
@@ -131,20 +131,20 @@ int registry_insert(struct site *site)
     const struct site_table *t = table;
     int err;
 
-    if (!t || 5 * (count + graves + 1) > 4 * t->len) {
+    if (!t || 5 * (registry_sites + graves + 1) > 4 * t->len) {
         err = table_grow(entries_wanted());
         if (err)
             return err;
     }
     write_entry(table, site->addr, site);
-    count++;
+    registry_sites++;
     return 0;
 }
 
 void registry_remove(struct site *site)
 {
     write_entry(table, site->addr, &grave);
-    count--;
+    registry_sites--;
     graves++;
     cache_forget(site);
 }
@@ -152,11 +152,6 @@ void registry_remove(struct site *site)
 void registry_replace(struct site *old, struct site *new)
 {
     write_entry(table, old->addr, new);
-}
-
-size_t registry_count(void)
-{
-    return count;
 }
 
 size_t registry_bytes(void)
@@ -198,7 +193,7 @@ void registry_exit(void)
 {
     struct site_table *old = table;
 
-    if (count || !old)
+    if (registry_sites || !old)
         return;
     atomic_store_explicit(&table, NULL, memory_order_release);
     graves = 0;

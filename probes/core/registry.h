@@ -32,7 +32,11 @@ void registry_replace(struct site *old, struct site *new);
  */
 struct site *registry_find(uintptr_t addr);
 /* registry_count - return the number of sites. */
-size_t registry_count(void);
+extern size_t registry_sites;
+static inline size_t registry_count(void)
+{
+    return registry_sites;
+}
 /* registry_bytes - return the memory that the table takes. */
 size_t registry_bytes(void);
 /* registry_for_each - call @fn for each site, in no order. @fn must not change the

@@ -21,16 +21,6 @@
 
 enum step_engine step_engine = STEP_INT3;
 
-void step_set_engine(enum step_engine to)
-{
-    WRITE_ONCE(step_engine, to);
-}
-
-enum step_engine step_get_engine(void)
-{
-    return step_engine;
-}
-
 struct site *step_site(uintptr_t int3)
 {
     size_t off;

@@ -5,8 +5,6 @@
 
 #include "probes/core/life.h"
 
-extern enum step_engine step_engine; /* step_set_engine() */
-
 /* step_run - start a step. If the program has TF set, boost_run() will do: see step.c. */
 NOKPROBE_INLINE void step_run(struct probe_cpu *cpu, struct site *site,
                               struct pt_regs *regs)

@@ -68,8 +68,7 @@ static size_t counter_row_find(size_t count)
     return at - count;
 }
 
-/* counter_take - reserve @count counters in a row. Return: the first; 0: no memory. */
-static uint32_t counter_take(size_t count, bool is_apart)
+uint32_t counter_take(size_t count, bool is_apart)
 {
     size_t counter = counter_row_find(count);
 
@@ -86,11 +85,6 @@ static uint32_t counter_take(size_t count, bool is_apart)
     return (uint32_t)counter;
 }
 
-uint32_t counter_get(bool is_first)
-{
-    return counter_take(1, !is_first);
-}
-
 static bool counter_is_apart(uint32_t counter)
 {
     return used[words + counter / 64] & BIT(counter % 64);
@@ -103,11 +97,6 @@ void counter_pass(uint32_t counter, uint32_t next)
         return;
     used[words + next / 64] &= ~BIT(next % 64);
     retired -= counter_sum(next);
-}
-
-uint32_t counter_words_get(size_t count)
-{
-    return counter_take(count, true);
 }
 
 uint64_t *counter_word(unsigned cpu, uint32_t number)

@@ -7,13 +7,19 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* counter_get - reserve a counter, whose value is 0.
+/* counter_take - reserve @count counters in a row, whose values are 0.
+ * @is_apart: counter_total() leaves them out
+ * counter_get - reserve one.
  * @is_first: of the first probe at its place. Only such counters are in counter_total():
  *            the other probes there count the same hits
  * Locks:  PLAT_PROBES held.
- * Return: its number; 0: no memory.
+ * Return: the number of the first; 0: no memory.
  */
-uint32_t counter_get(bool is_first);
+uint32_t counter_take(size_t count, bool is_apart);
+static inline uint32_t counter_get(bool is_first)
+{
+    return counter_take(1, !is_first);
+}
 /* counter_pass - the probe with @counter leaves its place, where the probe with @next comes
  * behind it: if the first was in the total, the other one is from now on. 0: none.
  * Locks: PLAT_PROBES held.
@@ -28,7 +34,10 @@ uint64_t counter_put(uint32_t counter);
  * counter_words_put - give them back. No hit can change them any more.
  * Locks: PLAT_PROBES held.  Return: the number of the first; 0: no memory.
  */
-uint32_t counter_words_get(size_t count);
+static inline uint32_t counter_words_get(size_t count)
+{
+    return counter_take(count, true);
+}
 void counter_words_put(uint32_t first, size_t count);
 /* counter_word - word @number, of CPU @cpu. Context: any. */
 uint64_t *counter_word(unsigned cpu, uint32_t number);

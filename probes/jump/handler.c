@@ -100,10 +100,8 @@ static void read_insn(struct reading *l, const struct insn *insn)
         l->keeps = false;
 }
 
-/* handler_read - decode the function at @fn, until the answer is no.
- * @image: the answer is no, too, if it needs an image
- */
-static bool handler_read(uintptr_t fn, bool image)
+/* The function is decoded until the answer is no. */
+bool handler_read(uintptr_t fn, bool image)
 {
     struct reading l = { .keeps = true };
     uint8_t bytes[INSN_MAX_LEN];
@@ -124,14 +122,4 @@ static bool handler_read(uintptr_t fn, bool image)
             return false;
     }
     return true;
-}
-
-bool handler_keeps_callee_saved(uintptr_t fn)
-{
-    return handler_read(fn, false);
-}
-
-bool handler_needs_no_image(uintptr_t fn)
-{
-    return handler_read(fn, true);
 }

@@ -46,12 +46,7 @@
 #define DISP_LEN 4
 #define OPCODE_LEN (INSN_JMP32_LEN - DISP_LEN)
 
-static size_t links; /* PLAT_PROBES to write */
-
-size_t link_count(void)
-{
-    return READ_ONCE(links);
-}
+size_t link_total; /* PLAT_PROBES to write */
 
 /* ---- the jump behind a copy ---- */
 
@@ -178,7 +173,7 @@ static void make_link(struct site *site)
     if (!jump || !jump_put(jump, (uintptr_t)site_detour(next), plat_text_store))
         return;
     jump_site(site)->linked = true;
-    WRITE_ONCE(links, links + 1);
+    link_total++;
 }
 
 void link_make_around(struct site *site)
@@ -198,7 +193,7 @@ static void lead_back(struct site *site,
     if (!jump || !jump_put(jump, site->addr + site->len, write))
         plat_bug("a link cannot be cut", site->addr);
     jump_site(site)->linked = false;
-    WRITE_ONCE(links, links - 1);
+    link_total--;
 }
 
 void link_cut(struct site *site)

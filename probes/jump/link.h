@@ -42,7 +42,11 @@ int link_forbid(uintptr_t addr, bool forbid);
  */
 uintptr_t link_into(uintptr_t addr);
 /* link_count - how many links there are. Context: any. */
-size_t link_count(void);
+extern size_t link_total;
+static inline size_t link_count(void)
+{
+    return link_total;
+}
 
 /* link_jump_fits - can one store change the displacement of a jump at @at?
  * link_room_before - how many bytes the caller must leave free at @at, so that one store

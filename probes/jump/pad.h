@@ -65,7 +65,14 @@ uintptr_t pad_pass(uintptr_t ip);
  * pad_frames - how many frames these pages show. pad_bytes - the memory of all this in
  * bytes, without page tables.
  */
-size_t pad_count(void);
+extern size_t pad_total, pad_frame_total;
+static inline size_t pad_count(void)
+{
+    return pad_total;
+}
 size_t pad_pages(void);
-size_t pad_frames(void);
+static inline size_t pad_frames(void)
+{
+    return pad_frame_total;
+}
 size_t pad_bytes(void);

@@ -18,7 +18,7 @@
 
 static struct list open = LIST_INIT(open); /* with room, the oldest first */
 static struct list full = LIST_INIT(full);
-static size_t frame_count;
+size_t pad_frame_total;
 static uint8_t scratch[PAD_PAGE_LEN];
 
 /* ---- bytes ---- */
@@ -84,7 +84,7 @@ static struct pad_frame *frame_new(const uint8_t *content)
         return NULL;
     }
     list_append(&open, &f->link);
-    frame_count++;
+    pad_frame_total++;
     return f;
 }
 
@@ -93,17 +93,12 @@ void pad_frame_put(struct pad_frame *f)
     list_remove(&f->link);
     plat_pad_frame_free(f->id);
     plat_free(f);
-    frame_count--;
-}
-
-size_t pad_frames(void)
-{
-    return frame_count;
+    pad_frame_total--;
 }
 
 size_t pad_frame_bytes(void)
 {
-    return frame_count * (PAD_PAGE_LEN + sizeof(struct pad_frame));
+    return pad_frame_total * (PAD_PAGE_LEN + sizeof(struct pad_frame));
 }
 
 /* frame_missed - a page has found no room in @f. The text dictates where pads lie, so a

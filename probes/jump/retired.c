@@ -16,7 +16,7 @@
 
 #define PADS_MAX 1024
 
-static struct retired_pads *kept; /* PLAT_PROBES */
+struct retired_pads *retired_kept; /* PLAT_PROBES */
 
 struct retired_pads *retired_pads_new(size_t max)
 {
@@ -33,21 +33,16 @@ void retired_keep(struct retired_pads *pads)
         plat_free(pads);
         return;
     }
-    pads->next = kept;
-    kept = pads;
-}
-
-bool retired_pending(void)
-{
-    return kept;
+    pads->next = retired_kept;
+    retired_kept = pads;
 }
 
 static void release_kept(void)
 {
-    while (kept) {
-        struct retired_pads *pads = kept;
+    while (retired_kept) {
+        struct retired_pads *pads = retired_kept;
 
-        kept = pads->next;
+        retired_kept = pads->next;
         pad_free_all(pads->pads, pads->count);
         plat_free(pads);
     }

@@ -25,7 +25,11 @@ struct retired_pads {
  */
 struct retired_pads *retired_pads_new(size_t max);
 void retired_keep(struct retired_pads *pads);
-bool retired_pending(void);
+extern struct retired_pads *retired_kept;
+static inline bool retired_pending(void)
+{
+    return retired_kept;
+}
 
 /* retired_at - has @site a pad, a detour or copies of an earlier jump, which it cannot
  * use again?

@@ -9,13 +9,13 @@
 
 /* Locks: PLAT_TEXT. */
 static struct text_phase phases[TEXT_PHASES_LEN];
-static uint64_t noted;
+uint64_t text_phases_noted;
 static void (*watcher)(const struct text_phase *p);
 
 static void note_written(const struct text_poke *pokes, size_t count, unsigned step,
                          unsigned level)
 {
-    struct text_phase *p = &phases[noted++ % TEXT_PHASES_LEN];
+    struct text_phase *p = &phases[text_phases_noted++ % TEXT_PHASES_LEN];
 
     p->first = pokes->addr;
     p->count = count;
@@ -39,7 +39,7 @@ static uint32_t answer_of(const struct text_phase *p, unsigned cpu)
 
 static void note_synced(void)
 {
-    struct text_phase *p = &phases[(noted - 1) % TEXT_PHASES_LEN];
+    struct text_phase *p = &phases[(text_phases_noted - 1) % TEXT_PHASES_LEN];
     unsigned cpus = plat_cpu_count();
 
     for (unsigned cpu = 0; cpu < cpus; cpu++)
@@ -57,14 +57,9 @@ void ext_poke_sync(const struct text_poke *pokes, size_t count, unsigned step,
     note_synced();
 }
 
-uint64_t text_phases_count(void)
-{
-    return noted;
-}
-
 bool text_phases_get(uint64_t number, struct text_phase *out)
 {
-    if (number >= noted || noted - number > TEXT_PHASES_LEN)
+    if (number >= text_phases_noted || text_phases_noted - number > TEXT_PHASES_LEN)
         return false;
     *out = phases[number % TEXT_PHASES_LEN];
     return true;

@@ -22,7 +22,11 @@ struct text_phase {
 };
 
 /* text_phases_count - how many phases there have been since boot. Context: any. */
-uint64_t text_phases_count(void);
+extern uint64_t text_phases_noted;
+static inline uint64_t text_phases_count(void)
+{
+    return text_phases_noted;
+}
 /* text_phases_get - fill @out with a phase.
  * @number: 0 is the first phase since boot
  * Context: thread or held.  Locks: PLAT_TEXT held.

@@ -301,7 +301,7 @@ int unregister_watch(struct watch *w)
 
 /* ---- switch, move ---- */
 
-static int watch_switch(struct watch *w, bool on)
+int watch_switch(struct watch *w, bool on)
 {
     int err = register_check_caller(on ? "enable_watch" : "disable_watch", NULL);
 
@@ -320,16 +320,6 @@ static int watch_switch(struct watch *w, bool on)
     }
     plat_unlock(PLAT_PROBES);
     return err;
-}
-
-int enable_watch(struct watch *w)
-{
-    return watch_switch(w, true);
-}
-
-int disable_watch(struct watch *w)
-{
-    return watch_switch(w, false);
 }
 
 int watch_move(struct watch *w, uintptr_t addr)

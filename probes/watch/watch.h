@@ -126,8 +126,15 @@ int unregister_watch(struct watch *w);
  * and costs nothing.
  * Context: thread.  Locks: takes PLAT_PROBES.  Return: as unregister_watch().
  */
-int enable_watch(struct watch *w);
-int disable_watch(struct watch *w);
+int watch_switch(struct watch *w, bool on);
+static inline int enable_watch(struct watch *w)
+{
+    return watch_switch(w, true);
+}
+static inline int disable_watch(struct watch *w)
+{
+    return watch_switch(w, false);
+}
 
 /* watch_move - let the registered watch @w watch other bytes from now on, or none. The
  * executing CPU does so at once, each other CPU as soon as it takes an interrupt. After

@@ -14,7 +14,7 @@
 #include "probes/jump/optimize.h"
 #include "probes/many/mass.h"
 #include "probes/trace/buffer/buffer.h"
-#include "probes/trace/language/hist.h"
+#include "probes/trace/language/hist_parts.h"
 #include "probes/trace/live/live.h"
 #include "tests/truth/truth_nmi.h"
 #include "tests/truth/truth_parts.h"

@@ -2,7 +2,7 @@
  * and output; and hits in several threads and in signal handlers at the same time.
  */
 #define _GNU_SOURCE /* REG_EFL */
-#include "probes/trace/language/hist.h"
+#include "probes/trace/language/hist_parts.h"
 
 #include "kernel/base/compiler.h"
 #include "kernel/base/err.h"

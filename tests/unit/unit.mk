@@ -24,7 +24,7 @@ unit_watch := $(engine_on_arrays) $(WATCH) tests/unit/fake_watch.c
 unit_pun := $(PUN) $(INSN)
 unit_program_verify := $(engine_on_arrays)
 unit_program_code := $(engine_on_arrays)
-unit_program_line := probes/console/program_line.c libc/extra.c libc/string.c $(engine_on_arrays)
+unit_program_line := probes/console/program_line.c $(engine_on_arrays)
 unit_page := probes/trace/ring/page.c
 unit_print := $(addprefix probes/trace/ring/,ring.c page.c page_merge.c print.c format.c) \
     $(addprefix probes/trace/language/,event.c \
@@ -63,8 +63,7 @@ unit_shell_parse := kernel/console/shell_parse.c
 unit_shell_text := kernel/console/shell_text.c $(unit_seq)
 unit_string := libc/string.c
 unit_strtol := libc/strtol.c
-unit_vfs := kernel/fs/vfs.c kernel/fs/vfs_node.c kernel/fs/vfs_tree.c kernel/fs/seq.c libc/extra.c \
-    libc/string.c \
+unit_vfs := kernel/fs/vfs.c kernel/fs/vfs_node.c kernel/fs/vfs_tree.c kernel/fs/seq.c \
     tests/unit/fake_kernel.c
 unit_vsnprintf := libc/vsnprintf.c libc/snprintf.c libc/strtol.c libc/string.c
 

@@ -10,13 +10,11 @@
  */
 int snapshot_prepare(void);
 
-/* snapshot_is_allocated - tell whether the file or a trigger has asked for snapshots.
+/* snapshot_is_allocated - has the file or a trigger asked for snapshots?
  * Linux calls this "allocated"; here the second set of rings may exist also without it.
- * snapshot_forget - end that.
- * Context, Locks: as snapshot_prepare().
+ * Locks: the trace lock held.
  */
-bool snapshot_is_allocated(void);
-void snapshot_forget(void);
+extern bool snapshot_is_allocated;
 
 /* snapshot_settle - do now what the thread "snapshot" would do for a snapshot that was
  * just taken. Afterwards the snapshot can be read.

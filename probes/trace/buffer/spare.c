@@ -24,10 +24,10 @@ enum {
 };
 
 /* Locks:  T the trace lock   a any, atomically */
-static uint32_t state;   /* [a] */
-static bool is_followed; /* [T] the thread runs */
-static bool is_asked;    /* [T] the file or a trigger has asked for snapshots */
-static bool is_held;     /* [T] no snapshot is taken until snapshot_release() */
+static uint32_t state;      /* [a] */
+static bool is_followed;    /* [T] the thread runs */
+bool snapshot_is_allocated; /* [T] the file or a trigger has asked for snapshots */
+static bool is_held;        /* [T] no snapshot is taken until snapshot_release() */
 
 static bool spare_move(uint32_t from, uint32_t to)
 {
@@ -71,22 +71,12 @@ int snapshot_prepare(void)
         err = renew(SPARE_TAKEN);
     if (!err)
         err = renew(SPARE_NONE);
-    is_asked |= !err;
+    snapshot_is_allocated |= !err;
     if (err || is_followed)
         return err;
     err = kernel_clone(&args);
     is_followed = err > 0;
     return err > 0 ? 0 : err;
-}
-
-bool snapshot_is_allocated(void)
-{
-    return is_asked;
-}
-
-void snapshot_forget(void)
-{
-    is_asked = false;
 }
 
 void snapshot_settle(void)

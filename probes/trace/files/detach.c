@@ -33,7 +33,7 @@
 #include "probes/trace/buffer/snapshot.h"
 #include "probes/trace/files/files.h"
 #include "probes/trace/files/files_parts.h"
-#include "probes/trace/language/hist.h"
+#include "probes/trace/language/hist_parts.h"
 #include "probes/trace/live/live.h"
 #include "probes/trace/ring/format.h"
 

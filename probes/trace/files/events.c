@@ -12,6 +12,7 @@
 #include "probes/trace/files/files.h"
 #include "probes/trace/files/files_parts.h"
 #include "probes/trace/files/tracefs.h"
+#include "probes/trace/language/hist_parts.h"
 #include "probes/trace/live/live.h"
 #include "probes/trace/ring/format.h"
 

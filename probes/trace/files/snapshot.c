@@ -26,7 +26,7 @@ static int snapshot_show(struct seq *s, void *priv UNUSED)
     if (buffer_has_snapshot() && !buffer_snapshot_is_empty())
         err = trace_show_snapshot(s);
     else
-        seq_printf(s, help, snapshot_is_allocated() ? "allocated" : "freed");
+        seq_printf(s, help, snapshot_is_allocated ? "allocated" : "freed");
     trace_unlock();
     return err;
 }
@@ -39,7 +39,7 @@ static int snapshot_command(uint64_t number)
         snapshot_settle();
         buffer_snapshot_free();
         if (!number)
-            snapshot_forget();
+            snapshot_is_allocated = false;
         return 0;
     }
     err = snapshot_prepare();

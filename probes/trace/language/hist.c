@@ -282,32 +282,6 @@ void hist_add(struct hist *hist, const struct hist_hit *hit)
     hist_add_at(hist, hit, &none);
 }
 
-void hist_pause(struct hist *hist, bool pause)
-{
-    WRITE_ONCE(*hist->paused, pause);
-}
-
-void hist_pause_at(struct hist *hist, uint8_t *at)
-{
-    *at = *hist->paused;
-    hist->paused = at;
-}
-
-uint8_t *hist_pause_byte(const struct hist *hist)
-{
-    return hist->paused;
-}
-
-bool hist_begins_paused(const struct hist *hist)
-{
-    return hist->begins_paused;
-}
-
-void hist_hold(struct hist *hist, bool hold)
-{
-    WRITE_ONCE(hist->table->held, hold);
-}
-
 void hist_clear(struct hist *hist)
 {
     struct hist_table *table = hist->table;
@@ -318,16 +292,6 @@ void hist_clear(struct hist *hist)
     table->used = 0;
     table->hits = 0;
     table->dropped = 0;
-}
-
-bool hist_is_paused(const struct hist *hist)
-{
-    return READ_ONCE(*hist->paused);
-}
-
-bool hist_shares(const struct hist *a, const struct hist *b)
-{
-    return a->table == b->table;
 }
 
 /* ---- hits that were counted elsewhere ---- */

@@ -174,31 +174,8 @@ void hist_free(const struct def_host *host, struct hist *hist);
 
 /* The request of a line: make a histogram, or change the one that exists. */
 enum hist_request { HIST_MAKE, HIST_PAUSE, HIST_CONTINUE, HIST_CLEAR };
-enum hist_request hist_request(const struct hist *hist);
-/* hist_needs_another - tell whether the line continues or clears a histogram. Such a line
- * cannot make a histogram.
- */
-bool hist_needs_another(const struct hist *hist);
 /* hist_is_same - tell whether @a and @b have the same keys, values, order and name. */
 bool hist_is_same(const struct hist *a, const struct hist *b);
-/* hist_pause - stop counting, or count again. Context: any. */
-void hist_pause(struct hist *hist, bool pause);
-/* hist_hold - stop counting in all histograms that share the table of @hist, or, with
- * @hold false, let hits count again. A hit that is running when the table is held may
- * still change the table. A paused histogram stays paused. Context: any.
- */
-void hist_hold(struct hist *hist, bool hold);
-/* hist_is_paused - has it been told to pause? Context: any. */
-bool hist_is_paused(const struct hist *hist);
-/* hist_begins_paused - was it defined with `pause`, to be switched later?
- * hist_pause_at - let the byte @at say whether it pauses, from now on.
- * hist_pause_byte - the byte that says so.
- */
-bool hist_begins_paused(const struct hist *hist);
-void hist_pause_at(struct hist *hist, uint8_t *at);
-uint8_t *hist_pause_byte(const struct hist *hist);
-/* hist_shares - do @a and @b count in one table? */
-bool hist_shares(const struct hist *a, const struct hist *b);
 /* hist_merge - add hits that were counted elsewhere to the entry of @key: @sums are their
  * number, and the sum, minimum or maximum of each value.
  * hist_merge_dropped - the same for hits for whose key there was no room.
@@ -216,10 +193,6 @@ struct hist *hist_by_symbol(const struct def_host *host, const struct hist *hist
                             uint64_t (*start)(uint64_t addr));
 /* hist_clear - remove all entries. The caller makes sure that no hit counts meanwhile. */
 void hist_clear(struct hist *hist);
-/* hist_name - return the NAME of "name=NAME", or NULL. Context: any. */
-const char *hist_name(const struct hist *hist);
-/* hist_clock - return the clock of the histogram; NULL: it has no times. Context: any. */
-const char *hist_clock(const struct hist *hist);
 /* hist_value_column - find the column, in "hist:@spec", of the text behind @word.
  * @word: "name=" or "clock="
  *
@@ -232,12 +205,6 @@ unsigned hist_value_column(const char *spec, const char *word);
  * Return:  0; -EINVAL: the histograms differ in more than their events.
  */
 int hist_share(const struct def_host *host, struct hist *hist, struct hist *named);
-/* hist_is_read - tell whether another histogram reads a variable of @hist, which then may
- * not be freed.
- * hist_is_plain - tell whether it has neither variables nor actions. Context: any.
- */
-bool hist_is_read(const struct hist *hist);
-bool hist_is_plain(const struct hist *hist);
 /* hist_unmatched - return how many hits did not count because another histogram had no
  * variable for them.
  * hist_unread - return how many values of variables other histograms have not read, though
@@ -245,8 +212,6 @@ bool hist_is_plain(const struct hist *hist);
  */
 uint64_t hist_unmatched(const struct hist *hist);
 uint64_t hist_unread(const struct hist *hist);
-/* hist_dropped - return how many hits had no room in the table. Context: any. */
-uint64_t hist_dropped(const struct hist *hist);
 /* hist_wants_stack - tell whether the stack is a key. Context: any. */
 bool hist_wants_stack(const struct hist *hist);
 
@@ -274,8 +239,6 @@ size_t hist_print_spec(const struct hist *hist, const char *filter, char *buf,
  * Return:  how many.
  */
 size_t hist_sorted(const struct hist *hist, uint32_t *numbers);
-/* hist_size - return how many entries there may be. */
-size_t hist_size(const struct hist *hist);
 
 /* hist_print_entry - print one entry to @buf as the file `hist` shows it, newline
  * included.

@@ -200,11 +200,6 @@ uint64_t hist_unmatched(const struct hist *hist)
     return hist->more ? READ_ONCE(hist->more->unmatched) : 0;
 }
 
-uint64_t hist_dropped(const struct hist *hist)
-{
-    return READ_ONCE(hist->table->dropped);
-}
-
 /* is_unread - is a variable set that other histograms unset when they read it? */
 static bool is_unread(const struct hist *hist, struct hist_entry *entry)
 {

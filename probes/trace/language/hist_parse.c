@@ -603,16 +603,6 @@ void hist_free(const struct def_host *host, struct hist *hist)
 
 /* ---- comparing and sharing ---- */
 
-enum hist_request hist_request(const struct hist *hist)
-{
-    return hist->request;
-}
-
-bool hist_needs_another(const struct hist *hist)
-{
-    return hist->needs_another;
-}
-
 bool hist_wants_stack(const struct hist *hist)
 {
     for (unsigned i = 0; i < hist->key_count; i++)
@@ -645,16 +635,6 @@ bool hist_is_same(const struct hist *a, const struct hist *b)
             return false;
     return parts_are_same(a->key, b->key, a->key_count) &&
            parts_are_same(a->val, b->val, a->val_count);
-}
-
-const char *hist_name(const struct hist *hist)
-{
-    return hist->name;
-}
-
-const char *hist_clock(const struct hist *hist)
-{
-    return hist->clock;
 }
 
 unsigned hist_value_column(const char *spec, const char *word)

@@ -1,6 +1,7 @@
-/* hist_parts.h - the layout of a histogram, for its parser, its table and its printer. */
+/* hist_parts.h - the layout of a histogram, and the functions that read one word of it. */
 #pragma once
 
+#include "kernel/base/compiler.h"
 #include "probes/trace/language/hist.h"
 
 enum hist_show {
@@ -193,6 +194,106 @@ static inline uint8_t *hist_entry_key(const struct hist *hist, struct hist_entry
 static inline void *hist_entry_more(const struct hist *hist, struct hist_entry *entry)
 {
     return hist_entry_key(hist, entry) + hist->key_size;
+}
+
+/* ---- single facts ---- */
+
+static inline enum hist_request hist_request(const struct hist *hist)
+{
+    return hist->request;
+}
+
+/* hist_needs_another - tell whether the line continues or clears a histogram. Such a line
+ * cannot make a histogram.
+ */
+static inline bool hist_needs_another(const struct hist *hist)
+{
+    return hist->needs_another;
+}
+
+/* hist_pause - stop counting, or count again. Context: any. */
+static inline void hist_pause(struct hist *hist, bool pause)
+{
+    WRITE_ONCE(*hist->paused, pause);
+}
+
+/* hist_hold - stop counting in all histograms that share the table of @hist, or, with
+ * @hold false, let hits count again. A hit that is running when the table is held may
+ * still change the table. A paused histogram stays paused. Context: any.
+ */
+static inline void hist_hold(struct hist *hist, bool hold)
+{
+    WRITE_ONCE(hist->table->held, hold);
+}
+
+/* hist_is_paused - has it been told to pause? Context: any. */
+static inline bool hist_is_paused(const struct hist *hist)
+{
+    return READ_ONCE(*hist->paused);
+}
+
+/* hist_begins_paused - was it defined with `pause`, to be switched later?
+ * hist_pause_at - let the byte @at say whether it pauses, from now on.
+ * hist_pause_byte - the byte that says so.
+ */
+static inline bool hist_begins_paused(const struct hist *hist)
+{
+    return hist->begins_paused;
+}
+
+static inline void hist_pause_at(struct hist *hist, uint8_t *at)
+{
+    *at = *hist->paused;
+    hist->paused = at;
+}
+
+static inline uint8_t *hist_pause_byte(const struct hist *hist)
+{
+    return hist->paused;
+}
+
+/* hist_shares - do @a and @b count in one table? */
+static inline bool hist_shares(const struct hist *a, const struct hist *b)
+{
+    return a->table == b->table;
+}
+
+/* hist_name - return the NAME of "name=NAME", or NULL. Context: any. */
+static inline const char *hist_name(const struct hist *hist)
+{
+    return hist->name;
+}
+
+/* hist_clock - return the clock of the histogram; NULL: it has no times. Context: any. */
+static inline const char *hist_clock(const struct hist *hist)
+{
+    return hist->clock;
+}
+
+/* hist_is_read - tell whether another histogram reads a variable of @hist, which then may
+ * not be freed.
+ * hist_is_plain - tell whether it has neither variables nor actions. Context: any.
+ */
+static inline bool hist_is_read(const struct hist *hist)
+{
+    return hist->more && hist->more->readers;
+}
+
+static inline bool hist_is_plain(const struct hist *hist)
+{
+    return !hist->more;
+}
+
+/* hist_dropped - return how many hits had no room in the table. Context: any. */
+static inline uint64_t hist_dropped(const struct hist *hist)
+{
+    return READ_ONCE(hist->table->dropped);
+}
+
+/* hist_size - return how many entries there may be. */
+static inline size_t hist_size(const struct hist *hist)
+{
+    return hist->table->size;
 }
 
 /* ---- the parser ---- */

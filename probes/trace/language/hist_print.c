@@ -192,11 +192,6 @@ size_t hist_sorted(const struct hist *hist, uint32_t *numbers)
     return count;
 }
 
-size_t hist_size(const struct hist *hist)
-{
-    return hist->table->size;
-}
-
 /* ---- an entry ---- */
 
 static void print_stack_part(struct out *out, const struct hist_part *part,

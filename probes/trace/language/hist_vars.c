@@ -82,16 +82,6 @@ bool hist_more_is_same(const struct hist_more *a, const struct hist_more *b)
     return true;
 }
 
-bool hist_is_plain(const struct hist *hist)
-{
-    return !hist->more;
-}
-
-bool hist_is_read(const struct hist *hist)
-{
-    return hist->more && hist->more->readers;
-}
-
 /* ---- variables that are read ---- */
 
 static struct hist_word word_trimmed(struct hist_word word)

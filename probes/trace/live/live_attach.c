@@ -12,6 +12,7 @@
 #include "probes/trace/buffer/clocks.h"
 #include "probes/trace/buffer/snapshot.h"
 #include "probes/trace/language/error.h"
+#include "probes/trace/language/hist_parts.h"
 #include "probes/trace/live/live.h"
 
 #include <ctype.h>

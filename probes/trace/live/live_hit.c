@@ -29,6 +29,7 @@
 #include "probes/trace/buffer/select.h"
 #include "probes/trace/buffer/snapshot.h"
 #include "probes/trace/language/def_mark.h"
+#include "probes/trace/language/hist_parts.h"
 #include "probes/trace/live/live.h"
 
 #include <stdio.h>

@@ -22,6 +22,7 @@
 #include "probes/trace/buffer/buffer.h"
 #include "probes/trace/buffer/select.h"
 #include "probes/trace/language/compile.h"
+#include "probes/trace/language/hist_parts.h"
 #include "probes/trace/live/live.h"
 #include "probes/trace/ring/ring.h"
 
