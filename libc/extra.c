@@ -21,3 +21,15 @@ char *skip_blanks(const char *p)
         p++;
     return (char *)(uintptr_t)p;
 }
+
+size_t cut_blanks(const char *text, size_t len)
+{
+    while (len && isspace((unsigned char)text[len - 1]))
+        len--;
+    return len;
+}
+
+bool is_word_char(char c)
+{
+    return isalnum((unsigned char)c) || c == '_';
+}

@@ -27,11 +27,15 @@ size_t strlcat(char *restrict dst, const char *restrict src, size_t size);
 
 /* str_is - are the @len bytes at @text, which need no NUL behind them, the string @s?
  * str_begins - do they begin with it?
- * skip_blanks - the first character from @p on that is no space. Context of all: any.
+ * skip_blanks - the first character from @p on that is no space.
+ * cut_blanks - the length of these bytes without the spaces at their end.
+ * is_word_char - is @c a letter, a digit or an underscore? Context of all: any.
  */
 bool str_is(const char *s, const char *text, size_t len);
 bool str_begins(const char *s, const char *text, size_t len);
 char *skip_blanks(const char *p);
+size_t cut_blanks(const char *text, size_t len);
+bool is_word_char(char c);
 
 /* scnprintf, vscnprintf - like snprintf, but return how many characters were stored.
  * @size: bytes of @buf; with 0 nothing is written

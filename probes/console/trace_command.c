@@ -89,11 +89,6 @@ static int show_problem(struct session *s)
     return -EINVAL;
 }
 
-static bool is_in_name(char c)
-{
-    return isalnum((unsigned char)c) || c == '_';
-}
-
 /* show_named - the same, for the last place of @word in the question. */
 static void show_named(struct session *s, const char *word, const char *problem)
 {
@@ -102,8 +97,8 @@ static void show_named(struct session *s, const char *word, const char *problem)
     s->line.problem = problem;
     s->line.at = 0;
     for (const char *p = s->text; (p = strstr(p, word)) != NULL; p++)
-        if ((p == s->text || !is_in_name(p[-1]) || !is_in_name(*p)) &&
-            !is_in_name(p[len]))
+        if ((p == s->text || !is_word_char(p[-1]) || !is_word_char(*p)) &&
+            !is_word_char(p[len]))
             s->line.at = (size_t)(p - s->text);
     show_problem(s);
 }

@@ -51,9 +51,7 @@ static int take_until(struct line_scan *s, const char *ends, char *buf, size_t s
     s->word = start;
     for (; *s->p && (depth > 0 || !strchr(ends, *s->p)); s->p++)
         depth += (*s->p == '(') - (*s->p == ')');
-    len = (size_t)(s->p - start);
-    while (len && isspace((unsigned char)start[len - 1]))
-        len--;
+    len = cut_blanks(start, (size_t)(s->p - start));
     if (len >= size)
         return refuse_word(s, "this is too long");
     memcpy(buf, start, len);
@@ -345,7 +343,7 @@ static int fetch_for_filter(struct line_scan *s, const char *at)
             s->p = at + (p - s->line->filter);
             return refuse_line(s, "a filter takes names: `with NAME=%di if NAME == 1`");
         }
-        while (isalnum((unsigned char)p[len]) || p[len] == '_')
+        while (is_word_char(p[len]))
             len++;
         if (!len) {
             p++;
@@ -513,7 +511,6 @@ static bool take_bound(char *word, uint64_t *out)
 static int take_bounds(struct line_scan *s, char *word)
 {
     struct trace_answer *a = answer_now(s);
-    size_t len;
 
     if (!take_bound(word, &a->step) || !take_bound(word, &a->high) ||
         !take_bound(word, &a->low))
@@ -522,8 +519,7 @@ static int take_bounds(struct line_scan *s, char *word)
         return refuse_word(s, "MIN is below MAX, and both are multiples of STEP");
     if ((a->high - a->low) / a->step > TRACE_LHIST_ROWS)
         return refuse_word(s, "at most 100 rows");
-    for (len = strlen(word); len && isspace((unsigned char)word[len - 1]);)
-        word[--len] = '\0';
+    word[cut_blanks(word, strlen(word))] = '\0';
     return 0;
 }
 

@@ -28,8 +28,7 @@ static char *copy_written(const char *text, size_t len)
 {
     char *copy;
 
-    while (len && isspace((unsigned char)text[len - 1]))
-        len--;
+    len = cut_blanks(text, len);
     copy = kmalloc(len + 1);
     if (!copy)
         return NULL;

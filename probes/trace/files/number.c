@@ -9,8 +9,7 @@
 
 const char *trace_word(const char *text, size_t *len)
 {
-    while (*len && isspace((unsigned char)text[*len - 1]))
-        --*len;
+    *len = cut_blanks(text, *len);
     for (; *len && isspace((unsigned char)*text); --*len)
         text++;
     return text;

@@ -3,6 +3,7 @@
 
 #include "kernel/base/compiler.h"
 #include "kernel/base/err.h"
+#include "libc/include/extra.h"
 
 #include <ctype.h>
 #include <stdio.h>
@@ -64,11 +65,6 @@ static const struct fetch_type *take_type(const char **p)
     default:
         return NULL;
     }
-}
-
-static bool is_word_char(char c)
-{
-    return isalnum((unsigned char)c) || c == '_';
 }
 
 /* take_field_name - find the last word in [@from, @end). A 0x at the end belongs to the

@@ -106,7 +106,7 @@ bool fetch_name_is_good(const char *name, size_t len)
     if (!len || isdigit((unsigned char)*name))
         return false;
     for (size_t i = 0; i < len; i++)
-        if (!isalnum((unsigned char)name[i]) && name[i] != '_')
+        if (!is_word_char(name[i]))
             return false;
     return true;
 }

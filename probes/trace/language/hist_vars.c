@@ -3,6 +3,7 @@
 
 #include "kernel/base/compiler.h"
 #include "kernel/base/err.h"
+#include "libc/include/extra.h"
 #include "probes/trace/language/fetch_parse.h"
 
 #include <ctype.h>
@@ -88,8 +89,7 @@ static struct hist_word word_trimmed(struct hist_word word)
 {
     while (word.len && isspace((unsigned char)*word.p))
         word = hist_word_behind(word, 1);
-    while (word.len && isspace((unsigned char)word.p[word.len - 1]))
-        word.len--;
+    word.len = cut_blanks(word.p, word.len);
     return word;
 }
 

@@ -96,14 +96,11 @@ static int parse_synth_field(struct synth_parser *parse, const char *p, size_t l
     const char *name, *bracket;
     size_t type_len, name_len;
 
-    while (len && isspace((unsigned char)p[len - 1]))
-        len--;
+    len = cut_blanks(p, len);
     name = p + len;
     while (name > p && !isspace((unsigned char)name[-1]))
         name--;
-    type_len = (size_t)(name - p);
-    while (type_len && isspace((unsigned char)p[type_len - 1]))
-        type_len--;
+    type_len = cut_blanks(p, (size_t)(name - p));
     if (!type_len)
         return refuse_synth(parse, SYNTH_INVALID_FIELD_ERROR, p);
     name_len = (size_t)(p + len - name);

@@ -187,11 +187,9 @@ static int parse_hist(struct trigger *trigger, char *spec)
 
 static int parse(struct trigger *trigger, char *text)
 {
-    size_t len = strlen(text);
     char *rest;
 
-    while (len && isspace((unsigned char)text[len - 1]))
-        text[--len] = '\0';
+    text[cut_blanks(text, strlen(text))] = '\0';
     text = skip_blanks(text);
     trigger->remove = *text == '!';
     text += trigger->remove;
