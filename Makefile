@@ -133,7 +133,7 @@ all: $(B)/sonde.elf $(B)/sonde.iso $(B)/sonde.lst $(B)/sonde.sym samples compile
 $(B)/%.c.o: %.c $(B)/flags.stamp
 	$(call say,CC,$<)
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(CFLAGS) -MMD -MP -c -o $@ $<
+	$(Q)$(CC) $(CFLAGS) -MD -MP -c -o $@ $<
 
 # Files that hits run through are compiled for speed, and all others for size. A hit runs
 # through each file that has a function marked NOKPROBE, and through these.
@@ -178,7 +178,7 @@ PARAMS_TOOLS := kernel/module/params.py kernel/debug/gen_params.py \
 $(SAMPLES) $(TEST_MODULES): $(B)/%.o: %.c $(PARAMS_TOOLS) $(B)/flags.stamp $(B)/modules.stamp
 	$(call say,CC,$<)
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(MODULE_CFLAGS) -g -MMD -MP -c -o $@ $<
+	$(Q)$(CC) $(MODULE_CFLAGS) -g -MD -MP -c -o $@ $<
 	$(Q)$(TOOL_PYTHON) kernel/module/params.py $@
 -include $(SAMPLES:.o=.d)
 
@@ -191,7 +191,7 @@ define offsets
 $(B)/$(notdir $(1:.c=.inc)): $(1) $(B)/flags.stamp
 	$$(call say,GEN,$$@)
 	@mkdir -p $$(@D)
-	$$(Q)$$(CC) $$(CFLAGS) $$(ASM_OFFSETS_FLAGS) -MMD -MP -MT $$@ -MF $$(@:.inc=.d) -S \
+	$$(Q)$$(CC) $$(CFLAGS) $$(ASM_OFFSETS_FLAGS) -MD -MP -MT $$@ -MF $$(@:.inc=.d) -S \
 	    -o $$(@:.inc=.s) $$<
 	$$(Q)sed -n 's/^[[:space:]]*#define \([A-Z0-9_]*\) \$$$$/%define \1 /p' $$(@:.inc=.s) >$$@
 endef
