@@ -121,42 +121,42 @@ const struct program_op program_op_load = {
 
 /* ---- arithmetic ---- */
 
-static void alu_emit(struct program_code *c, const struct kprobe_op *op,
-                     enum insn_alu alu)
+static void alu_emit(struct program_code *c, const struct kprobe_op *op, unsigned i)
 {
+    static const uint8_t numbers[] = {
+        [KPROBE_OP_ADD] = INSN_ALU_ADD, [KPROBE_OP_SUB] = INSN_ALU_SUB,
+        [KPROBE_OP_AND] = INSN_ALU_AND, [KPROBE_OP_OR] = INSN_ALU_OR,
+        [KPROBE_OP_XOR] = INSN_ALU_XOR,
+    };
+    enum insn_alu alu = numbers[op->code];
+
+    (void)i;
     if (op->source == KPROBE_IMM && code_is_short(op))
         insn_build_alu_imm(c->b, alu, insn_reg_place(CODE_VALUE), (int32_t)op->imm);
     else
         insn_build_alu_to(c->b, alu, CODE_VALUE, code_source(c, op));
 }
 
-#define ARITHMETIC(op_name, ALU, operator, text)                                         \
+#define ARITHMETIC(op_name, operator, text)                                              \
     static void op_name##_run(struct program_state *s, const struct kprobe_op *op)       \
     {                                                                                    \
         s->value = s->value operator program_operand(s, op);                             \
-    }                                                                                    \
-                                                                                         \
-    static void op_name##_emit(struct program_code *c, const struct kprobe_op *op,       \
-                               unsigned i)                                               \
-    {                                                                                    \
-        (void)i;                                                                         \
-        alu_emit(c, op, ALU);                                                            \
     }                                                                                    \
                                                                                          \
     const struct program_op program_op_##op_name = {                                     \
         .name = #op_name,                                                                \
         .sources = ANY_SOURCE | 1u << KPROBE_ENTRY,                                      \
         .run = op_name##_run,                                                            \
-        .emit = op_name##_emit,                                                          \
+        .emit = alu_emit,                                                                \
         .clobbers = CLOBBERS_VALUE | CLOBBERS_FLAGS,                                     \
         .sentence = text,                                                                \
     };
 
-ARITHMETIC(add, INSN_ALU_ADD, +, "add $")
-ARITHMETIC(sub, INSN_ALU_SUB, -, "subtract $")
-ARITHMETIC(and, INSN_ALU_AND, &, "keep the bits of $")
-ARITHMETIC(or, INSN_ALU_OR, |, "set the bits of $")
-ARITHMETIC(xor, INSN_ALU_XOR, ^, "change the bits of $")
+ARITHMETIC(add, +, "add $")
+ARITHMETIC(sub, -, "subtract $")
+ARITHMETIC(and, &, "keep the bits of $")
+ARITHMETIC(or, |, "set the bits of $")
+ARITHMETIC(xor, ^, "change the bits of $")
 
 static const char *shift_check(struct program_facts *f, const struct kprobe_op *op)
 {
@@ -164,37 +164,34 @@ static const char *shift_check(struct program_facts *f, const struct kprobe_op *
     return op->imm < 64 ? NULL : "it shifts by 0 to 63 bits";
 }
 
-static void shift_emit(struct program_code *c, const struct kprobe_op *op,
-                       enum insn_shift shift)
+static void shift_emit(struct program_code *c, const struct kprobe_op *op, unsigned i)
 {
+    enum insn_shift shift = op->code == KPROBE_OP_SHL   ? INSN_SHIFT_LEFT
+                            : op->code == KPROBE_OP_SHR ? INSN_SHIFT_RIGHT
+                                                        : INSN_SHIFT_ARITHMETIC;
+
+    (void)i;
     insn_build_shift(c->b, shift, CODE_VALUE, (unsigned)op->imm);
 }
 
-#define SHIFT(op_name, SHIFT_OP, result, text)                                           \
+#define SHIFT(op_name, result, text)                                                     \
     static void op_name##_run(struct program_state *s, const struct kprobe_op *op)       \
     {                                                                                    \
         s->value = result;                                                               \
-    }                                                                                    \
-                                                                                         \
-    static void op_name##_emit(struct program_code *c, const struct kprobe_op *op,       \
-                               unsigned i)                                               \
-    {                                                                                    \
-        (void)i;                                                                         \
-        shift_emit(c, op, SHIFT_OP);                                                     \
     }                                                                                    \
                                                                                          \
     const struct program_op program_op_##op_name = {                                     \
         .name = #op_name,                                                                \
         .check = shift_check,                                                            \
         .run = op_name##_run,                                                            \
-        .emit = op_name##_emit,                                                          \
+        .emit = shift_emit,                                                              \
         .clobbers = CLOBBERS_VALUE | CLOBBERS_FLAGS,                                     \
         .sentence = text,                                                                \
     };
 
-SHIFT(shl, INSN_SHIFT_LEFT, s->value << op->imm, "shift left by # bits")
-SHIFT(shr, INSN_SHIFT_RIGHT, s->value >> op->imm, "shift right by # bits")
-SHIFT(sar, INSN_SHIFT_ARITHMETIC, (uint64_t)((int64_t)s->value >> op->imm),
+SHIFT(shl, s->value << op->imm, "shift left by # bits")
+SHIFT(shr, s->value >> op->imm, "shift right by # bits")
+SHIFT(sar, (uint64_t)((int64_t)s->value >> op->imm),
       "shift right by # bits, with the sign")
 
 static const char *extend_check(struct program_facts *f, const struct kprobe_op *op)
