@@ -31,7 +31,8 @@ def operations():
     text = read("probes/program/op_value.c")
     shared = {"ARITHMETIC": "alu_emit", "SHIFT": "shift_emit"}  # by macros
     of = {
-        name: shared[how] for how, name in re.findall(r"^(\w+)\((\w+), INSN_", text, re.M)
+        name: shared[how]
+        for how, name in re.findall(r"^(ARITHMETIC|SHIFT)\((\w+), ", text, re.M)
     }
     names = re.findall(r"^    X\(\w+, (\w+)\)", read(OPERATIONS), re.M)
     return {name: of.get(name) for name in names}
