@@ -4,6 +4,7 @@ where pip has installed the package, and the package has what the document says.
 
 import dataclasses
 import inspect
+import json
 import os
 import re
 import subprocess
@@ -11,7 +12,7 @@ import tempfile
 
 import sonde
 import tap
-from session import LIMIT
+from session import LIMIT, sonde as launched
 from sonde.guest import ROOT, Guest, Setup
 
 DOCUMENT = "docs/scripting.md"
@@ -106,6 +107,27 @@ def a_guest_is_brought_back():
         done = run(*SONDE, "pytest", "-q", folder=folder)
         if not tap.check("2 passed" in done.stdout, "same_guest, as in the document"):
             tap.note(done.stdout + done.stderr)
+
+
+def the_last_object_tells_how_it_ended():
+    """module and trace as exec does: tests/run/test_launcher.py."""
+    sample = os.path.join(ROOT, "docs/samples/reads.c")
+    for words in (["module", sample], ["trace", "vfs_read { count }", "--"]):
+        for command, want in (("panic", 3), ("sleep 1000", 124)):
+            status, out, err = launched(
+                *words[:1], "--json", "--timeout", "5", *words[1:], command
+            )
+            *before, last = [json.loads(line) for line in out.splitlines()]
+            tap.equal((status, last["exit"]), (want, want), f"{words[0]}: {command}")
+            tap.check(
+                last["log"] and f"sonde: {last['error']}\n" in err, "with the reason"
+            )
+            kinds = [
+                kind for row in before for kind in ("module", "table") if kind in row
+            ]
+            tap.equal(
+                kinds, ["module" if words[0] == "module" else "table"], "what was done"
+            )
 
 
 def pip_installs_it():
@@ -231,6 +253,7 @@ tap.run(
     the_script_prints_what_is_shown,
     pytest_has_the_fixture,
     a_guest_is_brought_back,
+    the_last_object_tells_how_it_ended,
     pip_installs_it,
     the_document_names_what_is_there,
     a_guest_does_what_the_document_says,

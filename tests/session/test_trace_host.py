@@ -18,6 +18,7 @@ import time
 
 sys.dont_write_bytecode = True
 from recorded import CPUS, MARKER, ROOT, Recorded, lines_of, without_comments
+import image
 import tap
 from kernel.module import send as modules
 from probes.trace.host import dead, dead_hist, write_folded
@@ -481,6 +482,9 @@ def questions_are_answered():
             tap.equal(table["columns"], ["count", "hits"], "and for each table")
             want = collections.Counter(str(count) for count in counts)
             tap.equal(dict(table["rows"]), dict(want), "with its rows")
+        else:
+            again = next(row for row in rows if "table" in row)
+            tap.equal(dict(again["rows"]), dict(table["rows"]), "and the same table")
     status, _, err = sonde("trace", "vfs_open { print no_such_name }", "--", "run vfs")
     tap.check(status == 1 and 'No symbol "no_such_name"' in err, "a wrong one is refused")
     status, out, _ = sonde(
@@ -576,6 +580,17 @@ COMMANDS = (
     "rmdir /tmp/before",
     "mkdir /tmp/behind",
 )
+
+
+def tables_each_second_of_another_image():
+    """--image has other symbols than build/sonde.elf, also for C expressions."""
+    words = ["--image", image.TESTS, "-w", "--json", "vfs_read if *pos > 60 { count }"]
+    status, out, err = sonde("trace", *words, "--", "run vfs", "sleep 2", "run vfs")
+    rows = [json.loads(line) for line in out.splitlines()]
+    counts = [row["rows"][0][-1] for row in rows if row.get("table") and row["rows"]]
+    tap.equal((status, counts[0], counts[-1]), (0, 577, 2 * 577), "the calls of each")
+    tap.check(len(counts) > 1, "as JSON")
+    tap.note(err)
 
 
 def left_in_the_guest():
@@ -717,6 +732,7 @@ tap.run(
     only_commands_are_counted,
     questions_are_answered,
     each_form_has_the_same_tables,
+    tables_each_second_of_another_image,
     left_in_the_guest,
     tables_of_a_panic,
     a_panic_is_read_out,

@@ -37,14 +37,17 @@ def events(recording):
             yield lost(cpu, recording.lost_behind(cpu))
 
 
-def count_of(pattern, recording, question):
-    """Add up the numbers that the remark on the question has in front of these words."""
-    return sum(map(int, re.findall(pattern, recording.remarks.get(question, ""))))
+def count_of(pattern, remark):
+    """Add up the numbers that a remark has in front of these words."""
+    return sum(map(int, re.findall(pattern, remark)))
 
 
-def tables(recording):
-    """The tables of questions. In a row the keys are texts, and the values numbers."""
-    for question, found in recording.tables:
+def tables(recording, asked):
+    """The tables of questions. In a row the keys are texts, and the values numbers.
+    @asked: pairs of a question and its tables
+    """
+    for question, found in asked:
+        remark = recording.remarks.get(question, "")
         for table, answer in zip(found, recording.answers[question]):
             head, rows = hist.cells(table)
             keys = len(head) - len(table.rows[0].values) if rows else 0
@@ -53,7 +56,7 @@ def tables(recording):
                 "answer": answer,
                 "columns": head,
                 "rows": [[*row[:keys], *map(int, row[keys:])] for row in rows],
-                "left_out": count_of(r"(\d+) functions", recording, question),
-                "unmatched": count_of(r"(\d+) \w+ had no", recording, question),
+                "left_out": count_of(r"(\d+) functions", remark),
+                "unmatched": count_of(r"(\d+) \w+ had no", remark),
                 "dropped": table.totals.get("Dropped", 0),
             }

@@ -338,7 +338,9 @@ class Capture:
     def tables_now(self):
         """Yield each question with its tables as they are now."""
         for event in self.counted:
-            yield self.events[event], self.tables_of(event, self.file_of(event))
+            line = self.events[event]
+            self.result.answers[line] = self.asked[line].typed
+            yield line, self.tables_of(event, self.file_of(event))
 
     def names(self):
         """Return the names of threads as they are now. They are read from the guest's

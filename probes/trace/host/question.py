@@ -13,8 +13,6 @@ import re
 import shutil
 import subprocess
 
-from sonde.guest import ELF
-
 from .take import TraceError
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -142,15 +140,15 @@ class Names:
         return self.of[expression]
 
 
-def gdb_compile(address, expressions):
-    """Return the answer of gdb_compile.py for each expression."""
+def gdb_compile(elf, address, expressions):
+    """Return the answer of gdb_compile.py for each expression, at a place of an ELF file."""
     if not shutil.which("gdb"):
         raise TraceError(f"{expressions[0]!r} takes gdb, which is not installed")
     if any("\n" in expression for expression in expressions):
         raise TraceError("a question has one line")
     request = json.dumps({"address": address, "expressions": expressions})
     done = subprocess.run(
-        ["gdb", "-nx", "-batch", "-x", os.path.join(HERE, "gdb_compile.py"), ELF],
+        ["gdb", "-nx", "-batch", "-x", os.path.join(HERE, "gdb_compile.py"), elf],
         env={**os.environ, "SONDE_COMPILE": request, "DEBUGINFOD_URLS": ""},
         capture_output=True,
         text=True,
@@ -259,7 +257,7 @@ def resolve(line, question, symbols, force=False):
         why = "there are expressions only for places in the image"
     if why:
         raise TraceError(pointed_at(line, first, why))
-    answers = gdb_compile(address, list(expressions))
+    answers = gdb_compile(symbols.elf, address, list(expressions))
     for expression, answer in zip(expressions, answers):
         if "error" in answer:
             raise TraceError(pointed_at(line, expression, answer["error"]))

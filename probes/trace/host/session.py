@@ -18,7 +18,6 @@ import time
 
 from sonde import json_lines
 from sonde.errors import writing
-from sonde.guest import ELF
 from sonde.machine import Gone, Machine
 
 from . import as_json, dead, dead_hist, hist, pages, slices, text
@@ -157,7 +156,7 @@ class Session:
             capture = Capture(
                 self.guest.machine,
                 memory,
-                Symbols(ELF),
+                Symbols(self.guest.setup.elf),
                 self.options.smp,
                 self.options.lines,
             )
@@ -226,10 +225,21 @@ class Session:
             return
         self.shown = time.monotonic()
         tables_now = list(capture.tables_now())
+        is_page = sys.stdout.isatty() and not (self.live or self.options.json)
         with printing():
-            print(CLEAR if sys.stdout.isatty() else "", end="")
-            for title, tables in tables_now:
-                show_tables(title, tables, sys.stdout.isatty())
+            print(CLEAR if is_page else "", end="")
+            self.show_all(capture.result, tables_now, is_page)
+
+    def show_all(self, result, tables, is_page=False):
+        """Print tables: pairs of a question and what belongs to it."""
+        if self.options.json:
+            for one in as_json.tables(result, tables):
+                json_lines.show(**one)
+            return
+        for title, found in tables:
+            show_tables(title, found, is_page)
+            if title in result.remarks:
+                print(result.remarks[title])
 
     def take(self, capture):
         if not self.live:
@@ -281,21 +291,21 @@ class Session:
             if event in found:
                 capture.keep_table(event, found[event])
 
+    def show_events(self, result):
+        if self.options.json:
+            for one in as_json.events(result):
+                json_lines.show(**one)
+            return
+        for line in (*text.lines(result), *slices.tree_lines(result)):
+            print(line)
+
     def write(self, result):
         result.forget()
         if self.live:
             self.live.show()
-        elif self.options.json:
-            objects = [] if self.options.output else as_json.events(result)
-            for one in (*objects, *as_json.tables(result)):
-                json_lines.show(**one)
         elif not self.options.output:
-            for line in (*text.lines(result), *slices.tree_lines(result)):
-                print(line)
-            for title, tables in result.tables:
-                show_tables(title, tables)
-                if title in result.remarks:
-                    print(result.remarks[title])
+            self.show_events(result)
+        self.show_all(result, result.tables)
         for path in self.options.output:
             with writing(path), open(path, "wb") as file:
                 WRITERS[os.path.splitext(path)[1]].write(result, file)

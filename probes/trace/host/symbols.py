@@ -20,6 +20,7 @@ class Symbols:
     """The symbols of an ELF file, and of modules of a guest that runs it."""
 
     def __init__(self, elf):
+        self.elf = elf
         loaded = list(elf64.load(elf).symbols())
         self.entries = gen_ksyms.entries_make(loaded)
         self.starts = [entry.start for entry in self.entries]

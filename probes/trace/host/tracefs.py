@@ -21,7 +21,7 @@ import tempfile
 import threading
 import time
 
-from sonde.guest import ELF, die_with_parent
+from sonde.guest import die_with_parent
 from sonde.machine import Gone, Late, Machine, ProtocolError, quote
 
 from .capture import ROOT
@@ -441,7 +441,7 @@ class Mounted:
         self.home = os.getcwd()  # FUSE changes the directory
 
     def __enter__(self):
-        prepare(self.more.name)
+        prepare(self.more.name, self.guest.setup.elf)
         self.guest.machine.request("trace-pages hide")
         self.server.start()
         if not self._wait():
@@ -515,12 +515,12 @@ def heed_interrupts():
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
-def prepare(folder):
+def prepare(folder, elf):
     """Make files about the guest, which hide the host's files of the same kind."""
     with open(os.path.join(folder, "kallsyms"), "w", encoding="utf-8") as file:
-        file.write(Symbols(ELF).kallsyms())
+        file.write(Symbols(elf).kallsyms())
     notes = os.path.join(folder, "notes")
-    subprocess.run(["objcopy", "-O", "binary", "-j", ".notes", ELF, notes], check=True)
+    subprocess.run(["objcopy", "-O", "binary", "-j", ".notes", elf, notes], check=True)
     os.mkdir(os.path.join(folder, "sys"))
     for name, text in SYSCTLS:
         with open(os.path.join(folder, "sys", name), "w", encoding="ascii") as file:

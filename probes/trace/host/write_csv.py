@@ -13,7 +13,7 @@ from . import as_json
 def write(recording, file):
     text = io.StringIO()
     rows = csv.writer(text)
-    for i, table in enumerate(as_json.tables(recording)):
+    for i, table in enumerate(as_json.tables(recording, recording.tables)):
         if i:
             rows.writerow([])
         rows.writerow(["question", "answer", *table["columns"]])
