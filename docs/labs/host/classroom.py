@@ -20,6 +20,7 @@ import json
 import os
 import re
 import secrets
+import signal
 import stat
 import sys
 import tempfile
@@ -403,6 +404,12 @@ def look_through(folder, students):
     return told
 
 
+def die_of_signals():
+    """Let a signal end a process of the pool: it would leave the pool's lock taken."""
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_DFL)
+
+
 def collect(students, options):
     folder, jobs = options.collect, options.jobs
     output = options.output or "grades.csv"
@@ -412,7 +419,7 @@ def collect(students, options):
         pass  # if the file cannot be written, fail now and not after all the gradings
     told = look_through(folder, students)
     with tempfile.TemporaryDirectory() as scratch, concurrent.futures.ProcessPoolExecutor(
-        jobs
+        jobs, initializer=die_of_signals
     ) as pool:
         tree = grade.committed(os.path.join(scratch, "tree"))
         done = {}
