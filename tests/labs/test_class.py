@@ -350,6 +350,7 @@ def forms(folder, right, wrong):
     yield "empty", {"decode.c": ""}, None, 0, "undefined reference"
     yield "large", {"decode.c": right + " " * 2**20}, None, 0, "more than 1048576 bytes"
     yield "bytes", {"decode.c": "\0\xff"}, None, 0, "cannot be built"
+    yield "bom", {"decode.c": "\xef\xbb\xbf" + right}, None, 20, ""
     yield "lines", {"decode.c": right.replace("\n", "\r\n")}, None, 20, "Score: 20/20"
     other, secret = os.path.join(folder, "in/f1/lab4/decode.c"), folder + "/r.csv.secret"
     yield "reads", {"decode.c": HURTS % READS % (other, secret) + right}, None, 20, ""
@@ -382,6 +383,9 @@ def a_class_of_all_forms():
         tap.check("zoe: not taken: the roster has no zoe" in told, "a name of no student")
         tap.check("the same but for names: " in told, "equal ones")
         found, points = json.loads(shown)["students"], scores(output)
+        empty = next(report for report in found if report["id"] == "empty")
+        why = empty["labs"][0]["why"]
+        tap.check("undefined reference to `insn_length'" in why, f"a 0 for that: {why}")
         each_0_has_a_reason(output)
         for (student, _, _, score, said), report in zip(students, found):
             wanted = {"sum": str(score or 0)}

@@ -348,7 +348,8 @@ def report_of(shop, folder, student, target, seed):
             student,
         )
     why = next((v.why for v in verdicts if v.why), "").split("\n")
-    why = next((line for line in why if " error: " in line), " ".join(why[:2]).strip())
+    told = (line for line in why if " error: " in line or "undefined ref" in line)
+    why = next(told, " ".join(why[:2]).strip())
     return {
         "lab": shop.lab,
         "seed": seed,

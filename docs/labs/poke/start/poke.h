@@ -45,7 +45,7 @@ struct poke_plan {
  *
  * Other CPUs execute the text all the time. An NMI may come to any CPU at any moment, and
  * may execute the text, too. POKE_SYNC sends an interrupt to each CPU: a CPU in a trap or
- * in an NMI answers when it has left the trap or the NMI. A thread may be preempted
- * between the two instructions, for any length of time.
+ * in an NMI answers when it has left the trap or the NMI. A thread may be preempted between
+ * the two instructions: the scheduler lets another thread run, for any length of time.
  */
 extern const struct poke_plan poke_one, poke_two, poke_back;
