@@ -13,6 +13,7 @@
 #include "kernel/thread/sched.h"
 
 #include "kernel/base/compiler.h"
+#include "kernel/cpu/instr.h"
 #include "kernel/cpu/lapic.h"
 #include "kernel/cpu/smp.h"
 #include "kernel/cpu/trap.h"
@@ -290,7 +291,8 @@ void schedule_preempt(void)
 void schedule_irq(struct pt_regs *regs)
 {
     quiesce_hit_ends(regs);
-    if (!READ_ONCE(this_cpu()->need_resched))
+    /* By CR8 a debugger keeps interrupts away, so that a step ends in the same thread. */
+    if (!READ_ONCE(this_cpu()->need_resched) || read_cr8())
         return;
     spin_lock(&sched_lock);
     leave_cpu(SWITCH_IRQ, regs);

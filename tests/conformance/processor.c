@@ -29,7 +29,6 @@
         __asm__ volatile(insn ::"r"(v) : "memory");                                      \
     }
 
-READ(cr8, "mov %%cr8, %0", uint64_t)
 READ(dr0, "mov %%dr0, %0", uint64_t)
 READ(dr1, "mov %%dr1, %0", uint64_t)
 READ(dr2, "mov %%dr2, %0", uint64_t)

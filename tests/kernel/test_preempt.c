@@ -564,6 +564,31 @@ static void sweep(void)
         unregister_kretprobe(&rp);
 }
 
+static NOINLINE void hit_when_due(void)
+{
+    __asm__ volatile("nopl (%%rax)" ::: "memory");
+}
+
+/* One step of a thread alone: while another thread ran in its place, the step would never
+ * end. The flag is clear when threads have been switched.
+ */
+KTEST(preempt, a_hit_does_not_switch_threads_while_interrupts_are_kept_away)
+{
+    struct kprobe p = { .addr = (uintptr_t)hit_when_due };
+    bool is_due;
+
+    ktest_report(!register_kprobe(&p), "the probe is there");
+    preempt_disable();
+    write_cr8(15);
+    WRITE_ONCE(this_cpu()->need_resched, true);
+    preempt_enable_no_resched();
+    hit_when_due();
+    is_due = READ_ONCE(this_cpu()->need_resched);
+    write_cr8(0);
+    ktest_report(is_due, "the switch is still due behind the hit");
+    unregister_kprobe(&p);
+}
+
 KTEST(preempt, probes_of_all_kinds_come_and_go)
 {
     uint64_t before = text_sum();

@@ -219,7 +219,7 @@ def a_step_over_a_fault_of_a_handler(d):
 
 def pushf_of(d):
     """Return the address of a pushf that each command executes."""
-    start = d.symbol("take_or_enqueue")
+    start = d.symbol("sched_block")
     return start + re.search(rb"\x9c\x41?[\x58-\x5f]", d.client.read(start, 128)).start()
 
 

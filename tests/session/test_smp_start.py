@@ -73,9 +73,9 @@ def an_ipi_is_sent_behind_a_fence():
     """
     words = ["objdump", "-d", "--no-show-raw-insn", "-M", "intel", ELF]
     text = subprocess.run(words, capture_output=True, text=True, check=True).stdout
-    body = re.search(r"<send_command>:\n(.*?)\n\n", text, re.S)[1]
+    body = re.search(r"<lapic_send>:\n(.*?)\n\n", text, re.S)[1]
     names = [line.split("\t")[1].split()[0] for line in body.splitlines()]
-    tap.check("wrmsr" in names, "send_command() sends by WRMSR")
+    tap.check("wrmsr" in names, "lapic_send() sends by WRMSR")
     fenced = "mfence" in names[: names.index("wrmsr")]
     tap.check(fenced, "MFENCE is in front of it")
 

@@ -64,7 +64,7 @@ def what_a_watch_says():
         ask(guest, "probe watch jiffies rw 2")
         is_refused(
             guest,
-            "probe watch idle_threads w",
+            "probe watch sched_idle_threads w",
             "EBUSY",
             "four debug registers",
             "dr0 has w1",
@@ -72,7 +72,7 @@ def what_a_watch_says():
             "dr2 has upper",
             "dr3 has w3",
         )
-        more = reply_of(guest, "probe watch idle_threads w").text
+        more = reply_of(guest, "probe watch sched_idle_threads w").text
         tap.equal(re.findall(r"dr\d", more), ["dr0", "dr1", "dr2", "dr3"], "all of them")
         ask(guest, "probe del all")
         tap.check("watch.registers 0\n" in ask(guest, "probe stat"), "all are given back")
@@ -159,7 +159,7 @@ def an_event_records_accesses():
 def four_events_at_a_time():
     with at_prompt() as guest:
         for i in range(5):
-            write(guest, f"w:e{i} w@idle_threads+{8 * i}:8", "dynamic_events")
+            write(guest, f"w:e{i} w@sched_idle_threads+{8 * i}:8", "dynamic_events")
         names = [write(guest, "1", f"events/wprobes/e{i}/enable") for i in range(5)]
         tap.equal(names, ["OK"] * 4 + ["EBUSY"], "four can be enabled at a time")
         tap.equal(
