@@ -35,9 +35,6 @@ def a_line_a_minute():
         ["2", "20", "40", "6", "8", "10", "12", "same"],
         "and the sums of its rounds",
     )
-    with open(os.path.join(ROOT, "docs/testing.md"), encoding="utf-8") as file:
-        head = text.partition("\n")[0]
-        tap.check(f"\n{head}\n" in file.read(), "below a head, as in the docs")
 
 
 def the_first_difference_ends_it():
