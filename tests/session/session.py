@@ -5,6 +5,7 @@ import os
 import pty
 import re
 import select
+import signal
 import subprocess
 import time
 
@@ -95,6 +96,8 @@ class Terminal:
     def __init__(self, *arguments):
         self.pid, self.fd = pty.fork()
         if self.pid == 0:
+            for number in (signal.SIGINT, signal.SIGQUIT):  # ignored in the background
+                signal.signal(number, signal.SIG_DFL)
             program = os.path.join(ROOT, "sonde")
             os.execv(program, [program, *arguments])
         self.text = b""
