@@ -27,8 +27,8 @@
  *
  * If another thread has caused the stop, the debugger may want to go on with the step. So
  * it has to see the thread in the program, and not in code on top of it. A CPU that is in
- * such code does not stand at once: the trap of the step comes soon (gdb_step_is_near()). If
- * the thread has lost its CPU in an interrupt, the debugger sees the image below the
+ * such code does not stand at once: the trap of the step comes soon (gdb_stop.c). If the
+ * thread has lost its CPU in an interrupt, the debugger sees the image below the
  * interrupt. TF stays set in the program until the thread has executed an instruction, or a
  * new step takes up the old one.
  */
@@ -236,7 +236,7 @@ static bool steps_on(struct gdb_step *s, const struct pt_regs *regs)
 }
 
 /* A stop for another CPU that has not found this one standing finds it at the end: until then
- * gdb_step_is_near() has kept it from that.
+ * the trap has kept it from that.
  */
 void gdb_step_go_on(struct gdb_step *s, struct pt_regs *regs, bool stopped)
 {
@@ -312,15 +312,6 @@ static struct gdb_step *left_over_of(const struct thread *t)
 struct pt_regs *gdb_step_image(const struct thread *t)
 {
     return left_over_of(t) ? program_of(t) : NULL;
-}
-
-bool gdb_step_is_near(const struct pt_regs *regs)
-{
-    const struct thread *t = thread_current();
-
-    return !(regs->flags & FLAGS_TF) &&
-           (gdb_step_find(UNDER_WAY, t) || gdb_step_find(BEHIND, t) ||
-            gdb_step_find(LEFT_OVER, t));
 }
 
 /* give_step_up - give @s, which is left over, up, if its thread is in the program. */

@@ -32,11 +32,6 @@ void gdb_step_cancel(const struct thread *stopped);
 struct pt_regs *gdb_step_image(const struct thread *t);
 void gdb_step_drop(const struct thread *t);
 
-/* gdb_step_is_near - is this CPU in code on top of a step, so that the trap of the step
- * will come? @regs: the image of the NMI. Context: nmi.
- */
-bool gdb_step_is_near(const struct pt_regs *regs);
-
 /* gdb_step_irqs - this CPU stands from now on, or @runs: then it takes interrupts unless its
  * thread makes a step alone. Context: any, interrupts off.
  */

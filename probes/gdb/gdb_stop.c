@@ -58,8 +58,8 @@
 #define NO_CPU GDB_ALL_CPUS
 #define SPINS 2000 /* between two looks at what a CPU that stands waits for */
 #define STAND_NS UINT64_C(1000000000) /* longest wait for a CPU that takes no NMI */
-#define STEP_NS UINT64_C(1000000000)  /* longest wait for the end of a step, */
-#define AGAIN_NS UINT64_C(1000000)    /* until the next look if it still is under way */
+#define TOP_NS UINT64_C(1000000000)   /* for the end of code on top of the program, */
+#define AGAIN_NS UINT64_C(1000000)    /* and until the next look at it */
 
 extern const char gdb_text_start[], tracer_text_end[]; /* all that a trap can reach */
 
@@ -70,7 +70,7 @@ static int listener = NO_CPU;       /* and the CPU that listens meanwhile, */
 static bool listening;              /* which reads the line now; */
 static bool asked;                  /* the debugger asks for a stop */
 static bool stopping;               /* a CPU that takes an NMI shall stand, */
-static bool insisting;              /* even on top of the program, or near a trap */
+static bool insisting;              /* even in code on top of the program */
 static void (*serve)(unsigned cpu); /* set at boot */
 
 void gdb_stop_init(void (*fn)(unsigned cpu))
@@ -158,7 +158,7 @@ static void ask_to_stand(bool insist, uint64_t ns)
 /* A CPU that is inside an NMI takes the next NMI when that one ends. */
 static void stop_others(void)
 {
-    uint64_t end = clock_ns() + STEP_NS;
+    uint64_t end = clock_ns() + TOP_NS;
 
     __atomic_store_n(&stopping, true, __ATOMIC_SEQ_CST);
     while (!all_stand() && clock_ns() < end)
@@ -419,8 +419,7 @@ static bool other_code_is_on_top(const struct pt_regs *regs)
 static bool can_stand(const struct gdb_cpu *me, const struct pt_regs *regs)
 {
     return !me->regs && !gdb_is_serving() && !gdb_collect_defers() &&
-           (READ_ONCE(insisting) ||
-            !(gdb_step_is_near(regs) || other_code_is_on_top(regs)));
+           (READ_ONCE(insisting) || !other_code_is_on_top(regs));
 }
 
 bool gdb_stop_nmi(struct pt_regs *regs)

@@ -12,12 +12,6 @@ void gdb_step_irqs(bool runs)
     (void)runs;
 }
 
-bool gdb_step_is_near(const struct pt_regs *regs)
-{
-    (void)regs;
-    return false;
-}
-
 static void talk(unsigned cpu)
 {
     (void)cpu;

@@ -18,12 +18,6 @@ void gdb_step_irqs(bool runs)
     (void)runs;
 }
 
-bool gdb_step_is_near(const struct pt_regs *regs)
-{
-    (void)regs;
-    return false;
-}
-
 /* runs_alone - choose: the CPU that has stopped, another one that has still to come to its
  * breakpoint, or all.
  */
