@@ -196,6 +196,7 @@ LONGER = (
     "session/exits",
     "session/extra_objs",
     "session/requests",
+    "session/stacks",  # kernel/jump.a_backtrace_from_each_instruction_of_a_detour...
     "session/transcripts",  # session/readme
     "stress/rounds",
     "tools/mutants",

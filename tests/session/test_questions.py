@@ -445,31 +445,6 @@ def keys_that_are_no_texts():
     tap.equal(odd, [], "rows of the host")
 
 
-FRAMES_MAX = 16  # of a stack in a table
-
-
-def stacks_of_all_functions():
-    """Interrupts come while detours and handlers run, and have stacks as well."""
-    for cpus in ("1", "2"):
-        status, out, _ = sonde(
-            "trace", "--json", "--smp", cpus, "* { stack }", "--", "run vfs"
-        )
-        objects = [json.loads(line) for line in out.splitlines()]
-        tap.check(not any("event" in one for one in objects), "stacks are only counted")
-        tables = [one for one in objects if "table" in one]
-        stacks = [row[0].split(" <- ") for row in tables[0]["rows"]]
-        odd = [
-            stack
-            for stack in stacks
-            if not all(re.match(r"[\w.]+\+0x", frame) for frame in stack)
-            or (len(stack) < FRAMES_MAX and stack[-1].split("+")[0] not in BEGINS)
-        ]
-        tap.check(
-            status == 0 and len(stacks) > 1000, f"{cpus} CPUs: {len(stacks)} stacks"
-        )
-        tap.equal(odd, [], "all have names, and begin where a thread does")
-
-
 def tree(said):
     """Return the calls of `trace graph` as (thread, depth, name)."""
     calls, thread = [], None
@@ -584,7 +559,6 @@ tap.run(
     while_the_command_runs,
     only_the_command,
     a_profile,
-    stacks_of_all_functions,
     keys_that_are_no_texts,
     alone_and_together,
     the_tracers_own_hits_are_misses,
