@@ -20,7 +20,6 @@
 #include "tests/truth/truth_parts.h"
 #include "tests/truth/truth_window.h"
 
-#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -104,7 +103,7 @@ void truth_after(struct kprobe *p, struct pt_regs *regs, unsigned long flags)
 /* This handler calls a function that can have probes itself. */
 static int handler_nested(struct kprobe *p, struct pt_regs *regs)
 {
-    return p->addr + 1 != regs->ip || isupper((int)p->addr);
+    return p->addr + 1 != regs->ip || strrchr("", 'a' + (int)(p->addr & 1));
 }
 
 static void boundary_add(const struct insn *insn, void *arg)
