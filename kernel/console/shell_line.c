@@ -267,6 +267,8 @@ static void edit(struct line_editor *e, enum key key)
 
 static enum line_event feed_raw(struct line_editor *e, char byte)
 {
+    if (byte == CTRL('C'))
+        return LINE_CANCEL;
     if (byte != '\n') {
         line_insert(e, &byte, 1);
         return LINE_MORE;

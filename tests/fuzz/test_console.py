@@ -106,8 +106,7 @@ def rubbish(rnd):
 
 def any_line(rnd):
     make = rnd.choices((sensible, damaged, rubbish), (6, 3, 1))[0]
-    line = make(rnd).replace(CTRL_D, b"")
-    return line.translate(None, b"\0\r\n")
+    return make(rnd).translate(None, CTRL_C + CTRL_D + b"\0\r\n")
 
 
 def any_keys(rnd):

@@ -173,10 +173,13 @@ static void unknown_sequences_do_nothing(void)
 static void requests_are_not_edited(void)
 {
     set_up();
-    CHECK_EQ(type("@1 a\tb\003\004\033[D\177\\x\r\n"), LINE_DONE);
+    CHECK_EQ(type("@1 a\tb\004\033[D\177\\x\r\n"), LINE_DONE);
     CHECK(ed.raw);
-    CHECK_STR(ed.text, "@1 a\tb\003\004\033[D\177\\x");
+    CHECK_STR(ed.text, "@1 a\tb\004\033[D\177\\x");
     CHECK_STR(drawn(), "");
+    line_reset(&ed);
+    CHECK(!ed.raw);
+    CHECK_EQ(type("@1 a\003"), LINE_CANCEL);
     line_reset(&ed);
     CHECK(!ed.raw);
     CHECK_STR(edited("a@b" LEFT "\177"), "ab");

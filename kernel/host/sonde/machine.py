@@ -112,10 +112,10 @@ def shortened(command):
 
 
 def one_line(command):
-    """The bytes of a command. ValueError: it is more than one line."""
+    """The bytes of a command. ValueError: it is more than one line, or has a Ctrl-C."""
     line = encoded(command)
-    if re.search(rb"[\0\r\n]", line):
-        raise ValueError("a request is one line")
+    if re.search(rb"[\0\x03\r\n]", line):
+        raise ValueError("a request is one line, without Ctrl-C")
     return line
 
 
