@@ -190,7 +190,7 @@ def ask_grade(_desk, query, _body):
         for word in ("seed", "case")
         if query.get(word, "").isdecimal()
     ]
-    return sonde("grade", "--progress", lab.name, lab.folder, *again)
+    return sonde("grade", lab.name, lab.folder, *(again or ["--progress"]))
 
 
 def one_line(query, name):
