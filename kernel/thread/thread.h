@@ -209,7 +209,7 @@ extern void (*thread_sleep_hook)(void);
 void schedule(void);
 
 /* schedule_irq - at the end of an interrupt or a hit, tell quiesce() of it, and switch
- * involuntarily if a switch is due.
+ * involuntarily if a switch is due. While CR8 keeps interrupts away, it stays due.
  * @regs: the image that the thread goes on with, preemptible and with interrupts on
  *
  * Context: any, interrupts off. It is entry code, and irq_depth is 0.
