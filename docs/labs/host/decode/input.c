@@ -86,6 +86,9 @@ static const struct fixed {
 } fixed[] = {
     { "one-byte", { 0x48, 0x40, 0xb8, 1, 2, 3, 4 } }, /* a REX that counts for nothing */
     { "one-byte", { 0x49, 0xbf, 1, 2, 3, 4, 5, 6, 7, 8 } },
+    { "one-byte", { 0x41, 0xb8, 1, 2, 3, 4 } }, /* a REX without W */
+    { "one-byte", { 0x42, 0xb8, 1, 2, 3, 4 } },
+    { "one-byte", { 0x44, 0xb8, 1, 2, 3, 4 } },
     { "modrm", { 0x89, 0x00 } },
     { "modrm", { 0x89, 0x05, 1, 2, 3, 4 } },
     { "modrm", { 0x89, 0x04, 0x25, 1, 2, 3, 4 } },
@@ -95,6 +98,8 @@ static const struct fixed {
     { "modrm", { 0x89, 0x84, 0x25, 1, 2, 3, 4 } },
     { "modrm", { 0x89, 0x85, 1, 2, 3, 4 } },
     { "modrm", { 0x89, 0xc4 } },
+    { "modrm", { 0xf7, 0x10 } }, /* no immediate: the middle bits are 2 */
+    { "modrm", { 0xf7, 0x90, 1, 2, 3, 4 } },
     { "immediate", { 0xf7, 0x05, 1, 2, 3, 4, 5, 6, 7, 8 } },
     { "immediate", { 0x80, 0x04, 0x25, 1, 2, 3, 4, 5 } },
     { "immediate", { 0x80, 0xc4, 1 } },
@@ -105,6 +110,10 @@ static const struct fixed {
     { "prefixes", { 0x67, 0x89, 0x05, 1, 2, 3, 4 } },
     { "prefixes", { 0x48, 0x66, 0xb8, 1, 2 } }, /* a REX that counts for nothing */
     { "prefixes", { 0x48, 0x67, 0xb8, 1, 2, 3, 4 } },
+    { "prefixes", { 0x66, 0x41, 0xb8, 1, 2 } }, /* a REX without W */
+    { "prefixes", { 0x66, 0x42, 0xb8, 1, 2 } },
+    { "prefixes", { 0x66, 0x44, 0xb8, 1, 2 } },
+    { "prefixes", { 0x66, 0xf7, 0x10 } },
     { "prefixes", { 0x66, 0x89, 0x04, 0x25, 1, 2, 3, 4 } },
     { "prefixes", { 0x67, 0x48, 0xa1, 1, 2, 3, 4 } },
     { "prefixes", { 0xf0, 0x01, 0x00 } },
