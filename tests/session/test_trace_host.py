@@ -588,7 +588,9 @@ def tables_each_second_of_another_image():
     status, out, err = sonde("trace", *words, "--", "run vfs", "sleep 2", "run vfs")
     rows = [json.loads(line) for line in out.splitlines()]
     counts = [row["rows"][0][-1] for row in rows if row.get("table") and row["rows"]]
-    tap.equal((status, counts[0], counts[-1]), (0, 577, 2 * 577), "the calls of each")
+    tap.equal(
+        (status, 577 in counts, counts[-1]), (0, True, 2 * 577), "the calls of each"
+    )
     tap.check(len(counts) > 1, "as JSON")
     tap.note(err)
 
