@@ -1120,6 +1120,8 @@ def a_lab_without_a_console(browser, server):
     page.wait("terminal.cols < 60", LIMIT)
     tap.check(page.wait(f"shown().endsWith('{typed}')", LIMIT), "a typed line is not cut")
     resize(page, *SIZES[1])
+    end = f"terminal.buffer.active.cursorX === {len('sonde> ' + typed)}"
+    tap.check(page.wait(end, LIMIT), "in one row again, it has the cursor behind it")
     height = page.evaluate("by('terminal').clientHeight")
     tap.check(height < SIZES[1][1] / 8, f"its console has {height} px")
     bottom = "(box => box.getBoundingClientRect().bottom)"

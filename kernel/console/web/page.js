@@ -23,10 +23,12 @@ CodeMirror.defineSimpleMode('nasm', { start: [
 ] });
 const CHUNK = 512; // bytes in one message: a long paste comes in pieces
 const CTRL_R = '\x12'; // the guest's line editor draws its line again
+const LINE_COLUMNS = 80; // as wide as it takes the terminal to be
 let lab = null, session = null, socket = null;
 let since = 0; // when a connection was asked for, or was lost
 let line = 'coming'; // the console: then 'there', 'lost', 'there' ..., 'over'
 let ahead = ''; // what was typed while the console was coming
+let columns = terminal.cols; // before they change
 const saved = {}; // texts as the server has them
 const texts = {}; // as they were edited
 const refused = new Set(); // the next save replaces what was changed elsewhere
@@ -121,6 +123,12 @@ function type(text) {
 }
 
 terminal.onData(type);
+
+// A line that was drawn in several rows is one row again, with the cursor in the middle of it.
+terminal.onResize(({ cols }) => {
+  if (cols >= LINE_COLUMNS && columns < LINE_COLUMNS) { type(CTRL_R); }
+  columns = cols;
+});
 
 // Show the lab that the address names: task, files and points need no guest.
 async function showLab() {
