@@ -36,10 +36,11 @@ _Static_assert(sizeof(struct tss) == 104, "the TSS is 104 bytes");
 #define GDT_ENTRIES 6
 
 struct percpu {
-    struct percpu *self;     /* [I] gs:0 */
-    void *probe;             /* [I] the probe engine's struct probe_cpu */
-    struct thread *current;  /* [c] set by the context switch */
-    struct held_lock *locks; /* [c] spinlocks that it holds */
+    struct percpu *self;              /* [I] gs:0 */
+    void *probe;                      /* [I] the probe engine's struct probe_cpu */
+    struct thread *current;           /* [c] set by the context switch */
+    struct held_lock *locks;          /* [c] spinlocks that it holds */
+    const struct spinlock *waits_for; /* [c] NULL: for none */
     /* The end of a hit or of an interrupt looks at the next two as one word. */
     bool need_resched;        /* [c, also set by a CPU that sends the reschedule IPI] */
     bool need_hit_end;        /* [c] quiesce() waits for the current thread */

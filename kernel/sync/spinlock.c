@@ -3,10 +3,19 @@
  */
 #include "kernel/sync/spinlock.h"
 
-void spin_check(const struct spinlock *lock)
+/* An interrupt may come in between, and wait for another lock. */
+void spin_wait(const struct spinlock *lock)
 {
-    if (READ_ONCE(lock->held.left_by) || cpu_context() == CTX_HELD)
-        spin_stuck(lock);
+    struct percpu *cpu = this_cpu();
+    const struct spinlock *below = cpu->waits_for;
+
+    WRITE_ONCE(cpu->waits_for, lock);
+    while (__atomic_load_n(&lock->holder, __ATOMIC_RELAXED)) {
+        if (READ_ONCE(lock->held.left_by) || cpu_context() == CTX_HELD)
+            spin_stuck(lock);
+        pause();
+    }
+    WRITE_ONCE(cpu->waits_for, below);
 }
 
 void spin_stuck(const struct spinlock *lock)

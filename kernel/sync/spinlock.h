@@ -31,10 +31,11 @@ struct spinlock {
 /* spin_stuck - panic: @lock will never be free. Names its holder. Context: any. */
 _Noreturn void spin_stuck(const struct spinlock *lock);
 
-/* spin_check - panic as spin_stuck() if @lock, which another CPU has, will never be free: a
- * given-up handler has taken it, or a debugger has stopped that CPU. Context: any.
+/* spin_wait - wait until @lock, which another CPU has, is free. Panics as spin_stuck() if
+ * that will never be: a given-up handler has taken it, or a debugger has stopped that CPU
+ * and this one serves it. Context: any, preemption off.
  */
-void spin_check(const struct spinlock *lock);
+void spin_wait(const struct spinlock *lock);
 
 /* spin_held - does the executing CPU hold @lock? For assertions. */
 static inline bool spin_held(const struct spinlock *lock)
@@ -67,10 +68,7 @@ static ALWAYS_INLINE void spin_lock(struct spinlock *lock)
     if (unlikely(spin_held(lock)))
         spin_stuck(lock);
     while (!spin_take(lock))
-        while (__atomic_load_n(&lock->holder, __ATOMIC_RELAXED)) {
-            spin_check(lock);
-            pause();
-        }
+        spin_wait(lock);
 }
 
 /* spin_trylock - take @lock if it is free. Return: true when taken. Context: any. */

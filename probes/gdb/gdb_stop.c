@@ -37,6 +37,12 @@
  *      that marks a CPU, or makes it listen, ends its halt by an interrupt. The CPU halts
  *      only after it has looked for that, with interrupts off in between, so the interrupt
  *      cannot come too early.
+ *
+ *   9. A CPU does not stand in code on top of the program, such as an interrupt. Its NMI
+ *      returns, and the owner sends another one after AGAIN_NS. The interrupt ends meanwhile,
+ *      or gives the CPU to another thread; and a CPU at a breakpoint stands by itself. Such
+ *      code ends late in two cases. If it waits for a lock of a CPU that stands, it stands at
+ *      once. If it keeps interrupts off for TOP_NS, the owner insists.
  */
 #include "probes/gdb/gdb_stop.h"
 
@@ -48,6 +54,7 @@
 #include "kernel/cpu/smp.h"
 #include "kernel/debug/backtrace.h"
 #include "kernel/mm/paging.h"
+#include "kernel/sync/spinlock.h"
 #include "kernel/thread/thread.h"
 #include "kernel/time/clock.h"
 #include "probes/core/platform.h"
@@ -60,8 +67,6 @@
 #define STAND_NS UINT64_C(1000000000) /* longest wait for a CPU that takes no NMI */
 #define TOP_NS UINT64_C(1000000000)   /* for the end of code on top of the program, */
 #define AGAIN_NS UINT64_C(1000000)    /* and until the next look at it */
-
-extern const char gdb_text_start[], tracer_text_end[]; /* all that a trap can reach */
 
 static struct gdb_cpu cpus[MAX_CPUS];
 static int owner = NO_CPU;          /* atomic; NO_CPU: there is no owner */
@@ -402,17 +407,19 @@ bool gdb_stop_at(struct pt_regs *regs, enum gdb_why why, uintptr_t address,
 }
 
 /* other_code_is_on_top - does this CPU execute code on top of the program: an interrupt, a
- * hit, or the way into either and out? The debugger would see code that it may not be able
- * to step, or to leave; and a CPU that is at a breakpoint will soon stand by itself, in the
- * program.
+ * hit, or the way into either and out, with interrupts off? The debugger would see code that
+ * it may not be able to step, or to leave; and a CPU that is at a breakpoint will soon stand
+ * by itself, in the program. A CPU that waits for a lock of a CPU that stands would stay
+ * there.
  */
 static bool other_code_is_on_top(const struct pt_regs *regs)
 {
-    if (this_cpu()->irq_depth || hit_is_active())
-        return true;
-    return !(regs->flags & FLAGS_IF) &&
-           (plat_is_entry(regs->ip) || regs->ip - (uintptr_t)gdb_text_start <
-                                           (uintptr_t)(tracer_text_end - gdb_text_start));
+    const struct spinlock *lock = this_cpu()->waits_for;
+    unsigned holder = lock ? READ_ONCE(lock->holder) : 0;
+
+    if (holder && stands(holder - 1))
+        return false;
+    return this_cpu()->irq_depth || hit_is_active() || !(regs->flags & FLAGS_IF);
 }
 
 /* can_stand - can this CPU stand in the NMI that has come, or is a later one better? */

@@ -15,6 +15,7 @@ explore_arm := probes/trace/live/live_switch.c
 explore_gdb_stop := probes/gdb/gdb_stop.c tests/explore/two_stops.c
 explore_gdb_late := $(explore_gdb_stop)
 explore_gdb_step := $(explore_gdb_stop) probes/gdb/gdb_step.c
+explore_gdb_lock := $(explore_gdb_stop) kernel/sync/spinlock.c
 explore_kprobe := tests/explore/text.c $(filter-out tests/unit/test_%,$(unit_extend_none))
 explore_text_poke := $(explore_kprobe)
 explore_programs := tests/explore/text.c $(engine_on_arrays)

@@ -4,7 +4,7 @@
 #include "probes/gdb/gdb_step.h"
 #include "tests/explore/two_stops.h"
 
-static struct pt_regs image, nmi_image;
+static struct pt_regs image, nmi_image = { .flags = FLAGS_FIXED | FLAGS_IF };
 
 /* No CPU is stepped. */
 void gdb_step_irqs(bool runs)

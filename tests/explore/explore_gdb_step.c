@@ -14,7 +14,8 @@
 
 /* The image of the program on CPU 0: that of an NMI if no trap is under way. */
 static struct pt_regs program = { .ip = START, .flags = FLAGS_FIXED | FLAGS_IF };
-static struct pt_regs handler, above, other;
+static struct pt_regs handler, above; /* with interrupts off */
+static struct pt_regs other = { .flags = FLAGS_FIXED | FLAGS_IF };
 static struct pt_regs *interrupted = &program;
 static bool is_stepping; /* the debugger waits for the step */
 static bool alone;       /* which keeps interrupts away */
@@ -80,6 +81,7 @@ static void execute(void)
     explore_check(gdb_step_trap(&program), "a trap by TF is one of a step");
     explore_irqs(true);
     interrupted = &program;
+    two_stops_again();
 }
 
 static void cpu0(void)
@@ -89,6 +91,7 @@ static void cpu0(void)
     gdb_stop(&program, GDB_WHY_BREAK, NULL, NULL);
     explore_irqs(true);
     interrupted = &program;
+    two_stops_again();
     execute();
     execute();
     execute();
@@ -108,6 +111,7 @@ static void irq(void)
     interrupted = &above;
     gdb_stop(&above, GDB_WHY_BREAK, NULL, NULL);
     interrupted = &program;
+    two_stops_again();
 }
 
 static void cpu1(void)

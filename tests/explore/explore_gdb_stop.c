@@ -1,11 +1,13 @@
 /* explore_gdb_stop.c - two CPUs come to breakpoints of the debugger at the same time. At the
  * first two stops the debugger may let one CPU run alone, and ask for a stop meanwhile. It
- * sees each CPU in the program, and not in the hit of a breakpoint.
+ * sees each CPU in the program, and not in the hit of a breakpoint, or on the way into the
+ * hit and out, where interrupts are off.
  */
 #include "probes/gdb/gdb_step.h"
 #include "tests/explore/two_stops.h"
 
 static struct pt_regs images[2], nmi_images[2];
+static bool on_the_way[2];
 static bool serves, asked;
 static uint64_t polls; /* 0 or 1 */
 static unsigned stops;
@@ -43,7 +45,8 @@ static void talk(unsigned cpu)
     serves = true;
     for (unsigned i = 0; i < 2; i++) {
         explore_check(gdb_cpu(i)->regs, "all CPUs stand");
-        explore_check(!machine[i].inside || gdb_cpu(i)->regs == &images[i],
+        explore_check(!(on_the_way[i] || machine[i].inside) ||
+                          gdb_cpu(i)->regs == &images[i],
                       "a CPU that has a hit stands in the program");
     }
     explore_check(gdb_cpu(cpu)->why, "the CPU that serves has a reason");
@@ -81,13 +84,15 @@ static void stop(void)
     unsigned cpu = explore_cpu();
 
     explore_irqs(false);
+    on_the_way[cpu] = true;
     do {
         explore_check(alone < 0 || alone == (int)cpu, "the other CPU stands");
         machine_enter();
         gdb_stop(&images[cpu], GDB_WHY_BREAK, is_wanted, NULL);
         machine_leave();
-        two_stops_again();
     } while (alone == (int)cpu);
+    on_the_way[cpu] = false;
+    two_stops_again();
     explore_irqs(true);
 }
 
@@ -97,9 +102,14 @@ static void stop_twice(void)
     stop();
 }
 
+/* nmi - comes to the program, to the way, or to a handler, which has interrupts on. */
 static void nmi(void)
 {
-    two_stops_nmi(&nmi_images[explore_cpu()]);
+    unsigned cpu = explore_cpu();
+    bool is_off = on_the_way[cpu] && !machine[cpu].inside;
+
+    nmi_images[cpu].flags = FLAGS_FIXED | (is_off ? 0 : FLAGS_IF);
+    two_stops_nmi(&nmi_images[cpu]);
 }
 
 static void start(void)

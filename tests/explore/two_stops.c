@@ -13,10 +13,6 @@
 
 #include <string.h>
 
-/* No image is of an address in code of the kernel. */
-const char gdb_text_start[1];
-extern const char tracer_text_end[1] __attribute__((alias("gdb_text_start")));
-
 uint64_t two_stops_late;
 bool (*two_stops_poll)(void);
 static bool sent[MACHINE_CPUS];
@@ -85,12 +81,6 @@ uintptr_t backtrace_original(uintptr_t addr, const uintptr_t *slot, uintptr_t sp
     (void)slot;
     (void)sp;
     return addr;
-}
-
-bool plat_is_entry(uintptr_t addr)
-{
-    (void)addr;
-    return false;
 }
 
 bool gdb_collect_defers(void)
