@@ -191,6 +191,7 @@ struct outcome bench_run(struct bench *b, const struct fixture *f, uint64_t seed
 static struct {
     uint32_t *counts;
     uintptr_t before; /* the last instruction that was counted */
+    uintptr_t lost;   /* the instruction whose trap was lost; 0: none */
 } tracer;
 
 static bool counts_for(uintptr_t ip)
@@ -212,6 +213,11 @@ static bool is_iteration(uintptr_t ip, const struct insn *insn)
     return ip == tracer.before && insn->kind == INSN_STRING;
 }
 
+static bool is_cpuid(const struct insn *insn)
+{
+    return insn->map == 1 && insn->opcode == 0xa2;
+}
+
 /* count_fixup - after a fault the program goes on at the fix-up, and the first trap comes
  * behind the first instruction there. So count that instruction here.
  */
@@ -223,6 +229,28 @@ static void count_fixup(uintptr_t ip)
     if (!fixup || !decode(fixup, &insn) || ip != fixup + insn.len)
         return;
     count(fixup);
+}
+
+/* count_lost - a hypervisor that executes cpuid for the program may lose the trap behind it:
+ * then the next one comes behind the instruction that follows. So count that one here.
+ */
+static void count_lost(uintptr_t ip)
+{
+    uintptr_t behind;
+    struct insn insn;
+
+    if (!tracer.before || !decode(tracer.before, &insn) || !is_cpuid(&insn))
+        return;
+    behind = tracer.before + insn.len;
+    if (!decode(behind, &insn) || ip != behind + insn.len)
+        return;
+    tracer.lost = tracer.before;
+    count(behind);
+}
+
+bool fixture_trap_is_lost(uintptr_t addr)
+{
+    return addr == tracer.lost;
 }
 
 /* on_step - count the instruction at ip, which the CPU has not executed yet. */
@@ -239,6 +267,7 @@ static void on_step(struct pt_regs *regs)
     if (is_iteration(regs->ip, &insn))
         return;
     count_fixup(regs->ip);
+    count_lost(regs->ip);
     count(regs->ip);
     if (insn.kind == INSN_POPF)
         *(uint16_t *)regs->sp |= FLAGS_TF; /* otherwise popf would end the single steps */

@@ -80,3 +80,8 @@ struct outcome bench_run(struct bench *b, const struct fixture *f, uint64_t seed
  */
 struct outcome fixture_trace(struct bench *b, const struct fixture *f, uint64_t seed,
                              uint32_t *counts);
+
+/* fixture_trap_is_lost - has the host lost the trap behind the instruction at @addr? Some
+ * hypervisors do that behind cpuid, with or without a probe.
+ */
+bool fixture_trap_is_lost(uintptr_t addr);

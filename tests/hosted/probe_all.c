@@ -158,7 +158,9 @@ static uint32_t wanted_post(const struct kprobe *kp, uint32_t wanted, enum way_a
 {
     if (!wants_post(way))
         return 0;
-    return extable_find(kp->addr) ? UINT32_MAX : wanted; /* it may have faulted: any */
+    if (extable_find(kp->addr) || fixture_trap_is_lost(kp->addr))
+        return UINT32_MAX; /* any: it may have faulted, or was not seen to end */
+    return wanted;
 }
 
 void check_counts(const uint32_t *counts, uint32_t times, enum way_asked way)
