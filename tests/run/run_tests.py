@@ -196,6 +196,7 @@ LONGER = (
     "session/exits",
     "session/extra_objs",
     "session/requests",
+    "session/signals",
     "session/stacks",  # kernel/jump.a_backtrace_from_each_instruction_of_a_detour...
     "session/transcripts",  # session/readme
     "stress/rounds",
@@ -226,7 +227,8 @@ CALM = ("bochs", "boot", "console", "core", "cpu", "documents", "extend", "extra
 # four CPUs beside it takes seven times as long.
 THREADED = ("live", "poke", "ring", "toggle")
 # Tests that use `./sonde gdb`. They run one at a time.
-UNDER_GDB = ("session/attach", "session/exits", "session/gdb", "session/transcripts")
+UNDER_GDB = ("session/attach", "session/exits", "session/gdb", "session/signals",
+             "session/transcripts")  # fmt: skip
 
 # Tests that only compute. They leave the CPUs to guests of several CPUs, which waste time in
 # loops while one of their CPUs does not run.
@@ -597,14 +599,20 @@ def main():
     # Without site-packages, which only tests may need, Python starts sooner.
     one = f"{sys.executable} -S {os.path.abspath(__file__)} --one"
     words += ["--exec", one, *labels]
-    with tempfile.NamedTemporaryFile() as times:
-        os.environ["TIMES"] = times.name
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, lambda number, _frame: sys.exit(128 + number))
+    # A test that a signal ends leaves its temporary files, which go with this folder.
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
+        times = os.path.join(folder, "times")
+        with open(times, "w", encoding="ascii"):
+            pass
+        os.environ.update(TIMES=times, TMPDIR=folder)
         # The working directory must not contain a folder with the name of a label.
         status = subprocess.run(words, cwd=HERE, preexec_fn=die_with_parent).returncode
-        shutil.copy(times.name, os.path.join(BUILD, "times.txt"))
+        shutil.copy(times, os.path.join(BUILD, "times.txt"))
         if report:
             with errors.writing(report):
-                junit.write(report, outcomes(times.name))
+                junit.write(report, outcomes(times))
     if skipped:
         say(f"{len(skipped)} tests about TCG were skipped")
     return status

@@ -1,12 +1,15 @@
 """test_fatal.py - runs tests of the kernel that end in a panic, and checks the report."""
 
+import os
 import re
+import tempfile
 
 import image
 import tap
+from sonde.exits import PANICKED
 from sonde.guest import EXIT_PANIC, Guest, Setup
 from sonde.machine import Gone
-from session import LIMIT
+from session import LIMIT, sonde
 
 
 def report_of(test, smp):
@@ -172,7 +175,31 @@ def text_is_restored():
     tap.check(not found[""], "without it text stays")
 
 
+CRASH = """#include "kernel/module/module.h"
+__attribute__((constructor)) static void begin(void)
+{
+    __builtin_trap();
+}
+"""
+
+
+def a_crash_while_a_module_is_loaded_is_told():
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "mine.c")
+        with open(path, "w", encoding="ascii") as file:
+            file.write(CRASH)
+        status, _, err = sonde("module", path)
+    *report, last = err.splitlines()
+    tap.equal(status, PANICKED, "a constructor crashes: the status of a panic")
+    tap.check("  | panic: #UD" in err and "begin+0x" in err, "its report, with the place")
+    tap.equal(
+        [line for line in report if not line.startswith("  | ")], [], "and no traceback"
+    )
+    tap.equal(last, f"sonde: the kernel panicked, while {path} was loaded", "in words")
+
+
 tap.run(
+    a_crash_while_a_module_is_loaded_is_told,
     overflows_are_named,
     handlers_are_named,
     locks_are_named,

@@ -12,6 +12,7 @@ import time
 
 sys.dont_write_bytecode = True
 import tap
+from fake import run_launcher
 from sonde.guest import ELF, ROOT
 from session import LIMIT, sonde
 
@@ -119,7 +120,7 @@ def run(script, name="sh"):
     with tempfile.TemporaryDirectory() as folder:
         script = script.replace("FOLDER", os.path.join(folder + ".x"))
         status, out, err = sonde("tracefs", folder, "--", name, "-c", script)
-        tap.check(not os.path.ismount(folder), "the files are gone behind it")
+        tap.check(not is_mounted(folder), "the files are gone behind it")
     return status, out.splitlines(), err
 
 
@@ -200,6 +201,43 @@ def short_recordings():
     tap.note(err)
 
 
+LATE = 1  # seconds
+ONE = """
+echo 'p:foo vfs_read count=$arg3' > /sys/kernel/tracing/kprobe_events
+run="echo 'run vfs' > /sys/kernel/tracing/sonde"
+trace-cmd record -e kprobes -o FOLDER.dat sh -c "$run" >/dev/null 2>&1
+trace-cmd report -i FOLDER.dat | grep -c 'work/.*foo:'
+rm FOLDER.dat
+"""
+
+
+def readers_that_begin_late():
+    """The readers of trace-cmd begin long after the command. What they need from the guest
+    is known before, and tracing goes on until they have begun.
+    """
+    from probes.trace.host import tracefs
+
+    ask, open_raw = tracefs.Tree.ask, tracefs.Tree.open_raw
+
+    def ask_late(self, command, path):
+        is_new = (command, path) not in self.kept
+        if is_new and (path.startswith("/per_cpu") or path in tracefs.HEADERS):
+            time.sleep(LATE)
+        return ask(self, command, path)
+
+    def open_late(self, path):
+        time.sleep(LATE)
+        open_raw(self, path)
+
+    tracefs.Tree.ask, tracefs.Tree.open_raw = ask_late, open_late
+    tracefs.READERS_START = 2.5 * LATE
+    with tempfile.TemporaryDirectory() as folder:
+        script = ONE.replace("FOLDER", folder + ".x")
+        got = run_launcher("tracefs", folder, "--", "sh", "-c", script)
+    tracefs.Tree.ask, tracefs.Tree.open_raw = ask, open_raw
+    tap.equal(got, (0, b"720\n", ""), "a recording has all events")
+
+
 def programs_work():
     """Type each command of tracefs.tsv, in a guest. RUN and sonde.elf are files."""
     with open(os.path.join(ROOT, "tests/session/tracefs.tsv"), encoding="utf-8") as file:
@@ -259,13 +297,18 @@ def the_host_is_out_of_reach():
     tap.note(done.stderr)
 
 
+def is_mounted(folder):
+    """Is @folder a mount? A dead mount is one, which os.path.ismount() does not see."""
+    with open("/proc/mounts", encoding="utf-8") as mounts:
+        return f" {folder} " in mounts.read()
+
+
 def wait_for_mount(folder, wanted):
-    """Wait until @folder is a mount, or is none. A dead mount is one."""
+    """Wait until @folder is a mount, or is none."""
     deadline = time.monotonic() + LIMIT
     while time.monotonic() < deadline:
-        with open("/proc/mounts", encoding="utf-8") as mounts:
-            if (f" {folder} " in mounts.read()) == wanted:
-                return True
+        if is_mounted(folder) == wanted:
+            return True
         time.sleep(0.01)
     return False
 
@@ -299,6 +342,19 @@ def a_guest_that_ends():
         )
         status, out, _ = sonde("tracefs", folder, "--", "echo", "x")
         tap.equal((status, out), (0, "x\n"), "the next one takes it away")
+
+
+def a_signal_ends_it():
+    with tempfile.TemporaryDirectory() as folder:
+        words = [os.path.join(ROOT, "sonde"), "tracefs", folder, "--", "sleep", "100"]
+        process = subprocess.Popen(words, stderr=subprocess.PIPE, text=True)
+        tap.check(wait_for_mount(folder, True), "the files are there")
+        process.terminate()
+        _, err = process.communicate(timeout=LIMIT)
+        tap.equal(
+            (process.returncode, err), (128 + 15, ""), "SIGTERM ends it, in silence"
+        )
+        tap.check(not is_mounted(folder), "the files are gone behind it")
 
 
 def an_interrupt():
@@ -377,10 +433,12 @@ if can_mount():
         perf_probe,
         trace_cmd,
         short_recordings,
+        readers_that_begin_late,
         programs_work,
         the_host_is_out_of_reach,
         a_guest_that_ends,
         an_interrupt,
+        a_signal_ends_it,
         a_host_without_tracefs,
         statuses_and_refusals,
     )

@@ -140,21 +140,21 @@ def comma(path):
     return path.replace(",", ",,")
 
 
-def snapshot_disk(folder):
-    """Make the file in which QEMU keeps snapshots. Return QEMU's words for it."""
-    path = os.path.join(folder, "snapshots.qcow2")
+def make_snapshot_disk(file):
+    """Make an open file one in which QEMU keeps snapshots. It has no name that could stay."""
+    path = f"/dev/fd/{file.fileno()}"
     try:
         subprocess.run(
             ["qemu-img", "create", "-q", "-f", "qcow2", path, "1M"],
             check=True,
             capture_output=True,
+            pass_fds=[file.fileno()],
         )
     except FileNotFoundError:
         raise GuestError(exits.HOST, "snapshots take qemu-img (qemu-utils)") from None
     except subprocess.CalledProcessError as error:
         said = error.stderr.decode("utf-8", "replace").strip()
         raise GuestError(exits.HOST, f"no file for snapshots: {said}") from None
-    return ["-drive", f"file={comma(path)},if=none,id=snapshots,format=qcow2"]
 
 
 def qemu_words(setup, com1, com3, control, early, resets, image=True):
@@ -318,7 +318,7 @@ class Guest:
         if setup.console == "stdio" and not self.log:
             self.log = tempfile.TemporaryFile()
         if setup.snapshots:
-            self.snapshots = tempfile.TemporaryDirectory(prefix="sonde-")
+            self.snapshots = tempfile.TemporaryFile()
         self.is_shown = is_shown or setup.console == "stdio"  # what COM1 prints
         self.started = time.monotonic()
         self._start(lambda data: self._take(data, output))
@@ -372,7 +372,9 @@ class Guest:
             path(self.resets),
         )
         if self.setup.snapshots:
-            words += snapshot_disk(self.snapshots.name)
+            make_snapshot_disk(self.snapshots)
+            place = path(self.snapshots)
+            words += ["-drive", f"file={place},if=none,id=snapshots,format=qcow2"]
         stdio = self.setup.console == "stdio"
         self.process = subprocess.Popen(
             words,
@@ -409,8 +411,6 @@ class Guest:
         if self.process.poll() is None:
             self.process.kill()
         self.process.wait()
-        if self.setup.snapshots:
-            self.snapshots.cleanup()
 
     def save(self, name="prompt"):
         """Keep the state of the whole guest, which is at its prompt, under this name."""

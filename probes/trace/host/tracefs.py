@@ -439,20 +439,28 @@ class Mounted:
         self.memory = Memory(guest.qmp)
         self.server = threading.Thread(target=self._serve, daemon=True)
         self.home = os.getcwd()  # FUSE changes the directory
+        self.is_over = False
 
     def __enter__(self):
-        prepare(self.more.name, self.guest.setup.elf)
-        self.guest.machine.request("trace-pages hide")
-        self.server.start()
-        if not self._wait():
+        try:
+            prepare(self.more.name, self.guest.setup.elf)
+            self.guest.machine.request("trace-pages hide")
+            self.server.start()
+            if not self._wait():
+                raise OSError(f"no file system came to {self.folder}")
+        except BaseException:  # a signal as well
             self.__exit__()
-            raise OSError(f"no file system came to {self.folder}")
+            raise
         threading.Thread(target=self._end_with_guest, daemon=True).start()
         return self
 
     def __exit__(self, *exc):
+        self.is_over = True
         self._unmount()
-        self.server.join(END_WAIT)
+        deadline = time.monotonic() + END_WAIT
+        while self.server.is_alive() and time.monotonic() < deadline:
+            self.server.join(0.1)
+            self._unmount()  # the mount may have come only now
         self.memory.__exit__()
         self.more.cleanup()
         os.chdir(self.home)
@@ -471,6 +479,8 @@ class Mounted:
         console = Machine(ConsoleLine(self.guest.console))
         tree = Tree(self.guest.machine, console, self.memory, self.folder)
         tree.warm_up(self.guest.setup.smp)
+        if self.is_over:
+            return
         with contextlib.suppress(RuntimeError):  # libfuse says on stderr what is wrong
             fusepy.FUSE(
                 tree,
