@@ -5,9 +5,11 @@ work on the tracing files of a guest as they do on the files of the host's kerne
 
 import os
 import re
+import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 
 sys.dont_write_bytecode = True
@@ -352,9 +354,42 @@ def a_signal_ends_it():
         process.terminate()
         _, err = process.communicate(timeout=LIMIT)
         tap.equal(
-            (process.returncode, err), (128 + 15, ""), "SIGTERM ends it, in silence"
+            (process.returncode, err),
+            (128 + signal.SIGTERM, ""),
+            "SIGTERM ends it, in silence",
         )
         tap.check(not is_mounted(folder), "the files are gone behind it")
+
+
+def a_signal_while_it_mounts():
+    """The signal comes before the files are there, or before the command is started."""
+    from probes.trace.host import tracefs
+
+    wait, fuse, begun = tracefs.Mounted._wait, tracefs.fusepy.FUSE, threading.Event()
+
+    def late(*arguments, **more):
+        begun.set()
+        time.sleep(LATE)
+        fuse(*arguments, **more)
+
+    for is_there in (False, True):
+
+        def interrupted(self):
+            found = wait(self) if is_there else begun.wait(LIMIT)
+            os.kill(os.getpid(), signal.SIGTERM)
+            return found
+
+        tracefs.Mounted._wait = interrupted
+        tracefs.fusepy.FUSE = fuse if is_there else late
+        with tempfile.TemporaryDirectory() as folder:
+            status, _, err = run_launcher("tracefs", folder, "--", "true")
+            mounted = is_mounted(folder)
+            if mounted:
+                subprocess.run(["fusermount", "-u", "-z", folder], check=True)
+        where = "when" if is_there else "before"
+        tap.equal((status, err), (128 + signal.SIGTERM, ""), f"{where} they are there")
+        tap.check(not mounted, "the files are gone behind it")
+    tracefs.Mounted._wait = wait
 
 
 def an_interrupt():
@@ -439,6 +474,7 @@ if can_mount():
         a_guest_that_ends,
         an_interrupt,
         a_signal_ends_it,
+        a_signal_while_it_mounts,
         a_host_without_tracefs,
         statuses_and_refusals,
     )
