@@ -4,7 +4,7 @@
  *
  * A hit cannot write to the log, because the interrupted code may hold the log's lock. So
  * the hit sends an interrupt to its own CPU. The CPU takes it when interrupts are on again,
- * and then the lock is free.
+ * and then the lock is free. What is done for the log is own work, and in no answer.
  */
 #include "kernel/base/compiler.h"
 #include "kernel/cpu/instr.h"
@@ -309,11 +309,13 @@ static void look_in_tick(const struct pt_regs *regs)
 {
     unsigned own = cpu_id(), next = (own + 1) % cpu_count();
 
+    own_work_begin();
     look_at_hit(&looks_at_own[own], own);
     if (next != own)
         look_at_hit(&looks_at_next[own], next);
     else
         look_behind(regs);
+    own_work_end();
 }
 
 /* ---- handlers that fault or sleep ---- */
@@ -332,10 +334,12 @@ static void tell_faults(struct pt_regs *regs)
     if (!count)
         return;
     told[cpu_id()] += count;
+    own_work_begin();
     log_warn("kprobe: probe at %s is off: its handler %s%s",
              place_text(probe, cpu->given_up.addr), cause_text(cause, sizeof(cause), cpu),
              count > 1 ? "; and others before it" : "");
     tell_left(&left[cpu_id()]);
+    own_work_end();
 }
 
 static bool take_fault(struct pt_regs *regs)

@@ -306,6 +306,37 @@ KTEST(handlers, one_that_takes_long_is_named_once)
                  "many short ones are not");
 }
 
+/* ---- what is logged -------------------------------------------------------------------- */
+
+KTEST(handlers, what_is_logged_of_one_is_own_work)
+{
+    static const struct kprobe_op ops[] = {
+        KPROBE_GET(KPROBE_OWN), KPROBE_IF(KPROBE_VALUE, KPROBE_ANY, KPROBE_OWN_BITS, 2),
+        KPROBE_COUNT(0),        KPROBE_END,
+        KPROBE_COUNT(1),
+    };
+    static struct kprobe_program told = { .ops = ops, .count = 5, .words = 2 };
+    static const kprobe_pre_handler_t handlers[] = { stumble, linger };
+
+    for (size_t i = 0; i < ARRAY_LEN(handlers); i++) {
+        struct kprobe p = { .addr = (uintptr_t)target, .pre_handler = handlers[i] };
+        struct kprobe log = { .symbol_name = "log_print", .program = &told };
+        uint64_t end = clock_ns() + 10000 * MS;
+        bool is_own;
+
+        entered = 0;
+        register_kprobe(&p);
+        register_kprobe(&log);
+        target(1);
+        while (!program_sum(&told, 0) && !program_sum(&told, 1) && clock_ns() < end)
+            thread_sleep_ns(MS);
+        is_own = program_sum(&told, 0) == 1 && !program_sum(&told, 1);
+        unregister_kprobe(&log);
+        unregister_kprobe(&p);
+        ktest_report(is_own, "%s", i ? "that it takes long" : "that it has faulted");
+    }
+}
+
 /* ---- handlers that want a lock --------------------------------------------------------- */
 
 static struct spinlock lock = SPINLOCK_INIT;
