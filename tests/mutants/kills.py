@@ -283,7 +283,7 @@ def lines_of_facts():
         path = "tests/unit/" + name
         if name.startswith("test_"):
             text = read(path)
-            names = set(re.findall(r"\w+", text[text.rfind("UNIT_TESTS(") :]))
+            names = set(re.findall(r"\w+", text[text.rfind("\nUNIT_TESTS") :]))
             for fact, start, end in functions(path, text):
                 if fact in names:
                     found[f"{name[5:-2]}.{fact}"] = text.count("\n", start, end) + 2

@@ -11,6 +11,7 @@ static uintptr_t fn; /* the first one */
  */
 static inline void twins(const char *hex, size_t size, size_t gap)
 {
+    boundary_forget();
     fake_start();
     fn = fake_bytes_at(hex);
     symbol_add("fn", fn, size);

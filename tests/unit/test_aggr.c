@@ -79,40 +79,33 @@ static void run_post(void)
 
 static void handlers_run_in_order_of_registration(void)
 {
-    start();
     CHECK(!run_pre());
     run_post();
     CHECK_STR(order, "abcABC");
     CHECK_EQ(a.hits, 1);
     CHECK_EQ(c.hits, 1);
-    fake_end();
 }
 
 static void a_hit_that_stands_on_a_removed_probe_finds_the_way_on(void)
 {
-    start();
     remover = victim = &b;
     run_pre();
     CHECK_STR(order, "abc");
     run_pre();
     CHECK_STR(order, "abcac");
-    fake_end();
 }
 
 static void the_probe_behind_may_vanish_under_a_hit(void)
 {
-    start();
     remover = &a;
     victim = &b;
     run_pre();
     CHECK_STR(order, "ac");
     CHECK_EQ(b.hits, 0);
-    fake_end();
 }
 
 static void what_the_site_needs_is_the_sum_of_its_probes(void)
 {
-    start();
     CHECK(aggr_enabled(&site));
     CHECK(aggr_wants_post(&site));
     a.flags = b.flags = c.flags = KPROBE_FLAG_DISABLED;
@@ -123,22 +116,20 @@ static void what_the_site_needs_is_the_sum_of_its_probes(void)
     CHECK(!aggr_wants_post(&site));
     c.flags = 0;
     CHECK(aggr_enabled(&site));
-    fake_end();
 }
 
 static void an_empty_site_has_no_probe(void)
 {
-    start();
     aggr_remove(&site, &a);
     aggr_remove(&site, &b);
     aggr_remove(&site, &c);
     CHECK(!aggr_enabled(&site) && !aggr_wants_post(&site) && !aggr_find(&site, &a));
     CHECK(!run_pre());
     CHECK_STR(order, "");
-    fake_end();
 }
 
-UNIT_TESTS(handlers_run_in_order_of_registration,
-           a_hit_that_stands_on_a_removed_probe_finds_the_way_on,
-           the_probe_behind_may_vanish_under_a_hit,
-           what_the_site_needs_is_the_sum_of_its_probes, an_empty_site_has_no_probe)
+UNIT_TESTS_BETWEEN(start, fake_end, handlers_run_in_order_of_registration,
+                   a_hit_that_stands_on_a_removed_probe_finds_the_way_on,
+                   the_probe_behind_may_vanish_under_a_hit,
+                   what_the_site_needs_is_the_sum_of_its_probes,
+                   an_empty_site_has_no_probe)

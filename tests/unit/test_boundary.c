@@ -18,7 +18,6 @@ static struct insn insn;
 
 static void start(const char *hex)
 {
-    fake_start();
     plat_symbol_at(fake_function("fn", hex), &fn);
 }
 
@@ -43,14 +42,12 @@ static void each_middle_is_refused_with_the_start_of_its_instruction(void)
             CHECK_EQ(why.at, fn.start + starts[i]);
         }
     }
-    end();
 }
 
 static void what_looks_like_an_instruction_inside_one_is_none(void)
 {
     start(body); /* byte 8 is 55, which is push %rbp only outside of the immediate */
     CHECK_EQ(find(8), -EILSEQ);
-    end();
 }
 
 static void an_instruction_that_the_function_cuts_off_is_none(void)
@@ -59,7 +56,6 @@ static void an_instruction_that_the_function_cuts_off_is_none(void)
     CHECK_EQ(find(0), 0);
     CHECK_EQ(find(1), -EILSEQ);
     CHECK_EQ(why.reason, PROBE_UNDECODABLE);
-    end();
 }
 
 static void the_start_of_a_function_is_known_without_decoding_it(void)
@@ -70,7 +66,6 @@ static void the_start_of_a_function_is_known_without_decoding_it(void)
     CHECK_EQ(insn.kind, INSN_PUSH_REG);
     CHECK(!fake_failed());
     fake_fail_at(0);
-    end();
 }
 
 static void unreadable_text_is_no_text(void)
@@ -79,7 +74,6 @@ static void unreadable_text_is_no_text(void)
     fake_bad(fn.start + 3, 1);
     CHECK_EQ(find(0), -ENOENT);
     CHECK_EQ(why.reason, PROBE_NOT_TEXT);
-    end();
 }
 
 static unsigned visited;
@@ -100,7 +94,6 @@ static void for_each_goes_through_all(void)
     fake_fail_at(1);
     CHECK_EQ(boundary_for_each(&fn, visit, &fn), -ENOMEM);
     CHECK_EQ(visited, 6);
-    end();
 }
 
 static void for_each_stops_where_nothing_decodes(void)
@@ -109,12 +102,12 @@ static void for_each_stops_where_nothing_decodes(void)
     visited = 0;
     CHECK_EQ(boundary_for_each(&fn, visit, &fn), -EILSEQ);
     CHECK_EQ(visited, 1);
-    end();
 }
 
-UNIT_TESTS(each_middle_is_refused_with_the_start_of_its_instruction,
-           what_looks_like_an_instruction_inside_one_is_none,
-           an_instruction_that_the_function_cuts_off_is_none,
-           the_start_of_a_function_is_known_without_decoding_it,
-           unreadable_text_is_no_text, for_each_goes_through_all,
-           for_each_stops_where_nothing_decodes)
+UNIT_TESTS_BETWEEN(fake_start, end,
+                   each_middle_is_refused_with_the_start_of_its_instruction,
+                   what_looks_like_an_instruction_inside_one_is_none,
+                   an_instruction_that_the_function_cuts_off_is_none,
+                   the_start_of_a_function_is_known_without_decoding_it,
+                   unreadable_text_is_no_text, for_each_goes_through_all,
+                   for_each_stops_where_nothing_decodes)

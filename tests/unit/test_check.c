@@ -80,10 +80,8 @@ static void sti_before_hlt_is_not(void)
 
 static void nor_is_hlt_behind_sti(void)
 {
-    uintptr_t fn;
+    uintptr_t fn = fake_function("fn", "90 fb f4 f4 b0 fb f4");
 
-    fake_start();
-    fn = fake_function("fn", "90 fb f4 f4 b0 fb f4");
     CHECK_EQ(check_addr(fn + 1), PROBE_STI_HLT);
     CHECK_EQ(why.at, fn + 2);
     CHECK_EQ(check_addr(fn + 2), PROBE_STI_HLT);
@@ -91,7 +89,6 @@ static void nor_is_hlt_behind_sti(void)
     CHECK_EQ(check_addr(fn + 3), PROBE_OK);
     CHECK_EQ(check_addr(fn + 6), PROBE_OK); /* the fb in front is the operand of a mov */
     boundary_forget();
-    fake_end();
 }
 
 static void traps_are_refused(void)
@@ -101,10 +98,8 @@ static void traps_are_refused(void)
 
 static void a_foreign_int3_is_refused_as_such(void)
 {
-    uintptr_t fn;
+    uintptr_t fn = fake_function("f", "48 89 e5 90 c3");
 
-    fake_start();
-    fn = fake_function("f", "48 89 e5 90 c3");
     fake_text_poke(fn, 0xcc);
     CHECK_EQ(kprobe_check(fn, &insn, &why), -EBUSY);
     CHECK_EQ(why.reason, PROBE_FOREIGN_INT3);
@@ -113,22 +108,17 @@ static void a_foreign_int3_is_refused_as_such(void)
     fake_text_poke(fn, 0x48);
     CHECK_EQ(kprobe_check(fn, &insn, &why), 0);
     boundary_forget();
-    fake_end();
 }
 
 static void the_engines_own_int3s_are_not_foreign(void)
 {
-    struct kprobe p = { 0 };
-    uintptr_t fn;
+    uintptr_t fn = fake_function("f", "48 89 e5 90 cc c3");
+    struct kprobe p = { .addr = fn };
 
-    fake_start();
-    fn = fake_function("f", "48 89 e5 90 cc c3");
-    p.addr = fn;
     CHECK_EQ(register_kprobe(&p), 0);
     CHECK_EQ(kprobe_check(fn + 4, &insn, &why), -EILSEQ);
     CHECK_EQ(why.reason, PROBE_TRAP_INSN);
     CHECK_EQ(unregister_kprobe(&p), 0);
-    fake_end();
 }
 
 static void far_branches_are_refused(void)
@@ -184,81 +174,65 @@ static void bytes_that_do_not_decode_are_refused(void)
 
 static void an_errno_belongs_to_each_rule(void)
 {
-    fake_start();
     CHECK_EQ(kprobe_check(fake_function("f", "cc"), &insn, &why), -EILSEQ);
     CHECK_EQ(kprobe_check(fake_function("f", "0f 01 c9"), &insn, &why), -EOPNOTSUPP);
     CHECK_EQ(why.err, -EOPNOTSUPP);
     CHECK(why.why != NULL);
     boundary_forget();
-    fake_end();
 }
 
 /* ---- places ---- */
 
 static void the_middle_of_an_instruction_is_refused(void)
 {
-    uintptr_t fn;
+    uintptr_t fn = fake_function("fn", "48 89 e5 c3");
 
-    fake_start();
-    fn = fake_function("fn", "48 89 e5 c3");
     CHECK_EQ(check_addr(fn + 1), PROBE_NOT_BOUNDARY);
     CHECK_EQ(why.at, fn);
     boundary_forget();
-    fake_end();
 }
 
 static void what_is_no_text_is_refused(void)
 {
     uintptr_t data;
 
-    fake_start();
     CHECK_EQ(check_addr((uintptr_t)&data), PROBE_NOT_TEXT);
     CHECK_EQ(check_addr(8), PROBE_NOT_TEXT);
     CHECK_EQ(check_addr(UINTPTR_MAX), PROBE_NOT_TEXT);
     CHECK_EQ(check_addr(fake_text_end()), PROBE_NOT_TEXT);
-    fake_end();
 }
 
 static void text_without_a_function_is_refused(void)
 {
-    fake_start();
     CHECK_EQ(check_addr(fake_bytes_at("90 90")), PROBE_NO_FUNCTION);
-    fake_end();
 }
 
 static void entry_code_is_refused(void)
 {
-    uintptr_t fn;
+    uintptr_t fn = fake_function("entry", "90 90 90");
 
-    fake_start();
-    fn = fake_function("entry", "90 90 90");
     fake_entry(fn, fn + 2);
     CHECK_EQ(check_addr(fn), PROBE_ENTRY_CODE);
     CHECK_EQ(check_addr(fn + 1), PROBE_ENTRY_CODE);
     CHECK_EQ(check_addr(fn + 2), PROBE_OK);
     boundary_forget();
-    fake_end();
 }
 
 static void the_copies_are_refused(void)
 {
-    struct kprobe p = { 0 };
+    struct kprobe p = { .addr = fake_function("fn", "90 c3") };
     const struct site *site;
 
-    fake_start();
-    p.addr = fake_function("fn", "90 c3");
     CHECK_EQ(register_kprobe(&p), 0);
     site = p.site;
     CHECK_EQ(check_addr((uintptr_t)site->boost_slot), PROBE_OWN_CODE);
     unregister_kprobe(&p);
-    fake_end();
 }
 
 static void the_re_entry_core_is_refused_byte_by_byte(void)
 {
     uintptr_t before, core, behind;
 
-    fake_start();
     before = fake_function("before", "90 90 90 90 90 90 90 90 90 90 90 90 90 90 90 90");
     core = fake_function("core", "90 90 90 90 90 90 90 90 90 90 90 90 90 90 90 90");
     behind = fake_function("behind", "90");
@@ -272,7 +246,6 @@ static void the_re_entry_core_is_refused_byte_by_byte(void)
     CHECK_EQ(behind, core + 16);
     CHECK_EQ(check_addr(behind), PROBE_OK);
     boundary_forget();
-    fake_end();
 }
 
 static void expect_own_words(uintptr_t addr, enum probe_reason reason, uintptr_t at)
@@ -284,10 +257,8 @@ static void expect_own_words(uintptr_t addr, enum probe_reason reason, uintptr_t
 
 static void a_range_is_refused_in_its_own_words(void)
 {
-    uintptr_t fn;
+    uintptr_t fn = fake_function("fn", "90 fb 90 90 f4 c3");
 
-    fake_start();
-    fn = fake_function("fn", "90 fb 90 90 f4 c3");
     fake_nokprobe_range(fn + 2, fn + 4, "its own words");
     fake_take_marks();
     CHECK_EQ(check_addr(fn), PROBE_OK);
@@ -297,20 +268,21 @@ static void a_range_is_refused_in_its_own_words(void)
     /* A copy of sti would execute the instruction behind it, too. */
     expect_own_words(fn + 1, PROBE_STI_HLT, fn + 2);
     boundary_forget();
-    fake_end();
 }
 
-UNIT_TESTS(what_is_run_as_a_copy_is_accepted, what_changes_the_processor_is_a_copy_too,
-           hlt_is_accepted, what_is_emulated_is_accepted, sti_is_accepted,
-           sti_before_hlt_is_not, nor_is_hlt_behind_sti, traps_are_refused,
-           a_foreign_int3_is_refused_as_such, the_engines_own_int3s_are_not_foreign,
-           far_branches_are_refused, loading_the_stack_segment_is_refused,
-           changes_of_what_a_trap_depends_on_are_refused,
-           what_waits_for_a_store_is_refused, transactions_are_refused,
-           virtualization_is_refused, near_branches_with_a_66_prefix_are_refused,
-           a_rex_in_front_of_another_prefix_is_refused,
-           bytes_that_do_not_decode_are_refused, an_errno_belongs_to_each_rule,
-           the_middle_of_an_instruction_is_refused, what_is_no_text_is_refused,
-           text_without_a_function_is_refused, entry_code_is_refused,
-           the_copies_are_refused, the_re_entry_core_is_refused_byte_by_byte,
-           a_range_is_refused_in_its_own_words)
+UNIT_TESTS_BETWEEN(fake_start, fake_end, what_is_run_as_a_copy_is_accepted,
+                   what_changes_the_processor_is_a_copy_too, hlt_is_accepted,
+                   what_is_emulated_is_accepted, sti_is_accepted, sti_before_hlt_is_not,
+                   nor_is_hlt_behind_sti, traps_are_refused,
+                   a_foreign_int3_is_refused_as_such,
+                   the_engines_own_int3s_are_not_foreign, far_branches_are_refused,
+                   loading_the_stack_segment_is_refused,
+                   changes_of_what_a_trap_depends_on_are_refused,
+                   what_waits_for_a_store_is_refused, transactions_are_refused,
+                   virtualization_is_refused, near_branches_with_a_66_prefix_are_refused,
+                   a_rex_in_front_of_another_prefix_is_refused,
+                   bytes_that_do_not_decode_are_refused, an_errno_belongs_to_each_rule,
+                   the_middle_of_an_instruction_is_refused, what_is_no_text_is_refused,
+                   text_without_a_function_is_refused, entry_code_is_refused,
+                   the_copies_are_refused, the_re_entry_core_is_refused_byte_by_byte,
+                   a_range_is_refused_in_its_own_words)

@@ -34,11 +34,8 @@ static uint64_t put(uint32_t counter)
 
 static void it_is_the_sum_over_all_cpus(void)
 {
-    uint32_t a, b;
+    uint32_t a = get(), b = get();
 
-    start();
-    a = get();
-    b = get();
     CHECK(a && b && a != b);
     for (unsigned cpu = 0; cpu < 3; cpu++)
         plat_probe_cpu(cpu)->plat.counters[a] = cpu + 1;
@@ -48,36 +45,28 @@ static void it_is_the_sum_over_all_cpus(void)
     CHECK_EQ(put(a), 6);
     CHECK_EQ(put(b), 0);
     CHECK_EQ(put(0), 0);
-    fake_end();
 }
 
 static void the_total_keeps_what_was_given_back(void)
 {
-    uint64_t before;
-    uint32_t a;
+    uint64_t before = counter_total();
+    uint32_t a = get();
 
-    start();
-    before = counter_total();
-    a = get();
     plat_probe_cpu(1)->plat.counters[a] = 5;
     CHECK_EQ(counter_total(), before + 5);
     put(a);
     CHECK_EQ(counter_total(), before + 5);
-    fake_end();
 }
 
 static void the_next_owner_starts_from_nothing(void)
 {
-    uint32_t a;
+    uint32_t a = get();
 
-    start();
-    a = get();
     plat_probe_cpu(2)->plat.counters[a] = 9;
     put(a);
     CHECK_EQ(get(), a);
     CHECK_EQ(counter_sum(a), 0);
     put(a);
-    fake_end();
 }
 
 static void none_is_given_twice(void)
@@ -85,7 +74,6 @@ static void none_is_given_twice(void)
     static uint32_t all[FAKE_COUNTERS];
     size_t count = 0;
 
-    start();
     while ((all[count] = get()) != 0)
         count++;
     CHECK_EQ(count, FAKE_COUNTERS - 1);
@@ -97,7 +85,6 @@ static void none_is_given_twice(void)
         CHECK_EQ(get(), all[i]);
     for (size_t i = 0; i < count; i++)
         put(all[i]);
-    fake_end();
 }
 
 static void without_memory_there_is_none(void)
@@ -111,6 +98,7 @@ static void without_memory_there_is_none(void)
     }
 }
 
-UNIT_TESTS(it_is_the_sum_over_all_cpus, the_total_keeps_what_was_given_back,
-           the_next_owner_starts_from_nothing, none_is_given_twice,
-           without_memory_there_is_none)
+UNIT_TESTS_BETWEEN(start, fake_end, it_is_the_sum_over_all_cpus,
+                   the_total_keeps_what_was_given_back,
+                   the_next_owner_starts_from_nothing, none_is_given_twice,
+                   without_memory_there_is_none)

@@ -47,7 +47,6 @@ static void start_probe(bool pre, bool post)
  */
 static void start(const char *hex, bool pre, bool post)
 {
-    fake_start();
     p = (struct kprobe){ .addr = fake_function("fn", hex) };
     fake_compiled(p.addr);
     start_probe(pre, post);
@@ -62,7 +61,6 @@ static void start_inside(const char *hex, bool pre, bool post)
 {
     uintptr_t fn;
 
-    fake_start();
     optimize_set_method(method);
     fn = fake_function("fn", hex);
     fake_compiled(fn);
@@ -79,7 +77,8 @@ static void release(void)
 
 static void end(void)
 {
-    CHECK_EQ(unregister_kprobe(&p), 0);
+    if (p.site)
+        CHECK_EQ(unregister_kprobe(&p), 0);
     fake_end();
 }
 
@@ -135,7 +134,6 @@ static void flags_are_restored_whatever_stands_behind(void)
 {
     start_inside("90 48 89 e5 48 01 c8 c3", true, false); /* mov, add */
     skip_to(detour(), INSN_CALL_REL, plat_detour(PLAT_DETOUR_CALL));
-    end();
 }
 
 static void flags_that_the_instruction_writes_are_not_restored(void)
@@ -148,7 +146,6 @@ static void flags_that_the_instruction_writes_are_not_restored(void)
     end();
     start_inside("90 ff c0 c3", true, false); /* inc leaves CF alone */
     skip_to(detour(), INSN_CALL_REL, plat_detour(PLAT_DETOUR_CALL));
-    end();
 }
 
 static void flags_are_restored_where_a_fixup_may_read_them(void)
@@ -161,16 +158,13 @@ static void flags_are_restored_where_a_fixup_may_read_them(void)
     fake_fixup(p.addr);
     CHECK_EQ(prepare(NULL), 0);
     skip_to(detour(), INSN_CALL_REL, plat_detour(PLAT_DETOUR_CALL));
-    end();
 }
 
 static void only_compilers_keep_to_the_convention(void)
 {
-    fake_start();
     p = (struct kprobe){ .addr = fake_function("fn", "48 89 e5 c3") };
     start_probe(true, false);
     skip_to(detour(), INSN_CALL_REL, plat_detour(PLAT_DETOUR_CALL));
-    end();
 }
 
 static void a_counter_is_one_instruction_where_flags_are_dead(void)
@@ -182,7 +176,6 @@ static void a_counter_is_one_instruction_where_flags_are_dead(void)
     insn_encode_disp32(inc + 5, (uint32_t)plat_counter_disp(p.counter));
     CHECK(memcmp(site_detour(p.site), inc, sizeof(inc)) == 0);
     CHECK_EQ(detour() + sizeof(inc), (uintptr_t)p.site->boost_slot);
-    end();
 }
 
 static void a_counter_saves_flags_that_are_live(void)
@@ -194,7 +187,6 @@ static void a_counter_saves_flags_that_are_live(void)
     CHECK_BYTES(site_detour(p.site) + 14, "04 7f 9e 58 0f 94 c0");
     at = detour() + 21;
     skip_to(at, INSN_JMP_REL, p.addr + 3);
-    end();
 }
 
 /* has_cell - is the cell of the detour one of @len bytes, which has the site at its end? */
@@ -233,7 +225,6 @@ static void so_has_one_without_a_boosted_copy(void)
     start_inside("90 74 01 c3 c3", false, false); /* je */
     CHECK(jump_site(p.site)->saves_flags && detour_cell(p.site));
     CHECK(has_cell(INSN_SLOT_COUNTED_LEN));
-    end();
 }
 
 static void while_no_site_becomes_a_jump_cells_are_short(void)
@@ -245,7 +236,6 @@ static void while_no_site_becomes_a_jump_cells_are_short(void)
     CHECK(jump_site(p.site)->saves_flags && detour_cell(p.site));
     CHECK(has_cell(INSN_SLOT_COUNTED_LEN)); /* another cell, made with the detour */
     CHECK_EQ(copy_original(detour() + 9), p.addr);
-    end();
 }
 
 static void handlers_are_not_called_from_such_a_cell(void)
@@ -257,7 +247,6 @@ static void handlers_are_not_called_from_such_a_cell(void)
     CHECK(jump_site(p.site)->saves_flags && detour_cell(p.site));
     at = skip_to(detour(), INSN_CALL_REL, plat_detour(PLAT_DETOUR_CALL));
     finds_its_site(at);
-    end();
 }
 
 /* start_return - put a return probe on the function @hex. */
@@ -272,7 +261,6 @@ static int no_return(struct kretprobe_instance *ri, struct pt_regs *regs)
 
 static struct site *start_return(const char *hex)
 {
-    fake_start();
     rp = (struct kretprobe){ .kp.addr = fake_function("fn", hex), .handler = no_return };
     fake_compiled(rp.kp.addr);
     CHECK_EQ(register_kretprobe(&rp), 0);
@@ -284,7 +272,7 @@ static struct site *start_return(const char *hex)
 static void end_return(void)
 {
     CHECK_EQ(unregister_kretprobe(&rp), 0);
-    fake_end();
+    p.site = NULL;
 }
 
 static void a_followed_function_is_called_where_it_can_return_to(void)
@@ -338,7 +326,6 @@ static void a_branch_is_copied_unless_a_post_handler_waits_for_it(void)
     CHECK_EQ(kind(), DETOUR_IMAGE);
     at = skip_to(detour(), INSN_CALL_REL, plat_detour(PLAT_DETOUR_IMAGE));
     finds_its_site(at);
-    end();
 }
 
 static void a_direct_call_has_pushed_already(void)
@@ -356,7 +343,6 @@ static void a_direct_call_has_pushed_already(void)
     at = skip(detour(), INSN_OTHER); /* inc */
     skip_to(at, INSN_JMP_REL, target);
     CHECK_EQ(copy_original(detour()), target);
-    end();
 }
 
 static void what_no_copy_can_do_is_done_to_the_image(void)
@@ -393,7 +379,6 @@ static void it_is_current_until_the_probes_change(void)
     CHECK(detour_is_current(p.site));
     CHECK_EQ(unregister_kprobe(&other), 0);
     CHECK(!detour_is_current(p.site)); /* a counter would do now */
-    end();
 }
 
 static void a_counter_counts_for_one_probe_only(void)
@@ -405,7 +390,6 @@ static void a_counter_counts_for_one_probe_only(void)
     p.counter++;
     CHECK(!detour_is_current(p.site));
     p.counter = counter;
-    end();
 }
 
 static void a_disabled_probe_leaves_the_copy_alone(void)
@@ -416,7 +400,6 @@ static void a_disabled_probe_leaves_the_copy_alone(void)
     CHECK_EQ(prepare(NULL), 0);
     CHECK_EQ(kind(), DETOUR_NONE);
     CHECK(site_detour(p.site) == p.site->boost_slot);
-    end();
 }
 
 static void what_is_counted_is_the_probes_also_afterwards(void)
@@ -434,12 +417,10 @@ static void an_operand_must_be_in_reach_of_all_cells(void)
 {
     struct insn insn;
 
-    fake_start();
     decode(fake_function("near", "48 8d 05 00 00 00 00 c3"), &insn); /* lea (%rip),%rax */
     CHECK(detour_can_reach(&insn));
     decode(fake_function("far", "48 8d 05 00 00 00 80 c3"), &insn);
     CHECK(!detour_can_reach(&insn));
-    fake_end();
 }
 
 static void out_of_reach_or_memory_there_is_none(void)
@@ -465,7 +446,6 @@ static void out_of_reach_or_memory_there_is_none(void)
     }
     fake_fail_at(0);
     CHECK_EQ(prepare(&why), 0);
-    end();
 }
 
 /* A CPU may give up the handler after the engine has decided to keep the detour. Then
@@ -483,7 +463,6 @@ static void a_handler_may_be_given_up_at_any_moment(void)
     CHECK_EQ(prepare(&why), 0);
     CHECK(site_detour(p.site) == detour);
     p.flags &= ~(KPROBE_FLAG_DISABLED | KPROBE_FLAG_TRIPPED);
-    end();
 }
 
 static void kinds_have_names(void)
@@ -492,21 +471,19 @@ static void kinds_have_names(void)
     CHECK_STR(detour_kind_name(DETOUR_KINDS), "?");
 }
 
-UNIT_TESTS(flags_are_restored_whatever_stands_behind,
-           flags_that_the_instruction_writes_are_not_restored,
-           flags_are_restored_where_a_fixup_may_read_them,
-           only_compilers_keep_to_the_convention,
-           a_counter_is_one_instruction_where_flags_are_dead,
-           a_counter_saves_flags_that_are_live,
-           it_shares_the_cell_and_the_copy_of_a_boost, so_has_one_without_a_boosted_copy,
-           while_no_site_becomes_a_jump_cells_are_short,
-           handlers_are_not_called_from_such_a_cell,
-           a_followed_function_is_called_where_it_can_return_to,
-           what_has_no_boosted_copy_is_not_called,
-           a_branch_is_copied_unless_a_post_handler_waits_for_it,
-           a_direct_call_has_pushed_already, what_no_copy_can_do_is_done_to_the_image,
-           it_is_current_until_the_probes_change, a_counter_counts_for_one_probe_only,
-           a_disabled_probe_leaves_the_copy_alone,
-           what_is_counted_is_the_probes_also_afterwards,
-           an_operand_must_be_in_reach_of_all_cells, out_of_reach_or_memory_there_is_none,
-           a_handler_may_be_given_up_at_any_moment, kinds_have_names)
+UNIT_TESTS_BETWEEN(
+    fake_start, end, flags_are_restored_whatever_stands_behind,
+    flags_that_the_instruction_writes_are_not_restored,
+    flags_are_restored_where_a_fixup_may_read_them, only_compilers_keep_to_the_convention,
+    a_counter_is_one_instruction_where_flags_are_dead,
+    a_counter_saves_flags_that_are_live, it_shares_the_cell_and_the_copy_of_a_boost,
+    so_has_one_without_a_boosted_copy, while_no_site_becomes_a_jump_cells_are_short,
+    handlers_are_not_called_from_such_a_cell,
+    a_followed_function_is_called_where_it_can_return_to,
+    what_has_no_boosted_copy_is_not_called,
+    a_branch_is_copied_unless_a_post_handler_waits_for_it,
+    a_direct_call_has_pushed_already, what_no_copy_can_do_is_done_to_the_image,
+    it_is_current_until_the_probes_change, a_counter_counts_for_one_probe_only,
+    a_disabled_probe_leaves_the_copy_alone, what_is_counted_is_the_probes_also_afterwards,
+    an_operand_must_be_in_reach_of_all_cells, out_of_reach_or_memory_there_is_none,
+    a_handler_may_be_given_up_at_any_moment, kinds_have_names)

@@ -58,7 +58,6 @@ static void release(void)
 
 static void start_machine(void)
 {
-    fake_start();
     pattern = (struct plat_pattern){
         .code = (const uint8_t *)fake_function("pattern", code),
         .len = HANDLER_END,
@@ -86,7 +85,8 @@ static void start(const char *hex, struct kprobe like)
 
 static void end(void)
 {
-    CHECK_EQ(unregister_kprobe(&p), 0);
+    if (p.site)
+        CHECK_EQ(unregister_kprobe(&p), 0);
     fake_end();
 }
 
@@ -114,7 +114,6 @@ static void the_copy_and_the_way_back_are_behind_it(void)
     CHECK_EQ(copy_original((uintptr_t)site_detour(p.site)), p.addr);
     CHECK_EQ(copy_original(copy), p.addr);
     CHECK_EQ(copy_original(copy + 3), p.addr + 3);
-    end();
 }
 
 static void only_one_simple_handler_has_it(void)
@@ -139,7 +138,6 @@ static void only_one_simple_handler_has_it(void)
     CHECK_EQ(prepare(), 0);
     CHECK(!jump_site(p.site)->specialized && jump_site(p.site)->kind == DETOUR_PROGRAM);
     CHECK(!detour_specialized_is_denied(p.site));
-    end();
 }
 
 #define OWN_PER_PAGE 11 /* cells of specialized detours: 373 bytes for each */
@@ -195,7 +193,6 @@ static void some_memory_is_left_to_copies(void)
     CHECK(!jump_site(p.site)->specialized && detour_is_current(p.site));
     CHECK_EQ(insn_slot_detour_limit(limit), 0);
     put_all(others, ARRAY_LEN(others));
-    end();
 }
 
 static void it_is_current_for_that_very_probe(void)
@@ -219,7 +216,6 @@ static void it_is_current_for_that_very_probe(void)
     CHECK(!jump_site(p.site)->specialized);
     CHECK_EQ(unregister_kprobe(&other), 0);
     CHECK(detour_is_current(p.site)); /* the shared code may stay */
-    end();
 }
 
 /* The hole of an ip has room for 32 bits, but the addresses of the fake's text are
@@ -238,7 +234,6 @@ static void what_is_out_of_reach_is_called_by_what_is_shared(void)
     release();
     CHECK_EQ(prepare(), 0);
     CHECK(jump_site(p.site)->specialized); /* no cell has been lost */
-    end();
 }
 
 /* ---- for a light handler ---- */
@@ -268,7 +263,6 @@ static void a_light_handler_is_called_by_the_code_of_programs(void)
     CHECK_EQ(cell + called + (uintptr_t)(intptr_t)half(cell + called),
              (uintptr_t)handler);
     CHECK_EQ(copy_original(cell + called), p.addr);
-    end();
 }
 
 /* Out of reach and no room are two answers. */
@@ -298,7 +292,6 @@ static void long_programs_have_no_room(void)
         -E2BIG);
     for (size_t i = 0; i < ARRAY_LEN(others); i++)
         CHECK_EQ(unregister_kprobe(&others[i]), 0);
-    end();
 }
 
 /* For rare cases a pattern calls shared code, which it names itself. At a direct call the
@@ -329,7 +322,6 @@ static void what_is_rare_is_left_to_what_is_shared(void)
     cell = (uintptr_t)detour_cell(p.site);
     CHECK_EQ(cell + ENTRY + (uintptr_t)(intptr_t)half(cell + ENTRY),
              plat_detour(PLAT_DETOUR_CALLED));
-    end();
 }
 
 static int no_fault(struct kprobe *q, struct pt_regs *regs, int trapnr)
@@ -355,7 +347,6 @@ static void more_is_kept_for_whom_more_can_be_lost(void)
     CHECK_EQ(prepare(), 0);
     CHECK(jump_site(p.site)->specialized &&
           jump_site(p.site)->which == PLAT_SPECIALIZED_LIGHT_KEEP);
-    end();
 }
 
 static void with_anything_else_it_is_called_with_an_image(void)
@@ -385,13 +376,14 @@ static void with_anything_else_it_is_called_with_an_image(void)
     CHECK_EQ(prepare(), 0);
     CHECK(!jump_site(p.site)->specialized && jump_site(p.site)->kind == DETOUR_CALL);
     CHECK_EQ(unregister_kprobe(&other), 0);
-    end();
 }
 
-UNIT_TESTS(the_copy_and_the_way_back_are_behind_it, only_one_simple_handler_has_it,
-           without_memory_for_it_the_code_is_shared, some_memory_is_left_to_copies,
-           it_is_current_for_that_very_probe,
-           what_is_out_of_reach_is_called_by_what_is_shared,
-           a_light_handler_is_called_by_the_code_of_programs, long_programs_have_no_room,
-           what_is_rare_is_left_to_what_is_shared, more_is_kept_for_whom_more_can_be_lost,
-           with_anything_else_it_is_called_with_an_image)
+UNIT_TESTS_BETWEEN(fake_start, end, the_copy_and_the_way_back_are_behind_it,
+                   only_one_simple_handler_has_it,
+                   without_memory_for_it_the_code_is_shared,
+                   some_memory_is_left_to_copies, it_is_current_for_that_very_probe,
+                   what_is_out_of_reach_is_called_by_what_is_shared,
+                   a_light_handler_is_called_by_the_code_of_programs,
+                   long_programs_have_no_room, what_is_rare_is_left_to_what_is_shared,
+                   more_is_kept_for_whom_more_can_be_lost,
+                   with_anything_else_it_is_called_with_an_image)

@@ -86,7 +86,6 @@ static void jcc_takes_the_branch_as_the_flags_say(void)
 {
     char hex[32];
 
-    fake_start();
     for (unsigned cond = 0; cond < 16; cond++) {
         uintptr_t addr;
 
@@ -101,12 +100,10 @@ static void jcc_takes_the_branch_as_the_flags_say(void)
             CHECK(got.flags == regs.flags && got.sp == regs.sp && got.cx == regs.cx);
         }
     }
-    fake_end();
 }
 
 static void near_jcc_reaches_backwards(void)
 {
-    fake_start();
     for (unsigned cond = 0; cond < 16; cond++) {
         char hex[32];
         uintptr_t addr;
@@ -121,7 +118,6 @@ static void near_jcc_reaches_backwards(void)
                      holds(cond, regs.flags) ? addr + 6 - 0x1000000 : addr + 6);
         }
     }
-    fake_end();
 }
 
 /* ---- loops ---- */
@@ -161,20 +157,16 @@ static void check_loop(const char *hex, bool narrow, int wants_zf)
 
 static void loop_counts_down_and_leaves_flags_alone(void)
 {
-    fake_start();
     check_loop("e2 f0", false, -1);
     check_loop("67 e2 f0", true, -1);
-    fake_end();
 }
 
 static void loope_and_loopne_look_at_zf_too(void)
 {
-    fake_start();
     check_loop("e1 f0", false, 1);
     check_loop("e0 f0", false, 0);
     check_loop("67 e1 f0", true, 1);
     check_loop("67 e0 f0", true, 0);
-    fake_end();
 }
 
 static void jrcxz_only_looks(void)
@@ -201,37 +193,28 @@ static void jrcxz_only_looks(void)
 
 static void jmp_goes_where_it_says(void)
 {
-    struct pt_regs regs;
-    uintptr_t addr;
+    struct pt_regs regs = fake_regs();
+    uintptr_t addr = prepare("eb 80");
 
-    fake_start();
-    regs = fake_regs();
-    addr = prepare("eb 80");
     CHECK_EQ(run(regs).ip, addr + 2 - 128);
     addr = prepare("e9 78 56 34 12");
     CHECK_EQ(run(regs).ip, addr + 5 + 0x12345678);
     CHECK_EQ(run(regs).sp, regs.sp);
-    fake_end();
 }
 
 static void call_pushes_the_address_behind_the_original(void)
 {
-    struct pt_regs regs, got;
-    uintptr_t addr;
+    struct pt_regs regs = fake_regs(), got;
+    uintptr_t addr = prepare("e8 00 01 00 00");
 
-    fake_start();
-    regs = fake_regs();
-    addr = prepare("e8 00 01 00 00");
     got = run(regs);
     CHECK_EQ(got.ip, addr + 5 + 0x100);
     CHECK_EQ(got.sp, regs.sp - 8);
     CHECK_EQ(*(uint64_t *)got.sp, addr + 5);
-    fake_end();
 }
 
 static void branch_through_each_register(void)
 {
-    fake_start();
     for (unsigned n = 0; n < 16; n++) {
         struct pt_regs regs = fake_regs(), got;
         const char *rex = n < 8 ? "" : "41 ";
@@ -251,15 +234,12 @@ static void branch_through_each_register(void)
         CHECK_EQ(got.sp, regs.sp - 8);
         CHECK_EQ(*(uint64_t *)got.sp, addr + site.len);
     }
-    fake_end();
 }
 
 static void branch_through_the_stack_counts_from_before_the_push(void)
 {
-    struct pt_regs regs, got;
+    struct pt_regs regs = fake_regs(), got;
 
-    fake_start();
-    regs = fake_regs();
     fake_stack()[1] = 0x1234;
     prepare("ff 54 24 08"); /* call *8(%rsp) */
     got = run(regs);
@@ -269,16 +249,13 @@ static void branch_through_the_stack_counts_from_before_the_push(void)
     got = run(regs);
     CHECK_EQ(got.ip, 0x1234);
     CHECK_EQ(got.sp, regs.sp);
-    fake_end();
 }
 
 static void branch_through_base_index_and_displacement(void)
 {
     static uint64_t cells[64];
-    struct pt_regs regs;
+    struct pt_regs regs = fake_regs();
 
-    fake_start();
-    regs = fake_regs();
     for (size_t i = 0; i < 64; i++)
         cells[i] = 0x1000 + i;
     regs.ax = (uintptr_t)cells;
@@ -294,37 +271,29 @@ static void branch_through_base_index_and_displacement(void)
     regs.r12 = (uintptr_t)&cells[3];
     prepare("41 ff 24 24"); /* jmp *(%r12) */
     CHECK_EQ(run(regs).ip, 0x1000 + 3);
-    fake_end();
 }
 
 static void a_rip_relative_operand_counts_from_the_original(void)
 {
-    struct pt_regs regs, got;
-    uintptr_t addr;
+    struct pt_regs regs = fake_regs(), got;
+    uintptr_t addr = prepare("ff 15 02 00 00 00 90 90 88 77 66 55 44 33 22 11");
 
-    fake_start();
-    regs = fake_regs();
-    addr = prepare("ff 15 02 00 00 00 90 90 88 77 66 55 44 33 22 11");
     got = run(regs);
     CHECK_EQ(got.ip, 0x1122334455667788);
     CHECK_EQ(*(uint64_t *)got.sp, addr + 6);
-    fake_end();
 }
 
 static void a_segment_base_is_added(void)
 {
     static uint64_t cells[4] = { 1, 2, 3, 4 };
-    struct pt_regs regs;
+    struct pt_regs regs = fake_regs();
 
-    fake_start();
-    regs = fake_regs();
     fake.gs_base = (uintptr_t)cells;
     fake.fs_base = (uintptr_t)(cells + 1);
     prepare("65 ff 24 25 10 00 00 00"); /* jmp *%gs:16 */
     CHECK_EQ(run(regs).ip, 3);
     prepare("64 ff 24 25 10 00 00 00"); /* jmp *%fs:16 */
     CHECK_EQ(run(regs).ip, 4);
-    fake_end();
 }
 
 static void a_target_that_cannot_be_loaded_is_a_fault_at_the_original(void)
@@ -403,11 +372,9 @@ static void the_stack_is_what_rsp_and_rbp_are_the_base_of(void)
 
 static void ret_from_a_bad_stack_is_a_fault_at_the_original(void)
 {
-    struct pt_regs regs, got;
+    struct pt_regs regs = fake_regs(), got;
     uintptr_t addr;
 
-    fake_start();
-    regs = fake_regs();
     fake_bad(regs.sp, 8);
     addr = prepare("c3");
     got = run(regs);
@@ -415,18 +382,15 @@ static void ret_from_a_bad_stack_is_a_fault_at_the_original(void)
     CHECK_EQ(fake.raised_ip, addr);
     CHECK(fake.raised_by_stack);
     CHECK_EQ(got.sp, regs.sp);
-    fake_end();
 }
 
 /* ---- flags ---- */
 
 static void pushf_pushes_what_the_program_has(void)
 {
-    struct pt_regs regs, got;
+    struct pt_regs regs = fake_regs(), got;
     uintptr_t addr;
 
-    fake_start();
-    regs = fake_regs();
     regs.flags = flags_of(21) | FLAGS_DF | FLAGS_AC | FLAGS_ID | FLAGS_TF | FLAGS_RF;
     addr = prepare("9c");
     got = run(regs);
@@ -434,16 +398,13 @@ static void pushf_pushes_what_the_program_has(void)
     CHECK_EQ(*(uint64_t *)got.sp, regs.flags & ~FLAGS_RF);
     CHECK_EQ(got.flags, regs.flags);
     CHECK_EQ(got.ip, addr + 1);
-    fake_end();
 }
 
 static void pushfw_pushes_two_bytes(void)
 {
-    struct pt_regs regs, got;
+    struct pt_regs regs = fake_regs(), got;
     uintptr_t addr;
 
-    fake_start();
-    regs = fake_regs();
     regs.flags = flags_of(31) | FLAGS_ID | FLAGS_NT;
     fake_stack()[-1] = UINT64_C(0x1111111111111111);
     addr = prepare("66 9c");
@@ -451,7 +412,6 @@ static void pushfw_pushes_two_bytes(void)
     CHECK_EQ(got.sp, regs.sp - 2);
     CHECK_EQ(fake_stack()[-1], (regs.flags & 0xffff) << 48 | UINT64_C(0x111111111111));
     CHECK_EQ(got.ip, addr + 2);
-    fake_end();
 }
 
 #define POPF_CHANGES UINT64_C(0x247fd5) /* all but 1, RF, VM, VIF, VIP and the reserved */
@@ -459,10 +419,8 @@ static void pushfw_pushes_two_bytes(void)
 static void popf_takes_every_flag_it_may(void)
 {
     struct pt_regs regs, got;
-    uintptr_t addr;
+    uintptr_t addr = prepare("9d");
 
-    fake_start();
-    addr = prepare("9d");
     for (int i = 0; i < 2; i++) {
         uint64_t old = i ? UINT64_MAX : 0, new = ~old;
 
@@ -474,16 +432,13 @@ static void popf_takes_every_flag_it_may(void)
         CHECK_EQ(got.sp, regs.sp + 8);
         CHECK_EQ(got.ip, addr + 1);
     }
-    fake_end();
 }
 
 static void popfw_takes_the_lower_16(void)
 {
     struct pt_regs regs, got;
-    uintptr_t addr;
+    uintptr_t addr = prepare("66 9d");
 
-    fake_start();
-    addr = prepare("66 9d");
     for (int i = 0; i < 2; i++) {
         uint64_t old = i ? UINT64_MAX : 0, new = ~old, mask = POPF_CHANGES & 0xffff;
 
@@ -495,16 +450,13 @@ static void popfw_takes_the_lower_16(void)
         CHECK_EQ(got.sp, regs.sp + 2);
         CHECK_EQ(got.ip, addr + 2);
     }
-    fake_end();
 }
 
 /* The two bytes that popfw reads are the last ones that can be read. */
 static void popfw_reads_two_bytes(void)
 {
-    struct pt_regs regs, got;
+    struct pt_regs regs = fake_regs(), got;
 
-    fake_start();
-    regs = fake_regs();
     regs.sp += 6;
     fake_stack()[0] = (uint64_t)(FLAGS_CF | FLAGS_FIXED) << 48;
     fake_bad(regs.sp + 2, 8);
@@ -512,16 +464,13 @@ static void popfw_reads_two_bytes(void)
     got = run(regs);
     CHECK_EQ(fake.raised, 0);
     CHECK_EQ(got.flags & 0xffff, FLAGS_CF | FLAGS_FIXED);
-    fake_end();
 }
 
 static void popf_from_a_bad_stack_is_a_fault_at_the_original(void)
 {
-    struct pt_regs regs, got;
+    struct pt_regs regs = fake_regs(), got;
     uintptr_t addr;
 
-    fake_start();
-    regs = fake_regs();
     fake_bad(regs.sp, 8);
     addr = prepare("9d");
     got = run(regs);
@@ -529,21 +478,16 @@ static void popf_from_a_bad_stack_is_a_fault_at_the_original(void)
     CHECK_EQ(fake.raised_ip, addr);
     CHECK_EQ(got.flags, regs.flags);
     CHECK_EQ(got.sp, regs.sp);
-    fake_end();
 }
 
 static void cli_clears_if(void)
 {
-    struct pt_regs regs, got;
-    uintptr_t addr;
+    struct pt_regs regs = fake_regs(), got;
+    uintptr_t addr = prepare("fa");
 
-    fake_start();
-    regs = fake_regs();
-    addr = prepare("fa");
     got = run(regs);
     CHECK_EQ(got.flags, regs.flags & ~FLAGS_IF);
     CHECK_EQ(got.ip, addr + 1);
-    fake_end();
 }
 
 /* ---- what is whose ---- */
@@ -555,7 +499,6 @@ static void everything_else_is_not_emulated(void)
         "cf", "ff 30", "ff 18",    "ff 28", "cb", "f3 a4"
     };
 
-    fake_start();
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         uintptr_t addr = fake_function("fn", rows[i]);
         struct insn insn;
@@ -563,7 +506,6 @@ static void everything_else_is_not_emulated(void)
         CHECK_EQ(insn_decode(&insn, (const uint8_t *)addr, INSN_MAX_LEN, addr), 0);
         CHECK(!emulate_supports(&insn));
     }
-    fake_end();
 }
 
 static void a_wrong_kind_is_a_bug(void)
@@ -575,18 +517,18 @@ static void a_wrong_kind_is_a_bug(void)
     CHECK(FAKE_BUG(emulate_run(&site, &regs)));
 }
 
-UNIT_TESTS(jcc_takes_the_branch_as_the_flags_say, near_jcc_reaches_backwards,
-           loop_counts_down_and_leaves_flags_alone, loope_and_loopne_look_at_zf_too,
-           jrcxz_only_looks, jmp_goes_where_it_says,
-           call_pushes_the_address_behind_the_original, branch_through_each_register,
-           branch_through_the_stack_counts_from_before_the_push,
-           branch_through_base_index_and_displacement,
-           a_rip_relative_operand_counts_from_the_original, a_segment_base_is_added,
-           a_target_that_cannot_be_loaded_is_a_fault_at_the_original,
-           ret_pops_the_target_and_drops_the_arguments,
-           the_stack_is_what_rsp_and_rbp_are_the_base_of,
-           ret_from_a_bad_stack_is_a_fault_at_the_original,
-           pushf_pushes_what_the_program_has, pushfw_pushes_two_bytes,
-           popf_takes_every_flag_it_may, popfw_takes_the_lower_16, popfw_reads_two_bytes,
-           popf_from_a_bad_stack_is_a_fault_at_the_original, cli_clears_if,
-           everything_else_is_not_emulated, a_wrong_kind_is_a_bug)
+UNIT_TESTS_BETWEEN(
+    fake_start, fake_end, jcc_takes_the_branch_as_the_flags_say,
+    near_jcc_reaches_backwards, loop_counts_down_and_leaves_flags_alone,
+    loope_and_loopne_look_at_zf_too, jrcxz_only_looks, jmp_goes_where_it_says,
+    call_pushes_the_address_behind_the_original, branch_through_each_register,
+    branch_through_the_stack_counts_from_before_the_push,
+    branch_through_base_index_and_displacement,
+    a_rip_relative_operand_counts_from_the_original, a_segment_base_is_added,
+    a_target_that_cannot_be_loaded_is_a_fault_at_the_original,
+    ret_pops_the_target_and_drops_the_arguments,
+    the_stack_is_what_rsp_and_rbp_are_the_base_of,
+    ret_from_a_bad_stack_is_a_fault_at_the_original, pushf_pushes_what_the_program_has,
+    pushfw_pushes_two_bytes, popf_takes_every_flag_it_may, popfw_takes_the_lower_16,
+    popfw_reads_two_bytes, popf_from_a_bad_stack_is_a_fault_at_the_original,
+    cli_clears_if, everything_else_is_not_emulated, a_wrong_kind_is_a_bug)

@@ -33,7 +33,6 @@ static void of_two_at_one_address_both_must_be_disabled(void)
 {
     struct kprobe second = { .addr = 0 };
 
-    start();
     second.addr = text;
     CHECK_EQ(register_kprobe(&second), 0);
     CHECK_EQ(disable_kprobe(&second), 0);
@@ -44,15 +43,12 @@ static void of_two_at_one_address_both_must_be_disabled(void)
     CHECK_BYTES((const uint8_t *)text, "cc");
     CHECK_EQ(unregister_kprobe(&second), 0);
     CHECK_BYTES((const uint8_t *)text, "55");
-    end();
 }
 
 static void many_pay_for_one_round(void)
 {
-    unsigned one, all;
+    unsigned one = fake.syncs, all;
 
-    start();
-    one = fake.syncs;
     disable_kprobe(&probes[0]);
     one = fake.syncs - one;
     all = fake.syncs;
@@ -63,23 +59,19 @@ static void many_pay_for_one_round(void)
     CHECK_EQ(enable_kprobes(pointers, COUNT), 0);
     CHECK_BYTES((const uint8_t *)text, "cc cc 89 e5 cc cc");
     CHECK_EQ(fake.syncs - all, 2);
-    end();
 }
 
 static void that_leave_together_do_so_too(void)
 {
-    struct kprobe more = { .pre_handler = NULL };
+    struct kprobe more = { .addr = text, .pre_handler = NULL };
     struct kprobe *leaving[] = { &probes[0], &more, &probes[1] };
 
-    start();
-    more.addr = text;
     CHECK_EQ(register_kprobe(&more), 0);
     fake_log_start(text);
     CHECK_EQ(unregister_kprobes(leaving, 3), 0);
     CHECK_STR(fake_log(), "original original sync quiesce lost sync clear free clear");
     CHECK_EQ(register_kprobes(leaving, 1), 0);
     CHECK_EQ(register_kprobes(leaving + 2, 1), 0);
-    end();
 }
 
 static void one_that_is_not_registered_keeps_all_as_they_are(void)
@@ -87,7 +79,6 @@ static void one_that_is_not_registered_keeps_all_as_they_are(void)
     struct kprobe stranger = { .addr = 0 };
     struct kprobe *some[] = { &probes[0], &stranger };
 
-    start();
     stranger.addr = text;
     CHECK_EQ(disable_kprobes(some, 2), -EINVAL);
     CHECK_EQ(probes[0].flags, 0);
@@ -95,12 +86,10 @@ static void one_that_is_not_registered_keeps_all_as_they_are(void)
     fake_fail_at(1);
     CHECK_EQ(disable_kprobes(pointers, COUNT), -ENOMEM);
     CHECK_EQ(probes[0].flags, 0);
-    end();
 }
 
 static void switched_off_the_text_is_original_everywhere(void)
 {
-    start();
     disable_kprobe(&probes[2]);
     CHECK(kprobes_are_on());
     CHECK_EQ(kprobes_switch(false), 0);
@@ -110,14 +99,12 @@ static void switched_off_the_text_is_original_everywhere(void)
     CHECK_EQ(kprobes_switch(true), 0);
     CHECK_BYTES((const uint8_t *)text, "cc cc 89 e5 90 cc");
     CHECK_EQ(kprobes_switch(true), 0);
-    end();
 }
 
 static void what_comes_and_changes_meanwhile_waits(void)
 {
     struct kprobe late = { .addr = 0 };
 
-    start();
     kprobes_switch(false);
     late.addr = fake_function("late", "90 c3");
     CHECK_EQ(register_kprobe(&late), 0);
@@ -129,17 +116,14 @@ static void what_comes_and_changes_meanwhile_waits(void)
     CHECK_BYTES((const uint8_t *)late.addr, "cc c3");
     CHECK_BYTES((const uint8_t *)text, "55 cc 89 e5 cc cc");
     CHECK_EQ(unregister_kprobe(&late), 0);
-    end();
 }
 
 static void without_memory_the_switch_stays_where_it_is(void)
 {
-    start();
     fake_fail_at(1);
     CHECK_EQ(kprobes_switch(false), -ENOMEM);
     CHECK(kprobes_are_on());
     CHECK_BYTES((const uint8_t *)text, "cc cc 89 e5 cc cc");
-    end();
 }
 
 /* Otherwise the engine would run into its own breakpoints while it disarms the other
@@ -149,7 +133,6 @@ static void the_engines_own_probes_go_first(void)
 {
     struct kprobe own = { .addr = 0 };
 
-    start();
     own.addr = fake_function("own", "90 c3");
     fake_engine(own.addr, own.addr + 2);
     CHECK_EQ(register_kprobe(&own), 0);
@@ -158,29 +141,26 @@ static void the_engines_own_probes_go_first(void)
     CHECK_STR(fake_log(), "original sync original original original original sync");
     kprobes_switch(true);
     CHECK_EQ(unregister_kprobe(&own), 0);
-    end();
 }
 
 static void no_handler_or_interrupt_may_switch(void)
 {
-    start();
     fake.context = PLAT_IRQ;
     CHECK_EQ(kprobes_switch(false), -EDEADLK);
     CHECK_EQ(disable_kprobe(&probes[0]), -EDEADLK);
     CHECK_EQ(enable_kprobes(pointers, COUNT), -EDEADLK);
     fake.context = PLAT_THREAD;
     CHECK(kprobes_are_on());
-    end();
 }
 
 /* ---- one probe ---- */
 
 static void disabled_at_birth_it_is_not_armed(void)
 {
-    struct kprobe p = { .pre_handler = no_pre, .flags = KPROBE_FLAG_DISABLED };
+    struct kprobe p = { .addr = fake_function("disabled", "55 c3"),
+                        .pre_handler = no_pre,
+                        .flags = KPROBE_FLAG_DISABLED };
 
-    fake_start();
-    p.addr = fake_function("fn", "55 c3");
     CHECK_EQ(add(&p), 0);
     CHECK_EQ(byte_at(p.addr), 0x55);
     fake_log_start(p.addr);
@@ -192,28 +172,25 @@ static void disabled_at_birth_it_is_not_armed(void)
     CHECK_EQ(enable_kprobe(&p), 0);
     CHECK_EQ(byte_at(p.addr), 0xcc);
     CHECK_EQ(unregister_kprobe(&p), 0);
-    fake_end();
 }
 
 static void only_what_is_registered_can_be_switched(void)
 {
-    struct kprobe p = { .pre_handler = no_pre };
+    struct kprobe p = { .addr = fake_function("new", "55 c3"), .pre_handler = no_pre };
 
-    fake_start();
-    p.addr = fake_function("fn", "55 c3");
     CHECK_EQ(enable_kprobe(&p), -EINVAL);
     CHECK_EQ(disable_kprobe(&p), -EINVAL);
     CHECK_EQ(add(&p), 0);
     CHECK_EQ(unregister_kprobe(&p), 0);
     CHECK_EQ(enable_kprobe(&p), -EINVAL);
-    fake_end();
 }
 
-UNIT_TESTS(of_two_at_one_address_both_must_be_disabled, many_pay_for_one_round,
-           that_leave_together_do_so_too,
-           one_that_is_not_registered_keeps_all_as_they_are,
-           switched_off_the_text_is_original_everywhere,
-           what_comes_and_changes_meanwhile_waits,
-           without_memory_the_switch_stays_where_it_is, the_engines_own_probes_go_first,
-           no_handler_or_interrupt_may_switch, disabled_at_birth_it_is_not_armed,
-           only_what_is_registered_can_be_switched)
+UNIT_TESTS_BETWEEN(start, end, of_two_at_one_address_both_must_be_disabled,
+                   many_pay_for_one_round, that_leave_together_do_so_too,
+                   one_that_is_not_registered_keeps_all_as_they_are,
+                   switched_off_the_text_is_original_everywhere,
+                   what_comes_and_changes_meanwhile_waits,
+                   without_memory_the_switch_stays_where_it_is,
+                   the_engines_own_probes_go_first, no_handler_or_interrupt_may_switch,
+                   disabled_at_birth_it_is_not_armed,
+                   only_what_is_registered_can_be_switched)

@@ -40,7 +40,6 @@ static bool is_broken(const char *rule)
 
 static void every_rule_is_told_in_order(void)
 {
-    fake_start();
     explain(fake_function("fn", "90 c3"));
     CHECK_STR(
         said,
@@ -48,27 +47,22 @@ static void every_rule_is_told_in_order(void)
         "NOT_BOUNDARY FOREIGN_INT3 TRAP_INSN FAR_BRANCH MASKS_TRAPS STATE_CHANGE HALTS "
         "TRANSACTION VIRTUALIZATION SHORT_OPERAND CANNOT_MOVE STI_HLT ");
     CHECK_EQ(e.why.err, 0);
-    fake_end();
 }
 
 static void one_broken_rule_does_not_hide_the_others(void)
 {
-    uintptr_t addr;
+    uintptr_t addr = fake_function("fn", "90 cb c3");
 
-    fake_start();
-    addr = fake_function("fn", "90 cb c3");
     fake_entry(addr, addr + 3);
     explain(addr + 1);
     CHECK(is_broken("ENTRY_CODE"));
     CHECK(is_broken("FAR_BRANCH"));
     CHECK(!is_broken("CANNOT_MOVE"));
     CHECK_EQ(e.why.reason, PROBE_ENTRY_CODE);
-    fake_end();
 }
 
 static void rules_that_make_no_sense_are_left_out(void)
 {
-    fake_start();
     explain(fake_text_end() + 4096);
     CHECK(is_broken("NOT_TEXT"));
     CHECK(!strstr(said, "NO_FUNCTION"));
@@ -77,15 +71,12 @@ static void rules_that_make_no_sense_are_left_out(void)
     CHECK(!strstr(said, "UNDECODABLE"));
     CHECK_EQ(e.map_count, 0);
     CHECK(!e.in_function);
-    fake_end();
 }
 
 static void the_map_has_the_neighbours(void)
 {
-    uintptr_t addr;
+    uintptr_t addr = fake_function("fn", "90 90 90 90 90 90 90 90 90 90 90 90");
 
-    fake_start();
-    addr = fake_function("fn", "90 90 90 90 90 90 90 90 90 90 90 90");
     explain(addr);
     CHECK(e.map_at == 0 && e.map_count == EXPLAIN_AROUND + 1);
     CHECK_EQ(e.map[0].addr, addr);
@@ -95,29 +86,23 @@ static void the_map_has_the_neighbours(void)
     CHECK_EQ(e.map[EXPLAIN_MAP - 1].addr, addr + 6 + EXPLAIN_AROUND);
     explain(addr + 11);
     CHECK(e.map_at == EXPLAIN_AROUND && e.map_count == EXPLAIN_AROUND + 1);
-    fake_end();
 }
 
 static void where_nothing_decodes_the_map_ends(void)
 {
-    uintptr_t addr;
+    uintptr_t addr = fake_function("fn", "90 06 90 90");
 
-    fake_start();
-    addr = fake_function("fn", "90 06 90 90");
     explain(addr + 2);
     CHECK_EQ(e.why.reason, PROBE_UNDECODABLE);
     CHECK_EQ(e.why.at, addr + 1);
     CHECK_EQ(e.map_count, 1);
     CHECK_EQ(e.map_at, e.map_count);
-    fake_end();
 }
 
 static void the_way_is_what_a_probe_would_get(void)
 {
-    uintptr_t addr;
+    uintptr_t addr = fake_function("fn", "48 89 e5 e8 00 00 00 00 c3");
 
-    fake_start();
-    addr = fake_function("fn", "48 89 e5 e8 00 00 00 00 c3");
     explain(addr);
     CHECK(!e.is_probed);
     CHECK_EQ(e.way, WAY_BOOST);
@@ -131,7 +116,6 @@ static void the_way_is_what_a_probe_would_get(void)
     CHECK_STR(e.copies[0].what, "detour");
     CHECK_EQ(registry_count(), 0);
     CHECK(fake_text_is_original());
-    fake_end();
 }
 
 static void of_a_probed_address_it_tells_what_is(void)
@@ -139,7 +123,6 @@ static void of_a_probed_address_it_tells_what_is(void)
     struct kprobe a = { .pre_handler = no_pre };
     struct kprobe b = { .post_handler = no_post, .flags = KPROBE_FLAG_DISABLED };
 
-    fake_start();
     a.addr = b.addr = fake_function("fn", "48 89 e5 c3");
     CHECK_EQ(register_kprobe(&a), 0);
     CHECK_EQ(register_kprobe(&b), 0);
@@ -160,15 +143,12 @@ static void of_a_probed_address_it_tells_what_is(void)
     explain(a.addr);
     CHECK(!e.is_probed);
     CHECK_EQ(e.bytes[0].owner, OWNER_ORIGINAL);
-    fake_end();
 }
 
 static void bytes_have_an_owner(void)
 {
-    uintptr_t addr;
+    uintptr_t addr = fake_function("fn", "90 cc c3");
 
-    fake_start();
-    addr = fake_function("fn", "90 cc c3");
     explain(addr);
     CHECK_EQ(e.bytes[0].owner, OWNER_ORIGINAL);
     explain(addr + 1);
@@ -180,7 +160,6 @@ static void bytes_have_an_owner(void)
     addr = fake_function("operand", "b0 cc c3");
     explain(addr);
     CHECK_EQ(e.bytes[1].owner, OWNER_ORIGINAL); /* not an int3: no instruction starts */
-    fake_end();
 }
 
 /* owners - return one letter for the owner of each byte, from e.addr on. */
@@ -196,12 +175,9 @@ static const char *owners(void)
 
 static void bytes_of_a_jump_have_two_owners(void)
 {
-    struct kprobe p = { .pre_handler = no_pre };
-    uintptr_t fn;
+    uintptr_t fn = fake_function("fn", "48 89 d8 31 c9 90 c3 0f 1f 44 00 00");
+    struct kprobe p = { .addr = fn, .pre_handler = no_pre };
 
-    fake_start();
-    fn = fake_function("fn", "48 89 d8 31 c9 90 c3 0f 1f 44 00 00");
-    p.addr = fn;
     CHECK_EQ(optimize_set_method(OPTIMIZE_PUN), 0);
     CHECK_EQ(register_kprobe(&p), 0);
     explain(fn);
@@ -222,12 +198,10 @@ static void bytes_of_a_jump_have_two_owners(void)
     CHECK_STR(owners(), "o");
     CHECK(!e.bytes[0].reader);
     CHECK_EQ(unregister_kprobe(&p), 0);
-    fake_end();
 }
 
 static void what_may_not_be_stepped_is_told(void)
 {
-    fake_start();
     explain(fake_function("fn", "0f 01 18 c3"));
     CHECK_EQ(e.why.err, 0);
     CHECK_EQ(e.way, WAY_BOOST);
@@ -235,15 +209,12 @@ static void what_may_not_be_stepped_is_told(void)
     explain(fake_function("other", "48 89 e5 c3"));
     CHECK_EQ(e.post.err, 0);
     CHECK_EQ(e.copy_count, 2);
-    fake_end();
 }
 
 static void the_detour_is_what_a_jump_would_run(void)
 {
-    struct kprobe p = { 0 };
+    struct kprobe p = { .addr = fake_function("fn", "48 89 e5 48 01 c8 c3") };
 
-    fake_start();
-    p.addr = fake_function("fn", "48 89 e5 48 01 c8 c3");
     explain(p.addr);
     CHECK_EQ(e.detour, DETOUR_CALL);
     CHECK(e.flags_live);
@@ -260,7 +231,6 @@ static void the_detour_is_what_a_jump_would_run(void)
     CHECK_EQ(unregister_kprobe(&p), 0);
     explain(fake_function("other", "48 01 c8 c3"));
     CHECK(!e.flags_live);
-    fake_end();
 }
 
 /* ---- jumps ---- */
@@ -274,10 +244,8 @@ static void the_jump_is_what_a_probe_would_get(void)
         unsigned off;
         enum pun_rung rung;
     } rows[] = { { 0, PUN_DIRECT }, { 10, PUN_CALL }, { 15, PUN_PLAIN } };
-    uintptr_t fn;
+    uintptr_t fn = fake_function("fn", LADDER);
 
-    fake_start();
-    fn = fake_function("fn", LADDER);
     CHECK_EQ(optimize_set_method(OPTIMIZE_PUN), 0);
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         struct kprobe p = { .addr = fn + rows[i].off, .pre_handler = no_pre };
@@ -301,16 +269,13 @@ static void the_jump_is_what_a_probe_would_get(void)
         CHECK_EQ(e.jump.state, JUMP_UNARMED);
         CHECK_EQ(unregister_kprobe(&p), 0);
     }
-    fake_end();
 }
 
 static void it_is_told_why_there_is_no_jump(void)
 {
     struct kprobe p = { .pre_handler = no_pre };
-    uintptr_t fn;
+    uintptr_t fn = p.addr = fake_function("fn", LADDER);
 
-    fake_start();
-    fn = p.addr = fake_function("fn", LADDER);
     CHECK_EQ(optimize_set_method(OPTIMIZE_OFF), 0);
     explain(fn);
     CHECK_EQ(e.jump.state, JUMP_OFF);
@@ -329,16 +294,13 @@ static void it_is_told_why_there_is_no_jump(void)
     CHECK_EQ(e.jump.state, JUMP_NONE);
     CHECK_EQ(e.jump.why, PROBE_NO_MEMORY);
     CHECK_EQ(unregister_kprobe(&p), 0);
-    fake_end();
 }
 
 static void regions_are_jumps_too(void)
 {
     struct kprobe p = { .pre_handler = no_pre };
-    uintptr_t fn;
+    uintptr_t fn = p.addr = fake_function("fn", "31 c0 31 c9 31 d2 c3 90 90 90 90");
 
-    fake_start();
-    fn = p.addr = fake_function("fn", "31 c0 31 c9 31 d2 c3 90 90 90 90");
     fake_target(fn + 4);
     CHECK_EQ(optimize_set_method(OPTIMIZE_REGION), 0);
     explain(fn);
@@ -353,12 +315,10 @@ static void regions_are_jumps_too(void)
     CHECK_STR(e.copies[0].what, "boost");
     CHECK_BYTES(e.copies[0].code, "31 d2 c3"); /* the copies of all instructions */
     CHECK_EQ(unregister_kprobe(&p), 0);
-    fake_end();
 }
 
 static void what_stage_3_refuses_is_told_last(void)
 {
-    fake_start();
     for (unsigned n = 1;; n++) {
         uintptr_t addr = fake_function("fn", "48 89 e5 c3");
         bool failed;
@@ -372,14 +332,14 @@ static void what_stage_3_refuses_is_told_last(void)
         CHECK_EQ(registry_count(), 0);
     }
     CHECK_EQ(e.why.err, 0);
-    fake_end();
 }
 
-UNIT_TESTS(every_rule_is_told_in_order, one_broken_rule_does_not_hide_the_others,
-           rules_that_make_no_sense_are_left_out, the_map_has_the_neighbours,
-           where_nothing_decodes_the_map_ends, the_way_is_what_a_probe_would_get,
-           of_a_probed_address_it_tells_what_is, bytes_have_an_owner,
-           bytes_of_a_jump_have_two_owners, what_may_not_be_stepped_is_told,
-           the_detour_is_what_a_jump_would_run, the_jump_is_what_a_probe_would_get,
-           it_is_told_why_there_is_no_jump, regions_are_jumps_too,
-           what_stage_3_refuses_is_told_last)
+UNIT_TESTS_BETWEEN(fake_start, fake_end, every_rule_is_told_in_order,
+                   one_broken_rule_does_not_hide_the_others,
+                   rules_that_make_no_sense_are_left_out, the_map_has_the_neighbours,
+                   where_nothing_decodes_the_map_ends, the_way_is_what_a_probe_would_get,
+                   of_a_probed_address_it_tells_what_is, bytes_have_an_owner,
+                   bytes_of_a_jump_have_two_owners, what_may_not_be_stepped_is_told,
+                   the_detour_is_what_a_jump_would_run,
+                   the_jump_is_what_a_probe_would_get, it_is_told_why_there_is_no_jump,
+                   regions_are_jumps_too, what_stage_3_refuses_is_told_last)

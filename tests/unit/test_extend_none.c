@@ -47,7 +47,6 @@ static void its_life_from_register_to_reclaim(void)
     struct pt_regs regs = fake_regs();
     struct site *site;
 
-    start();
     p.addr = fake_function("fn", "55 48 89 e5 c3");
     CHECK_EQ(register_kprobe(&p), 0);
     site = registry_find(p.addr);
@@ -63,7 +62,6 @@ static void its_life_from_register_to_reclaim(void)
     CHECK_EQ(unregister_kprobe(&p), 0);
     CHECK(!registry_find(p.addr));
     CHECK(fake_text_is_original());
-    fake_end();
 }
 
 static void a_post_handler_is_told_behind_the_copy(void)
@@ -71,7 +69,6 @@ static void a_post_handler_is_told_behind_the_copy(void)
     struct kprobe p = { .pre_handler = pre, .post_handler = post };
     struct pt_regs regs = fake_regs();
 
-    start();
     p.addr = fake_function("fn", "48 89 e5 c3");
     CHECK_EQ(register_kprobe(&p), 0);
     CHECK(fake_int3(&regs, p.addr));
@@ -80,7 +77,6 @@ static void a_post_handler_is_told_behind_the_copy(void)
     CHECK_EQ(behind, 1);
     CHECK_EQ(regs.ip, p.addr + 3);
     CHECK_EQ(unregister_kprobe(&p), 0);
-    fake_end();
 }
 
 static void a_call_is_emulated(void)
@@ -89,14 +85,12 @@ static void a_call_is_emulated(void)
     struct pt_regs regs = fake_regs();
     uint64_t *sp = (uint64_t *)regs.sp;
 
-    start();
     p.addr = fake_function("fn", "e8 10 00 00 00 c3");
     CHECK_EQ(register_kprobe(&p), 0);
     CHECK(fake_int3(&regs, p.addr));
     CHECK_EQ(regs.ip, p.addr + 5 + 16);
     CHECK_EQ(sp[-1], p.addr + 5);
     CHECK_EQ(unregister_kprobe(&p), 0);
-    fake_end();
 }
 
 static void a_fault_in_the_copy_is_one_of_the_program(void)
@@ -104,13 +98,11 @@ static void a_fault_in_the_copy_is_one_of_the_program(void)
     struct kprobe p = { .pre_handler = pre };
     struct pt_regs regs = fake_regs();
 
-    start();
     p.addr = fake_function("fn", "48 8b 07 c3");
     CHECK_EQ(register_kprobe(&p), 0);
     CHECK(!fake_fault(&regs, 14, (uintptr_t)p.site->boost_slot));
     CHECK_EQ(regs.ip, p.addr);
     CHECK_EQ(unregister_kprobe(&p), 0);
-    fake_end();
 }
 
 static void a_step_of_the_program_ends_behind_the_instruction(void)
@@ -118,7 +110,6 @@ static void a_step_of_the_program_ends_behind_the_instruction(void)
     struct kprobe p = { .pre_handler = pre };
     struct pt_regs regs = fake_regs();
 
-    start();
     p.addr = fake_function("fn", "48 89 e5 c3");
     CHECK_EQ(register_kprobe(&p), 0);
     regs.flags |= FLAGS_TF;
@@ -129,7 +120,6 @@ static void a_step_of_the_program_ends_behind_the_instruction(void)
     CHECK(!kprobe_debug_handler(&regs, plat_this_cpu()));
     CHECK_EQ(regs.ip, p.addr + 3);
     CHECK_EQ(unregister_kprobe(&p), 0);
-    fake_end();
 }
 
 /* ---- several ---- */
@@ -139,7 +129,6 @@ static void two_at_one_address_share_a_breakpoint(void)
     struct kprobe p = { .pre_handler = pre }, q = { .pre_handler = pre };
     struct pt_regs regs = fake_regs();
 
-    start();
     p.addr = q.addr = fake_function("fn", "90 c3");
     CHECK_EQ(register_kprobe(&p), 0);
     CHECK_EQ(register_kprobe(&q), 0);
@@ -154,7 +143,6 @@ static void two_at_one_address_share_a_breakpoint(void)
     CHECK_EQ(enable_kprobe(&p), 0);
     CHECK_EQ(byte_at(p.addr), INSN_INT3);
     CHECK_EQ(unregister_kprobe(&p), 0);
-    fake_end();
 }
 
 static void a_set_is_all_or_nothing(void)
@@ -162,7 +150,6 @@ static void a_set_is_all_or_nothing(void)
     struct kprobe p = { 0 }, q = { 0 }, *both[] = { &p, &q };
     struct probe_reject why;
 
-    start();
     p.addr = fake_function("fn", "48 89 e5 90 c3");
     q.addr = p.addr + 1;
     CHECK_EQ(register_kprobes_why(both, 2, &why), -EILSEQ);
@@ -176,21 +163,19 @@ static void a_set_is_all_or_nothing(void)
     CHECK_EQ(byte_at(p.addr), INSN_INT3);
     CHECK_EQ(byte_at(q.addr), INSN_INT3);
     CHECK_EQ(unregister_kprobes(both, 2), 0);
-    fake_end();
 }
 
 static void no_probe_waits_for_text(void)
 {
     struct kprobe p = { .symbol_name = "comes_later", .flags = KPROBE_FLAG_PENDING };
 
-    start();
     CHECK_EQ(register_kprobe(&p), -ENOENT);
     CHECK(!p.site);
-    fake_end();
 }
 
-UNIT_TESTS(its_life_from_register_to_reclaim, a_post_handler_is_told_behind_the_copy,
-           a_call_is_emulated, a_fault_in_the_copy_is_one_of_the_program,
-           a_step_of_the_program_ends_behind_the_instruction,
-           two_at_one_address_share_a_breakpoint, a_set_is_all_or_nothing,
-           no_probe_waits_for_text)
+UNIT_TESTS_BETWEEN(start, fake_end, its_life_from_register_to_reclaim,
+                   a_post_handler_is_told_behind_the_copy, a_call_is_emulated,
+                   a_fault_in_the_copy_is_one_of_the_program,
+                   a_step_of_the_program_ends_behind_the_instruction,
+                   two_at_one_address_share_a_breakpoint, a_set_is_all_or_nothing,
+                   no_probe_waits_for_text)

@@ -10,11 +10,9 @@ static bool is_plain(const char *hex)
 {
     bool plain;
 
-    fake_start();
     plat_lock(PLAT_PROBES);
     plain = handler_keeps_callee_saved(fake_function("handler", hex));
     plat_unlock(PLAT_PROBES);
-    fake_end();
     return plain;
 }
 
@@ -54,22 +52,18 @@ static void nor_what_cannot_be_read(void)
 {
     CHECK(!is_plain("90 06"));
     CHECK(!is_plain("90 48"));
-    fake_start();
     plat_lock(PLAT_PROBES);
     CHECK(!handler_keeps_callee_saved(0x1000));
     plat_unlock(PLAT_PROBES);
-    fake_end();
 }
 
 static bool is_light(const char *hex)
 {
     bool light;
 
-    fake_start();
     plat_lock(PLAT_PROBES);
     light = handler_needs_no_image(fake_function("handler", hex));
     plat_unlock(PLAT_PROBES);
-    fake_end();
     return light;
 }
 
@@ -100,6 +94,7 @@ static void what_may_do_more_needs_one(void)
     CHECK(!is_light("31 db 31 c0 c3"));                /* changes rbx */
 }
 
-UNIT_TESTS(what_returns_0_and_reads_no_image_needs_none, what_may_do_more_needs_one,
-           what_changes_only_what_it_may_is_plain, what_changes_more_is_not,
-           nor_is_what_leads_elsewhere, nor_what_cannot_be_read)
+UNIT_TESTS_BETWEEN(fake_start, fake_end, what_returns_0_and_reads_no_image_needs_none,
+                   what_may_do_more_needs_one, what_changes_only_what_it_may_is_plain,
+                   what_changes_more_is_not, nor_is_what_leads_elsewhere,
+                   nor_what_cannot_be_read)

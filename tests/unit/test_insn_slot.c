@@ -29,26 +29,20 @@ static bool is_int3(const uint8_t *p, size_t len)
 
 static void a_new_cell_is_full_of_int3_and_belongs_to_no_site(void)
 {
-    uint8_t *slot;
+    uint8_t *slot = insn_slot_reserve(INSN_SLOT_LEN);
     size_t off;
 
-    fake_start();
-    slot = insn_slot_reserve(INSN_SLOT_LEN);
     CHECK(slot && is_int3(slot, INSN_SLOT_LEN));
     CHECK((uintptr_t)slot % INSN_SLOT_LEN == 0);
     CHECK(insn_slot_owner((uintptr_t)slot, &off) == NULL);
     insn_slot_put(slot);
-    end();
 }
 
 static void every_ip_in_a_cell_leads_to_its_owner(void)
 {
-    uint8_t *a, *b;
+    uint8_t *a = insn_slot_reserve(INSN_SLOT_LEN), *b = insn_slot_reserve(INSN_SLOT_LEN);
     size_t off = 99;
 
-    fake_start();
-    a = insn_slot_reserve(INSN_SLOT_LEN);
-    b = insn_slot_reserve(INSN_SLOT_LEN);
     insn_slot_fill(a, &owner, code, sizeof(code));
     insn_slot_fill(b, &other, code, sizeof(code));
     for (size_t i = 0; i < INSN_SLOT_LEN; i++) {
@@ -59,17 +53,14 @@ static void every_ip_in_a_cell_leads_to_its_owner(void)
     }
     insn_slot_put(a);
     insn_slot_put(b);
-    end();
 }
 
 static void an_ip_elsewhere_has_no_owner(void)
 {
     uintptr_t page, unmapped;
-    uint8_t *slot;
+    uint8_t *slot = insn_slot_reserve(INSN_SLOT_LEN);
     size_t off;
 
-    fake_start();
-    slot = insn_slot_reserve(INSN_SLOT_LEN);
     insn_slot_fill(slot, &owner, code, sizeof(code));
     page = (uintptr_t)slot / 4096 * 4096;
     unmapped = page + 4096;
@@ -81,23 +72,19 @@ static void an_ip_elsewhere_has_no_owner(void)
     CHECK(insn_slot_owner(UINTPTR_MAX, &off) == NULL);
     CHECK(insn_slot_owner((uintptr_t)&owner, &off) == NULL);
     insn_slot_put(slot);
-    end();
 }
 
 static void a_cell_given_back_is_full_of_int3_and_belongs_to_no_site(void)
 {
-    uint8_t *slot, *rest;
+    uint8_t *slot, *rest = insn_slot_reserve(INSN_SLOT_LEN);
     size_t off;
 
-    fake_start();
-    rest = insn_slot_reserve(INSN_SLOT_LEN);
     slot = insn_slot_reserve(INSN_SLOT_LEN);
     insn_slot_fill(slot, &owner, code, sizeof(code));
     insn_slot_put(slot);
     CHECK(is_int3(slot, INSN_SLOT_LEN));
     CHECK(insn_slot_owner((uintptr_t)slot, &off) == NULL);
     insn_slot_put(rest);
-    end();
 }
 
 static void a_full_page_with_a_hole_is_used_again(void)
@@ -105,7 +92,6 @@ static void a_full_page_with_a_hole_is_used_again(void)
     static uint8_t *slots[2 * CELLS_PER_PAGE];
     uint8_t *hole;
 
-    fake_start();
     for (size_t i = 0; i < 2 * CELLS_PER_PAGE; i++)
         slots[i] = insn_slot_reserve(INSN_SLOT_LEN);
     CHECK_EQ(insn_slot_pages(), 2);
@@ -115,7 +101,6 @@ static void a_full_page_with_a_hole_is_used_again(void)
     CHECK_EQ(insn_slot_pages(), 2);
     for (size_t i = 0; i < 2 * CELLS_PER_PAGE; i++)
         insn_slot_put(slots[i]);
-    end();
 }
 
 static void only_empty_pages_are_given_back(void)
@@ -123,7 +108,6 @@ static void only_empty_pages_are_given_back(void)
     static uint8_t *slots[CELLS_PER_PAGE + 1];
     size_t off;
 
-    fake_start();
     for (size_t i = 0; i <= CELLS_PER_PAGE; i++)
         slots[i] = insn_slot_reserve(INSN_SLOT_LEN);
     insn_slot_fill(slots[CELLS_PER_PAGE], &owner, code, sizeof(code));
@@ -135,24 +119,20 @@ static void only_empty_pages_are_given_back(void)
     CHECK(insn_slot_owner((uintptr_t)slots[0], &off) == NULL);
     CHECK(insn_slot_owner((uintptr_t)slots[CELLS_PER_PAGE], &off) == &owner);
     insn_slot_put(slots[CELLS_PER_PAGE]);
-    end();
 }
 
 static void code_that_does_not_fit_is_a_bug(void)
 {
     static const uint8_t longer[INSN_SLOT_CODE_MAX + 1];
-    uint8_t *slot;
+    uint8_t *slot = insn_slot_reserve(INSN_SLOT_LEN);
 
-    fake_start();
-    slot = insn_slot_reserve(INSN_SLOT_LEN);
     CHECK(FAKE_BUG(insn_slot_fill(slot, &owner, longer, sizeof(longer))));
     insn_slot_fill(slot, &owner, longer, INSN_SLOT_CODE_MAX);
     insn_slot_put(slot);
-    end();
 }
 
-UNIT_TESTS(a_new_cell_is_full_of_int3_and_belongs_to_no_site,
-           every_ip_in_a_cell_leads_to_its_owner, an_ip_elsewhere_has_no_owner,
-           a_cell_given_back_is_full_of_int3_and_belongs_to_no_site,
-           a_full_page_with_a_hole_is_used_again, only_empty_pages_are_given_back,
-           code_that_does_not_fit_is_a_bug)
+UNIT_TESTS_BETWEEN(fake_start, end, a_new_cell_is_full_of_int3_and_belongs_to_no_site,
+                   every_ip_in_a_cell_leads_to_its_owner, an_ip_elsewhere_has_no_owner,
+                   a_cell_given_back_is_full_of_int3_and_belongs_to_no_site,
+                   a_full_page_with_a_hole_is_used_again, only_empty_pages_are_given_back,
+                   code_that_does_not_fit_is_a_bug)

@@ -44,15 +44,8 @@ static void deep(void)
 
 static uintptr_t start(void)
 {
-    fake_start();
     ran = behind = 0;
     return fake_function("f", LEA);
-}
-
-static void end(struct jprobe *jp)
-{
-    CHECK_EQ(unregister_jprobe(jp), 0);
-    fake_end();
 }
 
 static void a_handler_sees_the_arguments(void)
@@ -75,7 +68,7 @@ static void a_handler_sees_the_arguments(void)
     CHECK_EQ(regs.di, before.di);
     CHECK_EQ(regs.sp, before.sp);
     CHECK_EQ(fake.jprobe_words, JPROBE_STACK_LEN / 8);
-    end(&jp);
+    CHECK_EQ(unregister_jprobe(&jp), 0);
 }
 
 static void it_ends_from_any_depth(void)
@@ -91,7 +84,7 @@ static void it_ends_from_any_depth(void)
         CHECK_EQ(ran, i);
     }
     CHECK_EQ(behind, 0);
-    end(&jp);
+    CHECK_EQ(unregister_jprobe(&jp), 0);
 }
 
 static struct kretprobe left;
@@ -130,7 +123,7 @@ static void calls_that_it_has_left_are_dropped(void)
     CHECK(fake_int3(regs, jp.kp.addr));
     CHECK_EQ(left.dropped, 1);
     CHECK_EQ(unregister_kretprobe(&left), 0);
-    end(&jp);
+    CHECK_EQ(unregister_jprobe(&jp), 0);
 }
 
 static void there_is_one_at_an_address(void)
@@ -154,7 +147,7 @@ static void there_is_one_at_an_address(void)
     CHECK_EQ(kprobe_kind(&one.kp), 'k');
     CHECK_EQ(register_jprobe(&two), 0);
     CHECK_EQ(unregister_kprobe(&p), 0);
-    end(&two);
+    CHECK_EQ(unregister_jprobe(&two), 0);
 }
 
 static void it_is_at_an_entry_and_has_a_handler(void)
@@ -169,7 +162,6 @@ static void it_is_at_an_entry_and_has_a_handler(void)
     jp.entry = NULL;
     CHECK_EQ(register_jprobe_why(&jp, &why), -EINVAL);
     CHECK_EQ(why.reason, PROBE_NO_HANDLER);
-    fake_end();
 }
 
 static void a_batch_comes_and_goes(void)
@@ -190,17 +182,15 @@ static void a_batch_comes_and_goes(void)
     }
     CHECK_EQ(ran, 2);
     CHECK_EQ(unregister_kprobes((struct kprobe *[]){ &jps[0].kp, &jps[1].kp }, 2), 0);
-    fake_end();
 }
 
 static void jprobe_return_anywhere_else_is_a_bug(void)
 {
     start();
     CHECK(FAKE_BUG(jprobe_return()));
-    fake_end();
 }
 
-UNIT_TESTS(a_handler_sees_the_arguments, it_ends_from_any_depth,
-           calls_that_it_has_left_are_dropped, there_is_one_at_an_address,
-           it_is_at_an_entry_and_has_a_handler, a_batch_comes_and_goes,
-           jprobe_return_anywhere_else_is_a_bug)
+UNIT_TESTS_BETWEEN(fake_start, fake_end, a_handler_sees_the_arguments,
+                   it_ends_from_any_depth, calls_that_it_has_left_are_dropped,
+                   there_is_one_at_an_address, it_is_at_an_entry_and_has_a_handler,
+                   a_batch_comes_and_goes, jprobe_return_anywhere_else_is_a_bug)

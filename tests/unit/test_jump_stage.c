@@ -92,7 +92,6 @@ static void a_life(void)
 {
     struct kprobe p = { .pre_handler = no_pre };
 
-    fake_start();
     CHECK_EQ(optimize_set_method(OPTIMIZE_PUN), 0);
     p.addr = fake_function("fn", "48 c7 c0 01 00 00 00 c3");
     CHECK_EQ(register_kprobe(&p), 0);
@@ -110,7 +109,6 @@ static void a_life(void)
     CHECK_EQ(disable_kprobe(&p), 0);
     CHECK(jump_is_at(p.site, STAGE_NONE) && p.site->state == SITE_DISARMED);
     CHECK_EQ(unregister_kprobe(&p), 0);
-    fake_end();
 }
 
 static bool count_one(struct site *site, void *count)
@@ -133,7 +131,6 @@ static void what_is_a_jump_has_no_mark(void)
 {
     struct kprobe ps[8] = { 0 }, *pointers[8];
 
-    fake_start();
     CHECK_EQ(optimize_set_method(OPTIMIZE_PUN), 0);
     for (unsigned i = 0; i < 8; i++) {
         ps[i].addr = fake_function("fn", "48 c7 c0 01 00 00 00 c3");
@@ -160,7 +157,6 @@ static void what_is_a_jump_has_no_mark(void)
     CHECK(jump_is_at(ps[3].site, STAGE_JUMP));
     CHECK_EQ(marked(), 0);
     CHECK_EQ(unregister_kprobes(pointers, 8), 0);
-    fake_end();
 }
 
 /* An evicted neighbour is a site without a probe. When its jump has become a breakpoint,
@@ -171,7 +167,6 @@ static void a_probe_makes_an_idle_breakpoint_wait(void)
     struct kprobe gone = { .pre_handler = no_pre }, p = { .pre_handler = no_pre };
     struct site *site;
 
-    fake_start();
     CHECK_EQ(optimize_set_method(OPTIMIZE_PUN), 0);
     gone.addr = p.addr = fake_function("fn", "48 c7 c0 01 00 00 00 c3");
     CHECK_EQ(register_kprobe(&gone), 0);
@@ -187,9 +182,9 @@ static void a_probe_makes_an_idle_breakpoint_wait(void)
     p.next = &gone;
     CHECK_EQ(unregister_kprobe(&gone), 0);
     CHECK_EQ(unregister_kprobe(&p), 0);
-    fake_end();
 }
 
-UNIT_TESTS(the_table_is_what_moves_are_checked_by,
-           to_wait_is_to_stay_refused_where_there_is_a_reason, every_stage_has_a_name,
-           a_life, what_is_a_jump_has_no_mark, a_probe_makes_an_idle_breakpoint_wait)
+UNIT_TESTS_BETWEEN(fake_start, fake_end, the_table_is_what_moves_are_checked_by,
+                   to_wait_is_to_stay_refused_where_there_is_a_reason,
+                   every_stage_has_a_name, a_life, what_is_a_jump_has_no_mark,
+                   a_probe_makes_an_idle_breakpoint_wait)

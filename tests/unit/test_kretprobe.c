@@ -77,12 +77,6 @@ static struct kretprobe *probed(struct kretprobe *rp, const char *name)
     return rp;
 }
 
-static void end(struct kretprobe *rp)
-{
-    CHECK_EQ(unregister_kretprobe(rp), 0);
-    fake_end();
-}
-
 static struct pt_regs regs_below(size_t bytes)
 {
     struct pt_regs regs = fake_regs();
@@ -98,7 +92,6 @@ static void recursion_returns_in_the_opposite_order(void)
     struct kretprobe rp = { 0 };
     struct pt_regs regs;
 
-    start();
     probed(&rp, "f");
     for (unsigned i = 0; i < 10; i++) {
         regs = regs_below(16 * i);
@@ -110,7 +103,7 @@ static void recursion_returns_in_the_opposite_order(void)
         CHECK_EQ(regs.ip, RETURN_ADDR + i);
     }
     CHECK_STR(order, "rrrrrrrrrr");
-    end(&rp);
+    CHECK_EQ(unregister_kretprobe(&rp), 0);
 }
 
 static void a_tail_call_returns_innermost_first(void)
@@ -118,7 +111,6 @@ static void a_tail_call_returns_innermost_first(void)
     struct kretprobe outer = { 0 }, inner = { .handler = on_return_too };
     struct pt_regs regs;
 
-    start();
     probed(&outer, "f");
     probed(&inner, "g");
     regs = fake_regs();
@@ -130,7 +122,7 @@ static void a_tail_call_returns_innermost_first(void)
     CHECK_EQ(seen_ret[1], RETURN_ADDR);
     CHECK_EQ(regs.ip, RETURN_ADDR);
     CHECK_EQ(unregister_kretprobe(&inner), 0);
-    end(&outer);
+    CHECK_EQ(unregister_kretprobe(&outer), 0);
 }
 
 static char depths[32];
@@ -152,7 +144,6 @@ static void the_depth_of_a_call_within_another(void)
     struct kretprobe too = { .handler = note_depth };
     struct pt_regs regs;
 
-    start();
     probed(&f, "f");
     probed(&g, "g");
     too.kp.addr = f.kp.addr;
@@ -174,7 +165,7 @@ static void the_depth_of_a_call_within_another(void)
     CHECK_STR(depths, "2 1 1 0 0 -1 ");
     CHECK_EQ(unregister_kretprobe(&too), 0);
     CHECK_EQ(unregister_kretprobe(&g), 0);
-    end(&f);
+    CHECK_EQ(unregister_kretprobe(&f), 0);
 }
 
 static void sibling_calls_in_a_circle_are_one_instance(void)
@@ -182,7 +173,6 @@ static void sibling_calls_in_a_circle_are_one_instance(void)
     struct kretprobe f = { 0 }, g = { .handler = on_return_too };
     struct pt_regs regs;
 
-    start();
     probed(&f, "f");
     probed(&g, "g");
     regs = fake_regs();
@@ -197,7 +187,7 @@ static void sibling_calls_in_a_circle_are_one_instance(void)
     CHECK_EQ(g.coalesced, 99);
     CHECK_EQ(f.nmissed + g.nmissed, 0);
     CHECK_EQ(unregister_kretprobe(&g), 0);
-    end(&f);
+    CHECK_EQ(unregister_kretprobe(&f), 0);
 }
 
 /* ---- frames that never return ---- */
@@ -207,7 +197,6 @@ static void what_was_left_by_a_jump_is_dropped_by_a_shallower_call(void)
     struct kretprobe rp = { 0 };
     struct pt_regs regs;
 
-    start();
     probed(&rp, "f");
     for (unsigned i = 1; i <= 3; i++) {
         regs = regs_below(32 * i);
@@ -219,7 +208,7 @@ static void what_was_left_by_a_jump_is_dropped_by_a_shallower_call(void)
     CHECK(fake_return(&regs));
     CHECK_EQ(regs.ip, RETURN_ADDR + 9);
     CHECK_STR(order, "r");
-    end(&rp);
+    CHECK_EQ(unregister_kretprobe(&rp), 0);
 }
 
 static void what_was_left_by_a_jump_is_dropped_by_a_shallower_return(void)
@@ -227,7 +216,6 @@ static void what_was_left_by_a_jump_is_dropped_by_a_shallower_return(void)
     struct kretprobe rp = { 0 };
     struct pt_regs outer, inner;
 
-    start();
     probed(&rp, "f");
     outer = fake_regs();
     call(&outer, rp.kp.addr, RETURN_ADDR);
@@ -237,7 +225,7 @@ static void what_was_left_by_a_jump_is_dropped_by_a_shallower_return(void)
     CHECK_EQ(outer.ip, RETURN_ADDR);
     CHECK_EQ(rp.dropped, 1);
     CHECK_STR(order, "r");
-    end(&rp);
+    CHECK_EQ(unregister_kretprobe(&rp), 0);
 }
 
 static void a_return_without_its_call_is_a_bug(void)
@@ -245,12 +233,11 @@ static void a_return_without_its_call_is_a_bug(void)
     struct kretprobe rp = { 0 };
     struct pt_regs regs;
 
-    start();
     probed(&rp, "f");
     regs = regs_below(64);
     *(uintptr_t *)regs.sp = (uintptr_t)kretprobe_trampoline;
     CHECK(FAKE_BUG(fake_return(&regs)));
-    end(&rp);
+    CHECK_EQ(unregister_kretprobe(&rp), 0);
 }
 
 /* ---- what the entry decides ---- */
@@ -260,7 +247,6 @@ static void an_entry_handler_may_skip_the_return(void)
     struct kretprobe rp = { .entry_handler = on_entry };
     struct pt_regs regs;
 
-    start();
     entry_skips = 1;
     probed(&rp, "f");
     regs = fake_regs();
@@ -269,7 +255,7 @@ static void an_entry_handler_may_skip_the_return(void)
     CHECK_EQ(regs.ip, RETURN_ADDR);
     CHECK_STR(order, "e");
     CHECK_EQ(rp.nmissed, 0);
-    end(&rp);
+    CHECK_EQ(unregister_kretprobe(&rp), 0);
 }
 
 static int keep_depth(struct kretprobe_instance *ri, struct pt_regs *regs)
@@ -293,7 +279,6 @@ static void each_instance_has_data_of_its_own(void)
                             .data_size = sizeof(uint64_t) };
     struct pt_regs regs;
 
-    start();
     right = 0;
     probed(&rp, "f");
     for (unsigned i = 0; i < 20; i++) {
@@ -305,7 +290,7 @@ static void each_instance_has_data_of_its_own(void)
         CHECK(fake_return(&regs));
     }
     CHECK_EQ(right, 20);
-    end(&rp);
+    CHECK_EQ(unregister_kretprobe(&rp), 0);
 }
 
 static void followed_with_data(size_t size, unsigned most)
@@ -314,7 +299,6 @@ static void followed_with_data(size_t size, unsigned most)
     struct pt_regs regs;
     unsigned followed = 0;
 
-    start();
     probed(&rp, "f");
     for (unsigned i = 0; i < 4; i++) {
         regs = regs_below(16 * i);
@@ -329,7 +313,7 @@ static void followed_with_data(size_t size, unsigned most)
     CHECK_EQ(rp.missed[KRETPROBE_MISS_DATA], 4 - most);
     CHECK_EQ(rp.nmissed, 4 - most);
     CHECK_EQ(rp.kp.nmissed, 0);
-    end(&rp);
+    CHECK_EQ(unregister_kretprobe(&rp), 0);
 }
 
 /* Of 8 KiB for data the largest instance takes more than a half, and the other one exactly
@@ -349,7 +333,6 @@ static void maxactive_limits_the_instances(void)
     struct kretprobe rp = { .maxactive = 2 };
     struct pt_regs regs;
 
-    start();
     probed(&rp, "f");
     for (unsigned round = 0; round < 3; round++) {
         for (unsigned i = 0; i < 3; i++) {
@@ -363,7 +346,7 @@ static void maxactive_limits_the_instances(void)
     }
     CHECK_EQ(rp.missed[KRETPROBE_MISS_MAXACTIVE], 3);
     CHECK_STR(order, "rrrrrr");
-    end(&rp);
+    CHECK_EQ(unregister_kretprobe(&rp), 0);
 }
 
 static void another_stack_is_not_touched(void)
@@ -372,14 +355,13 @@ static void another_stack_is_not_touched(void)
     struct kretprobe rp = { 0 };
     struct pt_regs regs;
 
-    start();
     probed(&rp, "f");
     regs = fake_regs();
     regs.sp = (uintptr_t)elsewhere;
     call(&regs, rp.kp.addr, RETURN_ADDR);
     CHECK(!fake_return(&regs));
     CHECK_EQ(rp.missed[KRETPROBE_MISS_STACK], 1);
-    end(&rp);
+    CHECK_EQ(unregister_kretprobe(&rp), 0);
 }
 
 static void a_return_address_out_of_reach_is_left_alone(void)
@@ -387,13 +369,12 @@ static void a_return_address_out_of_reach_is_left_alone(void)
     struct kretprobe rp = { 0 };
     struct pt_regs regs;
 
-    start();
     probed(&rp, "f");
     regs = fake_regs();
     call(&regs, rp.kp.addr, RETURN_ADDR + (1ul << 32));
     CHECK(!fake_return(&regs));
     CHECK_EQ(rp.missed[KRETPROBE_MISS_FAR], 1);
-    end(&rp);
+    CHECK_EQ(unregister_kretprobe(&rp), 0);
 }
 
 static int ignore(struct kretprobe_instance *ri, struct pt_regs *regs)
@@ -410,7 +391,6 @@ static void the_shadow_holds_an_entry_for_every_16_bytes(void)
     uintptr_t top;
     size_t len = fake_stack_area(0, &top), calls = 0;
 
-    start();
     probed(&rp, "f");
     for (uintptr_t sp = top - 16; sp >= top - len; sp -= 16, calls++) {
         regs = fake_regs();
@@ -422,7 +402,7 @@ static void the_shadow_holds_an_entry_for_every_16_bytes(void)
         regs.sp = top - 16 * calls;
         CHECK(fake_return(&regs));
     }
-    end(&rp);
+    CHECK_EQ(unregister_kretprobe(&rp), 0);
 }
 
 static void closer_calls_than_that_are_missed_and_counted(void)
@@ -432,7 +412,6 @@ static void closer_calls_than_that_are_missed_and_counted(void)
     uintptr_t top;
     size_t len = fake_stack_area(0, &top);
 
-    start();
     probed(&rp, "f");
     for (uintptr_t sp = top - 8; sp >= top - len; sp -= 8) {
         regs = fake_regs();
@@ -445,7 +424,7 @@ static void closer_calls_than_that_are_missed_and_counted(void)
         CHECK_EQ(fake_return(&regs), top - sp <= len / 2);
         CHECK_EQ(regs.ip, RETURN_ADDR);
     }
-    end(&rp);
+    CHECK_EQ(unregister_kretprobe(&rp), 0);
 }
 
 static void an_nmi_has_a_shadow_of_its_own(void)
@@ -454,7 +433,6 @@ static void an_nmi_has_a_shadow_of_its_own(void)
     struct pt_regs regs, nmi;
     uintptr_t top;
 
-    start();
     probed(&rp, "f");
     regs = fake_regs();
     call(&regs, rp.kp.addr, RETURN_ADDR);
@@ -469,7 +447,7 @@ static void an_nmi_has_a_shadow_of_its_own(void)
     CHECK(fake_return(&regs));
     CHECK_EQ(regs.ip, RETURN_ADDR);
     CHECK_STR(order, "rr");
-    end(&rp);
+    CHECK_EQ(unregister_kretprobe(&rp), 0);
 }
 
 /* ---- coming and going ---- */
@@ -480,7 +458,6 @@ static void calls_under_way_outlive_their_probe(void)
     struct pt_regs regs;
     size_t blocks;
 
-    start();
     probed(&other, "g");
     probed(&rp, "f");
     regs = fake_regs();
@@ -492,7 +469,8 @@ static void calls_under_way_outlive_their_probe(void)
     CHECK_EQ(regs.ip, RETURN_ADDR);
     CHECK_STR(order, "");
     CHECK(fake.blocks < blocks);
-    end(&other); /* this unregistration frees the holder that the call needed */
+    CHECK_EQ(unregister_kretprobe(&other),
+             0); /* this unregistration frees the holder that the call needed */
 }
 
 static void a_thread_that_ends_leaves_nothing(void)
@@ -500,14 +478,13 @@ static void a_thread_that_ends_leaves_nothing(void)
     struct kretprobe rp = { 0 };
     struct pt_regs regs;
 
-    start();
     probed(&rp, "f");
     regs = fake_regs();
     call(&regs, rp.kp.addr, RETURN_ADDR);
     fake_shadow_end();
     CHECK_EQ(fake.irqs_off, 0);
     CHECK_STR(order, "");
-    end(&rp);
+    CHECK_EQ(unregister_kretprobe(&rp), 0);
 }
 
 static int with_irqs_off(struct kretprobe_instance *ri, struct pt_regs *regs)
@@ -521,13 +498,12 @@ static void a_handler_runs_with_interrupts_off_on_request(void)
     struct kretprobe rp = { .kp.flags = KPROBE_FLAG_IRQS_OFF, .handler = with_irqs_off };
     struct pt_regs regs;
 
-    start();
     probed(&rp, "f");
     regs = fake_regs();
     call(&regs, rp.kp.addr, RETURN_ADDR);
     CHECK(fake_return(&regs));
     CHECK_STR(order, "r");
-    end(&rp);
+    CHECK_EQ(unregister_kretprobe(&rp), 0);
 }
 
 static void a_disabled_one_sees_nothing(void)
@@ -535,7 +511,6 @@ static void a_disabled_one_sees_nothing(void)
     struct kretprobe rp = { .entry_handler = on_entry };
     struct pt_regs regs;
 
-    start();
     probed(&rp, "f");
     regs = fake_regs();
     call(&regs, rp.kp.addr, RETURN_ADDR);
@@ -549,7 +524,7 @@ static void a_disabled_one_sees_nothing(void)
     call(&regs, rp.kp.addr, RETURN_ADDR);
     CHECK(fake_return(&regs));
     CHECK_STR(order, "eer");
-    end(&rp);
+    CHECK_EQ(unregister_kretprobe(&rp), 0);
 }
 
 static int fault_here(struct kretprobe_instance *ri, struct pt_regs *regs)
@@ -569,7 +544,6 @@ static void a_handler_that_faults_has_had_its_last_return(void)
     struct kretprobe outer = { 0 }, inner = { .handler = fault_here };
     struct pt_regs regs;
 
-    start();
     probed(&outer, "f");
     probed(&inner, "g");
     for (unsigned round = 0; round < 2; round++) {
@@ -583,7 +557,7 @@ static void a_handler_that_faults_has_had_its_last_return(void)
     CHECK_EQ(fake.preempt_enables, 1);
     CHECK(inner.kp.flags & KPROBE_FLAG_TRIPPED);
     CHECK_EQ(unregister_kretprobe(&inner), 0);
-    end(&outer);
+    CHECK_EQ(unregister_kretprobe(&outer), 0);
 }
 
 static void an_entry_handler_that_faults_leaves_the_return_alone(void)
@@ -591,7 +565,6 @@ static void an_entry_handler_that_faults_leaves_the_return_alone(void)
     struct kretprobe rp = { .entry_handler = fault_here };
     struct pt_regs regs;
 
-    start();
     probed(&rp, "f");
     regs = fake_regs();
     call(&regs, rp.kp.addr, RETURN_ADDR);
@@ -604,7 +577,7 @@ static void an_entry_handler_that_faults_leaves_the_return_alone(void)
     CHECK(fake_return(&regs));
     CHECK_EQ(regs.ip, RETURN_ADDR + 1);
     CHECK_STR(order, "fr");
-    end(&rp);
+    CHECK_EQ(unregister_kretprobe(&rp), 0);
 }
 
 /* ---- refusals ---- */
@@ -622,7 +595,6 @@ static void only_entries_are_accepted(void)
 {
     struct kretprobe rp = { .handler = on_return };
 
-    start();
     rp.kp.addr = fake_function("f", LEA) + 4;
     refused(&rp, -EINVAL, PROBE_NOT_ENTRY);
     rp.kp.addr = 0;
@@ -631,28 +603,23 @@ static void only_entries_are_accepted(void)
     rp.kp.symbol_name = "f";
     rp.kp.offset = 4;
     refused(&rp, -EINVAL, PROBE_NOT_ENTRY);
-    fake_end();
 }
 
 static void a_function_that_switches_stacks_is_refused(void)
 {
     struct kretprobe rp = { .handler = on_return };
 
-    start();
     rp.kp.addr = fake_function("f", LEA);
     fake_switches_stack(rp.kp.addr);
     refused(&rp, -EOPNOTSUPP, PROBE_SWITCHES_STACK);
-    fake_end();
 }
 
 static void too_much_data_is_refused(void)
 {
     struct kretprobe rp = { .data_size = KRETPROBE_DATA_MAX + 1 };
 
-    start();
     rp.kp.addr = fake_function("f", LEA);
     refused(&rp, -E2BIG, PROBE_DATA_TOO_BIG);
-    fake_end();
 }
 
 static void a_batch_is_all_or_none(void)
@@ -661,7 +628,6 @@ static void a_batch_is_all_or_none(void)
                      *ps[3] = { &rps[0], &rps[1], &rps[2] };
     struct probe_reject why;
 
-    start();
     rps[0].kp.addr = fake_function("f", LEA);
     rps[1].kp.addr = fake_function("g", LEA);
     rps[2].kp.addr = rps[1].kp.addr + 4;
@@ -672,7 +638,6 @@ static void a_batch_is_all_or_none(void)
     CHECK_EQ(register_kretprobe(&rps[1]), -EEXIST);
     CHECK_EQ(unregister_kretprobes(ps, 3), -EINVAL);
     CHECK_EQ(unregister_kretprobes(ps, 2), 0);
-    fake_end();
 }
 
 static void without_memory_nothing_is_left(void)
@@ -707,12 +672,10 @@ static void its_kprobe_may_be_an_ordinary_one_later(void)
 {
     struct kretprobe rp = { 0 };
 
-    start();
     probed(&rp, "f");
     CHECK_EQ(kprobe_kind(&rp.kp), 'r');
     CHECK_EQ(unregister_kretprobe(&rp), 0);
     CHECK_EQ(kprobe_kind(&rp.kp), 'k');
-    fake_end();
 }
 
 /* ---- code that looks at stacks ---- */
@@ -722,7 +685,6 @@ static void the_real_address_is_found_by_its_slot(void)
     struct kretprobe rp = { 0 };
     struct pt_regs regs[2];
 
-    start();
     probed(&rp, "f");
     for (unsigned i = 0; i < 2; i++) {
         regs[i] = regs_below(64 * i);
@@ -737,7 +699,7 @@ static void the_real_address_is_found_by_its_slot(void)
     CHECK(fake_return(&regs[1]));
     CHECK(fake_return(&regs[0]));
     CHECK_EQ(kretprobe_find_ret(fake_stack()), 0);
-    end(&rp);
+    CHECK_EQ(unregister_kretprobe(&rp), 0);
 }
 
 static bool points_at(const struct shadow *s, const struct kretprobe_holder *h)
@@ -757,7 +719,6 @@ static void no_entry_points_at_what_is_freed(void)
     struct pt_regs regs;
     const struct kretprobe_holder *gone;
 
-    start();
     probed(&rp, "f");
     probed(&other, "g");
     regs = fake_regs();
@@ -772,24 +733,26 @@ static void no_entry_points_at_what_is_freed(void)
     CHECK(points_at(plat_shadow_running(0, false), other.holder));
     regs = fake_regs();
     CHECK(fake_return(&regs));
-    end(&other);
+    CHECK_EQ(unregister_kretprobe(&other), 0);
 }
 
-UNIT_TESTS(recursion_returns_in_the_opposite_order, a_tail_call_returns_innermost_first,
-           the_depth_of_a_call_within_another, sibling_calls_in_a_circle_are_one_instance,
-           what_was_left_by_a_jump_is_dropped_by_a_shallower_call,
-           what_was_left_by_a_jump_is_dropped_by_a_shallower_return,
-           a_return_without_its_call_is_a_bug, an_entry_handler_may_skip_the_return,
-           each_instance_has_data_of_its_own, without_room_for_data_the_return_is_missed,
-           maxactive_limits_the_instances, another_stack_is_not_touched,
-           a_return_address_out_of_reach_is_left_alone,
-           the_shadow_holds_an_entry_for_every_16_bytes,
-           closer_calls_than_that_are_missed_and_counted, an_nmi_has_a_shadow_of_its_own,
-           calls_under_way_outlive_their_probe, a_thread_that_ends_leaves_nothing,
-           a_handler_runs_with_interrupts_off_on_request, a_disabled_one_sees_nothing,
-           a_handler_that_faults_has_had_its_last_return,
-           an_entry_handler_that_faults_leaves_the_return_alone,
-           only_entries_are_accepted, a_function_that_switches_stacks_is_refused,
-           too_much_data_is_refused, a_batch_is_all_or_none,
-           without_memory_nothing_is_left, its_kprobe_may_be_an_ordinary_one_later,
-           the_real_address_is_found_by_its_slot, no_entry_points_at_what_is_freed)
+UNIT_TESTS_BETWEEN(
+    start, fake_end, recursion_returns_in_the_opposite_order,
+    a_tail_call_returns_innermost_first, the_depth_of_a_call_within_another,
+    sibling_calls_in_a_circle_are_one_instance,
+    what_was_left_by_a_jump_is_dropped_by_a_shallower_call,
+    what_was_left_by_a_jump_is_dropped_by_a_shallower_return,
+    a_return_without_its_call_is_a_bug, an_entry_handler_may_skip_the_return,
+    each_instance_has_data_of_its_own, without_room_for_data_the_return_is_missed,
+    maxactive_limits_the_instances, another_stack_is_not_touched,
+    a_return_address_out_of_reach_is_left_alone,
+    the_shadow_holds_an_entry_for_every_16_bytes,
+    closer_calls_than_that_are_missed_and_counted, an_nmi_has_a_shadow_of_its_own,
+    calls_under_way_outlive_their_probe, a_thread_that_ends_leaves_nothing,
+    a_handler_runs_with_interrupts_off_on_request, a_disabled_one_sees_nothing,
+    a_handler_that_faults_has_had_its_last_return,
+    an_entry_handler_that_faults_leaves_the_return_alone, only_entries_are_accepted,
+    a_function_that_switches_stacks_is_refused, too_much_data_is_refused,
+    a_batch_is_all_or_none, without_memory_nothing_is_left,
+    its_kprobe_may_be_an_ordinary_one_later, the_real_address_is_found_by_its_slot,
+    no_entry_points_at_what_is_freed)

@@ -40,7 +40,6 @@ static void start(void)
 
 static void start_all(void)
 {
-    start();
     CHECK_EQ(register_kprobes(pointers, COUNT), 0);
     optimize_run();
 }
@@ -94,7 +93,6 @@ static void jumps_in_a_row_are_linked(void)
                                link_into(probes[SECOND].addr)),
              (uintptr_t)site_detour(probes[SECOND].site));
     CHECK_EQ(link_into(probes[FIRST].addr), 0);
-    end_all();
 }
 
 /* The detour of a call expects the return address on the stack. */
@@ -105,7 +103,6 @@ static void a_call_is_not_jumped_into(void)
     CHECK(is_not_linked(THIRD));
     CHECK_EQ(link_into(probes[CALL].addr), 0);
     CHECK_EQ(link_into(probes[BEHIND].addr), 0);
-    end_all();
 }
 
 /* ---- coming ---- */
@@ -125,14 +122,12 @@ static void look_coming(void)
  */
 static void are_made_before_the_jumps(void)
 {
-    start();
     syncs = early = before_jump = 0;
     fake.on_sync = look_coming;
     CHECK_EQ(register_kprobes(pointers, COUNT), 0);
     fake.on_sync = NULL;
     CHECK(syncs && !early && before_jump);
     CHECK(is_linked(FIRST) && is_linked(SECOND));
-    end_all();
 }
 
 /* ---- going ---- */
@@ -164,7 +159,6 @@ static void is_cut_before_the_text_changes(void)
     CHECK_EQ(enable_kprobe(&probes[SECOND]), 0);
     optimize_run();
     CHECK(is_linked(FIRST) && is_linked(SECOND));
-    end_all();
 }
 
 static void is_cut_before_a_breakpoint_comes(void)
@@ -176,7 +170,6 @@ static void is_cut_before_a_breakpoint_comes(void)
     CHECK_EQ(link_count(), 0);
     CHECK_EQ(optimize_switch(true), 0);
     CHECK_EQ(link_count(), 2);
-    end_all();
 }
 
 /* The new detour is at another address, and the link must lead to that. */
@@ -195,7 +188,6 @@ static void follows_when_the_detour_changes(void)
     CHECK_EQ(unregister_kprobe(&more), 0);
     optimize_run();
     CHECK(is_linked(FIRST) && is_linked(SECOND));
-    end_all();
 }
 
 /* A set becomes jumps at once, without being breakpoints before. The old link of FIRST
@@ -209,7 +201,6 @@ static void a_set_that_comes_back_leads_nowhere_else(void)
     CHECK_EQ(disable_kprobes(pointers, CALL), 0);
     CHECK_EQ(enable_kprobes(two, 2), 0);
     CHECK(is_jump(FIRST) && is_not_linked(FIRST));
-    end_all();
 }
 
 /* ---- bytes ---- */
@@ -256,8 +247,8 @@ static void displacements_lie_in_one_word(void)
     }
 }
 
-UNIT_TESTS(jumps_in_a_row_are_linked, a_call_is_not_jumped_into,
-           are_made_before_the_jumps, is_cut_before_the_text_changes,
-           is_cut_before_a_breakpoint_comes, follows_when_the_detour_changes,
-           a_set_that_comes_back_leads_nowhere_else, copies_of_all_lengths_are_linked,
-           displacements_lie_in_one_word)
+UNIT_TESTS_BETWEEN(start, end_all, jumps_in_a_row_are_linked, a_call_is_not_jumped_into,
+                   are_made_before_the_jumps, is_cut_before_the_text_changes,
+                   is_cut_before_a_breakpoint_comes, follows_when_the_detour_changes,
+                   a_set_that_comes_back_leads_nowhere_else,
+                   copies_of_all_lengths_are_linked, displacements_lie_in_one_word)

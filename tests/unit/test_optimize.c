@@ -78,10 +78,8 @@ static bool lands(size_t i)
 
 static void one_waits_for_the_thread(void)
 {
-    unsigned kicks;
+    unsigned kicks = fake.kicks;
 
-    start();
-    kicks = fake.kicks;
     CHECK_EQ(register_kprobe(&probes[0]), 0);
     CHECK_EQ(byte_at(text), 0xcc);
     CHECK_EQ(fake.kicks, kicks + 1);
@@ -93,14 +91,12 @@ static void one_waits_for_the_thread(void)
     CHECK_EQ(unregister_kprobe(&probes[0]), 0);
     CHECK(fake_text_is_original());
     CHECK_EQ(probes[0].flags, 0);
-    fake_end();
 }
 
 static void a_hit_before_the_jump_is_written_runs_the_copy(void)
 {
     struct pt_regs regs = fake_regs();
 
-    start();
     CHECK_EQ(register_kprobe(&probes[0]), 0);
     CHECK(!is_jump(0));
     CHECK(fake_int3(&regs, probes[0].addr));
@@ -111,12 +107,10 @@ static void a_hit_before_the_jump_is_written_runs_the_copy(void)
     optimize_run();
     CHECK(is_jump(0));
     CHECK_EQ(unregister_kprobe(&probes[0]), 0);
-    fake_end();
 }
 
 static void a_disabled_probe_shows_no_jump(void)
 {
-    start();
     CHECK_EQ(register_kprobe(&probes[0]), 0);
     optimize_run();
     CHECK_EQ(probes[0].flags, KPROBE_FLAG_OPTIMIZED);
@@ -126,13 +120,11 @@ static void a_disabled_probe_shows_no_jump(void)
     optimize_run();
     CHECK_EQ(probes[0].flags, KPROBE_FLAG_OPTIMIZED);
     CHECK_EQ(unregister_kprobe(&probes[0]), 0);
-    fake_end();
 }
 
 /* H80: at boot there is no thread yet that could run the optimizer. */
 static void h80_before_there_is_a_thread_it_waits(void)
 {
-    start();
     for (size_t i = 0; i < COUNT; i++) {
         struct pt_regs regs = fake_regs();
         unsigned kicks = fake.kicks;
@@ -151,19 +143,16 @@ static void h80_before_there_is_a_thread_it_waits(void)
         if (i != 1 && i != 2)
             CHECK_EQ(unregister_kprobe(&probes[i]), 0);
     CHECK(fake_text_is_original());
-    fake_end();
 }
 
 static void a_set_comes_as_jumps(void)
 {
-    start();
     CHECK_EQ(register_kprobes(pointers, COUNT), 0);
     CHECK_EQ(jumps(), COUNT);
     for (size_t i = 0; i < COUNT; i++)
         CHECK(lands(i));
     CHECK_EQ(unregister_kprobes(pointers, COUNT), 0);
     CHECK(fake_text_is_original());
-    fake_end();
 }
 
 static size_t smallest_batch;
@@ -178,7 +167,6 @@ static void all_that_wait_come_in_one_batch(void)
 {
     unsigned quiesces;
 
-    start();
     for (size_t i = 0; i < COUNT; i++)
         CHECK_EQ(register_kprobe(&probes[i]), 0);
     CHECK_EQ(jumps(), 0);
@@ -191,7 +179,6 @@ static void all_that_wait_come_in_one_batch(void)
     CHECK(smallest_batch >= COUNT && smallest_batch != SIZE_MAX);
     CHECK(fake.quiesces == quiesces);
     CHECK_EQ(unregister_kprobes(pointers, COUNT), 0);
-    fake_end();
 }
 
 /* While a thread is on a pad or in a detour, in front of the copy, its ip counts as the
@@ -201,7 +188,6 @@ static void an_ip_behind_a_jump_is_at_its_instruction(void)
 {
     size_t pads = 0;
 
-    start();
     CHECK_EQ(register_kprobes(pointers, COUNT), 0);
     for (size_t i = 0; i < COUNT; i++) {
         const struct site *site = probes[i].site;
@@ -214,7 +200,6 @@ static void an_ip_behind_a_jump_is_at_its_instruction(void)
     }
     CHECK(pads > 0);
     CHECK_EQ(unregister_kprobes(pointers, COUNT), 0);
-    fake_end();
 }
 
 /* When bytes change that a jump reads, the site remains a jump. The site of the new probe
@@ -222,7 +207,6 @@ static void an_ip_behind_a_jump_is_at_its_instruction(void)
  */
 static void a_reader_remains_a_jump(void)
 {
-    start();
     CHECK_EQ(register_kprobe(&probes[3]), 0);
     optimize_run();
     CHECK(is_jump(3));
@@ -237,14 +221,12 @@ static void a_reader_remains_a_jump(void)
     CHECK(is_jump(3) && lands(3));
     CHECK_EQ(unregister_kprobe(&probes[3]), 0);
     CHECK(fake_text_is_original());
-    fake_end();
 }
 
 static void when_its_bytes_have_changed_it_is_asked_again(void)
 {
     unsigned kicks;
 
-    start();
     CHECK_EQ(register_kprobe(&probes[0]), 0);
     optimize_run();
     kicks = fake.kicks;
@@ -256,7 +238,6 @@ static void when_its_bytes_have_changed_it_is_asked_again(void)
     optimize_run();
     CHECK(is_jump(0));
     CHECK_EQ(unregister_kprobe(&probes[0]), 0);
-    fake_end();
 }
 
 static void no_refusal(struct kprobe *p, const struct probe_reject *why, void *unused)
@@ -276,7 +257,6 @@ static void while_the_machine_is_held_nothing_waits(void)
     struct site_list list;
     unsigned kicks, quiesces;
 
-    start();
     CHECK_EQ(register_kprobe(&probes[1]), 0);
     optimize_run();
     CHECK_EQ(register_kprobe(&probes[2]), 0);
@@ -296,7 +276,6 @@ static void while_the_machine_is_held_nothing_waits(void)
     optimize_run();
     CHECK_EQ(jumps(), 3);
     CHECK_EQ(unregister_kprobes(pointers + 1, 3), 0);
-    fake_end();
 }
 
 static size_t strays;
@@ -318,7 +297,6 @@ static void look_for_strays(const struct text_phase *p)
  */
 static void no_jump_leads_elsewhere_on_the_way(void)
 {
-    start();
     CHECK_EQ(register_kprobes(pointers, COUNT), 0);
     strays = 0;
     fake_watch_phases(look_for_strays);
@@ -336,7 +314,6 @@ static void no_jump_leads_elsewhere_on_the_way(void)
     fake_watch_phases(NULL);
     CHECK_EQ(strays, 0);
     CHECK_EQ(unregister_kprobes(pointers, COUNT), 0);
-    fake_end();
 }
 
 static bool seen_whole;
@@ -354,7 +331,6 @@ static void look_at_detour(void)
 
 static void a_detour_is_whole_for_all_before_a_jump_leads_there(void)
 {
-    start();
     CHECK_EQ(register_kprobe(&probes[0]), 0);
     seen_whole = false;
     fake.on_sync = look_at_detour;
@@ -362,7 +338,6 @@ static void a_detour_is_whole_for_all_before_a_jump_leads_there(void)
     fake.on_sync = NULL;
     CHECK(is_jump(0) && seen_whole);
     CHECK_EQ(unregister_kprobe(&probes[0]), 0);
-    fake_end();
 }
 
 static bool seen_watched;
@@ -378,7 +353,6 @@ static void look_at_watched(void)
 
 static void inside_of_a_region_they_are_waited_for(void)
 {
-    start();
     CHECK_EQ(optimize_set_method(OPTIMIZE_REGION), 0);
     CHECK_EQ(register_kprobe(&probes[1]), 0);
     seen_watched = false;
@@ -389,7 +363,6 @@ static void inside_of_a_region_they_are_waited_for(void)
     CHECK(!region_is_watched(probes[1].addr + 1));
     CHECK_EQ(unregister_kprobe(&probes[1]), 0);
     CHECK(fake_text_is_original());
-    fake_end();
 }
 
 /* A jump that gets another pad keeps the old one until no thread can be on it. */
@@ -397,7 +370,6 @@ static void its_old_pad_is_freed_after_quiescence(void)
 {
     uintptr_t pad;
 
-    start();
     CHECK_EQ(register_kprobe(&probes[1]), 0);
     optimize_run();
     pad = site_pad(probes[1].site);
@@ -410,7 +382,6 @@ static void its_old_pad_is_freed_after_quiescence(void)
     CHECK(fake.quiesces > 0);
     CHECK_EQ(pad_target(pad), 0);
     CHECK_EQ(unregister_kprobes(pointers + 1, 2), 0);
-    fake_end();
 }
 
 /* in_order - register all probes one by one, in the order @come, and unregister them one
@@ -454,7 +425,6 @@ static void any_order_in_and_out(void)
 
 static void switched_off_all_are_breakpoints_at_once(void)
 {
-    start();
     CHECK_EQ(register_kprobes(pointers, COUNT), 0);
     CHECK_EQ(optimize_switch(false), 0);
     CHECK(!optimize_is_on());
@@ -465,14 +435,12 @@ static void switched_off_all_are_breakpoints_at_once(void)
     CHECK_EQ(optimize_set_method(OPTIMIZE_OFF), 0);
     CHECK_EQ(jumps(), 0);
     CHECK_EQ(unregister_kprobes(pointers, COUNT), 0);
-    fake_end();
 }
 
 static void pads_are_freed_only_after_quiescence(void)
 {
     size_t pads;
 
-    start();
     CHECK_EQ(register_kprobe(&probes[1]), 0);
     optimize_run();
     pads = pad_count();
@@ -483,14 +451,12 @@ static void pads_are_freed_only_after_quiescence(void)
     CHECK_EQ(unregister_kprobe(&probes[1]), 0);
     CHECK_EQ(fake.quiesces, 1);
     CHECK_EQ(pad_count(), 0);
-    fake_end();
 }
 
 static void a_second_probe_gets_the_handlers_called(void)
 {
     struct kprobe second;
 
-    start();
     probes[0].pre_handler = NULL;
     second = (struct kprobe){ .addr = text, .pre_handler = no_pre };
     CHECK_EQ(register_kprobe(&probes[0]), 0);
@@ -505,7 +471,6 @@ static void a_second_probe_gets_the_handlers_called(void)
     CHECK_EQ(unregister_kprobe(&probes[0]), 0);
     CHECK_EQ(unregister_kprobe(&second), 0);
     CHECK(fake_text_is_original());
-    fake_end();
 }
 
 /* A detour for several probes counts hits for the first one. Each of them may become the
@@ -515,7 +480,6 @@ static void a_probe_that_joins_a_jump_has_a_counter(void)
 {
     struct kprobe others[3];
 
-    start();
     for (size_t i = 0; i < 3; i++)
         others[i] = (struct kprobe){ .addr = text, .pre_handler = no_pre };
     CHECK_EQ(register_kprobe(&others[0]), 0);
@@ -532,7 +496,6 @@ static void a_probe_that_joins_a_jump_has_a_counter(void)
     for (size_t i = 0; i < 3; i++)
         CHECK_EQ(unregister_kprobe(&others[i]), 0);
     CHECK(fake_text_is_original());
-    fake_end();
 }
 
 /* expect_left - unregister or disable the second of two probes that are counted at a place:
@@ -540,10 +503,9 @@ static void a_probe_that_joins_a_jump_has_a_counter(void)
  */
 static void expect_left(bool disabled)
 {
-    struct kprobe second;
+    struct kprobe second = { .addr = text };
 
-    start();
-    second = probes[0] = (struct kprobe){ .addr = text };
+    probes[0] = second;
     CHECK_EQ(register_kprobe(&probes[0]), 0);
     CHECK_EQ(register_kprobe(&second), 0);
     optimize_run();
@@ -556,7 +518,6 @@ static void expect_left(bool disabled)
         CHECK_EQ(unregister_kprobe(&second), 0);
     CHECK_EQ(unregister_kprobe(&probes[0]), 0);
     CHECK(fake_text_is_original());
-    fake_end();
 }
 
 static void a_probe_that_leaves_a_jump_is_counted_there_no_more(void)
@@ -637,7 +598,6 @@ static void where_no_pad_can_be_one_stays_a_breakpoint(void)
 {
     size_t stay = 0;
 
-    start();
     text = fake_function("row", "f8 f8 f8 f8 f8 f8 b8 01 00 00 00 c3");
     for (size_t i = 0; i < 6; i++) {
         probes[i].addr = text + i;
@@ -654,7 +614,6 @@ static void where_no_pad_can_be_one_stays_a_breakpoint(void)
     CHECK_EQ(stay, 1);
     CHECK_EQ(unregister_kprobes(pointers, 6), 0);
     CHECK(fake_text_is_original());
-    fake_end();
 }
 
 static void refuse(size_t i)
@@ -668,7 +627,6 @@ static void refused_it_waits_until_something_goes(void)
 {
     struct optimize_stats stats;
 
-    start();
     CHECK_EQ(register_kprobe(&probes[0]), 0);
     CHECK_EQ(register_kprobe(&probes[6]), 0);
     refuse(0);
@@ -680,7 +638,6 @@ static void refused_it_waits_until_something_goes(void)
     optimize_run();
     CHECK(is_jump(0));
     CHECK_EQ(unregister_kprobe(&probes[0]), 0);
-    fake_end();
 }
 
 /* The refused jump would read an instruction whose bytes change twice: to a jump, and
@@ -690,7 +647,6 @@ static void refused_it_is_asked_again_when_what_it_would_read_changes(void)
 {
     struct optimize_stats stats;
 
-    start();
     CHECK_EQ(register_kprobe(&probes[1]), 0);
     refuse(1);
     optimize_run();
@@ -708,7 +664,6 @@ static void refused_it_is_asked_again_when_what_it_would_read_changes(void)
     CHECK_EQ(stats.refused, 0);
     CHECK_EQ(unregister_kprobes(pointers + 1, 2), 0);
     CHECK(fake_text_is_original());
-    fake_end();
 }
 
 /* When a waiting site becomes a jump, bytes change that the jump of the refused site
@@ -716,14 +671,12 @@ static void refused_it_is_asked_again_when_what_it_would_read_changes(void)
  */
 static void refused_it_is_asked_again_with_those_that_wait(void)
 {
-    start();
     CHECK_EQ(register_kprobe(&probes[1]), 0);
     CHECK_EQ(register_kprobe(&probes[2]), 0);
     refuse(1);
     optimize_run();
     CHECK(is_jump(1) && is_jump(2));
     CHECK_EQ(unregister_kprobes(pointers + 1, 2), 0);
-    fake_end();
 }
 
 /* ---- more sites than one batch takes ---- */
@@ -738,7 +691,6 @@ static void start_many(void)
     static char hex[MANY * 12 + sizeof("c3 ") * 16];
     char *end = hex;
 
-    fake_start();
     for (size_t i = 0; i < MANY; i++)
         end += sprintf(end, "48 83 c0 01 ");
     for (size_t i = 0; i < 16; i++)
@@ -799,7 +751,6 @@ static void where_many_read_each_other_the_lowest_goes_first(void)
         CHECK_EQ(byte_at(many[i].addr), INSN_INT3);
     CHECK_EQ(unregister_kprobes(many_pointers, MANY), 0);
     CHECK(fake_text_is_original());
-    fake_end();
 }
 
 /* When the last jump is removed, all jumps in front of it are planned again, because each
@@ -818,7 +769,6 @@ static void where_many_read_each_other_all_but_one_remain(void)
     CHECK_EQ(strays, 0);
     CHECK_EQ(unregister_kprobes(many_pointers, MANY), 0);
     CHECK(fake_text_is_original());
-    fake_end();
 }
 
 /* A jump at `push` is possible only if `lea` is evicted. But cells are farther away from
@@ -832,7 +782,6 @@ static void a_neighbour_whose_copy_would_not_reach_stays(void)
     uintptr_t cells;
     size_t len;
 
-    start();
     plat_exec_window(&cells, &len);
     p.addr = fake_function("far", cells < text ? beyond : before);
     CHECK_EQ(register_kprobes(both, 2), 0);
@@ -841,27 +790,25 @@ static void a_neighbour_whose_copy_would_not_reach_stays(void)
     CHECK_EQ(jump_site(p.site)->jump_why, PROBE_NO_LANDING);
     CHECK_EQ(unregister_kprobes(both, 2), 0);
     CHECK(fake_text_is_original());
-    fake_end();
 }
 
-UNIT_TESTS(one_waits_for_the_thread, a_hit_before_the_jump_is_written_runs_the_copy,
-           a_disabled_probe_shows_no_jump, h80_before_there_is_a_thread_it_waits,
-           a_set_comes_as_jumps, all_that_wait_come_in_one_batch,
-           an_ip_behind_a_jump_is_at_its_instruction, a_reader_remains_a_jump,
-           when_its_bytes_have_changed_it_is_asked_again,
-           while_the_machine_is_held_nothing_waits, no_jump_leads_elsewhere_on_the_way,
-           a_detour_is_whole_for_all_before_a_jump_leads_there,
-           inside_of_a_region_they_are_waited_for, its_old_pad_is_freed_after_quiescence,
-           any_order_in_and_out, switched_off_all_are_breakpoints_at_once,
-           pads_are_freed_only_after_quiescence, a_second_probe_gets_the_handlers_called,
-           a_probe_that_joins_a_jump_has_a_counter,
-           a_probe_that_leaves_a_jump_is_counted_there_no_more,
-           without_memory_they_stay_breakpoints,
-           without_memory_there_are_no_regions_either,
-           where_no_pad_can_be_one_stays_a_breakpoint,
-           a_neighbour_whose_copy_would_not_reach_stays,
-           refused_it_waits_until_something_goes,
-           refused_it_is_asked_again_when_what_it_would_read_changes,
-           refused_it_is_asked_again_with_those_that_wait,
-           where_many_read_each_other_the_lowest_goes_first,
-           where_many_read_each_other_all_but_one_remain)
+UNIT_TESTS_BETWEEN(
+    start, fake_end, one_waits_for_the_thread,
+    a_hit_before_the_jump_is_written_runs_the_copy, a_disabled_probe_shows_no_jump,
+    h80_before_there_is_a_thread_it_waits, a_set_comes_as_jumps,
+    all_that_wait_come_in_one_batch, an_ip_behind_a_jump_is_at_its_instruction,
+    a_reader_remains_a_jump, when_its_bytes_have_changed_it_is_asked_again,
+    while_the_machine_is_held_nothing_waits, no_jump_leads_elsewhere_on_the_way,
+    a_detour_is_whole_for_all_before_a_jump_leads_there,
+    inside_of_a_region_they_are_waited_for, its_old_pad_is_freed_after_quiescence,
+    any_order_in_and_out, switched_off_all_are_breakpoints_at_once,
+    pads_are_freed_only_after_quiescence, a_second_probe_gets_the_handlers_called,
+    a_probe_that_joins_a_jump_has_a_counter,
+    a_probe_that_leaves_a_jump_is_counted_there_no_more,
+    without_memory_they_stay_breakpoints, without_memory_there_are_no_regions_either,
+    where_no_pad_can_be_one_stays_a_breakpoint,
+    a_neighbour_whose_copy_would_not_reach_stays, refused_it_waits_until_something_goes,
+    refused_it_is_asked_again_when_what_it_would_read_changes,
+    refused_it_is_asked_again_with_those_that_wait,
+    where_many_read_each_other_the_lowest_goes_first,
+    where_many_read_each_other_all_but_one_remain)

@@ -70,10 +70,8 @@ static bool is_int3(uintptr_t addr, size_t len)
 
 static void a_reserved_pad_is_int3_until_it_is_filled(void)
 {
-    uintptr_t pad;
+    uintptr_t pad = low + 100;
 
-    start();
-    pad = low + 100;
     CHECK(pad_is_free(pad));
     CHECK_EQ(reserve(pad), 0);
     CHECK(!pad_is_free(pad));
@@ -84,13 +82,11 @@ static void a_reserved_pad_is_int3_until_it_is_filled(void)
     give_back(pad);
     CHECK(pad_is_free(pad));
     CHECK_EQ(pad_target(pad), 0);
-    end();
 }
 
 static void a_pad_may_lie_on_two_pages(void)
 {
     for (uintptr_t off = PAGE_LEN - 4; off < PAGE_LEN; off++) {
-        start();
         CHECK(pad_is_free(low + off));
         CHECK_EQ(reserve(low + off), 0);
         CHECK_EQ(pad_pages(), 2);
@@ -98,7 +94,6 @@ static void a_pad_may_lie_on_two_pages(void)
         CHECK_EQ(pad_target(low + off), target + off);
         CHECK(!pad_is_free(low + PAGE_LEN - 4));
         give_back(low + off);
-        end();
     }
 }
 
@@ -106,20 +101,17 @@ static void no_pad_where_text_and_copies_are(void)
 {
     struct plat_pad_range range;
 
-    start();
     plat_pad_range(&range);
     CHECK(!pad_is_free(range.hole_start) && !pad_is_free(range.hole_start - 4));
     CHECK(pad_is_free(range.hole_start - 5) && pad_is_free(range.hole_end));
     CHECK(!pad_is_free(range.end - 4) && !pad_is_free(range.start - 1));
     CHECK(!pad_is_free(0) && !pad_is_free(UINTPTR_MAX));
-    end();
 }
 
 /* ---- frames ---- */
 
 static void the_same_bytes_of_two_pages_need_two_frames(void)
 {
-    start();
     for (uintptr_t at = low + PAD_LEN; at < low + PAGE_LEN - PAD_LEN; at++) {
         CHECK_EQ(reserve(at), 0);
         CHECK_EQ(reserve(at + PAGE_LEN - PAD_LEN + 1), 0);
@@ -127,7 +119,6 @@ static void the_same_bytes_of_two_pages_need_two_frames(void)
         give_back(at);
         give_back(at + PAGE_LEN - PAD_LEN + 1);
     }
-    end();
 }
 
 /* Two pages show one frame. Then a pad on the first page needs bytes that a pad on the
@@ -135,11 +126,8 @@ static void the_same_bytes_of_two_pages_need_two_frames(void)
  */
 static void a_page_moves_to_a_new_frame_with_its_pads(void)
 {
-    uintptr_t a, b;
+    uintptr_t a = low + 100, b = low + PAGE_LEN + 200;
 
-    start();
-    a = low + 100;
-    b = low + PAGE_LEN + 200;
     CHECK_EQ(reserve(a), 0);
     CHECK_EQ(reserve(b), 0);
     fill(a, target);
@@ -156,14 +144,12 @@ static void a_page_moves_to_a_new_frame_with_its_pads(void)
     give_back(a);
     give_back(low + 202);
     give_back(b);
-    end();
 }
 
 static void a_page_moves_to_a_frame_with_room(void)
 {
     uintptr_t pads[] = { 100, PAGE_LEN + 200, 2 * PAGE_LEN + 100 };
 
-    start();
     for (size_t i = 0; i < 3; i++) {
         pads[i] += low;
         CHECK_EQ(reserve(pads[i]), 0);
@@ -182,7 +168,6 @@ static void a_page_moves_to_a_frame_with_room(void)
     give_back(low + PAGE_LEN + 100);
     give_back(low + 3 * PAGE_LEN + 400);
     give_back(low + 3 * PAGE_LEN + 100);
-    end();
 }
 
 /* ---- failures ---- */
@@ -191,7 +176,6 @@ static void a_page_with_another_owner_is_remembered(void)
 {
     uintptr_t pads[2];
 
-    start();
     pads[0] = low + 100;
     pads[1] = low + PAGE_LEN + 100;
     fake_pad_foreign(low + PAGE_LEN, true);
@@ -204,7 +188,6 @@ static void a_page_with_another_owner_is_remembered(void)
     CHECK_EQ(reserve(pads[0]), 0);
     CHECK(pad_is_free(pads[1]));
     give_back(pads[0]);
-    end();
 }
 
 /* There are pads on pages of their own, on a common page, and on a page that has to
@@ -216,7 +199,6 @@ static void without_memory_all_or_nothing(void)
     unsigned n = 1;
     int err = -ENOMEM;
 
-    start();
     before[0] = low + 100;
     before[1] = low + PAGE_LEN + 200;
     CHECK_EQ(pad_reserve(before, 2), 0);
@@ -239,16 +221,13 @@ static void without_memory_all_or_nothing(void)
     CHECK(n > 10);
     pad_free_all(pads, 12);
     pad_free_all(before, 2);
-    end();
 }
 
 static void a_pad_that_is_not_reserved_is_not_given_back(void)
 {
-    start();
     CHECK_EQ(reserve(low + 100), 0);
     CHECK(FAKE_BUG(give_back(low + 200)));
     give_back(low + 100);
-    end();
 }
 
 /* ---- many ---- */
@@ -321,7 +300,6 @@ static void some_free(size_t count)
 
 static void random_orders_leave_nothing(void)
 {
-    start();
     for (unsigned round = 0; round < 30; round++) {
         some_reserve(1 + unit_random() % (MANY / 3));
         held_check();
@@ -331,7 +309,6 @@ static void random_orders_leave_nothing(void)
     unit_note("%zu pads, %zu pages, %zu frames", pad_count(), pad_pages(), pad_frames());
     while (pad_count())
         some_free(MANY);
-    end();
 }
 
 static void many_at_once_share_frames(void)
@@ -339,7 +316,6 @@ static void many_at_once_share_frames(void)
     static uintptr_t pads[MANY];
     size_t n = 0;
 
-    start();
     while (n < MANY) {
         uintptr_t pad = low + unit_random() % (UINT64_C(1) << 30);
         size_t i = 0;
@@ -360,12 +336,13 @@ static void many_at_once_share_frames(void)
     CHECK(pad_frames() <= 16);
     unit_note("%zu pads, %zu pages, %zu frames", pad_count(), pad_pages(), pad_frames());
     pad_free_all(pads, n);
-    end();
 }
 
-UNIT_TESTS(a_reserved_pad_is_int3_until_it_is_filled, a_pad_may_lie_on_two_pages,
-           no_pad_where_text_and_copies_are, the_same_bytes_of_two_pages_need_two_frames,
-           a_page_moves_to_a_new_frame_with_its_pads, a_page_moves_to_a_frame_with_room,
-           a_page_with_another_owner_is_remembered, without_memory_all_or_nothing,
-           a_pad_that_is_not_reserved_is_not_given_back, random_orders_leave_nothing,
-           many_at_once_share_frames)
+UNIT_TESTS_BETWEEN(start, end, a_reserved_pad_is_int3_until_it_is_filled,
+                   a_pad_may_lie_on_two_pages, no_pad_where_text_and_copies_are,
+                   the_same_bytes_of_two_pages_need_two_frames,
+                   a_page_moves_to_a_new_frame_with_its_pads,
+                   a_page_moves_to_a_frame_with_room,
+                   a_page_with_another_owner_is_remembered, without_memory_all_or_nothing,
+                   a_pad_that_is_not_reserved_is_not_given_back,
+                   random_orders_leave_nothing, many_at_once_share_frames)

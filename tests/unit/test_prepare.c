@@ -15,7 +15,6 @@ static void the_copy_is_the_instruction_and_a_jump_back(void)
     const uint8_t *slot;
     int32_t disp;
 
-    fake_start();
     p.addr = fake_function("fn", "48 89 e5 c3");
     CHECK_EQ(add(&p), 0);
     slot = p.site->boost_slot;
@@ -25,19 +24,15 @@ static void the_copy_is_the_instruction_and_a_jump_back(void)
     CHECK_EQ(slot[8], 0xcc);
     CHECK_EQ(p.site->way, WAY_BOOST);
     CHECK_EQ(unregister_kprobe(&p), 0);
-    fake_end();
 }
 
 static void so_has_sti_in_front_of_a_branch(void)
 {
-    struct kprobe p = { .pre_handler = no_pre };
+    struct kprobe p = { .addr = fake_function("fn", "fb c3"), .pre_handler = no_pre };
 
-    fake_start();
-    p.addr = fake_function("fn", "fb c3");
     CHECK_EQ(add(&p), 0);
     CHECK_BYTES(site_pair(p.site)->slot, "fb c3 e9");
     CHECK_EQ(unregister_kprobe(&p), 0);
-    fake_end();
 }
 
 static void sti_whose_successor_cannot_be_moved_stands_alone(void)
@@ -81,13 +76,11 @@ static void an_operand_out_of_reach_is_refused(void)
 {
     struct kprobe p = { .symbol_name = "fn" };
 
-    fake_start();
     /* lea -0x80000000(%rip),%rax: the cells lie above the text, so the operand is too far
      * from them. */
     fake_function("fn", "48 8d 05 00 00 00 80 c3");
     CHECK_REFUSED(&p, OUT_OF_REACH);
     CHECK_EQ(why.err, -ERANGE);
-    fake_end();
 }
 
 /* The cell of the boosted copy reaches the operand. The cell for steps is behind it, and
@@ -95,14 +88,12 @@ static void an_operand_out_of_reach_is_refused(void)
  */
 static void a_step_cell_out_of_reach_leaves_the_site_as_it_was(void)
 {
-    uintptr_t fn, target;
+    uintptr_t fn = (fake_bytes_at("90") + 16) & ~(uintptr_t)15, target;
     uint8_t hex[64];
     struct kprobe a = { .symbol_name = "fn", .pre_handler = no_pre };
     struct kprobe b = { .symbol_name = "fn", .post_handler = no_post };
     int64_t disp;
 
-    fake_start();
-    fn = (fake_bytes_at("90") + 16) & ~(uintptr_t)15;
     target = fake_exec_start() + INSN_SLOT_LEN + INSN_INC_GS_LEN + 7 - 0x80000000u;
     disp = (int64_t)(target - (fn + 7));
     snprintf((char *)hex, sizeof(hex), "48 8d 05 %02x %02x %02x %02x c3",
@@ -116,10 +107,11 @@ static void a_step_cell_out_of_reach_leaves_the_site_as_it_was(void)
         CHECK(a.site->step_slot == NULL);
     }
     CHECK_EQ(unregister_kprobe(&a), 0);
-    fake_end();
 }
 
-UNIT_TESTS(the_copy_is_the_instruction_and_a_jump_back, so_has_sti_in_front_of_a_branch,
-           sti_whose_successor_cannot_be_moved_stands_alone,
-           no_post_handler_behind_what_traps_go_by, an_operand_out_of_reach_is_refused,
-           a_step_cell_out_of_reach_leaves_the_site_as_it_was)
+UNIT_TESTS_BETWEEN(fake_start, fake_end, the_copy_is_the_instruction_and_a_jump_back,
+                   so_has_sti_in_front_of_a_branch,
+                   sti_whose_successor_cannot_be_moved_stands_alone,
+                   no_post_handler_behind_what_traps_go_by,
+                   an_operand_out_of_reach_is_refused,
+                   a_step_cell_out_of_reach_leaves_the_site_as_it_was)

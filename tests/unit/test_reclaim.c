@@ -6,15 +6,12 @@
 
 static void out_is_disarm_wait_unpublish_wait_free(void)
 {
-    struct kprobe p = { .pre_handler = no_pre };
+    struct kprobe p = { .addr = fake_function("fn", "55 c3"), .pre_handler = no_pre };
 
-    fake_start();
-    p.addr = fake_function("fn", "55 c3");
     CHECK_EQ(add(&p), 0);
     fake_log_start(p.addr);
     CHECK_EQ(unregister_kprobe(&p), 0);
     CHECK_STR(fake_log(), "original sync quiesce lost sync clear free sync");
-    fake_end();
 }
 
 /* The memory of a jump is freed only when no hit can find the site any more. */
@@ -22,7 +19,6 @@ static void a_detour_is_freed_when_its_site_is_lost(void)
 {
     struct kprobe p = { .pre_handler = no_pre };
 
-    fake_start();
     CHECK_EQ(optimize_set_method(OPTIMIZE_PUN), 0);
     p.addr = fake_function("fn", "48 c7 c0 01 00 00 00 c3");
     CHECK_EQ(add(&p), 0);
@@ -33,8 +29,7 @@ static void a_detour_is_freed_when_its_site_is_lost(void)
     CHECK_STR(fake_log(),
               "int3 sync original original original sync original sync quiesce "
               "lost sync clear clear free sync");
-    fake_end();
 }
 
-UNIT_TESTS(out_is_disarm_wait_unpublish_wait_free,
-           a_detour_is_freed_when_its_site_is_lost)
+UNIT_TESTS_BETWEEN(fake_start, fake_end, out_is_disarm_wait_unpublish_wait_free,
+                   a_detour_is_freed_when_its_site_is_lost)

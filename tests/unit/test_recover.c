@@ -24,7 +24,6 @@ static void a_part_is_the_same_as_the_part_of_the_whole(void)
 {
     uint8_t bytes[2] = { 0 };
 
-    start();
     CHECK_EQ(register_kprobe(&probes[2]), 0);
     CHECK_EQ(recover_bytes(bytes, fn + 2, 1), 0);
     CHECK_EQ(bytes[0], 0x52);
@@ -32,7 +31,6 @@ static void a_part_is_the_same_as_the_part_of_the_whole(void)
     CHECK_EQ(recover_bytes(bytes, fn + 1, 2), 0);
     CHECK_BYTES(bytes, "51 52");
     CHECK_EQ(unregister_kprobe(&probes[2]), 0);
-    fake_end();
 }
 
-UNIT_TESTS(a_part_is_the_same_as_the_part_of_the_whole)
+UNIT_TESTS_BETWEEN(start, fake_end, a_part_is_the_same_as_the_part_of_the_whole)

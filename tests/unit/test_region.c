@@ -30,7 +30,6 @@ static void expect(const char *hex, enum probe_reason reason, size_t off)
 {
     enum probe_reason got;
 
-    fake_start();
     got = plan(hex);
     if (got != reason)
         unit_note("%s: %s, want %s", hex, probe_reason_name(got),
@@ -38,19 +37,16 @@ static void expect(const char *hex, enum probe_reason reason, size_t off)
     CHECK_EQ(got, reason);
     if (reason != PROBE_OK)
         CHECK_EQ(why.at, fn + off);
-    fake_end();
 }
 
 /* ---- which instructions ---- */
 
 static void the_longest_region_has_19_bytes(void)
 {
-    fake_start();
     CHECK_EQ(plan("90 90 90 90 2e 2e 2e 2e 2e 2e 2e 0f 1f 84 00 00 00 00 00 c3"),
              PROBE_OK);
     CHECK_EQ(region.count, 5);
     CHECK_EQ(region.len, REGION_MAX_LEN);
-    fake_end();
 }
 
 static void what_depends_on_its_place_is_not(void)
@@ -78,7 +74,6 @@ static void a_call_comes_last_or_not_at_all(void)
 static void no_code_may_jump_behind_the_first_byte(void)
 {
     for (size_t off = 0; off < 8; off++) {
-        fake_start();
         fn = fake_function("fn", "31 c0 48 8b 47 08 31 c9 c3");
         fake_target(fn + off);
         if (off >= 1 && off <= 4) {
@@ -87,43 +82,35 @@ static void no_code_may_jump_behind_the_first_byte(void)
         } else {
             CHECK_EQ(plan_at(fn), PROBE_OK);
         }
-        fake_end();
     }
 }
 
 static void where_anything_may_jump_is_said_so(void)
 {
-    fake_start();
     fn = fake_function("fn", "31 c0 48 8b 47 08 31 c9 c3");
     fake_opaque(fn + 3, fn + 40);
     CHECK_EQ(plan_at(fn), PROBE_REGION_OPAQUE);
     CHECK_EQ(why.at, fn + 3);
-    fake_end();
 }
 
 static void a_branch_written_at_run_time_counts(void)
 {
-    fake_start();
     CHECK_EQ(plan("31 c0 31 c9 31 d2 c3"), PROBE_OK);
     CHECK_EQ(targets_add(fn + 20, fn + 2), 0);
     CHECK_EQ(plan_at(fn), PROBE_REGION_TARGET);
     CHECK_EQ(why.at, fn + 2);
     CHECK(targets_remove(fn + 20, fn + 2));
     CHECK_EQ(plan_at(fn), PROBE_OK);
-    fake_end();
 }
 
 static void without_a_table_there_are_no_regions(void)
 {
-    fake_start();
     fake_no_targets();
     CHECK_EQ(plan("31 c0 31 c9 31 d2 c3"), PROBE_NO_TARGETS);
-    fake_end();
 }
 
 static void code_that_was_changed_is_left_alone(void)
 {
-    fake_start();
     CHECK_EQ(plan("31 c0 31 c9 31 d2 c3"), PROBE_OK);
     fake_text_poke(fn + 5, 0xc9);
     boundary_forget();
@@ -131,7 +118,6 @@ static void code_that_was_changed_is_left_alone(void)
     fake_text_poke(fn + 5, 0xd2);
     boundary_forget();
     CHECK_EQ(plan_at(fn), PROBE_OK);
-    fake_end();
 }
 
 static void code_is_compared_by_lines(void)
@@ -142,7 +128,6 @@ static void code_is_compared_by_lines(void)
     for (size_t i = 0; i < PLAT_LINE_LEN * 3; i++)
         memcpy(hex + 3 * i, "90 ", 3);
     memcpy(hex + 3 * PLAT_LINE_LEN * 3, "c3", 3);
-    fake_start();
     fn = fake_function("fn", hex);
     end = (fn + 2 * PLAT_LINE_LEN) & ~(uintptr_t)(PLAT_LINE_LEN - 1);
     fake_text_poke(end, 0xc3);
@@ -150,7 +135,6 @@ static void code_is_compared_by_lines(void)
     CHECK_EQ(plan_at(end - REGION_JUMP_LEN), PROBE_OK);
     CHECK_EQ(plan_at(end - REGION_JUMP_LEN + 1), PROBE_REGION_CHANGED);
     fake_text_poke(end, 0x90);
-    fake_end();
 }
 
 /* ---- ends of functions ---- */
@@ -162,15 +146,12 @@ static void padding_behind_a_function_may_be_overwritten(void)
     CHECK_EQ(region.len, 5);
     CHECK_EQ(region.count, 2);
     CHECK_EQ(region.padding, 2);
-    fake_end();
     twins("c3 0f 1f 40 00 90 31 c0 c3", 1, 5);
     CHECK_EQ(plan_at(fn), PROBE_OK);
     CHECK_EQ(region.padding, 4);
-    fake_end();
     twins("31 c0 eb fc cc cc cc 31 c0 c3", 4, 3);
     CHECK_EQ(plan_at(fn), PROBE_OK);
     CHECK_EQ(region.padding, 1);
-    fake_end();
 }
 
 static void functions_of_one_to_six_bytes(void)
@@ -196,7 +177,6 @@ static void functions_of_one_to_six_bytes(void)
                     CHECK_EQ(plan_at(fn), PROBE_REGION_END);
                     CHECK_EQ(why.at, fn + size + gap);
                 }
-                fake_end();
             }
         }
     }
@@ -207,11 +187,9 @@ static void other_bytes_there_are_not_padding(void)
     twins("31 c0 c3 00 00 00 31 c0 c3", 3, 3);
     CHECK_EQ(plan_at(fn), PROBE_REGION_END);
     CHECK_EQ(why.at, fn + 3);
-    fake_end();
     twins("31 c0 c3 90 48 90 31 c0 c3", 3, 3); /* the gap may be data, such as a table */
     fake_target(fn + 4);
     CHECK_EQ(plan_at(fn), PROBE_REGION_TARGET);
-    fake_end();
 }
 
 static void code_that_runs_into_the_end_is_refused(void)
@@ -219,7 +197,6 @@ static void code_that_runs_into_the_end_is_refused(void)
     twins("31 c0 31 c9 90 90 90 31 c0 c3", 4, 3);
     CHECK_EQ(plan_at(fn), PROBE_REGION_END);
     CHECK_EQ(why.at, fn + 4);
-    fake_end();
 }
 
 static void a_call_that_never_returns_may_be_the_end(void)
@@ -229,12 +206,10 @@ static void a_call_that_never_returns_may_be_the_end(void)
     CHECK_EQ(region.len, 7);
     CHECK_EQ(plan_at(fn + 2), PROBE_OK);
     CHECK_EQ(region.len, 5);
-    fake_end();
     twins("31 ff ff d0 90 90 31 c0 c3", 4, 2);
     CHECK_EQ(plan_at(fn), PROBE_REGION_END);
     CHECK_EQ(plan_at(fn + 2), PROBE_REGION_END);
     CHECK_EQ(why.at, fn + 4);
-    fake_end();
 }
 
 static void data_between_functions_end_a_region(void)
@@ -242,17 +217,14 @@ static void data_between_functions_end_a_region(void)
     twins("31 c0 c3 90 55 89 31 c0 c3", 3, 0);
     CHECK_EQ(plan_at(fn), PROBE_REGION_END);
     CHECK_EQ(why.at, fn + 3);
-    fake_end();
 }
 
 static void what_must_never_be_changed_is_not(void)
 {
-    fake_start();
     fn = fake_function("fn", "31 c0 31 c9 31 d2 c3");
     fake_entry(fn + 2, fn + 4);
     CHECK_EQ(plan_at(fn), PROBE_ENTRY_CODE);
     CHECK_EQ(why.at, fn + 2);
-    fake_end();
 }
 
 /* ---- probes ---- */
@@ -261,7 +233,6 @@ static void another_probe_inside_forbids_it(void)
 {
     struct kprobe own = { 0 }, inner = { 0 }, behind = { 0 };
 
-    fake_start();
     fn = fake_function("fn", "31 c0 31 c9 31 d2 c3");
     own.addr = fn;
     inner.addr = fn + 2;
@@ -281,7 +252,6 @@ static void another_probe_inside_forbids_it(void)
     CHECK_EQ(plan_at(fn), PROBE_OK);
     CHECK_EQ(unregister_kprobe(&own), 0);
     CHECK_EQ(unregister_kprobe(&behind), 0);
-    fake_end();
 }
 
 static unsigned rules_told, rules_broken;
@@ -300,7 +270,6 @@ static void note_rule(enum probe_reason rule, const struct probe_reject *reject,
 
 static void each_rule_is_told_of(void)
 {
-    fake_start();
     fn = fake_function("fn", "ff d0 31 c0 31 c9 c3");
     fake_target(fn + 2);
     rules_told = rules_broken = 0;
@@ -313,16 +282,18 @@ static void each_rule_is_told_of(void)
     region_each_rule(fn, &region, note_rule, &rules_told);
     CHECK_EQ(rules_told, 1);
     CHECK_EQ(rules_broken, 1);
-    fake_end();
 }
 
-UNIT_TESTS(the_longest_region_has_19_bytes, what_depends_on_its_place_is_not,
-           a_call_comes_last_or_not_at_all, no_code_may_jump_behind_the_first_byte,
-           where_anything_may_jump_is_said_so, a_branch_written_at_run_time_counts,
-           without_a_table_there_are_no_regions, code_that_was_changed_is_left_alone,
-           code_is_compared_by_lines, padding_behind_a_function_may_be_overwritten,
-           functions_of_one_to_six_bytes, other_bytes_there_are_not_padding,
-           code_that_runs_into_the_end_is_refused,
-           a_call_that_never_returns_may_be_the_end, data_between_functions_end_a_region,
-           what_must_never_be_changed_is_not, another_probe_inside_forbids_it,
-           each_rule_is_told_of)
+UNIT_TESTS_BETWEEN(fake_start, fake_end, the_longest_region_has_19_bytes,
+                   what_depends_on_its_place_is_not, a_call_comes_last_or_not_at_all,
+                   no_code_may_jump_behind_the_first_byte,
+                   where_anything_may_jump_is_said_so,
+                   a_branch_written_at_run_time_counts,
+                   without_a_table_there_are_no_regions,
+                   code_that_was_changed_is_left_alone, code_is_compared_by_lines,
+                   padding_behind_a_function_may_be_overwritten,
+                   functions_of_one_to_six_bytes, other_bytes_there_are_not_padding,
+                   code_that_runs_into_the_end_is_refused,
+                   a_call_that_never_returns_may_be_the_end,
+                   data_between_functions_end_a_region, what_must_never_be_changed_is_not,
+                   another_probe_inside_forbids_it, each_rule_is_told_of)

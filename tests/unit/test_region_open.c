@@ -31,7 +31,6 @@ static int set_ip(struct kprobe *probe, struct pt_regs *r)
 
 static void probe_start(const char *hex)
 {
-    fake_start();
     fn = fake_function("fn", hex);
     p = (struct kprobe){ .addr = fn };
     posts = 0;
@@ -78,7 +77,6 @@ static void a_boosted_hit_runs_the_copies(void)
     CHECK_EQ(regs.ip, (uintptr_t)own);
     CHECK(!region_is_open(p.site));
     CHECK_EQ(unregister_kprobe(&p), 0);
-    fake_end();
 }
 
 static void behind_a_step_it_goes_on_at_the_copies(void)
@@ -95,7 +93,6 @@ static void behind_a_step_it_goes_on_at_the_copies(void)
     CHECK_EQ(regs.ip, (uintptr_t)jump_site(p.site)->region->cell + 1);
     close_region();
     CHECK_EQ(unregister_kprobe(&p), 0);
-    fake_end();
 }
 
 static void behind_an_emulated_one_too(void)
@@ -115,7 +112,6 @@ static void behind_an_emulated_one_too(void)
     CHECK_EQ(regs.ip, fn + 18);
     close_region();
     CHECK_EQ(unregister_kprobe(&p), 0);
-    fake_end();
 }
 
 static void a_thread_sent_under_the_jump_goes_to_the_copies(void)
@@ -135,7 +131,6 @@ static void a_thread_sent_under_the_jump_goes_to_the_copies(void)
     hit();
     CHECK_EQ(regs.ip, fn + 4);
     CHECK_EQ(unregister_kprobe(&p), 0);
-    fake_end();
 }
 
 static void a_fault_in_a_copy_is_where_its_original_lies(void)
@@ -151,7 +146,6 @@ static void a_fault_in_a_copy_is_where_its_original_lies(void)
     CHECK_EQ(copy_original((uintptr_t)jump_site(p.site)->region->cell + 6), fn + 6);
     close_region();
     CHECK_EQ(unregister_kprobe(&p), 0);
-    fake_end();
 }
 
 static void step_from(uintptr_t ip)
@@ -181,7 +175,6 @@ static void a_program_that_steps_itself_sees_the_originals(void)
     }
     close_region();
     CHECK_EQ(unregister_kprobe(&p), 0);
-    fake_end();
 }
 
 static void it_sees_each_iteration_in_either_copy(void)
@@ -201,7 +194,6 @@ static void it_sees_each_iteration_in_either_copy(void)
     }
     close_region();
     CHECK_EQ(unregister_kprobe(&p), 0);
-    fake_end();
 }
 
 /* A thread can be in the copies that are not used any more, because there was no
@@ -232,7 +224,6 @@ static void a_thread_in_the_other_copy_is_where_its_original_lies(void)
     CHECK_EQ(regs.ip, fn + 1);
     close_region();
     CHECK_EQ(unregister_kprobe(&p), 0);
-    fake_end();
 }
 
 static void one_instruction_needs_no_copies(void)
@@ -246,7 +237,6 @@ static void one_instruction_needs_no_copies(void)
     CHECK_EQ(region_behind(p.site), fn + 10);
     close_region();
     CHECK_EQ(unregister_kprobe(&p), 0);
-    fake_end();
 }
 
 static void a_refusal_leaves_nothing(void)
@@ -260,7 +250,6 @@ static void a_refusal_leaves_nothing(void)
     CHECK(!region_is_open(p.site));
     plat_unlock(PLAT_PROBES);
     CHECK_EQ(unregister_kprobe(&p), 0);
-    fake_end();
 }
 
 static void no_memory_leaves_nothing(void)
@@ -284,14 +273,14 @@ static void no_memory_leaves_nothing(void)
     region_release(p.site);
     plat_unlock(PLAT_PROBES);
     CHECK_EQ(unregister_kprobe(&p), 0);
-    fake_end();
 }
 
-UNIT_TESTS(a_boosted_hit_runs_the_copies, behind_a_step_it_goes_on_at_the_copies,
-           behind_an_emulated_one_too, a_thread_sent_under_the_jump_goes_to_the_copies,
-           a_fault_in_a_copy_is_where_its_original_lies,
-           a_program_that_steps_itself_sees_the_originals,
-           it_sees_each_iteration_in_either_copy,
-           a_thread_in_the_other_copy_is_where_its_original_lies,
-           one_instruction_needs_no_copies, a_refusal_leaves_nothing,
-           no_memory_leaves_nothing)
+UNIT_TESTS_BETWEEN(fake_start, fake_end, a_boosted_hit_runs_the_copies,
+                   behind_a_step_it_goes_on_at_the_copies, behind_an_emulated_one_too,
+                   a_thread_sent_under_the_jump_goes_to_the_copies,
+                   a_fault_in_a_copy_is_where_its_original_lies,
+                   a_program_that_steps_itself_sees_the_originals,
+                   it_sees_each_iteration_in_either_copy,
+                   a_thread_in_the_other_copy_is_where_its_original_lies,
+                   one_instruction_needs_no_copies, a_refusal_leaves_nothing,
+                   no_memory_leaves_nothing)

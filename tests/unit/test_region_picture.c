@@ -27,7 +27,6 @@ static const char *draw(uintptr_t addr)
 
 static void a_region_is_drawn(void)
 {
-    fake_start();
     fn = fake_function("fn", "55 48 89 e5 41 57 90 c3");
     CHECK_STR(draw(fn), "IA\n"
                         "|\n"
@@ -35,14 +34,12 @@ static void a_region_is_drawn(void)
                         "[55][48  89  e5][41  57]\n"
                         "[<- DCR -------------->]\n"
                         "    [<- JTPR ----->]\n");
-    fake_end();
 }
 
 static void obstacles_are_drawn(void)
 {
     struct kprobe inner = { 0 };
 
-    fake_start();
     fn = fake_function("fn", "31 c0 31 c9 31 d2 c3");
     fake_target(fn + 2);
     fake_opaque(fn + 3, fn + 4);
@@ -59,30 +56,26 @@ static void obstacles_are_drawn(void)
               "             ?          ?: it is not known what leads there\n"
               "                 P      P: another probe\n");
     CHECK_EQ(unregister_kprobe(&inner), 0);
-    fake_end();
 }
 
 static void what_is_too_narrow_for_a_name_has_none(void)
 {
     twins("90 31 c0", 1, 0);
     CHECK(strstr(draw(fn), "\n[90]\n[--]\n    [<- JTPR ----->]\n"));
-    fake_end();
     twins("31 c0 31 c0", 2, 0);
     CHECK(strstr(draw(fn), "\n[31  c0]\n[------]\n    [<- JTPR ----->]\n"));
     CHECK(!strcmp(draw(fn + 1), "IA\n|\n[ 0][ 1][ 2][ 3][ 4]\n    [<- JTPR ----->]\n"));
-    fake_end();
 }
 
 static void padding_and_what_is_missing_are_drawn(void)
 {
     twins("31 c0 c3 90 90 90 31 c0 c3", 3, 3);
     CHECK(strstr(draw(fn), "\n[31  c0][c3](90)(90)\n[<- DCR ---------->]\n"));
-    fake_end();
     twins("31 c0 31 c9 31 c0 c3", 4, 0);
     CHECK(strstr(draw(fn), "\n[ 0][ 1][ 2][ 3][ 4]\n[31  c0][31  c9]\n[<- DCR ------>]\n"
                            "    [<- JTPR ----->]\n"));
-    fake_end();
 }
 
-UNIT_TESTS(a_region_is_drawn, obstacles_are_drawn, padding_and_what_is_missing_are_drawn,
-           what_is_too_narrow_for_a_name_has_none)
+UNIT_TESTS_BETWEEN(fake_start, fake_end, a_region_is_drawn, obstacles_are_drawn,
+                   padding_and_what_is_missing_are_drawn,
+                   what_is_too_narrow_for_a_name_has_none)

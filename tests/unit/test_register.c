@@ -13,7 +13,6 @@ static void armed_means_int3_in_the_text(void)
 {
     struct kprobe p = { .pre_handler = no_pre };
 
-    fake_start();
     p.addr = fake_function("fn", "55 48 89 e5 c3");
     CHECK_EQ(add(&p), 0);
     CHECK_BYTES((const uint8_t *)p.addr, "cc 48 89 e5 c3");
@@ -23,50 +22,39 @@ static void armed_means_int3_in_the_text(void)
     CHECK_BYTES((const uint8_t *)p.addr, "55 48 89 e5 c3");
     CHECK(p.site == NULL);
     CHECK(registry_find(p.addr) == NULL);
-    fake_end();
 }
 
 static void by_symbol_and_offset(void)
 {
     struct kprobe p = { .symbol_name = "fn", .offset = 1 };
-    uintptr_t fn;
+    uintptr_t fn = fake_function("fn", "55 48 89 e5 c3");
 
-    fake_start();
-    fn = fake_function("fn", "55 48 89 e5 c3");
     CHECK_EQ(add(&p), 0);
     CHECK_EQ(p.addr, fn + 1);
     CHECK_EQ(byte_at(fn + 1), 0xcc);
     CHECK_EQ(unregister_kprobe(&p), 0);
-    fake_end();
 }
 
 static void by_address_and_offset(void)
 {
-    struct kprobe p = { .offset = 4 };
-    uintptr_t fn;
+    uintptr_t fn = fake_function("fn", "55 48 89 e5 c3");
+    struct kprobe p = { .addr = fn, .offset = 4 };
 
-    fake_start();
-    fn = fake_function("fn", "55 48 89 e5 c3");
-    p.addr = fn;
     CHECK_EQ(add(&p), 0);
     CHECK_EQ(p.addr, fn + 4);
     CHECK_EQ(unregister_kprobe(&p), 0);
-    fake_end();
 }
 
 /* ---- the order of the steps ---- */
 
 static void the_cell_is_written_and_known_before_anyone_can_be_sent_there(void)
 {
-    struct kprobe p = { .pre_handler = no_pre };
+    struct kprobe p = { .addr = fake_function("fn", "55 c3"), .pre_handler = no_pre };
 
-    fake_start();
-    p.addr = fake_function("fn", "55 c3");
     fake_log_start(p.addr);
     CHECK_EQ(add(&p), 0);
     CHECK_STR(fake_log(), "header cell found sync int3 sync");
     CHECK_EQ(unregister_kprobe(&p), 0);
-    fake_end();
 }
 
 /* ---- refusals ---- */
@@ -76,11 +64,9 @@ static void neither_or_both_places_are_refused(void)
     struct kprobe neither = { .pre_handler = no_pre };
     struct kprobe both = { .symbol_name = "fn", .addr = 1 };
 
-    fake_start();
     fake_function("fn", "c3");
     CHECK_REFUSED(&neither, MALFORMED);
     CHECK_REFUSED(&both, MALFORMED);
-    fake_end();
 }
 
 #define NOPS 2000
@@ -101,7 +87,6 @@ static void an_offset_that_wraps_is_no_place(void)
 {
     struct kprobe stays = { .symbol_name = "fn" };
 
-    fake_start();
     fake_function("fn", "90 c3");
     fake_function("nops", nops());
     CHECK_EQ(add(&stays), 0);
@@ -114,7 +99,6 @@ static void an_offset_that_wraps_is_no_place(void)
         CHECK_REFUSED(&p, NOT_TEXT);
     }
     CHECK_EQ(unregister_kprobe(&stays), 0);
-    fake_end();
 }
 
 static void flags_of_the_engine_are_refused(void)
@@ -142,10 +126,8 @@ static void one_of_two_kinds_of_handlers(void)
 {
     struct kprobe p = { .pre_handler = no_pre, .light_handler = no_light };
 
-    fake_start();
     p.addr = fake_function("fn", "c3");
     CHECK_REFUSED(&p, TWO_HANDLERS);
-    fake_end();
 }
 
 static void names_are_looked_up(void)
@@ -154,7 +136,6 @@ static void names_are_looked_up(void)
     struct kprobe twice = { .symbol_name = "twice" };
     struct kprobe past = { .symbol_name = "fn", .offset = 2 };
 
-    fake_start();
     fake_function("twice", "c3");
     fake_function("twice", "c3");
     fake_function("fn", "90 c3");
@@ -162,29 +143,23 @@ static void names_are_looked_up(void)
     CHECK_REFUSED(&twice, NOT_UNIQUE);
     CHECK_REFUSED(&past, PAST_END);
     CHECK_EQ(why.err, -ENOENT);
-    fake_end();
 }
 
 static void twice_the_same_probe_is_refused(void)
 {
-    struct kprobe p = { .pre_handler = no_pre };
+    struct kprobe p = { .addr = fake_function("fn", "55 c3"), .pre_handler = no_pre };
 
-    fake_start();
-    p.addr = fake_function("fn", "55 c3");
     CHECK_EQ(add(&p), 0);
     CHECK_EQ(add(&p), -EEXIST);
     CHECK_EQ(why.reason, PROBE_REGISTERED);
     CHECK_EQ(unregister_kprobe(&p), 0);
-    fake_end();
 }
 
 static void what_is_not_registered_cannot_be_taken_out(void)
 {
-    struct kprobe p = { .pre_handler = no_pre };
+    struct kprobe p = { .addr = fake_function("fn", "55 c3"), .pre_handler = no_pre };
     struct kprobe garbage;
 
-    fake_start();
-    p.addr = fake_function("fn", "55 c3");
     CHECK_EQ(unregister_kprobe(&p), -EINVAL);
     CHECK_EQ(add(&p), 0);
     memset(&garbage, 0x5a, sizeof(garbage));
@@ -193,7 +168,6 @@ static void what_is_not_registered_cannot_be_taken_out(void)
     CHECK_EQ(unregister_kprobe(&garbage), -EINVAL);
     CHECK_EQ(unregister_kprobe(&p), 0);
     CHECK_EQ(unregister_kprobe(&p), -EINVAL);
-    fake_end();
 }
 
 static void not_from_an_interrupt_and_not_from_an_nmi(void)
@@ -201,7 +175,6 @@ static void not_from_an_interrupt_and_not_from_an_nmi(void)
     struct kprobe p = { .pre_handler = no_pre };
     struct kprobe in = { .pre_handler = no_pre };
 
-    fake_start();
     p.addr = in.addr = fake_function("fn", "55 c3");
     CHECK_EQ(add(&in), 0);
     fake.context = PLAT_IRQ;
@@ -214,13 +187,13 @@ static void not_from_an_interrupt_and_not_from_an_nmi(void)
     CHECK_EQ(add(&p), -EDEADLK);
     FAKE_DEPTHS.nmi = 0;
     CHECK_EQ(unregister_kprobe(&in), 0);
-    fake_end();
 }
 
-UNIT_TESTS(armed_means_int3_in_the_text, by_symbol_and_offset, by_address_and_offset,
-           the_cell_is_written_and_known_before_anyone_can_be_sent_there,
-           neither_or_both_places_are_refused, an_offset_that_wraps_is_no_place,
-           flags_of_the_engine_are_refused, one_of_two_kinds_of_handlers,
-           names_are_looked_up, twice_the_same_probe_is_refused,
-           what_is_not_registered_cannot_be_taken_out,
-           not_from_an_interrupt_and_not_from_an_nmi)
+UNIT_TESTS_BETWEEN(fake_start, fake_end, armed_means_int3_in_the_text,
+                   by_symbol_and_offset, by_address_and_offset,
+                   the_cell_is_written_and_known_before_anyone_can_be_sent_there,
+                   neither_or_both_places_are_refused, an_offset_that_wraps_is_no_place,
+                   flags_of_the_engine_are_refused, one_of_two_kinds_of_handlers,
+                   names_are_looked_up, twice_the_same_probe_is_refused,
+                   what_is_not_registered_cannot_be_taken_out,
+                   not_from_an_interrupt_and_not_from_an_nmi)

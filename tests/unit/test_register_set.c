@@ -62,18 +62,15 @@ static void a_set_with_one_bad_element_leaves_nothing(void)
 
 static void the_reason_need_not_be_heard(void)
 {
-    fake_start();
     set_make();
     set[1].offset = 2;
     CHECK_EQ(register_kprobes(ptrs, SET), -EILSEQ);
     CHECK_EQ(register_kprobe(&set[1]), -EILSEQ);
     CHECK(set_is_out());
-    fake_end();
 }
 
 static void the_same_probe_twice_in_a_set_is_refused(void)
 {
-    fake_start();
     set_make();
     ptrs[4] = &set[1];
     CHECK_EQ(register_kprobes_why(ptrs, SET, &why), -EEXIST);
@@ -85,14 +82,12 @@ static void the_same_probe_twice_in_a_set_is_refused(void)
     CHECK_EQ(register_kprobes_why(ptrs, SET, &why), -EEXIST);
     CHECK_EQ(why.index, 0);
     CHECK_EQ(unregister_kprobes(ptrs, SET), 0);
-    fake_end();
 }
 
 static void a_refused_set_leaves_an_older_probe_as_it_was(void)
 {
     struct kprobe old = { .pre_handler = no_pre };
 
-    fake_start();
     set_make();
     old.addr = set[2].addr;
     CHECK_EQ(add(&old), 0);
@@ -104,7 +99,6 @@ static void a_refused_set_leaves_an_older_probe_as_it_was(void)
     CHECK_EQ(old.site->way, WAY_BOOST); /* though set[3] needed steps */
     CHECK_EQ(byte_at(old.addr), 0xcc);
     CHECK_EQ(unregister_kprobe(&old), 0);
-    fake_end();
 }
 
 static uintptr_t hit_at;
@@ -125,7 +119,6 @@ static void no_hit_sees_anything_of_a_refused_set(void)
 {
     struct kprobe old = { .pre_handler = no_pre };
 
-    fake_start();
     fake.cpus = 2;
     set_make();
     hit_at = old.addr = set[2].addr;
@@ -141,14 +134,12 @@ static void no_hit_sees_anything_of_a_refused_set(void)
     CHECK_EQ(set[2].hits + set[3].hits, 0);
     CHECK_EQ(fake.quiesces, 0); /* no hit uses the set, so nothing is waited for */
     CHECK_EQ(unregister_kprobe(&old), 0);
-    fake_end();
 }
 
 static void a_set_with_a_stranger_is_not_taken_out(void)
 {
     struct kprobe stranger = { .pre_handler = no_pre };
 
-    fake_start();
     set_make();
     CHECK_EQ(register_kprobes(ptrs, SET), 0);
     stranger.addr = set[1].addr;
@@ -157,27 +148,22 @@ static void a_set_with_a_stranger_is_not_taken_out(void)
     CHECK_EQ(registry_count(), 5);
     ptrs[1] = &set[1];
     CHECK_EQ(unregister_kprobes(ptrs, SET), 0);
-    fake_end();
 }
 
 static void the_same_probe_twice_is_taken_out_once(void)
 {
     struct kprobe p = { .pre_handler = no_pre }, *twice[] = { &p, &p };
 
-    fake_start();
     p.addr = fake_function("fn", "55 c3");
     CHECK_EQ(add(&p), 0);
     CHECK_EQ(unregister_kprobes(twice, 2), 0);
     CHECK(p.site == NULL);
-    fake_end();
 }
 
 static void an_empty_set_is_no_error(void)
 {
-    fake_start();
     CHECK_EQ(register_kprobes(NULL, 0), 0);
     CHECK_EQ(unregister_kprobes(NULL, 0), 0);
-    fake_end();
 }
 
 static unsigned refusals;
@@ -192,7 +178,6 @@ static void refused(struct kprobe *p, const struct probe_reject *reject, void *a
 
 static void some_of_a_set_go_in_and_come_first(void)
 {
-    fake_start();
     set_make();
     set[1].offset = 2;
     set[4].offset = 1;
@@ -203,7 +188,6 @@ static void some_of_a_set_go_in_and_come_first(void)
         CHECK(ptrs[i]->site != NULL);
     CHECK_EQ(unregister_kprobes(ptrs, 4), 0);
     CHECK(set_is_out());
-    fake_end();
 }
 
 /* ---- memory runs out ---- */
@@ -231,10 +215,11 @@ static void without_memory_anywhere_a_set_is_refused_whole(void)
     }
 }
 
-UNIT_TESTS(a_set_with_one_bad_element_leaves_nothing, the_reason_need_not_be_heard,
-           the_same_probe_twice_in_a_set_is_refused,
-           a_refused_set_leaves_an_older_probe_as_it_was,
-           no_hit_sees_anything_of_a_refused_set, a_set_with_a_stranger_is_not_taken_out,
-           the_same_probe_twice_is_taken_out_once, an_empty_set_is_no_error,
-           some_of_a_set_go_in_and_come_first,
-           without_memory_anywhere_a_set_is_refused_whole)
+UNIT_TESTS_BETWEEN(fake_start, fake_end, a_set_with_one_bad_element_leaves_nothing,
+                   the_reason_need_not_be_heard, the_same_probe_twice_in_a_set_is_refused,
+                   a_refused_set_leaves_an_older_probe_as_it_was,
+                   no_hit_sees_anything_of_a_refused_set,
+                   a_set_with_a_stranger_is_not_taken_out,
+                   the_same_probe_twice_is_taken_out_once, an_empty_set_is_no_error,
+                   some_of_a_set_go_in_and_come_first,
+                   without_memory_anywhere_a_set_is_refused_whole)

@@ -49,11 +49,9 @@ static bool all_found(struct site *sites, size_t count)
 
 static void nothing_is_found_in_nothing(void)
 {
-    fake_start();
     CHECK(registry_find(TEXT_AT) == NULL);
     CHECK_EQ(registry_bytes(), 0);
     registry_exit();
-    fake_end();
 }
 
 static void from_one_to_100000_all_are_found(void)
@@ -75,25 +73,20 @@ static void from_one_to_100000_all_are_found(void)
 
 static void the_table_stays_in_proportion(void)
 {
-    struct site *sites;
+    struct site *sites = sites_make(100000);
 
-    fake_start();
-    sites = sites_make(100000);
     for (size_t i = 0; i < 100000; i++) {
         CHECK_EQ(registry_insert(&sites[i]), 0);
         if (i >= 1000)
             CHECK(registry_bytes() <= (i + 1) * 25 / 2);
     }
     remove_all(sites, 100000);
-    fake_end();
 }
 
 static void what_was_removed_hides_nothing_behind_it(void)
 {
-    struct site *sites;
+    struct site *sites = sites_make(5000);
 
-    fake_start();
-    sites = sites_make(5000);
     insert_all(sites, 5000);
     for (size_t i = 0; i < 5000; i += 2)
         registry_remove(&sites[i]);
@@ -104,7 +97,6 @@ static void what_was_removed_hides_nothing_behind_it(void)
         CHECK_EQ(registry_insert(&sites[i]), 0);
     CHECK(all_found(sites, 5000));
     remove_all(sites, 5000);
-    fake_end();
 }
 
 #define MODEL_COUNT 3000
@@ -112,10 +104,8 @@ static void what_was_removed_hides_nothing_behind_it(void)
 static void same_answers_as_an_array_of_booleans(void)
 {
     static bool in[MODEL_COUNT];
-    struct site *sites;
+    struct site *sites = sites_make(MODEL_COUNT);
 
-    fake_start();
-    sites = sites_make(MODEL_COUNT);
     for (size_t round = 0; round < 100000; round++) {
         size_t i = unit_random() % MODEL_COUNT;
 
@@ -133,16 +123,13 @@ static void same_answers_as_an_array_of_booleans(void)
     }
     registry_exit();
     free(sites);
-    fake_end();
 }
 
 static void the_old_table_is_freed_after_a_synchronisation(void)
 {
-    struct site *sites;
+    struct site *sites = sites_make(2000);
     size_t bytes;
 
-    fake_start();
-    sites = sites_make(2000);
     for (size_t i = 0; i < 2000; i++) {
         unsigned syncs = fake.syncs;
 
@@ -152,7 +139,6 @@ static void the_old_table_is_freed_after_a_synchronisation(void)
         CHECK_EQ(fake.blocks, 1);
     }
     remove_all(sites, 2000);
-    fake_end();
 }
 
 static unsigned visits;
@@ -167,10 +153,8 @@ static void visit(struct site *site, void *arg)
 
 static void for_each_visits_each_once_and_no_grave(void)
 {
-    struct site *sites;
+    struct site *sites = sites_make(700);
 
-    fake_start();
-    sites = sites_make(700);
     insert_all(sites, 700);
     for (size_t i = 600; i < 700; i++)
         registry_remove(&sites[i]);
@@ -178,7 +162,6 @@ static void for_each_visits_each_once_and_no_grave(void)
     registry_for_each(visit, &visits);
     CHECK_EQ(visits, 600);
     remove_all(sites, 600);
-    fake_end();
 }
 
 /* ---- marks ---- */
@@ -203,10 +186,8 @@ static unsigned marked(struct site *sites, size_t n)
 
 static void only_marked_sites_are_visited(void)
 {
-    struct site *sites;
+    struct site *sites = sites_make(700);
 
-    fake_start();
-    sites = sites_make(700);
     registry_mark(&sites[0]); /* there is no table yet */
     insert_all(sites, 700);
     CHECK_EQ(marked(sites, 700), 0);
@@ -227,15 +208,12 @@ static void only_marked_sites_are_visited(void)
     CHECK_EQ(registry_insert(&sites[140]), 0);
     CHECK_EQ(marked(sites, 700), 8);
     remove_all(sites, 700);
-    fake_end();
 }
 
 static void a_mark_outlives_the_table_and_the_site(void)
 {
-    struct site *sites, successor;
+    struct site *sites = sites_make(2000), successor;
 
-    fake_start();
-    sites = sites_make(2000);
     for (size_t i = 0; i < 2000; i++) {
         sites[i].class = i % 100 == 0;
         CHECK_EQ(registry_insert(&sites[i]), 0);
@@ -250,7 +228,6 @@ static void a_mark_outlives_the_table_and_the_site(void)
     CHECK_EQ(successor.len, 1);
     registry_replace(&successor, &sites[0]);
     remove_all(sites, 2000);
-    fake_end();
 }
 
 /* ---- the cache ---- */
@@ -265,23 +242,19 @@ static struct site *find_cached(struct probe_cpu *cpu, uintptr_t addr)
 static void a_second_hit_comes_from_the_cache(void)
 {
     struct probe_cpu *cpu = plat_probe_cpu(0);
-    struct site *sites;
+    struct site *sites = sites_make(2);
 
-    fake_start();
-    sites = sites_make(2);
     insert_all(sites, 2);
     for (int i = 0; i < 10; i++)
         CHECK(find_cached(cpu, sites[0].addr) == &sites[0]);
     CHECK_EQ(cpu->cache_misses, 1);
     remove_all(sites, 2);
-    fake_end();
 }
 
 static void no_cpu_remembers_a_removed_site(void)
 {
     struct site *sites, successor;
 
-    fake_start();
     fake.cpus = FAKE_CPUS;
     sites = sites_make(1);
     successor = sites[0];
@@ -297,16 +270,13 @@ static void no_cpu_remembers_a_removed_site(void)
     registry_remove(&successor);
     registry_exit();
     free(sites);
-    fake_end();
 }
 
 static void addresses_that_share_a_place_in_the_cache_are_kept_apart(void)
 {
     struct probe_cpu *cpu = plat_probe_cpu(0);
-    struct site *sites;
+    struct site *sites = sites_make(10 * PROBE_CACHE_LEN);
 
-    fake_start();
-    sites = sites_make(10 * PROBE_CACHE_LEN);
     insert_all(sites, 10 * PROBE_CACHE_LEN);
     for (size_t round = 0; round < 20000; round++) {
         struct site *site = &sites[unit_random() % (10 * PROBE_CACHE_LEN)];
@@ -316,17 +286,14 @@ static void addresses_that_share_a_place_in_the_cache_are_kept_apart(void)
     CHECK(cpu->cache_misses > PROBE_CACHE_LEN);
     CHECK(cpu->cache_misses < 20000);
     remove_all(sites, 10 * PROBE_CACHE_LEN);
-    fake_end();
 }
 
 static void an_nmi_leaves_the_cache_alone(void)
 {
     struct probe_cpu *cpu = plat_probe_cpu(0);
     struct probe_cpu before;
-    struct site *sites;
+    struct site *sites = sites_make(1);
 
-    fake_start();
-    sites = sites_make(1);
     insert_all(sites, 1);
     before = *cpu;
     FAKE_DEPTHS.nmi = 1;
@@ -335,7 +302,6 @@ static void an_nmi_leaves_the_cache_alone(void)
     for (size_t i = 0; i < PROBE_CACHE_LEN; i++)
         CHECK(cpu->cache[i].site == NULL);
     remove_all(sites, 1);
-    fake_end();
 }
 
 /* The NMI has come between the two stores that update an entry of the cache. So the entry
@@ -345,10 +311,8 @@ static void an_nmi_does_not_ask_the_cache(void)
 {
     struct probe_cpu *cpu = plat_probe_cpu(0);
     size_t at;
-    struct site *sites;
+    struct site *sites = sites_make(2);
 
-    fake_start();
-    sites = sites_make(2);
     insert_all(sites, 2);
     at = cache_index(sites[0].addr);
     cpu->cache[at].addr = sites[0].addr;
@@ -357,15 +321,15 @@ static void an_nmi_does_not_ask_the_cache(void)
     CHECK(find_cached(cpu, sites[0].addr) == &sites[0]);
     FAKE_DEPTHS.nmi = false;
     remove_all(sites, 2);
-    fake_end();
 }
 
-UNIT_TESTS(nothing_is_found_in_nothing, from_one_to_100000_all_are_found,
-           the_table_stays_in_proportion, what_was_removed_hides_nothing_behind_it,
-           same_answers_as_an_array_of_booleans,
-           the_old_table_is_freed_after_a_synchronisation,
-           for_each_visits_each_once_and_no_grave, only_marked_sites_are_visited,
-           a_mark_outlives_the_table_and_the_site, a_second_hit_comes_from_the_cache,
-           no_cpu_remembers_a_removed_site,
-           addresses_that_share_a_place_in_the_cache_are_kept_apart,
-           an_nmi_leaves_the_cache_alone, an_nmi_does_not_ask_the_cache)
+UNIT_TESTS_BETWEEN(fake_start, fake_end, nothing_is_found_in_nothing,
+                   from_one_to_100000_all_are_found, the_table_stays_in_proportion,
+                   what_was_removed_hides_nothing_behind_it,
+                   same_answers_as_an_array_of_booleans,
+                   the_old_table_is_freed_after_a_synchronisation,
+                   for_each_visits_each_once_and_no_grave, only_marked_sites_are_visited,
+                   a_mark_outlives_the_table_and_the_site,
+                   a_second_hit_comes_from_the_cache, no_cpu_remembers_a_removed_site,
+                   addresses_that_share_a_place_in_the_cache_are_kept_apart,
+                   an_nmi_leaves_the_cache_alone, an_nmi_does_not_ask_the_cache)

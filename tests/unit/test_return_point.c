@@ -69,28 +69,22 @@ static void goes_back(struct pt_regs *regs, size_t below)
 static void it_is_as_good_as_the_trampoline(void)
 {
     struct kretprobe rp = { .handler = NULL };
-    struct pt_regs regs;
-    uintptr_t point;
+    uintptr_t point = probed(&rp, "f");
+    struct pt_regs regs = called(&rp, point, 0);
 
-    start();
-    point = probed(&rp, "f");
-    regs = called(&rp, point, 0);
     CHECK_EQ(kretprobe_find_ret((const uintptr_t *)regs.sp), RETURN_ADDR);
     goes_back(&regs, 0);
     CHECK_EQ(returned, 1);
     CHECK_EQ(unregister_kretprobe(&rp), 0);
     CHECK(!return_point_is(point));
-    fake_end();
 }
 
 static void when_the_cell_goes_the_trampoline_is_returned_to(void)
 {
     struct kretprobe rp = { .handler = NULL };
     struct pt_regs outer, inner;
-    uintptr_t point;
+    uintptr_t point = probed(&rp, "f");
 
-    start();
-    point = probed(&rp, "f");
     outer = called(&rp, point, 16);
     inner = called(&rp, point, 48);
     CHECK_EQ(unregister_kretprobe(&rp), 0);
@@ -103,7 +97,6 @@ static void when_the_cell_goes_the_trampoline_is_returned_to(void)
     plat_lock(PLAT_PROBES);
     holder_sweep();
     plat_unlock(PLAT_PROBES);
-    fake_end();
 }
 
 /* One entry names a place on the stack that has another word now, and one entry is only
@@ -114,10 +107,8 @@ static void nothing_else_is_changed(void)
     struct kretprobe rp = { .handler = NULL };
     struct pt_regs left, alive;
     struct shadow *s;
-    uintptr_t point;
+    uintptr_t point = probed(&rp, "f");
 
-    start();
-    point = probed(&rp, "f");
     left = called(&rp, point, 16);
     alive = called(&rp, point, 48);
     *(uintptr_t *)left.sp = point + 1;
@@ -134,7 +125,6 @@ static void nothing_else_is_changed(void)
     goes_back(&alive, 48);
     goes_back(&left, 16);
     CHECK_EQ(unregister_kretprobe(&rp), 0);
-    fake_end();
 }
 
 /* The engine waits for one more quiescence only if the detour calls the function. */
@@ -144,7 +134,6 @@ static void only_detours_that_call_are_waited_for(void)
     struct kprobe p = { .addr = 0 };
     unsigned before, returning;
 
-    start();
     probed(&rp, "f");
     p.addr = fake_function("g", LEA);
     CHECK_EQ(register_kprobe(&p), 0);
@@ -157,9 +146,8 @@ static void only_detours_that_call_are_waited_for(void)
     before = fake.quiesces;
     CHECK_EQ(unregister_kprobe(&p), 0);
     CHECK_EQ(returning, fake.quiesces - before + 1);
-    fake_end();
 }
 
-UNIT_TESTS(it_is_as_good_as_the_trampoline,
-           when_the_cell_goes_the_trampoline_is_returned_to, nothing_else_is_changed,
-           only_detours_that_call_are_waited_for)
+UNIT_TESTS_BETWEEN(start, fake_end, it_is_as_good_as_the_trampoline,
+                   when_the_cell_goes_the_trampoline_is_returned_to,
+                   nothing_else_is_changed, only_detours_that_call_are_waited_for)

@@ -15,19 +15,16 @@ static void start(void)
 
 static void the_start_counts_and_the_end_does_not(void)
 {
-    start();
     fake_target(fn + 4);
     CHECK(targets_inside(fn + 4, fn + 5));
     CHECK(!targets_inside(fn + 1, fn + 4));
     CHECK(!targets_inside(fn + 5, fn + 16));
     CHECK(!targets_inside(fn + 4, fn + 4));
     CHECK(!targets_inside(fn + 5, fn + 3));
-    fake_end();
 }
 
 static void an_opaque_range_counts_byte_by_byte(void)
 {
-    start();
     fake_opaque(fn + 9, fn + 11);
     fake_opaque(fn + 2, fn + 4);
     for (size_t i = 0; i < 15; i++) {
@@ -39,12 +36,10 @@ static void an_opaque_range_counts_byte_by_byte(void)
     CHECK_EQ(targets_find(fn, fn + 15), fn + 2);
     CHECK_EQ(targets_find(fn + 3, fn + 15), fn + 3);
     CHECK_EQ(targets_find(fn + 4, fn + 15), fn + 9);
-    fake_end();
 }
 
 static void whichever_comes_first(void)
 {
-    start();
     fake_opaque(fn + 6, fn + 8);
     fake_target(fn + 4);
     fake_target(fn + 10);
@@ -52,7 +47,6 @@ static void whichever_comes_first(void)
     CHECK_EQ(targets_find(fn + 5, fn + 15), fn + 6);
     CHECK_EQ(targets_find(fn + 8, fn + 15), fn + 10);
     CHECK(!targets_opaque(fn + 4));
-    fake_end();
 }
 
 static void without_a_table_everything_is_one(void)
@@ -65,12 +59,10 @@ static void without_a_table_everything_is_one(void)
     CHECK(targets_opaque(fn));
     start();
     CHECK(targets_known(fn));
-    fake_end();
 }
 
 static void what_was_added_is_found_until_the_last_is_removed(void)
 {
-    start();
     fake_target(fn + 8);
     CHECK_EQ(targets_add(fn, fn + 3), 0);
     CHECK_EQ(targets_add(fn, fn + 3), 0);
@@ -85,12 +77,10 @@ static void what_was_added_is_found_until_the_last_is_removed(void)
     CHECK(targets_inside(fn + 1, fn + 5));
     CHECK(targets_remove(fn + 1, fn + 3));
     CHECK(!targets_inside(fn + 1, fn + 5));
-    fake_end();
 }
 
 static void what_was_not_added_is_not_removed(void)
 {
-    start();
     fake_target(fn + 8);
     CHECK(!targets_remove(fn, fn + 8));
     CHECK(targets_inside(fn + 8, fn + 9));
@@ -99,7 +89,6 @@ static void what_was_not_added_is_not_removed(void)
     CHECK(!targets_remove(fn, fn + 4));
     CHECK(targets_inside(fn + 3, fn + 4));
     CHECK(targets_remove(fn, fn + 3));
-    fake_end();
 }
 
 #define MANY 5000 /* several in each bucket */
@@ -107,10 +96,8 @@ static void what_was_not_added_is_not_removed(void)
 
 static void very_many_are_found_and_removed(void)
 {
-    uintptr_t base;
+    uintptr_t base = fn + 32;
 
-    start();
-    base = fn + 32;
     for (uintptr_t i = 0; i < MANY; i++)
         CHECK_EQ(targets_add(i, base + i * STRIDE), 0);
     for (uintptr_t i = 0; i < MANY; i += 7) {
@@ -130,20 +117,18 @@ static void very_many_are_found_and_removed(void)
     CHECK_EQ(targets_add(3, base + 1), 0);
     CHECK_EQ(targets_find(base + 1, base + 2), base + 1);
     CHECK(targets_remove(3, base + 1) && targets_remove(1, base));
-    fake_end();
 }
 
 static void adding_without_memory_says_so(void)
 {
-    start();
     fake_fail_at(1);
     CHECK_EQ(targets_add(fn, fn + 3), -ENOMEM);
     CHECK(!targets_inside(fn, fn + 16));
-    fake_end();
 }
 
-UNIT_TESTS(the_start_counts_and_the_end_does_not, an_opaque_range_counts_byte_by_byte,
-           whichever_comes_first, without_a_table_everything_is_one,
-           what_was_added_is_found_until_the_last_is_removed,
-           very_many_are_found_and_removed, adding_without_memory_says_so,
-           what_was_not_added_is_not_removed)
+UNIT_TESTS_BETWEEN(start, fake_end, the_start_counts_and_the_end_does_not,
+                   an_opaque_range_counts_byte_by_byte, whichever_comes_first,
+                   without_a_table_everything_is_one,
+                   what_was_added_is_found_until_the_last_is_removed,
+                   very_many_are_found_and_removed, adding_without_memory_says_so,
+                   what_was_not_added_is_not_removed)

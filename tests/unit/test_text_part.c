@@ -84,7 +84,6 @@ static void check_all_are_armed(void)
 
 static void they_go_by_address_and_come_back(void)
 {
-    start();
     for (unsigned i = 0; i < 3; i++) {
         text_goes(&part);
         CHECK(fake_text_is_original());
@@ -93,14 +92,12 @@ static void they_go_by_address_and_come_back(void)
         CHECK_EQ(text_comes(&part), 0);
         check_all_are_armed();
     }
-    end();
 }
 
 static void what_lies_behind_it_stays(void)
 {
     struct kprobe behind = { .pre_handler = NULL };
 
-    start();
     part.end--;
     behind.addr = part.end;
     CHECK_EQ(register_kprobe(&behind), 0);
@@ -110,13 +107,11 @@ static void what_lies_behind_it_stays(void)
     CHECK_EQ(unregister_kprobe(&behind), 0);
     text_gone(&part);
     CHECK_EQ(text_comes(&part), 0);
-    end();
 }
 
 static void they_go_without_memory(void)
 {
     for (unsigned n = 1; n < 8; n++) {
-        start();
         fake_fail_at(n);
         text_goes(&part);
         fake_fail_at(0);
@@ -125,19 +120,16 @@ static void they_go_without_memory(void)
         text_gone(&part);
         CHECK_EQ(text_comes(&part), 0);
         check_all_are_armed();
-        end();
     }
 }
 
 static void nothing_can_wait_in_a_hit(void)
 {
-    start();
     fake.context = PLAT_TRAP;
     FAKE_BUG(text_goes(&part));
     FAKE_BUG(text_gone(&part));
     fake.context = PLAT_THREAD;
     check_all_are_armed();
-    end();
 }
 
 static void words_of_a_program_wait_with_its_probe(void)
@@ -147,7 +139,6 @@ static void words_of_a_program_wait_with_its_probe(void)
     struct kprobe counting = { .symbol_name = "fn", .offset = 20, .program = &program };
     struct pt_regs regs = { 0 };
 
-    start();
     CHECK_EQ(register_kprobe(&counting), 0);
     for (unsigned i = 1; i <= 3; i++) {
         counting.pre_handler(&counting, &regs);
@@ -162,7 +153,6 @@ static void words_of_a_program_wait_with_its_probe(void)
     CHECK_EQ(program.first, 0);
     text_gone(&part);
     CHECK_EQ(text_comes(&part), 0);
-    end();
 }
 
 static unsigned waiting(void)
@@ -179,7 +169,6 @@ static unsigned waiting(void)
  */
 static void a_probe_that_is_refused_waits(void)
 {
-    start();
     text_goes(&part);
     text_gone(&part);
     fake_text_poke(text + REFUSED, 0x06);
@@ -193,7 +182,6 @@ static void a_probe_that_is_refused_waits(void)
     fake_text_poke(text + REFUSED, 0x90);
     CHECK_EQ(text_comes(&part), 0);
     check_all_are_armed();
-    end();
 }
 
 /* Probes at the front, in the middle and at the end of the waiting list are unregistered.
@@ -203,7 +191,6 @@ static void they_leave_the_others_waiting(void)
 {
     struct kprobe *some[] = { &other, NULL, &probes[3], &probes[4], &probes[3] }, copy;
 
-    start();
     text_goes(&part);
     CHECK_EQ(ext_waiting()->probes == &other, 1);
     for (some[1] = &other; some[1]->next; some[1] = some[1]->next)
@@ -225,7 +212,6 @@ static void they_leave_the_others_waiting(void)
     CHECK(ext_waiting()->probes == &other && !other.next);
     CHECK_EQ(register_kprobes(&some[1], 3), 0);
     check_all_are_armed();
-    end();
 }
 
 /* The count tells whether the code of a module still has registered probes. If it has
@@ -236,7 +222,6 @@ static void probes_of_its_own_are_counted(void)
     struct kprobe inside = { .symbol_name = "fn", .offset = 1 }, by_handler = inside,
                   foreign = inside, *both[] = { &inside, &by_handler };
 
-    start();
     part.memory = (uintptr_t)&inside;
     part.memory_end = (uintptr_t)(&inside + 1);
     by_handler.pre_handler = (kprobe_pre_handler_t)(part.start + 2);
@@ -262,7 +247,6 @@ static void probes_of_its_own_are_counted(void)
     CHECK_EQ(unregister_kprobe(&foreign), 0);
     text_gone(&part);
     CHECK_EQ(text_comes(&part), 0);
-    end();
 }
 
 /* When a set is refused, the probes of it that were counted already are not counted any
@@ -275,7 +259,6 @@ static void a_refused_set_is_not_counted(void)
                             { .symbol_name = "fn", .offset = COUNT + 7 } };
     struct kprobe *set[] = { &ps[0], &ps[1], &ps[2] }, *twice[] = { &ps[1], &ps[1] };
 
-    start();
     part.memory = (uintptr_t)ps;
     part.memory_end = (uintptr_t)(ps + 3);
     CHECK(register_kprobes(set, 3) < 0);
@@ -293,11 +276,10 @@ static void a_refused_set_is_not_counted(void)
         ps[1].flags = KPROBE_FLAG_PENDING;
     }
     CHECK_EQ(part.own_count, 0);
-    end();
 }
 
-UNIT_TESTS(they_go_by_address_and_come_back, what_lies_behind_it_stays,
-           they_go_without_memory, nothing_can_wait_in_a_hit,
-           words_of_a_program_wait_with_its_probe, a_probe_that_is_refused_waits,
-           they_leave_the_others_waiting, probes_of_its_own_are_counted,
-           a_refused_set_is_not_counted)
+UNIT_TESTS_BETWEEN(start, end, they_go_by_address_and_come_back,
+                   what_lies_behind_it_stays, they_go_without_memory,
+                   nothing_can_wait_in_a_hit, words_of_a_program_wait_with_its_probe,
+                   a_probe_that_is_refused_waits, they_leave_the_others_waiting,
+                   probes_of_its_own_are_counted, a_refused_set_is_not_counted)

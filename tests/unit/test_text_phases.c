@@ -55,10 +55,8 @@ static size_t stored(unsigned n)
 
 static void three_phases_and_all_answers(void)
 {
-    struct text_poke p = { .len = 4, .bytes = { 0xe9, 0xcc, 2, 3 } };
+    struct text_poke p = { .addr = at, .len = 4, .bytes = { 0xe9, 0xcc, 2, 3 } };
 
-    begin();
-    p.addr = at;
     fake.halted_cpu = 2;
     poke(&p, 1);
     CHECK_EQ(change.phases, 3);
@@ -72,7 +70,6 @@ static void three_phases_and_all_answers(void)
     CHECK_EQ(phase.answered[1], 1);
     CHECK_EQ(phase.answered[2], TEXT_PHASE_HALTED);
     CHECK_EQ(phase.answered[3], 3);
-    end();
 }
 
 static void come_late(const struct text_phase *p)
@@ -83,30 +80,24 @@ static void come_late(const struct text_phase *p)
 
 static void a_late_answer_is_an_answer(void)
 {
-    struct text_poke p = { .len = 1, .bytes = { 0xcc } };
+    struct text_poke p = { .addr = at, .len = 1, .bytes = { 0xcc } };
 
-    begin();
-    p.addr = at;
     fake_watch_phases(come_late);
     poke(&p, 1);
     fake_watch_phases(NULL);
     CHECK(get(change.first_phase));
     CHECK_EQ(phase.answered[0], TEXT_PHASE_HALTED - 1);
-    end();
 }
 
 static void an_armed_site_has_its_guard(void)
 {
-    struct text_poke p = { .len = 4, .bytes = { 0xe9, 1, 2, 3 } };
+    struct text_poke p = { .addr = at, .len = 4, .bytes = { 0xe9, 1, 2, 3 } };
 
-    begin();
-    p.addr = at;
     fake_text_poke(at, 0xcc);
     poke(&p, 1);
     CHECK_EQ(change.phases, 2);
     CHECK(stored(0) == 3 && phase.step == TEXT_POKE_TAIL);
     CHECK(stored(1) == 1 && phase.step == TEXT_POKE_FIRST);
-    end();
 }
 
 static void a_phase_may_be_anothers(void)
@@ -114,7 +105,6 @@ static void a_phase_may_be_anothers(void)
     struct text_poke p[] = { { .len = 1, .bytes = { 0xcc } },
                              { .len = 3, .bytes = { 0xe9, 1, 2 } } };
 
-    begin();
     p[0].addr = at;
     p[1].addr = at + 1;
     poke(p, 2);
@@ -122,29 +112,22 @@ static void a_phase_may_be_anothers(void)
     CHECK(stored(0) == 0 && phase.step == TEXT_POKE_GUARD);
     CHECK(stored(1) == 0 && phase.step == TEXT_POKE_TAIL);
     CHECK(stored(2) == 1 && phase.step == TEXT_POKE_FIRST && phase.count == 2);
-    end();
 }
 
 static void one_byte_has_no_guard(void)
 {
-    struct text_poke p = { .len = 1 };
+    struct text_poke p = { .addr = at, .len = 1 };
 
-    begin();
-    p.addr = at;
     poke(&p, 1);
     CHECK_EQ(change.phases, 1);
     CHECK(stored(0) == 1 && off == 0 && phase.step == TEXT_POKE_FIRST);
-    end();
 }
 
 static void the_oldest_are_forgotten(void)
 {
-    struct text_poke p = { .len = 1, .bytes = { 0xcc } };
-    uint64_t before;
+    struct text_poke p = { .addr = at, .len = 1, .bytes = { 0xcc } };
+    uint64_t before = text_phases_count();
 
-    begin();
-    p.addr = at;
-    before = text_phases_count();
     for (unsigned i = 0; i <= TEXT_PHASES_LEN; i++) {
         p.bytes[0] = i % 2 ? 0x48 : 0xcc;
         poke(&p, 1);
@@ -153,9 +136,8 @@ static void the_oldest_are_forgotten(void)
     CHECK(!get(before));
     CHECK(get(before + 1));
     CHECK(!get(text_phases_count()));
-    end();
 }
 
-UNIT_TESTS(three_phases_and_all_answers, a_late_answer_is_an_answer,
-           an_armed_site_has_its_guard, a_phase_may_be_anothers, one_byte_has_no_guard,
-           the_oldest_are_forgotten)
+UNIT_TESTS_BETWEEN(begin, end, three_phases_and_all_answers, a_late_answer_is_an_answer,
+                   an_armed_site_has_its_guard, a_phase_may_be_anothers,
+                   one_byte_has_no_guard, the_oldest_are_forgotten)

@@ -66,7 +66,6 @@ static void watched(struct text_poke *pokes, size_t count, uintptr_t at)
 
 static uintptr_t start(const char *hex)
 {
-    fake_start();
     return fake_bytes_at(hex);
 }
 
@@ -75,7 +74,6 @@ static void end(uintptr_t at, const char *hex)
 {
     for (; *hex; hex += hex[2] ? 3 : 2)
         fake_text_poke(at++, (uint8_t)strtoul(hex, NULL, 16));
-    fake_end();
 }
 
 #define OLD "48 c7 c0 01 00 00 00 90 90 90 90 90 90 90 90 90 90 90 90 90 90 90 90 90"
@@ -238,7 +236,6 @@ static char hex_of_nops[3 * 2 * MANY + 1];
 
 static uintptr_t start_with_nops(size_t len)
 {
-    fake_start();
     for (size_t i = 0; i < len; i++)
         memcpy(hex_of_nops + 3 * i, "90 ", 4);
     return fake_bytes_at(hex_of_nops);
@@ -248,7 +245,6 @@ static void end_with_nops(uintptr_t at, size_t len)
 {
     for (size_t i = 0; i < len; i++)
         fake_text_poke(at + i, 0x90);
-    fake_end();
 }
 
 static void independent_jumps_by(const struct text_engine *engine)
@@ -263,6 +259,7 @@ static void independent_jumps_by(const struct text_engine *engine)
                                    .bytes = { 0xe9, 1, 2, 3, (uint8_t)i } };
     text_engine_set(engine);
     fake.fetches_words = true;
+    fake.syncs = 0;
     batch(p, count);
     CHECK_EQ(fake.syncs, bit_count(engine->steps));
     for (size_t i = 0; i < count; i++)
@@ -543,15 +540,16 @@ static void a_cpu_that_never_leaves_is_reported(void)
     CHECK(fake.stops > 1000);
     CHECK(strstr(fake.logged, "text-poke: CPU 1 is at "));
     CHECK(fake_text_is_original());
-    fake_end();
 }
 
-UNIT_TESTS(int3_then_the_tail_then_the_first_byte, what_is_there_already_is_not_written,
-           one_store_makes_a_whole_change,
-           a_jump_made_of_the_bytes_behind_it_becomes_visible_last,
-           and_is_the_first_to_go, one_byte_is_guarded_where_what_it_means_changes_too,
-           breaking_the_rules_is_a_bug, a_cpu_that_is_not_synchronised_is_a_bug,
-           independent_jumps_take_each_step_once,
-           whatever_extends_over_whatever_is_never_torn,
-           while_the_machine_is_held_it_is_not_stopped,
-           it_waits_until_no_cpu_is_inside_any_more, a_cpu_that_never_leaves_is_reported)
+UNIT_TESTS_BETWEEN(fake_start, fake_end, int3_then_the_tail_then_the_first_byte,
+                   what_is_there_already_is_not_written, one_store_makes_a_whole_change,
+                   a_jump_made_of_the_bytes_behind_it_becomes_visible_last,
+                   and_is_the_first_to_go,
+                   one_byte_is_guarded_where_what_it_means_changes_too,
+                   breaking_the_rules_is_a_bug, a_cpu_that_is_not_synchronised_is_a_bug,
+                   independent_jumps_take_each_step_once,
+                   whatever_extends_over_whatever_is_never_torn,
+                   while_the_machine_is_held_it_is_not_stopped,
+                   it_waits_until_no_cpu_is_inside_any_more,
+                   a_cpu_that_never_leaves_is_reported)

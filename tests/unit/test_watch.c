@@ -63,10 +63,8 @@ static void each_reason_has_its_errno_and_text(void)
 static void what_cannot_be_watched_is_refused(void)
 {
     struct watch w = watch_of(0, NULL);
-    uintptr_t fn;
+    uintptr_t fn = fake_function("fn", "55 48 89 e5 c3");
 
-    begin();
-    fn = fake_function("fn", "55 48 89 e5 c3");
     w.len = 3;
     CHECK_EQ(reason_of(w), WATCH_LENGTH);
     w.len = 8;
@@ -94,14 +92,12 @@ static void what_cannot_be_watched_is_refused(void)
     fake_entry(fn, fn + 5);
     CHECK_EQ(reason_of(w), WATCH_BLACKLISTED);
     CHECK_EQ(watch_check(&w), WATCH_BLACKLISTED);
-    fake_end();
 }
 
 static void a_fifth_is_refused(void)
 {
     struct watch w[5];
 
-    begin();
     for (unsigned i = 0; i < 5; i++)
         w[i] = watch_of(i, NULL);
     for (unsigned i = 0; i < 4; i++)
@@ -113,17 +109,14 @@ static void a_fifth_is_refused(void)
     for (unsigned i = 0; i < 4; i++)
         CHECK_EQ(unregister_watch(&w[i]), 0);
     CHECK_EQ(unregister_watch(&w[0]), -EINVAL);
-    fake_end();
 }
 
 static void without_memory_nothing_is_taken(void)
 {
     struct watch w = watch_of(0, NULL);
-    uintptr_t fn;
+    uintptr_t fn = fake_function("fn", "55 48 89 e5 c3");
     unsigned n = 0;
 
-    begin();
-    fn = fake_function("fn", "55 48 89 e5 c3");
     w.kind = WATCH_EXECUTE;
     w.len = 1;
     w.addr = fn;
@@ -138,14 +131,12 @@ static void without_memory_nothing_is_taken(void)
     CHECK_EQ(fake_watch.executes, fn);
     CHECK_EQ(unregister_watch(&w), 0);
     CHECK(!fake_watch.executes && !fake_watch.owner[0]);
-    fake_end();
 }
 
 static void a_hit_is_counted_and_its_handler_called(void)
 {
     struct watch w = watch_of(0, note);
 
-    begin();
     CHECK_EQ(register_watch(&w), 0);
     regs.ip = 0x5000;
     CHECK(fake_debug(&regs, 1));
@@ -158,7 +149,6 @@ static void a_hit_is_counted_and_its_handler_called(void)
     CHECK_EQ(unregister_watch(&w), 0);
     CHECK_EQ(watch_hits(&w), 1);
     CHECK_EQ(watch_misses(&w), 0);
-    fake_end();
 }
 
 static void redirect(struct watch *w, struct pt_regs *r)
@@ -171,14 +161,12 @@ static void a_handler_may_send_the_program_elsewhere(void)
 {
     struct watch w = watch_of(0, redirect);
 
-    begin();
     CHECK_EQ(register_watch(&w), 0);
     regs.ip = 0x9003;
     fake_watch.program = 0x5003;
     CHECK(fake_debug(&regs, 1));
     CHECK_EQ(regs.ip, 0x7000);
     CHECK_EQ(unregister_watch(&w), 0);
-    fake_end();
 }
 
 /* begin_beside_another - begin with @w in register 1, and another owner in register 0. */
@@ -195,7 +183,6 @@ static void end_beside_another(struct watch *w)
 {
     CHECK_EQ(unregister_watch(w), 0);
     fake_watch.addr[0] = 0;
-    fake_end();
 }
 
 static void other_owners_are_told(void)
@@ -219,11 +206,9 @@ static void other_owners_are_told(void)
 
 static void a_trap_without_a_cause_is_over(void)
 {
-    begin();
     CHECK(fake_debug(&regs, 0));
     CHECK(!fake_debug(&regs, DR6_BS));
     CHECK_EQ(fake_watch.told, 0);
-    fake_end();
 }
 
 static void hit_both(struct pt_regs *r)
@@ -263,7 +248,6 @@ static void what_its_own_handler_touches_is_a_miss(void)
 {
     struct watch w = watch_of(0, touch_own);
 
-    begin();
     CHECK_EQ(register_watch(&w), 0);
     CHECK(fake_debug(&regs, 1));
     CHECK_EQ(calls, 1);
@@ -274,28 +258,24 @@ static void what_its_own_handler_touches_is_a_miss(void)
     CHECK_EQ(register_watch(&w), 0); /* it has the same register again */
     CHECK_EQ(watch_hits(&w) + watch_misses(&w), 0);
     CHECK_EQ(unregister_watch(&w), 0);
-    fake_end();
 }
 
 static void a_trap_inside_the_entry_of_another_is_left_to_it(void)
 {
     struct watch w = watch_of(0, note);
 
-    begin();
     CHECK_EQ(register_watch(&w), 0);
     fake_watch.inner = regs.ip = 0x6000;
     CHECK(fake_debug(&regs, DR6_BS | 1));
     CHECK_EQ(calls, 0);
     CHECK_EQ(watch_hits(&w) + watch_misses(&w), 0);
     CHECK_EQ(unregister_watch(&w), 0);
-    fake_end();
 }
 
 static void what_the_way_to_a_handler_touches_is_a_miss(void)
 {
     struct watch w = watch_of(0, note);
 
-    begin();
     CHECK_EQ(register_watch(&w), 0);
     plat_this_cpu()->watch_busy = true;
     CHECK(fake_debug(&regs, 1));
@@ -306,21 +286,18 @@ static void what_the_way_to_a_handler_touches_is_a_miss(void)
     CHECK_EQ(calls, 1);
     CHECK(!plat_this_cpu()->watch_busy);
     CHECK_EQ(unregister_watch(&w), 0);
-    fake_end();
 }
 
 static void a_stack_that_is_full_is_a_miss(void)
 {
     struct watch w = watch_of(0, note);
 
-    begin();
     CHECK_EQ(register_watch(&w), 0);
     fake.stack_left = 100;
     CHECK(fake_debug(&regs, 1));
     CHECK_EQ(calls, 0);
     CHECK_EQ(watch_misses(&w), 1);
     CHECK_EQ(unregister_watch(&w), 0);
-    fake_end();
 }
 
 static void crash(struct watch *w, struct pt_regs *r)
@@ -338,7 +315,6 @@ static void a_handler_that_faults_is_given_up(void)
 {
     struct watch w = watch_of(0, crash), second = watch_of(1, note);
 
-    begin();
     CHECK_EQ(register_watch(&w), 0);
     CHECK_EQ(register_watch(&second), 0);
     regs.ip = 0x9003;
@@ -356,7 +332,6 @@ static void a_handler_that_faults_is_given_up(void)
     CHECK_EQ(w.kp.flags, 0);
     CHECK_EQ(unregister_watch(&w), 0);
     CHECK_EQ(unregister_watch(&second), 0);
-    fake_end();
 }
 
 static void after(struct kprobe *p, struct pt_regs *r, unsigned long flags)
@@ -372,7 +347,6 @@ static void a_step_ends_with_the_same_trap(void)
     struct kprobe p = { .pre_handler = no_pre, .post_handler = after };
     struct watch w = watch_of(0, note);
 
-    begin();
     step_set_engine(STEP_TF);
     p.addr = fake_function("fn", "48 89 07 c3");
     CHECK_EQ(register_kprobe(&p), 0);
@@ -386,14 +360,12 @@ static void a_step_ends_with_the_same_trap(void)
     CHECK_EQ(regs.ip, p.addr + 3);
     CHECK_EQ(unregister_watch(&w), 0);
     CHECK_EQ(unregister_kprobe(&p), 0);
-    fake_end();
 }
 
 static void an_instruction_passes_once(void)
 {
     struct watch w = watch_of(0, note);
 
-    begin();
     w.addr = fake_function("fn", "55 48 89 e5 c3");
     w.kind = WATCH_EXECUTE;
     w.len = 1;
@@ -408,14 +380,12 @@ static void an_instruction_passes_once(void)
     plat_depths(plat_this_cpu())->nmi = 0;
     CHECK_EQ(watch_move(&w, 0), -EINVAL);
     CHECK_EQ(unregister_watch(&w), 0);
-    fake_end();
 }
 
 static void it_moves_and_is_switched(void)
 {
     struct watch w = watch_of(0, note);
 
-    begin();
     w.addr = 0;
     CHECK_EQ(register_watch(&w), 0);
     CHECK_EQ(watch_addr(&w), 0);
@@ -430,16 +400,17 @@ static void it_moves_and_is_switched(void)
     CHECK_EQ(watch_addr(&w), (uintptr_t)&bytes[2]);
     CHECK_EQ(unregister_watch(&w), 0);
     CHECK_EQ(disable_watch(&w), -EINVAL);
-    fake_end();
 }
 
-UNIT_TESTS(each_reason_has_its_errno_and_text, what_cannot_be_watched_is_refused,
-           a_fifth_is_refused, without_memory_nothing_is_taken,
-           a_hit_is_counted_and_its_handler_called,
-           a_handler_may_send_the_program_elsewhere, other_owners_are_told,
-           a_trap_without_a_cause_is_over, what_another_owner_touches_is_a_miss,
-           what_its_own_handler_touches_is_a_miss,
-           a_trap_inside_the_entry_of_another_is_left_to_it,
-           what_the_way_to_a_handler_touches_is_a_miss, a_stack_that_is_full_is_a_miss,
-           a_handler_that_faults_is_given_up, a_step_ends_with_the_same_trap,
-           an_instruction_passes_once, it_moves_and_is_switched)
+UNIT_TESTS_BETWEEN(begin, fake_end, each_reason_has_its_errno_and_text,
+                   what_cannot_be_watched_is_refused, a_fifth_is_refused,
+                   without_memory_nothing_is_taken,
+                   a_hit_is_counted_and_its_handler_called,
+                   a_handler_may_send_the_program_elsewhere, other_owners_are_told,
+                   a_trap_without_a_cause_is_over, what_another_owner_touches_is_a_miss,
+                   what_its_own_handler_touches_is_a_miss,
+                   a_trap_inside_the_entry_of_another_is_left_to_it,
+                   what_the_way_to_a_handler_touches_is_a_miss,
+                   a_stack_that_is_full_is_a_miss, a_handler_that_faults_is_given_up,
+                   a_step_ends_with_the_same_trap, an_instruction_passes_once,
+                   it_moves_and_is_switched)

@@ -42,12 +42,10 @@ static void end(uintptr_t fn, const char *hex)
 {
     for (; *hex; fn++, hex += hex[2] ? 3 : 2)
         fake_text_poke(fn, (uint8_t)strtoul(hex, NULL, 16));
-    fake_end();
 }
 
 static uintptr_t start(const char *hex)
 {
-    fake_start();
     return fake_function("fn", hex);
 }
 
@@ -118,7 +116,6 @@ static void what_the_build_knows_stays(void)
     CHECK_EQ(exchange(fn, "eb 01", XMC_INT3), 0);
     CHECK(fake_text_is_original());
     CHECK(targets_remove(fn, fn + 3));
-    fake_end();
 }
 
 /* Code may jump to an address that an instruction has as its operand. */
@@ -137,7 +134,6 @@ static void addresses_that_are_taken_count(void)
     CHECK_EQ(exchange(fn + 10, "48 8d 05 00 f0 ff 7f", XMC_INT3), 0);
     CHECK(!targets_inside(fn, fn + 18));
     CHECK(fake_text_is_original());
-    fake_end();
 }
 
 static void by_a_single_store_as_well(void)
@@ -148,7 +144,6 @@ static void by_a_single_store_as_well(void)
     CHECK(leads_to(fn + 5));
     CHECK_EQ(exchange(fn + 2, "31 c0", XMC_STORE), 0);
     CHECK(!leads_to(fn + 5));
-    fake_end();
 }
 
 static void each_engine_does_it(void)
@@ -417,7 +412,6 @@ static void all_or_none(void)
     CHECK_EQ(xmc_batch(cut, 0, &why), 0);
     CHECK(fake_text_is_original());
     CHECK_EQ(registry_count(), 0);
-    fake_end();
 }
 
 /* ---- what is refused ---- */
@@ -474,7 +468,6 @@ static void no_length_that_does_not_fit(void)
     expect(fn + 1, "31 c0 31 db 31 c9", PROBE_XMC_CUT, fn + 7);
     expect(fn, "31 c0", PROBE_XMC_CUT, fn + 2);
     CHECK(exchange(last + 2, "31 c0", XMC_INT3) < 0); /* beyond the end of the function */
-    fake_end();
 }
 
 static void no_bytes_that_are_no_code(void)
@@ -485,7 +478,6 @@ static void no_bytes_that_are_no_code(void)
     expect(fn + 1, "90 90 90 90 90 90 e9", PROBE_XMC_CODE, fn + 7);
     expect(fn + 1, "31 c0 06 90 90 90 90", PROBE_XMC_CODE, fn + 3);
     CHECK_EQ(exchange(fn + 1, "06 90 90 90 90 90 90", XMC_INT3), -EILSEQ);
-    fake_end();
 }
 
 static void nothing_that_a_probe_uses(void)
@@ -540,7 +532,6 @@ static void several_only_for_one(void)
 
     expect(fn, "90 48 c7 c0 02 00 00 00", PROBE_XMC_SEVERAL, fn);
     expect(fn, "8e d0 90 90 90 90 90 90", PROBE_XMC_SEVERAL, fn);
-    fake_end();
 }
 
 static void and_no_branch_may_lead_between_them(void)
@@ -592,7 +583,6 @@ static void not_from_a_handler(void)
     fake.context = PLAT_IRQ;
     CHECK_EQ(exchange(fn + 8, "31 db", XMC_INT3), -EDEADLK);
     fake.context = PLAT_THREAD;
-    fake_end();
 }
 
 static void without_memory_nothing_has_changed(void)
@@ -648,7 +638,6 @@ static void of_an_aligned_power_of_two(void)
     CHECK_EQ(why.reason, PROBE_OK);
     fake_text_poke(fn + 3, 0x90);
     fake_text_poke(fn + 19, 0xc3);
-    fake_end();
 }
 
 static void unaligned_is_refused(void)
@@ -659,7 +648,6 @@ static void unaligned_is_refused(void)
     CHECK_EQ(why.reason, PROBE_XMC_STORE);
     CHECK_EQ(exchange(fn + 1, "31 db", XMC_INT3), 0);
     fake_text_poke(fn + 2, 0xc0);
-    fake_end();
 }
 
 static void and_one_instruction_only(void)
@@ -669,21 +657,20 @@ static void and_one_instruction_only(void)
     CHECK_EQ(store(fn, "0f 1f 40 00"), -EOPNOTSUPP);
     CHECK_EQ(why.reason, PROBE_XMC_SEVERAL);
     CHECK_EQ(store(fn + 1, "90"), -EILSEQ);
-    fake_end();
 }
 
-UNIT_TESTS(int3_first_then_the_tail_then_the_first_byte, one_becomes_several,
-           several_become_one, or_one_that_goes_elsewhere, what_the_build_knows_stays,
-           addresses_that_are_taken_count, by_a_single_store_as_well, each_engine_does_it,
-           the_short_form_asks_no_more, it_runs_the_new_one,
-           those_are_waited_for_behind_the_int3, no_boundary_no_text_no_function,
-           nothing_blacklisted, no_length_that_does_not_fit, no_bytes_that_are_no_code,
-           nothing_that_a_probe_uses, nothing_that_a_jump_is_made_of_by_a_store,
-           probes_stay_and_the_new_one_runs, a_probe_that_is_off_stays_off,
-           the_old_copy_stays_until_quiescence,
-           a_jump_that_reads_the_bytes_is_planned_again,
-           all_places_take_as_many_steps_as_one, all_or_none, several_only_for_one,
-           and_no_branch_may_lead_between_them, without_the_table_of_targets_one_only,
-           not_from_a_handler, without_memory_nothing_has_changed,
-           a_store_is_one_write_and_one_synchronisation, of_an_aligned_power_of_two,
-           unaligned_is_refused, and_one_instruction_only)
+UNIT_TESTS_BETWEEN(
+    fake_start, fake_end, int3_first_then_the_tail_then_the_first_byte,
+    one_becomes_several, several_become_one, or_one_that_goes_elsewhere,
+    what_the_build_knows_stays, addresses_that_are_taken_count, by_a_single_store_as_well,
+    each_engine_does_it, the_short_form_asks_no_more, it_runs_the_new_one,
+    those_are_waited_for_behind_the_int3, no_boundary_no_text_no_function,
+    nothing_blacklisted, no_length_that_does_not_fit, no_bytes_that_are_no_code,
+    nothing_that_a_probe_uses, nothing_that_a_jump_is_made_of_by_a_store,
+    probes_stay_and_the_new_one_runs, a_probe_that_is_off_stays_off,
+    the_old_copy_stays_until_quiescence, a_jump_that_reads_the_bytes_is_planned_again,
+    all_places_take_as_many_steps_as_one, all_or_none, several_only_for_one,
+    and_no_branch_may_lead_between_them, without_the_table_of_targets_one_only,
+    not_from_a_handler, without_memory_nothing_has_changed,
+    a_store_is_one_write_and_one_synchronisation, of_an_aligned_power_of_two,
+    unaligned_is_refused, and_one_instruction_only)

@@ -114,7 +114,8 @@ static bool selected(const char *name, int argc, char **argv)
     return false;
 }
 
-int unit_main(const struct unit_test *tests, size_t count, int argc, char **argv)
+int unit_main(const struct unit_test *tests, size_t count, int argc, char **argv,
+              void (*begin)(void), void (*end)(void))
 {
     size_t run = 0, failed = 0;
 
@@ -123,7 +124,11 @@ int unit_main(const struct unit_test *tests, size_t count, int argc, char **argv
         if (!selected(tests[i].name, argc, argv))
             continue;
         failures = 0;
+        if (begin)
+            begin();
         tests[i].run();
+        if (end)
+            end();
         printf("%s %zu - %s\n", failures ? "not ok" : "ok", ++run, tests[i].name);
         failed += failures != 0;
     }

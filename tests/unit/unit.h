@@ -4,7 +4,8 @@
  *
  *     UNIT_TESTS(jmp_backwards_to_itself, jcc_short_becomes_near)
  *
- * where each name is a `static void f(void)`. Without arguments the program runs all of
+ * where each name is a `static void f(void)`. UNIT_TESTS_BETWEEN(begin, end, ...) calls
+ * begin() before each test, and end() after it. Without arguments the program runs all of
  * these tests, with names as arguments it runs those. A run prints its random seed;
  * SEED=N in the environment repeats the run with the seed N.
  */
@@ -38,7 +39,8 @@ uint64_t unit_random(void);
 /* unit_note - print a line as a TAP comment. */
 void unit_note(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
-int unit_main(const struct unit_test *tests, size_t count, int argc, char **argv);
+int unit_main(const struct unit_test *tests, size_t count, int argc, char **argv,
+              void (*begin)(void), void (*end)(void));
 
 #define CHECK(cond) unit_check((cond), __FILE__, __LINE__, #cond)
 #define CHECK_EQ(got, want)                                                              \
@@ -47,13 +49,15 @@ int unit_main(const struct unit_test *tests, size_t count, int argc, char **argv
 #define CHECK_BYTES(got, hex) unit_check_bytes((got), (hex), __FILE__, __LINE__)
 
 #define UNIT_ROW(f) { #f, f },
-#define UNIT_TESTS(...)                                                                  \
+#define UNIT_TESTS_BETWEEN(begin, end, ...)                                              \
     int main(int argc, char **argv)                                                      \
     {                                                                                    \
         static const struct unit_test tests[] = { UNIT_EACH(UNIT_ROW, __VA_ARGS__) };    \
                                                                                          \
-        return unit_main(tests, sizeof(tests) / sizeof(tests[0]), argc, argv);           \
+        return unit_main(tests, sizeof(tests) / sizeof(tests[0]), argc, argv, begin,     \
+                         end);                                                           \
     }
+#define UNIT_TESTS(...) UNIT_TESTS_BETWEEN(NULL, NULL, __VA_ARGS__)
 
 /* UNIT_EACH - UNIT_EACH(m, a, b, ...) expands to m(a) m(b) ..., for up to 256 names. */
 #define UNIT_PARENS ()
