@@ -29,7 +29,6 @@ static void is(const char *hex)
 
 static void moves(void)
 {
-    start();
     insn_build_get(&b, INSN_CX, insn_reg_place(INSN_R12));
     is("49 8b cc");
     insn_build_get(&b, INSN_R9, insn_sp_place(16));
@@ -48,7 +47,6 @@ static void loads_and_stores_of_each_size(void)
 {
     struct insn_place at = insn_at_place(INSN_CX, -8), high = insn_at_place(INSN_R12, 4);
 
-    start();
     insn_build_load(&b, INSN_CX, at, 1, false);
     is("48 0f b6 49 f8");
     insn_build_load(&b, INSN_CX, at, 1, true);
@@ -75,7 +73,6 @@ static void loads_and_stores_of_each_size(void)
 
 static void arithmetic(void)
 {
-    start();
     insn_build_alu_imm(&b, INSN_ALU_CMP, insn_reg_place(INSN_DI), 100);
     is("48 83 ff 64");
     insn_build_alu_imm(&b, INSN_ALU_CMP, insn_reg_place(INSN_R15), 1000);
@@ -100,7 +97,6 @@ static void arithmetic(void)
 
 static void words_behind_gs(void)
 {
-    start();
     insn_build_inc(&b, insn_gs_place(0x20));
     is("65 48 ff 04 25 20 00 00 00");
     insn_build_inc(&b, insn_key_place(0x20, INSN_DX));
@@ -115,10 +111,8 @@ static void words_behind_gs(void)
 
 static void a_jump_leads_where_it_lands(void)
 {
-    size_t over, back;
+    size_t over = insn_build_jcc(&b, INSN_CC_BE), back;
 
-    start();
-    over = insn_build_jcc(&b, INSN_CC_BE);
     insn_build_push(&b, INSN_R9);
     insn_build_land(&b, over);
     back = insn_build_jmp(&b);
@@ -128,7 +122,6 @@ static void a_jump_leads_where_it_lands(void)
 
 static void nothing_is_written_behind_the_end(void)
 {
-    start();
     b.max = 3;
     insn_build_inc(&b, insn_gs_place(0));
     CHECK(b.full);
@@ -176,6 +169,6 @@ static void code_may_use_what_the_program_kills(void)
     CHECK(!b.full);
 }
 
-UNIT_TESTS(code_may_use_what_the_program_kills, moves, loads_and_stores_of_each_size,
-           arithmetic, words_behind_gs, a_jump_leads_where_it_lands,
-           nothing_is_written_behind_the_end)
+UNIT_TESTS_BETWEEN(start, NULL, code_may_use_what_the_program_kills, moves,
+                   loads_and_stores_of_each_size, arithmetic, words_behind_gs,
+                   a_jump_leads_where_it_lands, nothing_is_written_behind_the_end)

@@ -88,7 +88,6 @@ static void nor_is_hlt_behind_sti(void)
     CHECK_EQ(why.at, fn + 1);
     CHECK_EQ(check_addr(fn + 3), PROBE_OK);
     CHECK_EQ(check_addr(fn + 6), PROBE_OK); /* the fb in front is the operand of a mov */
-    boundary_forget();
 }
 
 static void traps_are_refused(void)
@@ -107,7 +106,6 @@ static void a_foreign_int3_is_refused_as_such(void)
     boundary_forget();
     fake_text_poke(fn, 0x48);
     CHECK_EQ(kprobe_check(fn, &insn, &why), 0);
-    boundary_forget();
 }
 
 static void the_engines_own_int3s_are_not_foreign(void)
@@ -178,7 +176,6 @@ static void an_errno_belongs_to_each_rule(void)
     CHECK_EQ(kprobe_check(fake_function("f", "0f 01 c9"), &insn, &why), -EOPNOTSUPP);
     CHECK_EQ(why.err, -EOPNOTSUPP);
     CHECK(why.why != NULL);
-    boundary_forget();
 }
 
 /* ---- places ---- */
@@ -189,7 +186,6 @@ static void the_middle_of_an_instruction_is_refused(void)
 
     CHECK_EQ(check_addr(fn + 1), PROBE_NOT_BOUNDARY);
     CHECK_EQ(why.at, fn);
-    boundary_forget();
 }
 
 static void what_is_no_text_is_refused(void)
@@ -215,7 +211,6 @@ static void entry_code_is_refused(void)
     CHECK_EQ(check_addr(fn), PROBE_ENTRY_CODE);
     CHECK_EQ(check_addr(fn + 1), PROBE_ENTRY_CODE);
     CHECK_EQ(check_addr(fn + 2), PROBE_OK);
-    boundary_forget();
 }
 
 static void the_copies_are_refused(void)
@@ -245,7 +240,6 @@ static void the_re_entry_core_is_refused_byte_by_byte(void)
     CHECK_EQ(check_addr(core - 1), PROBE_OK);
     CHECK_EQ(behind, core + 16);
     CHECK_EQ(check_addr(behind), PROBE_OK);
-    boundary_forget();
 }
 
 static void expect_own_words(uintptr_t addr, enum probe_reason reason, uintptr_t at)
@@ -267,7 +261,6 @@ static void a_range_is_refused_in_its_own_words(void)
     CHECK_EQ(check_addr(fn + 4), PROBE_OK);
     /* A copy of sti would execute the instruction behind it, too. */
     expect_own_words(fn + 1, PROBE_STI_HLT, fn + 2);
-    boundary_forget();
 }
 
 UNIT_TESTS_BETWEEN(fake_start, fake_end, what_is_run_as_a_copy_is_accepted,

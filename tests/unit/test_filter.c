@@ -194,7 +194,6 @@ static void strings_and_patterns(void)
 
 static void a_string_that_could_not_be_read_is_empty(void)
 {
-    prepare();
     set("s", sizeof(record));
     CHECK(matches("s == \"\""));
     CHECK(!matches("s == \"a\""));
@@ -289,7 +288,6 @@ static bool value_or(struct random_filter *filter, unsigned e)
 
 static void random_filters_mean_what_their_grammar_says(void)
 {
-    prepare();
     for (int i = 0; i < 2000; i++) {
         struct random_filter filter = { .text = "(" };
         struct filter *program;
@@ -315,7 +313,6 @@ static void random_filters_mean_what_their_grammar_says(void)
 
 static void an_operator_at_the_end_is_no_mistake(void)
 {
-    prepare();
     CHECK(matches("c == 200 &&"));
     CHECK(matches("c == 200 || "));
     CHECK(!matches("c == 1 ||"));
@@ -399,7 +396,6 @@ static void what_is_refused_and_where(void)
         { "!", EINVAL, "No filter found", 1 },
     };
 
-    prepare();
     for (size_t i = 0; i < ARRAY_LEN(rows); i++)
         check_row(&rows[i]);
 }
@@ -409,7 +405,6 @@ static void operands_and_depths_that_are_too_great(void)
     static char text[FILTER_TEXT_MAX + 1];
     struct row row = { text, EINVAL, "Operand too long", 0 };
 
-    prepare();
     memset(text, 'x', sizeof(text));
     memcpy(text, "s == \"", 6);
     strcpy(text + 6 + FILTER_STRING_MAX, "\"");
@@ -446,7 +441,6 @@ static void check_block(const char *text, const char *want)
 
 static void the_block_of_an_error(void)
 {
-    prepare();
     check_block("a == -1", "a == -1\n      ^\nparse_error: Illegal integer value\n");
     check_block("a", "a\n ^\nparse_error: Invalid operator\n");
     check_block("1 == a", "1 == a\n  ^\nparse_error: Field not found\n");
@@ -484,7 +478,6 @@ static void without_memory_there_is_no_filter(void)
     struct filter *filter;
     long before = trace_host_blocks();
 
-    prepare();
     before = trace_host_blocks();
     trace_host_fail_after(1);
     CHECK_EQ(filter_parse(&trace_host, "a == 1", fields, field_count, &filter, &error),
@@ -497,10 +490,10 @@ static void without_memory_there_is_no_filter(void)
     CHECK_EQ(trace_host_blocks(), before);
 }
 
-UNIT_TESTS(comparisons_that_hold, comparisons_that_do_not, addresses_within_functions,
-           numbers_of_cpus, strings_and_patterns,
-           a_string_that_could_not_be_read_is_empty,
-           random_filters_mean_what_their_grammar_says,
-           an_operator_at_the_end_is_no_mistake, what_is_refused_and_where,
-           operands_and_depths_that_are_too_great, the_block_of_an_error,
-           fields_of_return_probes_and_arrays, without_memory_there_is_no_filter)
+UNIT_TESTS_BETWEEN(prepare, NULL, comparisons_that_hold, comparisons_that_do_not,
+                   addresses_within_functions, numbers_of_cpus, strings_and_patterns,
+                   a_string_that_could_not_be_read_is_empty,
+                   random_filters_mean_what_their_grammar_says,
+                   an_operator_at_the_end_is_no_mistake, what_is_refused_and_where,
+                   operands_and_depths_that_are_too_great, the_block_of_an_error,
+                   fields_of_return_probes_and_arrays, without_memory_there_is_no_filter)

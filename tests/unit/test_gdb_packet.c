@@ -37,7 +37,6 @@ static enum gdb_event feed_text(const char *text)
 
 static void a_packet_is_taken_whole(void)
 {
-    start();
     CHECK_EQ(feed_text("$g#6"), GDB_NOTHING);
     CHECK(gdb_receiving(&receiver));
     CHECK_EQ(feed_text("7"), GDB_PACKET);
@@ -50,7 +49,6 @@ static void a_packet_is_taken_whole(void)
 
 static void a_wrong_sum_is_damage(void)
 {
-    start();
     CHECK_EQ(feed_text("$g#68"), GDB_DAMAGED);
     CHECK_EQ(feed_text("$g#x7"), GDB_DAMAGED);
     CHECK_EQ(feed_text("$g#6 "), GDB_DAMAGED);
@@ -59,7 +57,6 @@ static void a_wrong_sum_is_damage(void)
 
 static void what_is_between_packets(void)
 {
-    start();
     CHECK_EQ(feed_text("+"), GDB_ACK);
     CHECK_EQ(feed_text("-"), GDB_NAK);
     CHECK_EQ(feed_text("\x03"), GDB_INTERRUPT);
@@ -69,7 +66,6 @@ static void what_is_between_packets(void)
 
 static void escapes_are_undone_and_count_in_the_sum(void)
 {
-    start();
     /* The two bytes } 0x03 stand for '#', and } ] for }. */
     CHECK_EQ(feed_text("$X}\x03}]#b2"), GDB_PACKET);
     CHECK_EQ(receiver.len, 3);
@@ -81,7 +77,6 @@ static void the_longest_packet_fits_and_no_longer_one(void)
     static char text[GDB_PACKET_MAX + 8];
     unsigned sum = (unsigned)'a' * GDB_PACKET_MAX & 0xff;
 
-    start();
     text[0] = '$';
     memset(text + 1, 'a', GDB_PACKET_MAX);
     sprintf(text + 1 + GDB_PACKET_MAX, "#%02x", sum);
@@ -95,7 +90,6 @@ static void the_longest_packet_fits_and_no_longer_one(void)
 
 static void a_packet_without_end_is_no_trouble(void)
 {
-    start();
     feed_text("$");
     for (int i = 0; i < 5 * GDB_PACKET_MAX; i++)
         CHECK_EQ(gdb_receive(&receiver, '}'), GDB_NOTHING);
@@ -110,7 +104,6 @@ static void what_is_put_comes_back(void)
     static struct gdb_out out;
     size_t len;
 
-    start();
     gdb_out_start(&out);
     CHECK(gdb_is_empty(&out));
     gdb_put_escaped(&out, all, sizeof(all));
@@ -184,8 +177,9 @@ static void reading_bytes_and_words(void)
     CHECK_STR(at, "?");
 }
 
-UNIT_TESTS(a_packet_is_taken_whole, a_wrong_sum_is_damage, what_is_between_packets,
-           escapes_are_undone_and_count_in_the_sum,
-           the_longest_packet_fits_and_no_longer_one, a_packet_without_end_is_no_trouble,
-           what_is_put_comes_back, numbers_and_bytes, what_does_not_fit_is_cut,
-           reading_numbers, reading_bytes_and_words)
+UNIT_TESTS_BETWEEN(start, NULL, a_packet_is_taken_whole, a_wrong_sum_is_damage,
+                   what_is_between_packets, escapes_are_undone_and_count_in_the_sum,
+                   the_longest_packet_fits_and_no_longer_one,
+                   a_packet_without_end_is_no_trouble, what_is_put_comes_back,
+                   numbers_and_bytes, what_does_not_fit_is_cut, reading_numbers,
+                   reading_bytes_and_words)

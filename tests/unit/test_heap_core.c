@@ -127,7 +127,6 @@ static void fresh_block_holds_a5_and_a_freed_one_6b(void)
 {
     static const size_t lens[] = { 0, 1, 24, 25, 100, 4000, 8152 };
 
-    fresh_heap();
     for (size_t i = 0; i < sizeof(lens) / sizeof(lens[0]); i++) {
         uint8_t *p = heap_core_alloc(&heap, lens[i]);
 
@@ -143,7 +142,6 @@ static void fresh_block_holds_a5_and_a_freed_one_6b(void)
 
 static void every_length_has_its_bytes_to_itself(void)
 {
-    fresh_heap();
     for (size_t len = 0; len < 20000; len += len < 9000 ? 1 : 997) {
         uint8_t *a = heap_core_alloc(&heap, len);
         uint8_t *b = heap_core_alloc(&heap, len);
@@ -177,7 +175,6 @@ static void a_write_one_byte_behind_the_end_is_found(void)
 {
     static const size_t lens[] = { 0, 1, 23, 24, 25, 100, 8152, 8153, 12220, 100000 };
 
-    fresh_heap();
     for (size_t i = 0; i < sizeof(lens) / sizeof(lens[0]); i++) {
         uint8_t *p = heap_core_alloc(&heap, lens[i]);
 
@@ -189,20 +186,16 @@ static void a_write_one_byte_behind_the_end_is_found(void)
 
 static void a_long_overflow_that_hits_the_trailer_is_found(void)
 {
-    uint8_t *p;
+    uint8_t *p = heap_core_alloc(&heap, 24);
 
-    fresh_heap();
-    p = heap_core_alloc(&heap, 24);
     memset(p, 0xbb, 32);
     CHECK_STR(free_says(p), "written over its end");
 }
 
 static void a_write_after_free_is_found_on_reuse(void)
 {
-    uint8_t *p;
+    uint8_t *p = heap_core_alloc(&heap, 60);
 
-    fresh_heap();
-    p = heap_core_alloc(&heap, 60);
     heap_core_free(&heap, p);
     p[33] ^= 1;
     CHECK_STR(alloc_says(60), "a free block was written to");
@@ -220,7 +213,6 @@ static void a_write_after_free_is_found_when_its_span_goes(void)
     uint8_t *p[COUNT];
     const char *said = "nothing";
 
-    fresh_heap();
     for (int i = 0; i < COUNT; i++)
         p[i] = heap_core_alloc(&heap, 60);
     heap_core_free(&heap, p[0]);
@@ -232,10 +224,8 @@ static void a_write_after_free_is_found_when_its_span_goes(void)
 
 static void what_is_no_block_is_refused(void)
 {
-    uint8_t *p, *large, *foreign;
+    uint8_t *p = heap_core_alloc(&heap, 100), *large, *foreign;
 
-    fresh_heap();
-    p = heap_core_alloc(&heap, 100);
     large = heap_core_alloc(&heap, 20000);
     foreign = aligned_alloc(HEAP_SPAN_LEN, HEAP_SPAN_LEN);
     memset(foreign, 0, HEAP_SPAN_LEN);
@@ -248,7 +238,6 @@ static void what_is_no_block_is_refused(void)
 
 static void without_memory_there_is_no_block(void)
 {
-    fresh_heap();
     spans_allowed = 0;
     CHECK(heap_core_alloc(&heap, 10) == NULL);
     CHECK(heap_core_alloc(&heap, 100000) == NULL);
@@ -265,7 +254,6 @@ static void all_spans_but_one_per_class_go_back(void)
     enum { COUNT = 5000 };
     static void *p[COUNT];
 
-    fresh_heap();
     for (int i = 0; i < COUNT; i++)
         p[i] = heap_core_alloc(&heap, 200);
     for (int i = 0; i < COUNT; i++)
@@ -304,7 +292,6 @@ static void blocks_keep_their_content(void)
     static struct owned owned[SLOTS];
     size_t in_use = 0, blocks = 0;
 
-    fresh_heap();
     for (int i = 0; i < 50000; i++)
         owned_toggle(&owned[unit_random() % SLOTS]);
     for (int i = 0; i < SLOTS; i++) {
@@ -320,10 +307,11 @@ static void blocks_keep_their_content(void)
     CHECK_EQ(heap.in_use, 0);
 }
 
-UNIT_TESTS(fresh_block_holds_a5_and_a_freed_one_6b, every_length_has_its_bytes_to_itself,
-           double_free_is_found, a_write_one_byte_behind_the_end_is_found,
-           a_long_overflow_that_hits_the_trailer_is_found,
-           a_write_after_free_is_found_on_reuse,
-           a_write_after_free_is_found_when_its_span_goes, what_is_no_block_is_refused,
-           without_memory_there_is_no_block, all_spans_but_one_per_class_go_back,
-           blocks_keep_their_content)
+UNIT_TESTS_BETWEEN(fresh_heap, NULL, fresh_block_holds_a5_and_a_freed_one_6b,
+                   every_length_has_its_bytes_to_itself, double_free_is_found,
+                   a_write_one_byte_behind_the_end_is_found,
+                   a_long_overflow_that_hits_the_trailer_is_found,
+                   a_write_after_free_is_found_on_reuse,
+                   a_write_after_free_is_found_when_its_span_goes,
+                   what_is_no_block_is_refused, without_memory_there_is_no_block,
+                   all_spans_but_one_per_class_go_back, blocks_keep_their_content)

@@ -142,7 +142,6 @@ static void h80_before_there_is_a_thread_it_waits(void)
     for (size_t i = 0; i < COUNT; i++)
         if (i != 1 && i != 2)
             CHECK_EQ(unregister_kprobe(&probes[i]), 0);
-    CHECK(fake_text_is_original());
 }
 
 static void a_set_comes_as_jumps(void)
@@ -152,7 +151,6 @@ static void a_set_comes_as_jumps(void)
     for (size_t i = 0; i < COUNT; i++)
         CHECK(lands(i));
     CHECK_EQ(unregister_kprobes(pointers, COUNT), 0);
-    CHECK(fake_text_is_original());
 }
 
 static size_t smallest_batch;
@@ -220,7 +218,6 @@ static void a_reader_remains_a_jump(void)
     CHECK_EQ(unregister_kprobe(&probes[4]), 0);
     CHECK(is_jump(3) && lands(3));
     CHECK_EQ(unregister_kprobe(&probes[3]), 0);
-    CHECK(fake_text_is_original());
 }
 
 static void when_its_bytes_have_changed_it_is_asked_again(void)
@@ -362,7 +359,6 @@ static void inside_of_a_region_they_are_waited_for(void)
     CHECK(is_jump(1) && seen_watched);
     CHECK(!region_is_watched(probes[1].addr + 1));
     CHECK_EQ(unregister_kprobe(&probes[1]), 0);
-    CHECK(fake_text_is_original());
 }
 
 /* A jump that gets another pad keeps the old one until no thread can be on it. */
@@ -405,7 +401,6 @@ static void in_order(const size_t *come, const size_t *go, bool runs)
         for (size_t j = 0; j < COUNT; j++)
             CHECK(!is_jump(j) || lands(j));
     }
-    CHECK(fake_text_is_original());
 }
 
 static void any_order_in_and_out(void)
@@ -470,7 +465,6 @@ static void a_second_probe_gets_the_handlers_called(void)
     CHECK(second.flags & KPROBE_FLAG_OPTIMIZED);
     CHECK_EQ(unregister_kprobe(&probes[0]), 0);
     CHECK_EQ(unregister_kprobe(&second), 0);
-    CHECK(fake_text_is_original());
 }
 
 /* A detour for several probes counts hits for the first one. Each of them may become the
@@ -495,7 +489,6 @@ static void a_probe_that_joins_a_jump_has_a_counter(void)
     CHECK(others[2].counter && others[2].counter != others[1].counter);
     for (size_t i = 0; i < 3; i++)
         CHECK_EQ(unregister_kprobe(&others[i]), 0);
-    CHECK(fake_text_is_original());
 }
 
 /* expect_left - unregister or disable the second of two probes that are counted at a place:
@@ -517,7 +510,6 @@ static void expect_left(bool disabled)
     if (disabled)
         CHECK_EQ(unregister_kprobe(&second), 0);
     CHECK_EQ(unregister_kprobe(&probes[0]), 0);
-    CHECK(fake_text_is_original());
 }
 
 static void a_probe_that_leaves_a_jump_is_counted_there_no_more(void)
@@ -613,7 +605,6 @@ static void where_no_pad_can_be_one_stays_a_breakpoint(void)
     }
     CHECK_EQ(stay, 1);
     CHECK_EQ(unregister_kprobes(pointers, 6), 0);
-    CHECK(fake_text_is_original());
 }
 
 static void refuse(size_t i)
@@ -663,7 +654,6 @@ static void refused_it_is_asked_again_when_what_it_would_read_changes(void)
     optimize_stats_get(&stats);
     CHECK_EQ(stats.refused, 0);
     CHECK_EQ(unregister_kprobes(pointers + 1, 2), 0);
-    CHECK(fake_text_is_original());
 }
 
 /* When a waiting site becomes a jump, bytes change that the jump of the refused site
@@ -750,7 +740,6 @@ static void where_many_read_each_other_the_lowest_goes_first(void)
     for (size_t i = 0; i < MANY; i++)
         CHECK_EQ(byte_at(many[i].addr), INSN_INT3);
     CHECK_EQ(unregister_kprobes(many_pointers, MANY), 0);
-    CHECK(fake_text_is_original());
 }
 
 /* When the last jump is removed, all jumps in front of it are planned again, because each
@@ -768,7 +757,6 @@ static void where_many_read_each_other_all_but_one_remain(void)
     fake_watch_phases(NULL);
     CHECK_EQ(strays, 0);
     CHECK_EQ(unregister_kprobes(many_pointers, MANY), 0);
-    CHECK(fake_text_is_original());
 }
 
 /* A jump at `push` is possible only if `lea` is evicted. But cells are farther away from
@@ -789,7 +777,6 @@ static void a_neighbour_whose_copy_would_not_reach_stays(void)
     CHECK_EQ(byte_at(p.addr), INSN_INT3);
     CHECK_EQ(jump_site(p.site)->jump_why, PROBE_NO_LANDING);
     CHECK_EQ(unregister_kprobes(both, 2), 0);
-    CHECK(fake_text_is_original());
 }
 
 UNIT_TESTS_BETWEEN(

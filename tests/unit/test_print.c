@@ -101,7 +101,6 @@ static void a_probe_is_a_line(void)
     uint8_t bytes[64];
     size_t len = record(bytes);
 
-    quiet();
     print_record(&print, &probe, 3, 1234567890499, bytes, len);
     CHECK_STR(said, "            init-7       [003] d..1.  1234.567890: ev: "
                     "(vfs_read+0x0/0x90) a=255 b=-2 c=0xbeef d='x' e=vfs_read+0x4/0x90 "
@@ -113,7 +112,6 @@ static void a_string_does_not_leave_its_record(void)
     uint8_t bytes[64];
     size_t len = record(bytes);
 
-    quiet();
     print_args(&print, args + 5, 1, bytes, 16, len - 1);
     CHECK_STR(said, " s=(fault)");
 }
@@ -125,7 +123,6 @@ static void a_return_names_the_function_last(void)
                                0x1005 };
     struct event event = { .name = "out", .shape = EVENT_RETURN };
 
-    quiet();
     print_record(&print, &event, 0, 1000500, &r, sizeof(r));
     CHECK_STR(said, "          <idle>-0       [000] ..Z12     0.001001: out: "
                     "(vfs_read+0x5/0x90 <- vfs_read)\n");
@@ -227,7 +224,6 @@ static void stacks_have_offsets_if_wanted(void)
 
 static void the_header_is_linuxs(void)
 {
-    quiet();
     print_header(&print, "nop", 12, 34, 2);
     CHECK_STR(said, "# tracer: nop\n"
                     "#\n"
@@ -245,7 +241,6 @@ static void the_header_is_linuxs(void)
 
 static void losses_have_a_line(void)
 {
-    quiet();
     print_lost(&print, 2, 0);
     print_lost(&print, 2, 17);
     print_lost(&print, 2, PAGE_MISSED_SOME);
@@ -263,7 +258,6 @@ static void losses_have_a_line(void)
 
 static void formats_are_linuxs(void)
 {
-    quiet();
     format_event(&print, &probe);
     CHECK_STR(said, "name: ev\nID: 300\n" COMMON
                     "\tfield:unsigned long __probe_ip;\toffset:8;\tsize:8;\tsigned:0;\n"
@@ -289,7 +283,6 @@ static void a_return_has_two_addresses(void)
         .id = 9, .name = "r", .shape = EVENT_RETURN, .arg_count = 2, .args = two
     };
 
-    quiet();
     format_event(&print, &event);
     CHECK_STR(said,
               "name: r\nID: 9\n" COMMON
@@ -303,7 +296,6 @@ static void a_return_has_two_addresses(void)
 
 static void pages_are_described(void)
 {
-    quiet();
     format_page(&print);
     CHECK_STR(said, "\tfield: u64 timestamp;\toffset:0;\tsize:8;\tsigned:0;\n"
                     "\tfield: local_t commit;\toffset:8;\tsize:8;\tsigned:1;\n"
@@ -428,10 +420,12 @@ static void rings_are_merged_by_time(void)
     }
 }
 
-UNIT_TESTS(a_probe_is_a_line, a_string_does_not_leave_its_record,
-           a_return_names_the_function_last, places_may_have_the_first_tracers_style,
-           what_is_unknown_is_shown_as_a_number, a_marker_is_its_text, options_leave_out,
-           stacks_have_offsets_if_wanted, the_header_is_linuxs, losses_have_a_line,
-           formats_are_linuxs, a_return_has_two_addresses, pages_are_described,
-           each_of_many_has_its_number, a_number_is_given_again_after_all_others,
-           a_record_too_short_for_its_event_is_none, rings_are_merged_by_time)
+UNIT_TESTS_BETWEEN(quiet, NULL, a_probe_is_a_line, a_string_does_not_leave_its_record,
+                   a_return_names_the_function_last,
+                   places_may_have_the_first_tracers_style,
+                   what_is_unknown_is_shown_as_a_number, a_marker_is_its_text,
+                   options_leave_out, stacks_have_offsets_if_wanted, the_header_is_linuxs,
+                   losses_have_a_line, formats_are_linuxs, a_return_has_two_addresses,
+                   pages_are_described, each_of_many_has_its_number,
+                   a_number_is_given_again_after_all_others,
+                   a_record_too_short_for_its_event_is_none, rings_are_merged_by_time)

@@ -73,8 +73,11 @@ static void start(size_t pages, bool overwrite)
 
 static void end(void)
 {
-    ring_free(ring);
-    page_free(spare);
+    if (ring) {
+        ring_free(ring);
+        page_free(spare);
+    }
+    ring = NULL;
     CHECK_EQ(blocks, 0);
 }
 
@@ -175,7 +178,6 @@ static void a_page_is_as_linux_has_it(void)
     CHECK_BYTES((uint8_t *)spare, "88 77 66 55 44 33 22 11  1c 00 00 00 00 00 00 00 "
                                   "02 00 00 00  00 00 00 00 00 00 00 00 "
                                   "a3 00 00 00  01 00 00 00 00 00 00 00 01 01 01 01");
-    end();
 }
 
 static void long_silence_is_an_event_of_its_own(void)
@@ -195,7 +197,6 @@ static void long_silence_is_an_event_of_its_own(void)
     check_page(spare, 0);
     CHECK_EQ(last_time, now);
     CHECK_EQ(seen, 4);
-    end();
 }
 
 static void time_that_runs_backwards_stands_still(void)
@@ -207,7 +208,6 @@ static void time_that_runs_backwards_stands_still(void)
     spare = ring_read(ring, &ring->read, spare, 0);
     CHECK_EQ(spare->commit, 24);
     CHECK_BYTES(spare->data + 12, "02 00 00 00");
-    end();
 }
 
 static void it_stands_still_over_the_end_of_a_page(void)
@@ -227,7 +227,6 @@ static void it_stands_still_over_the_end_of_a_page(void)
             last = event.time;
         }
     }
-    end();
 }
 
 static void the_oldest_pages_make_room(void)
@@ -248,7 +247,6 @@ static void the_oldest_pages_make_room(void)
     CHECK_EQ(s.read, seen);
     CHECK_EQ(s.overwritten, lost);
     CHECK_EQ(s.entries, 0);
-    end();
 }
 
 /* A long record is lost, because the page has no room for it. A short record that fits is
@@ -270,7 +268,6 @@ static void a_loss_is_shown_where_it_happened(void)
     read_all();
     CHECK_EQ(lost, 2);
     CHECK_EQ(page_missed(spare), 2);
-    end();
 }
 
 static void a_loss_behind_the_last_record_is_known(void)
@@ -298,7 +295,6 @@ static void a_loss_behind_the_last_record_is_known(void)
     spare = ring_read(ring, &ring->read, spare, 0);
     CHECK_EQ(ring->read.missed, 13);
     CHECK_EQ(ring_lost_behind(ring, &ring->read), 0);
-    end();
 }
 
 static void a_full_page_has_no_room_for_the_number(void)
@@ -310,7 +306,6 @@ static void a_full_page_has_no_room_for_the_number(void)
     CHECK_EQ(ring->read.missed, 2);
     CHECK_EQ(spare->commit, RING_DATA_LEN | RING_MISSED);
     CHECK_EQ(page_missed(spare), PAGE_MISSED_SOME);
-    end();
 }
 
 static void whole_pages_only(void)
@@ -324,7 +319,6 @@ static void whole_pages_only(void)
     CHECK(read_one(RING_WHOLE));
     CHECK(!read_one(RING_WHOLE));
     CHECK_EQ(seen, 340);
-    end();
 }
 
 static void a_look_takes_nothing(void)
@@ -343,7 +337,6 @@ static void a_look_takes_nothing(void)
     read_start();
     read_all();
     CHECK_EQ(seen, 1000);
-    end();
 }
 
 static void reset_forgets_all(void)
@@ -360,7 +353,6 @@ static void reset_forgets_all(void)
     put(8);
     spare = ring_read(ring, &ring->read, spare, 0);
     CHECK_EQ(ring->read.missed, 0);
-    end();
 }
 
 /* ---- writers that interrupt writers ---- */
@@ -382,7 +374,6 @@ static void one_that_comes_between_is_first(void)
     put(8);
     read_all();
     CHECK_EQ(seen, 3);
-    end();
 }
 
 static void in_each_reading_of_the_clock(void)
@@ -429,7 +420,6 @@ static void nothing_is_read_behind_what_is_not_complete(void)
     ring_commit(ring);
     read_all();
     CHECK_EQ(seen, 3);
-    end();
 }
 
 /* An NMI reads while the writer that it has interrupted has marked the empty first page as
@@ -448,7 +438,6 @@ static void a_reader_does_not_wait_for_the_writer_that_it_interrupts(void)
     put(8);
     read_all();
     CHECK_EQ(seen, 1);
-    end();
 }
 
 /* Writers that interrupt the outermost one fill the whole ring. They do not overwrite the
@@ -474,7 +463,6 @@ static void a_page_that_is_held_is_not_overwritten(void)
     read_all();
     CHECK_EQ(lost, 10000 - kept + 340);
     CHECK_EQ(seen + lost, next_id);
-    end();
 }
 
 static void fills_what_is_left(void)
@@ -497,7 +485,6 @@ static void a_page_is_not_older_than_the_one_before(void)
     read_all();
     CHECK_EQ(seen + lost, next_id);
     CHECK_EQ(lost, 1);
-    end();
 }
 
 static unsigned nested;
@@ -563,14 +550,14 @@ static void without_memory_there_is_no_ring(void)
     CHECK(!ring_new(RING_PAGES_MAX + 1, true, &ops));
 }
 
-UNIT_TESTS(a_page_is_as_linux_has_it, long_silence_is_an_event_of_its_own,
-           time_that_runs_backwards_stands_still, it_stands_still_over_the_end_of_a_page,
-           the_oldest_pages_make_room, a_loss_is_shown_where_it_happened,
-           a_loss_behind_the_last_record_is_known, a_full_page_has_no_room_for_the_number,
-           whole_pages_only, a_look_takes_nothing, reset_forgets_all,
-           one_that_comes_between_is_first, the_clock_may_be_what_is_recorded,
-           nothing_is_read_behind_what_is_not_complete,
-           a_reader_does_not_wait_for_the_writer_that_it_interrupts,
-           a_page_that_is_held_is_not_overwritten,
-           a_page_is_not_older_than_the_one_before, in_any_order_each_is_read_or_lost,
-           without_memory_there_is_no_ring)
+UNIT_TESTS_BETWEEN(
+    NULL, end, a_page_is_as_linux_has_it, long_silence_is_an_event_of_its_own,
+    time_that_runs_backwards_stands_still, it_stands_still_over_the_end_of_a_page,
+    the_oldest_pages_make_room, a_loss_is_shown_where_it_happened,
+    a_loss_behind_the_last_record_is_known, a_full_page_has_no_room_for_the_number,
+    whole_pages_only, a_look_takes_nothing, reset_forgets_all,
+    one_that_comes_between_is_first, the_clock_may_be_what_is_recorded,
+    nothing_is_read_behind_what_is_not_complete,
+    a_reader_does_not_wait_for_the_writer_that_it_interrupts,
+    a_page_that_is_held_is_not_overwritten, a_page_is_not_older_than_the_one_before,
+    in_any_order_each_is_read_or_lost, without_memory_there_is_no_ring)

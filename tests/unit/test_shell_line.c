@@ -70,7 +70,6 @@ static const char *drawn(void)
 
 static void typing_appends_and_enter_ends(void)
 {
-    set_up();
     CHECK_EQ(type("help"), LINE_MORE);
     CHECK_EQ(type("\r"), LINE_DONE);
     CHECK_STR(ed.text, "help");
@@ -81,7 +80,6 @@ static void typing_appends_and_enter_ends(void)
 
 static void arrows_home_and_end_move(void)
 {
-    set_up();
     CHECK_STR(edited("acd" LEFT LEFT "b"), "abcd");
     CHECK_STR(edited("bc\033[Ha\033[Fd"), "abcd");
     CHECK_STR(edited("bc\033[1~a\033[4~d"), "abcd");
@@ -93,7 +91,6 @@ static void arrows_home_and_end_move(void)
 
 static void deleting_works_on_both_sides_of_the_cursor(void)
 {
-    set_up();
     CHECK_STR(edited("abc\177"), "ab");
     CHECK_STR(edited("abc\b\b\b\b\b"), "");
     CHECK_STR(edited("abc" LEFT LEFT "\177"), "bc");
@@ -104,7 +101,6 @@ static void deleting_works_on_both_sides_of_the_cursor(void)
 
 static void control_u_k_and_w_kill(void)
 {
-    set_up();
     CHECK_STR(edited("one two" LEFT LEFT "\025"), "wo");
     CHECK_STR(edited("one two" LEFT LEFT "\013"), "one t");
     CHECK_STR(edited("one two\027"), "one ");
@@ -114,7 +110,6 @@ static void control_u_k_and_w_kill(void)
 
 static void history_goes_up_and_down_and_keeps_the_draft(void)
 {
-    set_up();
     enter("first");
     enter("second");
     enter("second");
@@ -129,7 +124,6 @@ static void history_is_bounded_and_survives_without_memory(void)
 {
     char line[32];
 
-    set_up();
     for (int i = 0; i < HISTORY_MAX + 10; i++) {
         snprintf(line, sizeof(line), "line %d", i);
         enter(line);
@@ -146,7 +140,6 @@ static void history_is_bounded_and_survives_without_memory(void)
 
 static void control_keys_are_reported(void)
 {
-    set_up();
     CHECK_EQ(type("abc\003"), LINE_CANCEL);
     line_reset(&ed);
     CHECK_EQ(type("\004"), LINE_END);
@@ -163,7 +156,6 @@ static void control_keys_are_reported(void)
 
 static void unknown_sequences_do_nothing(void)
 {
-    set_up();
     CHECK_STR(edited("a\033[99~b\033[1;5Zc\033Zd\033[?25he"), "abcde");
     CHECK_STR(edited("ab\033[1;5Dc"), "acb");  /* Ctrl-left counts as left */
     CHECK_STR(edited("ab\033[\rc"), "abc");    /* Enter ends a sequence */
@@ -172,7 +164,6 @@ static void unknown_sequences_do_nothing(void)
 
 static void requests_are_not_edited(void)
 {
-    set_up();
     CHECK_EQ(type("@1 a\tb\004\033[D\177\\x\r\n"), LINE_DONE);
     CHECK(ed.raw);
     CHECK_STR(ed.text, "@1 a\tb\004\033[D\177\\x");
@@ -187,14 +178,12 @@ static void requests_are_not_edited(void)
 
 static void lines_without_requests_take_the_at_sign_as_text(void)
 {
-    set_up();
     ed.takes_raw = false;
     CHECK_STR(edited("@1\177"), "@");
 }
 
 static void too_much_is_counted_and_not_kept(void)
 {
-    set_up();
     for (int i = 0; i < SIZE + 5; i++)
         type("x");
     CHECK_EQ(ed.len, SIZE);
@@ -206,7 +195,6 @@ static void too_much_is_counted_and_not_kept(void)
 
 static void drawing_writes_only_what_is_new(void)
 {
-    set_up();
     type("ab");
     CHECK_STR(drawn(), "ab");
     CHECK_STR(drawn(), "");
@@ -230,7 +218,6 @@ static void a_long_line_is_seen_through_a_window(void)
 {
     char want[200];
 
-    set_up();
     for (int i = 0; i < 100; i++)
         type(i < 50 ? "a" : "b");
     snprintf(want, sizeof(want), "\r> %.27s%.50s\033[K",
@@ -246,7 +233,6 @@ static void a_long_line_is_seen_through_a_window(void)
 
 static void random_bytes_keep_the_editor_sound(void)
 {
-    set_up();
     for (int i = 0; i < 200000; i++) {
         char byte = (char)unit_random();
 
@@ -265,11 +251,13 @@ static void random_bytes_keep_the_editor_sound(void)
     CHECK_EQ(fake_heap_blocks(), 0);
 }
 
-UNIT_TESTS(typing_appends_and_enter_ends, arrows_home_and_end_move,
-           deleting_works_on_both_sides_of_the_cursor, control_u_k_and_w_kill,
-           history_goes_up_and_down_and_keeps_the_draft,
-           history_is_bounded_and_survives_without_memory, control_keys_are_reported,
-           unknown_sequences_do_nothing, requests_are_not_edited,
-           lines_without_requests_take_the_at_sign_as_text,
-           too_much_is_counted_and_not_kept, drawing_writes_only_what_is_new,
-           a_long_line_is_seen_through_a_window, random_bytes_keep_the_editor_sound)
+UNIT_TESTS_BETWEEN(set_up, NULL, typing_appends_and_enter_ends, arrows_home_and_end_move,
+                   deleting_works_on_both_sides_of_the_cursor, control_u_k_and_w_kill,
+                   history_goes_up_and_down_and_keeps_the_draft,
+                   history_is_bounded_and_survives_without_memory,
+                   control_keys_are_reported, unknown_sequences_do_nothing,
+                   requests_are_not_edited,
+                   lines_without_requests_take_the_at_sign_as_text,
+                   too_much_is_counted_and_not_kept, drawing_writes_only_what_is_new,
+                   a_long_line_is_seen_through_a_window,
+                   random_bytes_keep_the_editor_sound)
