@@ -75,64 +75,6 @@ KTEST(explain, each_tier_is_told_and_why_it_is_no_better)
     jumps_as_before();
 }
 
-/* If all six clc have probes, one of them must stay a breakpoint;
- * docs/optimize.md tells why.
- */
-static NOINLINE long row(void)
-{
-    long x;
-
-    __asm__ volatile("clc\n\tclc\n\tclc\n\tclc\n\tclc\n\tclc\n\tmovl $1, %k0" : "=a"(x));
-    return x;
-}
-
-#define ROW 6
-
-static uintptr_t row_start(void)
-{
-    static const uint8_t wanted[ROW] = { 0xf8, 0xf8, 0xf8, 0xf8, 0xf8, 0xf8 };
-    uintptr_t at = (uintptr_t)row;
-
-    while (memcmp((const void *)at, wanted, ROW))
-        at++;
-    return at;
-}
-
-KTEST(explain, instructions_have_names)
-{
-    ktest_report(say("probe explain -v region_mix+2") == 0 && said(" 2 mov ") &&
-                     said(" 2 inc ") && said(" 2 ror ") && said(" 2 xor ") &&
-                     said(" 1 ret "),
-                 "the instructions around a place are shown by their mnemonics");
-}
-
-KTEST(explain, where_no_pad_can_be_it_stays_int3_and_says_why)
-{
-    uintptr_t at = row_start();
-    struct kprobe ps[ROW] = { 0 };
-    unsigned stay = 0, told = 0;
-
-    jumps_by(OPTIMIZE_PUN);
-    for (size_t i = 0; i < ROW; i++) {
-        ps[i].addr = at + i;
-        register_kprobe(&ps[i]);
-    }
-    optimize_run();
-    for (size_t i = 0; i < ROW; i++) {
-        if (ps[i].flags & KPROBE_FLAG_OPTIMIZED)
-            continue;
-        stay++;
-        told += say("probe explain -v 0x%lx", ps[i].addr) == 0 &&
-                said("\nbyte       cc, int3 of the engine") && said("original f8\n") &&
-                said("\njump       none: ");
-    }
-    ktest_report(stay == 1 && told == 1, "%u stay, %u say why", stay, told);
-    ktest_report(row() == 1 && kprobe_hits(&ps[0]) == 1, "and it works");
-    for (size_t i = 0; i < ROW; i++)
-        unregister_kprobe(&ps[i]);
-    jumps_as_before();
-}
-
 /* ---- cost ------------------------------------------------------------------------------ */
 
 /* costs - does `probe explain @place` print a cost in cycles, measured for @kind of hits?
