@@ -227,8 +227,10 @@ static void tell_long(struct site *site, uintptr_t handler)
 
     if (__atomic_exchange_n(&site->told_long, true, __ATOMIC_RELAXED))
         return;
+    own_work_begin();
     log_warn("kprobe: the handler %s of the probe at %s takes long",
              place_text(name, handler), place_text(at, site->addr));
+    own_work_end();
 }
 
 static uint64_t hits_ended(unsigned n, const struct kprobe *p)
@@ -309,13 +311,11 @@ static void look_in_tick(const struct pt_regs *regs)
 {
     unsigned own = cpu_id(), next = (own + 1) % cpu_count();
 
-    own_work_begin();
     look_at_hit(&looks_at_own[own], own);
     if (next != own)
         look_at_hit(&looks_at_next[own], next);
     else
         look_behind(regs);
-    own_work_end();
 }
 
 /* ---- handlers that fault or sleep ---- */
