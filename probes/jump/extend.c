@@ -4,13 +4,13 @@
 #include "kernel/base/bits.h"
 #include "probes/core/hit.h"
 #include "probes/core/insn_slot.h"
-#include "probes/core/registry.h"
 #include "probes/insn/encode.h"
 #include "probes/insn/relocate.h"
 #include "probes/jump/counter.h"
 #include "probes/jump/detour.h"
 #include "probes/jump/jump_site.h"
 #include "probes/jump/link.h"
+#include "probes/jump/near.h"
 #include "probes/jump/optimize.h"
 #include "probes/jump/pad.h"
 #include "probes/jump/platform_jump.h"
@@ -219,16 +219,15 @@ void ext_settle(void)
 /* A jump that begins in front of @addr may reach into the copied bytes. */
 void ext_recover(uint8_t *bytes, uintptr_t addr, size_t len)
 {
+    const struct site *site;
+
     if (!unoptimize_jumps())
         return;
-    for (uintptr_t at = addr - (INSN_MAX_LEN - 1); at != addr + len; at++) {
-        const struct site *site = registry_find(at);
-
-        for (size_t i = 0;
-             site && site->state == SITE_OPTIMIZED && i < jump_site(site)->jump_len; i++)
-            if (at + i - addr < len)
-                bytes[at + i - addr] = site->bytes[i];
-    }
+    near_for_each(site, addr - (INSN_MAX_LEN - 1), addr + len)
+        for (size_t i = 0; site->state == SITE_OPTIMIZED && i < jump_site(site)->jump_len;
+             i++)
+            if (site->addr + i - addr < len)
+                bytes[site->addr + i - addr] = site->bytes[i];
 }
 
 /* ---- a CPU is in code of a jump ---- */

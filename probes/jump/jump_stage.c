@@ -5,6 +5,7 @@
 
 #include "probes/core/registry.h"
 #include "probes/jump/jump_site.h"
+#include "probes/jump/near.h"
 
 #define TO(stage) (uint8_t)(1u << (stage))
 #define IN(state) (uint8_t)(1u << (state))
@@ -54,6 +55,7 @@ void jump_move(struct site *site, enum jump_stage to)
     if (!(stages[jump->stage].next & TO(to)) || !(stages[to].states & IN(site->state)))
         plat_bug("illegal change of a jump's stage", site->addr);
     jump->stage = to & 0xf;
+    near_note(site->addr);
     if (jump_is_pending(site))
         registry_mark(site);
 }

@@ -39,6 +39,7 @@
 #include "probes/insn/relocate.h"
 #include "probes/jump/detour.h"
 #include "probes/jump/jump_site.h"
+#include "probes/jump/near.h"
 #include "probes/jump/platform_jump.h"
 #include "probes/region/region.h"
 
@@ -121,13 +122,12 @@ static struct site *site_behind(const struct site *site)
 
 static struct site *site_before(uintptr_t addr)
 {
-    for (uintptr_t a = addr - 1; a >= addr - INSN_MAX_LEN; a--) {
-        struct site *site = registry_find(a);
+    struct site *site;
 
-        if (site)
-            return a + site->len == addr ? site : NULL;
-    }
-    return NULL;
+    near_for_each(site, addr - INSN_MAX_LEN, addr)
+        if (site->addr + site->len == addr)
+            break;
+    return site;
 }
 
 #define FORBIDDEN_MAX 4 /* as many as there are debug registers */

@@ -29,8 +29,8 @@
  */
 #include "kernel/base/err.h"
 #include "probes/core/life.h"
-#include "probes/core/registry.h"
 #include "probes/jump/jump_site.h"
+#include "probes/jump/near.h"
 #include "probes/jump/optimize.h"
 #include "probes/jump/optimize_plan.h"
 
@@ -78,9 +78,11 @@ static void add_all_readers(struct members *m, struct site **sites, size_t count
 /* The sites themselves take part already, and so are not added again. */
 static void add_near(struct members *m, struct site **sites, size_t count)
 {
+    struct site *site;
+
     for (size_t i = 0; i < count; i++)
-        for (uintptr_t a = sites[i]->addr; a < sites[i]->addr + PUN_NEAR; a++)
-            member_add(m, registry_find(a));
+        near_for_each(site, sites[i]->addr, sites[i]->addr + PUN_NEAR)
+            member_add(m, site);
 }
 
 static void plan_sites(struct site **sites, size_t count)

@@ -1,6 +1,7 @@
 JUMP := \
     probes/jump/extend.c \
     probes/jump/jump_stage.c \
+    probes/jump/near.c \
     probes/jump/counter.c \
     probes/jump/program_join.c \
     probes/jump/detour.c \

@@ -25,11 +25,11 @@
  */
 #include "kernel/base/err.h"
 #include "probes/core/life.h"
-#include "probes/core/registry.h"
 #include "probes/core/text_poke.h"
 #include "probes/insn/encode.h"
 #include "probes/jump/jump_site.h"
 #include "probes/jump/link.h"
+#include "probes/jump/near.h"
 #include "probes/jump/optimize.h"
 #include "probes/region/region.h"
 
@@ -58,12 +58,7 @@ bool unoptimize_reads(const struct site *site, uintptr_t addr)
 
 struct site *unoptimize_next_before(uintptr_t addr, const struct site *last)
 {
-    struct site *site = NULL;
-    uintptr_t a = last ? last->addr + 1 : addr - UNOPTIMIZE_SPAN_MAX + 1;
-
-    for (; a < addr && !site; a++)
-        site = registry_find(a);
-    return site;
+    return near_next(last ? last->addr + 1 : addr - UNOPTIMIZE_SPAN_MAX + 1, addr);
 }
 
 struct site *unoptimize_reader(uintptr_t addr)
