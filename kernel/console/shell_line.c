@@ -269,13 +269,10 @@ static enum line_event feed_raw(struct line_editor *e, char byte)
 {
     if (byte == CTRL('C'))
         return LINE_CANCEL;
-    if (byte != '\n') {
-        line_insert(e, &byte, 1);
-        return LINE_MORE;
-    }
-    if (e->len > 0 && e->text[e->len - 1] == '\r')
-        e->text[--e->len] = '\0';
-    return LINE_DONE;
+    if (byte == '\r' || byte == '\n')
+        return LINE_DONE;
+    line_insert(e, &byte, 1);
+    return LINE_MORE;
 }
 
 static enum line_event feed_key(struct line_editor *e, enum key key, char byte)
@@ -305,7 +302,7 @@ enum line_event line_put_byte(struct line_editor *e, char byte)
     bool second_half = e->after_cr && byte == '\n';
     enum key key;
 
-    e->after_cr = byte == '\r' && !e->raw;
+    e->after_cr = byte == '\r';
     if (e->raw)
         return feed_raw(e, byte);
     if (second_half)

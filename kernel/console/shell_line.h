@@ -33,7 +33,7 @@ struct line_editor {
     size_t cursor;  /* 0..len */
     size_t lost;    /* bytes of this line for which there was no room */
     bool takes_raw; /* lines that begin with '@' are not edited */
-    bool raw;       /* this line begins with '@': up to LF all but Ctrl-C is text */
+    bool raw;       /* this line begins with '@': up to CR or LF all but Ctrl-C is text */
     bool after_cr;  /* the last byte was a CR; an LF now would belong to it */
     unsigned tabs;  /* Tab keys in a row */
     enum line_escape escape;

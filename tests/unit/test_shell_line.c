@@ -164,12 +164,16 @@ static void unknown_sequences_do_nothing(void)
 
 static void requests_are_not_edited(void)
 {
-    CHECK_EQ(type("@1 a\tb\004\033[D\177\\x\r\n"), LINE_DONE);
+    CHECK_EQ(type("@1 a\tb\004\033[D\177\\x\r"), LINE_DONE);
     CHECK(ed.raw);
     CHECK_STR(ed.text, "@1 a\tb\004\033[D\177\\x");
     CHECK_STR(drawn(), "");
     line_reset(&ed);
     CHECK(!ed.raw);
+    CHECK_EQ(type("\n"), LINE_MORE); /* it belongs to the CR */
+    CHECK_EQ(type("@1 a\n"), LINE_DONE);
+    CHECK_STR(ed.text, "@1 a");
+    line_reset(&ed);
     CHECK_EQ(type("@1 a\003"), LINE_CANCEL);
     line_reset(&ed);
     CHECK(!ed.raw);
