@@ -86,7 +86,9 @@ def be_launcher_in_child(arguments, environment, streams):
         os.environ.update(environment)
         for number, stream in enumerate(streams):
             os.dup2(stream.fileno(), number)
-        sys.stdin, sys.stdout, sys.stderr = open(0), open(1, "w"), open(2, "w")
+        coding = os.environ.get("PYTHONIOENCODING")
+        sys.stdin = open(0, encoding=coding)
+        sys.stdout, sys.stderr = (open(n, "w", encoding=coding) for n in (1, 2))
         status = be_launcher(arguments)
         sys.stdout.flush()
     finally:
@@ -94,9 +96,10 @@ def be_launcher_in_child(arguments, environment, streams):
         os._exit(status)
 
 
-def run_launcher(*arguments, stdin=b"", fake=None, **more):
+def run_launcher(*arguments, stdin=b"", fake=None, limit=0, **more):
     """Run ./sonde's main() in a process of its own: (status, stdout, stderr). @more:
-    variables of its environment. A fork of this process has the launcher loaded already.
+    variables of its environment. After @limit seconds, if any, SIGALRM ends it. A fork of
+    this process has the launcher loaded already.
     """
     load_launcher()
     if fake:
@@ -108,6 +111,7 @@ def run_launcher(*arguments, stdin=b"", fake=None, **more):
         sys.stdout.flush()
         child = os.fork()
         if not child:
+            signal.alarm(limit)
             be_launcher_in_child(arguments, more, streams)
         status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
         for stream in streams[1:]:

@@ -7,6 +7,7 @@ import io
 import itertools
 import json
 import os
+import random
 import re
 import signal
 import socket
@@ -14,11 +15,13 @@ import subprocess
 import sys
 import tempfile
 import time
+from unittest import mock
 
 from sonde import building
 from sonde import guest
 from sonde import options as values
 from sonde import plain
+from sonde import suggest
 import tap
 from fake import (
     PROGRAM,
@@ -605,6 +608,88 @@ def any_text_can_be_printed():
     tap.check(status == 2 and out == b"" and "film: #? is neither a file" in err, "ASCII")
 
 
+# Values that no option and no word of ./sonde is made for.
+ODD = ("", "-1", "0", "1.5", "99999999999", "x" * 5000, "a b'\"\\", "\u20ac\u2588", b"\xff",
+       b"/tmp/\xff", b"\xed\xa0\x80", "/no/such/dir/x", "/proc/x", "/tmp", "/dev/full",
+       "/dev/null", "%s{0}", "a\nb", "a,b=c")  # fmt: skip
+# The words of each command beside which one value is odd.
+BESIDE = {
+    "exec": ["say a"], "module": ["/dev/null"], "trace": ["--", "say a"],
+    "record": ["/dev/null", "say a"], "replay": ["/dev/null"], "check": ["--list", guest.ROOT + "/README.md"],
+    "grade": ["3", "/no/such"], "lab": ["3", "/dev/null"], "class": ["/dev/null"],
+    "film": ["text", "hit"], "test": ["no_such_test"], "gdb": ["--", "-batch"],
+    "tracefs": ["/tmp", "--", "true"], "web": [], "run": [], "attach": [], "python": [],
+    "pytest": [],
+}  # fmt: skip
+SECONDS = 60  # for one command line
+
+
+def parsers():
+    """Return {command: its parser}."""
+    found = {}
+
+    class Noted(suggest.Parser):
+        def hide_defaults(self):
+            found[self.prog.split()[-1]] = self
+            super().hide_defaults()
+
+    with mock.patch.object(suggest, "Parser", Noted):
+        load_launcher().parse(["exec", "x"])
+    return found
+
+
+def odd_lines(command, options, odd):
+    """Yield command lines in which one of @options, or one of the words, is @odd."""
+    beside = BESIDE[command]
+    for option in options:
+        yield [command, option.encode() + b"=" + odd, *beside]
+    if command not in ("python", "pytest"):  # all of their words are for another program
+        for i in [i for i, word in enumerate(beside) if not word.startswith("-")]:
+            yield [command, *beside[:i], odd, *beside[i + 1 :]]
+
+
+def odd_values_are_no_bugs():
+    """Each option and word of each command gets values of all kinds, and standard streams
+    that have only ASCII. ./sonde works, or refuses in words. An option that several commands
+    share is tried with one of them. The usual run takes a hundred command lines.
+    """
+    found, lines, tried = parsers(), [], set()
+    tap.equal(set(BESIDE), set(found), "all commands have words")
+    with socket.create_server(("127.0.0.1", 0)) as busy:
+        BESIDE["web"] = [f"--port={busy.getsockname()[1]}"]
+        for command, parser in found.items():
+            options = {
+                (action.option_strings[-1], action.type)
+                for action in parser._actions
+                if action.option_strings and action.nargs != 0
+            }
+            names = sorted(name for name, _ in options - tried)
+            tried |= options
+            for odd in ODD:
+                odd = odd if isinstance(odd, bytes) else odd.encode()
+                lines += odd_lines(command, names, odd)
+        tap.check(len(lines) > 700, f"there are {len(lines)} command lines")
+        if not tap.LONG:
+            seed = int(os.environ.get("SEED", random.randrange(1 << 31)))
+            tap.note(f"seed {seed}")
+            lines = random.Random(seed).sample(lines, 100)
+        tap.equal([wrong for words in lines for wrong in wrong_of(words)], [], "no bug")
+
+
+def wrong_of(words):
+    """Return what is wrong with the answer to a command line, as a list."""
+    fake = "" if words[0] == "exec" else "broken"
+    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
+        status, _, err = run_launcher(
+            *words, fake=fake, limit=SECONDS, PYTHONIOENCODING="ascii", SONDE_LABS=folder
+        )
+    told = [line for line in err.splitlines() if line.startswith("sonde: ")]
+    if status in range(6) and "Traceback" not in err and (told or not status):
+        return []
+    shown = b" ".join(w if isinstance(w, bytes) else w.encode() for w in words)
+    return [(shown[:90], status, err[-300:])]
+
+
 def help_is_given():
     status, out, _ = run_launcher("--help")
     tap.check(status == 0 and b"exit status:" in out, "--help")
@@ -828,6 +913,7 @@ if __name__ == "__main__":
             strange_bytes_are_passed_on,
             a_bug_is_told,
             any_text_can_be_printed,
+            odd_values_are_no_bugs,
             help_is_given,
             a_build_says_how_far_it_is,
             a_build_that_fails_is_told,
