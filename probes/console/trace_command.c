@@ -89,17 +89,23 @@ static int show_problem(struct session *s)
     return -EINVAL;
 }
 
-/* show_named - the same, for the last place of @word in the question. */
-static void show_named(struct session *s, const char *word, const char *problem)
+/* show_named - the same, for where @word stands in the question: first, if it is one of the
+ * places, else last.
+ */
+static void show_named(struct session *s, const char *word, bool is_place,
+                       const char *problem)
 {
     size_t len = strlen(word);
+    bool found = false;
 
     s->line.problem = problem;
     s->line.at = 0;
-    for (const char *p = s->text; (p = strstr(p, word)) != NULL; p++)
+    for (const char *p = s->text; (!found || !is_place) && (p = strstr(p, word)); p++)
         if ((p == s->text || !is_word_char(p[-1]) || !is_word_char(*p)) &&
-            !is_word_char(p[len]))
+            !is_word_char(p[len])) {
             s->line.at = (size_t)(p - s->text);
+            found = true;
+        }
     show_problem(s);
 }
 
@@ -131,6 +137,8 @@ static bool show_last_error(struct session *s)
     return true;
 }
 
+static const char no_probe[] = "this place takes no probe";
+
 /* tell_refusal - print why the line @text was refused. The texts in the tracer's log of
  * errors are those of Linux and name no place. If no probe can be there, the engine's text
  * is printed, because it tells why.
@@ -144,6 +152,7 @@ static void tell_refusal(struct session *s, const char *place, uintptr_t addr,
 
     if (!place_parse(&named, place)) {
         if (register_kprobe_why(&p, &why)) {
+            show_named(s, place, true, no_probe);
             place_refused(s->sh, &named, &why);
             return;
         }
@@ -182,7 +191,7 @@ static void refuse_parameter(struct session *s, const char *place, uintptr_t add
     for (unsigned i = 0; !is_result && params_get(addr, i, &param); i++)
         len += (size_t)scnprintf(why + len, sizeof(why) - len, "%s%.*s",
                                  i ? ", " : ": it has ", (int)param.name_len, param.name);
-    show_named(s, bad, why);
+    show_named(s, bad, false, why);
 }
 
 /* define_one - define the event for one function. @place: its name in the line */
@@ -205,9 +214,9 @@ static int define_one(struct session *s, const char *place, uintptr_t function)
     err = trace_line_define(s->defining, event, place, function, &text, &bad);
     is_unknown = !s->is_pattern && !params_return(function, &len);
     if (is_unknown && (err || s->defining->all_args))
-        shell_error(s->sh, 0, "trace: the parameters of %s are not known", place);
+        show_named(s, place, true, "its parameters are not known");
     else if (err == -EINVAL && !s->is_pattern)
-        show_named(s, bad, "it is a text, and no number");
+        show_named(s, bad, false, "it is a text, and no number");
     else if (err && !s->is_pattern)
         refuse_parameter(s, place, function, bad);
     /* With -n as well: the tracer itself has to say what is refused, or there already. */
@@ -268,13 +277,14 @@ static int define_line(struct session *s, const char *line)
     }
     if (err || s->defined != before)
         return err;
+    show_named(s, line, true, no_probe);
     return place_line_refused(s->sh, line);
 }
 
 /* define_place - define the event for @place, one of the question's. */
 static int define_place(struct session *s, const char *text)
 {
-    char at[PLACE_TEXT_MAX];
+    char at[PLACE_TEXT_MAX], problem[TRACE_PLACES_MAX + 40];
     struct place place;
     struct probe_reject why;
     size_t before = s->defined, refused = s->refused;
@@ -286,20 +296,25 @@ static int define_place(struct session *s, const char *text)
         walk_functions(text, define_function, s);
         if (s->defined != before)
             return 0;
-        if (s->refused != refused)
-            shell_error(s->sh, 0, "trace: no function of %s can answer this", text);
-        else
-            shell_error(s->sh, 0, "trace: no function matches %s", text);
+        snprintf(problem, sizeof(problem),
+                 s->refused != refused ? "no function of %s can answer this"
+                                       : "no function matches %s",
+                 text);
+        show_named(s, text, true, problem);
         return -ENOENT;
     }
     if (place_line_is(text))
         return define_line(s, text);
     err = place_parse(&place, text);
-    if (err)
+    if (err) {
+        show_named(s, text, true, no_probe);
         return place_no_place(s->sh, text);
+    }
     err = place_find(&place, &addr, &why);
-    if (err)
+    if (err) {
+        show_named(s, text, true, no_probe);
         return place_refused(s->sh, &place, &why);
+    }
     if (strchr(text, '#')) { /* the files of the tracer do not know SYM#N */
         snprintf(at, sizeof(at), "0x%lx", addr);
         text = at;
@@ -341,18 +356,23 @@ static void complete_marks(struct shell_completion *c, int index UNUSED)
 static int find_mark(struct session *s)
 {
     const struct live_event *e = live_event_find(s->group, s->event);
-    char suggestion[SHELL_SUGGESTION_MAX], why[2 * DEF_NAME_MAX];
+    char suggestion[SHELL_SUGGESTION_MAX], why[2 * DEF_NAME_MAX + SHELL_SUGGESTION_MAX];
 
-    if (!e)
-        return shell_refuse(s->sh, ENOENT, "trace: no marker is called %s%s", s->event,
-                            shell_suggest(suggestion, s->event, complete_marks, 1));
-    if (e->armed || e->attached)
-        return shell_error(s->sh, EBUSY, "trace: mark %s", s->event);
+    if (!e) {
+        snprintf(why, sizeof(why), "no marker is called %s%s", s->event,
+                 shell_suggest(suggestion, s->event, complete_marks, 1));
+        show_named(s, s->event, true, why);
+        return -ENOENT;
+    }
+    if (e->armed || e->attached) {
+        show_named(s, s->event, true, "this marker is in use");
+        return -EBUSY;
+    }
     for (unsigned i = 0; i < s->line.arg_count; i++)
         if (!has_field(e, s->line.arg[i])) {
             snprintf(why, sizeof(why), "mark %s has no field %s", s->event,
                      s->line.arg[i]);
-            show_named(s, s->line.arg[i], why);
+            show_named(s, s->line.arg[i], false, why);
             return -EINVAL;
         }
     return 0;

@@ -831,10 +831,9 @@ KTEST(commands, mistyped_words_get_a_suggestion)
     ktest_report(say("probe watch commands_tagret w") == -ENOENT &&
                      said("no symbol has this name (did you mean `commands_target`?)"),
                  "a symbol to watch");
-    ktest_report(
-        say("trace 'mark vsf_read {count}'") == -ENOENT &&
-            said("trace: no marker is called vsf_read (did you mean `vfs_read`?)"),
-        "a marker in a question");
+    ktest_report(say("trace 'mark vsf_read {count}'") == -ENOENT &&
+                     said("^ no marker is called vsf_read (did you mean `vfs_read`?)"),
+                 "a marker in a question");
     ktest_report(say("cat /proc/verson") == -ENOENT && said("mean `/proc/version`?)"),
                  "a file");
     ktest_report(say("probe add commands_target watched") == 0 &&

@@ -166,7 +166,27 @@ def what_the_tracer_refuses():
             ("ret vfs_close { hist(retval) }", 21, "vfs_close returns nothing"),
             ("vfs_read if retval > 4 { count }", 12, "only ret vfs_read has it"),
             ("vfs_read { sum(ns) }", 15, "no parameter ns: it has file, buf, count, pos"),
+            ("nosuch { count }", 0, "cannot probe nosuch"),
+            ("vfs_open, nosuch { count }", 10, "cannot probe nosuch"),
+            ("ret nosuch { count }", 4, "cannot probe nosuch"),
+            ("from vfs_open to nosuch { count }", 17, "cannot probe nosuch"),
+            ("count { count }", 0, "cannot probe count"),
+            ("vfs_open, nosuch_* { count }", 10, "no function matches nosuch_*"),
+            ("vfs_* { count by nosuch }", 0, "no function of vfs_* can answer"),
+            ("mark nosuch { count }", 5, "no marker is called nosuch"),
+            ("mark kmaloc { count }", 5, "kmalloc"),
+            ("nosuch.c:1 { count }", 0, "no file nosuch.c has code"),
             errno="ENOENT",
+        )
+        refuses(
+            guest,
+            ("mark kmalloc { count by nosuch }", 24, "has no field nosuch"),
+            ("vfs_open+, vfs_read { count }", 0, "vfs_open+ is no place"),
+            (
+                "vfs_open, irq_dispatch { count }",
+                10,
+                "irq_dispatch: this code is the way",
+            ),
         )
         for words, errno, says in (
             ("'vfs_read { count }' for -1", "EINVAL", "usage: "),
