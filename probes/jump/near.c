@@ -17,20 +17,20 @@
 
 static uint64_t lines[LINES]; /* PLAT_PROBES */
 
-static uint64_t *line_of(uintptr_t addr)
+static uint64_t *near_line(uintptr_t addr)
 {
     return &lines[addr / LINE_LEN % LINES];
 }
 
 void near_note(uintptr_t addr)
 {
-    *line_of(addr) |= BIT(addr % LINE_LEN);
+    *near_line(addr) |= BIT(addr % LINE_LEN);
 }
 
 /* next_in_line - the same as near_next(), but only to the end of the line. */
 static struct site *next_in_line(uintptr_t addr, uintptr_t end)
 {
-    uint64_t bits = *line_of(addr) >> addr % LINE_LEN;
+    uint64_t bits = *near_line(addr) >> addr % LINE_LEN;
     struct site *site = NULL;
 
     for (; bits && !site; bits &= bits - 1) {
