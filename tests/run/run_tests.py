@@ -216,13 +216,14 @@ LONGER = (
 TOOLS = ("gdb/frames", "gdb/lldb", "gdb/replay", "gdb/suite", "gdb/trace", "hosted/gdb",
          "session/bochs", "session/contracts", "session/core", "session/extend",
          "session/gdb", "session/read_only", "session/trace_tools",
-         "session/tracefs_live", "session/web", "session/without_tests", "tools/decode_page", *LABS)  # fmt: skip
+         "session/tracefs_live", "session/web", "session/without_tests",
+         "tools/decode_page", *LABS)  # fmt: skip
 
 # Sessions with guests that mostly wait for the test, so that other tests may run as well.
 CALM = ("bochs", "boot", "console", "core", "cpu", "documents", "extend", "extra_objs",
         "fatal", "film", "init_text", "module_loop", "module_text", "programs",
-        "read_only", "readme", "samples", "terminal", "trace_host", "trace_tools", "watch", "web",
-        "workloads")  # fmt: skip
+        "read_only", "readme", "samples", "terminal", "trace_host", "trace_tools",
+        "watch", "web", "workloads")  # fmt: skip
 # Hosted tests with four threads. In a long run that by gcc takes minutes, and a guest with
 # four CPUs beside it takes seven times as long.
 THREADED = ("live", "poke", "ring", "toggle")

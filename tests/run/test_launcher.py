@@ -615,7 +615,8 @@ ODD = ("", "-1", "0", "1.5", "99999999999", "x" * 5000, "a b'\"\\", "\u20ac\u258
 # The words of each command beside which one value is odd.
 BESIDE = {
     "exec": ["say a"], "module": ["/dev/null"], "trace": ["--", "say a"],
-    "record": ["/dev/null", "say a"], "replay": ["/dev/null"], "check": ["--list", guest.ROOT + "/README.md"],
+    "record": ["/dev/null", "say a"], "replay": ["/dev/null"],
+    "check": ["--list", guest.ROOT + "/README.md"],
     "grade": ["3", "/no/such"], "lab": ["3", "/dev/null"], "class": ["/dev/null"],
     "film": ["text", "hit"], "test": ["no_such_test"], "gdb": ["--", "-batch"],
     "tracefs": ["/tmp", "--", "true"], "web": [], "run": [], "attach": [], "python": [],
