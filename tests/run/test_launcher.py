@@ -681,10 +681,11 @@ def wrong_of(words):
     """Return what is wrong with the answer to a command line, as a list."""
     fake = "" if words[0] == "exec" else "broken"
     with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
-        status, _, err = run_launcher(
+        status, out, err = run_launcher(
             *words, fake=fake, limit=SECONDS, PYTHONIOENCODING="ascii", SONDE_LABS=folder
         )
     told = [line for line in err.splitlines() if line.startswith("sonde: ")]
+    told += [line for line in out.splitlines() if line.startswith(b"Score: ")]
     if status in range(6) and "Traceback" not in err and (told or not status):
         return []
     shown = b" ".join(w if isinstance(w, bytes) else w.encode() for w in words)
