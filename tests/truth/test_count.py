@@ -6,8 +6,8 @@ among them, are together the executions, and the table has the hits.
 
 Between two runs only functions count that the workloads call equally often in each run,
 and that nothing else calls. The test leaves out functions that wait and functions of the
-scheduler, since their calls depend on time, and two of the heap, which look at blocks that
-the tracer has freed.
+scheduler, since their calls depend on time; conditions of wait_event(), which are asked each
+time that a thread wakes; and two of the heap, which look at blocks that the tracer has freed.
 SEED=N chooses the same functions again.
 """
 
@@ -21,6 +21,7 @@ from trial import LIMIT, counted, show
 
 LEFT_OUT = re.compile(
     "sched|wait|wake|idle|switch_to|reaper|percpu_of|quiesce|thread_sleep|exec_contains"
+    "|joiner_take|is_free_to_go|has_work|input_pending"
     "|block_free_check|small_block_check"
 )
 ALONE = 12  # functions that are asked alone in a usual run
