@@ -96,6 +96,14 @@ HITS = (
     Hit("event_opt_0args", "event_opt_0args", None, linux(0.2), linux(0.5)),
     Hit("event_opt_3regs", "event_opt_3regs", None, linux(0.2), linux(0.5)),
     Hit("event_opt_3mem", "event_opt_3mem", None, linux(0.25)),
+    # BPF has counts and powers of two, as bpftrace makes them; Linux's triggers the others.
+    Hit("question_count", "bpf_count_cpu", None, None, linux(0.1)),
+    Hit("question_hist", "bpf_log2", None, None, linux(0.1)),
+    Hit("question_sum", "hist_sum_cpu", None, None, linux(0.1)),
+    Hit("question_by_arg", "hist_by_arg", None, None, linux(0.1)),
+    Hit("question_if_false", "hist_if_false", None, None, linux(0.1)),
+    Hit("question_if_true", "hist_if_true", None, None, linux(0.1)),
+    Hit("question_stack", "hist_stack", None, None, linux(0.4)),
 )  # fmt: skip
 RUNS = (("smp", "cycles"), ("smp", "cycles_min"), ("icount", "cycles"))
 
