@@ -16,6 +16,7 @@ from sonde.machine import quote
 
 CPUS = 2
 MARKER = "/sys/kernel/tracing/trace_marker"
+OUTERMOST = ("thread_entry", "ap_main", "kernel_main")  # functions of a stack
 
 
 def without_comments(listing):

@@ -10,13 +10,12 @@ import re
 
 import tap
 from probes.trace.host import write_folded
-from recorded import CPUS, Recorded
+from recorded import CPUS, OUTERMOST, Recorded
 from sonde.guest import PROMPT, ROOT
 from session import LIMIT, ask, at_prompt, sonde
 
 ALONE = 10  # functions that are asked alone
 USED_BY_ALL = ("memcpy", "memset")  # by the tracer and the optimizer, too
-BEGINS = ("thread_entry", "ap_main", "kernel_main")  # the outermost function of a stack
 TRACING = "/sys/kernel/tracing"
 
 
@@ -445,7 +444,7 @@ def a_profile():
         whole = [stack for stack in stacks if stack[-1] in ("memset", "block_free_check")]
         tap.check(
             whole
-            and all(stack[0] in BEGINS and stack[-2] != stack[-1] for stack in whole),
+            and all(stack[0] in OUTERMOST and stack[-2] != stack[-1] for stack in whole),
             "from where a thread begins to the function that was interrupted",
         )
         tap.check(not any("nmi_dispatch" in stack for stack in stacks), "and no further")

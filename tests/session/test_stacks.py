@@ -4,9 +4,9 @@ import json
 import re
 
 import tap
+from recorded import OUTERMOST
 from session import sonde
 
-BEGINS = ("thread_entry", "ap_main", "kernel_main")  # the outermost function of a stack
 FRAMES_MAX = 16  # of a stack in a table
 
 
@@ -24,7 +24,7 @@ def stacks_of_all_functions():
             stack
             for stack in stacks
             if not all(re.match(r"[\w.]+\+0x", frame) for frame in stack)
-            or (len(stack) < FRAMES_MAX and stack[-1].split("+")[0] not in BEGINS)
+            or (len(stack) < FRAMES_MAX and stack[-1].split("+")[0] not in OUTERMOST)
         ]
         tap.check(
             status == 0 and len(stacks) > 1000, f"{cpus} CPUs: {len(stacks)} stacks"
