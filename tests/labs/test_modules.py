@@ -101,6 +101,13 @@ def the_sample_is_what_is_printed(workshop):
     tap.check(f"\n\n{sample}\n" in read(TASK), f"the sample of the task:\n{sample}")
 
 
+def tells_where(bench, again):
+    """Is the function named that hangs? The look at it may meet an interrupt on top."""
+    if again:
+        bench.why(in_run(HANGS), "arguments")
+    return "handler:handler_run+" in bench.workshop.printed
+
+
 def try_all(bench):
     for what, code, why in (
         ("prints what was right once", PRINTS, "got "),
@@ -113,7 +120,7 @@ def try_all(bench):
         found = bench.why(in_run(code), "arguments")
         tap.check(found and why in found, f"a module that {what} is told: {found}")
         if code == HANGS:
-            tap.check("handler:handler_run+" in bench.workshop.printed, "and where")
+            tap.check(any(tells_where(bench, again) for again in range(3)), "and where")
     head, tail = read(SOLUTION).split("static int before(")
     text = head + "static int before(" + tail.replace("return 0;", "return 1;", 1)
     found = bench.why(text, "arguments")
