@@ -4,7 +4,7 @@
  *
  * A hit cannot write to the log, because the interrupted code may hold the log's lock. So
  * the hit sends an interrupt to its own CPU. The CPU takes it when interrupts are on again,
- * and then the lock is free. What is done for the log is own work, and in no answer.
+ * and then the lock is free. The work for the log is own work, and is in no answer.
  */
 #include "kernel/base/compiler.h"
 #include "kernel/cpu/instr.h"

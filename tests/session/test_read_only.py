@@ -100,7 +100,7 @@ def test_of(name, folder):
             command = f"./sonde {name} {words.replace('F/', folder + '/')}"
             command = WAIT_FOR * (name == "web") + " " + command
             status, out, err = run(command, folder)
-            # What is said comes last; lines before it are of make, or of a panic.
+            # The sentence comes last; lines before it are of make, or of a panic.
             lines = [line for line in err.splitlines() if line.startswith("sonde: ")]
             sentences = [line for line in lines if not re.match(PROGRESS, line)]
             right = status == want and re.search(said, out + err, re.M)
