@@ -28,6 +28,7 @@
 #include "tests/kernel/text_sum.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #define ROUND_NS UINT64_C(1000000000)
 #define MS UINT64_C(1000000)
@@ -87,11 +88,40 @@ static void sweep(void)
         stress_differs("no return probe at", "stress_elsewhere", 1, 0);
 }
 
+struct owner {
+    const struct shadow *s;
+    char name[THREAD_NAME_LEN];
+};
+
+static void find_owner(struct thread *t, void *arg)
+{
+    struct owner *owner = arg;
+
+    if (t->probe == owner->s)
+        memcpy(owner->name, t->name, sizeof(owner->name));
+}
+
+/* print_entries - say what is left in @s, for whoever looks for the reason. */
+static void print_entries(const struct shadow *s)
+{
+    struct owner owner = { s, "an NMI" };
+
+    thread_for_each(find_owner, &owner);
+    for (const struct shadow_entry *e = s->last; e > s->entries; e--)
+        ktest_note(
+            "left in the shadow of %s: the call that returns to %lx, %u bytes below the "
+            "top, for a probe at %lx",
+            owner.name, shadow_ret(e), e->below,
+            e->holder->rp ? e->holder->rp->kp.addr : 0);
+}
+
 static void expect_empty(struct shadow *s, void *arg UNUSED)
 {
-    if (!shadow_is_empty(s))
+    if (!shadow_is_empty(s)) {
+        print_entries(s);
         stress_differs("entries left in a shadow", "", (uint64_t)(s->last - s->entries),
                        0);
+    }
     if (s->data_used)
         stress_differs("data left in a shadow", "", s->data_used, 0);
 }
