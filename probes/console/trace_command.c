@@ -970,6 +970,18 @@ static int usage(struct shell *sh)
     return -EINVAL;
 }
 
+/* refuse_rest - refuse @word, which stands where nothing more can come. */
+static int refuse_rest(struct shell *sh, const char *word)
+{
+    if (!strcmp(word, "for") || !strcmp(word, "--"))
+        return usage(sh);
+    shell_error(sh, 0,
+                "trace: %s comes behind the question; a question of several words is "
+                "written '...'",
+                word);
+    return -EINVAL;
+}
+
 /* parse_words - parse the options, the question, and the words behind it. */
 static int parse_words(struct session *s, int argc, char **argv)
 {
@@ -996,7 +1008,7 @@ static int parse_words(struct session *s, int argc, char **argv)
     if (i + 1 < argc && !strcmp(argv[i], "--"))
         s->command = i + 1;
     else if (i < argc)
-        return usage(sh);
+        return refuse_rest(sh, argv[i]);
     if (s->command && s->for_ns)
         return shell_error(sh, EINVAL, "trace: a command, or for SECONDS, not both");
     err = s->only_parts ? trace_line_split(&s->line, s->text)

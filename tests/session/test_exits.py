@@ -478,6 +478,8 @@ FACTS = {
     ("1", "exec", "a command failed; those behind it were not run"): [
         lambda: (sonde("exec", "echo x", "cat /nope", "echo y")[:2],
                  (1, "x\ncat: /nope: No such file or directory\n")),
+        lambda: ("this is one: 'cat /nope')" in sonde("exec", "cat", "/nope")[2], True),
+        lambda: ("this is one" in sonde("exec", "echo x", "sym")[2], False),
     ],
     ("0", "record", "every command succeeded; the run is recorded, up to its end"): [
         lambda: (recording("echo x"), (0, True)),
@@ -549,6 +551,7 @@ FACTS = {
     ("2", "trace", USAGE): [
         lambda: (status_of("trace", "-o", "x.txt", "--", "echo x"), 2),
         lambda: (status_of("trace", "--buffer", "0", "--", "echo x"), 2),
+        lambda: (status_of("trace", "f", "{", "count", "}", "--", "echo x"), 2),
     ],
     ("2", "tracefs", USAGE): [
         lambda: (status_of("tracefs", "/no/such/dir", "--", "true"), 2),

@@ -190,6 +190,8 @@ def what_the_tracer_refuses():
         for words, errno, says in (
             ("'vfs_read { count }' for -1", "EINVAL", "usage: "),
             ("'vfs_read { count }' for 1x", "EINVAL", "usage: "),
+            ("'vfs_read { count }' for", "EINVAL", "usage: "),
+            ("vfs_read { count } for 1", "EINVAL", "trace: { comes behind the question"),
             ("'vfs_* { count by nosuch }'", "ENOENT", "no function of vfs_* can answer"),
             ("count irq_dispatch", "EINVAL", "irq_dispatch: this code is the way"),
             ("count 'nosuch_*'", "ENOENT", "no function matches nosuch_*"),
