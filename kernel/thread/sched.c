@@ -22,9 +22,6 @@
 #include "kernel/sync/wait.h"
 #include "kernel/time/clock.h"
 
-/* switch.asm */
-struct thread *switch_to(struct thread *prev, uintptr_t *save_sp, uintptr_t load_sp);
-
 struct spinlock sched_lock = SPINLOCK_INIT;
 struct list sched_all = LIST_INIT(sched_all);
 struct list sched_queue = LIST_INIT(sched_queue);

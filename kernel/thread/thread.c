@@ -20,9 +20,6 @@
 #define BOOT_TID 1
 #define FLAGS_AT_START FLAGS_FIXED /* interrupts off: sched_lock is handed over */
 
-/* switch.asm */
-void thread_entry(void);
-
 static struct thread boot_thread;
 static struct wait_queue mourners = WAIT_QUEUE_INIT(mourners);
 static struct list reapable = LIST_INIT(reapable); /* [sched_lock] dead and detached */

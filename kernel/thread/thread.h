@@ -220,3 +220,9 @@ void schedule_irq(struct pt_regs *regs);
  * Context: thread, preemptible, interrupts on.
  */
 void schedule_preempt(void);
+
+/* switch_to - change from the stack of @prev to another thread's: see switch.asm. Its code
+ * ends where thread_entry() begins, the code to which a new thread returns from it.
+ */
+struct thread *switch_to(struct thread *prev, uintptr_t *save_sp, uintptr_t load_sp);
+void thread_entry(void);

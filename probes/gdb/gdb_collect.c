@@ -22,6 +22,7 @@
 #include "kernel/mm/heap.h"
 #include "probes/agent/agent.h"
 #include "probes/gdb/gdb_memory.h"
+#include "probes/gdb/gdb_stepping.h"
 #include "probes/gdb/gdb_tracepoint.h"
 
 #include <string.h>
@@ -45,6 +46,7 @@ struct collector {
 struct collecting {
     struct gdb_tracepoint *tp;
     const struct pt_regs *regs;
+    uintptr_t ip; /* of the program */
     struct gdb_record record;
     uint8_t *part;
     size_t total, most; /* bytes of blocks so far, and at most */
@@ -67,7 +69,7 @@ bool gdb_collect_init(void)
     return true;
 }
 
-static void collect_count_loss(enum gdb_loss cause)
+void gdb_collect_loss(enum gdb_loss cause)
 {
     __atomic_fetch_add(&gdb_trace_state.lost[cause], 1, __ATOMIC_RELAXED);
 }
@@ -94,7 +96,7 @@ static uint8_t *record_start(struct collecting *m, size_t len)
     if (gdb_trace_state.is_circular || used <= gdb_trace_state.limit)
         record = gdb_rings_write(&gdb_frames, size);
     if (!record) {
-        collect_count_loss(GDB_LOST_FULL);
+        gdb_collect_loss(GDB_LOST_FULL);
         gdb_collect_end(GDB_TRACE_FULL, 0);
         return NULL;
     }
@@ -131,7 +133,7 @@ static uint8_t *room_for(struct collecting *m, size_t len)
     uint8_t *at;
 
     if (m->total + len > m->most) {
-        collect_count_loss(GDB_LOST_CUT);
+        gdb_collect_loss(GDB_LOST_CUT);
         return NULL;
     }
     if (m->record.len + len > PART_MAX)
@@ -147,12 +149,11 @@ static uint8_t *room_for(struct collecting *m, size_t len)
 /* put_registers - write a block of registers. The compiler makes the copies itself: calls
  * of memcpy() took half of the instructions for such a frame.
  */
-static void put_registers(uint8_t *at, const struct gdb_tracepoint *tp,
-                          const struct pt_regs *regs)
+static void put_registers(uint8_t *at, const struct collecting *m)
 {
     *at = 'R';
-    __builtin_memcpy(at + 1, regs, sizeof(*regs));
-    __builtin_memcpy(at + 1 + offsetof(struct pt_regs, ip), &tp->addr, sizeof(tp->addr));
+    __builtin_memcpy(at + 1, m->regs, sizeof(*m->regs));
+    __builtin_memcpy(at + 1 + offsetof(struct pt_regs, ip), &m->ip, sizeof(m->ip));
 }
 
 /* put_piece - write a block of memory that fits into one part. Return: false: the memory
@@ -190,7 +191,7 @@ static int collect_memory(void *arg, uintptr_t addr, size_t len)
         if (!at)
             return 0;
         if (!put_piece(at, addr, (uint16_t)n)) {
-            collect_count_loss(GDB_LOST_FAULT);
+            gdb_collect_loss(GDB_LOST_FAULT);
             m->record.len -= (uint32_t)(GDB_BLOCK_M + n);
             m->total -= GDB_BLOCK_M + n;
         }
@@ -261,14 +262,14 @@ static bool collect_holds(const struct gdb_tracepoint *tp, const struct pt_regs 
     uint64_t value = 0;
 
     if (agent_run(tp->condition, &world, &value, NULL))
-        collect_count_loss(GDB_LOST_FAULT);
+        gdb_collect_loss(GDB_LOST_FAULT);
     return value;
 }
 
 static void run_code(struct collecting *m, const uint8_t *code)
 {
     struct agent_world world = { .regs = m->regs,
-                                 .ip = m->tp->addr,
+                                 .ip = m->ip,
                                  .arg = m,
                                  .read = collect_read,
                                  .var = collect_any_variable,
@@ -277,14 +278,14 @@ static void run_code(struct collecting *m, const uint8_t *code)
 
     m->read = NULL;
     if (agent_run(code, &world, NULL, NULL))
-        collect_count_loss(GDB_LOST_FAULT);
+        gdb_collect_loss(GDB_LOST_FAULT);
 }
 
 /* ---- frames ---- */
 
 static void collect_action(struct collecting *m, const struct gdb_action *action)
 {
-    struct agent_world world = { .regs = m->regs, .ip = m->tp->addr };
+    struct agent_world world = { .regs = m->regs, .ip = m->ip };
     uintptr_t addr = action->offset;
     uint8_t *at;
 
@@ -292,7 +293,7 @@ static void collect_action(struct collecting *m, const struct gdb_action *action
     case GDB_REGISTERS:
         at = room_for(m, REGS_BLOCK);
         if (at)
-            put_registers(at, m->tp, m->regs);
+            put_registers(at, m);
         break;
     case GDB_MEMORY:
         if (action->base >= 0)
@@ -312,12 +313,37 @@ static void make_registers(struct collecting *m)
     to = record_start(m, REGS_BLOCK);
     if (!to)
         return;
-    put_registers(to, m->tp, m->regs);
+    put_registers(to, m);
     gdb_rings_commit(&gdb_frames);
 }
 
+/* collect_frame - begin a frame of @tp, where the program is at @ip: at the tracepoint, or
+ * behind a step.
+ */
+static struct collecting collect_frame(struct collector *c, struct gdb_tracepoint *tp,
+                                       const struct pt_regs *regs, uintptr_t ip)
+{
+    return (struct collecting){ .tp = tp,
+                                .regs = regs,
+                                .ip = ip,
+                                .record = { .id = c->next_id++,
+                                            .number = (uint16_t)tp->number,
+                                            .begins = true,
+                                            .addr = ip } };
+}
+
+static void fill_frame(struct collecting *m, struct collector *c, unsigned level,
+                       const struct gdb_action *actions)
+{
+    m->part = c->part[level];
+    m->most = level ? PART_MAX : GDB_FRAME_MAX;
+    for (const struct gdb_action *a = actions; a; a = a->next)
+        collect_action(m, a);
+    send_part(m, true);
+}
+
 static void make_frame(struct collector *c, struct gdb_tracepoint *tp,
-                       const struct pt_regs *regs, unsigned level)
+                       struct pt_regs *regs, unsigned level)
 {
     uint64_t hits = __atomic_add_fetch(&tp->hits, 1, __ATOMIC_RELAXED);
     struct collecting m;
@@ -326,31 +352,20 @@ static void make_frame(struct collector *c, struct gdb_tracepoint *tp,
         __atomic_fetch_sub(&tp->hits, 1, __ATOMIC_RELAXED);
         return;
     }
-    m.tp = tp;
-    m.regs = regs;
-    m.record.number = (uint16_t)tp->number;
-    m.record.addr = tp->addr;
-    m.record.begins = true;
-    m.record.id = c->next_id++;
-    m.record.len = 0;
-    m.is_lost = false;
-    if (tp->only_registers) {
+    m = collect_frame(c, tp, regs, tp->addr);
+    if (tp->only_registers)
         make_registers(&m);
-    } else {
-        m.part = c->part[level];
-        m.total = 0;
-        m.most = level ? PART_MAX : GDB_FRAME_MAX;
-        for (const struct gdb_action *a = tp->actions; a; a = a->next)
-            collect_action(&m, a);
-        send_part(&m, true);
-    }
+    else
+        fill_frame(&m, c, level, tp->actions);
     __atomic_fetch_add(&gdb_trace_state.created, 1, __ATOMIC_RELAXED);
+    if (tp->steps)
+        gdb_stepping_begin(tp, regs);
     if (hits == tp->pass)
         gdb_collect_end(GDB_TRACE_PASSED, tp->number);
 }
 
 static void make_frames(struct collector *c, struct gdb_tracepoint *tp,
-                        const struct pt_regs *regs, unsigned level)
+                        struct pt_regs *regs, unsigned level)
 {
     for (; tp && READ_ONCE(gdb_trace_state.runs); tp = tp->next)
         if (READ_ONCE(tp->is_enabled) && (!tp->condition || collect_holds(tp, regs)))
@@ -375,25 +390,53 @@ bool gdb_collect_defers(void)
     return is_busy;
 }
 
-void gdb_collect(struct gdb_tracepoint *tp, const struct pt_regs *regs)
+/* collect_enter - begin to collect on this CPU. Return: false: it does so already.
+ * collect_leave - end, and let an NMI come that has waited.
+ */
+static bool collect_enter(struct collector *c, unsigned level)
+{
+    if (c->is_busy[level]) {
+        gdb_collect_loss(GDB_LOST_RECURSION);
+        return false;
+    }
+    c->is_busy[level] = true;
+    barrier();
+    return true;
+}
+
+static void collect_leave(struct collector *c, unsigned level)
+{
+    barrier();
+    c->is_busy[level] = false;
+    barrier();
+    if (!level && READ_ONCE(c->nmi_waits)) {
+        c->nmi_waits = false;
+        lapic_send(this_cpu()->apic_id, LAPIC_NMI);
+    }
+}
+
+void gdb_collect(struct gdb_tracepoint *tp, struct pt_regs *regs)
 {
     unsigned long flags = irq_save();
     struct collector *c = collectors[cpu_id()];
     unsigned level = cpu_context() == CTX_NMI;
 
-    if (c->is_busy[level]) {
-        collect_count_loss(GDB_LOST_RECURSION);
-    } else {
-        c->is_busy[level] = true;
-        barrier();
+    if (collect_enter(c, level)) {
         make_frames(c, tp, regs, level);
-        barrier();
-        c->is_busy[level] = false;
-        barrier();
-        if (!level && READ_ONCE(c->nmi_waits)) {
-            c->nmi_waits = false;
-            lapic_send(this_cpu()->apic_id, LAPIC_NMI);
-        }
+        collect_leave(c, level);
     }
     irq_restore(flags);
+}
+
+void gdb_collect_step(struct gdb_tracepoint *tp, const struct pt_regs *regs, uintptr_t ip)
+{
+    struct collector *c = collectors[cpu_id()];
+    struct collecting m;
+
+    if (!collect_enter(c, 0))
+        return;
+    m = collect_frame(c, tp, regs, ip);
+    fill_frame(&m, c, 0, tp->step_actions);
+    __atomic_fetch_add(&gdb_trace_state.created, 1, __ATOMIC_RELAXED);
+    collect_leave(c, 0);
 }

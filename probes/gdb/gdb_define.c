@@ -170,9 +170,6 @@ static const char *define_take_action(struct gdb_request *r, struct gdb_action *
     case 'X':
         action->kind = GDB_CODE;
         return take_code(r, AGENT_COLLECT | AGENT_VARS, &action->code, &unused);
-    case 'S':
-        return "while-stepping is not served: a step would trap at each instruction of "
-               "a kernel that others use; set a tracepoint at each address instead";
     case 'L':
         return "there are no static tracepoints";
     default:
@@ -182,16 +179,20 @@ static const char *define_take_action(struct gdb_request *r, struct gdb_action *
 
 static void append_action(struct gdb_tracepoint *tp, struct gdb_action *action)
 {
-    struct gdb_action **end = &tp->actions;
+    struct gdb_action **end = tp->steps_come ? &tp->step_actions : &tp->actions;
 
-    tp->only_registers = !*end && action->kind == GDB_REGISTERS;
+    if (!tp->steps_come)
+        tp->only_registers = !*end && action->kind == GDB_REGISTERS;
     while (*end)
         end = &(*end)->next;
     *end = action;
 }
 
+/* take_actions - read actions. Those behind an S, and all that come later, are of steps. */
 static const char *take_actions(struct gdb_request *r, struct gdb_tracepoint *tp)
 {
+    if (gdb_take_char(&r->at, 'S'))
+        tp->steps_come = true;
     while (*r->at && *r->at != '-') {
         struct gdb_action *action = store_alloc(sizeof(*action));
         const char *from = r->at, *why;
@@ -235,7 +236,7 @@ static const char *define_take_options(struct gdb_request *r, struct gdb_tracepo
 static const char *take_new(struct gdb_request *r)
 {
     struct gdb_tracepoint *tp = store_alloc(sizeof(*tp));
-    uint64_t number, addr, step;
+    uint64_t number, addr;
     const char *why;
 
     if (!tp || point_count == POINTS_MAX)
@@ -247,11 +248,9 @@ static const char *take_new(struct gdb_request *r)
     tp->addr = addr;
     tp->is_enabled = gdb_take_char(&r->at, 'E');
     if ((!tp->is_enabled && !gdb_take_char(&r->at, 'D')) || !gdb_take_char(&r->at, ':') ||
-        !gdb_take_number(&r->at, &step) || !gdb_take_char(&r->at, ':') ||
+        !gdb_take_number(&r->at, &tp->steps) || !gdb_take_char(&r->at, ':') ||
         !gdb_take_number(&r->at, &tp->pass))
         return "QTDP wants E or D, steps and a pass count";
-    if (step)
-        return "while-stepping is not served";
     if (find_point(tp->number, tp->addr))
         return "this tracepoint is there already";
     why = define_take_options(r, tp);
@@ -365,7 +364,9 @@ static void define_put_place(struct gdb_out *out, const char *letter,
 static void put_definition(struct gdb_out *out, const struct gdb_tracepoint *tp)
 {
     define_put_place(out, "T", tp);
-    gdb_put_text(out, tp->is_enabled ? "E:0:" : "D:0:");
+    gdb_put_text(out, tp->is_enabled ? "E:" : "D:");
+    gdb_put_number(out, tp->steps);
+    gdb_put_text(out, ":");
     gdb_put_number(out, tp->pass);
     if (tp->fast && (tp->fast >= FAST_LEN || !for_file)) {
         gdb_put_text(out, ":F");
@@ -379,6 +380,19 @@ static void put_definition(struct gdb_out *out, const struct gdb_tracepoint *tp)
     }
 }
 
+/* define_put_action - tell action *@n of a list, as define_put_line() does. */
+static bool define_put_action(struct gdb_out *out, const struct gdb_tracepoint *tp,
+                              const char *letter, const struct gdb_action *a, unsigned *n)
+{
+    for (; a; a = a->next)
+        if (!(*n)--) {
+            define_put_place(out, letter, tp);
+            gdb_put_text(out, a->text);
+            return true;
+        }
+    return false;
+}
+
 /* define_put_line - tell line *@n of @tp: the lines are its definition, its actions, its
  * sources. Return: false: @tp has less lines, and *@n is reduced by their number.
  */
@@ -389,12 +403,9 @@ static bool define_put_line(struct gdb_out *out, const struct gdb_tracepoint *tp
         put_definition(out, tp);
         return true;
     }
-    for (const struct gdb_action *a = tp->actions; a; a = a->next)
-        if (!(*n)--) {
-            define_put_place(out, "A", tp);
-            gdb_put_text(out, a->text);
-            return true;
-        }
+    if (define_put_action(out, tp, "A", tp->actions, n) ||
+        define_put_action(out, tp, "S", tp->step_actions, n))
+        return true;
     for (const struct gdb_source *s = tp->sources; s; s = s->next)
         if (!(*n)--) {
             define_put_place(out, "Z", tp);

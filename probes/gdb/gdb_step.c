@@ -41,6 +41,7 @@
 #include "kernel/thread/thread.h"
 #include "probes/gdb/gdb_memory.h"
 #include "probes/gdb/gdb_regs.h"
+#include "probes/gdb/gdb_stepping.h"
 #include "probes/gdb/gdb_stop.h"
 
 #define STEPS_MAX 17
@@ -131,7 +132,12 @@ static void gdb_step_prepare(struct gdb_step *s, struct pt_regs *regs)
     regs->flags |= FLAGS_TF;
 }
 
-static void fix_pushed(const struct pt_regs *regs)
+bool gdb_step_pushes(uintptr_t ip)
+{
+    return kind_at(ip) == PUSHF;
+}
+
+void gdb_step_fix_pushed(const struct pt_regs *regs)
 {
     uint64_t word;
 
@@ -150,7 +156,7 @@ static void put_right(const struct gdb_step *s, struct pt_regs *regs, bool execu
     if (!executed || s->kind != LOADS)
         regs->flags &= ~FLAGS_TF;
     if (executed && s->kind == PUSHF)
-        fix_pushed(regs);
+        gdb_step_fix_pushed(regs);
 }
 
 void gdb_step_irqs(bool runs)
@@ -211,6 +217,8 @@ struct gdb_step *gdb_step_end(struct pt_regs *regs)
     if (!waits)
         s = gdb_step_find(LEFT_OVER, t); /* perhaps an NMI has just made it that */
     if (!s || !(waits || gdb_step_move(s, LEFT_OVER, BEHIND))) {
+        if (gdb_stepping_trap(regs))
+            regs->dr6 &= ~(unsigned long)DR6_BS;
         gdb_step_irqs(true);
         return NULL;
     }

@@ -48,6 +48,13 @@ bool gdb_step_trap(struct pt_regs *regs);
  */
 void gdb_step_lost(struct pt_regs *regs, uintptr_t ip, uintptr_t sp);
 
+/* gdb_step_pushes - does the instruction at @ip push the flags?
+ * gdb_step_fix_pushed - take TF out of the flags that such an instruction has just pushed.
+ * Context: any.
+ */
+bool gdb_step_pushes(uintptr_t ip);
+void gdb_step_fix_pushed(const struct pt_regs *regs);
+
 /* The same in two parts, for a #DB that may have another reason to stop.
  * gdb_step_end - is this #DB the trap of a step of the debugger? If so, give the program its
  * own flags, and clear DR6_BS in the image.

@@ -10,6 +10,7 @@
 #include "probes/gdb/gdb_define.h"
 #include "probes/gdb/gdb_frame.h"
 #include "probes/gdb/gdb_place.h"
+#include "probes/gdb/gdb_stepping.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -48,6 +49,7 @@ static void stop_trace_for(enum gdb_trace_end why)
 {
     gdb_collect_end(why, 0);
     gdb_place_leave_all();
+    gdb_stepping_forget();
 }
 
 static void init_trace(struct gdb_request *r)
@@ -246,6 +248,7 @@ static void put_losses(struct gdb_out *out)
         [GDB_LOST_CUT] = "pieces lost, the frame was full",
         [GDB_LOST_FAULT] =
             "pieces or conditions lost, memory not readable or division by 0",
+        [GDB_LOST_STEPS] = "times steps lost, in an interrupt or at a switch of threads",
     };
     char text[96];
 

@@ -32,14 +32,17 @@ struct gdb_tracepoint {
     bool is_enabled; /* [s] read by hits */
     uint64_t pass;   /* [I] frames after which the trace ends; 0: never */
     uint64_t fast;   /* [I] bytes of the instruction, if `ftrace` has sent it; else 0 */
-    const uint8_t *condition;    /* [I] NULL: none */
-    size_t condition_len;        /* [I] */
-    struct gdb_action *actions;  /* [I] */
-    struct gdb_source *sources;  /* [s] */
-    struct gdb_tracepoint *next; /* [I] the next one at the same address */
-    bool only_registers;         /* [I] */
-    uint64_t hits;               /* [a] frames, whole or not */
-    uint64_t bytes;              /* [a] of these frames in the rings */
+    const uint8_t *condition;        /* [I] NULL: none */
+    size_t condition_len;            /* [I] */
+    struct gdb_action *actions;      /* [I] */
+    uint64_t steps;                  /* [I] instructions of `while-stepping`; 0: none */
+    struct gdb_action *step_actions; /* [I] after each of them */
+    bool steps_come;                 /* [s] the actions that come now are of steps */
+    struct gdb_source *sources;      /* [s] */
+    struct gdb_tracepoint *next;     /* [I] the next one at the same address */
+    bool only_registers;             /* [I] */
+    uint64_t hits;                   /* [a] frames, whole or not */
+    uint64_t bytes;                  /* [a] of these frames in the rings */
 };
 
 /* A trace state variable. */
@@ -81,6 +84,7 @@ enum gdb_loss {
     GDB_LOST_RECURSION, /* hits: of the code that collects */
     GDB_LOST_CUT,       /* pieces: the frame was full */
     GDB_LOST_FAULT,     /* pieces, conditions: unreadable memory, or a division by 0 */
+    GDB_LOST_STEPS,     /* times that `while-stepping` had no steps, or not all */
     GDB_LOSSES,
 };
 
@@ -115,7 +119,14 @@ bool gdb_collect_init(void);
  * tracepoint of the list @tp that is enabled, if its condition holds or it has none.
  * Context: any, preemption off.
  */
-void gdb_collect(struct gdb_tracepoint *tp, const struct pt_regs *regs);
+void gdb_collect(struct gdb_tracepoint *tp, struct pt_regs *regs);
+
+/* gdb_collect_step - make a frame after a step of `while-stepping`. @ip: of the program
+ * gdb_collect_loss - count a loss. Context: any, preemption off.
+ */
+void gdb_collect_step(struct gdb_tracepoint *tp, const struct pt_regs *regs,
+                      uintptr_t ip);
+void gdb_collect_loss(enum gdb_loss cause);
 
 /* gdb_collect_end - end the trace, if it runs. @number: of the tracepoint, for
  * GDB_TRACE_PASSED. Context: any.

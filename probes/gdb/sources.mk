@@ -7,6 +7,7 @@ GDB := \
     probes/gdb/gdb_regs.c \
     probes/gdb/gdb_memory.c \
     probes/gdb/gdb_step.c \
+    probes/gdb/gdb_stepping.c \
     probes/gdb/gdb_rings.c \
     probes/gdb/gdb_output.c \
     probes/gdb/gdb_monitor.c \

@@ -337,7 +337,7 @@ def what_fails(stub, client, place):
     tap.equal(len(text) // 2, 0x1FF0, "a frame is longer than a page")
     answers(client, "QTStop", "OK")
     for bad in (
-        "QTDP:4:1000:E:5:0",
+        "QTDP:4:1000:E:x:0",
         "QTDP:4",
         "QTDP:4:1000:E:0:0:S",
         "QTDP:-9:1000:R0",
@@ -351,10 +351,61 @@ def what_fails(stub, client, place):
     ):
         answers(client, bad, "E..*")
     answers(client, f"QTDP:5:{place:x}:E:0:0-", "OK")
-    answers(client, f"QTDP:-5:{place:x}:S", "E.while-stepping is not served.*")
+    answers(client, f"QTDP:-5:{place:x}:SR0,L", "E..*")
     answers(client, f"QTDP:6:{place + 1:x}:E:0:0", "OK")
     answers(client, "QTStart", "E.tracepoint 6 at .*")
     tap.equal(status(client)[0], False, "one place that is refused refuses the trace")
+
+
+def steps(stub, client, place):
+    """Behind a hit the next instructions are collected one by one: also those that push the
+    flags, up to the switch of threads, and until the trace ends.
+    """
+    count = 12
+    answers(client, "QTinit", "OK")
+    define(client, 1, place, ["R0", "SM7,0,8", "R0"], rest=f"E:{count:x}:0")
+    answers(client, "qTfP", f"T1:{place:x}:E:{count:x}:0")
+    for letter, action in ("A", "R0"), ("S", "M7,0,8"), ("S", "R0"):
+        answers(client, "qTsP", f"{letter}1:{place:x}:{action}")
+    starts(client)
+    run(stub, client, "cat /proc/version")
+    said = run(stub, client, "probe listing vfs_read").text
+    code = [int(at, 16) for at in re.findall(r'^{"address":"([0-9a-f]+)', said, re.M)]
+    first = [ip_of_frame(client, frame) for frame in range(count + 1)]
+    tap.equal(first, code[: count + 1], f"a hit, and {count} steps")
+    client.ask("QTFrame:ffffffff")
+    for name, count, command in (
+        ("kmalloc", 60, "run vfs"),
+        ("leave_cpu", 300, "run sleep"),
+    ):
+        answers(client, "QTinit", "OK")
+        place = stub_symbol(stub, client, name)
+        define(client, 1, place, ["SM7,0,8"], rest=f"E:{count:x}:0")
+        answers(client, "QTBuffer:circular:1", "OK")
+        starts(client)
+        tap.equal(run(stub, client, command).errno, 0, f"{name}: the program goes on")
+        pairs = status(client)[1]
+        hits = int(client.ask(f"qTP:1:{place:x}")[1:].split(":")[0], 16)
+        lost = "steps lost" in bytes.fromhex(pairs["notes"]).decode()
+        whole = number(pairs, "tcreated") == hits * (count + 1)
+        tap.equal(
+            (whole, lost),
+            (not lost, name == "leave_cpu"),
+            "a hit has all its steps, or else that is counted",
+        )
+    client.resume()
+    console = stub.in_background("run all")
+    client.interrupted()
+    answers(client, "QTStop", "OK")
+    client.resume()
+    console.join()
+    client.interrupted()
+    answers(client, "QTBuffer:circular:0", "OK")
+
+
+def ip_of_frame(client, frame):
+    client.ask(f"QTFrame:{frame:x}")
+    return int.from_bytes(bytes.fromhex(client.ask("g")[256:272]), "little")
 
 
 def stub_symbol(stub, client, name):
@@ -507,6 +558,7 @@ def all_of_it():
                 the_file_has_all(client, cpus)
                 conditions_and_sets(stub, client, place)
             ends(stub, client, place)
+            steps(stub, client, place)
             what_fails(stub, client, place)
             client = with_a_breakpoint(stub, client, place)
             stops_between_frames(stub, client, place, cpus)
