@@ -48,6 +48,7 @@ extern nmi_dispatch       ; void nmi_dispatch(struct pt_regs *)
 extern fatal_dispatch     ; void fatal_dispatch(struct pt_regs *)
 extern trap_bp_handler    ; bool (*trap_bp_handler)(struct pt_regs *, void *probe)
 extern trap_db_handler    ; bool (*trap_db_handler)(struct pt_regs *, void *probe)
+extern trap_fault_handler ; bool (*trap_fault_handler)(struct pt_regs *)
 extern trap_nmis_serialise ; uint8_t
 extern trap_resume_handler ; void (*trap_resume_handler)(struct pt_regs *, void *probe)
 extern schedule_irq       ; void schedule_irq(struct pt_regs *)
@@ -118,6 +119,10 @@ proc trap_entry, 64
     SAVE_REGS
 trap_entry_saved:
     FINISH_RETURN
+    mov rdi, rsp
+    call [rel trap_fault_handler]
+    test al, al
+    jnz trap_exit
     mov rdi, rsp
     call trap_dispatch
     jmp trap_exit

@@ -41,9 +41,16 @@ static bool not_a_hit(struct pt_regs *regs, void *probe)
     return false;
 }
 
+static bool not_direct(struct pt_regs *regs)
+{
+    (void)regs;
+    return false;
+}
+
 /* Read by entry.asm. */
 trap_direct_t trap_bp_handler = not_a_hit;
 trap_direct_t trap_db_handler = not_a_hit;
+bool (*trap_fault_handler)(struct pt_regs *regs) = not_direct;
 void (*trap_resume_handler)(struct pt_regs *regs, void *probe);
 uint8_t trap_nmis_serialise;
 
@@ -189,7 +196,8 @@ bool trap_is_own(uintptr_t addr, size_t len)
 {
     return overlaps_object(addr, len, idt, sizeof(idt)) ||
            overlaps_object(addr, len, &trap_bp_handler, sizeof(trap_bp_handler)) ||
-           overlaps_object(addr, len, &trap_db_handler, sizeof(trap_db_handler));
+           overlaps_object(addr, len, &trap_db_handler, sizeof(trap_db_handler)) ||
+           overlaps_object(addr, len, &trap_fault_handler, sizeof(trap_fault_handler));
 }
 
 void trap_raise(struct pt_regs *regs)

@@ -53,6 +53,11 @@ void trap_load_idt(void);
  */
 void trap_set_direct(unsigned vector, trap_direct_t fn);
 
+/* trap_fault_handler - a socket: looks at each other exception before code that can be
+ * probed does. It returns false for those that are not its own. Set at boot.
+ */
+extern bool (*trap_fault_handler)(struct pt_regs *regs);
+
 /* trap_resume_handler - a socket: finishes a hit after its handler was given up, see
  * trap_resume_hit in entry.asm. Set at boot.
  */

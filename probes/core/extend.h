@@ -118,10 +118,6 @@ void ext_recover(uint8_t *bytes, uintptr_t addr, size_t len);
  * cell of the core.
  */
 bool ext_original(uintptr_t *ip);
-/* ext_fault - code of another room has faulted that is made to go on: change regs->ip to
- * where. Context: trap.  Return: false: it is no such code.
- */
-bool ext_fault(struct pt_regs *regs);
 /* ext_resume - change regs->ip if the program has to go on elsewhere. It was about to go
  * on at regs->ip, behind or at the instruction of @site; @site has asks_resume.
  * Context: any, preemption off. It is called as in a hit.

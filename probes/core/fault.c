@@ -147,8 +147,6 @@ bool kprobe_fault_handler(struct pt_regs *regs)
     struct site *site;
     size_t off;
 
-    if (ext_fault(regs))
-        return true;
     site = insn_slot_owner(regs->ip, &off);
     if (site && fault_in_copy(cpu, site, regs))
         return true;

@@ -254,25 +254,6 @@ bool ext_original(uintptr_t *ip)
     return true;
 }
 
-/* A load of a program has failed: the program ends, and nothing else. */
-bool ext_fault(struct pt_regs *regs)
-{
-    const uint8_t *code = (const uint8_t *)regs->ip;
-    uint8_t bytes[PROGRAM_LOAD_LEN] = { 0 };
-    uintptr_t end;
-    size_t off, room;
-
-    if (!insn_slot_owner(regs->ip, &off))
-        return false;
-    room = insn_slot_room(code);
-    for (size_t i = 0; i < sizeof(bytes) && i < room; i++)
-        bytes[i] = code[i];
-    end = program_load_end(bytes, regs->ip);
-    if (end)
-        regs->ip = end;
-    return end;
-}
-
 void ext_resume(const struct site *site, struct pt_regs *regs)
 {
     if (regs->ip == (uintptr_t)site_boost_slot(site))

@@ -149,3 +149,16 @@ uint32_t plat_fact(enum plat_fact which)
                      sizeof(value));
     return value;
 }
+
+int plat_load(uint64_t *out, uintptr_t addr)
+{
+    bool was = own_work();
+    int err;
+
+    if (!was)
+        own_work_begin();
+    err = plat_read(out, addr);
+    if (!was)
+        own_work_end();
+    return err;
+}

@@ -4,10 +4,12 @@
 #include "kernel/base/compiler.h"
 #include "kernel/base/err.h"
 #include "kernel/cpu/percpu.h"
+#include "kernel/cpu/trap.h"
 #include "kernel/mm/exec.h"
 #include "probes/jump/platform_jump.h"
 #include "probes/port/port.h"
 #include "probes/port/port_held.h"
+#include "probes/program/program_code.h"
 #include "probes/region/region.h"
 #include "probes/xmc/xmc.h"
 
@@ -38,6 +40,7 @@ INIT int probes_init(void)
 
     if (err)
         return err;
+    trap_fault_handler = program_load_fails;
     port_shadow_init();
     report_init();
     port_watch_init();

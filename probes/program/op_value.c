@@ -1,6 +1,6 @@
 /* op_value.c - operations on the accumulator: get, load, arithmetic. */
 #include "kernel/base/bits.h"
-#include "probes/core/platform.h"
+#include "probes/program/platform_program.h"
 #include "probes/program/program_parts.h"
 
 #define PAGE_LEN 4096u
@@ -82,7 +82,7 @@ static uint64_t load_extend(uint64_t value, unsigned size, bool is_signed)
     return value << rest >> rest;
 }
 
-/* plat_read() reads eight bytes. It reads no byte of a page on which the field does not
+/* plat_load() reads eight bytes. It reads no byte of a page on which the field does not
  * lie: the field comes last in the word, unless it is among the first bytes of its page.
  */
 static void load_run(struct program_state *s, const struct kprobe_op *op)
@@ -93,7 +93,7 @@ static void load_run(struct program_state *s, const struct kprobe_op *op)
 
     if (at % PAGE_LEN < before)
         before = 0;
-    if (plat_read(&word, at - before)) {
+    if (plat_load(&word, at - before)) {
         __atomic_add_fetch(s->faults, 1, __ATOMIC_RELAXED);
         s->value = 0;
         s->next = op->sub & KPROBE_OR_ZERO ? s->next + op->skip : KPROBE_OPS_MAX;

@@ -14,3 +14,8 @@ enum plat_fact {
  */
 uint32_t plat_fact(enum plat_fact which);
 int32_t plat_fact_disp(enum plat_fact which);
+
+/* plat_load - do as plat_read(). The handling of a fault is no part of what programs count.
+ * Context: any, preemption off.
+ */
+int plat_load(uint64_t *out, uintptr_t addr);

@@ -2,26 +2,39 @@
 #include "probes/program/program_code.h"
 
 #include "kernel/base/compiler.h"
+#include "kernel/base/nokprobe.h"
 #include "probes/core/kprobe.h"
+#include "probes/core/platform.h"
 #include "probes/insn/effects.h"
 #include "probes/insn/encode.h"
 #include "probes/program/program_parts.h"
 
-uintptr_t program_load_end(const uint8_t *code, uintptr_t ip)
+/* load_len - the length of a load as load_emit() makes it: [REX] [0f] opcode ModRM, which
+ * says how long the displacement is. @code: its first bytes
+ */
+NOKPROBE_INLINE unsigned load_len(uint64_t code)
 {
-    struct insn insn;
-    uint32_t disp = 0;
+    unsigned len = (code & 0xf0) == 0x40;
 
-    if (insn_decode(&insn, code, INSN_MAX_LEN, ip))
-        return 0;
-    code += insn.len;
-    for (size_t i = 0; i < LOAD_MARK_LEN; i++)
-        if (code[i] != load_mark[i])
-            return 0;
-    for (size_t i = 0; i < LOAD_DISP_LEN; i++)
-        disp |= (uint32_t)code[LOAD_MARK_LEN + i] << (8 * i);
-    return ip + insn.len + LOAD_MARK_LEN + LOAD_DISP_LEN + disp;
+    len += (code >> 8 * len & 0xff) == 0x0f;
+    len++;
+    return len + 1 + (code >> 8 * len & 0x40 ? 1 : 4);
 }
+
+bool program_load_fails(struct pt_regs *regs)
+{
+    uint64_t code, behind;
+    uintptr_t ip = regs->ip;
+
+    if (plat_read(&code, ip))
+        return false;
+    ip += load_len(code);
+    if (plat_read(&behind, ip) || (uint32_t)behind != LOAD_MARK)
+        return false;
+    regs->ip = ip + sizeof(behind) + (behind >> 32);
+    return true;
+}
+NOKPROBE(program_load_fails);
 
 /* ---- one program ---- */
 

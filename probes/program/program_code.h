@@ -54,10 +54,9 @@ uint32_t programs_flags(const struct programs *p);
  */
 void programs_build(struct insn_builder *b, const struct programs *p);
 
-#define PROGRAM_LOAD_LEN (INSN_MAX_LEN + 8)
-/* program_load_end - the load at @ip has failed.
- * @code: the PROGRAM_LOAD_LEN bytes at @ip
- * Context: any.
- * Return:  where the CPU goes on; 0: the instruction is no load of a program.
+/* program_load_fails - a fault has come: if a load of a program has failed, change regs->ip
+ * to where the program goes on. Code that can be probed must not run before: a program there
+ * may have a load that fails as well, and so on without an end.
+ * Context: trap.  Return: false: the instruction is no load of a program.
  */
-uintptr_t program_load_end(const uint8_t *code, uintptr_t ip);
+bool program_load_fails(struct pt_regs *regs);

@@ -4,8 +4,6 @@
 
 #include "kernel/base/registers.h"
 
-const uint8_t load_mark[LOAD_MARK_LEN] = { 0x0f, 0x1f, 0xac, 0x24 };
-
 /* ---- in C ---- */
 
 uint64_t program_operand(const struct program_state *s, const struct kprobe_op *op)
@@ -80,10 +78,10 @@ void code_skip(struct program_code *c, const struct kprobe_op *op, unsigned i,
 
 void code_may_fail(struct program_code *c, unsigned i)
 {
-    static const uint8_t none[LOAD_DISP_LEN] = { 0 };
+    static const uint8_t nop[8] = { LOAD_MARK & 0xff, LOAD_MARK >> 8 & 0xff,
+                                    LOAD_MARK >> 16 & 0xff, LOAD_MARK >> 24 };
 
-    insn_build_bytes(c->b, load_mark, sizeof(load_mark));
-    insn_build_bytes(c->b, none, sizeof(none));
+    insn_build_bytes(c->b, nop, sizeof(nop));
     c->loads[c->load_count].mark = c->b->len;
     c->loads[c->load_count++].index = i;
 }

@@ -46,9 +46,7 @@ enum program_clobber {
 /* nop dword [rsp + displacement], with 5 in the field for a register: it stands behind each
  * load, see program_code.h.
  */
-#define LOAD_MARK_LEN 4
-#define LOAD_DISP_LEN 4
-extern const uint8_t load_mark[LOAD_MARK_LEN];
+#define LOAD_MARK 0x24ac1f0f
 
 /* What a program's code is made for. */
 struct program_code {

@@ -97,12 +97,6 @@ bool ext_original(uintptr_t *ip UNUSED)
     return false;
 }
 
-bool ext_fault(struct pt_regs *regs UNUSED)
-{
-    return false;
-}
-NOKPROBE(ext_fault);
-
 void ext_resume(const struct site *site UNUSED, struct pt_regs *regs UNUSED)
 {
 }

@@ -10,6 +10,7 @@
 #include "tests/hosted/posix_parts.h"
 
 #include "kernel/mm/extable.h"
+#include "probes/program/program_code.h"
 
 #include <asm/prctl.h>
 #include <stdio.h>
@@ -231,7 +232,7 @@ void plat_raise_step(struct pt_regs *regs)
 
 static void dispatch_fault(struct pt_regs *regs)
 {
-    if (!kprobe_fault_handler(regs) && !extable_fixup(regs))
+    if (!program_load_fails(regs) && !kprobe_fault_handler(regs) && !extable_fixup(regs))
         unhandled(regs);
 }
 

@@ -228,6 +228,32 @@ def functions_of_a_module():
     tap.check(status == 0 and left_out in out, "those without a probe, too")
 
 
+WAY = "trap_dispatch, take_fault, extable_find, extable_fixup"  # of each fault
+
+
+def values_that_cannot_be_read():
+    """The way of a fault is asked as well, and has values that fault: no hit of it is one
+    of the program's.
+    """
+    with at_prompt(smp=2) as guest:
+        for place, value in (
+            ("vfs_read", "+0(%dx):u64"),
+            ("vfs_read", "+0(%dx):string"),
+            ("vfs_read", "+0(+8(%dx)):u8"),
+            ("vfs_read", "+0x12345678(%dx):s16"),
+            ("ret vfs_read", "+0($retval):u64"),
+            ("ret vfs_read", "+0($retval):string"),
+        ):
+            asked = f"{place}, {WAY} with a={value} {{ count by func; count by a }}"
+            said = ask(guest, f"trace '{asked}' -- run vfs")
+            found = re.findall(r"^ +(\d+)  (\S*)$", said, re.M)
+            nothing = "" if "string" in value else "0"
+            tap.equal(found, [("720", "vfs_read"), ("720", nothing)], f"{place} {value}")
+            tap.check("fault: 720\n" in said, "each fault is counted")
+        said = ask(guest, "trace '* with a=+0(%dx):u64 { sum(a) by func }' -- run vfs")
+        tap.check(re.search("^fault: [0-9]+$", said, re.M), "in all functions")
+
+
 def several_answers():
     """Each answer is the table that it is alone."""
     with at_prompt(smp=1) as guest:
@@ -575,6 +601,7 @@ tap.run(
     several_places_and_the_top,
     what_the_tracer_refuses,
     functions_of_a_module,
+    values_that_cannot_be_read,
     several_answers,
     large_numbers_and_full_tables,
     while_the_command_runs,

@@ -7,6 +7,7 @@
 #include "kernel/base/err.h"
 #include "probes/core/life.h"
 #include "probes/core/registry.h"
+#include "probes/program/platform_program.h"
 #include "tests/unit/port_fake_parts.h"
 
 #include <stdarg.h>
@@ -108,6 +109,11 @@ int plat_read(uint64_t *out, uintptr_t addr)
         return -EFAULT;
     memcpy(out, (const void *)addr, sizeof(*out));
     return 0;
+}
+
+int plat_load(uint64_t *out, uintptr_t addr)
+{
+    return plat_read(out, addr);
 }
 
 uintptr_t plat_seg_base(unsigned seg)
