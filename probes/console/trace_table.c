@@ -18,12 +18,24 @@
 
 /* ---- one key ---- */
 
+/* unnamed_text - write an address without a symbol: its module may have gone. */
+static void unnamed_text(char *buf, uint64_t addr, bool is_return)
+{
+    size_t offset;
+    const char *gone = ksyms_gone(addr - is_return, &offset);
+
+    if (gone)
+        snprintf(buf, TEXT_MAX, "[%s]+0x%zx", gone, offset + is_return);
+    else
+        snprintf(buf, TEXT_MAX, "0x%lx", addr);
+}
+
 static void function_text(char *buf, uint64_t addr)
 {
     struct ksym sym;
 
     if (ksyms_at(addr, &sym))
-        snprintf(buf, TEXT_MAX, "0x%lx", addr);
+        unnamed_text(buf, addr, false);
     else
         snprintf(buf, TEXT_MAX, "%s", sym.name);
 }
@@ -34,7 +46,7 @@ static void place_in_text(char *buf, uint64_t addr, bool is_return)
     struct ksym sym;
 
     if (ksyms_at(addr - is_return, &sym))
-        snprintf(buf, TEXT_MAX, "0x%lx", addr);
+        unnamed_text(buf, addr, is_return);
     else
         snprintf(buf, TEXT_MAX, "%s+0x%zx", sym.name, sym.offset + is_return);
 }

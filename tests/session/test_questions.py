@@ -228,6 +228,49 @@ def functions_of_a_module():
     tap.check(status == 0 and left_out in out, "those without a probe, too")
 
 
+TRIGGER = f"{TRACING}/events/kprobes/{{}}/trigger"
+
+
+def a_module_goes_meanwhile():
+    asked = "trace 'ret reads:* { count by func }' -- module del reads"
+    with at_prompt(smp=2, append="modules=reads,guarded") as guest:
+        gone = r"\[reads\]\+0x[0-9a-f]+"
+        said = ask(guest, asked)
+        tap.check(re.search(rf"^ +1  {gone}$", said, re.M), f"hit as it goes: {said}")
+        for line in ("p:c guarded:count n=%di:u64", "r:r guarded:count"):
+            ask(guest, f"echo '{line}' >> {TRACING}/kprobe_events")
+        ask(guest, f"echo hist:keys=__probe_ip.sym > {TRIGGER.format('c')}")
+        ask(guest, f"echo hist:keys=stacktrace > {TRIGGER.format('r')}")
+        for hits, name in ((10, "count"), (20, "count")):
+            ask(guest, "run guarded")
+            table = ask(guest, f"cat {TRACING}/events/kprobes/c/hist")
+            row = re.search(r"\] (\S+) +\} hitcount: +(\d+)$", table, re.M)
+            tap.equal(row.groups(), (name, str(hits)), "counted")
+            ask(guest, "module del guarded")
+            table = ask(guest, f"cat {TRACING}/events/kprobes/c/hist")
+            row = re.search(r"\] (\S+) +\} hitcount: +(\d+)$", table, re.M)
+            tap.check(re.match(r"\[guarded\]\+0x", row[1]), f"it has gone: {row[1]}")
+            tap.equal(int(row[2]), hits, "and its hits are kept")
+            stack = ask(guest, f"cat {TRACING}/events/kprobes/r/hist")
+            tap.check(re.search(r"^ +\[guarded\]\+0x", stack, re.M), "in stacks as well")
+            if hits == 10:
+                ask(guest, "module load /boot/guarded.o")
+        for name in "cr":
+            keys = "__probe_ip.sym" if name == "c" else "stacktrace"
+            ask(guest, f"echo '!hist:keys={keys}' > {TRIGGER.format(name)}")
+        ask(guest, f"echo > {TRACING}/kprobe_events")
+        ask(guest, "module load /boot/guarded.o")
+        said = ask(guest, GUARDED)
+        tap.equal(counts(said)["count"], 10, "taken out while it was gone")
+    status, out, _ = sonde(
+        *"trace --append modules=reads".split(),
+        "reads:* { count by func }",
+        "--",
+        "module del reads",
+    )
+    tap.check(status == 0 and re.search(rf"^{gone} +1 ", out, re.M), "from the host")
+
+
 WAY = "trap_dispatch, take_fault, extable_find, extable_fixup"  # of each fault
 
 
@@ -601,6 +644,7 @@ tap.run(
     several_places_and_the_top,
     what_the_tracer_refuses,
     functions_of_a_module,
+    a_module_goes_meanwhile,
     values_that_cannot_be_read,
     several_answers,
     large_numbers_and_full_tables,

@@ -211,6 +211,14 @@ static void print_stack_part(struct out *out, const struct hist_part *part,
     }
 }
 
+/* symbol_len - of the text of an address, as ksyms_text() writes it: the name's characters.
+ * "[reads]+0x20", in a module that has gone, has no name but itself.
+ */
+static int symbol_len(const char *text)
+{
+    return (int)strcspn(text, *text == '[' ? "" : "+");
+}
+
 static void print_key(struct out *out, const struct hist_part *part, const uint8_t *key,
                       const char *comm, symbol_text_t symbol)
 {
@@ -229,7 +237,7 @@ static void print_key(struct out *out, const struct hist_part *part, const uint8
         return;
     case HIST_SYM:
         address_text(text, sizeof(text), value, symbol);
-        PRINT(out, "[%llx] %-45.*s", value, (int)strcspn(text, "+"), text);
+        PRINT(out, "[%llx] %-45.*s", value, symbol_len(text), text);
         return;
     case HIST_SYM_OFFSET:
         PRINT(out, "[%llx] %-55s", value,
