@@ -54,6 +54,7 @@ struct session {
     char event[DEF_NAME_MAX]; /* the name of the event */
     size_t defined, refused;
     bool is_pattern;                   /* the place that is being defined is one */
+    size_t place_at;                   /* and where it stands in @text */
     const struct trace_line *defining; /* an event for its places is being defined */
     const char *ending;                /* of the name of that event */
     char definition[TRACE_LINE_MAX];   /* of the last place of @line */
@@ -89,23 +90,10 @@ static int show_problem(struct session *s)
     return -EINVAL;
 }
 
-/* show_named - the same, for where @word stands in the question: first, if it is one of the
- * places, else last.
- */
-static void show_named(struct session *s, const char *word, bool is_place,
-                       const char *problem)
+static void show_problem_at(struct session *s, size_t at, const char *problem)
 {
-    size_t len = strlen(word);
-    bool found = false;
-
     s->line.problem = problem;
-    s->line.at = 0;
-    for (const char *p = s->text; (!found || !is_place) && (p = strstr(p, word)); p++)
-        if ((p == s->text || !is_word_char(p[-1]) || !is_word_char(*p)) &&
-            !is_word_char(p[len])) {
-            s->line.at = (size_t)(p - s->text);
-            found = true;
-        }
+    s->line.at = at;
     show_problem(s);
 }
 
@@ -122,7 +110,7 @@ static bool show_last_error(struct session *s)
     char word[TRACE_WORD_MAX];
 
     if (part) {
-        found = strstr(s->text, s->filter);
+        found = s->text + s->line.filter_at;
     } else if (column < strlen(whole)) {
         for (part = whole + column; part > whole && !strchr("= ", part[-1]);)
             part--;
@@ -152,7 +140,7 @@ static void tell_refusal(struct session *s, const char *place, uintptr_t addr,
 
     if (!place_parse(&named, place)) {
         if (register_kprobe_why(&p, &why)) {
-            show_named(s, place, true, no_probe);
+            show_problem_at(s, s->place_at, no_probe);
             place_refused(s->sh, &named, &why);
             return;
         }
@@ -175,9 +163,9 @@ static void print_known_at(struct session *s, uintptr_t addr)
 
 /* refuse_parameter - say that @place has no parameter @bad, and which ones it has. */
 static void refuse_parameter(struct session *s, const char *place, uintptr_t addr,
-                             const char *bad)
+                             const struct trace_word *bad)
 {
-    bool is_result = !strcmp(bad, "retval");
+    bool is_result = !strcmp(bad->text, "retval");
     char why[256];
     struct param param;
     size_t len;
@@ -187,18 +175,19 @@ static void refuse_parameter(struct session *s, const char *place, uintptr_t add
     else if (is_result)
         len = (size_t)scnprintf(why, sizeof(why), "only ret %s has it", place);
     else
-        len = (size_t)scnprintf(why, sizeof(why), "%s has no parameter %s", place, bad);
+        len = (size_t)scnprintf(why, sizeof(why), "%s has no parameter %s", place,
+                                bad->text);
     for (unsigned i = 0; !is_result && params_get(addr, i, &param); i++)
         len += (size_t)scnprintf(why + len, sizeof(why) - len, "%s%.*s",
                                  i ? ", " : ": it has ", (int)param.name_len, param.name);
-    show_named(s, bad, false, why);
+    show_problem_at(s, bad->at, why);
 }
 
 /* define_one - define the event for one function. @place: its name in the line */
 static int define_one(struct session *s, const char *place, uintptr_t function)
 {
     char event[64];
-    const char *bad;
+    struct trace_word bad;
     bool is_unknown, is_there = false;
     struct seq text;
     size_t len;
@@ -214,11 +203,11 @@ static int define_one(struct session *s, const char *place, uintptr_t function)
     err = trace_line_define(s->defining, event, place, function, &text, &bad);
     is_unknown = !s->is_pattern && !params_return(function, &len);
     if (is_unknown && (err || s->defining->all_args))
-        show_named(s, place, true, "its parameters are not known");
+        show_problem_at(s, s->place_at, "its parameters are not known");
     else if (err == -EINVAL && !s->is_pattern)
-        show_named(s, bad, false, "it is a text, and no number");
+        show_problem_at(s, bad.at, "it is a text, and no number");
     else if (err && !s->is_pattern)
-        refuse_parameter(s, place, function, bad);
+        refuse_parameter(s, place, function, &bad);
     /* With -n as well: the tracer itself has to say what is refused, or there already. */
     if (!err) {
         err = live_command(seq_str(&text));
@@ -277,7 +266,7 @@ static int define_line(struct session *s, const char *line)
     }
     if (err || s->defined != before)
         return err;
-    show_named(s, line, true, no_probe);
+    show_problem_at(s, s->place_at, no_probe);
     return place_line_refused(s->sh, line);
 }
 
@@ -300,19 +289,19 @@ static int define_place(struct session *s, const char *text)
                  s->refused != refused ? "no function of %s can answer this"
                                        : "no function matches %s",
                  text);
-        show_named(s, text, true, problem);
+        show_problem_at(s, s->place_at, problem);
         return -ENOENT;
     }
     if (place_line_is(text))
         return define_line(s, text);
     err = place_parse(&place, text);
     if (err) {
-        show_named(s, text, true, no_probe);
+        show_problem_at(s, s->place_at, no_probe);
         return place_no_place(s->sh, text);
     }
     err = place_find(&place, &addr, &why);
     if (err) {
-        show_named(s, text, true, no_probe);
+        show_problem_at(s, s->place_at, no_probe);
         return place_refused(s->sh, &place, &why);
     }
     if (strchr(text, '#')) { /* the files of the tracer do not know SYM#N */
@@ -330,8 +319,10 @@ static int define_places(struct session *s, const struct trace_line *line,
 
     s->defining = line;
     s->ending = ending;
-    for (unsigned i = 0; !err && trace_line_place(line, i, text); i++)
+    for (unsigned i = 0; !err && trace_line_place(line, i, text); i++) {
+        s->place_at = line->place_at[i];
         err = define_place(s, text);
+    }
     return err;
 }
 
@@ -361,18 +352,18 @@ static int find_mark(struct session *s)
     if (!e) {
         snprintf(why, sizeof(why), "no marker is called %s%s", s->event,
                  shell_suggest(suggestion, s->event, complete_marks, 1));
-        show_named(s, s->event, true, why);
+        show_problem_at(s, s->line.place_at[0], why);
         return -ENOENT;
     }
     if (e->armed || e->attached) {
-        show_named(s, s->event, true, "this marker is in use");
+        show_problem_at(s, s->line.place_at[0], "this marker is in use");
         return -EBUSY;
     }
     for (unsigned i = 0; i < s->line.arg_count; i++)
         if (!has_field(e, s->line.arg[i])) {
             snprintf(why, sizeof(why), "mark %s has no field %s", s->event,
                      s->line.arg[i]);
-            show_named(s, s->line.arg[i], false, why);
+            show_problem_at(s, s->line.arg_at[i], why);
             return -EINVAL;
         }
     return 0;

@@ -86,8 +86,9 @@ static bool line_has_arg(const struct trace_line *line, const char *name, size_t
     return false;
 }
 
-/* text_value - return an ARG of an action that @definition makes a text; NULL: none. */
-static const char *text_value(const struct trace_line *line, const char *definition)
+/* text_value - find an ARG of an action that @definition makes a text. */
+static bool text_value(const struct trace_line *line, const char *definition,
+                       struct trace_word *out)
 {
     static const char text[] = "string";
     const size_t len = sizeof(text) - 1;
@@ -102,14 +103,16 @@ static const char *text_value(const struct trace_line *line, const char *definit
         if (!found)
             continue;
         end = found + 1 + strcspn(found + 1, " ");
-        if (!memcmp(end - len, text, len))
-            return line->answer[i].value;
+        if (memcmp(end - len, text, len) != 0)
+            continue;
+        *out = (struct trace_word){ line->answer[i].value, line->answer[i].value_at };
+        return true;
     }
-    return NULL;
+    return false;
 }
 
 int trace_line_define(const struct trace_line *line, const char *event, const char *place,
-                      uintptr_t function, struct seq *out, const char **bad)
+                      uintptr_t function, struct seq *out, struct trace_word *bad)
 {
     struct param param;
 
@@ -120,7 +123,7 @@ int trace_line_define(const struct trace_line *line, const char *event, const ch
         if (line->expression[i]) {
             seq_printf(out, " %s=%s", line->arg[i], line->expression[i]);
         } else if (define_arg(line, line->arg[i], function, out)) {
-            *bad = line->arg[i];
+            *bad = (struct trace_word){ line->arg[i], line->arg_at[i] };
             return -ENOENT;
         }
     }
@@ -129,8 +132,7 @@ int trace_line_define(const struct trace_line *line, const char *event, const ch
             define_param(out, &param);
     if (line->all_args && line->is_return && !line_has_arg(line, "retval", 6))
         define_arg(line, "retval", function, out);
-    *bad = text_value(line, seq_str(out));
-    return *bad ? -EINVAL : 0;
+    return text_value(line, seq_str(out), bad) ? -EINVAL : 0;
 }
 
 /* ---- the histogram ---- */

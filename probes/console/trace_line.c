@@ -67,7 +67,8 @@ static int take_word(struct line_scan *s, char *buf, size_t size)
 
 /* ---- the parts ---- */
 
-static int need_arg(struct line_scan *s, const char *arg)
+/* need_arg - let a hit record @arg. @at: where it stands in the question */
+static int need_arg(struct line_scan *s, const char *arg, const char *at)
 {
     struct trace_line *line = s->line;
 
@@ -76,8 +77,16 @@ static int need_arg(struct line_scan *s, const char *arg)
             return 0;
     if (line->arg_count == TRACE_ARGS_MAX)
         return refuse_word(s, "too many arguments");
+    line->arg_at[line->arg_count] = (size_t)(at - s->text);
     strlcpy(line->arg[line->arg_count++], arg, TRACE_WORD_MAX);
     return 0;
+}
+
+/* take_place - take a word that is place @i of the question. */
+static int take_place(struct line_scan *s, unsigned i, char *buf, size_t size)
+{
+    s->line->place_at[i] = (uint16_t)(s->p - s->text);
+    return take_word(s, buf, size);
 }
 
 /* more_places - append the places behind a comma. */
@@ -85,6 +94,7 @@ static int more_places(struct line_scan *s)
 {
     char *place = s->line->place;
     size_t size = sizeof(s->line->place);
+    unsigned count = 1;
 
     while (*s->p == ',') {
         size_t len = strlen(place);
@@ -97,7 +107,7 @@ static int more_places(struct line_scan *s)
         if (s->line->is_mark)
             return refuse_line(s, "a marker is the only place of a question");
         place[len++] = ',';
-        err = take_word(s, place + len, size - len);
+        err = take_place(s, count++, place + len, size - len);
         if (err)
             return err;
         if (!place[len])
@@ -147,7 +157,7 @@ static int one_place(struct line_scan *s, char *place, bool *is_return)
     int err;
 
     *is_return = takes_keyword(s, "ret");
-    err = take_word(s, place, TRACE_PLACES_MAX);
+    err = take_place(s, 0, place, TRACE_PLACES_MAX);
     if (!err && !place[0])
         return refuse_line(s, "a function is missing");
     if (!err && (strpbrk(place, "*?[") || !strcmp(place, "mark") || *s->p == ','))
@@ -162,6 +172,7 @@ static int parse_interval(struct line_scan *s)
     char *match = line->from.match[0], *equals;
     int err = one_place(s, line->from.place, &line->from.is_return);
 
+    line->from.place_at = line->place_at[0];
     if (!err && !takes_keyword(s, "to"))
         err = refuse_line(s, "here comes: to PLACE");
     if (!err)
@@ -169,6 +180,7 @@ static int parse_interval(struct line_scan *s)
     if (err)
         return err;
     strlcpy(match, "thread", TRACE_WORD_MAX);
+    s->word = s->p;
     if (takes_keyword(s, "by"))
         err = take_word(s, match, TRACE_WORD_MAX);
     if (!err && !match[0])
@@ -179,8 +191,11 @@ static int parse_interval(struct line_scan *s)
     strlcpy(line->from.match[1], equals ? equals + 1 : match, TRACE_WORD_MAX);
     if (!err && (!match[0] || !line->from.match[1][0]))
         err = refuse_word(s, "it is by ARG, or by ARG=ARG");
-    return err || common_of_match(line->from.match[1]) ? err
-                                                       : need_arg(s, line->from.match[1]);
+    line->from.match_at = (size_t)(s->word - s->text);
+    if (err || common_of_match(line->from.match[1]))
+        return err;
+    return need_arg(s, line->from.match[1],
+                    s->word + (equals ? (size_t)(equals + 1 - match) : 0));
 }
 
 /* parse_profile - take "[HZ]". A hit in an NMI records the place that the NMI has
@@ -217,7 +232,7 @@ static int parse_graph(struct line_scan *s)
 {
     struct trace_line *line = s->line;
     char word[TRACE_WORD_MAX];
-    int err = take_word(s, word, sizeof(word));
+    int err = take_place(s, 0, word, sizeof(word));
 
     if (err)
         return err;
@@ -244,12 +259,12 @@ static int parse_probed(struct line_scan *s)
         return parse_profile(s);
     if (takes_keyword(s, "graph"))
         return parse_graph(s);
-    err = take_word(s, line->place, sizeof(line->place));
+    err = take_place(s, 0, line->place, sizeof(line->place));
 
     line->is_return = !strcmp(line->place, "ret");
     line->is_mark = !strcmp(line->place, "mark");
     if (!err && (line->is_return || line->is_mark))
-        err = take_word(s, line->place, sizeof(line->place));
+        err = take_place(s, 0, line->place, sizeof(line->place));
     if (err)
         return err;
     if (!line->place[0])
@@ -275,7 +290,7 @@ static int define_with(struct line_scan *s, char *word)
     *equals = '\0';
     if (strlen(word) >= TRACE_WORD_MAX)
         return refuse_word(s, "this name is too long");
-    err = need_arg(s, word);
+    err = need_arg(s, word, s->word);
     if (err)
         return err;
     if (line->arg_count == count)
@@ -352,7 +367,7 @@ static int fetch_for_filter(struct line_scan *s, const char *at)
         if (!isdigit((unsigned char)*p) && !is_common(p, len) && len < sizeof(name)) {
             memcpy(name, p, len);
             name[len] = '\0';
-            if (need_arg(s, name))
+            if (need_arg(s, name, at + (p - s->line->filter)))
                 return -EINVAL;
         }
         p += len;
@@ -369,6 +384,7 @@ static int parse_condition(struct line_scan *s)
     if (!takes_keyword(s, "if"))
         return 0;
     at = s->p;
+    line->filter_at = (size_t)(at - s->text);
     err = take_until(s, "{", line->filter, sizeof(line->filter));
     if (err)
         return err;
@@ -468,7 +484,7 @@ static int printed_arg(struct line_scan *s, const char *word)
         s->line->all_args = true;
         return 0;
     }
-    return need_arg(s, word);
+    return need_arg(s, word, s->word);
 }
 
 static int line_key(struct line_scan *s, const char *word)
@@ -490,8 +506,10 @@ static int line_key(struct line_scan *s, const char *word)
         return 0;
     for (size_t i = 0; i < ARRAY_LEN(known); i++)
         if (!strcmp(known[i], word))
-            return strcmp(word, "caller") != 0 || line->is_return ? 0 : need_arg(s, word);
-    return need_arg(s, word);
+            return strcmp(word, "caller") != 0 || line->is_return
+                       ? 0
+                       : need_arg(s, word, s->word);
+    return need_arg(s, word, s->word);
 }
 
 /* take_bound - take the number behind the last comma of @word, and cut it off. */
@@ -528,6 +546,7 @@ static int take_value(struct line_scan *s, char *word)
 {
     struct trace_answer *answer = answer_now(s);
     char *open = strchr(word, '('), *close = strrchr(word, ')');
+    const char *at;
 
     if (!open || !close || close < open || close == open + 1)
         return refuse_word(s, "this action has an argument: hist(ARG)");
@@ -539,7 +558,9 @@ static int take_value(struct line_scan *s, char *word)
     if (answer->action == ACTION_LHIST && take_bounds(s, open + 1))
         return -EINVAL;
     strlcpy(answer->value, open + 1, sizeof(answer->value));
-    return s->line->has_blanks ? 0 : need_arg(s, answer->value);
+    at = s->word + (open + 1 - word);
+    answer->value_at = (size_t)(at - s->text);
+    return s->line->has_blanks ? 0 : need_arg(s, answer->value, at);
 }
 
 static int parse_action(struct line_scan *s)
@@ -823,9 +844,12 @@ int trace_line_short(const char *word, const char *place, char *buf, size_t size
 void trace_line_from(const struct trace_line *line, struct trace_line *out)
 {
     strlcpy(out->place, line->from.place, sizeof(out->place));
+    out->place_at[0] = line->from.place_at;
     out->is_return = line->from.is_return;
-    if (!common_of_match(line->from.match[0]))
-        strlcpy(out->arg[out->arg_count++], line->from.match[0], TRACE_WORD_MAX);
+    if (common_of_match(line->from.match[0]))
+        return;
+    out->arg_at[0] = line->from.match_at;
+    strlcpy(out->arg[out->arg_count++], line->from.match[0], TRACE_WORD_MAX);
 }
 
 const char *trace_line_match(const struct trace_line *line, bool at_end)

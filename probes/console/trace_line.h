@@ -52,6 +52,7 @@ enum trace_action {
 struct trace_answer {
     enum trace_action action;
     char value[TRACE_WORD_MAX]; /* the ARG of the action; "": the action has none */
+    size_t value_at;            /* its offset in the text of the question */
     uint64_t low, high, step;   /* of lhist */
     char key[TRACE_KEYS_MAX][TRACE_WORD_MAX];
     unsigned key_count;
@@ -65,16 +66,21 @@ struct trace_line {
     bool is_pattern; /* a place of them is one */
     bool is_graph;   /* @place is the function, and a pattern for all others */
     unsigned hz;     /* samples in a second; 0: the question is not `profile` */
-    char place[TRACE_PLACES_MAX]; /* with commas between them */
+    char place[TRACE_PLACES_MAX];            /* with commas between them */
+    uint16_t place_at[TRACE_PLACES_MAX / 2]; /* of each: its offset in the text */
     struct {
         char place[TRACE_PLACES_MAX]; /* "": the question asks for no time between two */
+        uint16_t place_at;
         bool is_return;
         char match[2][TRACE_WORD_MAX]; /* equal at a start, and at its end */
-    } from;                            /* with it, @place is the second one */
-    char filter[TRACE_LINE_MAX];       /* "": there is none */
+        size_t match_at;         /* of the first; it is the second as well, or "=" */
+    } from;                      /* with it, @place is the second one */
+    char filter[TRACE_LINE_MAX]; /* "": there is none */
+    size_t filter_at;
     struct trace_answer answer[TRACE_ANSWERS_MAX];
     unsigned answer_count;
     char arg[TRACE_ARGS_MAX][TRACE_WORD_MAX]; /* what a hit records, in this order */
+    size_t arg_at[TRACE_ARGS_MAX];            /* where it is needed first, in the text */
     unsigned arg_count;
     const char *expression[TRACE_ARGS_MAX]; /* what `with` gives to @arg; NULL: nothing */
     char with[TRACE_LINE_MAX];              /* the text that @expression points into */
@@ -112,16 +118,21 @@ int trace_line_short(const char *word, const char *place, char *buf, size_t size
  */
 const char *trace_line_short_word(unsigned i);
 
+struct trace_word {
+    const char *text;
+    size_t at;
+};
+
 /* trace_line_define - print to @out the line of kprobe_events that defines the event of
  * @line for one function.
  * @event:    GROUP/EVENT
  * @function: the function's address, to look up the names of its parameters
- * @bad:      receives the name after -ENOENT and -EINVAL
+ * @bad:      receives the name after -ENOENT and -EINVAL, and where it stands in the text
  * Return:    0; -ENOENT the line uses a name that is no parameter of the function; -EINVAL
  *            an action takes a text for a number.
  */
 int trace_line_define(const struct trace_line *line, const char *event, const char *place,
-                      uintptr_t function, struct seq *out, const char **bad);
+                      uintptr_t function, struct seq *out, struct trace_word *bad);
 
 /* trace_line_is_interval - does @line ask for the time between two places?
  * trace_line_from - make @out, which is zeroed, the line that defines the event of the first

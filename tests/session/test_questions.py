@@ -149,6 +149,7 @@ def what_the_tracer_refuses():
         refuses(
             guest,
             ("vfs_open { hist(path) }", 16, "it is a text, and no number"),
+            ("vfs_open { count; hist(path) by path }", 23, "it is a text"),
             ("vfs_open with x=+0(%di):string { sum(x) }", 37, "it is a text"),
             ("vfs_read { sum(+0(0):u64) }", 18, "Invalid fetch argument"),
             ("ret vfs_read+5 { count }", 4, "must be an function entry"),
@@ -173,6 +174,9 @@ def what_the_tracer_refuses():
             ("vfs_open, nosuch_* { count }", 10, "no function matches nosuch_*"),
             ("vfs_* { count by nosuch }", 0, "no function of vfs_* can answer"),
             ("mark nosuch { count }", 5, "no marker is called nosuch"),
+            ("mark mark { count }", 5, "no marker is called mark"),
+            ("ret ret { count }", 4, "cannot probe ret"),
+            ("vfs_read { sum(func) by func }", 15, "no parameter func"),
             ("mark kmaloc { count }", 5, "kmalloc"),
             ("nosuch.c:1 { count }", 0, "no file nosuch.c has code"),
             errno="ENOENT",
