@@ -516,6 +516,23 @@ static int attach_print(struct session *s)
     return err ? shell_error(s->sh, err, "trace: %s", s->text) : 0;
 }
 
+/* note_hex - note the ARGs that are printed in base 16. Those of an interval are fields of
+ * its end; in the synthetic event they have no base.
+ */
+static void note_hex(struct session *s)
+{
+    const struct live_event *e =
+        trace_line_is_interval(&s->line) ? end_of(s, TRACE_TO) : s->e;
+    char name[TRACE_WORD_MAX];
+
+    for (unsigned i = 0; e && i < s->line.arg_count; i++) {
+        trace_line_field(&s->line, s->line.arg[i], name, sizeof(name));
+        for (unsigned j = 0; j < e->event.arg_count; j++)
+            if (!strcmp(e->event.args[j].name, name))
+                s->line.arg_in_hex[i] = e->event.args[j].type->kind == FETCH_HEX;
+    }
+}
+
 /* attach - let the event answer. */
 static int attach(struct session *s)
 {
@@ -527,6 +544,7 @@ static int attach(struct session *s)
     if (s->line.hz && s->only_print)
         show_line(s, "profile_hz", hz);
     s->e = live_event_find(s->group, s->event);
+    note_hex(s);
     if (s->only_print && s->line.filter[0])
         err = session_set_filter(s);
     if (!err && trace_line_prints(&s->line))

@@ -28,11 +28,9 @@ static void define_param(struct seq *out, const struct param *p)
                    p->name, (int)p->type_len, p->type);
 }
 
-/* field_name - write the name of the field of an ARG: an identifier is the name itself,
- * and the field of an expression is called argN.
- */
-static void field_name(const struct trace_line *line, const char *arg, char *buf,
-                       size_t size)
+/* An identifier is the name itself, and the field of an expression is called argN. */
+void trace_line_field(const struct trace_line *line, const char *arg, char *buf,
+                      size_t size)
 {
     if (isalpha((unsigned char)*arg) || *arg == '_') {
         strlcpy(buf, arg, size);
@@ -65,7 +63,7 @@ static int define_arg(const struct trace_line *line, const char *arg, uintptr_t 
     } else if (!strcmp(arg, "caller")) {
         seq_puts(out, " caller=$stack0:symbol");
     } else if (!isalpha((unsigned char)*arg) && *arg != '_') {
-        field_name(line, arg, name, sizeof(name));
+        trace_line_field(line, arg, name, sizeof(name));
         seq_printf(out, " %s=%s", name, arg);
     } else if (find_param(function, arg, &param)) {
         define_param(out, &param);
@@ -97,7 +95,7 @@ static bool text_value(const struct trace_line *line, const char *definition,
         char name[TRACE_WORD_MAX] = "", field[TRACE_WORD_MAX + 2];
         const char *found, *end;
 
-        field_name(line, line->answer[i].value, name, sizeof(name));
+        trace_line_field(line, line->answer[i].value, name, sizeof(name));
         snprintf(field, sizeof(field), " %s=", name);
         found = *name ? strstr(definition, field) : NULL;
         if (!found)
@@ -137,9 +135,20 @@ int trace_line_define(const struct trace_line *line, const char *event, const ch
 
 /* ---- the histogram ---- */
 
-static void key_field(const struct trace_line *line, const char *word, struct seq *out)
+/* arg_key - print the key of an ARG. A key is in base 16 if `print` shows it so. */
+static void arg_key(const struct trace_line *line, const char *arg, struct seq *out)
 {
     char name[TRACE_WORD_MAX];
+
+    trace_line_field(line, arg, name, sizeof(name));
+    seq_puts(out, name);
+    for (unsigned i = 0; i < line->arg_count; i++)
+        if (line->arg_in_hex[i] && !strcmp(line->arg[i], arg))
+            seq_puts(out, ".hex");
+}
+
+static void key_field(const struct trace_line *line, const char *word, struct seq *out)
+{
 
     if (!strcmp(word, "func") && line->hz)
         seq_puts(out, "sample.sym");
@@ -154,10 +163,8 @@ static void key_field(const struct trace_line *line, const char *word, struct se
         seq_puts(out, "comm");
     else if (!strcmp(word, "pid"))
         seq_puts(out, "common_pid");
-    else {
-        field_name(line, word, name, sizeof(name));
-        seq_puts(out, name);
-    }
+    else
+        arg_key(line, word, out);
 }
 
 #define HIST_ENTRIES 8192 /* rows; a pattern can match thousands of functions */
@@ -197,7 +204,7 @@ void trace_line_trigger(const struct trace_line *line, unsigned i, bool paused,
     char value[TRACE_WORD_MAX] = "";
 
     if (answer->value[0])
-        field_name(line, answer->value, value, sizeof(value));
+        trace_line_field(line, answer->value, value, sizeof(value));
     trigger_keys(line, answer, value, out);
     if (answer_sums(answer))
         seq_printf(out, ":vals=%s%s:sort=%s.descending", value, modifiers[answer->action],

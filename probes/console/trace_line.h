@@ -82,6 +82,7 @@ struct trace_line {
     char arg[TRACE_ARGS_MAX][TRACE_WORD_MAX]; /* what a hit records, in this order */
     size_t arg_at[TRACE_ARGS_MAX];            /* where it is needed first, in the text */
     unsigned arg_count;
+    bool arg_in_hex[TRACE_ARGS_MAX]; /* is @arg printed in base 16? The caller knows */
     const char *expression[TRACE_ARGS_MAX]; /* what `with` gives to @arg; NULL: nothing */
     char with[TRACE_LINE_MAX];              /* the text that @expression points into */
     bool all_args;                          /* `print *`: print each parameter */
@@ -105,6 +106,10 @@ int trace_line_split(struct trace_line *line, const char *text);
 const char *trace_line_place(const struct trace_line *line, unsigned i, char *buf);
 /* trace_line_parts - print the parts of such a line, each behind a word. */
 void trace_line_parts(const struct trace_line *line, struct seq *out);
+
+/* trace_line_field - write to @buf the name of the field that a hit records for an ARG. */
+void trace_line_field(const struct trace_line *line, const char *arg, char *buf,
+                      size_t size);
 
 /* trace_line_short - write out a short command, such as `trace count vfs_read`, as a line
  * of the language above: `vfs_read { count by func }`.

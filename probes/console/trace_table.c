@@ -75,11 +75,11 @@ static void key_text(const struct hist_part *part, const uint8_t *key, char *buf
         for (char *p = buf; *p; p++) /* a newline would end the row */
             *p = isprint((unsigned char)*p) ? *p : '.';
         break;
+    case HIST_HEX: /* as in the file */
+        snprintf(buf, TEXT_MAX, "%lx", number);
+        break;
     default:
-        if (part->field.is_signed)
-            snprintf(buf, TEXT_MAX, "%ld", (int64_t)number);
-        else
-            snprintf(buf, TEXT_MAX, number >> 32 ? "0x%lx" : "%lu", number);
+        snprintf(buf, TEXT_MAX, part->field.is_signed ? "%ld" : "%lu", number);
     }
 }
 

@@ -539,6 +539,19 @@ def keys_that_are_no_texts():
     tap.equal(odd, [], "rows of the host")
 
 
+def numbers_that_are_keys():
+    """They are as `print` shows them: u64 in base 10, x64 and pointers in base 16."""
+    question = r"vfs_read with x=\-1:u64,y=\-1:x64 { count by x,y; count by file }"
+    with at_prompt(smp=1) as guest:
+        said = ask(guest, f"trace '{question}' -- run vfs")
+    status, out, _ = sonde("trace", "--smp", "1", question, "--", "run vfs")
+    for text, where in ((said, "on the console"), (out, "from the host")):
+        both = re.findall(rf"^ *(?:\d+  )?{2**64 - 1} +{2**64 - 1:x}\b", text, re.M)
+        tap.equal((status, len(both)), (0, 1), f"numbers {where}")
+        files = re.findall(r"^ *(?:\d+  )?f{4,}[0-9a-f]+(?: +\d+  █+)?$", text, re.M)
+        tap.check(len(files) > 1, f"pointers {where}: {len(files)}")
+
+
 def tree(said):
     """Return the calls of `trace graph` as (thread, depth, name)."""
     calls, thread = [], None
@@ -656,6 +669,7 @@ tap.run(
     only_the_command,
     a_profile,
     keys_that_are_no_texts,
+    numbers_that_are_keys,
     alone_and_together,
     the_tracers_own_hits_are_misses,
 )
