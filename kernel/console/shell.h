@@ -130,6 +130,9 @@ int shell_run_beside(struct shell *sh, int argc, char **argv,
                      void (*around)(void *arg, bool begins), void (*watch)(void *arg),
                      void *arg);
 
+/* shell_is_read - is the output read on a terminal? Else it goes to a file or a tool. */
+bool shell_is_read(const struct shell *sh);
+
 /* shell_page - begin a page that takes the place of all that a terminal shows. If the output
  * goes elsewhere, nothing happens.  Return: how many lines a page may have; 0: any number.
  */

@@ -171,9 +171,14 @@ void shell_progress(struct shell *sh, const char *fmt, ...)
     shell_send(sh, "\x1b[K");
 }
 
+bool shell_is_read(const struct shell *sh)
+{
+    return sh->con && !sh->tag && shell_on_terminal(sh) && sh->out == &sh->lines;
+}
+
 unsigned shell_page(struct shell *sh)
 {
-    if (!sh->con || sh->tag || !shell_on_terminal(sh) || sh->out != &sh->lines)
+    if (!shell_is_read(sh))
         return 0;
     shell_send(sh, "\x1b[H\x1b[J");
     return PAGE_LINES;

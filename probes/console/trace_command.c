@@ -39,6 +39,7 @@
 #define GROUP "trace"
 #define LOOK_NS UINT64_C(100000000)
 #define SHOW_NS UINT64_C(1000000000)
+#define ROWS_MOST 100 /* on a terminal, whose line is slow, without `top N` */
 
 struct session {
     struct shell *sh;
@@ -725,6 +726,7 @@ static void print_answer(struct session *s)
     for (unsigned i = 0; s->e && i < s->line.answer_count; i++) {
         struct hist *hist = hist_of(s->e, trace_line_hist(&s->line, i));
 
+        s->line.answer[i].most = shell_is_read(s->sh) ? ROWS_MOST : 0;
         view = hist ? live_hist_view(hist) : NULL;
         if (view)
             trace_table_print(&s->line, i, view, shell_out(s->sh));

@@ -56,7 +56,8 @@ struct trace_answer {
     uint64_t low, high, step;   /* of lhist */
     char key[TRACE_KEYS_MAX][TRACE_WORD_MAX];
     unsigned key_count;
-    size_t top;      /* print only so many rows; 0: all */
+    size_t top;  /* print only so many rows; 0: all */
+    size_t most; /* without `top`: print only so many, and say how many more; 0: all */
     bool in_percent; /* print also the share of each row */
 };
 

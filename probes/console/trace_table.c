@@ -191,6 +191,7 @@ static void print_rows(const struct trace_answer *answer, const struct hist *his
         [ACTION_COUNT] = "COUNT", [ACTION_SUM] = "SUM",     [ACTION_MIN] = "MIN",
         [ACTION_MAX] = "MAX",     [ACTION_AVG] = "AVERAGE", [ACTION_STACK] = "COUNT",
     };
+    size_t most = answer->top ? answer->top : answer->most;
     char keys[2 * TEXT_MAX];
 
     if (answer->action == ACTION_AVG)
@@ -201,7 +202,7 @@ static void print_rows(const struct trace_answer *answer, const struct hist *his
     for (unsigned i = 0; i < answer->key_count; i++)
         seq_printf(out, i + 1 < answer->key_count ? "  %-24s" : "  %s", answer->key[i]);
     seq_puts(out, "\n");
-    for (size_t i = 0; i < count && (!answer->top || i < answer->top); i++) {
+    for (size_t i = 0; i < count && (!most || i < most); i++) {
         struct hist_entry *entry = hist_entry(hist, order[i]);
 
         keys_text(hist, entry, answer->key_count, keys, sizeof(keys));
@@ -212,6 +213,8 @@ static void print_rows(const struct trace_answer *answer, const struct hist *his
         if (answer->action == ACTION_STACK)
             show_stack(hist, entry, skip, out);
     }
+    if (!answer->top && most && most < count)
+        seq_printf(out, "%zu more rows; `top N`, or > FILE, has them\n", count - most);
 }
 
 /* ---- distributions ---- */

@@ -12,7 +12,7 @@ import tap
 from probes.trace.host import write_folded
 from recorded import CPUS, OUTERMOST, Recorded
 from sonde.guest import PROMPT, ROOT
-from session import LIMIT, ask, at_prompt, sonde
+from session import LIMIT, ask, at_prompt, sonde, typed
 
 ALONE = 10  # functions that are asked alone
 USED_BY_ALL = ("memcpy", "memset")  # by the tracer and the optimizer, too
@@ -414,6 +414,27 @@ def the_time_between_two_places():
         )
 
 
+MORE = re.compile(r"^(\d+) more rows; `top N`, or > FILE, has them\r?$", re.M)
+
+
+def a_long_table():
+    with at_prompt(smp=1) as guest:
+
+        def rows(words):
+            said = "\n".join(typed(guest, f"trace {words}"))
+            shown = re.findall(r"^ +\d+  \S+$", said, re.M)
+            return len(shown), [int(n) for n in MORE.findall(said)]
+
+        shown, more = rows("count '*' -- run vfs")
+        tap.check(shown == 100 and more[0] > 0, f"a terminal has the first: {more} more")
+        shown, none = rows("'* { count by func top 120 }' -- run vfs")
+        tap.equal((shown, none), (120, []), "or as many as are asked for")
+        ask(guest, "trace count '*' -- run vfs > /tmp/table")
+        said = ask(guest, "cat /tmp/table")
+        whole = counts(said)
+        tap.check(100 < len(whole) and not MORE.search(said), "a file has all")
+
+
 PAGE = b"\x1b[H\x1b[J"  # what begins a page on a terminal
 
 
@@ -665,6 +686,7 @@ tap.run(
     values_that_cannot_be_read,
     several_answers,
     large_numbers_and_full_tables,
+    a_long_table,
     while_the_command_runs,
     only_the_command,
     a_profile,
