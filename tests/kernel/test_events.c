@@ -7,8 +7,10 @@
 #include "kernel/sync/quiesce.h"
 #include "kernel/thread/thread.h"
 #include "probes/trace/buffer/buffer.h"
+#include "probes/trace/language/hist_parts.h"
 #include "probes/trace/live/live.h"
 #include "tests/kernel/each_cpu.h"
+#include "tests/kernel/engines.h"
 #include "tests/kernel/ktest.h"
 #include "tests/kernel/records.h"
 #include "tests/kernel/text_sum.h"
@@ -42,6 +44,23 @@ static long look(const char *name)
     if (!err)
         vfs_close(&file);
     return err;
+}
+
+/* ---- jumps ---- */
+
+#define OPTIMIZATION "/proc/sys/debug/kprobes-optimization"
+
+static int optimize(const char *on)
+{
+    struct file file = { .flags = VFS_WRITE };
+    uint64_t pos = 0;
+    long done = vfs_open(OPTIMIZATION, &file);
+
+    if (done)
+        return (int)done;
+    done = vfs_write(&file, on, 1, &pos);
+    vfs_close(&file);
+    return done < 0 ? (int)done : 0;
 }
 
 /* ---- the storm ---- */
@@ -170,6 +189,94 @@ KTEST(events, they_come_and_go_under_hits)
     trace_put("trace", "", VFS_TRUNC);
 }
 
+/* ---- questions ---- */
+
+/* ask_through - ask questions that are programs, change them and take them out, while
+ * other CPUs hit them. A value of one cannot be read.
+ */
+static void ask_through(const char *engine UNUSED, void *jumps)
+{
+    must(optimize(jumps), "jumps");
+    must(append("kprobe_events", "p:storm/d event_target x=%di y=+0(%si):u8\n"
+                                 "r:storm/e event_target x=$retval\n"
+                                 "p:storm/f event_target z=+0(%di):u8\n"),
+         "definitions");
+    must(append("events/storm/d/trigger", "hist:keys=x:vals=y"), "a key");
+    must(append("events/storm/d/trigger", "hist:keys=y.log2 if x > 100"), "another one");
+    must(append("events/storm/e/trigger", "hist:keys=common_cpu:vals=x"), "of returns");
+    must(append("events/storm/f/trigger", "hist:keys=z:pause"), "one that pauses");
+    must(append("events/storm/f/trigger", "hist:keys=z:continue"), "and goes on");
+    must(append("events/storm/d/trigger", "hist:keys=x:vals=y:clear"), "a clear one");
+    must(append("events/storm/enable", "1"), "records");
+    must(append("events/kept/enable", "1"), "records of what stays");
+    must(append("events/storm/d/trigger", "!hist:keys=y.log2 if x > 100"), "one less");
+    must(append("events/storm/enable", "0"), "no records");
+    must(append("events/kept/enable", "0"), "no records of what stays");
+    must(append("events/storm/e/trigger", "!hist:keys=common_cpu:vals=x"), "one less");
+    must(append("events/storm/f/trigger", "!hist:keys=z"), "one less");
+    must(append("events/storm/d/trigger", "!hist:keys=x:vals=y"), "none");
+    must_be_sound();
+    must(append("kprobe_events", "-:storm/\n"), "deletion");
+}
+
+static int ask_storm(void *arg)
+{
+    unsigned rounds = *(const unsigned *)arg;
+
+    if (cpu_id() == 0) {
+        for (unsigned i = 0; i < rounds; i++) {
+            for_each_engine(ask_through, "0");
+            for_each_engine(ask_through, "1");
+        }
+        storm_ends = true;
+    }
+    while (!storm_ends) {
+        event_target((long)(calls % 200), text);
+        __atomic_add_fetch(&calls, 1, __ATOMIC_RELAXED);
+    }
+    return 0;
+}
+
+/* counted_by - how many hits the event's histogram has counted. */
+static uint64_t counted_by(const char *group, const char *name)
+{
+    const struct live_event *e;
+    struct hist *view;
+    uint64_t hits;
+
+    trace_lock();
+    e = live_event_find(group, name);
+    view = live_hist_view(e->attached->trigger[0]->hist);
+    hits = view ? view->table->hits : 0;
+    live_hist_view_free(view);
+    trace_unlock();
+    return hits;
+}
+
+/* Among them is a question that stays, at the same place: it counts each call. */
+KTEST(events, questions_come_and_go_under_hits)
+{
+    unsigned rounds = (unsigned)ktest_rounds(2, 20);
+    uint64_t sum, before;
+
+    sum = text_sum();
+    problems = 0;
+    storm_ends = false;
+    ktest_report(append("kprobe_events", "p:kept/k event_target x=%di\n") == 0 &&
+                     append("events/kept/k/trigger", "hist:keys=common_cpu") == 0,
+                 "a question that stays");
+    before = calls;
+    ktest_report(each_cpu_run(ask_storm, &rounds) == 0, "%u rounds", rounds);
+    ktest_report(problems == 0, "each change is accepted");
+    ktest_report(counted_by("kept", "k") == calls - before,
+                 "%lu calls are %lu hits of what stays", calls - before,
+                 counted_by("kept", "k"));
+    append("events/kept/k/trigger", "!hist:keys=common_cpu");
+    append("kprobe_events", "-:kept/k\n");
+    ktest_report(optimize("1") == 0 && text_sum() == sum, "the text is as it was");
+    trace_put("trace", "", VFS_TRUNC);
+}
+
 /* ---- each hit ---- */
 
 static int call_often(void *arg)
@@ -228,21 +335,6 @@ KTEST(events, every_hit_is_recorded_or_lost)
 }
 
 /* ---- what the program was doing ---- */
-
-#define OPTIMIZATION "/proc/sys/debug/kprobes-optimization"
-
-static int optimize(const char *on)
-{
-    struct file file = { .flags = VFS_WRITE };
-    uint64_t pos = 0;
-    long done = vfs_open(OPTIMIZATION, &file);
-
-    if (done)
-        return (int)done;
-    done = vfs_write(&file, on, 1, &pos);
-    vfs_close(&file);
-    return done < 0 ? (int)done : 0;
-}
 
 /* count_recorded - take all records. Return: the count of preemption in the record, if
  * there is exactly one; -1: there is none, or more than one.
