@@ -17,10 +17,9 @@
 #include <ucontext.h>
 
 static const struct filter_field fields[] = {
-    { "a", 8, 4, false, FILTER_NUMBER },
-    { "b", 12, 4, true, FILTER_NUMBER },
-    { "ip", 16, 8, false, FILTER_NUMBER },
-    { "s", 24, 4, false, FILTER_STRING },
+    { "a", 8, 4, false, FILTER_NUMBER },      { "b", 12, 4, true, FILTER_NUMBER },
+    { "ip", 16, 8, false, FILTER_NUMBER },    { "s", 24, 4, false, FILTER_STRING },
+    { "array", 8, 16, false, FILTER_NUMBER }, { "odd", 8, 3, false, FILTER_NUMBER },
 };
 
 struct record {
@@ -276,6 +275,10 @@ static void lines_that_are_refused(void)
         { "keys=a:junk", "No error", 0 },
         { "keys=a:size=64", "No error", 0 },
         { "keys=a.execname", "Invalid field modifier", 12 },
+        { "keys=array", "No error", 0 },
+        { "keys=array.hex", "No error", 0 },
+        { "keys=a:vals=array", "No error", 0 },
+        { "keys=odd", "No error", 0 },
         { "keys=a.", "Invalid field modifier", 0 },
         { "keys=a,", "Couldn't find field", 0 },
         { "keys=a::pause", "No error", 0 },

@@ -210,6 +210,14 @@ static void note_time(struct hist_parser *parse, const struct hist_part *part)
     parse->hist->in_us |= part->show == HIST_USECS;
 }
 
+/* is_array - is the field of @part several numbers, which are no key and no value? */
+static bool is_array(const struct hist_part *part)
+{
+    unsigned size = part->field.size;
+
+    return part->field.kind == FILTER_NUMBER && (size > 8 || size & (size - 1));
+}
+
 /* If there are three words, Linux takes them for
  * GROUP.EVENT.VARIABLE. It finds no such variable and looks for a field that is named by
  * the third word, so the caret points to that word.
@@ -243,6 +251,8 @@ int hist_parse_part(struct hist_parser *parse, struct hist_word word, bool is_ke
         return err;
     if (part->field.kind == FILTER_COMM && !is_key)
         return hist_refuse(parse, HIST_FIELD_NOT_FOUND_ERROR, name);
+    if (is_array(part))
+        return hist_refuse_silently(parse);
     if (hist_part_is_text(part) && is_key)
         part->show = HIST_STRING;
     err = word.p ? parse_modifier(parse, word, is_key, part) : 0;
