@@ -79,16 +79,20 @@ static void interval_hist(const char *key, const char *variable, const char *clo
 void trace_interval_start(const struct trace_line *line, const char *clock, bool paused,
                           struct seq *out)
 {
-    interval_hist(trace_line_match(line, false), "start=common_timestamp", clock, paused,
-                  out);
+    char key[TRACE_WORD_MAX];
+
+    trace_line_match(line, false, key);
+    interval_hist(key, "start=common_timestamp", clock, paused, out);
 }
 
 void trace_interval_end(const struct trace_line *line, const char *group,
                         const char *name, const char *definition, const char *clock,
                         bool paused, struct seq *out)
 {
-    interval_hist(trace_line_match(line, true), "ns=common_timestamp-$start", clock,
-                  paused, out);
+    char key[TRACE_WORD_MAX];
+
+    trace_line_match(line, true, key);
+    interval_hist(key, "ns=common_timestamp-$start", clock, paused, out);
     seq_printf(out, ":onmatch(%s.%s" TRACE_FROM ").trace(%s,$ns", group, name, name);
     each_field(line, definition, passed_field, out);
     seq_puts(out, ")");

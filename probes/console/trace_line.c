@@ -852,9 +852,15 @@ void trace_line_from(const struct trace_line *line, struct trace_line *out)
     strlcpy(out->arg[out->arg_count++], line->from.match[0], TRACE_WORD_MAX);
 }
 
-const char *trace_line_match(const struct trace_line *line, bool at_end)
+void trace_line_match(const struct trace_line *line, bool at_end, char *buf)
 {
     const char *match = line->from.match[at_end], *common = common_of_match(match);
+    bool is_name = isalpha((unsigned char)*match) || *match == '_';
 
-    return common ? common : match;
+    if (common)
+        strlcpy(buf, common, TRACE_WORD_MAX);
+    else if (at_end || is_name)
+        trace_line_field(line, match, buf, TRACE_WORD_MAX);
+    else
+        strlcpy(buf, "arg1", TRACE_WORD_MAX); /* the only one of trace_line_from() */
 }

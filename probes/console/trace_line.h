@@ -143,14 +143,15 @@ int trace_line_define(const struct trace_line *line, const char *event, const ch
 /* trace_line_is_interval - does @line ask for the time between two places?
  * trace_line_from - make @out, which is zeroed, the line that defines the event of the first
  * one.
- * trace_line_match - return the field that is equal at a start and at its end.
+ * trace_line_match - write to @buf, of TRACE_WORD_MAX bytes, the field that is equal at a
+ * start and at its end.
  */
 static inline bool trace_line_is_interval(const struct trace_line *line)
 {
     return line->from.place[0];
 }
 void trace_line_from(const struct trace_line *line, struct trace_line *out);
-const char *trace_line_match(const struct trace_line *line, bool at_end);
+void trace_line_match(const struct trace_line *line, bool at_end, char *buf);
 
 /* trace_answer_distributes - is the answer a distribution, whose rows have an order? */
 static inline bool trace_answer_distributes(const struct trace_answer *answer)

@@ -368,6 +368,8 @@ def the_time_between_two_places():
         tap.equal(
             counts(ask(guest, f"trace '{SPEC}' -- run vfs")), nine, "by a parameter"
         )
+        spec = SPEC.replace("by file", "by %si=%di")
+        tap.equal(counts(ask(guest, f"trace '{spec}' -- run vfs")), nine, "by registers")
         said = ask(guest, "trace 'from vfs_read to vfs_read { count }' -- run vfs")
         for what in (r"^ +712$", "^8 starts had no end$", "^8 ends had no start$"):
             tap.check(re.search(what, said, re.M), f"the time between two reads: {what}")
