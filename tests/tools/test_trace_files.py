@@ -494,6 +494,8 @@ class Histograms(scratch.Scratch):
             return [(*row.keys.values(), *row.values.values())[2:] for row in table.rows]
 
         self.assertEqual(values("sum"), [(10, 11), (9, 7)])
+        self.assertEqual(hist.added((1 << 64) - 1, 3), 2)
+        self.assertEqual(hist.added(-3, 2), -1)
         self.assertEqual(values("max"), [(9, 7), (10, 6)])
         self.assertEqual(values("min"), [(9, 7), (10, 5)])
 

@@ -89,6 +89,14 @@ def in_rows(table, low, high, step):
 
 
 SYMBOL = re.compile(r"\[[0-9a-f]{16}\] ([^+]*)")  # a key that is shown without an offset
+
+
+def added(one, other):
+    """Return the sum, which has 64 bits, as in the guest."""
+    total = one + other
+    return total if -(1 << 63) <= total < 1 << 64 else total & (1 << 64) - 1
+
+
 MERGE = {"min": min, "max": max}
 
 
@@ -99,7 +107,7 @@ def by_symbol(table, action):
         keys = {name: SYMBOL.sub(r"\1", text) for name, text in row.keys.items()}
         one = rows.setdefault(tuple(keys.values()), Row(row.keys, {}))
         for name, number in row.values.items():
-            merge = MERGE.get(action, int.__add__) if name != "hitcount" else int.__add__
+            merge = added if name == "hitcount" else MERGE.get(action, added)
             old = one.values.get(name)
             one.values[name] = number if old is None else merge(old, number)
     if len(rows) == len(table.rows):
