@@ -9,7 +9,7 @@ engine_on_arrays := $(ENGINE) $(port_fake) tests/unit/port_fake_rooms.c \
 unit_extend_none := $(filter %.c,$(INSN) $(CORE)) tests/alone/extend_none.c $(port_fake) \
     tests/unit/port_fake_none.c
 engine_stems := aggr boundary check counter detour detour_specialized emulate enable explain fault \
-    handler hit insn_slot jprobe jump jump_stage kretprobe link optimize pad prepare reclaim recover \
+    handler hit insn_slot jprobe jump jump_stage kretprobe link near optimize pad prepare reclaim recover \
     region region_copy region_open region_picture region_watch register register_set registry \
     return_point state step targets text_history text_part text_phases \
     text_poke xmc
