@@ -192,14 +192,25 @@ static void a_long_overflow_that_hits_the_trailer_is_found(void)
     CHECK_STR(free_says(p), "written over its end");
 }
 
+/* The last byte that is looked at is in front of the trailer: 4 bytes of red zone or more lie
+ * between it and the block's own bytes.
+ */
 static void a_write_after_free_is_found_on_reuse(void)
 {
-    uint8_t *p = heap_core_alloc(&heap, 60);
+    static const size_t lens[] = { 1, 24, 60, 61, 100, 184, 1000 };
 
-    heap_core_free(&heap, p);
-    p[33] ^= 1;
-    CHECK_STR(alloc_says(60), "a free block was written to");
-    CHECK(damage_at == p + 33);
+    for (size_t i = 0; i < sizeof(lens) / sizeof(lens[0]); i++) {
+        uint8_t *p = heap_core_alloc(&heap, lens[i]);
+
+        heap_core_free(&heap, p);
+        for (size_t at = 0; at < lens[i] + 4; at++) {
+            p[at] ^= 1;
+            CHECK_STR(alloc_says(lens[i]), "a free block was written to");
+            CHECK(damage_at == p + at);
+            p[at] ^= 1;
+        }
+        CHECK_STR(alloc_says(lens[i]), "nothing");
+    }
 }
 
 /* The heap keeps one free span of each size class, and gives all other free spans back to
