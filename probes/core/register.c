@@ -205,13 +205,14 @@ static int choose_sites(struct kprobe **ps, size_t count, struct kprobe *given,
 static int register_locked(struct kprobe **ps, size_t count, struct site_list *list,
                            struct probe_reject *why)
 {
-    struct kprobe *given = plat_alloc((count + 1) * sizeof(*given));
+    struct kprobe one, *given = count > 1 ? plat_alloc(count * sizeof(*given)) : &one;
     int err;
 
     if (!given)
         return probe_refuse(why, PROBE_NO_MEMORY, 0);
     err = choose_sites(ps, count, given, list, why);
-    plat_free(given);
+    if (given != &one)
+        plat_free(given);
     if (err)
         return err;
     publish_probes(ps, count);
