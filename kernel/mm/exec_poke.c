@@ -37,16 +37,21 @@ static int frames_find(uintptr_t addr, size_t len, uint64_t frames[ALIAS_PAGES])
     return 0;
 }
 
+_Static_assert(POKE_AREA_BASE % (ALIAS_PAGES * PAGE_SIZE) == 0 &&
+                   POKE_AREA_STRIDE % (ALIAS_PAGES * PAGE_SIZE) == 0,
+               "the entries of an alias stand side by side in one table");
+
 /* alias_exchange - let the poke alias show @frames, 0 for no frame. @frames receives what
  * it has shown before.
+ * @entries: the page table's entries of the alias
  */
-static void alias_exchange(uintptr_t alias, uint64_t frames[ALIAS_PAGES])
+static void alias_exchange(uintptr_t alias, uint64_t entries[ALIAS_PAGES],
+                           uint64_t frames[ALIAS_PAGES])
 {
     for (unsigned i = 0; i < ALIAS_PAGES; i++, alias += PAGE_SIZE) {
-        uint64_t *entry = paging_slot(alias, 1);
-        uint64_t before = *entry & PTE_ADDR;
+        uint64_t before = entries[i] & PTE_ADDR;
 
-        WRITE_ONCE(*entry, frames[i] ? pte_make(frames[i], PROT_W) : 0);
+        WRITE_ONCE(entries[i], frames[i] ? pte_make(frames[i], PROT_W) : 0);
         if (before)
             invlpg(alias);
         frames[i] = before;
@@ -68,7 +73,7 @@ static void bytes_verify(const uint8_t *at, const uint8_t *want, size_t len)
 
 int text_poke_alias_write(void *addr, const void *bytes, size_t len)
 {
-    uint64_t frames[ALIAS_PAGES] = { 0 };
+    uint64_t frames[ALIAS_PAGES] = { 0 }, *entries;
     unsigned long flags;
     uintptr_t alias;
     int err;
@@ -80,10 +85,11 @@ int text_poke_alias_write(void *addr, const void *bytes, size_t len)
         return err;
     flags = irq_save();
     alias = POKE_AREA_BASE + cpu_id() * POKE_AREA_STRIDE;
-    alias_exchange(alias, frames);
+    entries = paging_slot(alias, 1);
+    alias_exchange(alias, entries, frames);
     store_bytes((void *)(alias + (uintptr_t)addr % PAGE_SIZE), bytes, len);
     barrier();
-    alias_exchange(alias, frames);
+    alias_exchange(alias, entries, frames);
     irq_restore(flags);
     bytes_verify(addr, bytes, len);
     return 0;
