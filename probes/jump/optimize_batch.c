@@ -34,7 +34,7 @@
 #include "probes/jump/optimize.h"
 #include "probes/jump/optimize_plan.h"
 
-#define ROOM_MIN 56 /* sites: room for jumps nearby */
+#define ROOM_MIN 16 /* sites: room for jumps nearby */
 
 /* The sites that take part: first those that become jumps, then present jumps. There may
  * not be enough room for all.
