@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #define STEPS_MAX 200000
+#define LARGE_PAGE (2u << 20)
 #define STATES (1u << 22) /* places of the hash table; half of them are used at most */
 
 /* One choice that differs from going on: at this step, this actor or this value. */
@@ -594,9 +595,13 @@ static int replay(const char *file)
 static void make_room(void)
 {
     x = calloc(1, sizeof(*x));
-    s = calloc(1, sizeof(*s));
+    s = aligned_alloc(LARGE_PAGE,
+                      (sizeof(*s) + LARGE_PAGE - 1) / LARGE_PAGE * LARGE_PAGE);
     if (!x || !s)
         abort();
+    madvise(s, sizeof(*s),
+            MADV_HUGEPAGE); /* the states are looked up all over the table */
+    memset(s, 0, sizeof(*s));
     while (scenario.actors[x->count].run)
         x->count++;
     for (unsigned i = 0; i < x->count; i++)
