@@ -203,6 +203,19 @@ static void a_set_that_comes_back_leads_nowhere_else(void)
     CHECK(is_jump(FIRST) && is_not_linked(FIRST));
 }
 
+/* As a breakpoint it has no link: a CPU that is still inside of the old detour must find
+ * the text behind it, and not a detour that may be freed.
+ */
+static void a_breakpoint_that_comes_back_has_no_link(void)
+{
+    start_all();
+    CHECK_EQ(disable_kprobes(pointers, CALL), 0);
+    CHECK(jump_site(probes[FIRST].site)->linked);
+    CHECK_EQ(enable_kprobe(&probes[FIRST]), 0);
+    CHECK_EQ(probes[FIRST].site->state, SITE_ARMED);
+    CHECK(!jump_site(probes[FIRST].site)->linked && is_not_linked(FIRST));
+}
+
 /* ---- bytes ---- */
 
 /* The length of a copy decides where the jump behind it lies, and whether one store can
@@ -251,4 +264,5 @@ UNIT_TESTS_BETWEEN(start, end_all, jumps_in_a_row_are_linked, a_call_is_not_jump
                    are_made_before_the_jumps, is_cut_before_the_text_changes,
                    is_cut_before_a_breakpoint_comes, follows_when_the_detour_changes,
                    a_set_that_comes_back_leads_nowhere_else,
+                   a_breakpoint_that_comes_back_has_no_link,
                    copies_of_all_lengths_are_linked, displacements_lie_in_one_word)
