@@ -264,7 +264,7 @@ def names_for_expressions():
     with at_prompt() as guest:
         said = ask(
             guest,
-            "trace 'vfs_read with n=agent(26000327),m=%dx:u64 if n > 40 "
+            "trace 'vfs_read with n=agent(26000327):u64,m=%dx:u64 if n > 40 "
             "{ count by n,m }' -- run vfs",
         )
         rows = re.findall(r"^ +(\d+)  (\d+) +(\d+)$", said, re.M)
