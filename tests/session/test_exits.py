@@ -122,6 +122,19 @@ def after_signal(number, *words, begun=None, **more):
     return status if status >= 0 else 128 - status
 
 
+def signal_in_a_fork(number):
+    """Send the signal while Python forks, where it drops an exception."""
+    sent = (
+        f"os.register_at_fork(after_in_parent=lambda: os.kill(os.getpid(), {number:d}))"
+    )
+    with tempfile.TemporaryDirectory() as folder:
+        with open(
+            os.path.join(folder, "sitecustomize.py"), "w", encoding="ascii"
+        ) as file:
+            file.write(f"import os\n{sent}\n")
+        return status_of("exec", "sleep 100", PYTHONPATH=folder)
+
+
 def check_after_signal(number):
     with tempfile.NamedTemporaryFile("w") as file:
         file.write("sonde> echo x\nx\nsonde> sleep 100\n")
@@ -668,6 +681,8 @@ FACTS = {
         lambda: (after_sigpipe("run --boot pvh </dev/null"), 141),
     ],
     ("128+N", "exec", SIGNAL): [
+        lambda: ([signal_in_a_fork(one) for one in (INT, TERM, signal.SIGHUP)],
+                 [130, 143, 129]),
         lambda: (after_signal(INT, "exec", "echo 'sonde> '", "sleep 100"), 130),
         lambda: (after_signal(TERM, "exec", "echo 'sonde> '", "sleep 100"), 143),
         lambda: (after_sigpipe("exec 'echo x' 'sleep 1' 'echo y'"), 141),
