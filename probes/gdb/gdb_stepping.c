@@ -1,5 +1,5 @@
 /* gdb_stepping.c - makes the steps of `while-stepping`: after a hit a thread executes some
- * instructions one by one, and collects a frame after each of them. It stops for nobody.
+ * instructions one by one, and collects a frame after each of them. No CPU stops for it.
  *
  *   1. The hit takes an entry for its stack, and sets TF in the image. The trap after each
  *      instruction collects, and sets TF again. The last one takes TF off, and frees the

@@ -101,7 +101,7 @@ static void find_owner(struct thread *t, void *arg)
         memcpy(owner->name, t->name, sizeof(owner->name));
 }
 
-/* print_entries - say what is left in @s, for whoever looks for the reason. */
+/* print_entries - say which calls are left in @s. */
 static void print_entries(const struct shadow *s)
 {
     struct owner owner = { s, "an NMI" };
