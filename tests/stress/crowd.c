@@ -206,7 +206,9 @@ void stress_crowd_start(uint64_t seed)
 }
 
 /* When the threads end, their shadows are freed. Entries that are still in these are
- * counted as dropped.
+ * counted as dropped. The first call of all CPUs comes behind all NMIs that were sent; the
+ * second one behind an NMI of the debugger, which has come late, and which nmi() takes for
+ * one of them.
  */
 void stress_crowd_end(void)
 {
@@ -215,4 +217,5 @@ void stress_crowd_end(void)
         thread_join(crowd.tids[i], NULL);
     smp_call_all(nothing, NULL);
     WRITE_ONCE(crowd.takes_nmis, false);
+    smp_call_all(nothing, NULL);
 }
