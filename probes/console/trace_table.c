@@ -75,8 +75,8 @@ static void key_text(const struct hist_part *part, const uint8_t *key, char *buf
         for (char *p = buf; *p; p++) /* a newline would end the row */
             *p = isprint((unsigned char)*p) ? *p : '.';
         break;
-    case HIST_HEX: /* as in the file */
-        snprintf(buf, TEXT_MAX, "%lx", number);
+    case HIST_HEX: /* as `print` shows it; the file has no 0x, as on Linux */
+        snprintf(buf, TEXT_MAX, "0x%lx", number);
         break;
     default:
         snprintf(buf, TEXT_MAX, part->field.is_signed ? "%ld" : "%lu", number);

@@ -8,6 +8,7 @@ from .svg import duration
 ROW = re.compile(r"^\{ (.*?)\} hitcount: +(\d+)(.*)$", re.M | re.S)
 KEY = re.compile(r"(\w+):(?:\n((?: {9}.*\n)+)| *(.*?)) *(?:, (?=\w+:)|$)", re.S)
 VALUE = re.compile(r"(\w+): +(-?\d+)")
+SPEC = re.compile(r"^# trigger info: hist:keys=([^:\n]*)", re.M)
 TOTAL = re.compile(r"^    (Hits|Entries|Dropped): (\d+)$", re.M)
 BAR = 40  # characters
 
@@ -19,14 +20,18 @@ Table = namedtuple("Table", "rows totals")
 def parse(text):
     """Yield the histograms of the file."""
     for part in text.split("# event histogram\n")[1:]:
-        rows = []
+        rows, spec = [], SPEC.search(part)
+        words = spec[1].split(",") if spec else ()
+        in_hex = {word.removesuffix(".hex") for word in words if word.endswith(".hex")}
         for block in re.split(r"^(?=\{ )", part.partition("\nTotals:")[0], flags=re.M)[
             1:
         ]:
             match = ROW.match(block)
             if match:
                 keys = {
-                    name: " <- ".join(stack.split()) if stack else word
+                    name: " <- ".join(stack.split())
+                    if stack
+                    else "0x" * (name in in_hex) + word
                     for name, stack, word in KEY.findall(match[1])
                 }
                 values = {"hitcount": int(match[2])}

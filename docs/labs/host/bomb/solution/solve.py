@@ -83,7 +83,7 @@ PHASES = {
     "caller": Phase(
         r"calls (\w+) with (\d+)",
         trace("bomb:{name} {{ count by %di, caller }}"),
-        r"\n *\d+ +{which} +(\w+)",
+        r"\n *\d+ +{which:#x} +(\w+)",
     ),
     "inlined": Phase(r"does (\w+) multiply by", inlined, HITS),
 }
@@ -100,7 +100,6 @@ def solve(folder):
     with open(os.path.join(folder, "keys"), "w", encoding="ascii") as keys:
         for (name, phase), text, number in zip(PHASES.items(), said, numbers):
             answer = phase.answer.replace("{which:#x}", hex(number))
-            answer = answer.replace("{which}", str(number))
             print(name, re.search(answer, text)[1], file=keys)
 
 
