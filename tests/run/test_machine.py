@@ -1,7 +1,11 @@
 """test_machine.py - tests of the client of the machine interface, with a fake guest."""
 
+import contextlib
+import types
+
 import tap
 from fake import with_fake_qemu
+from sonde import json_lines
 from sonde.guest import Guest, GuestError, Setup
 from sonde.machine import Gone, Late, ProtocolError, Refused, one_line, quote, unescape
 
@@ -21,6 +25,15 @@ def output_comes_line_by_line():
         tap.equal((reply.errno, reply.name), (0, "OK"), "the status is OK")
         reply = guest.machine.request("bare x", 10)
         tap.equal(reply.output, b"x", "output without a line feed stays without")
+
+
+def an_object_of_json_is_one_write():
+    """Two threads may print objects, each on a line of its own."""
+    writes = []
+    out = types.SimpleNamespace(write=writes.append, flush=lambda: None)
+    with contextlib.redirect_stdout(out):
+        json_lines.show(name="x", values=[1, 2])
+    tap.equal(writes, ['{"name": "x", "values": [1, 2]}\n'], "its line feed as well")
 
 
 def every_byte_survives():
@@ -133,5 +146,6 @@ if __name__ == "__main__":
             a_late_command_can_be_ended,
             a_guest_that_ends_is_gone,
             what_is_no_line_is_refused,
+            an_object_of_json_is_one_write,
         )
     )

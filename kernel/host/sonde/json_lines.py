@@ -2,6 +2,7 @@
 
 import base64
 import json
+import sys
 import time
 
 from sonde import exits
@@ -9,7 +10,9 @@ from sonde.errors import words_of
 
 
 def show(**fields):
-    print(json.dumps(fields), flush=True)
+    """Print an object. It is one write, because two threads may print."""
+    sys.stdout.write(json.dumps(fields) + "\n")
+    sys.stdout.flush()
 
 
 def text_of(data):
