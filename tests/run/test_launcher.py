@@ -610,7 +610,7 @@ def any_text_can_be_printed():
 
 # Values that no option and no word of ./sonde is made for.
 ODD = ("", "-1", "0", "1.5", "99999999999", "x" * 5000, "a b'\"\\", "\u20ac\u2588", b"\xff",
-       b"/tmp/\xff", b"\xed\xa0\x80", "/no/such/dir/x", "/proc/x", "/tmp", "/dev/full",
+       b"/tmp/\xff", b"\xed\xa0\x80", "/proc/no/such/x", "/proc/x", "/tmp", "/dev/full",
        "/dev/null", "%s{0}", "a\nb", "a,b=c")  # fmt: skip
 # The words of each command beside which one value is odd.
 BESIDE = {
