@@ -375,12 +375,12 @@ def steps(stub, client, place):
     tap.equal(first, code[: count + 1], f"a hit, and {count} steps")
     client.ask("QTFrame:ffffffff")
     for name, count, command in (
-        ("kmalloc", 60, "run vfs"),
+        ("frame_alloc", 40, "run vfs"),
         ("leave_cpu", 300, "run sleep"),
     ):
         answers(client, "QTinit", "OK")
         place = stub_symbol(stub, client, name)
-        define(client, 1, place, ["SM7,0,8"], rest=f"E:{count:x}:0")
+        define(client, 1, place, ["SR0", "M7,0,8"], rest=f"E:{count:x}:0")
         answers(client, "QTBuffer:circular:1", "OK")
         starts(client)
         tap.equal(run(stub, client, command).errno, 0, f"{name}: the program goes on")
@@ -393,6 +393,12 @@ def steps(stub, client, place):
             (not lost, name == "leave_cpu"),
             "a hit has all its steps, or else that is counted",
         )
+        if name == "frame_alloc":
+            the_program_sees_no_step(stub, client)
+    inside, behind = [stub_symbol(stub, client, n) for n in ("switch_to", "thread_entry")]
+    answers(client, f"QTFrame:range:{inside:x}:{inside:x}", "F[0-9a-f]+T1")
+    answers(client, f"QTFrame:range:{inside + 1:x}:{behind - 1:x}", "F-1")
+    client.ask("QTFrame:ffffffff")
     client.resume()
     console = stub.in_background("run all")
     client.interrupted()
@@ -401,6 +407,17 @@ def steps(stub, client, place):
     console.join()
     client.interrupted()
     answers(client, "QTBuffer:circular:0", "OK")
+
+
+def the_program_sees_no_step(stub, client):
+    """The flags that spin_lock_irqsave() pushes have no TF, although it is stepped."""
+    said = run(stub, client, "probe listing spin_lock_irqsave").text
+    pushf = int(re.search(r'"address":"([0-9a-f]+)","original":"9c"', said)[1], 16)
+    answers(client, f"QTFrame:pc:{pushf + 1:x}", "F[0-9a-f]+T1")
+    rsp = int.from_bytes(bytes.fromhex(client.ask("g")[112:128]), "little")
+    flags = int.from_bytes(bytes.fromhex(client.ask(f"m{rsp:x},8")), "little")
+    tap.equal(flags & 0x102, 2, f"flags {flags:#x}")
+    client.ask("QTFrame:ffffffff")
 
 
 def ip_of_frame(client, frame):
