@@ -161,7 +161,7 @@ BEGINS = {
     ],
     "python": [(lambda f: ["python", a_file(f, "t.py", SLEEPS + "test_sleeps()")], "begun")],
     "pytest": [(lambda f: ["pytest", "-s", a_file(f, "test_t.py", SLEEPS)], "begun")],
-    "test": [(lambda f: ["test", "run/machine"], "run/machine")],
+    "test": [(lambda f: ["test", "kernel/smp2"], QEMU)],
     "web": [(lambda f: ["web", "--port", "0"], "http://")],
     "film": [(lambda f: ["film", "record", "hit"], QEMU)],
     "grade": [(lambda f: ["grade", "handler", HANDLER, "--tree", "--progress"], QEMU)],

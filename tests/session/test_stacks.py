@@ -28,17 +28,17 @@ def stacks_of_many_functions():
     for cpus in ("1", "2"):
         for places in QUESTIONS:
             question = f"{places} {{ stack }}"
-            status, out, _ = sonde(
+            status, out, err = sonde(
                 "trace", "--json", "--smp", cpus, question, "--", "run vfs"
             )
+            tap.equal((status, err), (0, ""), f"{question} is answered on {cpus} CPUs")
             objects = [json.loads(line) for line in out.splitlines()]
             tap.check(
                 not any("event" in one for one in objects), "stacks are only counted"
             )
             tables = [one for one in objects if "table" in one]
             stacks = [row[0].split(" <- ") for row in tables[0]["rows"]]
-            what = f"{question} on {cpus} CPUs: {len(stacks)} stacks"
-            tap.check(status == 0 and len(stacks) > 500, what)
+            tap.check(len(stacks) > 100, f"there are {len(stacks)} stacks")
             odd = [stack for stack in stacks if is_odd(stack)]
             tap.equal(odd, [], "all have names, and begin where a thread does")
 
