@@ -370,3 +370,21 @@ KTEST(trace, pages_stay_until_the_host_has_read_them)
     buffer_reset(-1);
     trace_unlock();
 }
+
+/* The move of the tail leaves no bits of an earlier operand in the flags: see ring.h. */
+KTEST(trace, the_tail_moves_without_strange_flags)
+{
+    static struct ring_tail tail;
+    unsigned long flags, all = 0;
+
+    for (unsigned bit = 0; bit < 31; bit++) {
+        __asm__ volatile("pushfq; popfq; jmp 1f; 1: cmp %[operand], "
+                         "%[zero];" RING_CMPXCHG16B "%[tail]; pushfq; pop %[flags]"
+                         : [flags] "=&r"(flags), [tail] "+m"(tail)
+                         : [operand] "r"(1ul << bit), [zero] "r"(0ul), "a"(0), "d"(0),
+                           "b"(0), "c"(0)
+                         : "cc", "memory");
+        all |= flags;
+    }
+    ktest_report(!(all & (FLAGS_TF | FLAGS_DF | FLAGS_NT | FLAGS_AC)), "flags %#lx", all);
+}

@@ -220,6 +220,13 @@ static inline uint32_t ring_size(size_t len)
     return (words + (words > RING_TYPE_DATA_MAX ? 2 : 1)) * 4;
 }
 
+/* `clc` is for QEMU, at least 7.2: at cmpxchg16b its TCG may take an operand of an earlier
+ * instruction for the flags, with all its bits. The place of a new page has the bit of DF:
+ * if the vCPU then left its loop, memcpy() went down, over the head of the page. Behind
+ * `clc` the flags are a value of their own.
+ */
+#define RING_CMPXCHG16B "clc; cmpxchg16b "
+
 /* ring_cmpxchg16b - if *@at is @old, make it @new. Only this CPU writes there.
  * Return: whether *@at was @old.
  */
@@ -228,7 +235,7 @@ static ALWAYS_INLINE bool ring_cmpxchg16b(struct ring_tail *at, struct ring_tail
 {
     bool same;
 
-    __asm__ volatile("cmpxchg16b %1"
+    __asm__ volatile(RING_CMPXCHG16B "%1"
                      : "=@ccz"(same), "+m"(*at), "+a"(old.where), "+d"(old.time)
                      : "b"(new.where), "c"(new.time)
                      : "memory");
@@ -282,7 +289,7 @@ static ALWAYS_INLINE void *ring_write_by(struct ring *r, size_t len,
     struct ring_tail old, new;
     uint64_t delta;
 
-    WRITE_ONCE(r->depth, READ_ONCE(r->depth) + 1);
+    r->depth++;
     barrier();
     old.where = READ_ONCE(r->tail.where);
     old.time = READ_ONCE(r->tail.time);
