@@ -736,6 +736,8 @@ FACTS = {
     ("else", "gdb", "what gdb exited with"): [
         lambda: (status_of("gdb", "--", "-batch", "-ex", "quit 7"), 7),
         lambda: (status_of("gdb", "--", "-batch"), 0),
+        lambda: ("this is one: 'cat /nope')" in sonde("gdb", "cat", "/nope", "--", "-batch",
+                                                      "-ex", "continue")[2], True),
     ],
     ("else", "replay", "what gdb exited with"): [
         lambda: (with_recording(lambda path: status_of("replay", path, "--", "-batch",

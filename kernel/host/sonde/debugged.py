@@ -9,6 +9,7 @@ import os
 import threading
 import time
 
+from sonde import errors
 from sonde.building import HostError
 from sonde.guest import BUILD, PROMPT
 from sonde.machine import Gone, ProtocolError
@@ -66,11 +67,11 @@ class Commands(threading.Thread):
     end.
     """
 
-    def __init__(self, guest, log, commands, show, say, ends):
+    def __init__(self, guest, log, commands, show, ends):
         super().__init__(daemon=True)
         self.guest, self.log, self.commands = guest, log, commands
         self.ends = ends
-        self.show, self.say = show, say
+        self.show = show
 
     def run(self):
         while not self._at_prompt():
@@ -81,7 +82,7 @@ class Commands(threading.Thread):
             for command in self.commands:
                 reply = self.run_one(os.fsencode(command))
                 if reply.errno:
-                    self.say(f"'{command}' failed: {reply.errno} {reply.name}")
+                    errors.say_failure(command, reply, self.commands)
             if self.ends:
                 self.run_one(b"poweroff")
         except (Gone, OSError, ProtocolError):

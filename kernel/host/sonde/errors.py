@@ -32,6 +32,17 @@ def show_lines(lines):
         say(line, "  | ")
 
 
+def say_failure(command, reply, commands):
+    """Tell that a command of the guest has failed. @commands: all that the user has given;
+    maybe the shell has divided one.
+    """
+    hint = ""
+    if len(commands) > 1 and not any(" " in one for one in commands):
+        hint = " (each argument is a command of its own; this is one: "
+        hint += f"'{' '.join(commands)}')"
+    say(f"'{command}' failed: {reply.errno} {reply.name}{hint}")
+
+
 def read_whole(file):
     """All that an open file has. A file without an end, such as /dev/zero, is too large."""
     data = file.read(WHOLE_MAX + 1)
