@@ -10,6 +10,7 @@ import subprocess
 import tempfile
 
 import tap
+from kernel.console.web import web
 from sonde.building import BUILT
 from sonde.guest import ROOT
 from session import LIMIT, sonde
@@ -121,6 +122,7 @@ def main():
             return
         words = [os.path.join(ROOT, "sonde"), "exec", "echo x"]
         subprocess.run(words, check=True, stdout=subprocess.DEVNULL)
+        web.install()
         os.mkdir(os.path.join(folder, "empty"))
         with open(os.path.join(folder, "c.csv"), "w", encoding="ascii") as file:
             file.write("id\neve\n")
