@@ -7,8 +7,10 @@
  * faults. Of every other probe less is known: each hit was a call of its handler, and
  * there were not more hits and misses than executions.
  */
+#include "kernel/base/err.h"
 #include "kernel/cpu/instr.h"
 #include "kernel/cpu/percpu.h"
+#include "kernel/thread/thread.h"
 #include "probes/console/place.h"
 #include "probes/core/life.h"
 #include "probes/film/film.h"
@@ -561,13 +563,29 @@ static void film_turn(uint64_t chance)
     others.film = !others.film;
 }
 
+#define TRIES 200
+
+/* module_goes - unload the module. A word that is left over on a stack may keep it until
+ * that thread has run on, and a busy host lets it wait.
+ */
+static int module_goes(void)
+{
+    int err = module_unload("plain", loaded_why);
+
+    for (unsigned i = 1; i < TRIES && err == -EBUSY; i++) {
+        thread_sleep_ns(10000000);
+        err = module_unload("plain", loaded_why);
+    }
+    return err;
+}
+
 /* module_turn - load a module, or unload it. */
 static void module_turn(void)
 {
-    int err = others.module ? module_unload("plain", loaded_why) : LOAD(plain);
+    int err = others.module ? module_goes() : LOAD(plain);
 
     if (err)
-        stress_differs("a module", "", (uint64_t)(long)err, 0);
+        stress_differs("a module", loaded_why, (uint64_t)(long)err, 0);
     others.module = !others.module;
 }
 
