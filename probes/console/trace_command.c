@@ -206,7 +206,7 @@ static int define_one(struct session *s, const char *place, uintptr_t function)
     if (is_unknown && (err || s->defining->all_args))
         show_problem_at(s, s->place_at, "its parameters are not known");
     else if (err == -EINVAL && !s->is_pattern)
-        show_problem_at(s, bad.at, "it is a text, and no number");
+        show_problem_at(s, bad.at, bad.problem);
     else if (err && !s->is_pattern)
         refuse_parameter(s, place, function, &bad);
     /* With -n as well: the tracer itself has to say what is refused, or there already. */

@@ -84,27 +84,46 @@ static bool line_has_arg(const struct trace_line *line, const char *name, size_t
     return false;
 }
 
-/* text_value - find an ARG of an action that @definition makes a text. */
-static bool text_value(const struct trace_line *line, const char *definition,
-                       struct trace_word *out)
+/* defined_as - find the expression that @definition gives to an ARG. Return: its end, which
+ * is that of its type; NULL: there is none.
+ */
+static const char *defined_as(const struct trace_line *line, const char *definition,
+                              const char *arg)
+{
+    char name[TRACE_WORD_MAX] = "", field[TRACE_WORD_MAX + 2];
+    const char *found;
+
+    trace_line_field(line, arg, name, sizeof(name));
+    snprintf(field, sizeof(field), " %s=", name);
+    found = *name ? strstr(definition, field) : NULL;
+    return found ? found + 1 + strcspn(found + 1, " ") : NULL;
+}
+
+/* not_a_number - find an ARG of an action that @definition makes a text, or an ARG of a
+ * table that it makes an array.
+ */
+static bool not_a_number(const struct trace_line *line, const char *definition,
+                         struct trace_word *out)
 {
     static const char text[] = "string";
     const size_t len = sizeof(text) - 1;
 
     for (unsigned i = 0; i < line->answer_count; i++) {
-        char name[TRACE_WORD_MAX] = "", field[TRACE_WORD_MAX + 2];
-        const char *found, *end;
+        const struct trace_answer *answer = &line->answer[i];
+        const char *end = defined_as(line, definition, answer->value);
 
-        trace_line_field(line, line->answer[i].value, name, sizeof(name));
-        snprintf(field, sizeof(field), " %s=", name);
-        found = *name ? strstr(definition, field) : NULL;
-        if (!found)
-            continue;
-        end = found + 1 + strcspn(found + 1, " ");
-        if (memcmp(end - len, text, len) != 0)
-            continue;
-        *out = (struct trace_word){ line->answer[i].value, line->answer[i].value_at };
-        return true;
+        *out = (struct trace_word){ answer->value, answer->value_at,
+                                    "it is a text, and no number" };
+        if (end && !memcmp(end - len, text, len))
+            return true;
+    }
+    for (unsigned i = 0; !trace_line_prints(line) && i < line->arg_count; i++) {
+        const char *end = defined_as(line, definition, line->arg[i]);
+
+        *out = (struct trace_word){ line->arg[i], line->arg_at[i],
+                                    "it is an array, and no number" };
+        if (end && end[-1] == ']')
+            return true;
     }
     return false;
 }
@@ -121,7 +140,7 @@ int trace_line_define(const struct trace_line *line, const char *event, const ch
         if (line->expression[i]) {
             seq_printf(out, " %s=%s", line->arg[i], line->expression[i]);
         } else if (define_arg(line, line->arg[i], function, out)) {
-            *bad = (struct trace_word){ line->arg[i], line->arg_at[i] };
+            *bad = (struct trace_word){ line->arg[i], line->arg_at[i], NULL };
             return -ENOENT;
         }
     }
@@ -130,7 +149,7 @@ int trace_line_define(const struct trace_line *line, const char *event, const ch
             define_param(out, &param);
     if (line->all_args && line->is_return && !line_has_arg(line, "retval", 6))
         define_arg(line, "retval", function, out);
-    return text_value(line, seq_str(out), bad) ? -EINVAL : 0;
+    return not_a_number(line, seq_str(out), bad) ? -EINVAL : 0;
 }
 
 /* ---- the histogram ---- */

@@ -127,15 +127,17 @@ const char *trace_line_short_word(unsigned i);
 struct trace_word {
     const char *text;
     size_t at;
+    const char *problem; /* NULL: it is no parameter of the function */
 };
 
 /* trace_line_define - print to @out the line of kprobe_events that defines the event of
  * @line for one function.
  * @event:    GROUP/EVENT
  * @function: the function's address, to look up the names of its parameters
- * @bad:      receives the name after -ENOENT and -EINVAL, and where it stands in the text
+ * @bad:      receives the name after -ENOENT and -EINVAL, where it stands in the text, and
+ *            after -EINVAL why it is refused
  * Return:    0; -ENOENT the line uses a name that is no parameter of the function; -EINVAL
- *            an action takes a text for a number.
+ *            an action takes a text, or a table an array, for a number.
  */
 int trace_line_define(const struct trace_line *line, const char *event, const char *place,
                       uintptr_t function, struct seq *out, struct trace_word *bad);

@@ -152,6 +152,9 @@ def what_the_tracer_refuses():
             ("vfs_open { hist(path) }", 16, "it is a text, and no number"),
             ("vfs_open { count; hist(path) by path }", 23, "it is a text"),
             ("vfs_open with x=+0(%di):string { sum(x) }", 37, "it is a text"),
+            ("vfs_read { count by %dx,+0(%si):u32[2] }", 24, "it is an array"),
+            ("vfs_read with a=+0(%si):u8[4] { count; sum(a) }", 14, "it is an array"),
+                "it is an array",
             ("vfs_read { sum(+0(0):u64) }", 18, "Invalid fetch argument"),
             ("ret vfs_read+5 { count }", 4, "must be an function entry"),
         )
