@@ -72,7 +72,7 @@ static INIT void load_boot_file(const char *name)
     int err;
 
     snprintf(path, sizeof(path), "/boot/%s.o", name);
-    err = module_load_path(path, why);
+    err = module_load_path(path, false, why);
     if (err)
         log_warn("modules=%s: %s%s%s", name, err_text(err), *why ? ": " : "", why);
 }

@@ -1,8 +1,6 @@
 /* build.c - makes an object that was checked into code that can be executed. No CPU can
  * see it yet. Each step may refuse; then module_tear() undoes the steps before it.
  *
- *   0. The object must have been compiled with the headers of this kernel. Only then
- *      numbers and layouts mean the same in both.
  *   1. It gets memory in the window, all of it writable and none of it executable.
  *   2. The values of all symbols are computed, then all bytes are written.
  *   3. The five entry NOPs of a function become one, as kernel/debug/entry_nops.py makes
@@ -57,32 +55,6 @@ static int refuse_elf(struct build *b, const struct elf_reject *r)
     snprintf(b->why, MODULE_WHY_MAX, "%s: %s", r->name ? r->name : "the file",
              elf_reason_text(r->reason));
     return -ENOEXEC;
-}
-
-/* ---- 0 ---- */
-
-extern const uint64_t module_abi; /* the kernel's own headers: kernel/module/abi.py */
-
-/* check_abi - check that the object was compiled with the kernel's headers. An object
- * that does not say so, such as one of assembler code, is accepted.
- */
-static int check_abi(struct build *b)
-{
-    for (size_t i = 1; i < b->o->section_count; i++) {
-        const struct elf_section *s = &b->o->sections[i];
-        const uint8_t *at = elf_content(b->o, s);
-
-        if (elf_role_of(b->o, s) != ELF_ABI)
-            continue;
-        for (size_t k = 0; s->type != ELF_NOBITS && k < s->size; k += sizeof(module_abi))
-            if (memcmp(at + k, &module_abi, sizeof(module_abi)) != 0) {
-                snprintf(b->why, MODULE_WHY_MAX,
-                         "it was compiled with other headers than this kernel "
-                         "(.sonde_abi): compile it again");
-                return -ENOEXEC;
-            }
-    }
-    return 0;
 }
 
 /* ---- 1, 2 ---- */
@@ -436,10 +408,8 @@ static void take_extent(struct build *b)
 
 static int build_all(struct build *b)
 {
-    int err = check_abi(b); /* 0 */
+    int err = get_memory(b); /* 1 */
 
-    if (!err)
-        err = get_memory(b); /* 1 */
     if (!err)
         err = build_fill(b); /* 2 */
     if (!err)

@@ -15,14 +15,24 @@ static int module_tell(struct shell *sh, int err, const char *what, const char *
     return shell_error(sh, err, "module: %s%s%s", what, *why ? ": " : "", why);
 }
 
-static int module_load_run(struct shell *sh, const char *path)
+static int module_load_file(struct shell *sh, const char *path, bool again)
 {
     char why[MODULE_WHY_MAX];
-    int err = module_load_path(path, why);
+    int err = module_load_path(path, again, why);
 
     if (err == -ENOENT && !*why)
         return shell_error_name(sh, err, "module", path, shell_complete_paths, 1);
     return module_tell(sh, err, path, why);
+}
+
+static int module_load_run(struct shell *sh, const char *path)
+{
+    return module_load_file(sh, path, false);
+}
+
+static int module_reload(struct shell *sh, const char *path)
+{
+    return module_load_file(sh, path, true);
 }
 
 static void complete_loaded(struct shell_completion *c, int index UNUSED)
@@ -48,26 +58,6 @@ static int module_del(struct shell *sh, const char *name)
     char why[MODULE_WHY_MAX];
 
     return tell_named(sh, module_unload(name, why), name, why);
-}
-
-/* module_reload - take the old module out, if there is one, and load the new one. If
- * something keeps the old one, the new one is not loaded.
- */
-static int module_reload(struct shell *sh, const char *path)
-{
-    const char *slash = strrchr(path, '/'), *base = slash ? slash + 1 : path;
-    char name[MODULE_NAME_MAX], why[MODULE_WHY_MAX];
-    size_t len = strcspn(base, ".");
-    int err;
-
-    if (len >= sizeof(name))
-        return module_tell(sh, -EINVAL, path, "");
-    for (size_t i = 0; i <= len; i++)
-        name[i] = i == len ? '\0' : base[i] == '-' ? '_' : base[i];
-    err = module_unload(name, why);
-    if (err && err != -ENOENT)
-        return module_tell(sh, err, name, why);
-    return module_load_run(sh, path);
 }
 
 static int module_list(struct shell *sh, const char *unused UNUSED)

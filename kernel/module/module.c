@@ -1,7 +1,7 @@
 /* module.c - loads and unloads modules: in which order, and why.
  *
  * Loading. A step may refuse; then what was done before it is undone:
- *   1. The file is checked as a whole.                          elf_check()
+ *   1. The file is checked as a whole.                          check_file()
  *   2. It gets memory, values, bytes; text becomes executable.  module_build()
  *   3. Its symbols and fix-ups can be found. Before any CPU can be in the text, lookups
  *      must know what an address in the text means.
@@ -179,18 +179,50 @@ static struct module *module_new(const char *name, char *why, int *err)
     return NULL;
 }
 
+extern const uint64_t module_abi; /* the kernel's own headers: kernel/module/abi.py */
+
+/* check_abi - check that the object was compiled with the kernel's headers: only then
+ * numbers and layouts mean the same in both. An object that does not say so, such as one of
+ * assembler code, is accepted.
+ */
+static int check_abi(const struct elf_object *o, char *why)
+{
+    for (size_t i = 1; i < o->section_count; i++) {
+        const struct elf_section *s = &o->sections[i];
+        const uint8_t *at = elf_content(o, s);
+
+        if (elf_role_of(o, s) != ELF_ABI)
+            continue;
+        for (size_t k = 0; s->type != ELF_NOBITS && k < s->size; k += sizeof(module_abi))
+            if (memcmp(at + k, &module_abi, sizeof(module_abi)) != 0) {
+                snprintf(why, MODULE_WHY_MAX,
+                         "it was compiled with other headers than this kernel "
+                         "(.sonde_abi): compile it again");
+                return -ENOEXEC;
+            }
+    }
+    return 0;
+}
+
+static int check_file(struct elf_object *o, const void *file, size_t len, char *why)
+{
+    struct elf_reject reject = { 0 };
+    int err = elf_check(o, file, len, &reject);
+
+    if (err == -ENOEXEC)
+        snprintf(why, MODULE_WHY_MAX, "%s: %s", reject.name ? reject.name : "the file",
+                 elf_reason_text(reject.reason));
+    return err ? err : check_abi(o, why);
+}
+
 /* load_locked - do steps 1 to 3. */
 static struct module *load_locked(const char *name, const void *file, size_t len,
                                   char *why, int *err)
 {
-    struct elf_reject reject = { 0 };
     struct elf_object o;
     struct module *m;
 
-    *err = module_named(name) ? -EEXIST : elf_check(&o, file, len, &reject); /* 1 */
-    if (*err == -ENOEXEC)
-        snprintf(why, MODULE_WHY_MAX, "%s: %s", reject.name ? reject.name : "the file",
-                 elf_reason_text(reject.reason));
+    *err = module_named(name) ? -EEXIST : check_file(&o, file, len, why); /* 1 */
     if (*err)
         return NULL;
     m = module_new(name, why, err);
@@ -375,9 +407,10 @@ static int read_all(const char *path, void **out, size_t *len)
     return *out ? 0 : -ENOMEM;
 }
 
-int module_load_path(const char *path, char *why)
+int module_load_path(const char *path, bool again, char *why)
 {
     char name[MODULE_NAME_MAX];
+    struct elf_object o;
     void *file;
     size_t len;
     int err;
@@ -388,7 +421,13 @@ int module_load_path(const char *path, char *why)
         err = read_all(path, &file, &len);
     if (err)
         return err;
-    err = module_load(name, file, len, why);
+    if (again) {
+        err = check_file(&o, file, len, why);
+        if (!err)
+            err = module_unload(name, why);
+    }
+    if (!err || err == -ENOENT)
+        err = module_load(name, file, len, why);
     kfree(file);
     return err;
 }

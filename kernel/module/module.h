@@ -130,9 +130,12 @@ void module_load_listed(const char *list);
 int module_load(const char *name, const void *file, size_t len, char *why);
 
 /* module_load_path - load the file @path. The module is called as the file, without ".o",
- * and with "_" in place of "-". Return: as module_load() and vfs_open().
+ * and with "_" in place of "-".
+ * @again: the module of that name goes first, if there is one and the file is an object
+ *         that could be loaded
+ * Return: as module_load() and vfs_open(), and with @again as module_unload().
  */
-int module_load_path(const char *path, char *why);
+int module_load_path(const char *path, bool again, char *why);
 
 /* module_unload - take the module @name out.
  * @why: as module_load()

@@ -88,6 +88,20 @@ def an_event_on_a_function_of_a_sample():
         tap.equal(ask(guest, "module del reads").errno, 0, "their module goes")
 
 
+def what_cannot_be_reloaded():
+    """A file that is no object leaves the old module in its place."""
+    with Guest(Setup()) as guest:
+        guest.wait_prompt(LIMIT)
+        ask(guest, "module load /boot/reads.o")
+        ask(guest, "echo text > /tmp/reads.o")
+        for path, errno in (("/boot/x/reads.o", 2), ("/tmp/reads.o", 8)):
+            reply = ask(guest, f"module reload {path}")
+            tap.equal(reply.errno, errno, f"{path} is refused")
+            held = ask(guest, "module list").text
+            tap.check(" Live " in held, f"the old one stays: {held}")
+        tap.equal(ask(guest, "module reload /boot/reads.o").errno, 0, "an object comes")
+
+
 def object_of(name):
     return modules.compiled(os.path.join(SAMPLES, name + ".c"))
 
@@ -174,6 +188,7 @@ def a_module_among_probes():
 tap.run(
     every_sample_works,
     an_event_on_a_function_of_a_sample,
+    what_cannot_be_reloaded,
     modules_come_with_the_kernel,
     a_module_among_probes,
 )

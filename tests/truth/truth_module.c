@@ -189,7 +189,7 @@ static void make_jumps(struct trial *t)
 
 static int round(struct trial *t, bool first)
 {
-    int err = module_load_path(t->file, why); /* step 1 */
+    int err = module_load_path(t->file, false, why); /* step 1 */
 
     if (!err && first)
         err = make_probes(t);
