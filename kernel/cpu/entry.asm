@@ -45,6 +45,7 @@
 extern trap_dispatch      ; void trap_dispatch(struct pt_regs *)
 extern irq_dispatch       ; void irq_dispatch(struct pt_regs *)
 extern nmi_dispatch       ; void nmi_dispatch(struct pt_regs *)
+extern sample_nmi_ends    ; void sample_nmi_ends(uint64_t begun)
 extern fatal_dispatch     ; void fatal_dispatch(struct pt_regs *)
 extern trap_bp_handler    ; bool (*trap_bp_handler)(struct pt_regs *, void *probe)
 extern trap_db_handler    ; bool (*trap_db_handler)(struct pt_regs *, void *probe)
@@ -339,6 +340,9 @@ proc nmi_entry, 64
     inc qword [gs:PERCPU_NMI_SYNC_COUNT]
 .serialised:
     FINISH_RETURN
+    rdtsc
+    shl rdx, 32
+    lea r12, [rax + rdx]
     mov rdi, rsp
     call debug_regs_set_aside
     mov rbx, rax
@@ -349,6 +353,8 @@ proc nmi_entry, 64
     mov rdi, rbx
     call debug_regs_give_back
 .given_back:
+    mov rdi, r12
+    call sample_nmi_ends
     shr dword [gs:PERCPU_OWN_WORK], PERCPU_OWN_WORK_SHIFT
     dec dword [gs:PERCPU_NMI_DEPTH]
     cmp byte [gs:PERCPU_DEBUG_RESTS], 0

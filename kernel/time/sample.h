@@ -3,6 +3,8 @@
  */
 #pragma once
 
+#include <stdint.h>
+
 #define SAMPLE_HZ_MIN 19u
 #define SAMPLE_HZ_MAX 10000u
 
@@ -17,5 +19,13 @@ void sample_init(void (*tick)(unsigned hz));
  * Return:  0; -EINVAL; -ENOENT no I/O APIC serves the interrupt.
  */
 int sample_set_hz(unsigned hz);
-/* sample_hz - return the rate. Context: any. */
+/* sample_hz - return the rate. It is half of what it was after NMIs have left less than a
+ * quarter of the time to the program. Context: any.
+ */
 unsigned sample_hz(void);
+/* sample_nmi_ends - entry.asm calls it at the end of each NMI.
+ * @begun: the TSC at the begin of the NMI
+ *
+ * Context: nmi.
+ */
+void sample_nmi_ends(uint64_t begun);

@@ -50,7 +50,8 @@ struct session {
     bool only_parts;             /* -p */
     bool watch;                  /* -w */
     uint64_t for_ns;             /* 0: until Ctrl-C, or until the command ends */
-    int command;                 /* argv index of the command's first word; 0: none */
+    unsigned hz_at_end; /* samples in a second; fewer than @line asks for, perhaps */
+    int command;        /* argv index of the command's first word; 0: none */
     const char *group;
     char event[DEF_NAME_MAX]; /* the name of the event */
     size_t defined, refused;
@@ -784,6 +785,7 @@ static void begin_session(struct session *s)
 /* stop_session - stop counting; what was counted until now can still be printed. */
 static void stop_session(struct session *s)
 {
+    s->hz_at_end = sample_hz();
     set_rate(s, 0);
     trace_lock();
     if (find_again(s) && trace_line_prints(&s->line))
@@ -831,6 +833,9 @@ static void print_losses(struct session *s)
         print_unmatched(s, TRACE_TO, "ends had no start");
     }
     trace_unlock();
+    if (s->line.hz && s->hz_at_end < s->line.hz)
+        shell_printf(s->sh, "NMIs took too long: at last %u samples in a second\n",
+                     s->hz_at_end);
     print_refused(s);
 }
 

@@ -7,6 +7,8 @@
 #include "kernel/cpu/trap.h"
 #include "kernel/mm/extable.h"
 #include "kernel/thread/thread.h"
+#include "kernel/time/clock.h"
+#include "kernel/time/sample.h"
 #include "probes/core/life.h"
 #include "probes/kprobe.h"
 #include "tests/kernel/ktest.h"
@@ -236,4 +238,24 @@ KTEST(nmi, a_trap_inside_keeps_others_out)
     ktest_report(stepped.steps == 2, "%u steps inside an NMI", stepped.steps);
     ktest_report(!stepped.is_nested && this_cpu()->nmi_depth == 0,
                  "the next one comes when it has ended");
+}
+
+static void take_a_ms(struct pt_regs *regs)
+{
+    (void)regs;
+    clock_spin_ns(1000000);
+}
+
+/* At first the CPUs would execute nothing but NMIs, for ever. */
+KTEST(nmi, samples_that_take_too_long_become_fewer)
+{
+    int err;
+
+    let_nmis(take_a_ms);
+    err = sample_set_hz(SAMPLE_HZ_MAX);
+    while (!err && sample_hz() > SAMPLE_HZ_MAX / 16)
+        pause();
+    ktest_report(!err, "%u of %u in a second are left", sample_hz(), SAMPLE_HZ_MAX);
+    sample_set_hz(0);
+    let_nmis(NULL);
 }

@@ -154,7 +154,11 @@ def what_the_tracer_refuses():
             ("vfs_open with x=+0(%di):string { sum(x) }", 37, "it is a text"),
             ("vfs_read { count by %dx,+0(%si):u32[2] }", 24, "it is an array"),
             ("vfs_read with a=+0(%si):u8[4] { count; sum(a) }", 14, "it is an array"),
+            (
+                "from vfs_open to vfs_close by +0(%di):x8[4] { count }",
+                30,
                 "it is an array",
+            ),
             ("vfs_read { sum(+0(0):u64) }", 18, "Invalid fetch argument"),
             ("ret vfs_read+5 { count }", 4, "must be an function entry"),
         )
@@ -546,8 +550,8 @@ def a_profile():
         tap.equal(ask(guest, f"cat {TRACING}/profile_hz"), "0\n", "it has ended")
         recorded.begin("profile 10000 { stack percent; count by func, regs->ss }")
         ask(guest, "run all")
-        ask(guest, f"echo 0 > {TRACING}/profile_hz")
         result = recorded.capture.finish()
+        tap.equal(ask(guest, f"cat {TRACING}/profile_hz"), "0\n", "the host has ended it")
         tables = result.tables[0][1]
         tap.check(all(len(table.rows) > 5 for table in tables), "the host has tables")
         stacks = write_folded.stacks(result)

@@ -23,6 +23,7 @@ COMMAND = re.compile(r"echo '(.*)' >> (/\S+)")
 TRIGGER = re.compile(r"hist:(\S*)(?: if (.*))?")
 NOT_UNIQUE = "The symbol is not unique"
 LOSSES = ("overrun", "commit overrun", "dropped events")
+SLOWER = "NMIs took too long: at last {} samples in a second"  # as the console says it
 
 
 def joined(lines):
@@ -115,6 +116,7 @@ class Capture:
         self.with_stack = set()
         self.by_program = set()  # "group/event" with a histogram that programs may fill
         self.records_all = True  # also what a question only counts
+        self.sampled = None  # what asks for samples: its line, and how many in a second
         self.ends = {}  # "group/event" of one place of an interval: its question
         self.counted = {}  # "group/event" that has a histogram: its filter, or None
 
@@ -143,6 +145,8 @@ class Capture:
         for event in self.events:
             if self.records_all or event not in {**self.counted, **self.ends}:
                 self.enable(event)
+        if self.sampled:  # only now: what comes before would take longer
+            self.files.write("profile_hz", self.sampled[1])
         if by_commands:
             self.taker.switch_by_commands()
         else:
@@ -213,6 +217,9 @@ class Capture:
             self.events[event[1]] = line
             if self.asked[line].kind == "graph" and name.endswith("/enable"):
                 self.result.graphs[event[1]] = line
+        if name == "profile_hz":
+            self.sampled = line, text
+            return
         trigger = TRIGGER.fullmatch(text)
         if not trigger or not name.endswith("/trigger"):
             self.files.write(name, text)
@@ -275,6 +282,8 @@ class Capture:
     def finish(self):
         """Switch the events off, and take the remaining pages, tables and counts."""
         self.taker.switch(False)
+        if self.sampled:
+            self.note_rate(*self.sampled)
         for event in self.events:
             self.files.write(f"events/{event}/enable", "0")
         for batch in self.taker.drain():
@@ -293,6 +302,13 @@ class Capture:
             self.result.lost[cpu] = sum(int(n) for name, n in counts if name in LOSSES)
             self.result.lost[cpu] += behind.get(cpu, 0)
         return self.result
+
+    def note_rate(self, line, wanted):
+        """Let no more samples come, and note if the guest could not take that many."""
+        found = self.files.read("profile_hz").strip()
+        self.files.write("profile_hz", "0")
+        if int(found) < int(wanted):
+            self.left_out[line] = SLOWER.format(found)
 
     def note_unmatched(self, line, text):
         """Note how many starts of an interval had no end, or ends no start."""
