@@ -186,6 +186,34 @@ def the_lines_of_the_documents_are_right():
     tap.check(said and said[1] in err, f"{said and said[1]}")
 
 
+def expressions_of_a_return():
+    """retval may be NULL, and so may be what it points to."""
+    status, out, err = sonde(
+        "trace",
+        "ret vfs_read { sum(retval) }",
+        "ret vfs_read { sum(retval * -2) }",
+        "ret vfs_node_child if retval == 0 { count }",
+        "ret vfs_node_child { count by retval->name }",
+        "ret vfs_node_child { count by retval->file->name }",
+        "ret vfs_node_child if retval->parent == vfs_node_tmp { count }",
+        "ret vfs_node_child { max(retval->parent->parent->parent->is_dir) }",
+        "--",
+        "run vfs",
+    )
+    tap.equal((status, err), (0, ""), "expressions over what a function returns")
+    rows = [
+        re.findall(r"^(.*?) +(-?\d+)(?:  █*)?$", table, re.M)
+        for table in re.split("^ret ", out, flags=re.M)[1:]
+    ]
+    total, twice, nothing, names, files, below, deep = map(dict, rows)
+    tap.equal(int(*twice.values()), -2 * int(*total.values()), "arithmetic")
+    tap.equal([names[""]], [*nothing.values()], "a member of NULL is empty")
+    tap.equal(set(files), {"", "version"}, "so is one of a member that is NULL")
+    of_work = sum(int(n) for name, n in names.items() if name.startswith("work."))
+    tap.equal([str(of_work)], [*below.values()], "a global may be in it")
+    tap.equal([*deep.values()], ["1"], "four members deep")
+
+
 def conditions_keep_their_order():
     """&& binds before ||, also if the guest can test a part of the condition itself."""
     conditions = (
@@ -226,8 +254,9 @@ def what_is_refused_says_why():
             ("vfs_read { count by 1.5 * count }", "is a double"),
             (
                 "ret vfs_read { hist(*pos) }",
-                "in a ret there are parameters, retval and ns",
+                "in a ret an expression has only retval and globals",
             ),
+            ("ret kfree { count by retval + 1 }", "kfree returns nothing"),
             ("list.h:26 { count by l->next }", "choose list.h:26#1"),
             ("vfs.c:99999 { count by *pos }", "has no code"),
         ):
@@ -338,6 +367,7 @@ def programs_that_fail_are_counted():
 tap.run(
     all_ways_give_one_table,
     locals_and_members,
+    expressions_of_a_return,
     the_lines_of_the_documents_are_right,
     conditions_keep_their_order,
     what_is_refused_says_why,

@@ -1,9 +1,9 @@
 """gdb_compile.py - runs inside gdb: it compiles C expressions to agent bytecode. The
 meaning of an expression is that at one instruction of an image. No program runs.
 
-SONDE_COMPILE in the environment is JSON: {"address": N, "expressions": [...]}. The last
-line that is printed is JSON: for each expression {"code": hex, "type": word}, or
-{"error": text}.
+SONDE_COMPILE in the environment is JSON: {"address": N, "is_return": false or true,
+"expressions": [...]}. The last line that is printed is JSON: for each expression
+{"code": hex, "type": word}, or {"error": text}.
 
 Gdb finds the scope of a variable by a frame. So this program makes a core file in which a
 thread stands at the instruction. The core file holds nothing but that program counter.
@@ -31,6 +31,9 @@ OPS = {name: (number, size) for number, (name, size) in enumerate([
 OPS |= {"pick": (0x32, 1), "rot": (0x33, 0)}
 
 CORE, NOTE, PRSTATUS, PC = 4, 4, 1, 16
+RAX = "0"  # a register's number, as DWARF counts them
+RETVAL = re.compile(r"(?<![\w.])(?<!->)retval\b")
+ONLY_RETVAL = "in a ret an expression has only retval and globals"
 GONE = re.compile(r"optimized out|cannot use|not available|entry.value", re.I)
 
 
@@ -83,8 +86,31 @@ def assemble(text):
     return code.hex()
 
 
-def bytecode(expression):
-    return assemble(gdb.execute(f"maint agent-eval {expression}", to_string=True))
+def bytecode(expression, is_return=False):
+    text = gdb.execute(f"maint agent-eval {expression}", to_string=True)
+    if is_return and set(re.findall(r"\breg (\d+)", text)) - {RAX}:
+        raise gdb.error(ONLY_RETVAL)
+    return assemble(text)
+
+
+def function_at(address):
+    """Return the block of the function that has an instruction; None: there is none."""
+    block = gdb.block_for_pc(address)
+    while block and not block.function:
+        block = block.superblock
+    return block
+
+
+def with_result(expression, address):
+    """Return the expression of a return with the register that retval is in."""
+    block = function_at(address)
+    if not block:
+        raise gdb.error("debug data does not know what it returns")
+    function = block.function
+    kind = function.type.target()
+    if kind.code == gdb.TYPE_CODE_VOID and RETVAL.search(expression):
+        raise gdb.error(f"{function.name} returns nothing")
+    return RETVAL.sub(f"(({kind})$rax)", expression)
 
 
 def is_char(kind):
@@ -123,14 +149,15 @@ def type_of(expression):
     return name, pointer.type.target().strip_typedefs().unqualified()
 
 
-def compile_one(expression):
+def compile_one(typed, address, is_return):
+    expression = with_result(typed, address) if is_return else typed
     name, kind = type_of(expression)
     if re.match(r"(const )?char \[\d*\]$", name):
-        return {"code": bytecode(f"&({expression})[0]"), "type": "string"}
+        return {"code": bytecode(f"&({expression})[0]", is_return), "type": "string"}
     word = kind and word_for(kind)
     if not word:
-        return {"error": f"{expression} is a {name}: name a part of it"}
-    return {"code": bytecode(expression), "type": word}
+        return {"error": f"{typed} is a {name}: name a part of it"}
+    return {"code": bytecode(expression, is_return), "type": word}
 
 
 def farness(pc, address):
@@ -141,9 +168,7 @@ def nearest_line(expression, address):
     """Return the line nearest to @address in the same function where the expression has a
     value, or None. A line behind @address is preferred to a line in front of it.
     """
-    function = gdb.block_for_pc(address)
-    while function and not function.function:
-        function = function.superblock
+    function = function_at(address)
     symtab = gdb.find_pc_line(address).symtab
     if not function or not symtab:
         return None
@@ -185,7 +210,7 @@ def main():
     for expression in request["expressions"]:
         stand_at(address)
         try:
-            answers.append(compile_one(expression))
+            answers.append(compile_one(expression, address, request["is_return"]))
         except gdb.error as error:
             answers.append({"error": explained(expression, address, str(error))})
     print(json.dumps(answers))

@@ -140,13 +140,17 @@ class Names:
         return self.of[expression]
 
 
-def gdb_compile(elf, address, expressions):
-    """Return the answer of gdb_compile.py for each expression, at a place of an ELF file."""
+def gdb_compile(elf, address, expressions, is_return):
+    """Return the answer of gdb_compile.py for each expression, at a place of an ELF file.
+    @is_return: it is for the returns of the function that begins there
+    """
     if not shutil.which("gdb"):
         raise TraceError(f"{expressions[0]!r} takes gdb, which is not installed")
     if any("\n" in expression for expression in expressions):
         raise TraceError("a question has one line")
-    request = json.dumps({"address": address, "expressions": expressions})
+    request = json.dumps(
+        {"address": address, "is_return": is_return, "expressions": expressions}
+    )
     done = subprocess.run(
         ["gdb", "-nx", "-batch", "-x", os.path.join(HERE, "gdb_compile.py"), elf],
         env={**os.environ, "SONDE_COMPILE": request, "DEBUGINFOD_URLS": ""},
@@ -251,13 +255,12 @@ def resolve(line, question, symbols, force=False):
     count, why = len(question.places), ""
     if count > 1:
         why = f"this differs at {count} places: choose {question.place}#1"
-    elif question.kind == "ret":
-        why = "in a ret there are parameters, retval and ns"
     elif not found or found[3]:
         why = "there are expressions only for places in the image"
     if why:
         raise TraceError(pointed_at(line, first, why))
-    answers = gdb_compile(symbols.elf, address, list(expressions))
+    is_return = question.kind == "ret"
+    answers = gdb_compile(symbols.elf, address, list(expressions), is_return)
     for expression, answer in zip(expressions, answers):
         if "error" in answer:
             raise TraceError(pointed_at(line, expression, answer["error"]))
