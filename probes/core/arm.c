@@ -29,19 +29,16 @@ static void write_chunk(struct site **sites, size_t count, enum site_state to)
     text_poke_batch(pokes, count);
 }
 
-/* The chunks are written from the highest addresses down. The engine's own code has the
- * lowest addresses, so it is armed last: otherwise the engine would hit its own probes
- * while it arms the other sites.
+/* The engine's own code has the lowest addresses, so it is armed last and disarmed first:
+ * otherwise the engine would hit its own probes while it changes the other sites.
  */
 static void write_first_bytes(struct site **sites, size_t count, enum site_state to)
 {
     for (size_t i = 0; i < count; i++)
         site_move(sites[i], to);
-    while (count) {
-        size_t chunk = count < CHUNK ? count : CHUNK;
-
-        count -= chunk;
-        write_chunk(sites + count, chunk, to);
+    for (size_t done = 0, chunk; done < count; done += chunk) {
+        chunk = count - done < CHUNK ? count - done : CHUNK;
+        write_chunk(sites + (to == SITE_ARMED ? count - done - chunk : done), chunk, to);
     }
 }
 

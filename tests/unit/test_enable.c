@@ -4,6 +4,8 @@
 #include "probes/core/registry.h"
 #include "tests/unit/probes.h"
 
+#include <stdio.h>
+
 #define TEXT "55 48 89 e5 90 c3"
 #define COUNT 4
 
@@ -185,12 +187,46 @@ static void only_what_is_registered_can_be_switched(void)
     CHECK_EQ(enable_kprobe(&p), -EINVAL);
 }
 
-UNIT_TESTS_BETWEEN(start, end, of_two_at_one_address_both_must_be_disabled,
-                   many_pay_for_one_round, that_leave_together_do_so_too,
-                   one_that_is_not_registered_keeps_all_as_they_are,
-                   switched_off_the_text_is_original_everywhere,
-                   what_comes_and_changes_meanwhile_waits,
-                   without_memory_the_switch_stays_where_it_is,
-                   the_engines_own_probes_go_first, no_handler_or_interrupt_may_switch,
-                   disabled_at_birth_it_is_not_armed,
-                   only_what_is_registered_can_be_switched)
+/* ---- more than one batch ---- */
+
+#define MANY 1025 /* one more than a batch holds */
+
+static uintptr_t many_start, first_write, last_write;
+
+static void note_write(uintptr_t addr, size_t len UNUSED)
+{
+    if (addr - many_start >= MANY)
+        return;
+    first_write = first_write ? first_write : addr;
+    last_write = addr;
+}
+
+/* The engine's own code has the lowest addresses, and patches the text. */
+static void the_lowest_are_armed_last_and_disarmed_first(void)
+{
+    static char hex[3 * MANY + 1];
+    static struct kprobe many[MANY], *all[MANY];
+
+    for (size_t i = 0; i < MANY; i++)
+        sprintf(hex + 3 * i, "90 ");
+    many_start = fake_function("many", hex);
+    for (size_t i = 0; i < MANY; i++) {
+        many[i] = (struct kprobe){ .addr = many_start + i };
+        all[i] = &many[i];
+    }
+    fake.on_write = note_write;
+    CHECK_EQ(register_kprobes(all, MANY), 0);
+    CHECK(first_write == many_start + 1 && last_write == many_start);
+    first_write = 0;
+    CHECK_EQ(unregister_kprobes(all, MANY), 0);
+    CHECK(first_write == many_start && last_write == many_start + MANY - 1);
+    fake.on_write = NULL;
+}
+
+UNIT_TESTS_BETWEEN(
+    start, end, of_two_at_one_address_both_must_be_disabled, many_pay_for_one_round,
+    that_leave_together_do_so_too, one_that_is_not_registered_keeps_all_as_they_are,
+    switched_off_the_text_is_original_everywhere, what_comes_and_changes_meanwhile_waits,
+    without_memory_the_switch_stays_where_it_is, the_engines_own_probes_go_first,
+    the_lowest_are_armed_last_and_disarmed_first, no_handler_or_interrupt_may_switch,
+    disabled_at_birth_it_is_not_armed, only_what_is_registered_can_be_switched)
