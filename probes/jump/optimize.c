@@ -14,7 +14,9 @@
  *
  * One pass, for all sites that wait:
  *
- *   1. neighbours that were evicted for a jump that is gone get their bytes back
+ *   1. neighbours that were evicted for a jump that is gone get their bytes back. A pass
+ *      in the thread that registers probes leaves this to the optimizer: it would look at
+ *      all evicted neighbours for each new probe between jumps
  *   2. a site that was refused a jump waits again if that jump would read a waiting site
  *   3. the remains of earlier jumps are freed, after one quiescence for all of them
  *   4. each site gets its detour; a site that gets none stays a breakpoint, and keeps the
@@ -322,12 +324,9 @@ static void run_locked(void)
 {
     struct site_list list = { 0 };
 
-    if (may_jump()) {
-        optimize_sweep();
-        if (list_all_waiting(&list)) {
-            registry_for_each_marked(refuse_waiting, NULL);
-            return;
-        }
+    if (may_jump() && list_all_waiting(&list)) {
+        registry_for_each_marked(refuse_waiting, NULL);
+        return;
     }
     release_retired(&list);
     if (list.count) {
@@ -364,6 +363,8 @@ void optimize_at_once(void)
 void optimize_run(void)
 {
     plat_lock(PLAT_PROBES);
+    if (may_jump())
+        optimize_sweep();
     run_locked();
     plat_unlock(PLAT_PROBES);
 }
