@@ -115,24 +115,48 @@ static void line_set_up(struct serial *s)
     fifo_enable(s);
 }
 
+/* ---- what struct console has: read() and others -------------------------------------- */
+
+static bool serial_input_pending(struct console *con)
+{
+    const struct serial *s = con->priv;
+
+    return READ_ONCE(s->rx_head) != READ_ONCE(s->rx_tail);
+}
+
+static bool serial_interrupt_pending(struct console *con)
+{
+    const struct serial *s = con->priv;
+
+    return READ_ONCE(s->interrupts_unread) != 0;
+}
+
+static long serial_read(struct console *con, char *buf, size_t len)
+{
+    struct serial *s = con->priv;
+    size_t n = 0;
+
+    WRITE_ONCE(s->is_own, thread_current()->own_work);
+    while (n == 0) {
+        unsigned long flags;
+        bool was_full;
+
+        wait_event(&s->readers, serial_input_pending(con));
+        spin_lock_irqsave(&s->rx_lock, &flags);
+        was_full = ring_used(s) == SERIAL_RING_LEN;
+        while (n < len && ring_used(s))
+            buf[n++] = (char)ring_get(s);
+        if (was_full)
+            serial_reg_write(s, IER,
+                             IER_RECEIVED); /* an interrupt comes at once for the rest */
+        spin_unlock_irqrestore(&s->rx_lock, flags);
+    }
+    return (long)n;
+}
+
 static void console_write(struct console *con, const char *text, size_t len)
 {
     serial_write(con->priv, text, len);
-}
-
-static long console_read(struct console *con, char *buf, size_t len)
-{
-    return (long)serial_read(con->priv, buf, len);
-}
-
-static bool console_interrupt_pending(struct console *con)
-{
-    return serial_interrupt_pending(con->priv);
-}
-
-static bool console_input_pending(struct console *con)
-{
-    return serial_input_pending(con->priv);
 }
 
 INIT int serial_init(struct serial *s, const char *name, uint16_t port, unsigned irq)
@@ -145,9 +169,9 @@ INIT int serial_init(struct serial *s, const char *name, uint16_t port, unsigned
     wait_queue_init(&s->readers);
     s->console = (struct console){ .name = name,
                                    .write = console_write,
-                                   .read = console_read,
-                                   .interrupt_pending = console_interrupt_pending,
-                                   .input_pending = console_input_pending,
+                                   .read = serial_read,
+                                   .interrupt_pending = serial_interrupt_pending,
+                                   .input_pending = serial_input_pending,
                                    .priv = s };
     if (port_count == PORTS_MAX || !serial_is_present(s))
         return -ENODEV;
@@ -224,38 +248,6 @@ INIT int serial_start(struct serial *s, uint32_t apic_id)
     port_receive(s);
     serial_reg_write(s, IER, IER_RECEIVED);
     return ioapic_route(s->irq, vector, apic_id);
-}
-
-bool serial_input_pending(struct serial *s)
-{
-    return READ_ONCE(s->rx_head) != READ_ONCE(s->rx_tail);
-}
-
-bool serial_interrupt_pending(struct serial *s)
-{
-    return READ_ONCE(s->interrupts_unread) != 0;
-}
-
-size_t serial_read(struct serial *s, char *buf, size_t len)
-{
-    size_t n = 0;
-
-    WRITE_ONCE(s->is_own, thread_current()->own_work);
-    while (n == 0) {
-        unsigned long flags;
-        bool was_full;
-
-        wait_event(&s->readers, serial_input_pending(s));
-        spin_lock_irqsave(&s->rx_lock, &flags);
-        was_full = ring_used(s) == SERIAL_RING_LEN;
-        while (n < len && ring_used(s))
-            buf[n++] = (char)ring_get(s);
-        if (was_full)
-            serial_reg_write(s, IER,
-                             IER_RECEIVED); /* an interrupt comes at once for the rest */
-        spin_unlock_irqrestore(&s->rx_lock, flags);
-    }
-    return n;
 }
 
 /* ---- sending ----------------------------------------------------------------------- */

@@ -98,18 +98,3 @@ void serial_write_panic(struct serial *s, const char *text, size_t len);
  * some seconds at most. Context: any.
  */
 void serial_flush(const struct serial *s);
-
-/* serial_read - wait for input, and take up to @len bytes of it.
- * @len: at least 1
- *
- * Context: thread, preemptible.  Locks: takes s->rx_lock.
- * Return:  1..@len bytes.
- */
-size_t serial_read(struct serial *s, char *buf, size_t len);
-
-/* serial_input_pending - is there unread input?
- * serial_interrupt_pending - is there a Ctrl-C in it?
- * Context: thread or irq.  Locks: none. The answer may change at any time.
- */
-bool serial_input_pending(struct serial *s);
-bool serial_interrupt_pending(struct serial *s);
