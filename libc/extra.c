@@ -1,4 +1,4 @@
-/* extra.c - texts that are compared with words. Owns nothing, runs anywhere. */
+/* extra.c - texts that are compared with words, and addresses for qsort(). Owns nothing, runs anywhere. */
 #include "libc/include/extra.h"
 #include "libc/include/ctype.h"
 #include "libc/include/string.h"
@@ -32,4 +32,11 @@ size_t cut_blanks(const char *text, size_t len)
 bool is_word_char(char c)
 {
     return isalnum((unsigned char)c) || c == '_';
+}
+
+int compare_addresses(const void *a, const void *b)
+{
+    uintptr_t x = *(const uintptr_t *)a, y = *(const uintptr_t *)b;
+
+    return x < y ? -1 : x > y;
 }

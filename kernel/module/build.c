@@ -148,13 +148,6 @@ static bool is_text(const struct build *b, uintptr_t addr, size_t len)
            len <= size - (addr - b->base[ELF_TEXT]);
 }
 
-static int compare_addresses(const void *a, const void *b)
-{
-    uintptr_t x = *(const uintptr_t *)a, y = *(const uintptr_t *)b;
-
-    return x < y ? -1 : x > y;
-}
-
 static int make_entry_nops(struct build *b)
 {
     static const uint8_t nop[NOP_LEN] = { 0x0f, 0x1f, 0x44, 0, 0 };

@@ -37,6 +37,11 @@ char *skip_blanks(const char *p);
 size_t cut_blanks(const char *text, size_t len);
 bool is_word_char(char c);
 
+/* compare_addresses - a comparison for qsort(): each element begins with an address, by
+ * which the elements are sorted. Context: any.
+ */
+int compare_addresses(const void *a, const void *b);
+
 /* scnprintf, vscnprintf - like snprintf, but return how many characters were stored.
  * @size: bytes of @buf; with 0 nothing is written
  *

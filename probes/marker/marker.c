@@ -128,14 +128,6 @@ static size_t collect(const struct marker_part *p, bool on, struct xmc_change *o
     return count;
 }
 
-static int compare_changes(const void *a, const void *b)
-{
-    uintptr_t x = ((const struct xmc_change *)a)->addr;
-    uintptr_t y = ((const struct xmc_change *)b)->addr;
-
-    return x < y ? -1 : x > y;
-}
-
 static size_t collect_all(bool on, struct xmc_change *out)
 {
     size_t count = 0;
@@ -161,7 +153,7 @@ static int switch_all(bool on)
     if (!changes)
         return -ENOMEM;
     collect_all(on, changes);
-    qsort(changes, count, sizeof(*changes), compare_changes);
+    qsort(changes, count, sizeof(*changes), compare_addresses);
     err = xmc_batch(changes, count, &why);
     plat_free(changes);
     return err;

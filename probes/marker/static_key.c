@@ -85,14 +85,6 @@ static void add_all_places(struct key_batch *b, const struct static_key_part *on
     plat_unlock(PLAT_PROBES);
 }
 
-static int by_place(const void *a, const void *b)
-{
-    uintptr_t x = ((const struct xmc_change *)a)->addr;
-    uintptr_t y = ((const struct xmc_change *)b)->addr;
-
-    return x < y ? -1 : x > y;
-}
-
 static int exchange_places(struct key_batch *b, const struct static_key_part *only)
 {
     struct probe_reject why;
@@ -105,7 +97,7 @@ static int exchange_places(struct key_batch *b, const struct static_key_part *on
     b->code = plat_alloc(b->count * sizeof(*b->code));
     if (b->changes && b->code) {
         add_all_places(b, only);
-        qsort(b->changes, b->count, sizeof(*b->changes), by_place);
+        qsort(b->changes, b->count, sizeof(*b->changes), compare_addresses);
         err = xmc_batch(b->changes, b->count, &why);
     }
     plat_free(b->changes);
