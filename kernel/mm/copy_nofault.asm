@@ -38,42 +38,6 @@ proc copy_nofault
 endproc copy_nofault
 nokprobe copy_nofault
 
-; long strncpy_nofault(char *dst, const char *src, size_t size)
-; In:   rdi, rsi, rdx
-; Out:  rax = bytes stored with the NUL, or -EFAULT
-; Uses: rcx = bytes stored so far, r8b = the byte on its way
-proc strncpy_nofault
-    xor ecx, ecx
-    test rdx, rdx
-    jz .done
-.next:
-.load:
-    mov r8b, [rsi + rcx]
-.store:
-    mov [rdi + rcx], r8b
-    inc rcx
-    test r8b, r8b
-    jz .done
-    cmp rcx, rdx
-    jb .next
-    mov byte [rdi + rcx - 1], 0 ; cannot fault: this byte was just written
-.done:
-    mov rax, rcx
-    ret
-.bad_load:
-    frame call
-    mov byte [rdi], 0
-    mov rax, -EFAULT
-    ret
-.bad_store:
-    frame call
-    mov rax, -EFAULT
-    ret
-    extable .load, .bad_load
-    extable .store, .bad_store
-    extable .bad_load, .bad_store
-endproc strncpy_nofault
-
 ; void touch_by_stack(uintptr_t addr)
 ; In:   rdi
 ; Uses: rbp, which is restored, as the base of an address that is relative to SS

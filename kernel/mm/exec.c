@@ -143,13 +143,6 @@ static bool can_be_chosen(uintptr_t page)
            !arena_of(page);
 }
 
-bool exec_pad_is_free(uintptr_t page)
-{
-    struct page_info info;
-
-    return can_be_chosen(page) && !window_contains(page) && !page_lookup(page, &info);
-}
-
 static int map_at_locked(uintptr_t page, uint64_t frame)
 {
     struct page_info info;

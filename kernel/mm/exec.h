@@ -62,11 +62,6 @@ static inline void exec_unmap(uintptr_t page)
     exec_unmap_all(&page, 1);
 }
 
-/* exec_pad_is_free - may a landing pad be put at @page? It must be outside the module
- * window, too. Context: any. The answer holds only until a page is mapped there.
- */
-bool exec_pad_is_free(uintptr_t page);
-
 /* exec_contains - is @addr in executable memory, but neither in image text nor in the
  * module window? Context: any.
  */

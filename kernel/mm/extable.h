@@ -73,13 +73,3 @@ int copy_nofault(void *dst, const void *src, size_t len);
  * tells how. Context: any.
  */
 void touch_by_stack(uintptr_t addr);
-
-/* strncpy_nofault - copy a string that may be unreadable. The copy always ends with a
- * NUL.
- * @size: of @dst in bytes; with 0 nothing is written
- *
- * Context: any.
- * Return:  bytes stored, the NUL included: 0..@size, @size also when it was cut;
- *          -EFAULT, and @dst holds "".
- */
-long strncpy_nofault(char *dst, const char *src, size_t size);

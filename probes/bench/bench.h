@@ -54,9 +54,6 @@ void bench_goals_begin(void);
 uint64_t bench_goal(const char *figure, uint64_t hundredths);
 struct bench_verdict bench_goals_end(void);
 
-/* bench_counts_instructions - is each instruction one cycle (QEMU's -icount shift=0)? */
-bool bench_counts_instructions(void);
-
 /* A function to probe, and a loop that calls it: probes/bench/targets.asm. */
 struct bench_target {
     void (*loop)(uint64_t count); /* calls the function @count times */

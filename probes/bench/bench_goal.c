@@ -88,10 +88,11 @@ struct bench_verdict bench_goals_end(void)
     return total;
 }
 
-/* With -icount shift=0 an instruction takes one nanosecond, and a cycle is one
+/* bench_counts_instructions - is each instruction one cycle (QEMU's -icount shift=0)?
+ * With -icount shift=0 an instruction takes one nanosecond, and a cycle is one
  * nanosecond. The rate of cycles is measured, so it may be a little wrong.
  */
-bool bench_counts_instructions(void)
+static bool bench_counts_instructions(void)
 {
     return clock_cycles_per_ms() > 999000 && clock_cycles_per_ms() < 1001000;
 }

@@ -19,33 +19,27 @@
  * a jump by the region method goes from STAGE_WAITING to STAGE_JUMP, without a batch.
  */
 static const struct {
-    const char *name;
     uint8_t next;   /* stages that may follow, as bits */
     uint8_t states; /* of the site, as bits */
 } stages[JUMP_STAGES] = {
-    [STAGE_NONE] = { "none",
-                     TO(STAGE_WAITING) | TO(STAGE_REFUSED) | TO(STAGE_PLANNED) |
+    [STAGE_NONE] = { TO(STAGE_WAITING) | TO(STAGE_REFUSED) | TO(STAGE_PLANNED) |
                          TO(STAGE_TO_ORIGINAL),
                      NO_JUMP },
-    [STAGE_WAITING] = { "waiting",
-                        TO(STAGE_REFUSED) | TO(STAGE_JUMP) | TO(STAGE_PLANNED) |
+    [STAGE_WAITING] = { TO(STAGE_REFUSED) | TO(STAGE_JUMP) | TO(STAGE_PLANNED) |
                             TO(STAGE_TO_INT3) | TO(STAGE_TO_ORIGINAL),
                         NO_JUMP },
-    [STAGE_REFUSED] = { "refused",
-                        TO(STAGE_WAITING) | TO(STAGE_TO_INT3) | TO(STAGE_TO_ORIGINAL),
+    [STAGE_REFUSED] = { TO(STAGE_WAITING) | TO(STAGE_TO_INT3) | TO(STAGE_TO_ORIGINAL),
                         NO_JUMP },
-    [STAGE_JUMP] = { "jump",
-                     TO(STAGE_NONE) | TO(STAGE_WAITING) | TO(STAGE_REFUSED) |
+    [STAGE_JUMP] = { TO(STAGE_NONE) | TO(STAGE_WAITING) | TO(STAGE_REFUSED) |
                          TO(STAGE_PLANNED) | TO(STAGE_TO_INT3) | TO(STAGE_TO_ORIGINAL),
                      IN(SITE_OPTIMIZED) },
-    [STAGE_PLANNED] = { "planned",
-                        TO(STAGE_TO_JUMP) | TO(STAGE_TO_INT3) | TO(STAGE_TO_ORIGINAL) |
+    [STAGE_PLANNED] = { TO(STAGE_TO_JUMP) | TO(STAGE_TO_INT3) | TO(STAGE_TO_ORIGINAL) |
                             TO(STAGE_WAITING) | TO(STAGE_JUMP),
                         ANY_TEXT },
-    [STAGE_TO_JUMP] = { "to jump", TO(STAGE_JUMP), ANY_TEXT },
-    [STAGE_TO_INT3] = { "to int3", TO(STAGE_WAITING) | TO(STAGE_REFUSED) | TO(STAGE_JUMP),
+    [STAGE_TO_JUMP] = { TO(STAGE_JUMP), ANY_TEXT },
+    [STAGE_TO_INT3] = { TO(STAGE_WAITING) | TO(STAGE_REFUSED) | TO(STAGE_JUMP),
                         ANY_TEXT },
-    [STAGE_TO_ORIGINAL] = { "to original", TO(STAGE_NONE), ANY_TEXT },
+    [STAGE_TO_ORIGINAL] = { TO(STAGE_NONE), ANY_TEXT },
 };
 
 void jump_move(struct site *site, enum jump_stage to)
@@ -66,11 +60,6 @@ void jump_wait(struct site *site)
 
     if (!jump_is_at(site, to))
         jump_move(site, to);
-}
-
-const char *jump_stage_name(enum jump_stage stage)
-{
-    return stage < JUMP_STAGES ? stages[stage].name : "?";
 }
 
 bool jump_is_at(const struct site *site, enum jump_stage stage)

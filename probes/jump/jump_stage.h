@@ -27,12 +27,10 @@ struct site;
  * that does not fit the state of the site, is a bug of the engine.
  * jump_wait - set the stage of @site, which is a breakpoint or is about to become one: to
  * STAGE_REFUSED if jump_why has a reason, else to STAGE_WAITING.
- * jump_stage_name - the name of @stage, for example "waiting". Context: any.
  * Locks: PLAT_PROBES held.
  */
 void jump_move(struct site *site, enum jump_stage to);
 void jump_wait(struct site *site);
-const char *jump_stage_name(enum jump_stage stage);
 
 /* jump_is_at - is @site at @stage?
  * jump_is_changing - is @site in a batch?

@@ -76,40 +76,6 @@ KTEST(extable, bytes_before_a_bad_page_are_copied)
     vmap_free(p, PAGE_SIZE);
 }
 
-KTEST(extable, strings_are_bounded_and_ended)
-{
-    char buf[8];
-
-    ktest_report(strncpy_nofault(buf, "abc", sizeof(buf)) == 4 && !strcmp(buf, "abc"),
-                 "a short one, 4 bytes with its NUL");
-    ktest_report(strncpy_nofault(buf, "abcdefg", sizeof(buf)) == 8 &&
-                     !strcmp(buf, "abcdefg"),
-                 "one that just fits");
-    ktest_report(strncpy_nofault(buf, "abcdefgh", sizeof(buf)) == 8 &&
-                     !strcmp(buf, "abcdefg"),
-                 "one that is cut");
-    ktest_report(strncpy_nofault(buf, "", sizeof(buf)) == 1 && !buf[0], "an empty one");
-    ktest_report(strncpy_nofault(buf, "x", 1) == 1 && !buf[0], "room for the NUL alone");
-    ktest_report(strncpy_nofault(UNMAPPED, UNMAPPED, 0) == 0, "no room at all");
-}
-
-KTEST(extable, unreadable_strings_answer_efault)
-{
-    char *p = vmap_alloc(PAGE_SIZE, PROT_W);
-    char buf[8] = "old";
-
-    memset(p, 'a', PAGE_SIZE);
-    ktest_report(strncpy_nofault(buf, p + PAGE_SIZE - 3, sizeof(buf)) == -EFAULT &&
-                     !buf[0],
-                 "one that runs into an absent page, and nothing is left of it");
-    ktest_report(strncpy_nofault(buf, p + PAGE_SIZE - 3, 3) == 3 && !strcmp(buf, "aa"),
-                 "but no byte more than asked for is read");
-    ktest_report(strncpy_nofault(buf, NOT_CANONICAL, 8) == -EFAULT, "not canonical");
-    ktest_report(strncpy_nofault(UNMAPPED, "abc", 8) == -EFAULT, "to an absent page");
-    ktest_report(strncpy_nofault(UNMAPPED, UNMAPPED, 8) == -EFAULT, "from and to");
-    vmap_free(p, PAGE_SIZE);
-}
-
 /* load_faults - does a load from @addr fault? Its table entry is made by the macro for C.
  */
 static bool load_faults(const void *addr)

@@ -80,14 +80,6 @@ static void to_wait_is_to_stay_refused_where_there_is_a_reason(void)
     CHECK_EQ(jump.stage, STAGE_WAITING);
 }
 
-static void every_stage_has_a_name(void)
-{
-    for (unsigned i = 0; i < JUMP_STAGES; i++)
-        CHECK(jump_stage_name(i)[0] != '?');
-    CHECK_STR(jump_stage_name(STAGE_TO_INT3), "to int3");
-    CHECK_STR(jump_stage_name(JUMP_STAGES), "?");
-}
-
 static void a_life(void)
 {
     struct kprobe p = { .pre_handler = no_pre };
@@ -185,6 +177,5 @@ static void a_probe_makes_an_idle_breakpoint_wait(void)
 }
 
 UNIT_TESTS_BETWEEN(fake_start, fake_end, the_table_is_what_moves_are_checked_by,
-                   to_wait_is_to_stay_refused_where_there_is_a_reason,
-                   every_stage_has_a_name, a_life, what_is_a_jump_has_no_mark,
-                   a_probe_makes_an_idle_breakpoint_wait)
+                   to_wait_is_to_stay_refused_where_there_is_a_reason, a_life,
+                   what_is_a_jump_has_no_mark, a_probe_makes_an_idle_breakpoint_wait)
