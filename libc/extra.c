@@ -1,4 +1,6 @@
-/* extra.c - texts that are compared with words, and addresses for qsort(). Owns nothing, runs anywhere. */
+/* extra.c - texts that are compared with words, and addresses for qsort(). Owns nothing, runs
+ * anywhere.
+ */
 #include "libc/include/extra.h"
 #include "libc/include/ctype.h"
 #include "libc/include/string.h"
