@@ -115,7 +115,7 @@ static void line_set_up(struct serial *s)
     fifo_enable(s);
 }
 
-/* ---- what struct console has: read() and others -------------------------------------- */
+/* ---- what struct console has -------------------------------------------------------- */
 
 static bool serial_input_pending(struct console *con)
 {

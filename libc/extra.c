@@ -1,5 +1,5 @@
-/* extra.c - texts that are compared with words, and addresses for qsort(). Owns nothing, runs
- * anywhere.
+/* extra.c - texts that are compared with words, and a comparison for qsort(). Owns nothing,
+ * runs anywhere.
  */
 #include "libc/include/extra.h"
 #include "libc/include/ctype.h"
