@@ -15,8 +15,9 @@ and not only a hit at one of a few. Interrupts of the clock add some hundredths 
 figure, so whole instructions are compared.
 
 A question about all functions is asked in the image as it is, in a machine of its own; its
-figure has the command and all waiting. The machine has all lines from the start: its clock goes
-on while it waits for the host's next command, which made a figure three times larger.
+figure has the command and all waiting. The machine has all lines from the start: its
+clock goes on while it waits for the host's next command, which made a figure three times
+larger.
 
 The instructions a probe depend on the text of the image: it has the probes, and executes
 some of them. Between two images they differ by up to two fifths at 1,000 probes. So a figure
