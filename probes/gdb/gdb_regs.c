@@ -64,7 +64,7 @@ static const size_t special[KNOWN - X87_END] = {
 #define FEATURE(name) "<feature name=\"" name "\">"
 #define END_FEATURE "</feature>"
 
-static const char target[] =
+const char gdb_regs_target[] =
     "<?xml version=\"1.0\"?><!DOCTYPE target SYSTEM \"gdb-target.dtd\"><target>"
     "<architecture>i386:x86-64</architecture>"
     FEATURE("org.gnu.gdb.i386.core")
@@ -85,11 +85,6 @@ static const char target[] =
     REG64("cr0") REG64("cr2") REG64("cr3") REG64("cr4") REG64("efer")
     END_FEATURE "</target>";
 /* clang-format on */
-
-const char *gdb_regs_target(void)
-{
-    return target;
-}
 
 static struct pt_regs *regs_of(const struct thread *t)
 {

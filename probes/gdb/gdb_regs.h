@@ -8,8 +8,8 @@
 struct pt_regs;
 struct thread;
 
-/* gdb_regs_target - return target.xml, which describes the registers. Immutable. */
-const char *gdb_regs_target(void);
+/* target.xml, which describes the registers */
+extern const char gdb_regs_target[];
 
 /* gdb_regs_put - put all registers of @t into a packet: of the CPU that @t is on, or as
  * they were when @t left its CPU. If a trace frame is selected, the registers of the

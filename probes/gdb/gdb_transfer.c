@@ -130,7 +130,7 @@ static void write_threads(struct transfer *p)
 
 static void write_target_xml(struct transfer *p)
 {
-    transfer_add(p, gdb_regs_target());
+    transfer_add(p, gdb_regs_target);
 }
 
 static void transfer_answer(struct gdb_request *r, void (*write)(struct transfer *p))

@@ -26,7 +26,6 @@ size_t program_words(const struct kprobe_program *p)
     return p->words;
 }
 STUB(bool, select_hides_thread, void)
-STUB(bool, live_stacks_are_on, void)
 
 /* ---- the scenario ---- */
 

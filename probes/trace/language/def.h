@@ -124,7 +124,10 @@ struct def_delete {
 };
 
 /* def_is_delete - tell whether @line is a line for def_delete_parse(). */
-bool def_is_delete(const char *line);
+static inline bool def_is_delete(const char *line)
+{
+    return *line == '-';
+}
 /* def_delete_parse - fill in @delete from @line. Return: 0; -EINVAL. */
 int def_delete_parse(const char *line, struct def_delete *delete);
 /* def_delete_matches - tell whether @delete asks to delete @def. */

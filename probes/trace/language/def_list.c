@@ -136,11 +136,6 @@ int def_append(const struct def *def, const struct def *other, const char *line,
 
 /* ---- deleting ---- */
 
-bool def_is_delete(const char *line)
-{
-    return *line == '-';
-}
-
 int def_delete_parse(const char *line, struct def_delete *delete)
 {
     char *head = delete->line, *end, *slash;

@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-static const char *const modifiers[HIST_SHOWS] = {
+const char *const hist_modifiers[HIST_SHOWS] = {
     [HIST_HEX] = "hex",
     [HIST_SYM] = "sym",
     [HIST_SYM_OFFSET] = "sym-offset",
@@ -21,11 +21,6 @@ static const char *const modifiers[HIST_SHOWS] = {
     [HIST_PERCENT] = "percent",
     [HIST_GRAPH] = "graph",
 };
-
-const char *hist_modifier(enum hist_show show)
-{
-    return modifiers[show];
-}
 
 const char *hist_error_text(enum hist_error_id id)
 {
@@ -153,7 +148,7 @@ static int parse_modifier(struct hist_parser *parse, struct hist_word modifier,
     if (hist_word_begins(modifier, "bucket"))
         return parse_buckets(parse, modifier, part);
     for (enum hist_show show = 0; show < HIST_SHOWS; show++) {
-        if (!modifiers[show] || !hist_word_is(modifier, modifiers[show]))
+        if (!hist_modifiers[show] || !hist_word_is(modifier, hist_modifiers[show]))
             continue;
         part->show = show;
         if (!is_possible(show, is_key, part))

@@ -23,8 +23,8 @@ enum hist_show {
     HIST_SHOWS,
 };
 
-/* hist_modifier - return the modifier of @show, "hex", "sym", ...; NULL: it has none. */
-const char *hist_modifier(enum hist_show show);
+/* The modifiers by enum hist_show: "hex", "sym", ...; NULL: it has none. */
+extern const char *const hist_modifiers[];
 
 /* A key or a value. */
 struct hist_part {

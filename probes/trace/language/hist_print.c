@@ -23,7 +23,7 @@ struct out {
 
 static void print_key_part(struct out *out, const struct hist_part *part)
 {
-    const char *modifier = hist_modifier(part->show);
+    const char *modifier = hist_modifiers[part->show];
 
     PRINT(out, "%s%s", part->field.kind == FILTER_VARIABLE ? "$" : "", part->name);
     if (part->show == HIST_BUCKETS)

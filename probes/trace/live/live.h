@@ -305,12 +305,10 @@ void live_hist_clear(struct hist *hist);
 struct hist *live_hist_view(const struct hist *hist);
 void live_hist_view_free(struct hist *view);
 /* live_set_stacks - let each record of an event be followed by its stack, or no longer.
- * live_hit_stacks - the part of that for hits which C records.
- * live_stacks_are_on - are they? Context: any.
+ * live_stacks - are they? To read only.
  */
 void live_set_stacks(bool on);
-void live_hit_stacks(bool on);
-bool live_stacks_are_on(void);
+extern bool live_stacks;
 /* live_own - how many hits of @p were the tracer's own work. */
 uint64_t live_own(const struct live_probe *p);
 /* live_lost - how many hits of @e were lost, or incomplete, for @cause. */

@@ -151,18 +151,6 @@ static void hit_fill_record(const struct hit *hit, uint8_t *record, size_t size)
         live_count_loss(hit->event, LIVE_CUT, to.cut);
 }
 
-static bool stacks; /* each record is followed by a stack */
-
-bool live_stacks_are_on(void)
-{
-    return READ_ONCE(stacks);
-}
-
-void live_hit_stacks(bool on)
-{
-    WRITE_ONCE(stacks, on);
-}
-
 static void record_stack(const struct hit *hit)
 {
     uintptr_t callers[STACK_RECORD_MAX];
@@ -206,7 +194,7 @@ static void hit_record(const struct hit *hit)
     }
     hit_fill_record(hit, to, size);
     record_end(ring);
-    if (unlikely(live_stacks_are_on()))
+    if (unlikely(READ_ONCE(live_stacks)))
         record_stack(hit);
 }
 
@@ -357,7 +345,7 @@ static void look_then_record(const struct live_attached *attached, const struct 
     if (was_taken && !READ_ONCE(hit->event->soft_disabled) &&
         is_kept(attached->filter, hit, room, size)) {
         if (record_copy(room, size))
-            stack |= live_stacks_are_on();
+            stack |= READ_ONCE(live_stacks);
         else
             live_count_loss(hit->event, LIVE_LOST_RING, 1);
     }

@@ -229,7 +229,7 @@ static void compile_event(struct live_program *out, const struct live_event *e)
     }
     if (e->soft_disabled && !switched)
         return;
-    out->compile.unable |= (switched && live_mark(e)) || live_stacks_are_on();
+    out->compile.unable |= (switched && live_mark(e)) || READ_ONCE(live_stacks);
     compile_begin_part(&out->compile);
     if (attached && attached->filter)
         compile_filter(&out->compile, attached->filter);
@@ -601,11 +601,13 @@ void live_program_update(struct live_event *const *events, size_t count, bool ar
             by_image(p);
 }
 
+bool live_stacks;
+
 void live_set_stacks(bool on)
 {
     struct live_event *e = NULL;
 
-    live_hit_stacks(on);
+    WRITE_ONCE(live_stacks, on);
     while ((e = live_event_next(e)))
         if (e->armed)
             live_program_update(&e, 1, false);
