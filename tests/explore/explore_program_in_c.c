@@ -26,6 +26,7 @@ size_t program_words(const struct kprobe_program *p)
     return p->words;
 }
 STUB(bool, select_hides_thread, void)
+bool live_stacks;
 
 /* ---- the scenario ---- */
 

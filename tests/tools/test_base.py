@@ -21,7 +21,7 @@ SIZED = re.compile("[bwlq]$")  # AT&T's suffix
 # the same. mfence is an instruction of SSE2, which each processor with long mode has.
 BASE = set(
     """
-    adc add and bsf bsr bswap bt btc btr bts call cld cli cltd cltq cmp cmps cmpxchg
+    adc add and bsf bsr bswap bt btc btr bts call clc cld cli cltd cltq cmp cmps cmpxchg
     cpuid cqto cwtl dec div hlt idiv imul in inc int int3 invlpg iret jmp lahf lea leave lgdt
     lidt lldt lods loop loope loopne lret ltr mov movabs movs movsb movslq movsw movz
     movzb movzw mul neg nop not or out outs pause pop popf push pushf rcl rcr rdmsr rdtsc

@@ -151,6 +151,8 @@ static void hit_fill_record(const struct hit *hit, uint8_t *record, size_t size)
         live_count_loss(hit->event, LIVE_CUT, to.cut);
 }
 
+bool live_stacks;
+
 static void record_stack(const struct hit *hit)
 {
     uintptr_t callers[STACK_RECORD_MAX];

@@ -601,8 +601,6 @@ void live_program_update(struct live_event *const *events, size_t count, bool ar
             by_image(p);
 }
 
-bool live_stacks;
-
 void live_set_stacks(bool on)
 {
     struct live_event *e = NULL;
