@@ -204,7 +204,8 @@ def a_connection_that_is_lost(browser, server):
 
 def keys_before_the_console(browser, server):
     page = browser.open(server.url)
-    page.wait("window.shown && terminal.element", LIMIT)
+    has_focus = "terminal.textarea && document.activeElement === terminal.textarea"
+    page.wait(f"window.shown && {has_focus}", LIMIT)
     early = page.evaluate("terminal.paste('echo ear'), document.body.dataset.state")
     page.type("ly\r")
     tap.note(f"typed while the page was {early}")
