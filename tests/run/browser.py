@@ -10,6 +10,7 @@ DevTools use a WebSocket; this file implements as much of it as they need.
 """
 
 import base64
+import contextlib
 import json
 import os
 import re
@@ -24,6 +25,10 @@ import urllib.request
 OPTIONS = ("--headless=new", "--no-sandbox", "--disable-gpu", "--remote-debugging-port=0",
            "--remote-allow-origins=*", "--no-first-run", "--window-size=1200,800",
            "--disable-dev-shm-usage", "about:blank")  # fmt: skip
+
+
+class Navigated(AssertionError):
+    """A page has gone to another address before it could answer."""
 
 
 class Line:
@@ -101,6 +106,8 @@ class Page:
         while True:
             reply = json.loads(self.line.receive(end - time.monotonic()))
             if reply.get("id") == self.number:
+                if "navigated" in reply.get("error", {}).get("message", ""):
+                    raise Navigated(f"{method}: {reply['error']}")
                 if "error" in reply:
                     raise AssertionError(f"{method}: {reply['error']}")
                 return reply["result"]
@@ -127,8 +134,9 @@ class Page:
         """Wait until the expression is true. Return whether it became true in time."""
         end = time.monotonic() + limit
         while time.monotonic() < end:
-            if self.evaluate(f"Boolean({condition})"):
-                return True
+            with contextlib.suppress(Navigated):
+                if self.evaluate(f"Boolean({condition})"):
+                    return True
             time.sleep(0.1)
         return False
 
