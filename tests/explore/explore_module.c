@@ -21,10 +21,10 @@ static bool is_going; /* probes of others have left the text, and its symbols fo
 
 int elf_check(struct elf_object *o, const void *file, size_t len, struct elf_reject *why)
 {
-    (void)o;
     (void)file;
     (void)len;
     (void)why;
+    *o = (struct elf_object){ 0 }; /* a file without sections */
     return 0;
 }
 
