@@ -56,7 +56,6 @@ void symbols_init(void)
     for (size_t i = 0; i < header->e_shnum; i++)
         if (sections[i].sh_type == SHT_SYMTAB)
             add_functions(image, sections, &sections[i]);
-    symbols_sort();
     extable_init();
 }
 

@@ -7,11 +7,9 @@
 #include <stdint.h>
 
 /* symbol_add - add a function @name at [@start, @start + @size). Borrows @name.
- * symbols_sort - sort the list by address. If two symbols cover an address,
- * plat_symbol_at() finds the symbol that comes first in the list.
+ * If several symbols cover an address, plat_symbol_at() finds the last one to start.
  * symbols_clear - forget all symbols.
  * Context: thread, while no other thread looks for a symbol.
  */
 void symbol_add(const char *name, uintptr_t start, size_t size);
-void symbols_sort(void);
 void symbols_clear(void);
