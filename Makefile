@@ -70,6 +70,9 @@ SOURCES := $(KERNEL) $(CPU) $(MM) $(SYNC) $(THREAD) $(TIME) $(FS) $(DEBUG) $(MOD
     $(AGENT) $(WATCH) $(TRACE) $(PORT) $(GDB) \
     $(MANY) $(MARKER) $(PROBE_CONSOLE) $(PROBE_BENCH) $(FILM) $(DRIVERS) $(LIBC) $(BOOT)
 
+# What users have: the image, and the module of bench.
+PRODUCT = $(SOURCES) $(BENCH_MODULE)
+
 OBJS = $(SOURCES:%=$(B)/%.o)
 IMAGE_OBJS = $(OBJS) $(EXTRA_OBJS)
 
@@ -146,7 +149,7 @@ FOR_SPEED := $(shell grep -l '^NOKPROBE[^_]' $(filter %.c,$(SOURCES))) \
     $(addprefix probes/trace/language/,event.c fetch.c filter.c filter_field.c hist.c hist_act.c trigger.c) \
     $(addprefix probes/trace/live/live_,hit.c program.c) $(addprefix probes/trace/ring/,ring.c page.c) \
     $(addprefix probes/gdb/gdb_,break.c collect.c frame.c place.c) probes/agent/agent.c \
-    $(addprefix probes/bench/bench_,loop.c kind.c crowd.c) \
+    $(addprefix probes/bench/bench_,loop.c kind.c) \
     $(addprefix kernel/,cpu/percpu.c time/sample.c mm/exec_poke.c) \
     $(addprefix kernel/debug/,backtrace.c ksyms.c marker.c) libc/string.c
 $(patsubst %,$(B)/%.o,$(filter-out $(FOR_SPEED),$(filter %.c,$(SOURCES)))): \
@@ -171,7 +174,7 @@ $(B)/%.asm.o: %.asm $(NASM_TOOLS) $(B)/flags.stamp | $(B)/asm_offsets.inc $(B)/p
 	$(Q)$(TOOL_PYTHON) kernel/debug/nasm_dwarf.py $@
 
 # Of debug data only the parameters of functions stay in modules. The modules that tests load are files inside of
-# the image. The samples are files in /boot of each guest.
+# the image. The samples, and the module of bench, are files in /boot of each guest.
 SAMPLES := $(patsubst %.c,$(B)/%.o,$(wildcard docs/samples/*.c))
 PARAMS_TOOLS := kernel/module/params.py kernel/debug/gen_params.py \
     kernel/debug/dwarf.py kernel/debug/elf64.py
@@ -182,8 +185,20 @@ $(SAMPLES) $(TEST_MODULES): $(B)/%.o: %.c $(PARAMS_TOOLS) $(B)/flags.stamp $(B)/
 	$(Q)$(TOOL_PYTHON) kernel/module/params.py $@
 -include $(SAMPLES:.o=.d)
 
+# The module of the command bench. It has no debug data, because a guest gets the whole file.
+BENCH_OBJS := $(BENCH_MODULE:%=$(B)/%.o)
+$(BENCH_OBJS): private CFLAGS += $(MODULE_ABI)
+$(BENCH_OBJS): $(B)/modules.stamp
+-include $(BENCH_OBJS:.o=.d)
+
+module_link = $(LD) -r -S -z noexecstack $(1) -o $@ $(filter %.o,$^)
+$(B)/probes/bench/bench.o: $(BENCH_OBJS)
+	$(call say,LD,$@)
+	$(Q)$(call module_link)
+
+BOOT_FILES := $(SAMPLES) $(B)/probes/bench/bench.o
 .PHONY: samples
-samples: $(SAMPLES)
+samples: $(BOOT_FILES)
 
 # C layouts for NASM: a C file is compiled to assembly, and sed takes the marked
 # lines of it.
@@ -220,11 +235,11 @@ $(B)/sonde.stripped: $(B)/sonde.elf
 $(B)/platforms.stamp: FORCE
 	@$(call stamp_if_changed,'$(wildcard /usr/lib/grub/*/moddep.lst)')
 
-$(B)/sonde.iso: $(B)/sonde.stripped $(SAMPLES) iso/grub.cfg $(B)/platforms.stamp
+$(B)/sonde.iso: $(B)/sonde.stripped $(BOOT_FILES) iso/grub.cfg $(B)/platforms.stamp
 	$(call say,ISO,$@)
 	@rm -rf $(B)/iso && mkdir -p $(B)/iso/boot/grub
 	$(Q)cp $(B)/sonde.stripped $(B)/iso/boot/sonde.elf
-	$(Q)cp $(SAMPLES) $(B)/iso/boot
+	$(Q)cp $(BOOT_FILES) $(B)/iso/boot
 	$(Q)cp iso/grub.cfg $(B)/iso/boot/grub/grub.cfg
 	$(Q)$(GRUB_MKRESCUE) $(GRUB_FLAGS) -o $@ $(B)/iso >$(B)/iso.log 2>&1 || \
 	    { cat $(B)/iso.log; exit 1; }
@@ -236,7 +251,7 @@ GRUB_FLAGS := --locales= --fonts= --themes= --install-modules="multiboot2 normal
     part_gpt part_msdos part_plan part_sun part_sunpc"
 
 compile_commands.json: $(B)/flags.stamp $(B)/link.stamp
-	@{ printf '['; sep=; here=$$(pwd -P); for f in $(filter %.c,$(SOURCES)); do \
+	@{ printf '['; sep=; here=$$(pwd -P); for f in $(filter %.c,$(PRODUCT)); do \
 	    printf '%s\n{"directory": "%s", "file": "%s", "command": "%s -c %s"}' "$$sep" \
 	    "$$here" "$$f" '$(CC) $(CFLAGS)' "$$f"; sep=,; \
 	done; printf '\n]\n'; } >$@

@@ -32,7 +32,6 @@ $(eval $(call image,$(B)/tests,TEST_OBJS))
 
 # These tests are modules as well, so that they run on the image that users boot, whose text
 # they leave as it is. They have no debug data, because a guest gets the whole file.
-module_link = $(LD) -r -S -z noexecstack $(1) -o $@ $(filter %.o,$^)
 $(B)/tests/truth.o: $(TRUTH:%=$(B)/%.o)
 	$(call say,LD,$@)
 	$(Q)$(call module_link)

@@ -1,168 +1,67 @@
-/* bench.c - adds the console's `bench`: has the list of groups, and runs them. */
+/* bench.c - adds the console's `bench`. What measures is a module, which the first `bench`
+ * loads: users who measure nothing have no code of it. Code of hits stays in the image, so
+ * that hits in the module's time are those of the image.
+ */
 #include "probes/bench/bench.h"
+
 #include "kernel/base/compiler.h"
-#include "probes/jump/optimize.h"
+#include "kernel/module/module.h"
 
-#include "kernel/base/err.h"
-#include "kernel/cpu/percpu.h"
-#include "kernel/mm/frame.h"
-#include "kernel/thread/thread.h"
-#include "probes/port/port.h"
+#define BENCH_FILE "/boot/bench.o"
 
-#include <stdio.h>
-#include <string.h>
+int (*bench_module)(struct shell *sh, int argc, char **argv);
 
-static const struct bench_group *const groups[] = {
-    &bench_group_hit,    &bench_group_scale,  &bench_group_cache,  &bench_group_counted,
-    &bench_group_starve, &bench_group_marker, &bench_group_events, &bench_group_text,
-};
-
-/* ---- the command ---- */
-
-/* find_group - find the group that @word names, as GROUP or GROUP.PART. */
-static const struct bench_group *find_group(const char *word)
-{
-    size_t len = strcspn(word, ".");
-
-    for (size_t i = 0; i < ARRAY_LEN(groups); i++)
-        if (str_is(groups[i]->name, word, len))
-            return groups[i];
-    return NULL;
-}
-
-/* run_with_breakpoints - run a group while the probes of other parts of the kernel are
- * breakpoints. A group that measures jumps, or how long it takes to make them, calls
- * bench_jumps(true). This works whatever the user's settings for jumps are; the settings
- * are restored at the end.
+/* The functions of crowd.asm, which only `make bench` links. These weak symbols are defined,
+ * not only declared: a weak symbol without a definition has address 0, which a copy of an
+ * instruction that reads it could not reach.
  */
-static int run_with_breakpoints(struct shell *sh, const struct bench_group *group,
-                                const char *only)
+const struct bench_among bench_among_all __attribute__((weak)) = { .count = 0 };
+uintptr_t bench_among_called[2] __attribute__((weak));
+
+void bench_complete(struct shell_completion *c, int index UNUSED)
 {
-    enum optimize_method method = optimize_get_method();
-    bool on = optimize_is_on();
-    int err = bench_jumps(false);
+    static const char *const names[] = { "hit",    "scale",  "cache",  "counted",
+                                         "starve", "marker", "events", "text" };
 
-    if (err)
-        return shell_error(sh, err, "bench");
-    optimize_switch(true);
-    err = group->run(sh, only);
-    optimize_switch(on);
-    optimize_set_method(method);
-    return err;
-}
-
-/* After a move to another CPU the thread would find cold caches there. So each group
- * stays on the last CPU, where nothing else runs.
- */
-static int run_group(struct shell *sh, const struct bench_group *group, const char *only)
-{
-    uint64_t cpus = thread_current()->cpus;
-    int err;
-
-    thread_set_affinity(BIT(cpu_count() - 1));
-    err =
-        group->keeps_jumps ? group->run(sh, only) : run_with_breakpoints(sh, group, only);
-    thread_set_affinity(cpus);
-    if (err == -ENOENT)
-        return shell_error(sh, err, "bench: %s.%s", group->name, only);
-    if (err == -EINTR)
-        shell_error(sh, 0, "bench: stopped in %s; none of its probes is left",
-                    group->name);
-    return err;
-}
-
-static int run_all(struct shell *sh)
-{
-    int err = 0;
-
-    for (size_t i = 0; i < ARRAY_LEN(groups) && !err; i++)
-        err = run_group(sh, groups[i], NULL);
-    return err;
-}
-
-static void bench_complete(struct shell_completion *c, int index UNUSED)
-{
-    for (size_t i = 0; i < ARRAY_LEN(groups); i++)
-        shell_offer(c, groups[i]->name);
-}
-
-static int run_groups(struct shell *sh, int argc, char **argv)
-{
-    char suggestion[SHELL_SUGGESTION_MAX];
-    int err = 0;
-
-    for (int i = 1; i < argc; i++)
-        if (!find_group(argv[i]))
-            return shell_refuse(sh, EINVAL, "bench: no group is called %s%s", argv[i],
-                                shell_suggest(suggestion, argv[i], bench_complete, 1));
-    for (int i = 1; i < argc && !err; i++) {
-        const char *dot = strchr(argv[i], '.');
-
-        err = run_group(sh, find_group(argv[i]), dot ? dot + 1 : NULL);
-    }
-    return err;
-}
-
-size_t bench_free_bytes(void)
-{
-    struct frame_stats stats;
-
-    frame_stats_get(&stats);
-    return stats.free * PAGE_SIZE + percpu_counters_bytes();
-}
-
-int bench_jumps(bool on)
-{
-    return optimize_set_method(on ? OPTIMIZE_PUN : OPTIMIZE_OFF);
-}
-
-static void print_goals(struct shell *sh)
-{
-    struct bench_verdict verdict = bench_goals_end();
-
-    if (verdict.goals)
-        shell_printf(sh, "# %u goals, %u missed\n", verdict.goals, verdict.missed);
+    for (size_t i = 0; i < ARRAY_LEN(names); i++)
+        shell_offer(c, names[i]);
 }
 
 static int bench_run(struct shell *sh, int argc, char **argv)
 {
-    int err;
+    char why[MODULE_WHY_MAX] = "";
+    int (*run)(struct shell * sh, int argc, char **argv) = READ_ONCE(bench_module);
+    int err = run ? 0 : module_load_path(BENCH_FILE, false, why);
 
-    bench_goals_begin();
-    err = argc == 1 ? run_all(sh) : run_groups(sh, argc, argv);
-    print_goals(sh);
-    return err;
+    if (!run)
+        run = READ_ONCE(bench_module);
+    return run ? run(sh, argc, argv)
+               : shell_error(sh, err, "bench: " BENCH_FILE "%s%s", *why ? ": " : "", why);
 }
 
-static char help[1024];
-
-static struct shell_command command = {
+static const struct shell_command command = {
     .name = "bench",
     .usage = "[GROUP[.PART]...]",
-    .help = help,
+    .help =
+        "measure what probes cost: sonde.NAME VALUE UNIT, one a line\n"
+        "  hit       one hit, by the way its instruction is run\n"
+        "  scale     registering many probes, their memory, and hits among them\n"
+        "  cache     how many hits find their site in the CPU's own cache\n"
+        "  counted   what work costs with every function, and every instruction, "
+        "counted\n"
+        "  starve    how late others wake beside handlers that take long\n"
+        "  marker    a condition that is hardly ever true: as an immediate, a key, a "
+        "load\n"
+        "  events    a thousand events of the tracer: defined line by line, enabled, "
+        "deleted\n"
+        "  text      changes of text, by each engine: time, how long other CPUs stand\n"
+        "Without a GROUP, all of them are measured. docs/bench.md tells what each figure "
+        "means.",
     .run = bench_run,
     .complete = bench_complete,
 };
 
-/* write_bench_help - write the text of `help bench`, with a line for each group. */
-static void write_bench_help(void)
-{
-    char line[160];
-
-    strlcpy(help, "measure what probes cost: sonde.NAME VALUE UNIT, one a line\n",
-            sizeof(help));
-    for (size_t i = 0; i < ARRAY_LEN(groups); i++) {
-        snprintf(line, sizeof(line), "  %-9s %s\n", groups[i]->name, groups[i]->help);
-        strlcat(help, line, sizeof(help));
-    }
-    strlcat(help,
-            "Without a GROUP, all of them are measured. docs/bench.md tells what each "
-            "figure means.",
-            sizeof(help));
-}
-
 INIT int probes_add_bench(void)
 {
-    write_bench_help();
     return shell_add_command(&command);
 }

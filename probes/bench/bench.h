@@ -16,7 +16,6 @@
 
 struct bench_group {
     const char *name;
-    const char *help; /* one line */
     /* run - measure and print the figures. @only: the part to measure; NULL: all parts.
      * Context: thread, one CPU.
      * Return: 0; -ENOENT no such part; -EINTR the user has stopped it, and all its probes
@@ -24,6 +23,12 @@ struct bench_group {
     int (*run)(struct shell *sh, const char *only);
     bool keeps_jumps; /* probes of other parts of the kernel may be jumps meanwhile */
 };
+
+/* bench_module - runs the command; NULL: the module is not there. The module sets it.
+ * bench_complete - offer the names of the groups. Context: thread.
+ */
+extern int (*bench_module)(struct shell *sh, int argc, char **argv);
+void bench_complete(struct shell_completion *c, int index);
 
 extern const struct bench_group bench_group_hit, bench_group_scale, bench_group_cache,
     bench_group_counted, bench_group_starve, bench_group_marker, bench_group_events,
@@ -134,7 +139,7 @@ void bench_set_unregister(struct bench_set *set);
 uint64_t bench_set_hits(const struct bench_set *set);
 
 /* Very many functions, and a loop that calls them in turn: probes/bench/crowd.asm. Only
- * `make bench` links that file; otherwise bench_among.c has an empty table.
+ * `make bench` links that file; otherwise bench.c has an empty table.
  */
 struct bench_among {
     void (*loop)(uint64_t count);
@@ -171,6 +176,13 @@ int bench_among(const struct bench_crowd_kind *kind, struct bench_crowd_cost *co
 /* bench_hit_boosted - measure `hit.int3_boostable` while the caller's probes are armed.
  * Return: 0; -EINTR; -EIO not every call was counted; an errno of register_kprobe(). */
 int bench_hit_boosted(struct shell *sh, struct bench_cost *cost);
+
+/* bench_measure_probed - measure what probes of @kind add to the cost of a call of @target,
+ * in rounds of @hits calls. Return: 0; -EIO not every call was counted; as
+ * bench_set_register().
+ */
+int bench_measure_probed(const struct bench_kind *kind, const struct bench_target *target,
+                         uint64_t hits, struct bench_cost *cost);
 
 /* bench_hit_like - measure the kind @name in a short time, at one placement only. The
  * settings for jumps and steps stay as they are.

@@ -24,12 +24,6 @@ const struct bench_crowd_kind bench_crowd_kinds[] = {
 };
 const size_t bench_crowd_kind_count = ARRAY_LEN(bench_crowd_kinds);
 
-/* These weak symbols are defined, not only declared: a weak symbol without a definition
- * has address 0, which a copy of an instruction that reads it could not reach.
- */
-const struct bench_among bench_among_all __attribute__((weak)) = { .count = 0 };
-uintptr_t bench_among_called[2] __attribute__((weak));
-
 bool bench_among_is_there(void)
 {
     return bench_among_all.count != 0;

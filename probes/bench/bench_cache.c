@@ -64,6 +64,5 @@ static int cache_run(struct shell *sh, const char *only)
 
 const struct bench_group bench_group_cache = {
     .name = "cache",
-    .help = "how many hits find their site in the CPU's own cache",
     .run = cache_run,
 };

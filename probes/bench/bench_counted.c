@@ -159,6 +159,5 @@ static int counted_run(struct shell *sh, const char *only)
 
 const struct bench_group bench_group_counted = {
     .name = "counted",
-    .help = "what work costs with every function, and every instruction, counted",
     .run = counted_run,
 };

@@ -128,7 +128,6 @@ static int events_run_group(struct shell *sh, const char *only)
 
 const struct bench_group bench_group_events = {
     .name = "events",
-    .help = "a thousand events of the tracer: defined line by line, enabled, deleted",
     .keeps_jumps = true,
     .run = events_run_group,
 };

@@ -10,14 +10,12 @@
 #include "kernel/thread/thread.h"
 #include "probes/bench/bench.h"
 #include "probes/core/life.h"
-#include "probes/core/registry.h"
 #include "probes/jump/optimize.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #define HITS 10000 /* in each round */
-#define HITS_LIKE 500
 
 /* ---- one kind ---- */
 
@@ -27,34 +25,6 @@ static void take_lower(struct bench_cost *lowest, const struct bench_cost *cost)
         lowest->median = cost->median;
     if (cost->min < lowest->min)
         lowest->min = cost->min;
-}
-
-/* all_counted - check that each handler of @set has run for each call of the target. */
-static bool all_counted(const struct bench_set *set, uint64_t hits)
-{
-    const struct bench_kind *kind = set->kind;
-    unsigned handlers = kind->probes + kind->returns + kind->jprobe + !!kind->event;
-
-    return bench_set_hits(set) == handlers * bench_measured_calls(hits);
-}
-
-/* measure_probed - measure what probes of @kind add to the cost of a call of @target. */
-static int measure_probed(const struct bench_kind *kind,
-                          const struct bench_target *target, uint64_t hits,
-                          struct bench_cost *cost)
-{
-    struct bench_cost base = bench_measure(target, hits), probed = base;
-    struct bench_set set;
-    int err = bench_set_register(&set, kind, target->addr);
-
-    if (!err)
-        probed = bench_measure(target, hits);
-    if (!err && !all_counted(&set, hits))
-        err = -EIO;
-    bench_set_unregister(&set);
-    cost->median = probed.median - base.median;
-    cost->min = probed.min - base.min;
-    return err;
 }
 
 struct placement {
@@ -67,7 +37,8 @@ static int placement_run(void *arg)
 {
     struct placement *placement = arg;
 
-    return measure_probed(placement->kind, placement->target, HITS, &placement->cost);
+    return bench_measure_probed(placement->kind, placement->target, HITS,
+                                &placement->cost);
 }
 
 /* measure_placement - measure placement @i of @kind. Each placement is measured in a
@@ -115,30 +86,6 @@ static int measure_lowest(struct shell *sh, const struct bench_kind *kind,
 int bench_hit_boosted(struct shell *sh, struct bench_cost *cost)
 {
     return measure_lowest(sh, &bench_kinds[0], cost);
-}
-
-static bool has_probe(uintptr_t addr)
-{
-    bool found;
-
-    plat_lock(PLAT_PROBES);
-    found = registry_find(addr);
-    plat_unlock(PLAT_PROBES);
-    return found;
-}
-
-int bench_hit_like(const char *name, struct bench_cost *cost)
-{
-    for (size_t i = 0; i < bench_kind_count; i++) {
-        const struct bench_kind *kind = &bench_kinds[i];
-
-        if (strcmp(name, kind->name) != 0)
-            continue;
-        if (has_probe(kind->targets->addr))
-            return -EBUSY;
-        return measure_probed(kind, kind->targets, HITS_LIKE, cost);
-    }
-    return -ENOENT;
 }
 
 static int measure_kind(struct shell *sh, const struct bench_kind *kind)
@@ -263,6 +210,5 @@ static int hit_group_run(struct shell *sh, const char *only)
 
 const struct bench_group bench_group_hit = {
     .name = "hit",
-    .help = "one hit, by the way its instruction is run",
     .run = hit_group_run,
 };

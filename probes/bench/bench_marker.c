@@ -144,7 +144,6 @@ static int marker_run_group(struct shell *sh, const char *only)
 
 const struct bench_group bench_group_marker = {
     .name = "marker",
-    .help = "a condition that is hardly ever true: as an immediate, a key, a load",
     .keeps_jumps = true,
     .run = marker_run_group,
 };

@@ -274,6 +274,5 @@ static int scale_run(struct shell *sh, const char *only)
 
 const struct bench_group bench_group_scale = {
     .name = "scale",
-    .help = "registering many probes, their memory, and hits among them",
     .run = scale_run,
 };

@@ -333,6 +333,5 @@ static int starve_run(struct shell *sh, const char *only)
 
 const struct bench_group bench_group_starve = {
     .name = "starve",
-    .help = "how late others wake beside handlers that take long",
     .run = starve_run,
 };

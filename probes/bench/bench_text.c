@@ -244,6 +244,5 @@ static int text_run_group(struct shell *sh, const char *only)
 
 const struct bench_group bench_group_text = {
     .name = "text",
-    .help = "changes of text, by each engine: time, how long other CPUs stand",
     .run = text_run_group,
 };

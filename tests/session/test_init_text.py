@@ -23,7 +23,7 @@ import elf64
 # In this order: a function that has been executed before the argument probes= is read; a
 # function that is executed once after that; three places in a function that is called
 # once for each sample; a function that stays; a function of a module.
-FILES = len(os.listdir(os.path.join(ROOT, "docs", "samples")))
+FILES = len(os.listdir(os.path.join(ROOT, "docs", "samples"))) + 1  # and bench.o
 PLACES = (
     "smp_start",
     "module_load_listed",

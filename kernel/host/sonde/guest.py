@@ -30,7 +30,11 @@ ROOT = tree.root()
 BUILD = os.path.join(ROOT, os.environ.get("B", "build"))  # as the Makefile has it
 ELF = os.path.join(BUILD, "sonde.elf")
 ISO = os.path.join(BUILD, "sonde.iso")
-SAMPLES = os.path.join(BUILD, "docs", "samples", "*.o")  # below /boot of each guest
+# The files below /boot of each guest.
+BOOT_FILES = [
+    os.path.join(BUILD, *words)
+    for words in (("docs", "samples", "*.o"), ("probes", "bench", "bench.o"))
+]
 OVMF = "/usr/share/OVMF/OVMF_%s_4M.fd"
 
 ESCAPE, ESCAPE_NAME = 0x1D, "Ctrl-]"  # ESCAPE x leaves a terminal; no key of the editor
@@ -102,13 +106,14 @@ def module_words(paths):
 def boot_words(setup):
     """The part of QEMU's command line that says what is booted, and how."""
     if setup.boot == "pvh":
-        samples = sorted(glob.glob(SAMPLES))  # in the ISO, iso/grub.cfg loads them
+        # In the ISO, iso/grub.cfg loads them.
+        files = [path for which in BOOT_FILES for path in sorted(glob.glob(which))]
         return [
             "-kernel",
             setup.elf,
             "-append",
             setup.append,
-            *module_words([*samples, *setup.modules]),
+            *module_words([*files, *setup.modules]),
         ]
     words = ["-cdrom", ISO, *module_words(setup.modules)]
     if setup.append:
