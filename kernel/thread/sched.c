@@ -437,7 +437,7 @@ static void sched_tick(struct pt_regs *regs)
         sched_look_hook(regs);
 }
 
-void sched_timer_start(unsigned hz)
+INIT void sched_timer_start(unsigned hz)
 {
     timer_hz = hz < THREAD_HZ_MIN   ? THREAD_HZ_MIN
                : hz > THREAD_HZ_MAX ? THREAD_HZ_MAX

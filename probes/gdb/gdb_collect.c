@@ -59,7 +59,7 @@ struct gdb_rings gdb_frames;
 struct gdb_trace_state gdb_trace_state;
 static struct collector *collectors[MAX_CPUS];
 
-bool gdb_collect_init(void)
+INIT bool gdb_collect_init(void)
 {
     for (unsigned cpu = 0; cpu < cpu_count(); cpu++) {
         collectors[cpu] = kzalloc(sizeof(struct collector));

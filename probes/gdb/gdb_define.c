@@ -45,7 +45,7 @@ static bool for_file; /* it has asked before: the list may be for a file of tsav
 
 /* ---- memory of definitions ---- */
 
-bool gdb_define_init(void)
+INIT bool gdb_define_init(void)
 {
     store = kzalloc(STORE_LEN);
     return store;

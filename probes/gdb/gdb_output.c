@@ -24,7 +24,7 @@ static bool is_waiting; /* a text was written after the last look of the reader 
 static uint64_t lost;   /* atomic: texts lost, not told yet: ring full, or line slow */
 static bool is_merging; /* the reader has begun to merge the rings, and not finished */
 
-bool gdb_output_init(void)
+INIT bool gdb_output_init(void)
 {
     return gdb_rings_init(&rings, PAGES, false);
 }

@@ -1,6 +1,7 @@
 /* gdb_rings.c - makes the rings at boot: a kernel that stands cannot allocate memory. */
 #include "probes/gdb/gdb_rings.h"
 
+#include "kernel/base/compiler.h"
 #include "kernel/mm/heap.h"
 #include "kernel/time/clock.h"
 #include "probes/trace/buffer/buffer.h"
@@ -19,7 +20,7 @@ static bool init_cpu(struct gdb_rings *rings, unsigned cpu, size_t pages, bool o
     return rings->ring[cpu] && rings->reader[cpu].page;
 }
 
-bool gdb_rings_init(struct gdb_rings *rings, size_t pages, bool overwrite)
+INIT bool gdb_rings_init(struct gdb_rings *rings, size_t pages, bool overwrite)
 {
     for (unsigned cpu = 0; cpu < cpu_count(); cpu++)
         if (!init_cpu(rings, cpu, pages, overwrite))

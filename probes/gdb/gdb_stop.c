@@ -46,6 +46,7 @@
  */
 #include "probes/gdb/gdb_stop.h"
 
+#include "kernel/base/compiler.h"
 #include "kernel/cpu/debug_reg.h"
 #include "kernel/cpu/instr.h"
 #include "kernel/cpu/lapic.h"
@@ -78,7 +79,7 @@ static bool stopping;               /* a CPU that takes an NMI shall stand, */
 static bool insisting;              /* even in code on top of the program */
 static void (*serve)(unsigned cpu); /* set at boot */
 
-void gdb_stop_init(void (*fn)(unsigned cpu))
+INIT void gdb_stop_init(void (*fn)(unsigned cpu))
 {
     serve = fn;
 }

@@ -25,7 +25,7 @@ static char user[NOTE_MAX], notes[NOTE_MAX], stop_note[NOTE_MAX]; /* hex digits 
 static char refusal[REASON_LEN];
 static bool is_available;
 
-bool gdb_trace_init(void)
+INIT bool gdb_trace_init(void)
 {
     is_available = cpu_count() <= MAX_CPUS_TRACED && gdb_collect_init() &&
                    gdb_rings_init(&gdb_frames, PAGES, false) &&
