@@ -91,7 +91,8 @@ FOR_SIZE := -Os
 else
 CFLAGS += -fno-ipa-ra -fno-ipa-sra -fno-ipa-cp -fno-align-jumps -fno-align-loops \
     -isystem $(shell $(CC) -print-file-name=include)
-FOR_SIZE := -Os -finline-functions --param max-inline-insns-size=15 -fno-partial-inlining
+FOR_SIZE := -Os -finline-functions --param max-inline-insns-size=12 -fno-partial-inlining \
+    -fno-shrink-wrap
 endif
 FOR_SIZE += -fmerge-all-constants
 

@@ -7,6 +7,7 @@
  */
 #include "probes/film/film.h"
 
+#include "kernel/base/compiler.h"
 #include "kernel/base/err.h"
 #include "kernel/cpu/instr.h"
 #include "kernel/cpu/percpu.h"
@@ -332,7 +333,7 @@ static void print_event(struct seq *out, const struct film_note *e)
     seq_printf(out, "%s}\n", e->halted ? ",\"halted\":true" : "");
 }
 
-unsigned film_print(struct seq *out)
+COLD unsigned film_print(struct seq *out)
 {
     unsigned count = film.count < EVENTS_MAX ? film.count : EVENTS_MAX;
 

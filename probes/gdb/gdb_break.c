@@ -438,7 +438,7 @@ static const char *break_insert(enum break_kind kind, uintptr_t addr, size_t len
     return NULL;
 }
 
-void gdb_break_insert(struct gdb_request *r)
+COLD void gdb_break_insert(struct gdb_request *r)
 {
     struct gdb_code *code = NULL;
     uint64_t addr, len;

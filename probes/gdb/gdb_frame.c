@@ -8,6 +8,7 @@
  */
 #include "probes/gdb/gdb_frame.h"
 
+#include "kernel/base/compiler.h"
 #include "kernel/mm/heap.h"
 #include "probes/gdb/gdb_memory.h"
 #include "probes/gdb/gdb_regs.h"
@@ -46,7 +47,7 @@ static uint32_t selected_index;
 static struct gdb_frame selected;
 static uint8_t selected_blocks[GDB_FRAME_MAX + 256];
 
-bool gdb_frame_init(unsigned rings)
+INIT bool gdb_frame_init(unsigned rings)
 {
     assemblies = kzalloc(rings * sizeof(*assemblies));
     assemblies_len = assemblies ? rings * sizeof(*assemblies) : 0;
@@ -55,7 +56,7 @@ bool gdb_frame_init(unsigned rings)
 
 /* ---- the frames, one after the other ---- */
 
-static void rewind(void)
+static void frame_rewind(void)
 {
     gdb_rings_begin(&gdb_frames, MERGE_LOOK);
     memset(assemblies, 0, assemblies_len);
@@ -117,12 +118,12 @@ static void frame_begin(void)
     struct gdb_frame frame;
     uint64_t bytes = 0;
 
-    rewind();
+    frame_rewind();
     if (!gdb_trace_state.keeps)
         return;
     while (next_there(&frame))
         bytes += frame_bytes(&frame);
-    rewind();
+    frame_rewind();
     if (bytes > gdb_trace_state.keeps)
         older = bytes - gdb_trace_state.keeps;
 }
@@ -142,7 +143,7 @@ static bool frame_next(struct gdb_frame *out)
     return false;
 }
 
-uint32_t gdb_frame_count(void)
+COLD uint32_t gdb_frame_count(void)
 {
     struct gdb_frame frame;
 
@@ -289,8 +290,9 @@ bool gdb_frame_variable(unsigned number, int64_t *value)
     return found;
 }
 
-void gdb_frame_info(void (*add)(void *arg, bool is_memory, uint64_t start, uint64_t len),
-                    void *arg)
+COLD void gdb_frame_info(void (*add)(void *arg, bool is_memory, uint64_t start,
+                                     uint64_t len),
+                         void *arg)
 {
     for (const uint8_t *b = NULL; (b = block_next(&selected, b));) {
         if (*b == 'M')
@@ -360,7 +362,7 @@ static void select_frame(const struct gdb_frame *frame)
 /* A search begins behind the selected frame. A search for the number of a frame
  * looks at all frames.
  */
-void gdb_frame_find(struct gdb_request *r)
+COLD void gdb_frame_find(struct gdb_request *r)
 {
     uint32_t from;
     struct wanted_frame w;
@@ -443,7 +445,7 @@ static bool seek(uint64_t at)
     return true;
 }
 
-void gdb_frame_upload(struct gdb_request *r)
+COLD void gdb_frame_upload(struct gdb_request *r)
 {
     uint64_t at, len;
 

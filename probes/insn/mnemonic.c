@@ -52,7 +52,7 @@ static const char *const conditions[16] = {
 };
 
 /* The eight operations that opcodes 00 to 3f and group 1 have. */
-static const char *arithmetic(const struct insn *insn)
+static const char *arithmetic_name(const struct insn *insn)
 {
     static const char *const eight[] = { "add", "or",  "adc", "sbb",
                                          "and", "sub", "xor", "cmp" };
@@ -82,7 +82,7 @@ static const char *compare_name(const struct insn *insn)
 
     if (insn->opcode >= 0xf6)
         return unary_name(insn);
-    return is_test ? "test" : arithmetic(insn);
+    return is_test ? "test" : arithmetic_name(insn);
 }
 
 static const char *move_name(const struct insn *insn)
@@ -301,10 +301,10 @@ static const char *several(const struct insn *insn)
 
     switch (insn->op) {
     case OP_ADD:
-        return insn->opcode >= 0xf6 ? unary_name(insn) : arithmetic(insn);
+        return insn->opcode >= 0xf6 ? unary_name(insn) : arithmetic_name(insn);
     case OP_SUB:
     case OP_ADC:
-        return arithmetic(insn);
+        return arithmetic_name(insn);
     case OP_CMP:
         return compare_name(insn);
     case OP_INC:

@@ -3,6 +3,7 @@
  */
 #include "probes/jump/program_join.h"
 
+#include "kernel/base/compiler.h"
 #include "kernel/base/err.h"
 #include "probes/core/aggr.h"
 #include "probes/core/life.h"
@@ -162,7 +163,7 @@ static int exchange_locked(const struct kprobe_exchange *x, size_t count,
     return 0;
 }
 
-int kprobe_exchange(const struct kprobe_exchange *x, size_t count)
+COLD int kprobe_exchange(const struct kprobe_exchange *x, size_t count)
 {
     struct site_list list;
     int err = register_check_caller(__func__, NULL);

@@ -332,7 +332,7 @@ static void probe_build(struct program_code *c, const struct programs *p, unsign
         insn_build_land(c->b, over);
 }
 
-void programs_build(struct insn_builder *b, const struct programs *p)
+COLD void programs_build(struct insn_builder *b, const struct programs *p)
 {
     struct program_code c = { .b = b, .addr = p->addr, .returned = p->returned };
     unsigned first = programs_caller(p);

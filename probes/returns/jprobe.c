@@ -7,6 +7,7 @@
  * called from any depth of calls, and drops the stack frames of all these calls. A plain
  * return from the handler has the same effect.
  */
+#include "kernel/base/compiler.h"
 #include "kernel/base/err.h"
 #include "probes/core/life.h"
 #include "probes/returns/entry.h"
@@ -100,7 +101,7 @@ static int register_with(struct jprobe **jps, struct kprobe **ps, uintptr_t *add
     return err;
 }
 
-int register_jprobes_why(struct jprobe **jps, size_t count, struct probe_reject *why)
+COLD int register_jprobes_why(struct jprobe **jps, size_t count, struct probe_reject *why)
 {
     int err = register_check_caller("register_jprobes", why);
     struct kprobe **ps;

@@ -166,7 +166,7 @@ static void replace(unsigned first, unsigned last, struct ring **new, bool keep)
  * the wanted size, and old events can still be read; else with the same size, and old
  * events are lost.
  */
-static int renew_rings(unsigned first, unsigned last, bool resize)
+static COLD int renew_rings(unsigned first, unsigned last, bool resize)
 {
     struct ring *new[MAX_CPUS];
 
@@ -192,7 +192,7 @@ int buffer_expand(void)
     return 0;
 }
 
-int buffer_set_size(int cpu, uint64_t kb)
+COLD int buffer_set_size(int cpu, uint64_t kb)
 {
     unsigned first = cpu < 0 ? 0 : (unsigned)cpu,
              last = cpu < 0 ? cpu_count() : first + 1;

@@ -316,7 +316,7 @@ void hist_merge_dropped(struct hist *hist, uint64_t hits)
 }
 
 /* An entry in the middle of being made is not in a slot yet, and is left out. */
-struct hist *hist_copy(const struct def_host *host, const struct hist *hist)
+COLD struct hist *hist_copy(const struct def_host *host, const struct hist *hist)
 {
     const struct hist_table *from = hist->table;
     struct hist *copy = host->alloc(sizeof(*copy));

@@ -35,7 +35,7 @@ static bool names_a_watch(enum trigger_kind kind)
 }
 
 /* cut - end the word at @p by a NUL. Return: the text behind it, with blanks skipped. */
-static char *cut(char *p, const char *delims)
+static char *trigger_cut(char *p, const char *delims)
 {
     p += strcspn(p, delims);
     if (!*p)
@@ -90,14 +90,14 @@ static int parse_plain(struct trigger *trigger, char *rest)
         return 0; /* the name is enough: the rest of the line is not read */
     if (!isdigit((unsigned char)*number))
         return trigger_parse_filter(trigger, rest);
-    rest = cut(number, " \t");
+    rest = trigger_cut(number, " \t");
     err = parse_count(trigger, number);
     return err ? err : trigger_parse_filter(trigger, rest);
 }
 
 static int trigger_parse_event(struct trigger *trigger, char *group)
 {
-    char *rest = cut(group, " \t"), *event, *number;
+    char *rest = trigger_cut(group, " \t"), *event, *number;
     int err;
 
     event = strchr(group, ':');
@@ -132,7 +132,7 @@ static int trigger_parse_field(struct trigger *trigger, char *text)
  */
 static int trigger_parse_watch(struct trigger *trigger, char *event)
 {
-    char *rest = cut(event, " \t"), *field = strchr(event, ':'), *number;
+    char *rest = trigger_cut(event, " \t"), *field = strchr(event, ':'), *number;
     int err = 0;
 
     if (field)
@@ -193,7 +193,7 @@ static int parse(struct trigger *trigger, char *text)
     text = skip_blanks(text);
     trigger->remove = *text == '!';
     text += trigger->remove;
-    rest = cut(text, ": \t");
+    rest = trigger_cut(text, ": \t");
     for (trigger->kind = 0; trigger->kind < TRIGGER_KINDS; trigger->kind++)
         if (!strcmp(names[trigger->kind], text))
             break;
@@ -208,7 +208,8 @@ static int parse(struct trigger *trigger, char *text)
     return parse_plain(trigger, rest);
 }
 
-int trigger_parse(const struct def_host *host, const char *text, struct trigger **out)
+COLD int trigger_parse(const struct def_host *host, const char *text,
+                       struct trigger **out)
 {
     size_t len = strlen(text);
     struct trigger *trigger = host->alloc(sizeof(*trigger) + len + 1);
@@ -233,7 +234,7 @@ void trigger_free(const struct def_host *host, struct trigger *trigger)
     host->free(trigger);
 }
 
-size_t trigger_print(const struct trigger *trigger, char *buf, size_t size)
+COLD size_t trigger_print(const struct trigger *trigger, char *buf, size_t size)
 {
     int64_t left = READ_ONCE(trigger->count);
     bool is_event = switches_an_event(trigger->kind);

@@ -402,7 +402,7 @@ static void begin_here(void *hist)
 /* fold_at_panic - what programs have counted goes to the tables, where the host finds it. All
  * other CPUs stand still, or could not be stopped; no lock is taken.
  */
-static void fold_at_panic(void)
+static COLD void fold_at_panic(void)
 {
     struct folding all = { NULL, NULL };
 
@@ -414,7 +414,7 @@ INIT void live_program_init(void)
     panic_add_report(fold_at_panic);
 }
 
-void live_hist_pause(struct hist *hist, bool pause)
+COLD void live_hist_pause(struct hist *hist, bool pause)
 {
     struct folding all = { hist, NULL };
 
@@ -440,7 +440,7 @@ void live_hist_clear(struct hist *hist)
     hist_hold(hist, false);
 }
 
-struct hist *live_hist_view(const struct hist *hist)
+COLD struct hist *live_hist_view(const struct hist *hist)
 {
     struct folding all = { hist, hist_copy(&live_host, hist) };
 
@@ -584,7 +584,7 @@ static void update_give_up(struct update *u)
     }
 }
 
-void live_program_update(struct live_event *const *events, size_t count, bool arming)
+COLD void live_program_update(struct live_event *const *events, size_t count, bool arming)
 {
     struct update u;
     struct live_probe *p;
