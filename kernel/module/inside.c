@@ -165,6 +165,7 @@ static int look_once(const struct module *m, char *why)
         snprintf(why, MODULE_WHY_MAX, "thread %d (%s) %s in %s:%s+0x%lx", s.tid, s.name,
                  s.runs ? "runs" : "sleeps", m->facts.name, sym.name,
                  s.found - sym.start);
+    strlcat(why, ": try again when it has left", MODULE_WHY_MAX);
     return -EBUSY;
 }
 

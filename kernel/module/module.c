@@ -309,7 +309,9 @@ static int module_take_out(struct module *m, char *why)
     if (!err)
         err = vfs_remove_files(f->memory, f->memory_end);
     if (err) {
-        snprintf(why, MODULE_WHY_MAX, "one of its workloads or files is in use");
+        snprintf(why, MODULE_WHY_MAX,
+                 "one of its workloads or files is in use: "
+                 "try again when it is not");
         return err;
     }
     if (!m->destroyed)
@@ -345,7 +347,7 @@ static int claim_name(const char *name, struct module **out, char *why)
         return -EBUSY;
     }
     if (user) {
-        snprintf(why, MODULE_WHY_MAX, "%s uses it", user->facts.name);
+        snprintf(why, MODULE_WHY_MAX, "%s uses it: unload that first", user->facts.name);
         return -EBUSY;
     }
     m->state = MODULE_GOING;
@@ -410,6 +412,7 @@ static int read_all(const char *path, void **out, size_t *len)
 int module_load_path(const char *path, bool again, char *why)
 {
     char name[MODULE_NAME_MAX];
+    bool gone = false;
     struct elf_object o;
     void *file;
     size_t len;
@@ -425,9 +428,13 @@ int module_load_path(const char *path, bool again, char *why)
         err = check_file(&o, file, len, why);
         if (!err)
             err = module_unload(name, why);
+        gone = !err;
     }
     if (!err || err == -ENOENT)
         err = module_load(name, file, len, why);
+    if (err && gone)
+        strlcat(why, *why ? "; the old module is gone" : "the old module is gone",
+                MODULE_WHY_MAX);
     kfree(file);
     return err;
 }

@@ -303,6 +303,7 @@ KTEST(module, a_thread_inside_keeps_it_and_is_named)
     thread_sleep_ns(5000000);
     ktest_report(unload_on_cpu_0() == -EBUSY &&
                      strstr(loaded_why, "(sleeper) sleeps in guest:guest_sleeper+0x") &&
+                     strstr(loaded_why, ": try again when it has left") &&
                      !strstr(loaded_why, "guest:guest_sleeper+0x0"),
                  "it is kept: %s", loaded_why);
     ktest_report(say("module info guest") == 0 && strstr(seq_str(&output), "Unloading") &&

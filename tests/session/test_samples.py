@@ -5,6 +5,7 @@ import os
 import re
 import subprocess
 import sys
+import tempfile
 
 sys.dont_write_bytecode = True
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -100,6 +101,29 @@ def what_cannot_be_reloaded():
             held = ask(guest, "module list").text
             tap.check(" Live " in held, f"the old one stays: {held}")
         tap.equal(ask(guest, "module reload /boot/reads.o").errno, 0, "an object comes")
+        for name, text in NO_MODULES.items():
+            with tempfile.TemporaryDirectory() as folder:
+                path = os.path.join(folder, "reads.c")
+                with open(path, "w", encoding="utf-8") as file:
+                    file.write(text)
+                with open(modules.compiled(path), "rb") as file:
+                    modules.send(guest.machine, file.read(), "/tmp/reads.o", LIMIT)
+            reply = ask(guest, "module reload /tmp/reads.o")
+            said = reply.errno and "; the old module is gone" in reply.text
+            tap.check(said, f"{name}: {reply.text.strip()}")
+            tap.equal(ask(guest, "module list").text, "", "it is")
+            reply = ask(guest, "module reload /tmp/reads.o")
+            tap.check("gone" not in reply.text, "there was none the second time")
+            ask(guest, "module load /boot/reads.o")
+
+
+NO_MODULES = {
+    "a symbol that nothing has": "int nothing(void); int f(void) { return nothing(); }",
+    "a constructor that refuses": """
+        void module_refuse(int err);
+        __attribute__((constructor)) static void refuse(void) { module_refuse(-19); }
+    """,
+}
 
 
 def object_of(name):
@@ -124,10 +148,10 @@ def at_boot(**given):
 
 
 def modules_come_with_the_kernel():
-    objects = sorted(name + ".o" for name in PRINTS)
+    objects = sorted([*(name + ".o" for name in PRINTS), "bench.o"])
     for boot in ("pvh", "iso", "uefi") if tap.LONG else ("pvh", "iso"):
         loaded, files = at_boot(boot=boot, append="modules=times,reads")
-        tap.equal(files, objects, f"{boot}: /boot has the samples")
+        tap.equal(files, objects, f"{boot}: /boot has the samples and bench")
         tap.check(
             re.fullmatch(r"times .* Live .*\nreads .* Live .*\n", loaded),
             f"{boot}: two are loaded, in the order of the argument",
