@@ -10,6 +10,7 @@ that accept a probe stands in it.
 
 import pathlib
 import re
+import signal
 import sys
 
 sys.dont_write_bytecode = True
@@ -41,6 +42,7 @@ def words():
 
 
 def main():
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # `make size | head`
     elf = elf64.load(sys.argv[1])
     with open(sys.argv[2], encoding="utf-8") as file:
         places = int(re.search(r"^jumps \d+ of (\d+)", file.read(), re.M)[1])

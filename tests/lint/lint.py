@@ -1,6 +1,7 @@
 """lint.py - functions for all checks: find the files of the tree, report facts."""
 
 import os
+import signal
 import subprocess
 import sys
 
@@ -8,6 +9,8 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 os.chdir(ROOT)
 sys.path[:0] = [os.path.join(ROOT, "tests/run"), os.path.join(ROOT, "kernel/host")]
 import tap
+
+signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # `make size | head`
 
 
 PICTURES = (".webp",)  # no texts
