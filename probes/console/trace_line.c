@@ -237,7 +237,7 @@ static int parse_graph(struct line_scan *s)
     if (err)
         return err;
     if (!word[0] || strpbrk(word, "*?[:+") || *s->p == ',')
-        return refuse_word(s, "graph takes the name of one function");
+        return refuse_word(s, "graph takes the name of one function, without its module");
     snprintf(line->place, sizeof(line->place), "%s,*", word);
     snprintf(line->with, sizeof(line->with), "$depth(%s):s32", word);
     strlcpy(line->arg[0], "depth", TRACE_WORD_MAX);

@@ -651,9 +651,13 @@ def the_calls_below_a_function():
         wanted = collections.Counter(n for _, d, n in calls if d == 1)
         tap.equal(only["vfs_node_find"], wanted["vfs_node_find"], "a depth can be asked")
         tap.equal("strlen" in only, "strlen" in wanted, "and no other one is in it")
+        ask(guest, "module load /boot/guarded.o")
+        calls = tree(ask(guest, "trace 'graph swap' -- run guarded"))
+        tap.equal(calls[0][1:], (0, "swap"), "a function of a module, by its own name")
         refuses(
             guest,
             ("graph vfs_*", 6, "graph takes the name of one function"),
+            ("graph guarded:swap", 6, "graph takes the name of one function, without its"),
             ("graph vfs_open x", 15, "here comes one of: with if {"),
             ("graph vfs_open { print }", 17, "a graph without { } prints its calls"),
         )
