@@ -56,11 +56,12 @@ def has_bug(*_arguments):
 
 @functools.cache
 def load_launcher():
-    """Load ./sonde as a module, once."""
+    """Load ./sonde as a module, once, with its parser."""
     loader = importlib.machinery.SourceFileLoader("launcher", os.path.join(ROOT, "sonde"))
     spec = importlib.util.spec_from_loader("launcher", loader)
     module = importlib.util.module_from_spec(spec)
     loader.exec_module(module)
+    module.make_parser()
     return module
 
 

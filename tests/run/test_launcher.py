@@ -370,7 +370,8 @@ def options_stand_together_or_are_refused():
         shown = run_launcher(command, "--help")[1].decode()
         options = set(re.findall(r"^  .*--(\w+)", shown, re.M)) - {"help"}
         wrong = sorted(options - every)
-        for way, *pair in itertools.product(ways, sorted(every), sorted(every)):
+        pairs = itertools.combinations_with_replacement(sorted(every), 2)
+        for way, pair in itertools.product(ways, pairs):
             names = {way, *pair, *NEEDED.get(command, ())} - {""}
             order = sorted(names, key=lambda name: (name != way, name != "lab", name))
             words = [command, *(VALUES.get(name, name) for name in order)]
@@ -511,7 +512,8 @@ def a_full_disk_is_told():
         ("--help", ""),
         ("run --help", ""),
     ):
-        for unbuffered in ("PYTHONUNBUFFERED=1", "-u PYTHONUNBUFFERED"):
+        ways = ["PYTHONUNBUFFERED=1", "-u PYTHONUNBUFFERED"]
+        for unbuffered in ways if tap.LONG or "exec" in words else ways[1:]:
             got = run_in_shell(f"env {unbuffered} sonde {words} >/dev/full", fake)
             want = 5, b"", FULL.format("the output cannot be written")
             tap.equal(got, want, f"{unbuffered} sonde {words} > /dev/full")
@@ -635,7 +637,7 @@ def parsers():
             super().hide_defaults()
 
     with mock.patch.object(suggest, "Parser", Noted):
-        load_launcher().parse(["exec", "x"])
+        load_launcher().make_parser.__wrapped__()
     return found
 
 
