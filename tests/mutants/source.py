@@ -38,6 +38,9 @@ LANGUAGES = {
     ".pml": "pml",
     ".py": "py",
 }
+WORD = re.compile(r"\w+")
+# The text in front of a name of C that is defined begins a line, and has none of these.
+ENDS, BEGINS = ";={}#", re.compile(r"^[a-zA-Z_]", re.M)
 LAUNCHER = "sonde"  # Python, by its first line
 
 
@@ -60,14 +63,22 @@ class Tree:
             if language_of(path):
                 self.files[path] = read(os.path.join(root, path))
 
+    @functools.cached_property
+    def having(self):
+        """{word: paths of the files that have it}"""
+        found = {}
+        for path, text in self.files.items():
+            for word in set(WORD.findall(text)):
+                found.setdefault(word, []).append(path)
+        return found
+
     @functools.cache
     def definitions(self, name):
         """(path, start, end) of each definition with the name @name."""
         return [
             (path, start, end)
-            for path, text in self.files.items()
-            if name in text
-            for start, end in spans(path, text, name)
+            for path in self.having.get(name, ())
+            for start, end in spans(path, self.files[path], name)
         ]
 
     def find(self, function, old, path=None):
@@ -115,6 +126,8 @@ def language_of(path):
 
 def spans(path, text, name):
     language = language_of(path)
+    if not may_define(language, text, name):
+        return
     if language == "py":
         yield from (
             span for function, *span in python_functions(text) if function == name
@@ -126,6 +139,24 @@ def spans(path, text, name):
             last = ends.search(text, match.end())
             if last:
                 yield match.start(), last.end()
+
+
+def may_define(language, text, name):
+    """Does @name stand where a definition may have it? Most names that stand elsewhere are
+    calls; to parse, or to search for the patterns of FORMS, takes longer.
+    """
+    if language == "py":
+        return re.search(rf"\bdef {name}\b", text)
+    if language != "c":
+        return True
+    for match in re.finditer(rf"\b{name}\b", text):
+        line = text.rfind("\n", 0, match.start()) + 1
+        if not text[line].isspace():
+            return True
+        ends = max(text.rfind(sign, 0, match.start()) for sign in ENDS)
+        if BEGINS.search(text, ends + 1, match.start()):
+            return True
+    return False
 
 
 def functions(path, text):
