@@ -99,14 +99,14 @@ static void start(void)
 
 /* ---- one thread ---- */
 
-static void fixtures_are_reproducible(void)
+UNIT_TEST(fixtures_are_reproducible)
 {
     start();
     for_all(&first, compare);
     CHECK_EQ(first.differences, 0);
 }
 
-static void nearly_all_of_the_fixtures_is_executed(void)
+UNIT_TEST(nearly_all_of_the_fixtures_is_executed)
 {
     size_t never = 0;
 
@@ -139,17 +139,17 @@ static void run_probed(enum way_asked way)
     CHECK_EQ(first.differences, 0);
 }
 
-static void boosted_or_emulated_they_compute_the_same(void)
+UNIT_TEST(boosted_or_emulated_they_compute_the_same)
 {
     run_probed(ASK_BOOST);
 }
 
-static void stepped_by_int3_they_compute_the_same(void)
+UNIT_TEST(stepped_by_int3_they_compute_the_same)
 {
     run_probed(ASK_STEP_INT3);
 }
 
-static void stepped_by_tf_they_compute_the_same(void)
+UNIT_TEST(stepped_by_tf_they_compute_the_same)
 {
     run_probed(ASK_STEP_TF);
 }
@@ -182,22 +182,22 @@ static void run_jumps(enum way_asked way)
     CHECK_EQ(first.differences, 0);
 }
 
-static void as_jumps_that_count_they_compute_the_same(void)
+UNIT_TEST(as_jumps_that_count_they_compute_the_same)
 {
     run_jumps(ASK_JUMP_COUNT);
 }
 
-static void as_jumps_to_light_handlers_they_compute_the_same(void)
+UNIT_TEST(as_jumps_to_light_handlers_they_compute_the_same)
 {
     run_jumps(ASK_JUMP_LIGHT);
 }
 
-static void as_jumps_to_handlers_they_compute_the_same(void)
+UNIT_TEST(as_jumps_to_handlers_they_compute_the_same)
 {
     run_jumps(ASK_JUMP_CALL);
 }
 
-static void as_jumps_with_post_handlers_they_compute_the_same(void)
+UNIT_TEST(as_jumps_with_post_handlers_they_compute_the_same)
 {
     run_jumps(ASK_JUMP_POST);
 }
@@ -226,7 +226,7 @@ static void compare_around(uintptr_t addr)
         compare_one(&f, i);
 }
 
-static void each_alone_in_every_way(void)
+UNIT_TEST(each_alone_in_every_way)
 {
     size_t jumps = 0;
 
@@ -245,7 +245,7 @@ static void each_alone_in_every_way(void)
     CHECK_EQ(first.differences, 0);
 }
 
-static void nothing_is_left_of_them(void)
+UNIT_TEST(nothing_is_left_of_them)
 {
     start();
     probe_all(ASK_STEP_INT3);
@@ -273,7 +273,7 @@ static void compare_steps(struct runner *r, const struct fixture *f, uint64_t se
         unit_note("%s, input %lu, differs", f->name, (unsigned long)seed);
 }
 
-static void a_program_that_steps_itself_sees_no_difference(void)
+UNIT_TEST(a_program_that_steps_itself_sees_no_difference)
 {
     start();
     runner_init(&stepping);
@@ -313,7 +313,7 @@ static void *run_thread(void *arg)
     return NULL;
 }
 
-static void four_threads_at_once(void)
+UNIT_TEST(four_threads_at_once)
 {
     static struct runner runners[THREADS];
 
@@ -335,12 +335,4 @@ static void four_threads_at_once(void)
     }
 }
 
-UNIT_TESTS(fixtures_are_reproducible, nearly_all_of_the_fixtures_is_executed,
-           boosted_or_emulated_they_compute_the_same,
-           stepped_by_int3_they_compute_the_same, stepped_by_tf_they_compute_the_same,
-           as_jumps_that_count_they_compute_the_same,
-           as_jumps_to_light_handlers_they_compute_the_same,
-           as_jumps_to_handlers_they_compute_the_same,
-           as_jumps_with_post_handlers_they_compute_the_same, each_alone_in_every_way,
-           nothing_is_left_of_them, a_program_that_steps_itself_sees_no_difference,
-           four_threads_at_once)
+UNIT_TESTS()

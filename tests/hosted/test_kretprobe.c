@@ -76,7 +76,7 @@ static void start_target(struct kretprobe *rp)
     start(rp, (long (*)(long))(uintptr_t)target);
 }
 
-static void returns_are_seen(void)
+UNIT_TEST(returns_are_seen)
 {
     struct kretprobe rp = { 0 };
 
@@ -90,7 +90,7 @@ static void returns_are_seen(void)
     CHECK_EQ(returned, 2);
 }
 
-static void each_instance_has_its_data(void)
+UNIT_TEST(each_instance_has_its_data)
 {
     struct kretprobe rp = { .entry_handler = keep_argument,
                             .handler = check_argument,
@@ -111,7 +111,7 @@ static int change_value(struct kretprobe_instance *ri, struct pt_regs *regs)
     return 0;
 }
 
-static void a_changed_value_is_returned(void)
+UNIT_TEST(a_changed_value_is_returned)
 {
     struct kretprobe rp = { .handler = change_value };
 
@@ -132,7 +132,7 @@ static int read_nowhere(struct kretprobe_instance *ri, struct pt_regs *regs)
     return 0;
 }
 
-static void a_handler_that_faults_is_contained(void)
+UNIT_TEST(a_handler_that_faults_is_contained)
 {
     struct kretprobe bad = { .handler = read_nowhere }, good = { 0 };
 
@@ -155,7 +155,7 @@ static NOINLINE long jump_out(long n)
     return n + 1;
 }
 
-static void a_longjmp_is_survived(void)
+UNIT_TEST(a_longjmp_is_survived)
 {
     struct kretprobe rp = { .handler = count_return };
     volatile unsigned jumps = 0;
@@ -217,7 +217,7 @@ static bool is_called_by_detour(const struct kretprobe *rp)
 /* In every second round the probes become jumps. Then the detour of `rp` calls the
  * function itself, in place of the caller.
  */
-static void probes_come_and_go_under_running_threads(void)
+UNIT_TEST(probes_come_and_go_under_running_threads)
 {
     pthread_t threads[THREADS];
     unsigned wanted = (unsigned)posix_rounds(ROUNDS, 2000), rounds = 0, jumps = 0;
@@ -280,7 +280,7 @@ static void *call_waiting(void *unused)
     return unused;
 }
 
-static void a_detour_goes_while_a_function_that_it_called_runs(void)
+UNIT_TEST(a_detour_goes_while_a_function_that_it_called_runs)
 {
     struct kretprobe *rp = calloc(1, sizeof(*rp));
     pthread_t threads[THREADS];
@@ -334,7 +334,7 @@ static long see_many(long a, long b, long c, long d, long e, long f, long g, lon
     jprobe_return();
 }
 
-static void a_jprobe_sees_the_arguments(void)
+UNIT_TEST(a_jprobe_sees_the_arguments)
 {
     struct jprobe jp = { .kp.addr = (uintptr_t)target, .entry = (void *)see_target };
     struct jprobe stack = { .kp.addr = (uintptr_t)many, .entry = (void *)see_many };
@@ -350,8 +350,4 @@ static void a_jprobe_sees_the_arguments(void)
     CHECK_EQ(unregister_jprobe(&stack), 0);
 }
 
-UNIT_TESTS(returns_are_seen, each_instance_has_its_data, a_changed_value_is_returned,
-           a_handler_that_faults_is_contained, a_longjmp_is_survived,
-           probes_come_and_go_under_running_threads,
-           a_detour_goes_while_a_function_that_it_called_runs,
-           a_jprobe_sees_the_arguments)
+UNIT_TESTS()

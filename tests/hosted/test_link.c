@@ -113,7 +113,7 @@ static void end(void)
     optimize_set_method(OPTIMIZE_OFF);
 }
 
-static void each_is_hit_each_time(void)
+UNIT_TEST(each_is_hit_each_time)
 {
     start();
     for (int x = 0; x < 1000; x++)
@@ -124,7 +124,7 @@ static void each_is_hit_each_time(void)
 }
 
 /* The second and the fourth probe stay enabled. */
-static void neighbours_come_and_go_under_threads(void)
+UNIT_TEST(neighbours_come_and_go_under_threads)
 {
     unsigned long turns = posix_rounds(TURNS, TURNS_LONG);
     pthread_t threads[RUNNERS];
@@ -148,4 +148,4 @@ static void neighbours_come_and_go_under_threads(void)
     end();
 }
 
-UNIT_TESTS(each_is_hit_each_time, neighbours_come_and_go_under_threads)
+UNIT_TESTS()

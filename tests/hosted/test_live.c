@@ -57,7 +57,7 @@ static int see_arguments(struct kprobe *p, struct pt_regs *regs)
     return 0;
 }
 
-static void a_handler_sees_the_arguments(void)
+UNIT_TEST(a_handler_sees_the_arguments)
 {
     struct kprobe p = { .pre_handler = see_arguments };
 
@@ -76,7 +76,7 @@ static int change_argument(struct kprobe *p, struct pt_regs *regs)
     return 0;
 }
 
-static void what_it_changes_is_what_goes_on(void)
+UNIT_TEST(what_it_changes_is_what_goes_on)
 {
     struct kprobe p = { .pre_handler = change_argument };
 
@@ -94,7 +94,7 @@ static int return_at_once(struct kprobe *p, struct pt_regs *regs)
     return 1;
 }
 
-static void it_can_replace_a_function(void)
+UNIT_TEST(it_can_replace_a_function)
 {
     struct kprobe p = { .pre_handler = return_at_once };
 
@@ -112,7 +112,7 @@ static int call_helper(struct kprobe *p, struct pt_regs *regs)
     return 0;
 }
 
-static void probed_code_may_be_called_from_a_handler(void)
+UNIT_TEST(probed_code_may_be_called_from_a_handler)
 {
     struct kprobe p = { .pre_handler = call_helper };
     struct kprobe inner = { .pre_handler = call_helper }; /* calls the probed function */
@@ -141,7 +141,7 @@ static void note_lightly(struct kprobe *p, uintptr_t ip)
     ran += ip == p->addr;
 }
 
-static void a_light_handler_runs_by_a_trap_and_by_a_jump(void)
+UNIT_TEST(a_light_handler_runs_by_a_trap_and_by_a_jump)
 {
     struct kprobe p = { .light_handler = note_lightly };
 
@@ -159,7 +159,7 @@ static void a_light_handler_runs_by_a_trap_and_by_a_jump(void)
 /* C counts a hit in the probe itself, and a detour that calls the handler does not. With a
  * sanitizer, C calls this handler in any case. To the compiler, target() changes no probe.
  */
-static void a_flag_that_a_detour_does_not_know_is_left_to_c(void)
+UNIT_TEST(a_flag_that_a_detour_does_not_know_is_left_to_c)
 {
     struct kprobe p = { .pre_handler = see_arguments };
     const volatile uint64_t *hits = &p.hits;
@@ -188,7 +188,7 @@ static void read_nowhere_lightly(struct kprobe *p, uintptr_t ip)
     ran += (unsigned char)*nowhere;
 }
 
-static void so_is_one_that_faults_given_up(void)
+UNIT_TEST(so_is_one_that_faults_given_up)
 {
     struct kprobe p = { .light_handler = read_nowhere_lightly };
 
@@ -215,7 +215,7 @@ static int read_nothing(struct kprobe *p, struct pt_regs *regs)
     return *nowhere;
 }
 
-static void a_handler_that_faults_is_switched_off_and_the_program_goes_on(void)
+UNIT_TEST(a_handler_that_faults_is_switched_off_and_the_program_goes_on)
 {
     struct kprobe p = { .pre_handler = read_nothing };
 
@@ -236,7 +236,7 @@ static void fault_after(struct kprobe *p, struct pt_regs *regs, unsigned long fl
     read_nothing(p, regs);
 }
 
-static void a_post_handler_too(void)
+UNIT_TEST(a_post_handler_too)
 {
     for (enum step_engine engine = STEP_INT3; engine <= STEP_TF; engine++) {
         struct kprobe p = { .post_handler = fault_after };
@@ -252,7 +252,7 @@ static void a_post_handler_too(void)
     step_set_engine(STEP_INT3);
 }
 
-static void the_other_handlers_of_the_hit_still_run(void)
+UNIT_TEST(the_other_handlers_of_the_hit_still_run)
 {
     struct kprobe bad = { .pre_handler = read_nothing };
     struct kprobe good = { .pre_handler = see_arguments };
@@ -277,7 +277,7 @@ static int call_bad_helper(struct kprobe *p, struct pt_regs *regs)
     return 0;
 }
 
-static void a_fault_deep_inside_unwinds_one_hit_only(void)
+UNIT_TEST(a_fault_deep_inside_unwinds_one_hit_only)
 {
     struct kprobe outer = { .pre_handler = call_bad_helper };
     struct kprobe inner = { .pre_handler = read_nothing };
@@ -353,7 +353,7 @@ static uint64_t decode_all(void)
     return sum;
 }
 
-static void the_decoder_works_with_probes_on_all_of_it(void)
+UNIT_TEST(the_decoder_works_with_probes_on_all_of_it)
 {
     static struct kprobe probes[DECODER_MAX], *ps[DECODER_MAX];
     struct kprobe p = { .pre_handler = see_arguments };
@@ -377,7 +377,7 @@ static void the_decoder_works_with_probes_on_all_of_it(void)
     CHECK_EQ(unregister_kprobes(ps, (size_t)in), 0);
 }
 
-static void what_a_trap_runs_is_refused(void)
+UNIT_TEST(what_a_trap_runs_is_refused)
 {
     struct kprobe p = { .symbol_name = "kprobe_int3_handler" };
     struct kprobe q = { .symbol_name = "on_trap" };
@@ -463,7 +463,7 @@ static unsigned long come_and_go(unsigned round)
     return hits;
 }
 
-static void probes_come_and_go_under_running_threads(void)
+UNIT_TEST(probes_come_and_go_under_running_threads)
 {
     unsigned long rounds = posix_rounds(300, 5000);
     pthread_t threads[RUNNERS];
@@ -575,13 +575,13 @@ static void storm(enum way_asked way)
     end(&p);
 }
 
-static void a_storm_of_nmis_over_boosted_and_emulated_code(void)
+UNIT_TEST(a_storm_of_nmis_over_boosted_and_emulated_code)
 {
     if (NMI_USABLE)
         storm(ASK_BOOST);
 }
 
-static void a_storm_of_nmis_over_stepped_code(void)
+UNIT_TEST(a_storm_of_nmis_over_stepped_code)
 {
     if (!NMI_USABLE)
         return;
@@ -589,7 +589,7 @@ static void a_storm_of_nmis_over_stepped_code(void)
     storm(ASK_STEP_TF);
 }
 
-static void a_storm_of_nmis_over_jumps(void)
+UNIT_TEST(a_storm_of_nmis_over_jumps)
 {
     if (!NMI_USABLE)
         return;
@@ -599,14 +599,4 @@ static void a_storm_of_nmis_over_jumps(void)
     optimize_set_method(OPTIMIZE_OFF);
 }
 
-UNIT_TESTS(a_handler_sees_the_arguments, what_it_changes_is_what_goes_on,
-           it_can_replace_a_function, a_light_handler_runs_by_a_trap_and_by_a_jump,
-           a_flag_that_a_detour_does_not_know_is_left_to_c,
-           so_is_one_that_faults_given_up, probed_code_may_be_called_from_a_handler,
-           a_handler_that_faults_is_switched_off_and_the_program_goes_on,
-           a_post_handler_too, the_other_handlers_of_the_hit_still_run,
-           a_fault_deep_inside_unwinds_one_hit_only,
-           the_decoder_works_with_probes_on_all_of_it, what_a_trap_runs_is_refused,
-           probes_come_and_go_under_running_threads,
-           a_storm_of_nmis_over_boosted_and_emulated_code,
-           a_storm_of_nmis_over_stepped_code, a_storm_of_nmis_over_jumps)
+UNIT_TESTS()

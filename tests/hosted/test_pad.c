@@ -48,7 +48,7 @@ static int make(const uintptr_t *pads, size_t count)
     return 0;
 }
 
-static void many_pages_share_few_frames(void)
+UNIT_TEST(many_pages_share_few_frames)
 {
     uintptr_t pads[PADS];
 
@@ -66,7 +66,7 @@ static void many_pages_share_few_frames(void)
     plat_unlock(PLAT_PROBES);
 }
 
-static void a_page_moves_with_its_pads(void)
+UNIT_TEST(a_page_moves_with_its_pads)
 {
     uintptr_t a, b, c;
 
@@ -89,4 +89,4 @@ static void a_page_moves_with_its_pads(void)
     plat_unlock(PLAT_PROBES);
 }
 
-UNIT_TESTS(many_pages_share_few_frames, a_page_moves_with_its_pads)
+UNIT_TESTS()

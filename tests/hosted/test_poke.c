@@ -19,7 +19,7 @@ static void note(const char *what, size_t off, const struct poke_result *r)
               r->runs, r->torn);
 }
 
-static void with_all_threads_parked_nothing_is_torn(void)
+UNIT_TEST(with_all_threads_parked_nothing_is_torn)
 {
     posix_init();
     for (size_t off = LINE - CODE_LEN; off <= LINE; off++) {
@@ -48,7 +48,7 @@ static void nothing_is_torn_by(const struct text_engine *engine, unsigned long c
     text_engine_set(text_engines[0]);
 }
 
-static void nothing_is_torn_by_any_engine(void)
+UNIT_TEST(nothing_is_torn_by_any_engine)
 {
     posix_init();
     nothing_is_torn_by(text_engines[0], posix_rounds(500, 8000));
@@ -88,19 +88,18 @@ static bool may_take_long(void)
     return getenv("LONG") && is_quick;
 }
 
-static void byte_by_byte_across_a_line_it_is_torn(void)
+UNIT_TEST(byte_by_byte_across_a_line_it_is_torn)
 {
     posix_init();
     if (may_take_long())
         CHECK(torn_somewhere(poke_bytewise, "bytewise", 100));
 }
 
-static void int3_first_without_waiting_it_is_torn(void)
+UNIT_TEST(int3_first_without_waiting_it_is_torn)
 {
     posix_init();
     if (may_take_long())
         CHECK(torn_somewhere(poke_unsynced, "unsynced", 300));
 }
 
-UNIT_TESTS(with_all_threads_parked_nothing_is_torn, nothing_is_torn_by_any_engine,
-           byte_by_byte_across_a_line_it_is_torn, int3_first_without_waiting_it_is_torn)
+UNIT_TESTS()

@@ -337,7 +337,7 @@ static size_t run_probed(enum optimize_method method, bool by_code)
     return jumps;
 }
 
-static void in_c_and_as_code_programs_do_the_same(void)
+UNIT_TEST(in_c_and_as_code_programs_do_the_same)
 {
     size_t jumps = 0, rounds = posix_rounds(60, 10000), never = 0;
 
@@ -361,4 +361,4 @@ static void in_c_and_as_code_programs_do_the_same(void)
     CHECK(jumps > rounds * PROBES * 9 / 10);
 }
 
-UNIT_TESTS(in_c_and_as_code_programs_do_the_same)
+UNIT_TESTS()

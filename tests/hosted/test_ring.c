@@ -282,20 +282,19 @@ static void storm(size_t pages, bool overwrite)
     unit_note("%lu records, %lu by signals, %lu lost", written, nested, lost);
 }
 
-static void the_oldest_make_room_in_a_small_ring(void)
+UNIT_TEST(the_oldest_make_room_in_a_small_ring)
 {
     storm(3, true);
 }
 
-static void the_oldest_make_room_in_a_large_one(void)
+UNIT_TEST(the_oldest_make_room_in_a_large_one)
 {
     storm(200, true);
 }
 
-static void the_newest_are_dropped(void)
+UNIT_TEST(the_newest_are_dropped)
 {
     storm(8, false);
 }
 
-UNIT_TESTS(the_oldest_make_room_in_a_small_ring, the_oldest_make_room_in_a_large_one,
-           the_newest_are_dropped)
+UNIT_TESTS()

@@ -335,7 +335,7 @@ static void toggle_under_threads(unsigned long toggles)
     CHECK(total_hits() > 0);
 }
 
-static void four_threads_never_compute_anything_else(void)
+UNIT_TEST(four_threads_never_compute_anything_else)
 {
     sites_make();
     toggle_under_threads(posix_rounds(TOGGLES, TOGGLES_LONG));
@@ -358,13 +358,13 @@ static void toggle_jumps_under_threads(enum optimize_method method)
 /* A jump needs more steps than a breakpoint: it becomes a breakpoint first, and its pad
  * and its detour are freed only when each thread has been outside.
  */
-static void nor_when_jumps_come_and_go(void)
+UNIT_TEST(nor_when_jumps_come_and_go)
 {
     toggle_jumps_under_threads(OPTIMIZE_PUN);
 }
 
 /* A thread may be in the middle of the instructions that the jump displaces. */
-static void nor_when_they_displace_several_instructions(void)
+UNIT_TEST(nor_when_they_displace_several_instructions)
 {
     toggle_jumps_under_threads(OPTIMIZE_REGION);
 }
@@ -393,7 +393,7 @@ static void jump_over_slow(struct kprobe *p)
     CHECK_EQ(unregister_kprobe(p), 0);
 }
 
-static void a_thread_inside_is_waited_for(void)
+UNIT_TEST(a_thread_inside_is_waited_for)
 {
     unsigned long rounds = posix_rounds(20, 500);
     uint8_t *memory = malloc(SLOW_LEN);
@@ -421,7 +421,7 @@ static bool has_region(const struct toggled *t)
     return !is_jump(t) || t->len != 2; /* a short jmp leads to bytes under the jump */
 }
 
-static void only_where_no_code_jumps_to_the_middle_of_it(void)
+UNIT_TEST(only_where_no_code_jumps_to_the_middle_of_it)
 {
     size_t wrongly = 0;
 
@@ -439,7 +439,7 @@ static void only_where_no_code_jumps_to_the_middle_of_it(void)
         toggle(&sites[i]);
 }
 
-static void every_site_is_hit_when_it_is_armed(void)
+UNIT_TEST(every_site_is_hit_when_it_is_armed)
 {
     sites_make();
     for (size_t i = 0; i < site_count; i++) {
@@ -457,7 +457,7 @@ static void every_site_is_hit_when_it_is_armed(void)
     }
 }
 
-static void the_text_is_as_it_was(void)
+UNIT_TEST(the_text_is_as_it_was)
 {
     sites_make();
     for (size_t i = 0; i < site_count; i++)
@@ -473,7 +473,4 @@ static void the_text_is_as_it_was(void)
     site_count = 0;
 }
 
-UNIT_TESTS(every_site_is_hit_when_it_is_armed, four_threads_never_compute_anything_else,
-           nor_when_jumps_come_and_go, nor_when_they_displace_several_instructions,
-           a_thread_inside_is_waited_for, only_where_no_code_jumps_to_the_middle_of_it,
-           the_text_is_as_it_was)
+UNIT_TESTS()

@@ -34,7 +34,7 @@ import edits
 import table
 from lane import TESTS, Lane
 from run import lock
-from source import Tree, functions, read
+from source import Tree, read
 
 FOLDER = "build/mutants"
 ROWS = FOLDER + "/kills-%s.tsv"
@@ -49,6 +49,7 @@ FACT = re.compile(r"^(not ok|ok) \d+ - (\w+)$", re.M)
 GUEST_FACT = re.compile(r"^not ok \d+ - 2 CPUs, (?:.* last one begun: )?(\w+\.\w+)", re.M)
 NOT_OK = re.compile(r"^not ok ", re.M)
 BOOT = "boot"  # in place of a test: the kernel ends before its first one
+UNIT_TEST = re.compile(r"^UNIT_TEST\((\w+)\)\n\{\n.*?^\}\n", re.M | re.S)
 KTEST = re.compile(r"^KTEST\((\w+), (\w+)\)\n\{\n.*?^\}\n", re.M | re.S)
 PLAN = re.compile(r"^1\.\.\d+$", re.M)
 MAIN = """#include <string.h>
@@ -94,7 +95,8 @@ class Units:
         for path in ("tests/unit/unit.c", *sources):
             self.compile(path)
         for stem in stems:
-            self.compile(f"tests/unit/test_{stem}.c", f"-Dmain=main_{stem}")
+            flags = (f"-Dmain=main_{stem}", f"-DUNIT_SECTION=tests_of_{stem}")
+            self.compile(f"tests/unit/test_{stem}.c", *flags)
         calls = "\n".join(f"TEST({stem})" for stem in stems)
         self.compile(f"main_{name}.c", text=MAIN % calls)
         self.link(name)
@@ -282,11 +284,8 @@ def lines_of_facts():
     for name in sorted(os.listdir("tests/unit")):
         path = "tests/unit/" + name
         if name.startswith("test_"):
-            text = read(path)
-            names = set(re.findall(r"\w+", text[text.rfind("\nUNIT_TESTS") :]))
-            for fact, start, end in functions(path, text):
-                if fact in names:
-                    found[f"{name[5:-2]}.{fact}"] = text.count("\n", start, end) + 2
+            for fact in UNIT_TEST.finditer(read(path)):
+                found[f"{name[5:-2]}.{fact[1]}"] = fact[0].count("\n") + 1
     return found
 
 

@@ -142,7 +142,7 @@ static void failure(const char *hex, int err, const char *text)
     CHECK_STR(told, text);
 }
 
-static void arithmetic_is_of_64_bits(void)
+UNIT_TEST(arithmetic_is_of_64_bits)
 {
     CHECK_EQ(of_two("02", UINT64_MAX, 3), 2);
     CHECK_EQ(of_two("03", 3, 5), -2);
@@ -159,7 +159,7 @@ static void arithmetic_is_of_64_bits(void)
     CHECK_EQ(result("22 00 0e 27"), 1);
 }
 
-static void shifts_by_any_number(void)
+UNIT_TEST(shifts_by_any_number)
 {
     CHECK_EQ(of_two("09", 3, 62), UINT64_C(3) << 62);
     CHECK_EQ(of_two("09", 3, 64), 0);
@@ -171,7 +171,7 @@ static void shifts_by_any_number(void)
     CHECK_EQ(of_two("0b", (uint64_t)-8, 64), 0);
 }
 
-static void comparisons(void)
+UNIT_TEST(comparisons)
 {
     CHECK_EQ(of_two("13", 7, 7), 1);
     CHECK_EQ(of_two("13", 7, 8), 0);
@@ -181,7 +181,7 @@ static void comparisons(void)
     CHECK_EQ(of_two("15", 1, (uint64_t)-1), 1);
 }
 
-static void words_are_extended(void)
+UNIT_TEST(words_are_extended)
 {
     CHECK_EQ(result("22 80 16 08 27"), -128);
     CHECK_EQ(result("22 7f 16 08 27"), 127);
@@ -191,7 +191,7 @@ static void words_are_extended(void)
     CHECK_EQ(result("25 81 23 45 67 89 ab cd ef 16 40 27"), 0x8123456789abcdef);
 }
 
-static void constants_have_their_high_byte_first(void)
+UNIT_TEST(constants_have_their_high_byte_first)
 {
     CHECK_EQ(result("22 fe 27"), 0xfe);
     CHECK_EQ(result("23 fe 01 27"), 0xfe01);
@@ -199,7 +199,7 @@ static void constants_have_their_high_byte_first(void)
     CHECK_EQ(result("25 fe 01 02 03 04 05 06 07 27"), 0xfe01020304050607);
 }
 
-static void words_move(void)
+UNIT_TEST(words_move)
 {
     CHECK_EQ(result("22 01 22 02 2b 03 27"), 1); /* swap: 2 - 1 */
     CHECK_EQ(result("22 05 28 04 27"), 25);
@@ -213,7 +213,7 @@ static void words_move(void)
     CHECK_EQ(result("27"), 0);
 }
 
-static void registers_have_gdbs_numbers(void)
+UNIT_TEST(registers_have_gdbs_numbers)
 {
     unsigned long *const first[] = { &regs.ax,  &regs.bx,    &regs.cx,  &regs.dx,
                                      &regs.si,  &regs.di,    &regs.bp,  &regs.sp,
@@ -229,7 +229,7 @@ static void registers_have_gdbs_numbers(void)
     }
 }
 
-static void memory_is_read_in_four_widths(void)
+UNIT_TEST(memory_is_read_in_four_widths)
 {
     memcpy(memory + 8, "\x88\x77\x66\x55\x44\x33\x22\x11", 8);
     CHECK_EQ(result("24 00 01 00 08 17 27"), 0x88);
@@ -238,7 +238,7 @@ static void memory_is_read_in_four_widths(void)
     CHECK_EQ(result("24 00 01 00 08 1a 27"), 0x1122334455667788);
 }
 
-static void jumps_are_taken_by_what_is_not_0(void)
+UNIT_TEST(jumps_are_taken_by_what_is_not_0)
 {
     /* 1 ? 5 : 6 */
     CHECK_EQ(result("22 01 20 00 0a 22 06 21 00 0c 22 05 27"), 5);
@@ -246,7 +246,7 @@ static void jumps_are_taken_by_what_is_not_0(void)
     CHECK_EQ(result("25 80 00 00 00 00 00 00 00 20 00 11 22 06 21 00 13 22 05 27"), 5);
 }
 
-static void failures_name_their_instruction(void)
+UNIT_TEST(failures_name_their_instruction)
 {
     failure("22 00 1a 27", -EFAULT, "ref64 at 2: memory cannot be read");
     failure("24 00 01 10 00 1a 27", -EFAULT,
@@ -264,7 +264,7 @@ static void failures_name_their_instruction(void)
     failure("2c 00 03 27", -ENOENT, "getv at 0: there is no such variable");
 }
 
-static void variables_of_the_trace(void)
+UNIT_TEST(variables_of_the_trace)
 {
     variables[1] = -9;
     CHECK_EQ(result("2c 00 01 27"), -9);
@@ -272,7 +272,7 @@ static void variables_of_the_trace(void)
     CHECK_EQ(variables[2], 4);
 }
 
-static void memory_is_collected(void)
+UNIT_TEST(memory_is_collected)
 {
     CHECK_EQ(result("24 00 01 00 10 0d 08 27"), 0x10010);
     CHECK_STR(output, "M10010,8 ");
@@ -290,7 +290,7 @@ static void memory_is_collected(void)
     refuse_output = 0;
 }
 
-static void texts_are_collected_to_their_end(void)
+UNIT_TEST(texts_are_collected_to_their_end)
 {
     memset(memory, 'x', sizeof(memory));
     memory[0x25] = '\0';
@@ -304,7 +304,7 @@ static void texts_are_collected_to_their_end(void)
             "tracenz at 8: memory cannot be read (0x11000)");
 }
 
-static void words_are_printed_in_order(void)
+UNIT_TEST(words_are_printed_in_order)
 {
     /* printf("%d-%d", 3, 4): the last word is pushed first. */
     CHECK_EQ(run("22 04 22 03 22 00 22 00 34 02 00 06 25 64 2d 25 64 00 27", NULL), 0);
@@ -315,7 +315,7 @@ static void words_are_printed_in_order(void)
     refuse_output = 0;
 }
 
-static void a_full_stack_is_within_its_bounds(void)
+UNIT_TEST(a_full_stack_is_within_its_bounds)
 {
     char hex[3 * 128] = "";
 
@@ -326,9 +326,4 @@ static void a_full_stack_is_within_its_bounds(void)
     CHECK_EQ(result(strcat(hex, "27")), 32);
 }
 
-UNIT_TESTS(arithmetic_is_of_64_bits, shifts_by_any_number, comparisons,
-           words_are_extended, constants_have_their_high_byte_first, words_move,
-           registers_have_gdbs_numbers, memory_is_read_in_four_widths,
-           jumps_are_taken_by_what_is_not_0, failures_name_their_instruction,
-           variables_of_the_trace, memory_is_collected, texts_are_collected_to_their_end,
-           words_are_printed_in_order, a_full_stack_is_within_its_bounds)
+UNIT_TESTS()

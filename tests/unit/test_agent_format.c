@@ -44,7 +44,7 @@ static const char *printed(const char *format, const uint64_t *word, unsigned co
     return text;
 }
 
-static void numbers_have_the_width_they_say(void)
+UNIT_TEST(numbers_have_the_width_they_say)
 {
     CHECK_STR(PRINTED("%d %u %x", UINT64_MAX, UINT64_MAX, UINT64_MAX),
               "-1 4294967295 ffffffff");
@@ -56,7 +56,7 @@ static void numbers_have_the_width_they_say(void)
     CHECK_STR(PRINTED("%i%o%X", 1, 8, 255), "110FF");
 }
 
-static void letters_texts_and_addresses(void)
+UNIT_TEST(letters_texts_and_addresses)
 {
     strcpy(memory + 100, "a file of some length");
     CHECK_STR(PRINTED("%c%c", 'o', 0x16b), "ok");
@@ -67,14 +67,14 @@ static void letters_texts_and_addresses(void)
     CHECK_STR(PRINTED("100%% of %d", 3), "100% of 3");
 }
 
-static void escapes_are_as_typed(void)
+UNIT_TEST(escapes_are_as_typed)
 {
     CHECK_STR(PRINTED("%d\\t%d\\n", 1, 2), "1\t2\n");
     CHECK_STR(PRINTED("\\a\\b\\e\\f\\r\\v\\\\\\\"%c", 'x'), "\a\b\x1b\f\r\v\\\"x");
     CHECK_STR(PRINTED("%d\\101\\1011\\0.", 1), "1AA1.");
 }
 
-static void a_text_that_cannot_be_read_is_told(void)
+UNIT_TEST(a_text_that_cannot_be_read_is_told)
 {
     CHECK_STR(PRINTED("%s.", 0), "(fault).");
     memset(memory, 'x', sizeof(memory));
@@ -84,7 +84,7 @@ static void a_text_that_cannot_be_read_is_told(void)
     CHECK_STR(PRINTED("%s", (uintptr_t)memory + sizeof(memory) - 5), "xxxx");
 }
 
-static void what_is_too_long_is_cut(void)
+UNIT_TEST(what_is_too_long_is_cut)
 {
     char small[12];
 
@@ -96,7 +96,7 @@ static void what_is_too_long_is_cut(void)
     CHECK_STR(small, "a long form");
 }
 
-static void what_is_not_understood_is_refused(void)
+UNIT_TEST(what_is_not_understood_is_refused)
 {
     static const char *const bad[] = {
         "%n", "%f",  "%*d", "%",   "%5", "%hhhd", "%l", "% %", "%12345678901234567d",
@@ -116,6 +116,4 @@ static void what_is_not_understood_is_refused(void)
     CHECK(agent_format_check("", 0, 0) != NULL);
 }
 
-UNIT_TESTS(numbers_have_the_width_they_say, letters_texts_and_addresses,
-           escapes_are_as_typed, a_text_that_cannot_be_read_is_told,
-           what_is_too_long_is_cut, what_is_not_understood_is_refused)
+UNIT_TESTS()

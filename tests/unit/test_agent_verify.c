@@ -54,14 +54,14 @@ static void refused(const char *hex, unsigned use, int err, const char *text)
     CHECK_STR(told, text);
 }
 
-static void an_empty_program_has_no_end(void)
+UNIT_TEST(an_empty_program_has_no_end)
 {
     refused("", 0, -EINVAL, "at 0: it has no end");
     refused("22 01", 0, -EINVAL, "at 2: it has no end");
     refused("22 01 20 00 05", 0, -EINVAL, "if_goto at 2: it jumps out of the program");
 }
 
-static void an_instruction_is_whole(void)
+UNIT_TEST(an_instruction_is_whole)
 {
     refused("25 01 02 03 04 05 06 07", 0, -EINVAL,
             "const64 at 0: the program ends within it");
@@ -71,7 +71,7 @@ static void an_instruction_is_whole(void)
             "printf at 4: the program ends within it");
 }
 
-static void an_opcode_exists(void)
+UNIT_TEST(an_opcode_exists)
 {
     refused("00 27", 0, -EINVAL, "at 0: there is no such opcode");
     refused("31 27", 0, -EINVAL, "? at 0: there is no such opcode");
@@ -79,7 +79,7 @@ static void an_opcode_exists(void)
     refused("ff 27", 0, -EINVAL, "? at 0: there is no such opcode");
 }
 
-static void floating_point_is_refused(void)
+UNIT_TEST(floating_point_is_refused)
 {
     static const char *const ops[] = { "01", "1b", "1c", "1d", "1e", "1f" };
     char hex[32];
@@ -91,7 +91,7 @@ static void floating_point_is_refused(void)
     }
 }
 
-static void uses_are_asked_for(void)
+UNIT_TEST(uses_are_asked_for)
 {
     CHECK_EQ(verified("26 00 01 0d 08 29 27", AGENT_COLLECT), 0);
     refused("26 00 01 0d 08 29 27", AGENT_PRINT | AGENT_VARS | AGENT_VALUE, -EOPNOTSUPP,
@@ -102,7 +102,7 @@ static void uses_are_asked_for(void)
     CHECK_EQ(verified("22 00 22 00 34 00 00 01 00 27", AGENT_COLLECT), -EOPNOTSUPP);
 }
 
-static void a_value_is_left_where_it_is_wanted(void)
+UNIT_TEST(a_value_is_left_where_it_is_wanted)
 {
     CHECK_EQ(verified("27", 0), 0);
     refused("27", AGENT_VALUE, -EINVAL, "end at 0: no value is left");
@@ -112,7 +112,7 @@ static void a_value_is_left_where_it_is_wanted(void)
             "end at 8: no value is left");
 }
 
-static void the_stack_is_not_popped_empty(void)
+UNIT_TEST(the_stack_is_not_popped_empty)
 {
     refused("02 27", 0, -EINVAL, "add at 0: the stack is empty");
     refused("22 01 02 27", 0, -EINVAL, "add at 2: the stack is empty");
@@ -125,7 +125,7 @@ static void the_stack_is_not_popped_empty(void)
             "printf at 6: the stack is empty");
 }
 
-static void the_stack_is_32_deep(void)
+UNIT_TEST(the_stack_is_32_deep)
 {
     char hex[3 * 70 + 8] = "";
 
@@ -136,14 +136,14 @@ static void the_stack_is_32_deep(void)
     refused(strcat(hex, "28 27"), 0, -EINVAL, "dup at 64: the stack is full");
 }
 
-static void pick_takes_what_is_there(void)
+UNIT_TEST(pick_takes_what_is_there)
 {
     accepted("22 01 22 02 32 01 27");
     refused("22 01 22 02 32 02 27", 0, -EINVAL, "pick at 4: the stack is not that deep");
     refused("22 01 32 ff 27", 0, -EINVAL, "pick at 2: the stack is not that deep");
 }
 
-static void jumps_lead_forward(void)
+UNIT_TEST(jumps_lead_forward)
 {
     accepted("21 00 03 27");
     refused("21 00 00 27", 0, -EINVAL, "goto at 0: it does not jump forward");
@@ -155,7 +155,7 @@ static void jumps_lead_forward(void)
     refused("21 ff ff 27", 0, -EINVAL, "goto at 0: it jumps out of the program");
 }
 
-static void jumps_lead_to_instructions(void)
+UNIT_TEST(jumps_lead_to_instructions)
 {
     refused("22 01 20 00 06 22 27 27", 0, -EINVAL,
             "const8 at 5: a jump leads into the middle of it");
@@ -163,7 +163,7 @@ static void jumps_lead_to_instructions(void)
             "const64 at 5: a jump leads into the middle of it");
 }
 
-static void all_ways_agree_on_the_stack(void)
+UNIT_TEST(all_ways_agree_on_the_stack)
 {
     accepted("22 01 20 00 0a 22 05 21 00 0c 22 06 27");
     refused("22 01 20 00 07 22 05 27", 0, -EINVAL,
@@ -176,13 +176,13 @@ static void all_ways_agree_on_the_stack(void)
             "end at 7: the stack is deeper by one way than by another");
 }
 
-static void each_instruction_can_be_reached(void)
+UNIT_TEST(each_instruction_can_be_reached)
 {
     refused("27 27", 0, -EINVAL, "end at 1: nothing leads to it");
     refused("21 00 05 22 01 27", 0, -EINVAL, "const8 at 3: nothing leads to it");
 }
 
-static void operands_have_bounds(void)
+UNIT_TEST(operands_have_bounds)
 {
     for (unsigned bits = 0; bits < 256; bits++) {
         char hex[32];
@@ -198,7 +198,7 @@ static void operands_have_bounds(void)
     refused("22 01 16 41 27", 0, -EINVAL, "ext at 2: a width is 1 to 64 bits");
 }
 
-static void a_program_has_at_most_1024_bytes(void)
+UNIT_TEST(a_program_has_at_most_1024_bytes)
 {
     uint8_t code[AGENT_CODE_MAX + 1];
 
@@ -209,7 +209,7 @@ static void a_program_has_at_most_1024_bytes(void)
     CHECK_EQ(agent_verify(code, AGENT_CODE_MAX + 1, AGENT_VALUE, &problem), -E2BIG);
 }
 
-static void formats_are_looked_at(void)
+UNIT_TEST(formats_are_looked_at)
 {
     refused("22 00 22 00 34 00 00 00 27", ALL, -EINVAL,
             "printf at 4: a format is 1 to 256 bytes long");
@@ -221,10 +221,4 @@ static void formats_are_looked_at(void)
             "printf at 4: the format has not as many conversions as words");
 }
 
-UNIT_TESTS(an_empty_program_has_no_end, an_instruction_is_whole, an_opcode_exists,
-           floating_point_is_refused, uses_are_asked_for,
-           a_value_is_left_where_it_is_wanted, the_stack_is_not_popped_empty,
-           the_stack_is_32_deep, pick_takes_what_is_there, jumps_lead_forward,
-           jumps_lead_to_instructions, all_ways_agree_on_the_stack,
-           each_instruction_can_be_reached, operands_have_bounds,
-           a_program_has_at_most_1024_bytes, formats_are_looked_at)
+UNIT_TESTS()

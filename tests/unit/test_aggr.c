@@ -77,7 +77,7 @@ static void run_post(void)
     CHECK(hit.running == NULL);
 }
 
-static void handlers_run_in_order_of_registration(void)
+UNIT_TEST(handlers_run_in_order_of_registration)
 {
     CHECK(!run_pre());
     run_post();
@@ -86,7 +86,7 @@ static void handlers_run_in_order_of_registration(void)
     CHECK_EQ(c.hits, 1);
 }
 
-static void a_hit_that_stands_on_a_removed_probe_finds_the_way_on(void)
+UNIT_TEST(a_hit_that_stands_on_a_removed_probe_finds_the_way_on)
 {
     remover = victim = &b;
     run_pre();
@@ -95,7 +95,7 @@ static void a_hit_that_stands_on_a_removed_probe_finds_the_way_on(void)
     CHECK_STR(order, "abcac");
 }
 
-static void the_probe_behind_may_vanish_under_a_hit(void)
+UNIT_TEST(the_probe_behind_may_vanish_under_a_hit)
 {
     remover = &a;
     victim = &b;
@@ -104,7 +104,7 @@ static void the_probe_behind_may_vanish_under_a_hit(void)
     CHECK_EQ(b.hits, 0);
 }
 
-static void what_the_site_needs_is_the_sum_of_its_probes(void)
+UNIT_TEST(what_the_site_needs_is_the_sum_of_its_probes)
 {
     CHECK(aggr_enabled(&site));
     CHECK(aggr_wants_post(&site));
@@ -118,7 +118,7 @@ static void what_the_site_needs_is_the_sum_of_its_probes(void)
     CHECK(aggr_enabled(&site));
 }
 
-static void an_empty_site_has_no_probe(void)
+UNIT_TEST(an_empty_site_has_no_probe)
 {
     aggr_remove(&site, &a);
     aggr_remove(&site, &b);
@@ -128,8 +128,4 @@ static void an_empty_site_has_no_probe(void)
     CHECK_STR(order, "");
 }
 
-UNIT_TESTS_BETWEEN(start, fake_end, handlers_run_in_order_of_registration,
-                   a_hit_that_stands_on_a_removed_probe_finds_the_way_on,
-                   the_probe_behind_may_vanish_under_a_hit,
-                   what_the_site_needs_is_the_sum_of_its_probes,
-                   an_empty_site_has_no_probe)
+UNIT_TESTS_BETWEEN(start, fake_end)

@@ -97,7 +97,7 @@ static void check_range(unsigned i, uint64_t start, uint64_t end, uint32_t type)
     CHECK_EQ(info.ranges[i].type, type);
 }
 
-static void multiboot2_tags_are_read(void)
+UNIT_TEST(multiboot2_tags_are_read)
 {
     block_usual();
     CHECK_EQ(block_finish(), 0);
@@ -113,7 +113,7 @@ static void multiboot2_tags_are_read(void)
     CHECK_STR(info.modules[0].name, "hello.ko");
 }
 
-static void modules_are_not_free_memory(void)
+UNIT_TEST(modules_are_not_free_memory)
 {
     block_usual();
     CHECK_EQ(block_finish(), 0);
@@ -127,7 +127,7 @@ static void modules_are_not_free_memory(void)
     check_range(6, 0x7fe0000, 0x8000000, BOOT_ACPI);
 }
 
-static void the_longer_rsdp_wins_in_any_order(void)
+UNIT_TEST(the_longer_rsdp_wins_in_any_order)
 {
     static const char rsdp_new[37] = "RSD PTR new.........................";
 
@@ -145,7 +145,7 @@ static void the_longer_rsdp_wins_in_any_order(void)
     CHECK_EQ(info.rsdp_len, 36);
 }
 
-static void efi_is_noticed(void)
+UNIT_TEST(efi_is_noticed)
 {
     uint64_t system_table = 0x7f000000;
 
@@ -155,7 +155,7 @@ static void efi_is_noticed(void)
     CHECK(info.efi);
 }
 
-static void basic_memory_serves_without_a_map(void)
+UNIT_TEST(basic_memory_serves_without_a_map)
 {
     uint32_t kib[2] = { 639, 130048 };
 
@@ -180,14 +180,14 @@ static void basic_memory_serves_without_a_map(void)
     CHECK_EQ(info.range_count, 1);
 }
 
-static void no_memory_map_is_an_error(void)
+UNIT_TEST(no_memory_map_is_an_error)
 {
     block_start();
     block_text(MULTIBOOT2_TAG_CMDLINE, "x");
     CHECK_EQ(block_finish(), -ENOENT);
 }
 
-static void long_texts_are_cut(void)
+UNIT_TEST(long_texts_are_cut)
 {
     char text[6000];
 
@@ -202,7 +202,7 @@ static void long_texts_are_cut(void)
     CHECK_EQ(strlen(info.loader), BOOT_NAME_MAX - 1);
 }
 
-static void text_without_nul_ends_with_its_tag(void)
+UNIT_TEST(text_without_nul_ends_with_its_tag)
 {
     block_start();
     block_tag(MULTIBOOT2_TAG_CMDLINE, "abc", 3);
@@ -211,7 +211,7 @@ static void text_without_nul_ends_with_its_tag(void)
     CHECK_STR(info.cmdline, "abc");
 }
 
-static void further_modules_are_ignored(void)
+UNIT_TEST(further_modules_are_ignored)
 {
     block_start();
     block_mmap(usual_map, USUAL_COUNT);
@@ -222,7 +222,7 @@ static void further_modules_are_ignored(void)
     CHECK_EQ(info.modules_left_out, 3);
 }
 
-static void an_empty_module_keeps_its_name(void)
+UNIT_TEST(an_empty_module_keeps_its_name)
 {
     block_start();
     block_mmap(usual_map, USUAL_COUNT);
@@ -234,7 +234,7 @@ static void an_empty_module_keeps_its_name(void)
     CHECK_EQ(info.modules[1].end, 0x302000);
 }
 
-static void words_in_quotes(void)
+UNIT_TEST(words_in_quotes)
 {
     const char *words = " \"probes=a b\" quiet \"x=\\\"y\\\"\" hz=5";
     char text[16];
@@ -269,7 +269,7 @@ static int parse_copy(const uint8_t *bytes, size_t len)
     return err;
 }
 
-static void a_block_cut_anywhere_is_refused(void)
+UNIT_TEST(a_block_cut_anywhere_is_refused)
 {
     size_t whole;
 
@@ -288,7 +288,7 @@ static void a_block_cut_anywhere_is_refused(void)
     CHECK_EQ(parse_copy(block, whole), 0);
 }
 
-static void damaged_blocks_do_no_harm(void)
+UNIT_TEST(damaged_blocks_do_no_harm)
 {
     for (int round = 0; round < 20000; round++) {
         block_usual();
@@ -337,7 +337,7 @@ static struct pvh_start_info *pvh_usual(void)
     return start;
 }
 
-static void pvh_start_info_is_read(void)
+UNIT_TEST(pvh_start_info_is_read)
 {
     CHECK_EQ(boot_info_from_pvh(&info, pvh_usual(), memory_at), 0);
     CHECK_STR(info.cmdline, "tests=all hz=100");
@@ -349,7 +349,7 @@ static void pvh_start_info_is_read(void)
     CHECK_EQ(info.range_count, 7);
 }
 
-static void pvh_needs_no_command_line(void)
+UNIT_TEST(pvh_needs_no_command_line)
 {
     struct pvh_start_info *start = pvh_usual();
 
@@ -358,7 +358,7 @@ static void pvh_needs_no_command_line(void)
     CHECK_STR(info.cmdline, "");
 }
 
-static void pvh_refuses_what_it_cannot_read(void)
+UNIT_TEST(pvh_refuses_what_it_cannot_read)
 {
     struct pvh_start_info *start = pvh_usual();
 
@@ -378,7 +378,7 @@ static void pvh_refuses_what_it_cannot_read(void)
     CHECK_EQ(boot_info_from_pvh(&info, start, memory_at), -EINVAL);
 }
 
-static void pvh_text_may_fill_memory(void)
+UNIT_TEST(pvh_text_may_fill_memory)
 {
     struct pvh_start_info *start = pvh_usual();
 
@@ -388,7 +388,7 @@ static void pvh_text_may_fill_memory(void)
     CHECK_EQ(strlen(info.cmdline), BOOT_CMDLINE_MAX - 1);
 }
 
-static void damaged_start_infos_do_no_harm(void)
+UNIT_TEST(damaged_start_infos_do_no_harm)
 {
     for (int round = 0; round < 20000; round++) {
         struct pvh_start_info *start = pvh_usual();
@@ -404,7 +404,7 @@ static void damaged_start_infos_do_no_harm(void)
 
 /* ---- the map ----------------------------------------------------------------------- */
 
-static void reserved_wins_over_ram(void)
+UNIT_TEST(reserved_wins_over_ram)
 {
     static const struct boot_map_entry entries[] = {
         { 0x2000, 0x1000, BOOT_RESERVED, 0 },
@@ -421,7 +421,7 @@ static void reserved_wins_over_ram(void)
     check_range(3, 0x5000, UINT64_MAX, BOOT_BAD);
 }
 
-static void a_full_list_is_an_error(void)
+UNIT_TEST(a_full_list_is_an_error)
 {
     memset(&info, 0, sizeof(info));
     for (uint64_t i = 0; i < BOOT_RANGES_MAX; i++)
@@ -431,7 +431,7 @@ static void a_full_list_is_an_error(void)
 }
 
 /* The model keeps one type for each byte. */
-static void painting_agrees_with_a_model(void)
+UNIT_TEST(painting_agrees_with_a_model)
 {
     for (int round = 0; round < 500; round++) {
         uint8_t model[100] = { 0 };
@@ -463,7 +463,7 @@ static void painting_agrees_with_a_model(void)
 
 /* ---- arguments --------------------------------------------------------------------- */
 
-static void options_are_whole_words(void)
+UNIT_TEST(options_are_whole_words)
 {
     char value[16] = "same";
 
@@ -477,7 +477,7 @@ static void options_are_whole_words(void)
     CHECK(boot_option("quiet", "quiet", NULL, 0));
 }
 
-static void values_may_be_quoted_and_are_cut(void)
+UNIT_TEST(values_may_be_quoted_and_are_cut)
 {
     char value[8];
 
@@ -489,7 +489,7 @@ static void values_may_be_quoted_and_are_cut(void)
     CHECK_STR(value, "1234567");
 }
 
-static void more_arguments_are_appended(void)
+UNIT_TEST(more_arguments_are_appended)
 {
     char long_text[5000];
 
@@ -507,14 +507,4 @@ static void more_arguments_are_appended(void)
     CHECK_EQ(strlen(info.cmdline), BOOT_CMDLINE_MAX - 1);
 }
 
-UNIT_TESTS(multiboot2_tags_are_read, modules_are_not_free_memory,
-           the_longer_rsdp_wins_in_any_order, efi_is_noticed,
-           basic_memory_serves_without_a_map, no_memory_map_is_an_error,
-           long_texts_are_cut, text_without_nul_ends_with_its_tag,
-           further_modules_are_ignored, an_empty_module_keeps_its_name, words_in_quotes,
-           a_block_cut_anywhere_is_refused, damaged_blocks_do_no_harm,
-           pvh_start_info_is_read, pvh_needs_no_command_line,
-           pvh_refuses_what_it_cannot_read, pvh_text_may_fill_memory,
-           damaged_start_infos_do_no_harm, reserved_wins_over_ram,
-           a_full_list_is_an_error, painting_agrees_with_a_model, options_are_whole_words,
-           values_may_be_quoted_and_are_cut, more_arguments_are_appended)
+UNIT_TESTS()

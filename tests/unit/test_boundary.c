@@ -32,7 +32,7 @@ static int find(size_t off)
     return boundary_find(fn.start + off, &fn, &insn, &why);
 }
 
-static void each_middle_is_refused_with_the_start_of_its_instruction(void)
+UNIT_TEST(each_middle_is_refused_with_the_start_of_its_instruction)
 {
     start(body);
     for (size_t i = 0; starts[i] < fn.size; i++) {
@@ -44,13 +44,13 @@ static void each_middle_is_refused_with_the_start_of_its_instruction(void)
     }
 }
 
-static void what_looks_like_an_instruction_inside_one_is_none(void)
+UNIT_TEST(what_looks_like_an_instruction_inside_one_is_none)
 {
     start(body); /* byte 8 is 55, which is push %rbp only outside of the immediate */
     CHECK_EQ(find(8), -EILSEQ);
 }
 
-static void an_instruction_that_the_function_cuts_off_is_none(void)
+UNIT_TEST(an_instruction_that_the_function_cuts_off_is_none)
 {
     start("90 e9 00 00");
     CHECK_EQ(find(0), 0);
@@ -58,7 +58,7 @@ static void an_instruction_that_the_function_cuts_off_is_none(void)
     CHECK_EQ(why.reason, PROBE_UNDECODABLE);
 }
 
-static void the_start_of_a_function_is_known_without_decoding_it(void)
+UNIT_TEST(the_start_of_a_function_is_known_without_decoding_it)
 {
     start(body);
     fake_fail_at(1);
@@ -68,7 +68,7 @@ static void the_start_of_a_function_is_known_without_decoding_it(void)
     fake_fail_at(0);
 }
 
-static void unreadable_text_is_no_text(void)
+UNIT_TEST(unreadable_text_is_no_text)
 {
     start(body);
     fake_bad(fn.start + 3, 1);
@@ -85,7 +85,7 @@ static void visit(const struct insn *i, void *arg)
     visited++;
 }
 
-static void for_each_goes_through_all(void)
+UNIT_TEST(for_each_goes_through_all)
 {
     start(body);
     visited = 0;
@@ -96,7 +96,7 @@ static void for_each_goes_through_all(void)
     CHECK_EQ(visited, 6);
 }
 
-static void for_each_stops_where_nothing_decodes(void)
+UNIT_TEST(for_each_stops_where_nothing_decodes)
 {
     start("55 06 90");
     visited = 0;
@@ -104,10 +104,4 @@ static void for_each_stops_where_nothing_decodes(void)
     CHECK_EQ(visited, 1);
 }
 
-UNIT_TESTS_BETWEEN(fake_start, end,
-                   each_middle_is_refused_with_the_start_of_its_instruction,
-                   what_looks_like_an_instruction_inside_one_is_none,
-                   an_instruction_that_the_function_cuts_off_is_none,
-                   the_start_of_a_function_is_known_without_decoding_it,
-                   unreadable_text_is_no_text, for_each_goes_through_all,
-                   for_each_stops_where_nothing_decodes)
+UNIT_TESTS_BETWEEN(fake_start, end)

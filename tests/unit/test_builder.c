@@ -27,7 +27,7 @@ static void is(const char *hex)
     start();
 }
 
-static void moves(void)
+UNIT_TEST(moves)
 {
     insn_build_get(&b, INSN_CX, insn_reg_place(INSN_R12));
     is("49 8b cc");
@@ -43,7 +43,7 @@ static void moves(void)
     is("b9 05 00 00 00");
 }
 
-static void loads_and_stores_of_each_size(void)
+UNIT_TEST(loads_and_stores_of_each_size)
 {
     struct insn_place at = insn_at_place(INSN_CX, -8), high = insn_at_place(INSN_R12, 4);
 
@@ -71,7 +71,7 @@ static void loads_and_stores_of_each_size(void)
     is("48 89 41 f8");
 }
 
-static void arithmetic(void)
+UNIT_TEST(arithmetic)
 {
     insn_build_alu_imm(&b, INSN_ALU_CMP, insn_reg_place(INSN_DI), 100);
     is("48 83 ff 64");
@@ -95,7 +95,7 @@ static void arithmetic(void)
     is("48 f7 e2");
 }
 
-static void words_behind_gs(void)
+UNIT_TEST(words_behind_gs)
 {
     insn_build_inc(&b, insn_gs_place(0x20));
     is("65 48 ff 04 25 20 00 00 00");
@@ -109,7 +109,7 @@ static void words_behind_gs(void)
     is("65 48 0f b1 0c 25 20 00 00 00");
 }
 
-static void a_jump_leads_where_it_lands(void)
+UNIT_TEST(a_jump_leads_where_it_lands)
 {
     size_t over = insn_build_jcc(&b, INSN_CC_BE), back;
 
@@ -120,7 +120,7 @@ static void a_jump_leads_where_it_lands(void)
     CHECK_BYTES(bytes, "0f 86 02 00 00 00 41 51 e9 f3 ff ff ff");
 }
 
-static void nothing_is_written_behind_the_end(void)
+UNIT_TEST(nothing_is_written_behind_the_end)
 {
     b.max = 3;
     insn_build_inc(&b, insn_gs_place(0));
@@ -151,7 +151,7 @@ static uint32_t free_at(const uint8_t *code, size_t len, uint32_t *flags)
     return regs;
 }
 
-static void code_may_use_what_the_program_kills(void)
+UNIT_TEST(code_may_use_what_the_program_kills)
 {
     /* mov rcx, [rdi]; add rcx, rdx; sbb rax, rax; ret */
     static const uint8_t ahead[] = { 0x48, 0x8b, 0x0f, 0x48, 0x01,
@@ -169,6 +169,4 @@ static void code_may_use_what_the_program_kills(void)
     CHECK(!b.full);
 }
 
-UNIT_TESTS_BETWEEN(start, NULL, code_may_use_what_the_program_kills, moves,
-                   loads_and_stores_of_each_size, arithmetic, words_behind_gs,
-                   a_jump_leads_where_it_lands, nothing_is_written_behind_the_end)
+UNIT_TESTS_BETWEEN(start, NULL)

@@ -41,26 +41,26 @@ static void expect(enum probe_reason reason, const char *const *rows)
 
 #define EXPECT(reason, ...) expect(reason, (const char *const[]){ __VA_ARGS__, NULL })
 
-static void what_is_run_as_a_copy_is_accepted(void)
+UNIT_TEST(what_is_run_as_a_copy_is_accepted)
 {
     EXPECT(PROBE_OK, "90", "55", "48 89 e5", "f3 0f 1e fa", "0f a2", "0f 31", "f0 ff 00",
            "f3 48 a5", "0f 01 f9", "ec", "ef", "0f 20 c0", "48 8b 05 00 00 00 00",
            "62 f1 7c 48 10 00", "c5 f8 77", "f3 90", "6a 01", "0f ae f0");
 }
 
-static void what_changes_the_processor_is_a_copy_too(void)
+UNIT_TEST(what_changes_the_processor_is_a_copy_too)
 {
     EXPECT(PROBE_OK, "0f 22 c0", "0f 22 d8", "44 0f 22 c0", "0f 06", "0f 01 f0",
            "0f 23 c0", "0f 23 f8", "0f 01 10", "0f 01 18", "0f 00 d0", "0f 00 d8",
            "8e d8", "8e 03", "0f 0b", "0f b9 c0", "0f ff c0");
 }
 
-static void hlt_is_accepted(void)
+UNIT_TEST(hlt_is_accepted)
 {
     EXPECT(PROBE_OK, "f4", "fa f4");
 }
 
-static void what_is_emulated_is_accepted(void)
+UNIT_TEST(what_is_emulated_is_accepted)
 {
     EXPECT(PROBE_OK, "e8 00 00 00 00", "ff d0", "ff 54 24 08", "ff 15 00 00 00 00",
            "eb fe", "e9 00 00 00 00", "ff e0", "ff 24 c5 00 00 00 00", "74 00",
@@ -68,17 +68,17 @@ static void what_is_emulated_is_accepted(void)
            "c2 08 00", "f3 c3", "9c", "66 9c", "9d", "66 9d", "fa");
 }
 
-static void sti_is_accepted(void)
+UNIT_TEST(sti_is_accepted)
 {
     EXPECT(PROBE_OK, "fb 90 c3", "fb c3", "fb");
 }
 
-static void sti_before_hlt_is_not(void)
+UNIT_TEST(sti_before_hlt_is_not)
 {
     EXPECT(PROBE_STI_HLT, "fb f4 c3", "fb 0f 01 c9");
 }
 
-static void nor_is_hlt_behind_sti(void)
+UNIT_TEST(nor_is_hlt_behind_sti)
 {
     uintptr_t fn = fake_function("fn", "90 fb f4 f4 b0 fb f4");
 
@@ -90,12 +90,12 @@ static void nor_is_hlt_behind_sti(void)
     CHECK_EQ(check_addr(fn + 6), PROBE_OK); /* the fb in front is the operand of a mov */
 }
 
-static void traps_are_refused(void)
+UNIT_TEST(traps_are_refused)
 {
     EXPECT(PROBE_TRAP_INSN, "cc", "cd 80", "cd 03", "f1");
 }
 
-static void a_foreign_int3_is_refused_as_such(void)
+UNIT_TEST(a_foreign_int3_is_refused_as_such)
 {
     uintptr_t fn = fake_function("f", "48 89 e5 90 c3");
 
@@ -108,7 +108,7 @@ static void a_foreign_int3_is_refused_as_such(void)
     CHECK_EQ(kprobe_check(fn, &insn, &why), 0);
 }
 
-static void the_engines_own_int3s_are_not_foreign(void)
+UNIT_TEST(the_engines_own_int3s_are_not_foreign)
 {
     uintptr_t fn = fake_function("f", "48 89 e5 90 cc c3");
     struct kprobe p = { .addr = fn };
@@ -119,58 +119,58 @@ static void the_engines_own_int3s_are_not_foreign(void)
     CHECK_EQ(unregister_kprobe(&p), 0);
 }
 
-static void far_branches_are_refused(void)
+UNIT_TEST(far_branches_are_refused)
 {
     EXPECT(PROBE_FAR_BRANCH, "cf", "48 cf", "cb", "ca 08 00", "ff 18", "48 ff 28",
            "0f 05", "0f 07", "0f 34", "0f 35", "0f aa");
 }
 
-static void loading_the_stack_segment_is_refused(void)
+UNIT_TEST(loading_the_stack_segment_is_refused)
 {
     EXPECT(PROBE_MASKS_TRAPS, "8e d0", "8e 10", "66 8e d0");
 }
 
-static void changes_of_what_a_trap_depends_on_are_refused(void)
+UNIT_TEST(changes_of_what_a_trap_depends_on_are_refused)
 {
     EXPECT(PROBE_STATE_CHANGE, "8e e0", "8e e8", "0f a1", "0f b2 03", "0f 01 f8",
            "f3 0f ae d0", "f3 48 0f ae d8", "f3 48 0f ae e8");
 }
 
-static void what_waits_for_a_store_is_refused(void)
+UNIT_TEST(what_waits_for_a_store_is_refused)
 {
     EXPECT(PROBE_HALTS, "0f 01 c9", "66 0f ae f0");
 }
 
-static void transactions_are_refused(void)
+UNIT_TEST(transactions_are_refused)
 {
     EXPECT(PROBE_TRANSACTION, "c7 f8 00 00 00 00", "c6 f8 00", "0f 01 d5");
 }
 
-static void virtualization_is_refused(void)
+UNIT_TEST(virtualization_is_refused)
 {
     EXPECT(PROBE_VIRTUALIZATION, "0f 01 c1", "0f 01 d8", "0f 01 d9", "0f 01 c2",
            "0f 01 cf", "0f 01 d7");
 }
 
-static void near_branches_with_a_66_prefix_are_refused(void)
+UNIT_TEST(near_branches_with_a_66_prefix_are_refused)
 {
     EXPECT(PROBE_SHORT_OPERAND, "66 e8 00 00 00 00", "66 eb 00", "66 74 00", "66 c3",
            "66 ff e0", "66 ff d0", "66 48 ff d0", "66 e2 fe");
 }
 
-static void a_rex_in_front_of_another_prefix_is_refused(void)
+UNIT_TEST(a_rex_in_front_of_another_prefix_is_refused)
 {
     EXPECT(PROBE_SHORT_OPERAND, "41 3e ff d0", "48 f3 c3", "48 66 9c", "48 66 9d",
            "48 66 01 c8");
     EXPECT(PROBE_OK, "66 48 01 c8", "48 4c 01 c8");
 }
 
-static void bytes_that_do_not_decode_are_refused(void)
+UNIT_TEST(bytes_that_do_not_decode_are_refused)
 {
     EXPECT(PROBE_UNDECODABLE, "06", "ea", "f0 90", "0f", "48");
 }
 
-static void an_errno_belongs_to_each_rule(void)
+UNIT_TEST(an_errno_belongs_to_each_rule)
 {
     CHECK_EQ(kprobe_check(fake_function("f", "cc"), &insn, &why), -EILSEQ);
     CHECK_EQ(kprobe_check(fake_function("f", "0f 01 c9"), &insn, &why), -EOPNOTSUPP);
@@ -180,7 +180,7 @@ static void an_errno_belongs_to_each_rule(void)
 
 /* ---- places ---- */
 
-static void the_middle_of_an_instruction_is_refused(void)
+UNIT_TEST(the_middle_of_an_instruction_is_refused)
 {
     uintptr_t fn = fake_function("fn", "48 89 e5 c3");
 
@@ -188,7 +188,7 @@ static void the_middle_of_an_instruction_is_refused(void)
     CHECK_EQ(why.at, fn);
 }
 
-static void what_is_no_text_is_refused(void)
+UNIT_TEST(what_is_no_text_is_refused)
 {
     uintptr_t data;
 
@@ -198,12 +198,12 @@ static void what_is_no_text_is_refused(void)
     CHECK_EQ(check_addr(fake_text_end()), PROBE_NOT_TEXT);
 }
 
-static void text_without_a_function_is_refused(void)
+UNIT_TEST(text_without_a_function_is_refused)
 {
     CHECK_EQ(check_addr(fake_bytes_at("90 90")), PROBE_NO_FUNCTION);
 }
 
-static void entry_code_is_refused(void)
+UNIT_TEST(entry_code_is_refused)
 {
     uintptr_t fn = fake_function("entry", "90 90 90");
 
@@ -213,7 +213,7 @@ static void entry_code_is_refused(void)
     CHECK_EQ(check_addr(fn + 2), PROBE_OK);
 }
 
-static void the_copies_are_refused(void)
+UNIT_TEST(the_copies_are_refused)
 {
     struct kprobe p = { .addr = fake_function("fn", "90 c3") };
     const struct site *site;
@@ -224,7 +224,7 @@ static void the_copies_are_refused(void)
     unregister_kprobe(&p);
 }
 
-static void the_re_entry_core_is_refused_byte_by_byte(void)
+UNIT_TEST(the_re_entry_core_is_refused_byte_by_byte)
 {
     uintptr_t before, core, behind;
 
@@ -249,7 +249,7 @@ static void expect_own_words(uintptr_t addr, enum probe_reason reason, uintptr_t
     CHECK_STR(why.why, "its own words");
 }
 
-static void a_range_is_refused_in_its_own_words(void)
+UNIT_TEST(a_range_is_refused_in_its_own_words)
 {
     uintptr_t fn = fake_function("fn", "90 fb 90 90 f4 c3");
 
@@ -263,19 +263,4 @@ static void a_range_is_refused_in_its_own_words(void)
     expect_own_words(fn + 1, PROBE_STI_HLT, fn + 2);
 }
 
-UNIT_TESTS_BETWEEN(fake_start, fake_end, what_is_run_as_a_copy_is_accepted,
-                   what_changes_the_processor_is_a_copy_too, hlt_is_accepted,
-                   what_is_emulated_is_accepted, sti_is_accepted, sti_before_hlt_is_not,
-                   nor_is_hlt_behind_sti, traps_are_refused,
-                   a_foreign_int3_is_refused_as_such,
-                   the_engines_own_int3s_are_not_foreign, far_branches_are_refused,
-                   loading_the_stack_segment_is_refused,
-                   changes_of_what_a_trap_depends_on_are_refused,
-                   what_waits_for_a_store_is_refused, transactions_are_refused,
-                   virtualization_is_refused, near_branches_with_a_66_prefix_are_refused,
-                   a_rex_in_front_of_another_prefix_is_refused,
-                   bytes_that_do_not_decode_are_refused, an_errno_belongs_to_each_rule,
-                   the_middle_of_an_instruction_is_refused, what_is_no_text_is_refused,
-                   text_without_a_function_is_refused, entry_code_is_refused,
-                   the_copies_are_refused, the_re_entry_core_is_refused_byte_by_byte,
-                   a_range_is_refused_in_its_own_words)
+UNIT_TESTS_BETWEEN(fake_start, fake_end)

@@ -350,7 +350,7 @@ static void one_question(void)
     def_free(&trace_host, it.def);
 }
 
-static void programs_and_interpreters_say_the_same(void)
+UNIT_TEST(programs_and_interpreters_say_the_same)
 {
     unsigned questions = 4000;
 
@@ -366,4 +366,4 @@ static void programs_and_interpreters_say_the_same(void)
     CHECK(refused < questions / 2);
 }
 
-UNIT_TESTS(programs_and_interpreters_say_the_same)
+UNIT_TESTS()

@@ -32,7 +32,7 @@ static uint64_t put(uint32_t counter)
     return sum;
 }
 
-static void it_is_the_sum_over_all_cpus(void)
+UNIT_TEST(it_is_the_sum_over_all_cpus)
 {
     uint32_t a = get(), b = get();
 
@@ -47,7 +47,7 @@ static void it_is_the_sum_over_all_cpus(void)
     CHECK_EQ(put(0), 0);
 }
 
-static void the_total_keeps_what_was_given_back(void)
+UNIT_TEST(the_total_keeps_what_was_given_back)
 {
     uint64_t before = counter_total();
     uint32_t a = get();
@@ -58,7 +58,7 @@ static void the_total_keeps_what_was_given_back(void)
     CHECK_EQ(counter_total(), before + 5);
 }
 
-static void the_next_owner_starts_from_nothing(void)
+UNIT_TEST(the_next_owner_starts_from_nothing)
 {
     uint32_t a = get();
 
@@ -69,7 +69,7 @@ static void the_next_owner_starts_from_nothing(void)
     put(a);
 }
 
-static void none_is_given_twice(void)
+UNIT_TEST(none_is_given_twice)
 {
     static uint32_t all[FAKE_COUNTERS];
     size_t count = 0;
@@ -87,7 +87,7 @@ static void none_is_given_twice(void)
         put(all[i]);
 }
 
-static void without_memory_there_is_none(void)
+UNIT_TEST(without_memory_there_is_none)
 {
     for (unsigned n = 1; n <= 2; n++) {
         start();
@@ -98,7 +98,4 @@ static void without_memory_there_is_none(void)
     }
 }
 
-UNIT_TESTS_BETWEEN(start, fake_end, it_is_the_sum_over_all_cpus,
-                   the_total_keeps_what_was_given_back,
-                   the_next_owner_starts_from_nothing, none_is_given_twice,
-                   without_memory_there_is_none)
+UNIT_TESTS_BETWEEN(start, fake_end)

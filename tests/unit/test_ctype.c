@@ -12,14 +12,14 @@ static const struct kind {
     { our_isspace, isspace }, { our_isupper, isupper }, { our_isxdigit, isxdigit },
 };
 
-static void every_character_is_of_the_hosts_kinds(void)
+UNIT_TEST(every_character_is_of_the_hosts_kinds)
 {
     for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
         for (int c = EOF; c <= 255; c++)
             CHECK_EQ(!!kinds[i].ours(c), !!kinds[i].hosts(c));
 }
 
-static void case_changes_as_the_hosts(void)
+UNIT_TEST(case_changes_as_the_hosts)
 {
     for (int c = EOF; c <= 255; c++) {
         CHECK_EQ(our_tolower(c), tolower(c));
@@ -27,12 +27,11 @@ static void case_changes_as_the_hosts(void)
     }
 }
 
-static void negative_characters_are_of_no_kind(void)
+UNIT_TEST(negative_characters_are_of_no_kind)
 {
     for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
         for (int c = -129; c < 0; c++)
             CHECK(!kinds[i].ours(c));
 }
 
-UNIT_TESTS(every_character_is_of_the_hosts_kinds, case_changes_as_the_hosts,
-           negative_characters_are_of_no_kind)
+UNIT_TESTS()

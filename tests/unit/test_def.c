@@ -57,14 +57,14 @@ static void check_row(const struct row *row)
     for (size_t i = 0; i < sizeof(rows) / sizeof((rows)[0]); i++)                        \
     check_row(&(rows)[i])
 
-static void lines_with_nothing_on_them(void)
+UNIT_TEST(lines_with_nothing_on_them)
 {
     static const struct row rows[] = { { "", 0, NULL, 0 }, { " \t ", 0, NULL, 0 } };
 
     CHECK_ROWS(rows);
 }
 
-static void lines_that_are_no_command(void)
+UNIT_TEST(lines_that_are_no_command)
 {
     static const struct row rows[] = {
         { "x:ev vfs_read", EINVAL, NULL, 0 },
@@ -77,7 +77,7 @@ static void lines_that_are_no_command(void)
     CHECK_ROWS(rows);
 }
 
-static void places(void)
+UNIT_TEST(places)
 {
     static const struct row rows[] = {
         { "   p:ev   vfs_read", 0, "p:kprobes/ev vfs_read", 0 },
@@ -107,7 +107,7 @@ static void places(void)
     CHECK_ROWS(rows);
 }
 
-static void watches(void)
+UNIT_TEST(watches)
 {
     static const struct row rows[] = {
         { "w:ev w@jiffies", 0, "w:wprobes/ev w@jiffies:4", 0 },
@@ -149,7 +149,7 @@ static void watches(void)
     CHECK_ROWS(rows);
 }
 
-static void numbers_of_instances(void)
+UNIT_TEST(numbers_of_instances)
 {
     static const struct row rows[] = {
         { "r1:ev vfs_read", 0, "r1:kprobes/ev vfs_read", 0 },
@@ -165,7 +165,7 @@ static void numbers_of_instances(void)
     CHECK_ROWS(rows);
 }
 
-static void names(void)
+UNIT_TEST(names)
 {
     static const struct row rows[] = {
         { "p vfs_read", 0, "p:kprobes/p_vfs_read_0 vfs_read", 0 },
@@ -198,7 +198,7 @@ static void names(void)
 
 #define LISTED(text) "p:kprobes/ev vfs_read " text
 
-static void registers_and_variables(void)
+UNIT_TEST(registers_and_variables)
 {
     static const struct row rows[] = {
         { "p:ev vfs_read %bx", 0, LISTED("arg1=%bx"), 0 },
@@ -235,7 +235,7 @@ static void registers_and_variables(void)
     CHECK_ROWS(rows);
 }
 
-static void memory(void)
+UNIT_TEST(memory)
 {
     static const struct row rows[] = {
         { "p:ev vfs_read @jiffies:u32", 0, LISTED("arg1=@jiffies:u32"), 0 },
@@ -273,7 +273,7 @@ static void memory(void)
     CHECK_ROWS(rows);
 }
 
-static void constants_and_what_is_no_argument(void)
+UNIT_TEST(constants_and_what_is_no_argument)
 {
     static const struct row rows[] = {
         { "p:ev vfs_read a=\\-1:s8 \\0x10", 0, LISTED("a=\\-1:s8 arg2=\\0x10"), 0 },
@@ -294,7 +294,7 @@ static void constants_and_what_is_no_argument(void)
     CHECK_ROWS(rows);
 }
 
-static void types(void)
+UNIT_TEST(types)
 {
     static const struct row rows[] = {
         { "p:ev vfs_read %di:u16 %di:x8 %di:char %di:symbol", 0,
@@ -325,7 +325,7 @@ static void types(void)
     CHECK_ROWS(rows);
 }
 
-static void limits_of_arguments(void)
+UNIT_TEST(limits_of_arguments)
 {
     static const struct row rows[] = {
         { "p:ev vfs_read " S32 "=%di", 0, LISTED(S32 "=%di"), 0 },
@@ -349,7 +349,7 @@ static void limits_of_arguments(void)
     CHECK_ROWS(rows);
 }
 
-static void programs_of_gdb(void)
+UNIT_TEST(programs_of_gdb)
 {
     static const struct row rows[] = {
         { "p:ev vfs_read a=agent(26000527):u32", 0, LISTED("a=agent(26000527):u32"), 0 },
@@ -368,7 +368,7 @@ static void programs_of_gdb(void)
     CHECK_ROWS(rows);
 }
 
-static void programs_of_gdb_have_a_length(void)
+UNIT_TEST(programs_of_gdb_have_a_length)
 {
     static char line[2 * 1024 + 4096];
     struct trace_error error;
@@ -396,7 +396,7 @@ static void programs_of_gdb_have_a_length(void)
     CHECK_EQ(def_parse(&trace_host, line, &def, &error), -E2BIG);
 }
 
-static void as_many_arguments_as_there_may_be(void)
+UNIT_TEST(as_many_arguments_as_there_may_be)
 {
     char line[1024] = "p:ev vfs_read", listed[2048];
     struct trace_error error;
@@ -417,7 +417,7 @@ static void as_many_arguments_as_there_may_be(void)
     CHECK_EQ(error.column, strlen("p:ev vfs_read "));
 }
 
-static void return_probes_may_record_arguments_of_the_call(void)
+UNIT_TEST(return_probes_may_record_arguments_of_the_call)
 {
     char line[512] = "r:ev vfs_read";
     struct trace_error error;
@@ -461,7 +461,7 @@ static void check_append(const char *old, const char *line, const char *text,
     def_free(&trace_host, def);
 }
 
-static void an_event_of_a_watch_has_one_probe(void)
+UNIT_TEST(an_event_of_a_watch_has_one_probe)
 {
     struct def *first = parsed("w:ev w@jiffies"), *def = parsed("w:ev w@jiffies+8");
     struct trace_error error;
@@ -472,7 +472,7 @@ static void an_event_of_a_watch_has_one_probe(void)
     def_free(&trace_host, def);
 }
 
-static void several_probes_of_one_event(void)
+UNIT_TEST(several_probes_of_one_event)
 {
     check_append("p:ev vfs_read", "w:ev w@jiffies",
                  "Probe type is different from existing probe", 0);
@@ -509,7 +509,7 @@ static void check_delete(const char *line, const char *of, bool matches)
     def_free(&trace_host, def);
 }
 
-static void deletions(void)
+UNIT_TEST(deletions)
 {
     check_delete("-:wprobes/ev", "w:ev w@jiffies:8", true);
     check_delete("-:ev w@jiffies:8", "w:ev w@jiffies:8", true);
@@ -540,7 +540,7 @@ static void deletions(void)
     CHECK_EQ(def_delete_parse("-ev", &delete), -EINVAL);
 }
 
-static void what_is_listed_can_be_read_again(void)
+UNIT_TEST(what_is_listed_can_be_read_again)
 {
     static const char *const lines[] = {
         "p vfs_read+20 a=%di:u8 +0(+8(%si)):string $comm",
@@ -561,7 +561,7 @@ static void what_is_listed_can_be_read_again(void)
     }
 }
 
-static void what_was_written_is_cut_into_lines(void)
+UNIT_TEST(what_was_written_is_cut_into_lines)
 {
     static const char text[] = "p:a vfs_read # why\n\n#all\np:b vfs_read#x";
     static const char *const lines[] = { "p:a vfs_read ", "", "", "p:b vfs_read" };
@@ -578,7 +578,7 @@ static void what_was_written_is_cut_into_lines(void)
     CHECK_EQ(err, 0);
 }
 
-static void lines_that_are_too_long_or_have_a_nul(void)
+UNIT_TEST(lines_that_are_too_long_or_have_a_nul)
 {
     static char text[2 * DEF_LINE_MAX];
     const char *rest = text;
@@ -615,7 +615,7 @@ static void check_refused(int err, const char *text)
     CHECK_EQ(error.column, 5);
 }
 
-static void refusals_of_the_engine_are_told_at_the_place(void)
+UNIT_TEST(refusals_of_the_engine_are_told_at_the_place)
 {
     check_refused(-EILSEQ, "Probe point is not an instruction boundary");
     check_refused(-ENOENT, "Invalid probed address or symbol");
@@ -624,7 +624,7 @@ static void refusals_of_the_engine_are_told_at_the_place(void)
     check_refused(-ENOMEM, "");
 }
 
-static void without_memory_nothing_is_left(void)
+UNIT_TEST(without_memory_nothing_is_left)
 {
     struct trace_error error;
     struct def *def;
@@ -639,11 +639,4 @@ static void without_memory_nothing_is_left(void)
     CHECK_EQ(trace_host_blocks(), before);
 }
 
-UNIT_TESTS(lines_with_nothing_on_them, lines_that_are_no_command, places, watches,
-           numbers_of_instances, names, registers_and_variables, memory,
-           constants_and_what_is_no_argument, types, limits_of_arguments, programs_of_gdb,
-           programs_of_gdb_have_a_length, as_many_arguments_as_there_may_be,
-           return_probes_may_record_arguments_of_the_call, several_probes_of_one_event,
-           an_event_of_a_watch_has_one_probe, deletions, what_is_listed_can_be_read_again,
-           what_was_written_is_cut_into_lines, lines_that_are_too_long_or_have_a_nul,
-           refusals_of_the_engine_are_told_at_the_place, without_memory_nothing_is_left)
+UNIT_TESTS()

@@ -35,7 +35,7 @@ static const char *fields(const char *format)
     return text;
 }
 
-static void a_field_is_called_as_the_word_before_it(void)
+UNIT_TEST(a_field_is_called_as_the_word_before_it)
 {
     CHECK_STR(fields("path %s flags 0x%x result %d"),
               "path:string@0 flags:x32@4 result:s32@8");
@@ -46,7 +46,7 @@ static void a_field_is_called_as_the_word_before_it(void)
     CHECK_STR(fields("nothing"), "");
 }
 
-static void or_by_its_number(void)
+UNIT_TEST(or_by_its_number)
 {
     CHECK_STR(fields("%d %d"), "arg1:s32@0 arg2:s32@4");
     CHECK_STR(fields("0x%x 7 %u"), "arg1:x32@0 arg2:u32@4");
@@ -55,7 +55,7 @@ static void or_by_its_number(void)
     CHECK_STR(fields("half 50%% of %d"), "of:s32@0");
 }
 
-static void its_type_is_that_of_the_conversion(void)
+UNIT_TEST(its_type_is_that_of_the_conversion)
 {
     CHECK_STR(fields("a %hhd b %hd c %d d %ld e %lld"),
               "a:s8@0 b:s16@1 c:s32@3 d:s64@7 e:s64@15");
@@ -63,7 +63,7 @@ static void its_type_is_that_of_the_conversion(void)
     CHECK_STR(fields("a %c b %p c %10s"), "a:char@0 b:x64@1 c:string@9");
 }
 
-static void what_no_marker_has_is_refused(void)
+UNIT_TEST(what_no_marker_has_is_refused)
 {
     CHECK_STR(fields("a %f"), "refused");
     CHECK_STR(fields("a %*d"), "refused");
@@ -74,7 +74,7 @@ static void what_no_marker_has_is_refused(void)
     CHECK_STR(fields("%d%d%d%d%d%d%d%d%d"), "refused");
 }
 
-static void values_are_fetched_as_words(void)
+UNIT_TEST(values_are_fetched_as_words)
 {
     static const char text[32] __attribute__((aligned(16))) = "some text";
     const uint64_t words[] = { (uint64_t)text, 0x1122334455667788, (uint64_t)-2 };
@@ -93,7 +93,7 @@ static void values_are_fetched_as_words(void)
     def_free(&trace_host, def);
 }
 
-static void without_memory_there_is_none(void)
+UNIT_TEST(without_memory_there_is_none)
 {
     struct def *def;
 
@@ -102,6 +102,4 @@ static void without_memory_there_is_none(void)
     CHECK_EQ(trace_host_blocks(), 0);
 }
 
-UNIT_TESTS(a_field_is_called_as_the_word_before_it, or_by_its_number,
-           its_type_is_that_of_the_conversion, what_no_marker_has_is_refused,
-           values_are_fetched_as_words, without_memory_there_is_none)
+UNIT_TESTS()

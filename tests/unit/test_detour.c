@@ -130,13 +130,13 @@ static uintptr_t detour(void)
 
 /* ---- kinds ---- */
 
-static void flags_are_restored_whatever_stands_behind(void)
+UNIT_TEST(flags_are_restored_whatever_stands_behind)
 {
     start_inside("90 48 89 e5 48 01 c8 c3", true, false); /* mov, add */
     skip_to(detour(), INSN_CALL_REL, plat_detour(PLAT_DETOUR_CALL));
 }
 
-static void flags_that_the_instruction_writes_are_not_restored(void)
+UNIT_TEST(flags_that_the_instruction_writes_are_not_restored)
 {
     start_inside("90 48 01 c8 c3", true, false); /* add */
     skip_to(detour(), INSN_CALL_REL, plat_detour(PLAT_DETOUR_CALL_DEAD));
@@ -148,7 +148,7 @@ static void flags_that_the_instruction_writes_are_not_restored(void)
     skip_to(detour(), INSN_CALL_REL, plat_detour(PLAT_DETOUR_CALL));
 }
 
-static void flags_are_restored_where_a_fixup_may_read_them(void)
+UNIT_TEST(flags_are_restored_where_a_fixup_may_read_them)
 {
     static const char hex[] = "90 48 03 03 c3"; /* add from memory */
 
@@ -160,14 +160,14 @@ static void flags_are_restored_where_a_fixup_may_read_them(void)
     skip_to(detour(), INSN_CALL_REL, plat_detour(PLAT_DETOUR_CALL));
 }
 
-static void only_compilers_keep_to_the_convention(void)
+UNIT_TEST(only_compilers_keep_to_the_convention)
 {
     p = (struct kprobe){ .addr = fake_function("fn", "48 89 e5 c3") };
     start_probe(true, false);
     skip_to(detour(), INSN_CALL_REL, plat_detour(PLAT_DETOUR_CALL));
 }
 
-static void a_counter_is_one_instruction_where_flags_are_dead(void)
+UNIT_TEST(a_counter_is_one_instruction_where_flags_are_dead)
 {
     uint8_t inc[INSN_INC_GS_LEN] = { 0x65, 0x48, 0xff, 0x04, 0x25 };
 
@@ -178,7 +178,7 @@ static void a_counter_is_one_instruction_where_flags_are_dead(void)
     CHECK_EQ(detour() + sizeof(inc), (uintptr_t)p.site->boost_slot);
 }
 
-static void a_counter_saves_flags_that_are_live(void)
+UNIT_TEST(a_counter_saves_flags_that_are_live)
 {
     uintptr_t at;
 
@@ -200,7 +200,7 @@ static bool has_cell(size_t len)
            *(struct site *const *)(cell + len - 8) == p.site;
 }
 
-static void it_shares_the_cell_and_the_copy_of_a_boost(void)
+UNIT_TEST(it_shares_the_cell_and_the_copy_of_a_boost)
 {
     static const char *const hex[] = { "90 0f 94 c0 c3", "90 41 50 c3",
                                        "90 48 8b 44 24 08 c3",
@@ -220,14 +220,14 @@ static void it_shares_the_cell_and_the_copy_of_a_boost(void)
     }
 }
 
-static void so_has_one_without_a_boosted_copy(void)
+UNIT_TEST(so_has_one_without_a_boosted_copy)
 {
     start_inside("90 74 01 c3 c3", false, false); /* je */
     CHECK(jump_site(p.site)->saves_flags && detour_cell(p.site));
     CHECK(has_cell(INSN_SLOT_COUNTED_LEN));
 }
 
-static void while_no_site_becomes_a_jump_cells_are_short(void)
+UNIT_TEST(while_no_site_becomes_a_jump_cells_are_short)
 {
     method = OPTIMIZE_OFF;
     start_inside("90 0f 94 c0 c3", false, false);
@@ -238,7 +238,7 @@ static void while_no_site_becomes_a_jump_cells_are_short(void)
     CHECK_EQ(copy_original(detour() + 9), p.addr);
 }
 
-static void handlers_are_not_called_from_such_a_cell(void)
+UNIT_TEST(handlers_are_not_called_from_such_a_cell)
 {
     uintptr_t at;
 
@@ -275,7 +275,7 @@ static void end_return(void)
     p.site = NULL;
 }
 
-static void a_followed_function_is_called_where_it_can_return_to(void)
+UNIT_TEST(a_followed_function_is_called_where_it_can_return_to)
 {
     const struct site *site = start_return("48 89 e5 48 01 c8 c3");
     uintptr_t boosted = (uintptr_t)site->boost_slot, at, cell = detour();
@@ -304,14 +304,14 @@ static void a_followed_function_is_called_where_it_can_return_to(void)
     end_return();
 }
 
-static void what_has_no_boosted_copy_is_not_called(void)
+UNIT_TEST(what_has_no_boosted_copy_is_not_called)
 {
     start_return("74 00 c3");
     CHECK_EQ(kind(), DETOUR_CALL);
     end_return();
 }
 
-static void a_branch_is_copied_unless_a_post_handler_waits_for_it(void)
+UNIT_TEST(a_branch_is_copied_unless_a_post_handler_waits_for_it)
 {
     uintptr_t at, target;
 
@@ -328,7 +328,7 @@ static void a_branch_is_copied_unless_a_post_handler_waits_for_it(void)
     finds_its_site(at);
 }
 
-static void a_direct_call_has_pushed_already(void)
+UNIT_TEST(a_direct_call_has_pushed_already)
 {
     uintptr_t at, target;
 
@@ -345,7 +345,7 @@ static void a_direct_call_has_pushed_already(void)
     CHECK_EQ(copy_original(detour()), target);
 }
 
-static void what_no_copy_can_do_is_done_to_the_image(void)
+UNIT_TEST(what_no_copy_can_do_is_done_to_the_image)
 {
     static const char *const hex[] = { "ff d0 c3", "ff 10 c3", "9d c3", "fb 90 c3" };
 
@@ -360,7 +360,7 @@ static void what_no_copy_can_do_is_done_to_the_image(void)
 
 /* ---- coming and going ---- */
 
-static void it_is_current_until_the_probes_change(void)
+UNIT_TEST(it_is_current_until_the_probes_change)
 {
     struct kprobe other = { .pre_handler = no_pre };
 
@@ -381,7 +381,7 @@ static void it_is_current_until_the_probes_change(void)
     CHECK(!detour_is_current(p.site)); /* a counter would do now */
 }
 
-static void a_counter_counts_for_one_probe_only(void)
+UNIT_TEST(a_counter_counts_for_one_probe_only)
 {
     uint32_t counter;
 
@@ -392,7 +392,7 @@ static void a_counter_counts_for_one_probe_only(void)
     p.counter = counter;
 }
 
-static void a_disabled_probe_leaves_the_copy_alone(void)
+UNIT_TEST(a_disabled_probe_leaves_the_copy_alone)
 {
     start("48 89 e5 c3", true, false);
     release();
@@ -402,7 +402,7 @@ static void a_disabled_probe_leaves_the_copy_alone(void)
     CHECK(site_detour(p.site) == p.site->boost_slot);
 }
 
-static void what_is_counted_is_the_probes_also_afterwards(void)
+UNIT_TEST(what_is_counted_is_the_probes_also_afterwards)
 {
     start("48 89 e5 c3", false, false);
     plat_probe_cpu(0)->plat.counters[p.counter] = 3;
@@ -413,7 +413,7 @@ static void what_is_counted_is_the_probes_also_afterwards(void)
     CHECK_EQ(kprobe_hits(&p), 3);
 }
 
-static void an_operand_must_be_in_reach_of_all_cells(void)
+UNIT_TEST(an_operand_must_be_in_reach_of_all_cells)
 {
     struct insn insn;
 
@@ -423,7 +423,7 @@ static void an_operand_must_be_in_reach_of_all_cells(void)
     CHECK(!detour_can_reach(&insn));
 }
 
-static void out_of_reach_or_memory_there_is_none(void)
+UNIT_TEST(out_of_reach_or_memory_there_is_none)
 {
     struct probe_reject why;
 
@@ -451,7 +451,7 @@ static void out_of_reach_or_memory_there_is_none(void)
 /* A CPU may give up the handler after the engine has decided to keep the detour. Then
  * detour_prepare() must accept the old detour.
  */
-static void a_handler_may_be_given_up_at_any_moment(void)
+UNIT_TEST(a_handler_may_be_given_up_at_any_moment)
 {
     struct probe_reject why;
     const uint8_t *detour;
@@ -465,25 +465,10 @@ static void a_handler_may_be_given_up_at_any_moment(void)
     p.flags &= ~(KPROBE_FLAG_DISABLED | KPROBE_FLAG_TRIPPED);
 }
 
-static void kinds_have_names(void)
+UNIT_TEST(kinds_have_names)
 {
     CHECK_STR(detour_kind_name(DETOUR_PROGRAM), "program");
     CHECK_STR(detour_kind_name(DETOUR_KINDS), "?");
 }
 
-UNIT_TESTS_BETWEEN(
-    fake_start, end, flags_are_restored_whatever_stands_behind,
-    flags_that_the_instruction_writes_are_not_restored,
-    flags_are_restored_where_a_fixup_may_read_them, only_compilers_keep_to_the_convention,
-    a_counter_is_one_instruction_where_flags_are_dead,
-    a_counter_saves_flags_that_are_live, it_shares_the_cell_and_the_copy_of_a_boost,
-    so_has_one_without_a_boosted_copy, while_no_site_becomes_a_jump_cells_are_short,
-    handlers_are_not_called_from_such_a_cell,
-    a_followed_function_is_called_where_it_can_return_to,
-    what_has_no_boosted_copy_is_not_called,
-    a_branch_is_copied_unless_a_post_handler_waits_for_it,
-    a_direct_call_has_pushed_already, what_no_copy_can_do_is_done_to_the_image,
-    it_is_current_until_the_probes_change, a_counter_counts_for_one_probe_only,
-    a_disabled_probe_leaves_the_copy_alone, what_is_counted_is_the_probes_also_afterwards,
-    an_operand_must_be_in_reach_of_all_cells, out_of_reach_or_memory_there_is_none,
-    a_handler_may_be_given_up_at_any_moment, kinds_have_names)
+UNIT_TESTS_BETWEEN(fake_start, end)

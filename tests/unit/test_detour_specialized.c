@@ -100,7 +100,7 @@ static int32_t half(uintptr_t end)
     return value;
 }
 
-static void the_copy_and_the_way_back_are_behind_it(void)
+UNIT_TEST(the_copy_and_the_way_back_are_behind_it)
 {
     struct insn insn;
     uintptr_t copy;
@@ -116,7 +116,7 @@ static void the_copy_and_the_way_back_are_behind_it(void)
     CHECK_EQ(copy_original(copy + 3), p.addr + 3);
 }
 
-static void only_one_simple_handler_has_it(void)
+UNIT_TEST(only_one_simple_handler_has_it)
 {
     static const struct kprobe others[] = {
         { .post_handler = no_post },
@@ -143,7 +143,7 @@ static void only_one_simple_handler_has_it(void)
 #define OWN_PER_PAGE 11 /* cells of specialized detours: 373 bytes for each */
 
 /* The two allocations that may fail are the page and the memory that describes it. */
-static void without_memory_for_it_the_code_is_shared(void)
+UNIT_TEST(without_memory_for_it_the_code_is_shared)
 {
     for (unsigned n = 1; n <= 2; n++) {
         start("48 01 c8 c3", simple);
@@ -171,7 +171,7 @@ static void put_all(uint8_t **cells, size_t count)
     plat_unlock(PLAT_PROBES);
 }
 
-static void some_memory_is_left_to_copies(void)
+UNIT_TEST(some_memory_is_left_to_copies)
 {
     uint8_t *others[OWN_PER_PAGE - 1];
     size_t limit;
@@ -195,7 +195,7 @@ static void some_memory_is_left_to_copies(void)
     put_all(others, ARRAY_LEN(others));
 }
 
-static void it_is_current_for_that_very_probe(void)
+UNIT_TEST(it_is_current_for_that_very_probe)
 {
     struct kprobe other = { 0 };
 
@@ -221,7 +221,7 @@ static void it_is_current_for_that_very_probe(void)
 /* The hole of an ip has room for 32 bits, but the addresses of the fake's text are
  * larger. So the pattern cannot be filled in.
  */
-static void what_is_out_of_reach_is_called_by_what_is_shared(void)
+UNIT_TEST(what_is_out_of_reach_is_called_by_what_is_shared)
 {
     start("48 89 e5 c3", simple);
     pattern.hole_count = ARRAY_LEN(holes);
@@ -248,7 +248,7 @@ static void start_light(const char *hex, struct kprobe like)
     CHECK_EQ(prepare(), 0);
 }
 
-static void a_light_handler_is_called_by_the_code_of_programs(void)
+UNIT_TEST(a_light_handler_is_called_by_the_code_of_programs)
 {
     /* In place of the pattern's call: the counter, the address, the call. */
     const size_t called = HANDLER_END + INSN_INC_GS_LEN + INSN_MOV_IMM_MAX_LEN;
@@ -266,7 +266,7 @@ static void a_light_handler_is_called_by_the_code_of_programs(void)
 }
 
 /* Out of reach and no room are two answers. */
-static void long_programs_have_no_room(void)
+UNIT_TEST(long_programs_have_no_room)
 {
     static struct kprobe_op ops[KPROBE_OPS_MAX];
     struct kprobe_program programs[2];
@@ -298,7 +298,7 @@ static void long_programs_have_no_room(void)
  * hole leads to the routine for calls, because the return address is on the stack
  * already.
  */
-static void what_is_rare_is_left_to_what_is_shared(void)
+UNIT_TEST(what_is_rare_is_left_to_what_is_shared)
 {
     static const __typeof__(*((struct plat_pattern *)0)->holes) rare[] = {
         { ENTRY, PLAT_HOLE_SHARED },
@@ -332,7 +332,7 @@ static int no_fault(struct kprobe *q, struct pt_regs *regs, int trapnr)
     return 0;
 }
 
-static void more_is_kept_for_whom_more_can_be_lost(void)
+UNIT_TEST(more_is_kept_for_whom_more_can_be_lost)
 {
     static const struct kprobe asked = { .fault_handler = no_fault };
 
@@ -349,7 +349,7 @@ static void more_is_kept_for_whom_more_can_be_lost(void)
           jump_site(p.site)->which == PLAT_SPECIALIZED_LIGHT_KEEP);
 }
 
-static void with_anything_else_it_is_called_with_an_image(void)
+UNIT_TEST(with_anything_else_it_is_called_with_an_image)
 {
     static const struct kprobe post = { .post_handler = no_post };
     static const struct kprobe masked = { .flags = KPROBE_FLAG_IRQS_OFF };
@@ -378,12 +378,4 @@ static void with_anything_else_it_is_called_with_an_image(void)
     CHECK_EQ(unregister_kprobe(&other), 0);
 }
 
-UNIT_TESTS_BETWEEN(fake_start, end, the_copy_and_the_way_back_are_behind_it,
-                   only_one_simple_handler_has_it,
-                   without_memory_for_it_the_code_is_shared,
-                   some_memory_is_left_to_copies, it_is_current_for_that_very_probe,
-                   what_is_out_of_reach_is_called_by_what_is_shared,
-                   a_light_handler_is_called_by_the_code_of_programs,
-                   long_programs_have_no_room, what_is_rare_is_left_to_what_is_shared,
-                   more_is_kept_for_whom_more_can_be_lost,
-                   with_anything_else_it_is_called_with_an_image)
+UNIT_TESTS_BETWEEN(fake_start, end)

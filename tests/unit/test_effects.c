@@ -43,7 +43,7 @@ static struct insn_effects effects(const char *hex)
         CHECK_EQ(e_.flags_killed, (killed));                                             \
     } while (0)
 
-static void a_move_kills_its_destination(void)
+UNIT_TEST(a_move_kills_its_destination)
 {
     CHECK_REGS("48 89 c3", AX, BX, BX);
     CHECK_REGS("8b 03", BX, AX, AX);
@@ -51,21 +51,21 @@ static void a_move_kills_its_destination(void)
     CHECK_FLAGS("48 89 c3", 0, 0, 0);
 }
 
-static void high_bytes_are_parts_of_the_first_four(void)
+UNIT_TEST(high_bytes_are_parts_of_the_first_four)
 {
     CHECK_REGS("88 e3", AX | BX, BX, 0);    /* mov %ah,%bl */
     CHECK_REGS("40 88 e3", SP | BX, BX, 0); /* mov %spl,%bl */
     CHECK_REGS("b7 01", BX, BX, 0);         /* mov $1,%bh */
 }
 
-static void an_address_is_read(void)
+UNIT_TEST(an_address_is_read)
 {
     CHECK_REGS("48 8d 04 8a", DX | CX, AX, AX);
     CHECK_REGS("43 89 44 e7 10", R(15) | R(12) | AX, 0, 0);
     CHECK_REGS("8b 05 00 00 00 00", 0, AX, AX);
 }
 
-static void a_zeroing_idiom_reads_nothing(void)
+UNIT_TEST(a_zeroing_idiom_reads_nothing)
 {
     CHECK_REGS("31 c0", 0, AX, AX);
     CHECK_REGS("48 29 db", 0, BX, BX);
@@ -76,7 +76,7 @@ static void a_zeroing_idiom_reads_nothing(void)
     CHECK_REGS("30 e0", AX, AX, 0);
 }
 
-static void a_shift_kills_flags_only_when_it_surely_shifts(void)
+UNIT_TEST(a_shift_kills_flags_only_when_it_surely_shifts)
 {
     CHECK_FLAGS("c1 e0 03", 0, STATUS, STATUS);
     CHECK_FLAGS("d1 e0", 0, STATUS, STATUS);
@@ -87,7 +87,7 @@ static void a_shift_kills_flags_only_when_it_surely_shifts(void)
     CHECK_FLAGS("0f a5 c3", 0, STATUS, 0);
 }
 
-static void a_rotation_writes_two_flags(void)
+UNIT_TEST(a_rotation_writes_two_flags)
 {
     uint32_t co = FLAGS_CF | FLAGS_OF;
 
@@ -96,7 +96,7 @@ static void a_rotation_writes_two_flags(void)
     CHECK_FLAGS("c0 d0 09", FLAGS_CF, co, 0); /* rcl by 9 of 9 bits changes nothing */
 }
 
-static void conditions_are_read(void)
+UNIT_TEST(conditions_are_read)
 {
     CHECK_FLAGS("74 00", FLAGS_ZF, 0, 0);
     CHECK_FLAGS("0f 9e c0", FLAGS_ZF | FLAGS_SF | FLAGS_OF, 0, 0);
@@ -107,7 +107,7 @@ static void conditions_are_read(void)
     CHECK_REGS("e2 00", CX, CX, 0);
 }
 
-static void multiplication_and_division_imply_registers(void)
+UNIT_TEST(multiplication_and_division_imply_registers)
 {
     CHECK_REGS("48 f7 e3", AX | BX, AX | DX, DX);
     CHECK_REGS("f6 e3", AX | BX, AX, 0);
@@ -119,7 +119,7 @@ static void multiplication_and_division_imply_registers(void)
     CHECK_REGS("66 99", AX, DX, 0);
 }
 
-static void strings_read_the_direction_and_repeats_count(void)
+UNIT_TEST(strings_read_the_direction_and_repeats_count)
 {
     CHECK_REGS("a4", SI | DI, SI | DI, 0);
     CHECK_REGS("f3 a4", SI | DI | CX, SI | DI | CX, 0);
@@ -129,7 +129,7 @@ static void strings_read_the_direction_and_repeats_count(void)
     CHECK_FLAGS("fc", 0, FLAGS_DF, FLAGS_DF);
 }
 
-static void system_instructions_with_known_registers_say_so(void)
+UNIT_TEST(system_instructions_with_known_registers_say_so)
 {
     CHECK_REGS("0f a2", AX | CX, AX | BX | CX | DX, BX | DX);
     CHECK_REGS("0f 31", 0, AX | DX, AX | DX);
@@ -139,14 +139,14 @@ static void system_instructions_with_known_registers_say_so(void)
     CHECK_REGS("ec", AX | DX, AX, 0);
 }
 
-static void nops_do_nothing_at_all(void)
+UNIT_TEST(nops_do_nothing_at_all)
 {
     CHECK_REGS("0f 1f 44 00 00", 0, 0, 0);
     CHECK_FLAGS("0f 1f 44 00 00", 0, 0, 0);
     CHECK_REGS("f3 90", 0, 0, 0);
 }
 
-static void calls_and_the_unknown_may_do_anything(void)
+UNIT_TEST(calls_and_the_unknown_may_do_anything)
 {
     static const char *const all[] = { "e8 00 00 00 00", "c3", "0f 05", "cc",
                                        "0f 01 c1" };
@@ -157,7 +157,7 @@ static void calls_and_the_unknown_may_do_anything(void)
     }
 }
 
-static void vector_instructions_kill_nothing(void)
+UNIT_TEST(vector_instructions_kill_nothing)
 {
     struct insn_effects e = effects("66 48 0f 7e c3"); /* movq %xmm0,%rbx */
 
@@ -166,10 +166,4 @@ static void vector_instructions_kill_nothing(void)
     CHECK_EQ(e.flags_killed, 0);
 }
 
-UNIT_TESTS(a_move_kills_its_destination, high_bytes_are_parts_of_the_first_four,
-           an_address_is_read, a_zeroing_idiom_reads_nothing,
-           a_shift_kills_flags_only_when_it_surely_shifts, a_rotation_writes_two_flags,
-           conditions_are_read, multiplication_and_division_imply_registers,
-           strings_read_the_direction_and_repeats_count,
-           system_instructions_with_known_registers_say_so, nops_do_nothing_at_all,
-           calls_and_the_unknown_may_do_anything, vector_instructions_kill_nothing)
+UNIT_TESTS()

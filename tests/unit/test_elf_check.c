@@ -165,7 +165,7 @@ static void try_each(const struct damage *rows, size_t count)
 
 #define TRY_EACH(rows) try_each(rows, sizeof(rows) / sizeof((rows)[0]))
 
-static void a_good_one_is_accepted(void)
+UNIT_TEST(a_good_one_is_accepted)
 {
     small_object_make(&object);
     CHECK_EQ(check(), 0);
@@ -173,27 +173,27 @@ static void a_good_one_is_accepted(void)
     CHECK_EQ(out.symbol_count, SMALL_SYMBOLS);
 }
 
-static void a_bad_header_is_refused(void)
+UNIT_TEST(a_bad_header_is_refused)
 {
     TRY_EACH(in_the_header);
 }
 
-static void bad_sections_are_refused(void)
+UNIT_TEST(bad_sections_are_refused)
 {
     TRY_EACH(in_sections);
 }
 
-static void bad_symbols_are_refused(void)
+UNIT_TEST(bad_symbols_are_refused)
 {
     TRY_EACH(in_symbols);
 }
 
-static void bad_relocations_are_refused(void)
+UNIT_TEST(bad_relocations_are_refused)
 {
     TRY_EACH(in_relocations);
 }
 
-static void a_file_that_is_cut_off_is_refused_at_each_length(void)
+UNIT_TEST(a_file_that_is_cut_off_is_refused_at_each_length)
 {
     struct small_object whole;
 
@@ -216,7 +216,7 @@ static void name_set(size_t i, const char *name)
     object.sections[i].name = (uint32_t)at;
 }
 
-static void names_say_what_is_loaded(void)
+UNIT_TEST(names_say_what_is_loaded)
 {
     static const struct {
         const char *name;
@@ -256,7 +256,7 @@ static const char *params_in(const char *content, uint32_t type, const char *fun
     return elf_params(&out, function);
 }
 
-static void a_function_has_the_line_of_its_name(void)
+UNIT_TEST(a_function_has_the_line_of_its_name)
 {
     CHECK_STR(params_in("a s8\0b \0", ELF_PROGBITS, "a"), "s8");
     CHECK_STR(params_in("a s8\0b \0", ELF_PROGBITS, "b"), "");
@@ -266,7 +266,4 @@ static void a_function_has_the_line_of_its_name(void)
     CHECK(!params_in("a s8\0b \0", ELF_NOTE, "a"));
 }
 
-UNIT_TESTS(a_good_one_is_accepted, a_bad_header_is_refused, bad_sections_are_refused,
-           bad_symbols_are_refused, bad_relocations_are_refused,
-           a_file_that_is_cut_off_is_refused_at_each_length, names_say_what_is_loaded,
-           a_function_has_the_line_of_its_name)
+UNIT_TESTS()

@@ -50,7 +50,7 @@ static uint64_t word(enum elf_segment segment, size_t offset, size_t len)
     return value;
 }
 
-static void all_of_it_is_placed_and_filled_in(void)
+UNIT_TEST(all_of_it_is_placed_and_filled_in)
 {
     small_object_make(&object);
     wanted = BASE + 0x10000;
@@ -67,7 +67,7 @@ static void all_of_it_is_placed_and_filled_in(void)
     CHECK_EQ(layout.tables[ELF_DESTRUCTORS].len, 0);
 }
 
-static void each_type_holds_what_it_may(void)
+UNIT_TEST(each_type_holds_what_it_may)
 {
     static const struct {
         uint32_t type;
@@ -102,7 +102,7 @@ static void each_type_holds_what_it_may(void)
     }
 }
 
-static void what_nothing_defines_is_refused_by_name(void)
+UNIT_TEST(what_nothing_defines_is_refused_by_name)
 {
     small_object_make(&object);
     wanted = 0;
@@ -116,7 +116,7 @@ static void what_nothing_defines_is_refused_by_name(void)
     CHECK(values[SMALL_WANTED] == 0);
 }
 
-static void two_relocations_of_the_same_bytes_are_refused(void)
+UNIT_TEST(two_relocations_of_the_same_bytes_are_refused)
 {
     small_object_make(&object);
     wanted = BASE;
@@ -136,7 +136,7 @@ static void constructor_set(size_t i, const char *name, size_t name_at)
     object.sections[i].size = 8;
 }
 
-static void constructors_come_by_priority(void)
+UNIT_TEST(constructors_come_by_priority)
 {
     small_object_make(&object);
     wanted = BASE;
@@ -152,6 +152,4 @@ static void constructors_come_by_priority(void)
     CHECK_EQ(places[SMALL_INIT].offset, 16);
 }
 
-UNIT_TESTS(all_of_it_is_placed_and_filled_in, each_type_holds_what_it_may,
-           what_nothing_defines_is_refused_by_name,
-           two_relocations_of_the_same_bytes_are_refused, constructors_come_by_priority)
+UNIT_TESTS()

@@ -82,7 +82,7 @@ static bool holds(unsigned cond, unsigned long flags)
     return table[cond];
 }
 
-static void jcc_takes_the_branch_as_the_flags_say(void)
+UNIT_TEST(jcc_takes_the_branch_as_the_flags_say)
 {
     char hex[32];
 
@@ -102,7 +102,7 @@ static void jcc_takes_the_branch_as_the_flags_say(void)
     }
 }
 
-static void near_jcc_reaches_backwards(void)
+UNIT_TEST(near_jcc_reaches_backwards)
 {
     for (unsigned cond = 0; cond < 16; cond++) {
         char hex[32];
@@ -155,13 +155,13 @@ static void check_loop(const char *hex, bool narrow, int wants_zf)
     }
 }
 
-static void loop_counts_down_and_leaves_flags_alone(void)
+UNIT_TEST(loop_counts_down_and_leaves_flags_alone)
 {
     check_loop("e2 f0", false, -1);
     check_loop("67 e2 f0", true, -1);
 }
 
-static void loope_and_loopne_look_at_zf_too(void)
+UNIT_TEST(loope_and_loopne_look_at_zf_too)
 {
     check_loop("e1 f0", false, 1);
     check_loop("e0 f0", false, 0);
@@ -169,7 +169,7 @@ static void loope_and_loopne_look_at_zf_too(void)
     check_loop("67 e0 f0", true, 0);
 }
 
-static void jrcxz_only_looks(void)
+UNIT_TEST(jrcxz_only_looks)
 {
     for (int narrow = 0; narrow < 2; narrow++) {
         uintptr_t addr;
@@ -191,7 +191,7 @@ static void jrcxz_only_looks(void)
 
 /* ---- jumps, calls, returns ---- */
 
-static void jmp_goes_where_it_says(void)
+UNIT_TEST(jmp_goes_where_it_says)
 {
     struct pt_regs regs = fake_regs();
     uintptr_t addr = prepare("eb 80");
@@ -202,7 +202,7 @@ static void jmp_goes_where_it_says(void)
     CHECK_EQ(run(regs).sp, regs.sp);
 }
 
-static void call_pushes_the_address_behind_the_original(void)
+UNIT_TEST(call_pushes_the_address_behind_the_original)
 {
     struct pt_regs regs = fake_regs(), got;
     uintptr_t addr = prepare("e8 00 01 00 00");
@@ -213,7 +213,7 @@ static void call_pushes_the_address_behind_the_original(void)
     CHECK_EQ(*(uint64_t *)got.sp, addr + 5);
 }
 
-static void branch_through_each_register(void)
+UNIT_TEST(branch_through_each_register)
 {
     for (unsigned n = 0; n < 16; n++) {
         struct pt_regs regs = fake_regs(), got;
@@ -236,7 +236,7 @@ static void branch_through_each_register(void)
     }
 }
 
-static void branch_through_the_stack_counts_from_before_the_push(void)
+UNIT_TEST(branch_through_the_stack_counts_from_before_the_push)
 {
     struct pt_regs regs = fake_regs(), got;
 
@@ -251,7 +251,7 @@ static void branch_through_the_stack_counts_from_before_the_push(void)
     CHECK_EQ(got.sp, regs.sp);
 }
 
-static void branch_through_base_index_and_displacement(void)
+UNIT_TEST(branch_through_base_index_and_displacement)
 {
     static uint64_t cells[64];
     struct pt_regs regs = fake_regs();
@@ -273,7 +273,7 @@ static void branch_through_base_index_and_displacement(void)
     CHECK_EQ(run(regs).ip, 0x1000 + 3);
 }
 
-static void a_rip_relative_operand_counts_from_the_original(void)
+UNIT_TEST(a_rip_relative_operand_counts_from_the_original)
 {
     struct pt_regs regs = fake_regs(), got;
     uintptr_t addr = prepare("ff 15 02 00 00 00 90 90 88 77 66 55 44 33 22 11");
@@ -283,7 +283,7 @@ static void a_rip_relative_operand_counts_from_the_original(void)
     CHECK_EQ(*(uint64_t *)got.sp, addr + 6);
 }
 
-static void a_segment_base_is_added(void)
+UNIT_TEST(a_segment_base_is_added)
 {
     static uint64_t cells[4] = { 1, 2, 3, 4 };
     struct pt_regs regs = fake_regs();
@@ -296,7 +296,7 @@ static void a_segment_base_is_added(void)
     CHECK_EQ(run(regs).ip, 4);
 }
 
-static void a_target_that_cannot_be_loaded_is_a_fault_at_the_original(void)
+UNIT_TEST(a_target_that_cannot_be_loaded_is_a_fault_at_the_original)
 {
     static uint64_t cell;
     static const char *const forms[] = { "ff 10", "ff 20" }; /* call, jmp *(%rax) */
@@ -321,7 +321,7 @@ static void a_target_that_cannot_be_loaded_is_a_fault_at_the_original(void)
     }
 }
 
-static void ret_pops_the_target_and_drops_the_arguments(void)
+UNIT_TEST(ret_pops_the_target_and_drops_the_arguments)
 {
     static const struct {
         const char *hex;
@@ -346,7 +346,7 @@ static void ret_pops_the_target_and_drops_the_arguments(void)
     }
 }
 
-static void the_stack_is_what_rsp_and_rbp_are_the_base_of(void)
+UNIT_TEST(the_stack_is_what_rsp_and_rbp_are_the_base_of)
 {
     static const struct {
         const char *hex;
@@ -370,7 +370,7 @@ static void the_stack_is_what_rsp_and_rbp_are_the_base_of(void)
     }
 }
 
-static void ret_from_a_bad_stack_is_a_fault_at_the_original(void)
+UNIT_TEST(ret_from_a_bad_stack_is_a_fault_at_the_original)
 {
     struct pt_regs regs = fake_regs(), got;
     uintptr_t addr;
@@ -386,7 +386,7 @@ static void ret_from_a_bad_stack_is_a_fault_at_the_original(void)
 
 /* ---- flags ---- */
 
-static void pushf_pushes_what_the_program_has(void)
+UNIT_TEST(pushf_pushes_what_the_program_has)
 {
     struct pt_regs regs = fake_regs(), got;
     uintptr_t addr;
@@ -400,7 +400,7 @@ static void pushf_pushes_what_the_program_has(void)
     CHECK_EQ(got.ip, addr + 1);
 }
 
-static void pushfw_pushes_two_bytes(void)
+UNIT_TEST(pushfw_pushes_two_bytes)
 {
     struct pt_regs regs = fake_regs(), got;
     uintptr_t addr;
@@ -416,7 +416,7 @@ static void pushfw_pushes_two_bytes(void)
 
 #define POPF_CHANGES UINT64_C(0x247fd5) /* all but 1, RF, VM, VIF, VIP and the reserved */
 
-static void popf_takes_every_flag_it_may(void)
+UNIT_TEST(popf_takes_every_flag_it_may)
 {
     struct pt_regs regs, got;
     uintptr_t addr = prepare("9d");
@@ -434,7 +434,7 @@ static void popf_takes_every_flag_it_may(void)
     }
 }
 
-static void popfw_takes_the_lower_16(void)
+UNIT_TEST(popfw_takes_the_lower_16)
 {
     struct pt_regs regs, got;
     uintptr_t addr = prepare("66 9d");
@@ -453,7 +453,7 @@ static void popfw_takes_the_lower_16(void)
 }
 
 /* The two bytes that popfw reads are the last ones that can be read. */
-static void popfw_reads_two_bytes(void)
+UNIT_TEST(popfw_reads_two_bytes)
 {
     struct pt_regs regs = fake_regs(), got;
 
@@ -466,7 +466,7 @@ static void popfw_reads_two_bytes(void)
     CHECK_EQ(got.flags & 0xffff, FLAGS_CF | FLAGS_FIXED);
 }
 
-static void popf_from_a_bad_stack_is_a_fault_at_the_original(void)
+UNIT_TEST(popf_from_a_bad_stack_is_a_fault_at_the_original)
 {
     struct pt_regs regs = fake_regs(), got;
     uintptr_t addr;
@@ -480,7 +480,7 @@ static void popf_from_a_bad_stack_is_a_fault_at_the_original(void)
     CHECK_EQ(got.sp, regs.sp);
 }
 
-static void cli_clears_if(void)
+UNIT_TEST(cli_clears_if)
 {
     struct pt_regs regs = fake_regs(), got;
     uintptr_t addr = prepare("fa");
@@ -492,7 +492,7 @@ static void cli_clears_if(void)
 
 /* ---- what is whose ---- */
 
-static void everything_else_is_not_emulated(void)
+UNIT_TEST(everything_else_is_not_emulated)
 {
     static const char *const rows[] = {
         "90", "50",    "48 89 e5", "fb",    "f4", "cc",
@@ -508,7 +508,7 @@ static void everything_else_is_not_emulated(void)
     }
 }
 
-static void a_wrong_kind_is_a_bug(void)
+UNIT_TEST(a_wrong_kind_is_a_bug)
 {
     struct pt_regs regs = fake_regs();
 
@@ -517,18 +517,4 @@ static void a_wrong_kind_is_a_bug(void)
     CHECK(FAKE_BUG(emulate_run(&site, &regs)));
 }
 
-UNIT_TESTS_BETWEEN(
-    fake_start, fake_end, jcc_takes_the_branch_as_the_flags_say,
-    near_jcc_reaches_backwards, loop_counts_down_and_leaves_flags_alone,
-    loope_and_loopne_look_at_zf_too, jrcxz_only_looks, jmp_goes_where_it_says,
-    call_pushes_the_address_behind_the_original, branch_through_each_register,
-    branch_through_the_stack_counts_from_before_the_push,
-    branch_through_base_index_and_displacement,
-    a_rip_relative_operand_counts_from_the_original, a_segment_base_is_added,
-    a_target_that_cannot_be_loaded_is_a_fault_at_the_original,
-    ret_pops_the_target_and_drops_the_arguments,
-    the_stack_is_what_rsp_and_rbp_are_the_base_of,
-    ret_from_a_bad_stack_is_a_fault_at_the_original, pushf_pushes_what_the_program_has,
-    pushfw_pushes_two_bytes, popf_takes_every_flag_it_may, popfw_takes_the_lower_16,
-    popfw_reads_two_bytes, popf_from_a_bad_stack_is_a_fault_at_the_original,
-    cli_clears_if, everything_else_is_not_emulated, a_wrong_kind_is_a_bug)
+UNIT_TESTS_BETWEEN(fake_start, fake_end)

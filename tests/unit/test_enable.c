@@ -31,7 +31,7 @@ static void end(void)
     fake_end();
 }
 
-static void of_two_at_one_address_both_must_be_disabled(void)
+UNIT_TEST(of_two_at_one_address_both_must_be_disabled)
 {
     struct kprobe second = { .addr = 0 };
 
@@ -47,7 +47,7 @@ static void of_two_at_one_address_both_must_be_disabled(void)
     CHECK_BYTES((const uint8_t *)text, "55");
 }
 
-static void many_pay_for_one_round(void)
+UNIT_TEST(many_pay_for_one_round)
 {
     unsigned one = fake.syncs, all;
 
@@ -63,7 +63,7 @@ static void many_pay_for_one_round(void)
     CHECK_EQ(fake.syncs - all, 2);
 }
 
-static void that_leave_together_do_so_too(void)
+UNIT_TEST(that_leave_together_do_so_too)
 {
     struct kprobe more = { .addr = text, .pre_handler = NULL };
     struct kprobe *leaving[] = { &probes[0], &more, &probes[1] };
@@ -76,7 +76,7 @@ static void that_leave_together_do_so_too(void)
     CHECK_EQ(register_kprobes(leaving + 2, 1), 0);
 }
 
-static void one_that_is_not_registered_keeps_all_as_they_are(void)
+UNIT_TEST(one_that_is_not_registered_keeps_all_as_they_are)
 {
     struct kprobe stranger = { .addr = 0 };
     struct kprobe *some[] = { &probes[0], &stranger };
@@ -90,7 +90,7 @@ static void one_that_is_not_registered_keeps_all_as_they_are(void)
     CHECK_EQ(probes[0].flags, 0);
 }
 
-static void switched_off_the_text_is_original_everywhere(void)
+UNIT_TEST(switched_off_the_text_is_original_everywhere)
 {
     disable_kprobe(&probes[2]);
     CHECK(kprobes_are_on());
@@ -103,7 +103,7 @@ static void switched_off_the_text_is_original_everywhere(void)
     CHECK_EQ(kprobes_switch(true), 0);
 }
 
-static void what_comes_and_changes_meanwhile_waits(void)
+UNIT_TEST(what_comes_and_changes_meanwhile_waits)
 {
     struct kprobe late = { .addr = 0 };
 
@@ -120,7 +120,7 @@ static void what_comes_and_changes_meanwhile_waits(void)
     CHECK_EQ(unregister_kprobe(&late), 0);
 }
 
-static void without_memory_the_switch_stays_where_it_is(void)
+UNIT_TEST(without_memory_the_switch_stays_where_it_is)
 {
     fake_fail_at(1);
     CHECK_EQ(kprobes_switch(false), -ENOMEM);
@@ -131,7 +131,7 @@ static void without_memory_the_switch_stays_where_it_is(void)
 /* Otherwise the engine would run into its own breakpoints while it disarms the other
  * probes.
  */
-static void the_engines_own_probes_go_first(void)
+UNIT_TEST(the_engines_own_probes_go_first)
 {
     struct kprobe own = { .addr = 0 };
 
@@ -145,7 +145,7 @@ static void the_engines_own_probes_go_first(void)
     CHECK_EQ(unregister_kprobe(&own), 0);
 }
 
-static void no_handler_or_interrupt_may_switch(void)
+UNIT_TEST(no_handler_or_interrupt_may_switch)
 {
     fake.context = PLAT_IRQ;
     CHECK_EQ(kprobes_switch(false), -EDEADLK);
@@ -157,7 +157,7 @@ static void no_handler_or_interrupt_may_switch(void)
 
 /* ---- one probe ---- */
 
-static void disabled_at_birth_it_is_not_armed(void)
+UNIT_TEST(disabled_at_birth_it_is_not_armed)
 {
     struct kprobe p = { .addr = fake_function("disabled", "55 c3"),
                         .pre_handler = no_pre,
@@ -176,7 +176,7 @@ static void disabled_at_birth_it_is_not_armed(void)
     CHECK_EQ(unregister_kprobe(&p), 0);
 }
 
-static void only_what_is_registered_can_be_switched(void)
+UNIT_TEST(only_what_is_registered_can_be_switched)
 {
     struct kprobe p = { .addr = fake_function("new", "55 c3"), .pre_handler = no_pre };
 
@@ -202,7 +202,7 @@ static void note_write(uintptr_t addr, size_t len UNUSED)
 }
 
 /* The engine's own code has the lowest addresses, and patches the text. */
-static void the_lowest_are_armed_last_and_disarmed_first(void)
+UNIT_TEST(the_lowest_are_armed_last_and_disarmed_first)
 {
     static char hex[3 * MANY + 1];
     static struct kprobe many[MANY], *all[MANY];
@@ -223,10 +223,4 @@ static void the_lowest_are_armed_last_and_disarmed_first(void)
     fake.on_write = NULL;
 }
 
-UNIT_TESTS_BETWEEN(
-    start, end, of_two_at_one_address_both_must_be_disabled, many_pay_for_one_round,
-    that_leave_together_do_so_too, one_that_is_not_registered_keeps_all_as_they_are,
-    switched_off_the_text_is_original_everywhere, what_comes_and_changes_meanwhile_waits,
-    without_memory_the_switch_stays_where_it_is, the_engines_own_probes_go_first,
-    the_lowest_are_armed_last_and_disarmed_first, no_handler_or_interrupt_may_switch,
-    disabled_at_birth_it_is_not_armed, only_what_is_registered_can_be_switched)
+UNIT_TESTS_BETWEEN(start, end)

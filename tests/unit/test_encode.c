@@ -4,7 +4,7 @@
 #include "tests/unit/insn_hex.h"
 #include "tests/unit/unit.h"
 
-static void jmp_forwards_counts_from_its_end(void)
+UNIT_TEST(jmp_forwards_counts_from_its_end)
 {
     uint8_t out[INSN_JMP32_LEN];
 
@@ -14,7 +14,7 @@ static void jmp_forwards_counts_from_its_end(void)
     CHECK_BYTES(out, "e8 fb 0f 00 00");
 }
 
-static void jmp32_reaches_two_gigabytes_and_no_further(void)
+UNIT_TEST(jmp32_reaches_two_gigabytes_and_no_further)
 {
     uint8_t out[INSN_JMP32_LEN] = { 0 };
     uintptr_t from = 0xffffffff80000000, next = from + INSN_JMP32_LEN;
@@ -28,7 +28,7 @@ static void jmp32_reaches_two_gigabytes_and_no_further(void)
     CHECK_BYTES(out, "e9 00 00 00 80");
 }
 
-static void jmp8_reaches_127_bytes_and_no_further(void)
+UNIT_TEST(jmp8_reaches_127_bytes_and_no_further)
 {
     uint8_t out[INSN_JMP8_LEN];
 
@@ -47,7 +47,7 @@ static int padded_jump(uint8_t *out, size_t pad, uintptr_t from, uintptr_t to)
     return insn_encode_jmp32(out + pad, from + pad, to);
 }
 
-static void a_padded_jump_has_its_displacement_further_on(void)
+UNIT_TEST(a_padded_jump_has_its_displacement_further_on)
 {
     uint8_t out[INSN_MAX_LEN];
 
@@ -59,7 +59,7 @@ static void a_padded_jump_has_its_displacement_further_on(void)
     CHECK_BYTES(out, "2e 2e 40 e9 f8 0f 00 00");
 }
 
-static void a_padded_jump_is_one_jump_without_66(void)
+UNIT_TEST(a_padded_jump_is_one_jump_without_66)
 {
     for (size_t pad = 0; pad <= INSN_JMP_PAD_MAX; pad++) {
         uint8_t out[INSN_MAX_LEN];
@@ -75,7 +75,7 @@ static void a_padded_jump_is_one_jump_without_66(void)
     }
 }
 
-static void any_prefixes_are_the_same_jump(void)
+UNIT_TEST(any_prefixes_are_the_same_jump)
 {
     struct insn insn;
     uint8_t out[INSN_MAX_LEN];
@@ -90,7 +90,7 @@ static void any_prefixes_are_the_same_jump(void)
     }
 }
 
-static void int3s_fill(void)
+UNIT_TEST(int3s_fill)
 {
     uint8_t out[4] = { 0, 0, 0, 7 };
 
@@ -99,7 +99,7 @@ static void int3s_fill(void)
     CHECK_EQ(insn_encode_int3s(out, 0), 0);
 }
 
-static void a_constant_takes_its_shortest_form(void)
+UNIT_TEST(a_constant_takes_its_shortest_form)
 {
     uint8_t out[INSN_MOV_IMM_MAX_LEN];
 
@@ -115,7 +115,7 @@ static void a_constant_takes_its_shortest_form(void)
     CHECK_BYTES(out, "48 be ef cd ab 89 67 45 23 01");
 }
 
-static void registers_are_pushed_and_popped(void)
+UNIT_TEST(registers_are_pushed_and_popped)
 {
     uint8_t out[5];
 
@@ -131,7 +131,7 @@ static void registers_are_pushed_and_popped(void)
     CHECK_BYTES(out, "68 fe ff ff ff");
 }
 
-static void flags_go_to_ax_and_back(void)
+UNIT_TEST(flags_go_to_ax_and_back)
 {
     uint8_t out[INSN_FLAGS_SAVE_LEN];
 
@@ -141,9 +141,4 @@ static void flags_go_to_ax_and_back(void)
     CHECK_BYTES(out, "04 7f 9e");
 }
 
-UNIT_TESTS(jmp_forwards_counts_from_its_end, jmp32_reaches_two_gigabytes_and_no_further,
-           jmp8_reaches_127_bytes_and_no_further,
-           a_padded_jump_has_its_displacement_further_on,
-           a_padded_jump_is_one_jump_without_66, any_prefixes_are_the_same_jump,
-           int3s_fill, a_constant_takes_its_shortest_form,
-           registers_are_pushed_and_popped, flags_go_to_ax_and_back)
+UNIT_TESTS()

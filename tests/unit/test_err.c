@@ -8,7 +8,7 @@
 #include <limits.h>
 #include <string.h>
 
-static void every_number_we_know_is_called_as_on_linux(void)
+UNIT_TEST(every_number_we_know_is_called_as_on_linux)
 {
     int known = 0;
 
@@ -22,13 +22,13 @@ static void every_number_we_know_is_called_as_on_linux(void)
     CHECK_EQ(known, 34);
 }
 
-static void zero_is_success(void)
+UNIT_TEST(zero_is_success)
 {
     CHECK_STR(err_name(0), "OK");
     CHECK_STR(err_text(0), "Success");
 }
 
-static void unknown_numbers_have_a_name_too(void)
+UNIT_TEST(unknown_numbers_have_a_name_too)
 {
     static const int unknown[] = { 6, -6, 126, -126, 4095, INT_MAX, INT_MIN };
 
@@ -38,5 +38,4 @@ static void unknown_numbers_have_a_name_too(void)
     }
 }
 
-UNIT_TESTS(every_number_we_know_is_called_as_on_linux, zero_is_success,
-           unknown_numbers_have_a_name_too)
+UNIT_TESTS()

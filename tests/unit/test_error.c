@@ -10,7 +10,7 @@
 
 static struct error_log log;
 
-static void a_refusal_is_shown_with_its_line_and_a_caret(void)
+UNIT_TEST(a_refusal_is_shown_with_its_line_and_a_caret)
 {
     char text[512];
 
@@ -24,7 +24,7 @@ static void a_refusal_is_shown_with_its_line_and_a_caret(void)
     CHECK_EQ(error_log_print(&log, 1, text, sizeof(text)), 0);
 }
 
-static void the_oldest_makes_room(void)
+UNIT_TEST(the_oldest_makes_room)
 {
     char text[512], name[32];
 
@@ -43,7 +43,7 @@ static void the_oldest_makes_room(void)
     CHECK_EQ(error_log_print(&log, ERROR_LOG_KEPT, text, sizeof(text)), 0);
 }
 
-static void every_error_has_a_text(void)
+UNIT_TEST(every_error_has_a_text)
 {
     for (int id = TRACE_NO_ERROR + 1; id < TRACE_ERROR_COUNT; id++)
         CHECK(strlen(trace_error_text((enum trace_error_id)id)) > 10);
@@ -51,5 +51,4 @@ static void every_error_has_a_text(void)
     CHECK_STR(trace_error_text(TRACE_ERROR_COUNT), "");
 }
 
-UNIT_TESTS(a_refusal_is_shown_with_its_line_and_a_caret, the_oldest_makes_room,
-           every_error_has_a_text)
+UNIT_TESTS()

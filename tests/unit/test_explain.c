@@ -38,7 +38,7 @@ static bool is_broken(const char *rule)
     return strstr(said, word) != NULL;
 }
 
-static void every_rule_is_told_in_order(void)
+UNIT_TEST(every_rule_is_told_in_order)
 {
     explain(fake_function("fn", "90 c3"));
     CHECK_STR(
@@ -49,7 +49,7 @@ static void every_rule_is_told_in_order(void)
     CHECK_EQ(e.why.err, 0);
 }
 
-static void one_broken_rule_does_not_hide_the_others(void)
+UNIT_TEST(one_broken_rule_does_not_hide_the_others)
 {
     uintptr_t addr = fake_function("fn", "90 cb c3");
 
@@ -61,7 +61,7 @@ static void one_broken_rule_does_not_hide_the_others(void)
     CHECK_EQ(e.why.reason, PROBE_ENTRY_CODE);
 }
 
-static void rules_that_make_no_sense_are_left_out(void)
+UNIT_TEST(rules_that_make_no_sense_are_left_out)
 {
     explain(fake_text_end() + 4096);
     CHECK(is_broken("NOT_TEXT"));
@@ -73,7 +73,7 @@ static void rules_that_make_no_sense_are_left_out(void)
     CHECK(!e.in_function);
 }
 
-static void the_map_has_the_neighbours(void)
+UNIT_TEST(the_map_has_the_neighbours)
 {
     uintptr_t addr = fake_function("fn", "90 90 90 90 90 90 90 90 90 90 90 90");
 
@@ -88,7 +88,7 @@ static void the_map_has_the_neighbours(void)
     CHECK(e.map_at == EXPLAIN_AROUND && e.map_count == EXPLAIN_AROUND + 1);
 }
 
-static void where_nothing_decodes_the_map_ends(void)
+UNIT_TEST(where_nothing_decodes_the_map_ends)
 {
     uintptr_t addr = fake_function("fn", "90 06 90 90");
 
@@ -99,7 +99,7 @@ static void where_nothing_decodes_the_map_ends(void)
     CHECK_EQ(e.map_at, e.map_count);
 }
 
-static void the_way_is_what_a_probe_would_get(void)
+UNIT_TEST(the_way_is_what_a_probe_would_get)
 {
     uintptr_t addr = fake_function("fn", "48 89 e5 e8 00 00 00 00 c3");
 
@@ -118,7 +118,7 @@ static void the_way_is_what_a_probe_would_get(void)
     CHECK(fake_text_is_original());
 }
 
-static void of_a_probed_address_it_tells_what_is(void)
+UNIT_TEST(of_a_probed_address_it_tells_what_is)
 {
     struct kprobe a = { .pre_handler = no_pre };
     struct kprobe b = { .post_handler = no_post, .flags = KPROBE_FLAG_DISABLED };
@@ -145,7 +145,7 @@ static void of_a_probed_address_it_tells_what_is(void)
     CHECK_EQ(e.bytes[0].owner, OWNER_ORIGINAL);
 }
 
-static void bytes_have_an_owner(void)
+UNIT_TEST(bytes_have_an_owner)
 {
     uintptr_t addr = fake_function("fn", "90 cc c3");
 
@@ -173,7 +173,7 @@ static const char *owners(void)
     return text;
 }
 
-static void bytes_of_a_jump_have_two_owners(void)
+UNIT_TEST(bytes_of_a_jump_have_two_owners)
 {
     uintptr_t fn = fake_function("fn", "48 89 d8 31 c9 90 c3 0f 1f 44 00 00");
     struct kprobe p = { .addr = fn, .pre_handler = no_pre };
@@ -200,7 +200,7 @@ static void bytes_of_a_jump_have_two_owners(void)
     CHECK_EQ(unregister_kprobe(&p), 0);
 }
 
-static void what_may_not_be_stepped_is_told(void)
+UNIT_TEST(what_may_not_be_stepped_is_told)
 {
     explain(fake_function("fn", "0f 01 18 c3"));
     CHECK_EQ(e.why.err, 0);
@@ -211,7 +211,7 @@ static void what_may_not_be_stepped_is_told(void)
     CHECK_EQ(e.copy_count, 2);
 }
 
-static void the_detour_is_what_a_jump_would_run(void)
+UNIT_TEST(the_detour_is_what_a_jump_would_run)
 {
     struct kprobe p = { .addr = fake_function("fn", "48 89 e5 48 01 c8 c3") };
 
@@ -238,7 +238,7 @@ static void the_detour_is_what_a_jump_would_run(void)
 #define LADDER                                                                           \
     "48 b8 01 02 03 04 05 06 07 08 e8 00 00 00 00 48 89 d8 31 c9 90 c3 90 90 90 90"
 
-static void the_jump_is_what_a_probe_would_get(void)
+UNIT_TEST(the_jump_is_what_a_probe_would_get)
 {
     static const struct {
         unsigned off;
@@ -271,7 +271,7 @@ static void the_jump_is_what_a_probe_would_get(void)
     }
 }
 
-static void it_is_told_why_there_is_no_jump(void)
+UNIT_TEST(it_is_told_why_there_is_no_jump)
 {
     struct kprobe p = { .pre_handler = no_pre };
     uintptr_t fn = p.addr = fake_function("fn", LADDER);
@@ -296,7 +296,7 @@ static void it_is_told_why_there_is_no_jump(void)
     CHECK_EQ(unregister_kprobe(&p), 0);
 }
 
-static void regions_are_jumps_too(void)
+UNIT_TEST(regions_are_jumps_too)
 {
     struct kprobe p = { .pre_handler = no_pre };
     uintptr_t fn = p.addr = fake_function("fn", "31 c0 31 c9 31 d2 c3 90 90 90 90");
@@ -317,7 +317,7 @@ static void regions_are_jumps_too(void)
     CHECK_EQ(unregister_kprobe(&p), 0);
 }
 
-static void what_stage_3_refuses_is_told_last(void)
+UNIT_TEST(what_stage_3_refuses_is_told_last)
 {
     for (unsigned n = 1;; n++) {
         uintptr_t addr = fake_function("fn", "48 89 e5 c3");
@@ -334,12 +334,4 @@ static void what_stage_3_refuses_is_told_last(void)
     CHECK_EQ(e.why.err, 0);
 }
 
-UNIT_TESTS_BETWEEN(fake_start, fake_end, every_rule_is_told_in_order,
-                   one_broken_rule_does_not_hide_the_others,
-                   rules_that_make_no_sense_are_left_out, the_map_has_the_neighbours,
-                   where_nothing_decodes_the_map_ends, the_way_is_what_a_probe_would_get,
-                   of_a_probed_address_it_tells_what_is, bytes_have_an_owner,
-                   bytes_of_a_jump_have_two_owners, what_may_not_be_stepped_is_told,
-                   the_detour_is_what_a_jump_would_run,
-                   the_jump_is_what_a_probe_would_get, it_is_told_why_there_is_no_jump,
-                   regions_are_jumps_too, what_stage_3_refuses_is_told_last)
+UNIT_TESTS_BETWEEN(fake_start, fake_end)

@@ -42,7 +42,7 @@ static void table_shuffle(size_t count)
         entry_put(i, order[i]);
 }
 
-static void every_entry_is_found_after_sorting(void)
+UNIT_TEST(every_entry_is_found_after_sorting)
 {
     for (size_t count = 0; count < COUNT; count += 1 + count / 3) {
         table_shuffle(count);
@@ -52,7 +52,7 @@ static void every_entry_is_found_after_sorting(void)
     }
 }
 
-static void what_has_no_entry_is_not_found(void)
+UNIT_TEST(what_has_no_entry_is_not_found)
 {
     table_shuffle(COUNT);
     extable_sort(table, COUNT);
@@ -64,7 +64,7 @@ static void what_has_no_entry_is_not_found(void)
     CHECK_EQ(extable_search(table, COUNT, UINTPTR_MAX), 0);
 }
 
-static void sorting_twice_changes_nothing(void)
+UNIT_TEST(sorting_twice_changes_nothing)
 {
     table_shuffle(COUNT);
     extable_sort(table, COUNT);
@@ -73,5 +73,4 @@ static void sorting_twice_changes_nothing(void)
         CHECK(extable_search(table, COUNT, insn(i)) == fixup(i));
 }
 
-UNIT_TESTS(every_entry_is_found_after_sorting, what_has_no_entry_is_not_found,
-           sorting_twice_changes_nothing)
+UNIT_TESTS()

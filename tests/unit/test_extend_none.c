@@ -41,7 +41,7 @@ static void start(void)
 
 /* ---- one breakpoint ---- */
 
-static void its_life_from_register_to_reclaim(void)
+UNIT_TEST(its_life_from_register_to_reclaim)
 {
     struct kprobe p = { .pre_handler = pre };
     struct pt_regs regs = fake_regs();
@@ -64,7 +64,7 @@ static void its_life_from_register_to_reclaim(void)
     CHECK(fake_text_is_original());
 }
 
-static void a_post_handler_is_told_behind_the_copy(void)
+UNIT_TEST(a_post_handler_is_told_behind_the_copy)
 {
     struct kprobe p = { .pre_handler = pre, .post_handler = post };
     struct pt_regs regs = fake_regs();
@@ -79,7 +79,7 @@ static void a_post_handler_is_told_behind_the_copy(void)
     CHECK_EQ(unregister_kprobe(&p), 0);
 }
 
-static void a_call_is_emulated(void)
+UNIT_TEST(a_call_is_emulated)
 {
     struct kprobe p = { .pre_handler = pre };
     struct pt_regs regs = fake_regs();
@@ -93,7 +93,7 @@ static void a_call_is_emulated(void)
     CHECK_EQ(unregister_kprobe(&p), 0);
 }
 
-static void a_fault_in_the_copy_is_one_of_the_program(void)
+UNIT_TEST(a_fault_in_the_copy_is_one_of_the_program)
 {
     struct kprobe p = { .pre_handler = pre };
     struct pt_regs regs = fake_regs();
@@ -105,7 +105,7 @@ static void a_fault_in_the_copy_is_one_of_the_program(void)
     CHECK_EQ(unregister_kprobe(&p), 0);
 }
 
-static void a_step_of_the_program_ends_behind_the_instruction(void)
+UNIT_TEST(a_step_of_the_program_ends_behind_the_instruction)
 {
     struct kprobe p = { .pre_handler = pre };
     struct pt_regs regs = fake_regs();
@@ -124,7 +124,7 @@ static void a_step_of_the_program_ends_behind_the_instruction(void)
 
 /* ---- several ---- */
 
-static void two_at_one_address_share_a_breakpoint(void)
+UNIT_TEST(two_at_one_address_share_a_breakpoint)
 {
     struct kprobe p = { .pre_handler = pre }, q = { .pre_handler = pre };
     struct pt_regs regs = fake_regs();
@@ -145,7 +145,7 @@ static void two_at_one_address_share_a_breakpoint(void)
     CHECK_EQ(unregister_kprobe(&p), 0);
 }
 
-static void a_set_is_all_or_nothing(void)
+UNIT_TEST(a_set_is_all_or_nothing)
 {
     struct kprobe p = { 0 }, q = { 0 }, *both[] = { &p, &q };
     struct probe_reject why;
@@ -165,7 +165,7 @@ static void a_set_is_all_or_nothing(void)
     CHECK_EQ(unregister_kprobes(both, 2), 0);
 }
 
-static void no_probe_waits_for_text(void)
+UNIT_TEST(no_probe_waits_for_text)
 {
     struct kprobe p = { .symbol_name = "comes_later", .flags = KPROBE_FLAG_PENDING };
 
@@ -173,9 +173,4 @@ static void no_probe_waits_for_text(void)
     CHECK(!p.site);
 }
 
-UNIT_TESTS_BETWEEN(start, fake_end, its_life_from_register_to_reclaim,
-                   a_post_handler_is_told_behind_the_copy, a_call_is_emulated,
-                   a_fault_in_the_copy_is_one_of_the_program,
-                   a_step_of_the_program_ends_behind_the_instruction,
-                   two_at_one_address_share_a_breakpoint, a_set_is_all_or_nothing,
-                   no_probe_waits_for_text)
+UNIT_TESTS_BETWEEN(start, fake_end)

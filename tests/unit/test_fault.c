@@ -104,7 +104,7 @@ static void end(void)
 
 /* ---- in a copy ---- */
 
-static void a_fault_in_a_stepped_copy_too_and_tf_is_gone(void)
+UNIT_TEST(a_fault_in_a_stepped_copy_too_and_tf_is_gone)
 {
     unsigned long flags;
 
@@ -119,7 +119,7 @@ static void a_fault_in_a_stepped_copy_too_and_tf_is_gone(void)
     CHECK_STR(order, "ab12");
 }
 
-static void a_stepping_program_keeps_its_tf(void)
+UNIT_TEST(a_stepping_program_keeps_its_tf)
 {
     start("48 8b 00 c3", true);
     regs.flags |= FLAGS_TF;
@@ -128,7 +128,7 @@ static void a_stepping_program_keeps_its_tf(void)
     CHECK(regs.flags & FLAGS_TF);
 }
 
-static void a_fault_behind_sti_is_the_successors(void)
+UNIT_TEST(a_fault_behind_sti_is_the_successors)
 {
     start("fb 48 8b 00 c3", false);
     fake_int3(&regs, a.addr);
@@ -136,7 +136,7 @@ static void a_fault_behind_sti_is_the_successors(void)
     CHECK_EQ(regs.ip, a.addr + 1);
 }
 
-static void the_first_fault_handler_that_can_ends_it(void)
+UNIT_TEST(the_first_fault_handler_that_can_ends_it)
 {
     start("48 8b 00 c3", false);
     solver = &a;
@@ -145,7 +145,7 @@ static void the_first_fault_handler_that_can_ends_it(void)
     CHECK_STR(order, "ab1");
 }
 
-static void a_disabled_probe_is_not_asked(void)
+UNIT_TEST(a_disabled_probe_is_not_asked)
 {
     start("48 8b 00 c3", false);
     CHECK_EQ(disable_kprobe(&a), 0);
@@ -154,7 +154,7 @@ static void a_disabled_probe_is_not_asked(void)
     CHECK_STR(order, "b2");
 }
 
-static void a_fault_handler_that_faults_is_tripped_and_the_next_is_asked(void)
+UNIT_TEST(a_fault_handler_that_faults_is_tripped_and_the_next_is_asked)
 {
     start("48 8b 00 c3", false);
     bad_fault = &a;
@@ -167,7 +167,7 @@ static void a_fault_handler_that_faults_is_tripped_and_the_next_is_asked(void)
     CHECK_EQ(cpu->handler_faults, 1);
 }
 
-static void a_fault_somewhere_else_is_not_the_engines(void)
+UNIT_TEST(a_fault_somewhere_else_is_not_the_engines)
 {
     start("48 8b 00 c3", false);
     CHECK(!fake_fault(&regs, PF, a.addr));
@@ -181,7 +181,7 @@ static void a_fault_somewhere_else_is_not_the_engines(void)
 
 /* ---- in a handler ---- */
 
-static void a_handler_that_faults_has_had_its_last_hit(void)
+UNIT_TEST(a_handler_that_faults_has_had_its_last_hit)
 {
     start("90 c3", false);
     bad_pre = &a;
@@ -199,7 +199,7 @@ static void a_handler_that_faults_has_had_its_last_hit(void)
     CHECK_STR(order, "a1bb");
 }
 
-static void a_post_handler_too(void)
+UNIT_TEST(a_post_handler_too)
 {
     start("eb 00 c3", true);
     bad_post = &b;
@@ -209,7 +209,7 @@ static void a_post_handler_too(void)
     CHECK_EQ(regs.ip, a.addr + 2);
 }
 
-static void its_fault_handler_can_save_it(void)
+UNIT_TEST(its_fault_handler_can_save_it)
 {
     start("90 c3", false);
     bad_pre = solver = &a;
@@ -219,7 +219,7 @@ static void its_fault_handler_can_save_it(void)
     CHECK_EQ(cpu->handler_faults, 0);
 }
 
-static void a_fault_handler_that_faults_does_not_save_it(void)
+UNIT_TEST(a_fault_handler_that_faults_does_not_save_it)
 {
     start("90 c3", false);
     bad_pre = bad_fault = &a;
@@ -229,7 +229,7 @@ static void a_fault_handler_that_faults_does_not_save_it(void)
     CHECK(a.flags & b.flags & KPROBE_FLAG_TRIPPED);
 }
 
-static void a_fault_with_a_fix_up_is_left_to_it(void)
+UNIT_TEST(a_fault_with_a_fix_up_is_left_to_it)
 {
     start("90 c3", false);
     bad_pre = &a;
@@ -239,7 +239,7 @@ static void a_fault_with_a_fix_up_is_left_to_it(void)
     CHECK_EQ(a.flags, 0);
 }
 
-static void an_nmi_that_faults_does_not_trip_the_handler_it_interrupted(void)
+UNIT_TEST(an_nmi_that_faults_does_not_trip_the_handler_it_interrupted)
 {
     start("90 c3", false);
     cpu->hits[0] = (struct probe_hit){ .site = a.site, .running = &a };
@@ -254,7 +254,7 @@ static void an_nmi_that_faults_does_not_trip_the_handler_it_interrupted(void)
 /* This also holds for a handler that itself runs in an interrupt, and has enabled
  * interrupts.
  */
-static void an_interrupt_that_faults_does_not_trip_the_handler_it_interrupted(void)
+UNIT_TEST(an_interrupt_that_faults_does_not_trip_the_handler_it_interrupted)
 {
     start("90 c3", false);
     for (unsigned depth = 0; depth < 2; depth++) {
@@ -315,7 +315,7 @@ static void helper_end(void)
 }
 
 /* The fault is in the copy of an instruction of `helper`, which a handler has called. */
-static void a_copy_that_faults_for_a_handler_trips_the_handler(void)
+UNIT_TEST(a_copy_that_faults_for_a_handler_trips_the_handler)
 {
     helper_start("48 8b 00 c3");
     CHECK(fake_int3(&regs, a.addr));
@@ -326,7 +326,7 @@ static void a_copy_that_faults_for_a_handler_trips_the_handler(void)
     helper_end();
 }
 
-static void unless_the_original_has_a_fix_up(void)
+UNIT_TEST(unless_the_original_has_a_fix_up)
 {
     helper_start("48 8b 00 c3");
     fake_fixup(helper.addr);
@@ -336,7 +336,7 @@ static void unless_the_original_has_a_fix_up(void)
     helper_end();
 }
 
-static void an_emulated_load_that_faults_for_a_handler_does_too(void)
+UNIT_TEST(an_emulated_load_that_faults_for_a_handler_does_too)
 {
     for (int with_post = 0; with_post < 2; with_post++) {
         struct kprobe more = { .post_handler = post };
@@ -356,15 +356,4 @@ static void an_emulated_load_that_faults_for_a_handler_does_too(void)
     }
 }
 
-UNIT_TESTS_BETWEEN(
-    fake_start, end, a_fault_in_a_stepped_copy_too_and_tf_is_gone,
-    a_stepping_program_keeps_its_tf, a_fault_behind_sti_is_the_successors,
-    the_first_fault_handler_that_can_ends_it, a_disabled_probe_is_not_asked,
-    a_fault_handler_that_faults_is_tripped_and_the_next_is_asked,
-    a_fault_somewhere_else_is_not_the_engines, a_handler_that_faults_has_had_its_last_hit,
-    a_post_handler_too, its_fault_handler_can_save_it,
-    a_fault_handler_that_faults_does_not_save_it, a_fault_with_a_fix_up_is_left_to_it,
-    an_nmi_that_faults_does_not_trip_the_handler_it_interrupted,
-    an_interrupt_that_faults_does_not_trip_the_handler_it_interrupted,
-    a_copy_that_faults_for_a_handler_trips_the_handler, unless_the_original_has_a_fix_up,
-    an_emulated_load_that_faults_for_a_handler_does_too)
+UNIT_TESTS_BETWEEN(fake_start, end)

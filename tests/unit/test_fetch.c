@@ -136,7 +136,7 @@ static void check_text(const char *args, const char *want)
     CHECK_EQ(to.faults, !got);
 }
 
-static void each_register_by_its_name(void)
+UNIT_TEST(each_register_by_its_name)
 {
     static const struct {
         const char *name;
@@ -161,7 +161,7 @@ static void each_register_by_its_name(void)
     }
 }
 
-static void the_stack(void)
+UNIT_TEST(the_stack)
 {
     regs.sp = MEMORY + 64;
     for (size_t i = 0; i < 32; i++)
@@ -179,7 +179,7 @@ static void the_stack(void)
 }
 
 /* A value with its type, and the number in the record. */
-static void types_cut_values(void)
+UNIT_TEST(types_cut_values)
 {
     static const struct {
         const char *args;
@@ -209,7 +209,7 @@ static void types_cut_values(void)
         check_number(rows[i].args, rows[i].want);
 }
 
-static void bit_fields(void)
+UNIT_TEST(bit_fields)
 {
     check_number("\\0xa5:b4@0/8", 5);
     check_number("\\0xa5:b3@2/8", 1);
@@ -221,7 +221,7 @@ static void bit_fields(void)
     check_number("\\-1:b1@63/64", 1);
 }
 
-static void memory_through_pointers(void)
+UNIT_TEST(memory_through_pointers)
 {
     put(0x100, MEMORY + 0x200);
     put(0x210, MEMORY + 0x300);
@@ -239,7 +239,7 @@ static void memory_through_pointers(void)
     CHECK(!last_user);
 }
 
-static void what_cannot_be_read_is_zero_and_counted(void)
+UNIT_TEST(what_cannot_be_read_is_zero_and_counted)
 {
     regs.di = 0xdead00000000ul;
     regs.si = 77;
@@ -254,7 +254,7 @@ static void what_cannot_be_read_is_zero_and_counted(void)
     CHECK_EQ(to.used, HEAD + def->args_size);
 }
 
-static void an_array_that_ends_in_nothing(void)
+UNIT_TEST(an_array_that_ends_in_nothing)
 {
     memset(memory + sizeof(memory) - 4, 9, 4);
     regs.si = MEMORY + sizeof(memory) - 4;
@@ -264,7 +264,7 @@ static void an_array_that_ends_in_nothing(void)
     CHECK_EQ(to.faults, 2);
 }
 
-static void strings(void)
+UNIT_TEST(strings)
 {
     strcpy((char *)memory + 0x500, "a file");
     memory[0x520] = '\0';
@@ -300,7 +300,7 @@ static void strings(void)
     CHECK_EQ(fetch_strings_size(def->args, def->arg_count, &from), 7 + 5 + 5);
 }
 
-static void arrays_of_strings(void)
+UNIT_TEST(arrays_of_strings)
 {
     strcpy((char *)memory + 0x600, "one");
     strcpy((char *)memory + 0x610, "three");
@@ -320,7 +320,7 @@ static void arrays_of_strings(void)
     CHECK_EQ(to.faults, 2);
 }
 
-static void a_string_without_an_end_is_cut(void)
+UNIT_TEST(a_string_without_an_end_is_cut)
 {
     memset(memory, 'x', sizeof(memory));
     regs.si = MEMORY + 8;
@@ -331,7 +331,7 @@ static void a_string_without_an_end_is_cut(void)
     CHECK_EQ(fetch_strings_size(def->args, def->arg_count, &from), FETCH_STRING_MAX);
 }
 
-static void a_string_may_end_with_the_last_byte_that_can_be_read(void)
+UNIT_TEST(a_string_may_end_with_the_last_byte_that_can_be_read)
 {
     memset(memory, 'x', sizeof(memory));
     for (size_t len = 1; len < 40; len++) {
@@ -346,7 +346,7 @@ static void a_string_may_end_with_the_last_byte_that_can_be_read(void)
     }
 }
 
-static void strings_keep_to_the_room_there_is(void)
+UNIT_TEST(strings_keep_to_the_room_there_is)
 {
     strcpy((char *)memory, "0123456789012345678901234567890123456789");
     regs.si = MEMORY;
@@ -367,7 +367,7 @@ static void strings_keep_to_the_room_there_is(void)
 /* A hit reserves room only for strings that it can read. So without room, a string that
  * cannot be read is a fault, and not a string that was cut.
  */
-static void without_room_a_string_that_cannot_be_read_is_a_fault(void)
+UNIT_TEST(without_room_a_string_that_cannot_be_read_is_a_fault)
 {
     regs.si = 1;
     for (size_t room = 0; room < 20; room++) {
@@ -383,7 +383,7 @@ static void without_room_a_string_that_cannot_be_read_is_a_fault(void)
     CHECK_EQ(to.cut, 1);
 }
 
-static void return_values_and_what_was_saved_at_the_entry(void)
+UNIT_TEST(return_values_and_what_was_saved_at_the_entry)
 {
     uint64_t saved[FETCH_ENTRY_MAX];
 
@@ -411,7 +411,7 @@ static uint64_t ticks(void)
     return ticks += 7;
 }
 
-static void how_long_a_call_took(void)
+UNIT_TEST(how_long_a_call_took)
 {
     uint64_t saved[FETCH_ENTRY_MAX] = { 0 };
 
@@ -435,7 +435,7 @@ static int depth(uintptr_t function)
     return function == VFS_READ ? -1 : 5;
 }
 
-static void how_deep_a_call_is(void)
+UNIT_TEST(how_deep_a_call_is)
 {
     trace_host.entry_args = true;
     from.depth = depth;
@@ -448,7 +448,7 @@ static void how_deep_a_call_is(void)
     trace_host.entry_args = false;
 }
 
-static void programs_of_gdb(void)
+UNIT_TEST(programs_of_gdb)
 {
     regs.di = MEMORY + 16;
     put(16, 0x123456789a);
@@ -467,7 +467,7 @@ static void programs_of_gdb(void)
     CHECK_EQ(to.faults, 0);
 }
 
-static void programs_of_gdb_that_fail_are_zero_and_counted(void)
+UNIT_TEST(programs_of_gdb_that_fail_are_zero_and_counted)
 {
     regs.di = MEMORY + 24;
     put(24, 0);
@@ -482,7 +482,7 @@ static void programs_of_gdb_that_fail_are_zero_and_counted(void)
     CHECK_EQ(to.faults, 4);
 }
 
-static void a_watch_has_an_address_and_what_is_there(void)
+UNIT_TEST(a_watch_has_an_address_and_what_is_there)
 {
     put(0, 0x1122334455667788);
     put(8, 99);
@@ -495,13 +495,4 @@ static void a_watch_has_an_address_and_what_is_there(void)
     from.watched = 0;
 }
 
-UNIT_TESTS(each_register_by_its_name, a_watch_has_an_address_and_what_is_there, the_stack,
-           types_cut_values, bit_fields, memory_through_pointers,
-           what_cannot_be_read_is_zero_and_counted, an_array_that_ends_in_nothing,
-           strings, arrays_of_strings, a_string_without_an_end_is_cut,
-           a_string_may_end_with_the_last_byte_that_can_be_read,
-           strings_keep_to_the_room_there_is,
-           without_room_a_string_that_cannot_be_read_is_a_fault,
-           return_values_and_what_was_saved_at_the_entry, how_long_a_call_took,
-           how_deep_a_call_is, programs_of_gdb,
-           programs_of_gdb_that_fail_are_zero_and_counted)
+UNIT_TESTS()

@@ -92,7 +92,7 @@ static void check_matches(const char *const *texts, size_t count, bool want)
     }
 }
 
-static void comparisons_that_hold(void)
+UNIT_TEST(comparisons_that_hold)
 {
     static const char *const texts[] = {
         "a == 4000000000",
@@ -127,7 +127,7 @@ static void comparisons_that_hold(void)
     check_matches(texts, ARRAY_LEN(texts), true);
 }
 
-static void comparisons_that_do_not(void)
+UNIT_TEST(comparisons_that_do_not)
 {
     static const char *const texts[] = {
         "a == 1",   "a < 4000000000", "a > 4000000000", "b == 5",
@@ -139,7 +139,7 @@ static void comparisons_that_do_not(void)
     check_matches(texts, ARRAY_LEN(texts), false);
 }
 
-static void addresses_within_functions(void)
+UNIT_TEST(addresses_within_functions)
 {
     static const char *const yes[] = {
         "__probe_ip.function == vfs_read",
@@ -161,7 +161,7 @@ static void addresses_within_functions(void)
     CHECK(!matches(yes[0]));
 }
 
-static void numbers_of_cpus(void)
+UNIT_TEST(numbers_of_cpus)
 {
     static const char *const yes[] = {
         "CPU & CPUS{3}", "CPU == CPUS{3}",   "cpu & CPUS{0,2-3}", "CPU != CPUS{1}",
@@ -176,7 +176,7 @@ static void numbers_of_cpus(void)
     check_matches(no, ARRAY_LEN(no), false);
 }
 
-static void strings_and_patterns(void)
+UNIT_TEST(strings_and_patterns)
 {
     static const char *const yes[] = {
         "s == \"a file\"",  "s == 'a file'",  "s != \"a\"",       "s ~ \"a*\"",
@@ -192,7 +192,7 @@ static void strings_and_patterns(void)
     check_matches(no, ARRAY_LEN(no), false);
 }
 
-static void a_string_that_could_not_be_read_is_empty(void)
+UNIT_TEST(a_string_that_could_not_be_read_is_empty)
 {
     set("s", sizeof(record));
     CHECK(matches("s == \"\""));
@@ -286,7 +286,7 @@ static bool value_or(struct random_filter *filter, unsigned e)
     return answer;
 }
 
-static void random_filters_mean_what_their_grammar_says(void)
+UNIT_TEST(random_filters_mean_what_their_grammar_says)
 {
     for (int i = 0; i < 2000; i++) {
         struct random_filter filter = { .text = "(" };
@@ -311,7 +311,7 @@ static void random_filters_mean_what_their_grammar_says(void)
     }
 }
 
-static void an_operator_at_the_end_is_no_mistake(void)
+UNIT_TEST(an_operator_at_the_end_is_no_mistake)
 {
     CHECK(matches("c == 200 &&"));
     CHECK(matches("c == 200 || "));
@@ -342,7 +342,7 @@ static void check_row(const struct row *row)
     CHECK_EQ(error.column, row->column);
 }
 
-static void what_is_refused_and_where(void)
+UNIT_TEST(what_is_refused_and_where)
 {
     static const struct row rows[] = {
         { "a == -1", EINVAL, "Illegal integer value", 6 },
@@ -400,7 +400,7 @@ static void what_is_refused_and_where(void)
         check_row(&rows[i]);
 }
 
-static void operands_and_depths_that_are_too_great(void)
+UNIT_TEST(operands_and_depths_that_are_too_great)
 {
     static char text[FILTER_TEXT_MAX + 1];
     struct row row = { text, EINVAL, "Operand too long", 0 };
@@ -439,7 +439,7 @@ static void check_block(const char *text, const char *want)
     CHECK_STR(block, want);
 }
 
-static void the_block_of_an_error(void)
+UNIT_TEST(the_block_of_an_error)
 {
     check_block("a == -1", "a == -1\n      ^\nparse_error: Illegal integer value\n");
     check_block("a", "a\n ^\nparse_error: Invalid operator\n");
@@ -448,7 +448,7 @@ static void the_block_of_an_error(void)
     check_block("()", "()\nError: (0)\n");
 }
 
-static void fields_of_return_probes_and_arrays(void)
+UNIT_TEST(fields_of_return_probes_and_arrays)
 {
     struct trace_error error;
     struct filter_error why;
@@ -472,7 +472,7 @@ static void fields_of_return_probes_and_arrays(void)
     def_free(&trace_host, def);
 }
 
-static void without_memory_there_is_no_filter(void)
+UNIT_TEST(without_memory_there_is_no_filter)
 {
     struct filter_error error;
     struct filter *filter;
@@ -490,10 +490,4 @@ static void without_memory_there_is_no_filter(void)
     CHECK_EQ(trace_host_blocks(), before);
 }
 
-UNIT_TESTS_BETWEEN(prepare, NULL, comparisons_that_hold, comparisons_that_do_not,
-                   addresses_within_functions, numbers_of_cpus, strings_and_patterns,
-                   a_string_that_could_not_be_read_is_empty,
-                   random_filters_mean_what_their_grammar_says,
-                   an_operator_at_the_end_is_no_mistake, what_is_refused_and_where,
-                   operands_and_depths_that_are_too_great, the_block_of_an_error,
-                   fields_of_return_probes_and_arrays, without_memory_there_is_no_filter)
+UNIT_TESTS_BETWEEN(prepare, NULL)

@@ -17,7 +17,7 @@ static void set_drop(struct free_set *s)
     free(s->level[0]);
 }
 
-static void new_set_has_nothing_free(void)
+UNIT_TEST(new_set_has_nothing_free)
 {
     struct free_set s = set_make(5000);
 
@@ -27,7 +27,7 @@ static void new_set_has_nothing_free(void)
     set_drop(&s);
 }
 
-static void a_set_of_one(void)
+UNIT_TEST(a_set_of_one)
 {
     struct free_set s = set_make(1);
 
@@ -38,7 +38,7 @@ static void a_set_of_one(void)
     set_drop(&s);
 }
 
-static void lowest_free_one_is_found_across_levels(void)
+UNIT_TEST(lowest_free_one_is_found_across_levels)
 {
     struct free_set s = set_make(64 * 64 * 64 + 7);
     size_t last = 64 * 64 * 64 + 6;
@@ -55,7 +55,7 @@ static void lowest_free_one_is_found_across_levels(void)
     set_drop(&s);
 }
 
-static void adding_twice_counts_once(void)
+UNIT_TEST(adding_twice_counts_once)
 {
     struct free_set s = set_make(300);
 
@@ -68,7 +68,7 @@ static void adding_twice_counts_once(void)
     set_drop(&s);
 }
 
-static void run_is_aligned_and_skips_holes(void)
+UNIT_TEST(run_is_aligned_and_skips_holes)
 {
     struct free_set s = set_make(1000);
 
@@ -83,7 +83,7 @@ static void run_is_aligned_and_skips_holes(void)
     set_drop(&s);
 }
 
-static void run_may_end_at_the_end_but_not_behind_it(void)
+UNIT_TEST(run_may_end_at_the_end_but_not_behind_it)
 {
     struct free_set s = set_make(100);
 
@@ -146,7 +146,7 @@ static void model_compare(const struct free_set *s, const bool *model)
           model_find_run(model, from, count, align));
 }
 
-static void same_answers_as_an_array_of_booleans(void)
+UNIT_TEST(same_answers_as_an_array_of_booleans)
 {
     static bool model[MODEL_COUNT];
     struct free_set s = set_make(MODEL_COUNT);
@@ -158,6 +158,4 @@ static void same_answers_as_an_array_of_booleans(void)
     set_drop(&s);
 }
 
-UNIT_TESTS(new_set_has_nothing_free, a_set_of_one, lowest_free_one_is_found_across_levels,
-           adding_twice_counts_once, run_is_aligned_and_skips_holes,
-           run_may_end_at_the_end_but_not_behind_it, same_answers_as_an_array_of_booleans)
+UNIT_TESTS()

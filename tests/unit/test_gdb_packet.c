@@ -35,7 +35,7 @@ static enum gdb_event feed_text(const char *text)
     return feed(text, strlen(text));
 }
 
-static void a_packet_is_taken_whole(void)
+UNIT_TEST(a_packet_is_taken_whole)
 {
     CHECK_EQ(feed_text("$g#6"), GDB_NOTHING);
     CHECK(gdb_receiving(&receiver));
@@ -47,7 +47,7 @@ static void a_packet_is_taken_whole(void)
     CHECK_EQ(feed_text("$m0,4#FD"), GDB_PACKET); /* capital and small digits */
 }
 
-static void a_wrong_sum_is_damage(void)
+UNIT_TEST(a_wrong_sum_is_damage)
 {
     CHECK_EQ(feed_text("$g#68"), GDB_DAMAGED);
     CHECK_EQ(feed_text("$g#x7"), GDB_DAMAGED);
@@ -55,7 +55,7 @@ static void a_wrong_sum_is_damage(void)
     CHECK_EQ(feed_text("$g#67"), GDB_PACKET);
 }
 
-static void what_is_between_packets(void)
+UNIT_TEST(what_is_between_packets)
 {
     CHECK_EQ(feed_text("+"), GDB_ACK);
     CHECK_EQ(feed_text("-"), GDB_NAK);
@@ -64,7 +64,7 @@ static void what_is_between_packets(void)
     CHECK_EQ(feed_text("\xff\x80$g#67"), GDB_PACKET);
 }
 
-static void escapes_are_undone_and_count_in_the_sum(void)
+UNIT_TEST(escapes_are_undone_and_count_in_the_sum)
 {
     /* The two bytes } 0x03 stand for '#', and } ] for }. */
     CHECK_EQ(feed_text("$X}\x03}]#b2"), GDB_PACKET);
@@ -72,7 +72,7 @@ static void escapes_are_undone_and_count_in_the_sum(void)
     CHECK_STR(receiver.data, "X#}");
 }
 
-static void the_longest_packet_fits_and_no_longer_one(void)
+UNIT_TEST(the_longest_packet_fits_and_no_longer_one)
 {
     static char text[GDB_PACKET_MAX + 8];
     unsigned sum = (unsigned)'a' * GDB_PACKET_MAX & 0xff;
@@ -88,7 +88,7 @@ static void the_longest_packet_fits_and_no_longer_one(void)
     CHECK_EQ(feed_text("$g#67"), GDB_PACKET);
 }
 
-static void a_packet_without_end_is_no_trouble(void)
+UNIT_TEST(a_packet_without_end_is_no_trouble)
 {
     feed_text("$");
     for (int i = 0; i < 5 * GDB_PACKET_MAX; i++)
@@ -98,7 +98,7 @@ static void a_packet_without_end_is_no_trouble(void)
 
 /* ---- out ---- */
 
-static void what_is_put_comes_back(void)
+UNIT_TEST(what_is_put_comes_back)
 {
     static const uint8_t all[] = "\x00\x03#$}*az\xff";
     static struct gdb_out out;
@@ -114,7 +114,7 @@ static void what_is_put_comes_back(void)
     CHECK(memcmp(receiver.data, all, sizeof(all)) == 0);
 }
 
-static void numbers_and_bytes(void)
+UNIT_TEST(numbers_and_bytes)
 {
     static struct gdb_out out;
 
@@ -130,7 +130,7 @@ static void numbers_and_bytes(void)
     CHECK_STR(out.frame, "$0,ffffffffffffffff,102001fexxxx");
 }
 
-static void what_does_not_fit_is_cut(void)
+UNIT_TEST(what_does_not_fit_is_cut)
 {
     static struct gdb_out out;
 
@@ -142,7 +142,7 @@ static void what_does_not_fit_is_cut(void)
     CHECK_EQ(gdb_out_end(&out), sizeof(out.frame));
 }
 
-static void reading_numbers(void)
+UNIT_TEST(reading_numbers)
 {
     const char *at = "1fG";
     uint64_t n = 7;
@@ -160,7 +160,7 @@ static void reading_numbers(void)
     CHECK_STR(at, "10000000000000000");
 }
 
-static void reading_bytes_and_words(void)
+UNIT_TEST(reading_bytes_and_words)
 {
     const char *at = "01feF";
     uint8_t bytes[4];
@@ -177,9 +177,4 @@ static void reading_bytes_and_words(void)
     CHECK_STR(at, "?");
 }
 
-UNIT_TESTS_BETWEEN(start, NULL, a_packet_is_taken_whole, a_wrong_sum_is_damage,
-                   what_is_between_packets, escapes_are_undone_and_count_in_the_sum,
-                   the_longest_packet_fits_and_no_longer_one,
-                   a_packet_without_end_is_no_trouble, what_is_put_comes_back,
-                   numbers_and_bytes, what_does_not_fit_is_cut, reading_numbers,
-                   reading_bytes_and_words)
+UNIT_TESTS_BETWEEN(start, NULL)

@@ -16,7 +16,7 @@ static bool is_plain(const char *hex)
     return plain;
 }
 
-static void what_changes_only_what_it_may_is_plain(void)
+UNIT_TEST(what_changes_only_what_it_may_is_plain)
 {
     CHECK(is_plain("55 48 89 e5 48 ff 05 00 00 00 00 5d c3")); /* rbp may change */
     CHECK(is_plain("48 85 ff 74 03 48 ff 07 c3"));             /* jz over inc (%rdi) */
@@ -26,7 +26,7 @@ static void what_changes_only_what_it_may_is_plain(void)
     CHECK(is_plain("65 48 8b 04 25 00 00 00 00 c3"));          /* mov %gs:0, %rax */
 }
 
-static void what_changes_more_is_not(void)
+UNIT_TEST(what_changes_more_is_not)
 {
     CHECK(!is_plain("31 db c3"));                      /* xor %ebx, %ebx */
     CHECK(!is_plain("41 5c c3"));                      /* pop %r12 */
@@ -38,7 +38,7 @@ static void what_changes_more_is_not(void)
     CHECK(!is_plain("65 48 89 04 25 00 00 00 00 c3")); /* mov %rax, %gs:0 */
 }
 
-static void nor_is_what_leads_elsewhere(void)
+UNIT_TEST(nor_is_what_leads_elsewhere)
 {
     CHECK(!is_plain("e8 00 00 00 00 c3"));
     CHECK(!is_plain("ff 10 c3"));
@@ -48,7 +48,7 @@ static void nor_is_what_leads_elsewhere(void)
     CHECK(!is_plain("cc c3"));
 }
 
-static void nor_what_cannot_be_read(void)
+UNIT_TEST(nor_what_cannot_be_read)
 {
     CHECK(!is_plain("90 06"));
     CHECK(!is_plain("90 48"));
@@ -67,7 +67,7 @@ static bool is_light(const char *hex)
     return light;
 }
 
-static void what_returns_0_and_reads_no_image_needs_none(void)
+UNIT_TEST(what_returns_0_and_reads_no_image_needs_none)
 {
     CHECK(is_light("48 ff 05 00 00 00 00 31 c0 c3"));    /* inc count; xor %eax, %eax */
     CHECK(is_light("55 48 89 e5 48 8b 07 33 c0 5d c3")); /* reads the probe */
@@ -75,7 +75,7 @@ static void what_returns_0_and_reads_no_image_needs_none(void)
     CHECK(is_light("48 85 ff 74 03 31 c0 c3 31 c0 c3")); /* two ways out */
 }
 
-static void what_may_do_more_needs_one(void)
+UNIT_TEST(what_may_do_more_needs_one)
 {
     CHECK(!is_light("48 8b 46 70 31 c0 c3"));          /* mov 0x70(%rsi), %rax */
     CHECK(!is_light("48 89 f0 31 c0 c3"));             /* mov %rsi, %rax */
@@ -94,7 +94,4 @@ static void what_may_do_more_needs_one(void)
     CHECK(!is_light("31 db 31 c0 c3"));                /* changes rbx */
 }
 
-UNIT_TESTS_BETWEEN(fake_start, fake_end, what_returns_0_and_reads_no_image_needs_none,
-                   what_may_do_more_needs_one, what_changes_only_what_it_may_is_plain,
-                   what_changes_more_is_not, nor_is_what_leads_elsewhere,
-                   nor_what_cannot_be_read)
+UNIT_TESTS_BETWEEN(fake_start, fake_end)

@@ -123,7 +123,7 @@ static bool holds(const uint8_t *p, uint8_t value, size_t len)
     return true;
 }
 
-static void fresh_block_holds_a5_and_a_freed_one_6b(void)
+UNIT_TEST(fresh_block_holds_a5_and_a_freed_one_6b)
 {
     static const size_t lens[] = { 0, 1, 24, 25, 100, 4000, 8152 };
 
@@ -140,7 +140,7 @@ static void fresh_block_holds_a5_and_a_freed_one_6b(void)
     CHECK_EQ(heap.blocks, 0);
 }
 
-static void every_length_has_its_bytes_to_itself(void)
+UNIT_TEST(every_length_has_its_bytes_to_itself)
 {
     for (size_t len = 0; len < 20000; len += len < 9000 ? 1 : 997) {
         uint8_t *a = heap_core_alloc(&heap, len);
@@ -155,7 +155,7 @@ static void every_length_has_its_bytes_to_itself(void)
     CHECK_EQ(heap.blocks, 0);
 }
 
-static void double_free_is_found(void)
+UNIT_TEST(double_free_is_found)
 {
     void *small, *other, *large;
 
@@ -171,7 +171,7 @@ static void double_free_is_found(void)
     CHECK_STR(free_says(large), "used after it was freed, or freed twice");
 }
 
-static void a_write_one_byte_behind_the_end_is_found(void)
+UNIT_TEST(a_write_one_byte_behind_the_end_is_found)
 {
     static const size_t lens[] = { 0, 1, 23, 24, 25, 100, 8152, 8153, 12220, 100000 };
 
@@ -184,7 +184,7 @@ static void a_write_one_byte_behind_the_end_is_found(void)
     }
 }
 
-static void a_long_overflow_that_hits_the_trailer_is_found(void)
+UNIT_TEST(a_long_overflow_that_hits_the_trailer_is_found)
 {
     uint8_t *p = heap_core_alloc(&heap, 24);
 
@@ -195,7 +195,7 @@ static void a_long_overflow_that_hits_the_trailer_is_found(void)
 /* The last byte that is looked at is in front of the trailer: 4 bytes of red zone or more lie
  * between it and the block's own bytes.
  */
-static void a_write_after_free_is_found_on_reuse(void)
+UNIT_TEST(a_write_after_free_is_found_on_reuse)
 {
     static const size_t lens[] = { 1, 24, 60, 61, 100, 184, 1000 };
 
@@ -218,7 +218,7 @@ static void a_write_after_free_is_found_on_reuse(void)
  * The test damages a block of the first span, and frees the blocks from the last one on. So
  * the heap already keeps another span when the first one becomes free.
  */
-static void a_write_after_free_is_found_when_its_span_goes(void)
+UNIT_TEST(a_write_after_free_is_found_when_its_span_goes)
 {
     enum { COUNT = 400 };
     uint8_t *p[COUNT];
@@ -233,7 +233,7 @@ static void a_write_after_free_is_found_when_its_span_goes(void)
     CHECK_STR(said, "a free block was written to");
 }
 
-static void what_is_no_block_is_refused(void)
+UNIT_TEST(what_is_no_block_is_refused)
 {
     uint8_t *p = heap_core_alloc(&heap, 100), *large, *foreign;
 
@@ -247,7 +247,7 @@ static void what_is_no_block_is_refused(void)
     free(foreign);
 }
 
-static void without_memory_there_is_no_block(void)
+UNIT_TEST(without_memory_there_is_no_block)
 {
     spans_allowed = 0;
     CHECK(heap_core_alloc(&heap, 10) == NULL);
@@ -260,7 +260,7 @@ static void without_memory_there_is_no_block(void)
     CHECK(heap_core_alloc(&heap, SIZE_MAX - 10) == NULL);
 }
 
-static void all_spans_but_one_per_class_go_back(void)
+UNIT_TEST(all_spans_but_one_per_class_go_back)
 {
     enum { COUNT = 5000 };
     static void *p[COUNT];
@@ -298,7 +298,7 @@ static void owned_toggle(struct owned *o)
     memset(o->p, o->byte, o->len);
 }
 
-static void blocks_keep_their_content(void)
+UNIT_TEST(blocks_keep_their_content)
 {
     static struct owned owned[SLOTS];
     size_t in_use = 0, blocks = 0;
@@ -318,11 +318,4 @@ static void blocks_keep_their_content(void)
     CHECK_EQ(heap.in_use, 0);
 }
 
-UNIT_TESTS_BETWEEN(fresh_heap, NULL, fresh_block_holds_a5_and_a_freed_one_6b,
-                   every_length_has_its_bytes_to_itself, double_free_is_found,
-                   a_write_one_byte_behind_the_end_is_found,
-                   a_long_overflow_that_hits_the_trailer_is_found,
-                   a_write_after_free_is_found_on_reuse,
-                   a_write_after_free_is_found_when_its_span_goes,
-                   what_is_no_block_is_refused, without_memory_there_is_no_block,
-                   all_spans_but_one_per_class_go_back, blocks_keep_their_content)
+UNIT_TESTS_BETWEEN(fresh_heap, NULL)

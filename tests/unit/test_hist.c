@@ -115,7 +115,7 @@ static const char *shown(const struct hist *hist)
 #define TOTALS(hits, entries)                                                            \
     "\nTotals:\n    Hits: " hits "\n    Entries: " entries "\n    Dropped: 0\n"
 
-static void lines_and_how_they_are_listed(void)
+UNIT_TEST(lines_and_how_they_are_listed)
 {
     static const char *const rows[][2] = {
         { "keys=a", "hist:keys=a:vals=hitcount:sort=hitcount:size=2048 [active]" },
@@ -171,7 +171,7 @@ static void lines_and_how_they_are_listed(void)
     world_start = NULL;
 }
 
-static void a_filter_stands_before_the_state(void)
+UNIT_TEST(a_filter_stands_before_the_state)
 {
     struct hist *hist = made("keys=a");
     char text[128];
@@ -183,7 +183,7 @@ static void a_filter_stands_before_the_state(void)
     hist_free(&trace_host, hist);
 }
 
-static void lines_that_are_refused(void)
+UNIT_TEST(lines_that_are_refused)
 {
     static const struct {
         const char *spec, *error;
@@ -310,7 +310,7 @@ static void lines_that_are_refused(void)
     world_start = NULL;
 }
 
-static void nothing_to_show(void)
+UNIT_TEST(nothing_to_show)
 {
     struct hist_error error;
     struct hist *hist;
@@ -323,7 +323,7 @@ static void nothing_to_show(void)
     CHECK_EQ(error.column, 0);
 }
 
-static void hits_are_counted_by_key(void)
+UNIT_TEST(hits_are_counted_by_key)
 {
     struct hist *hist = made("keys=a:vals=b");
 
@@ -339,7 +339,7 @@ static void hits_are_counted_by_key(void)
 
 #define BLANKS43 "                                           "
 
-static void keys_are_shown_by_their_modifiers(void)
+UNIT_TEST(keys_are_shown_by_their_modifiers)
 {
     static const char *const rows[][2] = {
         { "keys=a.hex", "{ a: 12 } hitcount:          1\n" },
@@ -396,7 +396,7 @@ static void keys_are_shown_by_their_modifiers(void)
     }
 }
 
-static void shares_in_all_entries(void)
+UNIT_TEST(shares_in_all_entries)
 {
     struct hist *hist = made("keys=a:vals=hitcount.percent,b.graph");
 
@@ -417,7 +417,7 @@ static void shares_in_all_entries(void)
 }
 
 /* The unit of this clock is not known, so its times are not converted to microseconds. */
-static void times_of_other_clocks_are_as_they_are(void)
+UNIT_TEST(times_of_other_clocks_are_as_they_are)
 {
     struct hist *hist = made("keys=common_timestamp.usecs:clock=x86-tsc");
     struct record record = { .pid = 7 };
@@ -434,7 +434,7 @@ static void times_of_other_clocks_are_as_they_are(void)
     hist_free(&trace_host, hist);
 }
 
-static void powers_of_two(void)
+UNIT_TEST(powers_of_two)
 {
     static const uint32_t rows[][2] = {
         { 0, 0 }, { 1, 0 },     { 2, 1 },     { 3, 2 },           { 4, 2 },
@@ -453,7 +453,7 @@ static void powers_of_two(void)
     }
 }
 
-static void least_and_greatest(void)
+UNIT_TEST(least_and_greatest)
 {
     struct hist *hist = made("keys=s:vals=b.min,b.max");
     char want[256];
@@ -490,7 +490,7 @@ static void check_order(const char *spec, const char *keys)
     hist_free(&trace_host, hist);
 }
 
-static void the_order_of_entries(void)
+UNIT_TEST(the_order_of_entries)
 {
     check_order("keys=s", "dcba");
     check_order("keys=s:sort=hitcount.descending", "adcb");
@@ -501,7 +501,7 @@ static void the_order_of_entries(void)
     check_order("keys=s,b:sort=b,s.descending", "cadb");
 }
 
-static void a_full_table_counts_what_it_drops(void)
+UNIT_TEST(a_full_table_counts_what_it_drops)
 {
     struct hist *hist = made("keys=a:size=128");
     char totals[128];
@@ -521,7 +521,7 @@ static void a_full_table_counts_what_it_drops(void)
     hist_free(&trace_host, hist);
 }
 
-static void strings_that_are_too_long_are_cut(void)
+UNIT_TEST(strings_that_are_too_long_are_cut)
 {
     struct hist *hist = made("keys=s");
     char text[90];
@@ -535,7 +535,7 @@ static void strings_that_are_too_long_are_cut(void)
     hist_free(&trace_host, hist);
 }
 
-static void histograms_of_one_name_share_a_table(void)
+UNIT_TEST(histograms_of_one_name_share_a_table)
 {
     struct hist *first = made("name=n:keys=a:vals=b"), *second, *other;
 
@@ -566,7 +566,7 @@ static void histograms_of_one_name_share_a_table(void)
 }
 
 /* Key 1 starts twice, and ends twice; key 2 only ends; key 3 only starts. */
-static void the_time_between_two_events(void)
+UNIT_TEST(the_time_between_two_events)
 {
     struct hist *end;
 
@@ -597,7 +597,7 @@ static void the_time_between_two_events(void)
     world_start = NULL;
 }
 
-static void what_is_saved_at_the_greatest_value(void)
+UNIT_TEST(what_is_saved_at_the_greatest_value)
 {
     struct hist *hist;
 
@@ -617,7 +617,7 @@ static void what_is_saved_at_the_greatest_value(void)
     world_start = NULL;
 }
 
-static void requests_and_which_histogram_is_meant(void)
+UNIT_TEST(requests_and_which_histogram_is_meant)
 {
     struct hist *hist = made("keys=a:vals=b:sort=b"), *other;
     static const struct {
@@ -686,7 +686,7 @@ static void add_in_steps(void)
     stepping = false;
 }
 
-static void a_hit_in_the_middle_of_another_finds_the_same_entry(void)
+UNIT_TEST(a_hit_in_the_middle_of_another_finds_the_same_entry)
 {
     struct sigaction action = { .sa_sigaction = step, .sa_flags = SA_SIGINFO };
     unsigned all = 1;
@@ -744,7 +744,7 @@ static void *writer(void *arg)
     return NULL;
 }
 
-static void hits_from_threads_and_interrupts_are_all_counted(void)
+UNIT_TEST(hits_from_threads_and_interrupts_are_all_counted)
 {
     struct itimerval often = { { 0, 50 }, { 0, 50 } }, never = { 0 };
     struct sigaction action = { .sa_handler = interrupt };
@@ -790,13 +790,4 @@ static void hits_from_threads_and_interrupts_are_all_counted(void)
     CHECK_EQ(trace_host_blocks(), 0);
 }
 
-UNIT_TESTS(lines_and_how_they_are_listed, a_filter_stands_before_the_state,
-           lines_that_are_refused, nothing_to_show, hits_are_counted_by_key,
-           keys_are_shown_by_their_modifiers, shares_in_all_entries,
-           times_of_other_clocks_are_as_they_are, powers_of_two, least_and_greatest,
-           the_order_of_entries, a_full_table_counts_what_it_drops,
-           histograms_of_one_name_share_a_table, strings_that_are_too_long_are_cut,
-           the_time_between_two_events, what_is_saved_at_the_greatest_value,
-           requests_and_which_histogram_is_meant,
-           a_hit_in_the_middle_of_another_finds_the_same_entry,
-           hits_from_threads_and_interrupts_are_all_counted)
+UNIT_TESTS()

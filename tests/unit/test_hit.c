@@ -77,7 +77,7 @@ static void check_same_but_ip(const struct pt_regs *got, const struct pt_regs *w
 
 /* ---- one hit ---- */
 
-static void the_handler_sees_the_program_and_the_copy_is_next(void)
+UNIT_TEST(the_handler_sees_the_program_and_the_copy_is_next)
 {
     struct pt_regs regs, before;
 
@@ -97,7 +97,7 @@ static void the_handler_sees_the_program_and_the_copy_is_next(void)
 }
 
 /* The entry of a function that the compiler has prepared: endbr64, and a nop. */
-static void at_an_entry_it_is_searched_for_once(void)
+UNIT_TEST(at_an_entry_it_is_searched_for_once)
 {
     struct pt_regs regs;
 
@@ -110,7 +110,7 @@ static void at_an_entry_it_is_searched_for_once(void)
     }
 }
 
-static void what_a_handler_changes_is_what_goes_on(void)
+UNIT_TEST(what_a_handler_changes_is_what_goes_on)
 {
     struct pt_regs regs;
 
@@ -122,7 +122,7 @@ static void what_a_handler_changes_is_what_goes_on(void)
     CHECK_EQ(regs.ax, 0x1000);
 }
 
-static void non_zero_means_the_handler_has_set_ip(void)
+UNIT_TEST(non_zero_means_the_handler_has_set_ip)
 {
     struct pt_regs regs, before;
 
@@ -137,7 +137,7 @@ static void non_zero_means_the_handler_has_set_ip(void)
     CHECK_EQ(cpu->depth, 0);
 }
 
-static void a_disabled_probe_beside_an_enabled_one_is_not_called(void)
+UNIT_TEST(a_disabled_probe_beside_an_enabled_one_is_not_called)
 {
     struct kprobe other = { .pre_handler = NULL };
     struct pt_regs regs = fake_regs();
@@ -153,7 +153,7 @@ static void a_disabled_probe_beside_an_enabled_one_is_not_called(void)
     CHECK_EQ(unregister_kprobe(&other), 0);
 }
 
-static void no_post_handler_after_an_instruction_that_faulted(void)
+UNIT_TEST(no_post_handler_after_an_instruction_that_faulted)
 {
     static uint64_t nowhere;
     struct pt_regs regs;
@@ -170,7 +170,7 @@ static void no_post_handler_after_an_instruction_that_faulted(void)
 
 /* ---- int3s that are not the engine's, or no longer ---- */
 
-static void an_int3_that_has_vanished_is_tried_again(void)
+UNIT_TEST(an_int3_that_has_vanished_is_tried_again)
 {
     struct pt_regs regs;
     uintptr_t was_there;
@@ -184,7 +184,7 @@ static void an_int3_that_has_vanished_is_tried_again(void)
     CHECK_EQ(ran, 0);
 }
 
-static void an_int3_in_memory_that_is_gone_is_no_hit(void)
+UNIT_TEST(an_int3_in_memory_that_is_gone_is_no_hit)
 {
     struct pt_regs regs;
     uintptr_t was_there;
@@ -206,7 +206,7 @@ static void hit_late(void)
 /* A CPU may have fetched the int3 before the site was disarmed, and trap after that.
  * Until the site leaves the registry, the engine handles this trap as a hit.
  */
-static void a_hit_that_comes_after_disarming_is_served(void)
+UNIT_TEST(a_hit_that_comes_after_disarming_is_served)
 {
     start("90 c3", false);
     late = fake_regs();
@@ -258,7 +258,7 @@ static void chain_end(void)
         CHECK_EQ(unregister_kprobe(&chain[i]), 0);
 }
 
-static void four_handlers_may_be_active_at_once(void)
+UNIT_TEST(four_handlers_may_be_active_at_once)
 {
     struct pt_regs regs = fake_regs();
 
@@ -273,7 +273,7 @@ static void four_handlers_may_be_active_at_once(void)
     chain_end();
 }
 
-static void the_fifth_is_run_without_handlers_and_counted(void)
+UNIT_TEST(the_fifth_is_run_without_handlers_and_counted)
 {
     struct pt_regs regs = fake_regs();
 
@@ -297,7 +297,7 @@ static void hit_myself(void)
     CHECK_EQ(regs.ip, (uintptr_t)p.site->boost_slot);
 }
 
-static void a_handler_that_runs_into_its_own_probe_is_a_recursion(void)
+UNIT_TEST(a_handler_that_runs_into_its_own_probe_is_a_recursion)
 {
     struct pt_regs regs = fake_regs();
 
@@ -310,7 +310,7 @@ static void a_handler_that_runs_into_its_own_probe_is_a_recursion(void)
     CHECK_EQ(cpu->missed[MISS_RECURSION], 1);
 }
 
-static void a_recursion_does_not_step(void)
+UNIT_TEST(a_recursion_does_not_step)
 {
     struct pt_regs regs = fake_regs();
 
@@ -321,7 +321,7 @@ static void a_recursion_does_not_step(void)
     CHECK_EQ(p.missed[MISS_RECURSION], 1);
 }
 
-static void the_engines_own_code_is_not_hit_inside_a_hit(void)
+UNIT_TEST(the_engines_own_code_is_not_hit_inside_a_hit)
 {
     struct pt_regs regs = fake_regs();
     struct kprobe mine = { .addr = fake_function("engine", "90 c3") };
@@ -339,7 +339,7 @@ static void the_engines_own_code_is_not_hit_inside_a_hit(void)
     CHECK_EQ(unregister_kprobe(&mine), 0);
 }
 
-static void little_stack_means_no_handlers(void)
+UNIT_TEST(little_stack_means_no_handlers)
 {
     struct pt_regs regs = fake_regs();
 
@@ -354,7 +354,7 @@ static void little_stack_means_no_handlers(void)
     CHECK_EQ(ran, 1);
 }
 
-static void before_the_cpu_is_ready_the_instruction_just_runs(void)
+UNIT_TEST(before_the_cpu_is_ready_the_instruction_just_runs)
 {
     struct pt_regs regs = fake_regs();
     uintptr_t foreign, gone;
@@ -374,7 +374,7 @@ static void before_the_cpu_is_ready_the_instruction_just_runs(void)
     CHECK_EQ(ran, 0);
 }
 
-static void every_probe_of_a_missed_hit_is_told_except_disabled_ones(void)
+UNIT_TEST(every_probe_of_a_missed_hit_is_told_except_disabled_ones)
 {
     struct kprobe on = { 0 }, off = { .flags = KPROBE_FLAG_DISABLED };
     struct pt_regs regs = fake_regs();
@@ -413,7 +413,7 @@ static void misbehave(void)
     errors[7] = unregister_jprobe(&jp);
 }
 
-static void nothing_is_registered_or_taken_out_from_a_handler(void)
+UNIT_TEST(nothing_is_registered_or_taken_out_from_a_handler)
 {
     struct pt_regs regs = fake_regs();
 
@@ -428,7 +428,7 @@ static void nothing_is_registered_or_taken_out_from_a_handler(void)
 
 /* ---- sti ---- */
 
-static void sti_runs_together_with_its_successor(void)
+UNIT_TEST(sti_runs_together_with_its_successor)
 {
     struct kprobe behind = { 0 };
     struct pt_regs regs = fake_regs();
@@ -451,7 +451,7 @@ static void sti_runs_together_with_its_successor(void)
  * If the jump is one over a region, bytes of several instructions are not in the text,
  * and the copy of sti and its successor must not go on there.
  */
-static void sti_does_not_lead_into_a_region(void)
+UNIT_TEST(sti_does_not_lead_into_a_region)
 {
     static struct region region;
     struct kprobe behind = { 0 };
@@ -476,7 +476,7 @@ static void sti_does_not_lead_into_a_region(void)
 /* The engine applies both instructions to the image. So interrupts are enabled when the
  * engine loads the image, which is behind the call.
  */
-static void sti_is_on_the_image_together_with_a_call(void)
+UNIT_TEST(sti_is_on_the_image_together_with_a_call)
 {
     struct pt_regs regs = fake_regs();
     uint64_t *sp = (uint64_t *)regs.sp;
@@ -498,7 +498,7 @@ static void sti_is_on_the_image_together_with_a_call(void)
  * interrupts on. A search of the registry needs them off, because the table is freed when
  * each CPU has taken an interrupt.
  */
-static void the_successor_of_sti_is_searched_with_interrupts_off(void)
+UNIT_TEST(the_successor_of_sti_is_searched_with_interrupts_off)
 {
     struct pt_regs regs = fake_regs();
     unsigned before;
@@ -511,7 +511,7 @@ static void the_successor_of_sti_is_searched_with_interrupts_off(void)
 
 /* ---- totals ---- */
 
-static void totals_are_the_sum_over_all_cpus(void)
+UNIT_TEST(totals_are_the_sum_over_all_cpus)
 {
     struct probe_totals totals;
     struct pt_regs regs = fake_regs();
@@ -534,7 +534,7 @@ static void totals_are_the_sum_over_all_cpus(void)
     CHECK_EQ(p.hits, 6);
 }
 
-static void causes_have_names(void)
+UNIT_TEST(causes_have_names)
 {
     CHECK_STR(probe_miss_name(MISS_RECURSION), "recursion");
     CHECK_STR(probe_miss_name(MISS_NESTED), "nested");
@@ -543,7 +543,7 @@ static void causes_have_names(void)
     CHECK_STR(probe_miss_name(MISS_CAUSES), "?");
 }
 
-static void a_light_handler_is_known_by_its_frame(void)
+UNIT_TEST(a_light_handler_is_known_by_its_frame)
 {
     struct pt_regs regs = fake_regs();
     struct kprobe other = { 0 };
@@ -569,21 +569,4 @@ static void a_light_handler_is_known_by_its_frame(void)
     CHECK_EQ(unregister_kprobe(&other), 0);
 }
 
-UNIT_TESTS_BETWEEN(
-    fake_start, end, the_handler_sees_the_program_and_the_copy_is_next,
-    at_an_entry_it_is_searched_for_once, what_a_handler_changes_is_what_goes_on,
-    non_zero_means_the_handler_has_set_ip,
-    a_disabled_probe_beside_an_enabled_one_is_not_called,
-    no_post_handler_after_an_instruction_that_faulted,
-    an_int3_that_has_vanished_is_tried_again, an_int3_in_memory_that_is_gone_is_no_hit,
-    a_hit_that_comes_after_disarming_is_served, four_handlers_may_be_active_at_once,
-    the_fifth_is_run_without_handlers_and_counted,
-    a_handler_that_runs_into_its_own_probe_is_a_recursion, a_recursion_does_not_step,
-    the_engines_own_code_is_not_hit_inside_a_hit, little_stack_means_no_handlers,
-    before_the_cpu_is_ready_the_instruction_just_runs,
-    every_probe_of_a_missed_hit_is_told_except_disabled_ones,
-    nothing_is_registered_or_taken_out_from_a_handler,
-    a_light_handler_is_known_by_its_frame, sti_runs_together_with_its_successor,
-    sti_does_not_lead_into_a_region, sti_is_on_the_image_together_with_a_call,
-    the_successor_of_sti_is_searched_with_interrupts_off,
-    totals_are_the_sum_over_all_cpus, causes_have_names)
+UNIT_TESTS_BETWEEN(fake_start, end)

@@ -17,7 +17,7 @@ const uint32_t inlines_total = 3;
 const uint32_t inlines_places[] = { 0x80200010, 0x80200020, 0x80200030,
                                     0x80200040, 0x80200050, 0x80200060 };
 
-static void each_name_has_its_places(void)
+UNIT_TEST(each_name_has_its_places)
 {
     CHECK_EQ(inlines_count("add"), 1);
     CHECK_EQ(inlines_count("add_one"), 3);
@@ -27,7 +27,7 @@ static void each_name_has_its_places(void)
     CHECK_EQ(inlines_get("zap", 1), 0xffffffff80200060);
 }
 
-static void other_names_have_none(void)
+UNIT_TEST(other_names_have_none)
 {
     static const char *const names[] = { "", "a", "ad", "addx", "add_", "zapp", "zz" };
 
@@ -39,4 +39,4 @@ static void other_names_have_none(void)
     CHECK_EQ(inlines_get("add_one", 3), 0);
 }
 
-UNIT_TESTS(each_name_has_its_places, other_names_have_none)
+UNIT_TESTS()

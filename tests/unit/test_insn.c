@@ -34,12 +34,12 @@
 
 #define CHECK_SHORT(hex) CHECK_EQ(hex_decode_at(&(struct insn){ 0 }, hex, 0), -EFAULT)
 
-static void no_bytes_are_too_few(void)
+UNIT_TEST(no_bytes_are_too_few)
 {
     CHECK_SHORT("");
 }
 
-static void a_window_that_ends_early_asks_for_more(void)
+UNIT_TEST(a_window_that_ends_early_asks_for_more)
 {
     CHECK_SHORT("48");
     CHECK_SHORT("0f");
@@ -51,7 +51,7 @@ static void a_window_that_ends_early_asks_for_more(void)
     CHECK_SHORT("62 f1 7c 48");
 }
 
-static void opcodes_that_64_bit_mode_lacks_do_not_decode(void)
+UNIT_TEST(opcodes_that_64_bit_mode_lacks_do_not_decode)
 {
     CHECK_BAD("06");
     CHECK_BAD("27");
@@ -66,7 +66,7 @@ static void opcodes_that_64_bit_mode_lacks_do_not_decode(void)
     CHECK_BAD("0f 24 c0");
 }
 
-static void the_last_of_fs_and_gs_counts_and_others_do_not(void)
+UNIT_TEST(the_last_of_fs_and_gs_counts_and_others_do_not)
 {
     CHECK_EQ(hex_insn("64 65 8b 03").seg, INSN_SEG_GS);
     CHECK_EQ(hex_insn("65 64 8b 03").seg, INSN_SEG_FS);
@@ -74,7 +74,7 @@ static void the_last_of_fs_and_gs_counts_and_others_do_not(void)
     CHECK_EQ(hex_insn("3e 8b 03").seg, INSN_SEG_NONE);
 }
 
-static void a_rex_counts_only_right_before_the_opcode(void)
+UNIT_TEST(a_rex_counts_only_right_before_the_opcode)
 {
     struct insn insn = hex_insn("48 66 89 c3");
 
@@ -87,20 +87,20 @@ static void a_rex_counts_only_right_before_the_opcode(void)
     CHECK_EQ(hex_insn("48 66 89 c3").rex, 0);
 }
 
-static void moffs_follows_the_address_size(void)
+UNIT_TEST(moffs_follows_the_address_size)
 {
     CHECK_LEN("a0 01 02 03 04 05 06 07 08");
     CHECK_LEN("67 a1 01 02 03 04");
     CHECK_LEN("48 a3 01 02 03 04 05 06 07 08");
 }
 
-static void enter_has_two_immediates(void)
+UNIT_TEST(enter_has_two_immediates)
 {
     CHECK_LEN("c8 10 00 01");
     CHECK_EQ(hex_insn("c8 10 00 01").imm, 16);
 }
 
-static void only_test_of_group_3_has_an_immediate(void)
+UNIT_TEST(only_test_of_group_3_has_an_immediate)
 {
     CHECK_LEN("f6 c0 01");
     CHECK_LEN("f6 c8 01");
@@ -111,7 +111,7 @@ static void only_test_of_group_3_has_an_immediate(void)
     CHECK_LEN("f7 e0");
 }
 
-static void mandatory_prefixes_can_change_the_length(void)
+UNIT_TEST(mandatory_prefixes_can_change_the_length)
 {
     CHECK_LEN("66 0f 78 c0 01 02"); /* extrq */
     CHECK_LEN("f2 0f 78 c1 01 02"); /* insertq */
@@ -121,7 +121,7 @@ static void mandatory_prefixes_can_change_the_length(void)
     CHECK_LEN("f3 0f b8 c0"); /* popcnt */
 }
 
-static void vex_and_evex_decode(void)
+UNIT_TEST(vex_and_evex_decode)
 {
     CHECK_LEN("c5 f8 77");                /* vzeroupper */
     CHECK_LEN("c5 f9 6f 05 00 00 00 00"); /* vmovdqa rip */
@@ -135,7 +135,7 @@ static void vex_and_evex_decode(void)
     CHECK_BAD("c4 e4 7d 18 00"); /* no map 4 */
 }
 
-static void vex_and_evex_extend_the_register_numbers(void)
+UNIT_TEST(vex_and_evex_extend_the_register_numbers)
 {
     CHECK_EQ(hex_insn("c5 f9 7e c1").reg, 0); /* vmovd %xmm0,%ecx */
     CHECK_EQ(hex_insn("c5 79 7e c1").reg, 8);
@@ -146,7 +146,7 @@ static void vex_and_evex_extend_the_register_numbers(void)
     CHECK_EQ(hex_insn("62 51 7c 48 10 02").base, INSN_R10);
 }
 
-static void no_legacy_prefix_may_stand_before_vex(void)
+UNIT_TEST(no_legacy_prefix_may_stand_before_vex)
 {
     CHECK_BAD("66 c5 f8 77");
     CHECK_BAD("f3 c5 f8 77");
@@ -156,7 +156,7 @@ static void no_legacy_prefix_may_stand_before_vex(void)
     CHECK_LEN("67 c5 f9 6f 00");
 }
 
-static void xop_and_3dnow_decode(void)
+UNIT_TEST(xop_and_3dnow_decode)
 {
     CHECK_LEN("8f e8 78 c0 c1 01");
     CHECK_LEN("8f e9 78 80 c1");
@@ -167,7 +167,7 @@ static void xop_and_3dnow_decode(void)
     CHECK_BAD("0f 0f c1 00");
 }
 
-static void x87_decodes_and_its_holes_do_not(void)
+UNIT_TEST(x87_decodes_and_its_holes_do_not)
 {
     CHECK_LEN("d9 c0");
     CHECK_LEN("dd 44 24 08");
@@ -176,7 +176,7 @@ static void x87_decodes_and_its_holes_do_not(void)
     CHECK_BAD("d9 08");
 }
 
-static void lock_needs_a_read_modify_write_of_memory(void)
+UNIT_TEST(lock_needs_a_read_modify_write_of_memory)
 {
     CHECK_LEN("f0 48 0f c1 03");
     CHECK_LEN("f0 ff 00");
@@ -188,7 +188,7 @@ static void lock_needs_a_read_modify_write_of_memory(void)
     CHECK_EQ(hex_insn("f0 ff 00").class, INSN_CLASS_ATOMIC);
 }
 
-static void memory_only_instructions_have_no_register_form(void)
+UNIT_TEST(memory_only_instructions_have_no_register_form)
 {
     CHECK_BAD("8d c0");
     CHECK_BAD("ff d8");
@@ -197,7 +197,7 @@ static void memory_only_instructions_have_no_register_form(void)
     CHECK_BAD("0f c3 c0");
 }
 
-static void returns_say_how_much_they_pop(void)
+UNIT_TEST(returns_say_how_much_they_pop)
 {
     CHECK_KIND("c3", "RET");
     CHECK_KIND("f3 c3", "RET");
@@ -211,7 +211,7 @@ static void returns_say_how_much_they_pop(void)
 }
 
 /* With a 66 prefix the displacement has 32 bits, as on Intel's processors. */
-static void a_near_branch_with_66_decodes_but_does_not_move(void)
+UNIT_TEST(a_near_branch_with_66_decodes_but_does_not_move)
 {
     static const char *const branches[] = {
         "66 e8 00 00 00 00", "66 e9 00 00 00 00",    "66 eb 00", "66 74 00",
@@ -228,7 +228,7 @@ static void a_near_branch_with_66_decodes_but_does_not_move(void)
     }
 }
 
-static void nops_are_nops(void)
+UNIT_TEST(nops_are_nops)
 {
     CHECK_KIND("90", "NOP");
     CHECK_KIND("66 90", "NOP");
@@ -241,7 +241,7 @@ static void nops_are_nops(void)
     CHECK_KIND("f3 0f 1e c8", "SHADOW_STACK"); /* rdssp */
 }
 
-static void what_only_looks_like_a_nop_is_none(void)
+UNIT_TEST(what_only_looks_like_a_nop_is_none)
 {
     CHECK_KIND("41 90", "OTHER"); /* xchg %eax,%r8d */
     CHECK_KIND("f3 90", "OTHER"); /* pause */
@@ -249,7 +249,7 @@ static void what_only_looks_like_a_nop_is_none(void)
     CHECK_KIND("0f 18 08", "OTHER");
 }
 
-static void pushes_and_pops_name_their_register(void)
+UNIT_TEST(pushes_and_pops_name_their_register)
 {
     CHECK_KIND("55", "PUSH_REG");
     CHECK_KIND("41 5c", "POP_REG");
@@ -264,7 +264,7 @@ static void pushes_and_pops_name_their_register(void)
     CHECK_EQ(hex_insn("68 00 00 00 80").imm, INT32_MIN);
 }
 
-static void system_instructions_have_kinds(void)
+UNIT_TEST(system_instructions_have_kinds)
 {
     CHECK_KIND("9c", "PUSHF");
     CHECK_KIND("9d", "POPF");
@@ -298,7 +298,7 @@ static void system_instructions_have_kinds(void)
     CHECK_KIND("f3 48 a5", "STRING");
 }
 
-static void transactions_and_guests_have_kinds(void)
+UNIT_TEST(transactions_and_guests_have_kinds)
 {
     CHECK_KIND("c7 f8 10 00 00 00", "XBEGIN");
     CHECK_KIND("66 c7 f8 10 00", "XBEGIN");
@@ -313,7 +313,7 @@ static void transactions_and_guests_have_kinds(void)
     CHECK_BAD("c7 f9 10 00 00 00");
 }
 
-static void what_may_go_on_where(void)
+UNIT_TEST(what_may_go_on_where)
 {
     struct insn jmp = hex_insn("eb 00"), jcc = hex_insn("74 00"),
                 call = hex_insn("ff d0");
@@ -327,7 +327,7 @@ static void what_may_go_on_where(void)
     CHECK(!insn_falls_through(&ud2) && !insn_is_branch(&ud2));
 }
 
-static void all_that_never_goes_on(void)
+UNIT_TEST(all_that_never_goes_on)
 {
     static const char *const never[] = {
         "eb 00", "ff e0", "ff 20", "ff 28",    "c3",       "c2 08 00", "cb",    "48 cf",
@@ -341,7 +341,7 @@ static void all_that_never_goes_on(void)
     CHECK_ALL(may, insn_falls_through, true);
 }
 
-static void what_may_run_as_a_boosted_copy(void)
+UNIT_TEST(what_may_run_as_a_boosted_copy)
 {
     static const char *const yes[] = {
         "89 c3", "55",       "f3 48 a5", "f0 ff 00", "8b 05 00 00 00 00",
@@ -358,7 +358,7 @@ static void what_may_run_as_a_boosted_copy(void)
     CHECK_ALL(no, insn_can_boost, false);
 }
 
-static void what_may_fault_on_memory(void)
+UNIT_TEST(what_may_fault_on_memory)
 {
     static const char *const yes[] = {
         "8b 03", "50", "c3", "a4", "ff 13", "d7", "67 a1 01 02 03 04", "66 0f f7 c1"
@@ -370,7 +370,7 @@ static void what_may_fault_on_memory(void)
     CHECK_ALL(no, insn_may_fault, false);
 }
 
-static void kinds_and_classes_have_names(void)
+UNIT_TEST(kinds_and_classes_have_names)
 {
     CHECK_STR(insn_kind_name(INSN_JRCXZ), "JRCXZ");
     CHECK_STR(insn_kind_name(INSN_KIND_COUNT), "?");
@@ -386,7 +386,7 @@ static const char *named(const char *hex)
     return insn_mnemonic(buf, &insn) ? buf : "none";
 }
 
-static void instructions_have_mnemonics(void)
+UNIT_TEST(instructions_have_mnemonics)
 {
     CHECK_STR(named("55"), "push");
     CHECK_STR(named("74 00"), "je");
@@ -406,7 +406,7 @@ static void instructions_have_mnemonics(void)
     CHECK_STR(named("0f 58 c1"), "none");
 }
 
-static void classes_are_coarse(void)
+UNIT_TEST(classes_are_coarse)
 {
     CHECK_STR(insn_class_name(hex_insn("48 8d 04 18").class), "LEA");
     CHECK_STR(insn_class_name(hex_insn("87 03").class), "ATOMIC");
@@ -417,19 +417,4 @@ static void classes_are_coarse(void)
     CHECK_STR(insn_class_name(hex_insn("8f e9 78 80 c1").class), "XOP");
 }
 
-UNIT_TESTS(no_bytes_are_too_few, a_window_that_ends_early_asks_for_more,
-           opcodes_that_64_bit_mode_lacks_do_not_decode,
-           the_last_of_fs_and_gs_counts_and_others_do_not,
-           a_rex_counts_only_right_before_the_opcode, moffs_follows_the_address_size,
-           enter_has_two_immediates, only_test_of_group_3_has_an_immediate,
-           mandatory_prefixes_can_change_the_length, vex_and_evex_decode,
-           vex_and_evex_extend_the_register_numbers,
-           no_legacy_prefix_may_stand_before_vex, xop_and_3dnow_decode,
-           x87_decodes_and_its_holes_do_not, lock_needs_a_read_modify_write_of_memory,
-           memory_only_instructions_have_no_register_form, returns_say_how_much_they_pop,
-           a_near_branch_with_66_decodes_but_does_not_move, nops_are_nops,
-           what_only_looks_like_a_nop_is_none, pushes_and_pops_name_their_register,
-           system_instructions_have_kinds, transactions_and_guests_have_kinds,
-           what_may_go_on_where, all_that_never_goes_on, what_may_run_as_a_boosted_copy,
-           what_may_fault_on_memory, kinds_and_classes_have_names,
-           instructions_have_mnemonics, classes_are_coarse)
+UNIT_TESTS()

@@ -27,7 +27,7 @@ static bool is_int3(const uint8_t *p, size_t len)
     return true;
 }
 
-static void a_new_cell_is_full_of_int3_and_belongs_to_no_site(void)
+UNIT_TEST(a_new_cell_is_full_of_int3_and_belongs_to_no_site)
 {
     uint8_t *slot = insn_slot_reserve(INSN_SLOT_LEN);
     size_t off;
@@ -38,7 +38,7 @@ static void a_new_cell_is_full_of_int3_and_belongs_to_no_site(void)
     insn_slot_put(slot);
 }
 
-static void every_ip_in_a_cell_leads_to_its_owner(void)
+UNIT_TEST(every_ip_in_a_cell_leads_to_its_owner)
 {
     uint8_t *a = insn_slot_reserve(INSN_SLOT_LEN), *b = insn_slot_reserve(INSN_SLOT_LEN);
     size_t off = 99;
@@ -55,7 +55,7 @@ static void every_ip_in_a_cell_leads_to_its_owner(void)
     insn_slot_put(b);
 }
 
-static void an_ip_elsewhere_has_no_owner(void)
+UNIT_TEST(an_ip_elsewhere_has_no_owner)
 {
     uintptr_t page, unmapped;
     uint8_t *slot = insn_slot_reserve(INSN_SLOT_LEN);
@@ -74,7 +74,7 @@ static void an_ip_elsewhere_has_no_owner(void)
     insn_slot_put(slot);
 }
 
-static void a_cell_given_back_is_full_of_int3_and_belongs_to_no_site(void)
+UNIT_TEST(a_cell_given_back_is_full_of_int3_and_belongs_to_no_site)
 {
     uint8_t *slot, *rest = insn_slot_reserve(INSN_SLOT_LEN);
     size_t off;
@@ -87,7 +87,7 @@ static void a_cell_given_back_is_full_of_int3_and_belongs_to_no_site(void)
     insn_slot_put(rest);
 }
 
-static void a_full_page_with_a_hole_is_used_again(void)
+UNIT_TEST(a_full_page_with_a_hole_is_used_again)
 {
     static uint8_t *slots[2 * CELLS_PER_PAGE];
     uint8_t *hole;
@@ -103,7 +103,7 @@ static void a_full_page_with_a_hole_is_used_again(void)
         insn_slot_put(slots[i]);
 }
 
-static void only_empty_pages_are_given_back(void)
+UNIT_TEST(only_empty_pages_are_given_back)
 {
     static uint8_t *slots[CELLS_PER_PAGE + 1];
     size_t off;
@@ -121,7 +121,7 @@ static void only_empty_pages_are_given_back(void)
     insn_slot_put(slots[CELLS_PER_PAGE]);
 }
 
-static void code_that_does_not_fit_is_a_bug(void)
+UNIT_TEST(code_that_does_not_fit_is_a_bug)
 {
     static const uint8_t longer[INSN_SLOT_CODE_MAX + 1];
     uint8_t *slot = insn_slot_reserve(INSN_SLOT_LEN);
@@ -131,8 +131,4 @@ static void code_that_does_not_fit_is_a_bug(void)
     insn_slot_put(slot);
 }
 
-UNIT_TESTS_BETWEEN(fake_start, end, a_new_cell_is_full_of_int3_and_belongs_to_no_site,
-                   every_ip_in_a_cell_leads_to_its_owner, an_ip_elsewhere_has_no_owner,
-                   a_cell_given_back_is_full_of_int3_and_belongs_to_no_site,
-                   a_full_page_with_a_hole_is_used_again, only_empty_pages_are_given_back,
-                   code_that_does_not_fit_is_a_bug)
+UNIT_TESTS_BETWEEN(fake_start, end)

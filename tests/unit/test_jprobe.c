@@ -48,7 +48,7 @@ static uintptr_t start(void)
     return fake_function("f", LEA);
 }
 
-static void a_handler_sees_the_arguments(void)
+UNIT_TEST(a_handler_sees_the_arguments)
 {
     struct jprobe jp = { .entry = handler };
     struct pt_regs regs, before;
@@ -71,7 +71,7 @@ static void a_handler_sees_the_arguments(void)
     CHECK_EQ(unregister_jprobe(&jp), 0);
 }
 
-static void it_ends_from_any_depth(void)
+UNIT_TEST(it_ends_from_any_depth)
 {
     struct jprobe jp = { .entry = deep };
     struct pt_regs regs;
@@ -107,7 +107,7 @@ static int no_return(struct kretprobe_instance *ri, struct pt_regs *regs)
     return 0;
 }
 
-static void calls_that_it_has_left_are_dropped(void)
+UNIT_TEST(calls_that_it_has_left_are_dropped)
 {
     struct jprobe jp = { .entry = calls_left };
     struct pt_regs *regs; /* on the stack that the shadow is about */
@@ -126,7 +126,7 @@ static void calls_that_it_has_left_are_dropped(void)
     CHECK_EQ(unregister_jprobe(&jp), 0);
 }
 
-static void there_is_one_at_an_address(void)
+UNIT_TEST(there_is_one_at_an_address)
 {
     struct jprobe one = { .entry = plain }, two = { .entry = plain };
     struct jprobe *both[2] = { &one, &two };
@@ -150,7 +150,7 @@ static void there_is_one_at_an_address(void)
     CHECK_EQ(unregister_jprobe(&two), 0);
 }
 
-static void it_is_at_an_entry_and_has_a_handler(void)
+UNIT_TEST(it_is_at_an_entry_and_has_a_handler)
 {
     struct jprobe jp = { .entry = plain };
     struct probe_reject why;
@@ -164,7 +164,7 @@ static void it_is_at_an_entry_and_has_a_handler(void)
     CHECK_EQ(why.reason, PROBE_NO_HANDLER);
 }
 
-static void a_batch_comes_and_goes(void)
+UNIT_TEST(a_batch_comes_and_goes)
 {
     struct jprobe jps[2] = { [0] = { .entry = plain }, [1] = { .entry = handler } };
     struct jprobe *all[2] = { &jps[0], &jps[1] };
@@ -184,13 +184,10 @@ static void a_batch_comes_and_goes(void)
     CHECK_EQ(unregister_kprobes((struct kprobe *[]){ &jps[0].kp, &jps[1].kp }, 2), 0);
 }
 
-static void jprobe_return_anywhere_else_is_a_bug(void)
+UNIT_TEST(jprobe_return_anywhere_else_is_a_bug)
 {
     start();
     CHECK(FAKE_BUG(jprobe_return()));
 }
 
-UNIT_TESTS_BETWEEN(fake_start, fake_end, a_handler_sees_the_arguments,
-                   it_ends_from_any_depth, calls_that_it_has_left_are_dropped,
-                   there_is_one_at_an_address, it_is_at_an_entry_and_has_a_handler,
-                   a_batch_comes_and_goes, jprobe_return_anywhere_else_is_a_bug)
+UNIT_TESTS_BETWEEN(fake_start, fake_end)

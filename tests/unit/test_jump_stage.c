@@ -56,7 +56,7 @@ static void check_move(uint8_t state, uint8_t from, uint8_t to)
     }
 }
 
-static void the_table_is_what_moves_are_checked_by(void)
+UNIT_TEST(the_table_is_what_moves_are_checked_by)
 {
     for (uint8_t state = 0; state < SITE_STATES; state++)
         for (uint8_t from = 0; from < JUMP_STAGES; from++)
@@ -64,7 +64,7 @@ static void the_table_is_what_moves_are_checked_by(void)
                 check_move(state, from, to);
 }
 
-static void to_wait_is_to_stay_refused_where_there_is_a_reason(void)
+UNIT_TEST(to_wait_is_to_stay_refused_where_there_is_a_reason)
 {
     struct jump_site jump = jump_in(SITE_ARMED, STAGE_TO_INT3);
 
@@ -80,7 +80,7 @@ static void to_wait_is_to_stay_refused_where_there_is_a_reason(void)
     CHECK_EQ(jump.stage, STAGE_WAITING);
 }
 
-static void a_life(void)
+UNIT_TEST(a_life)
 {
     struct kprobe p = { .pre_handler = no_pre };
 
@@ -119,7 +119,7 @@ static unsigned marked(void)
 }
 
 /* The optimizer visits marked sites only. A site that is a jump has no mark. */
-static void what_is_a_jump_has_no_mark(void)
+UNIT_TEST(what_is_a_jump_has_no_mark)
 {
     struct kprobe ps[8] = { 0 }, *pointers[8];
 
@@ -154,7 +154,7 @@ static void what_is_a_jump_has_no_mark(void)
 /* An evicted neighbour is a site without a probe. When its jump has become a breakpoint,
  * the site does not wait for a jump, until a probe is registered there.
  */
-static void a_probe_makes_an_idle_breakpoint_wait(void)
+UNIT_TEST(a_probe_makes_an_idle_breakpoint_wait)
 {
     struct kprobe gone = { .pre_handler = no_pre }, p = { .pre_handler = no_pre };
     struct site *site;
@@ -176,6 +176,4 @@ static void a_probe_makes_an_idle_breakpoint_wait(void)
     CHECK_EQ(unregister_kprobe(&p), 0);
 }
 
-UNIT_TESTS_BETWEEN(fake_start, fake_end, the_table_is_what_moves_are_checked_by,
-                   to_wait_is_to_stay_refused_where_there_is_a_reason, a_life,
-                   what_is_a_jump_has_no_mark, a_probe_makes_an_idle_breakpoint_wait)
+UNIT_TESTS_BETWEEN(fake_start, fake_end)

@@ -87,7 +87,7 @@ static struct pt_regs regs_below(size_t bytes)
 
 /* ---- pairing ---- */
 
-static void recursion_returns_in_the_opposite_order(void)
+UNIT_TEST(recursion_returns_in_the_opposite_order)
 {
     struct kretprobe rp = { 0 };
     struct pt_regs regs;
@@ -106,7 +106,7 @@ static void recursion_returns_in_the_opposite_order(void)
     CHECK_EQ(unregister_kretprobe(&rp), 0);
 }
 
-static void a_tail_call_returns_innermost_first(void)
+UNIT_TEST(a_tail_call_returns_innermost_first)
 {
     struct kretprobe outer = { 0 }, inner = { .handler = on_return_too };
     struct pt_regs regs;
@@ -138,7 +138,7 @@ static int note_depth(struct kretprobe_instance *ri, struct pt_regs *regs)
 }
 
 /* g calls f, f calls itself, and the inner f ends with a jump to g. */
-static void the_depth_of_a_call_within_another(void)
+UNIT_TEST(the_depth_of_a_call_within_another)
 {
     struct kretprobe f = { .handler = note_depth }, g = { .handler = note_depth };
     struct kretprobe too = { .handler = note_depth };
@@ -168,7 +168,7 @@ static void the_depth_of_a_call_within_another(void)
     CHECK_EQ(unregister_kretprobe(&f), 0);
 }
 
-static void sibling_calls_in_a_circle_are_one_instance(void)
+UNIT_TEST(sibling_calls_in_a_circle_are_one_instance)
 {
     struct kretprobe f = { 0 }, g = { .handler = on_return_too };
     struct pt_regs regs;
@@ -192,7 +192,7 @@ static void sibling_calls_in_a_circle_are_one_instance(void)
 
 /* ---- frames that never return ---- */
 
-static void what_was_left_by_a_jump_is_dropped_by_a_shallower_call(void)
+UNIT_TEST(what_was_left_by_a_jump_is_dropped_by_a_shallower_call)
 {
     struct kretprobe rp = { 0 };
     struct pt_regs regs;
@@ -211,7 +211,7 @@ static void what_was_left_by_a_jump_is_dropped_by_a_shallower_call(void)
     CHECK_EQ(unregister_kretprobe(&rp), 0);
 }
 
-static void what_was_left_by_a_jump_is_dropped_by_a_shallower_return(void)
+UNIT_TEST(what_was_left_by_a_jump_is_dropped_by_a_shallower_return)
 {
     struct kretprobe rp = { 0 };
     struct pt_regs outer, inner;
@@ -228,7 +228,7 @@ static void what_was_left_by_a_jump_is_dropped_by_a_shallower_return(void)
     CHECK_EQ(unregister_kretprobe(&rp), 0);
 }
 
-static void a_return_without_its_call_is_a_bug(void)
+UNIT_TEST(a_return_without_its_call_is_a_bug)
 {
     struct kretprobe rp = { 0 };
     struct pt_regs regs;
@@ -242,7 +242,7 @@ static void a_return_without_its_call_is_a_bug(void)
 
 /* ---- what the entry decides ---- */
 
-static void an_entry_handler_may_skip_the_return(void)
+UNIT_TEST(an_entry_handler_may_skip_the_return)
 {
     struct kretprobe rp = { .entry_handler = on_entry };
     struct pt_regs regs;
@@ -272,7 +272,7 @@ static int check_depth(struct kretprobe_instance *ri, struct pt_regs *regs)
     return 0;
 }
 
-static void each_instance_has_data_of_its_own(void)
+UNIT_TEST(each_instance_has_data_of_its_own)
 {
     struct kretprobe rp = { .entry_handler = keep_depth,
                             .handler = check_depth,
@@ -319,7 +319,7 @@ static void followed_with_data(size_t size, unsigned most)
 /* Of 8 KiB for data the largest instance takes more than a half, and the other one exactly
  * a half.
  */
-static void without_room_for_data_the_return_is_missed(void)
+UNIT_TEST(without_room_for_data_the_return_is_missed)
 {
     static const size_t sizes[] = { KRETPROBE_DATA_MAX,
                                     4096 - sizeof(struct kretprobe_instance) };
@@ -328,7 +328,7 @@ static void without_room_for_data_the_return_is_missed(void)
         followed_with_data(sizes[most - 1], most);
 }
 
-static void maxactive_limits_the_instances(void)
+UNIT_TEST(maxactive_limits_the_instances)
 {
     struct kretprobe rp = { .maxactive = 2 };
     struct pt_regs regs;
@@ -349,7 +349,7 @@ static void maxactive_limits_the_instances(void)
     CHECK_EQ(unregister_kretprobe(&rp), 0);
 }
 
-static void another_stack_is_not_touched(void)
+UNIT_TEST(another_stack_is_not_touched)
 {
     uint64_t elsewhere[2] = { 0 };
     struct kretprobe rp = { 0 };
@@ -364,7 +364,7 @@ static void another_stack_is_not_touched(void)
     CHECK_EQ(unregister_kretprobe(&rp), 0);
 }
 
-static void a_return_address_out_of_reach_is_left_alone(void)
+UNIT_TEST(a_return_address_out_of_reach_is_left_alone)
 {
     struct kretprobe rp = { 0 };
     struct pt_regs regs;
@@ -384,7 +384,7 @@ static int ignore(struct kretprobe_instance *ri, struct pt_regs *regs)
     return 0;
 }
 
-static void the_shadow_holds_an_entry_for_every_16_bytes(void)
+UNIT_TEST(the_shadow_holds_an_entry_for_every_16_bytes)
 {
     struct kretprobe rp = { .handler = ignore };
     struct pt_regs regs;
@@ -405,7 +405,7 @@ static void the_shadow_holds_an_entry_for_every_16_bytes(void)
     CHECK_EQ(unregister_kretprobe(&rp), 0);
 }
 
-static void closer_calls_than_that_are_missed_and_counted(void)
+UNIT_TEST(closer_calls_than_that_are_missed_and_counted)
 {
     struct kretprobe rp = { .handler = ignore };
     struct pt_regs regs;
@@ -427,7 +427,7 @@ static void closer_calls_than_that_are_missed_and_counted(void)
     CHECK_EQ(unregister_kretprobe(&rp), 0);
 }
 
-static void an_nmi_has_a_shadow_of_its_own(void)
+UNIT_TEST(an_nmi_has_a_shadow_of_its_own)
 {
     struct kretprobe rp = { 0 };
     struct pt_regs regs, nmi;
@@ -452,7 +452,7 @@ static void an_nmi_has_a_shadow_of_its_own(void)
 
 /* ---- coming and going ---- */
 
-static void calls_under_way_outlive_their_probe(void)
+UNIT_TEST(calls_under_way_outlive_their_probe)
 {
     struct kretprobe rp = { 0 }, other = { 0 };
     struct pt_regs regs;
@@ -473,7 +473,7 @@ static void calls_under_way_outlive_their_probe(void)
              0); /* this unregistration frees the holder that the call needed */
 }
 
-static void a_thread_that_ends_leaves_nothing(void)
+UNIT_TEST(a_thread_that_ends_leaves_nothing)
 {
     struct kretprobe rp = { 0 };
     struct pt_regs regs;
@@ -493,7 +493,7 @@ static int with_irqs_off(struct kretprobe_instance *ri, struct pt_regs *regs)
     return on_return(ri, regs);
 }
 
-static void a_handler_runs_with_interrupts_off_on_request(void)
+UNIT_TEST(a_handler_runs_with_interrupts_off_on_request)
 {
     struct kretprobe rp = { .kp.flags = KPROBE_FLAG_IRQS_OFF, .handler = with_irqs_off };
     struct pt_regs regs;
@@ -506,7 +506,7 @@ static void a_handler_runs_with_interrupts_off_on_request(void)
     CHECK_EQ(unregister_kretprobe(&rp), 0);
 }
 
-static void a_disabled_one_sees_nothing(void)
+UNIT_TEST(a_disabled_one_sees_nothing)
 {
     struct kretprobe rp = { .entry_handler = on_entry };
     struct pt_regs regs;
@@ -539,7 +539,7 @@ static int fault_here(struct kretprobe_instance *ri, struct pt_regs *regs)
     return 0;
 }
 
-static void a_handler_that_faults_has_had_its_last_return(void)
+UNIT_TEST(a_handler_that_faults_has_had_its_last_return)
 {
     struct kretprobe outer = { 0 }, inner = { .handler = fault_here };
     struct pt_regs regs;
@@ -560,7 +560,7 @@ static void a_handler_that_faults_has_had_its_last_return(void)
     CHECK_EQ(unregister_kretprobe(&outer), 0);
 }
 
-static void an_entry_handler_that_faults_leaves_the_return_alone(void)
+UNIT_TEST(an_entry_handler_that_faults_leaves_the_return_alone)
 {
     struct kretprobe rp = { .entry_handler = fault_here };
     struct pt_regs regs;
@@ -591,7 +591,7 @@ static void refused(struct kretprobe *rp, int err, enum probe_reason reason)
     CHECK(!rp->holder);
 }
 
-static void only_entries_are_accepted(void)
+UNIT_TEST(only_entries_are_accepted)
 {
     struct kretprobe rp = { .handler = on_return };
 
@@ -605,7 +605,7 @@ static void only_entries_are_accepted(void)
     refused(&rp, -EINVAL, PROBE_NOT_ENTRY);
 }
 
-static void a_function_that_switches_stacks_is_refused(void)
+UNIT_TEST(a_function_that_switches_stacks_is_refused)
 {
     struct kretprobe rp = { .handler = on_return };
 
@@ -614,7 +614,7 @@ static void a_function_that_switches_stacks_is_refused(void)
     refused(&rp, -EOPNOTSUPP, PROBE_SWITCHES_STACK);
 }
 
-static void too_much_data_is_refused(void)
+UNIT_TEST(too_much_data_is_refused)
 {
     struct kretprobe rp = { .data_size = KRETPROBE_DATA_MAX + 1 };
 
@@ -622,7 +622,7 @@ static void too_much_data_is_refused(void)
     refused(&rp, -E2BIG, PROBE_DATA_TOO_BIG);
 }
 
-static void a_batch_is_all_or_none(void)
+UNIT_TEST(a_batch_is_all_or_none)
 {
     struct kretprobe rps[3] = { [0] = { .data_size = 0 } },
                      *ps[3] = { &rps[0], &rps[1], &rps[2] };
@@ -640,7 +640,7 @@ static void a_batch_is_all_or_none(void)
     CHECK_EQ(unregister_kretprobes(ps, 2), 0);
 }
 
-static void without_memory_nothing_is_left(void)
+UNIT_TEST(without_memory_nothing_is_left)
 {
     bool failed = true;
 
@@ -668,7 +668,7 @@ static void without_memory_nothing_is_left(void)
 /* The engine treats a probe by its kind. A kprobe that is unregistered must be of the
  * ordinary kind, because the caller may register it again as such.
  */
-static void its_kprobe_may_be_an_ordinary_one_later(void)
+UNIT_TEST(its_kprobe_may_be_an_ordinary_one_later)
 {
     struct kretprobe rp = { 0 };
 
@@ -680,7 +680,7 @@ static void its_kprobe_may_be_an_ordinary_one_later(void)
 
 /* ---- code that looks at stacks ---- */
 
-static void the_real_address_is_found_by_its_slot(void)
+UNIT_TEST(the_real_address_is_found_by_its_slot)
 {
     struct kretprobe rp = { 0 };
     struct pt_regs regs[2];
@@ -713,7 +713,7 @@ static bool points_at(const struct shadow *s, const struct kretprobe_holder *h)
 /* A CPU in an NMI may read an entry that is claimed and not filled yet. Even the holder
  * of such an entry must not be freed memory.
  */
-static void no_entry_points_at_what_is_freed(void)
+UNIT_TEST(no_entry_points_at_what_is_freed)
 {
     struct kretprobe rp = { 0 }, other = { 0 };
     struct pt_regs regs;
@@ -736,23 +736,4 @@ static void no_entry_points_at_what_is_freed(void)
     CHECK_EQ(unregister_kretprobe(&other), 0);
 }
 
-UNIT_TESTS_BETWEEN(
-    start, fake_end, recursion_returns_in_the_opposite_order,
-    a_tail_call_returns_innermost_first, the_depth_of_a_call_within_another,
-    sibling_calls_in_a_circle_are_one_instance,
-    what_was_left_by_a_jump_is_dropped_by_a_shallower_call,
-    what_was_left_by_a_jump_is_dropped_by_a_shallower_return,
-    a_return_without_its_call_is_a_bug, an_entry_handler_may_skip_the_return,
-    each_instance_has_data_of_its_own, without_room_for_data_the_return_is_missed,
-    maxactive_limits_the_instances, another_stack_is_not_touched,
-    a_return_address_out_of_reach_is_left_alone,
-    the_shadow_holds_an_entry_for_every_16_bytes,
-    closer_calls_than_that_are_missed_and_counted, an_nmi_has_a_shadow_of_its_own,
-    calls_under_way_outlive_their_probe, a_thread_that_ends_leaves_nothing,
-    a_handler_runs_with_interrupts_off_on_request, a_disabled_one_sees_nothing,
-    a_handler_that_faults_has_had_its_last_return,
-    an_entry_handler_that_faults_leaves_the_return_alone, only_entries_are_accepted,
-    a_function_that_switches_stacks_is_refused, too_much_data_is_refused,
-    a_batch_is_all_or_none, without_memory_nothing_is_left,
-    its_kprobe_may_be_an_ordinary_one_later, the_real_address_is_found_by_its_slot,
-    no_entry_points_at_what_is_freed)
+UNIT_TESTS_BETWEEN(start, fake_end)

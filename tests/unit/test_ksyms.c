@@ -57,14 +57,14 @@ static void check_no_symbol_at(uint64_t addr)
     CHECK_STR(sym.name, "untouched");
 }
 
-static void a_label_inside_a_function_does_not_hide_it(void)
+UNIT_TEST(a_label_inside_a_function_does_not_hide_it)
 {
     check_at(0x020, "alpha", 0);
     check_at(0x02f, "alpha", 0);
     check_at(0x0ff, "alpha", 0);
 }
 
-static void padding_belongs_to_no_symbol(void)
+UNIT_TEST(padding_belongs_to_no_symbol)
 {
     check_no_symbol_at(BASE + 0x100);
     check_no_symbol_at(BASE + 0x10f);
@@ -73,13 +73,13 @@ static void padding_belongs_to_no_symbol(void)
     check_no_symbol_at(BASE + 0x3ff);
 }
 
-static void a_label_between_functions_reaches_to_the_next_symbol(void)
+UNIT_TEST(a_label_between_functions_reaches_to_the_next_symbol)
 {
     check_at(0x300, "stub", 0x300);
     check_at(0x33f, "stub", 0x300);
 }
 
-static void outside_the_image_is_no_symbol(void)
+UNIT_TEST(outside_the_image_is_no_symbol)
 {
     check_no_symbol_at(0);
     check_no_symbol_at(BASE - 1);
@@ -87,7 +87,7 @@ static void outside_the_image_is_no_symbol(void)
     check_no_symbol_at(UINTPTR_MAX);
 }
 
-static void every_unique_name_is_found(void)
+UNIT_TEST(every_unique_name_is_found)
 {
     static const struct {
         const char *name;
@@ -113,7 +113,7 @@ static void every_unique_name_is_found(void)
     }
 }
 
-static void other_names_are_not_found(void)
+UNIT_TEST(other_names_are_not_found)
 {
     static const char *const names[] = { "",     "a",     "alph", "alphabet",
                                          "zeta", "Alpha", "beta", "\xff" };
@@ -126,7 +126,7 @@ static void other_names_are_not_found(void)
     }
 }
 
-static void an_ambiguous_name_is_refused_and_its_candidates_are_listed(void)
+UNIT_TEST(an_ambiguous_name_is_refused_and_its_candidates_are_listed)
 {
     struct ksym sym = { .name = "untouched" };
     size_t iter = 0;
@@ -141,7 +141,7 @@ static void an_ambiguous_name_is_refused_and_its_candidates_are_listed(void)
     CHECK(!ksyms_next("helper", &iter, &sym));
 }
 
-static void all_symbols_are_listed_by_address(void)
+UNIT_TEST(all_symbols_are_listed_by_address)
 {
     struct ksym sym, last = { 0 };
 
@@ -168,7 +168,7 @@ static bool is_listed(const char *name)
 /* All symbols in the range are withdrawn, up to helper at 0x350. Only stub stays, because
  * it begins at the start of the range.
  */
-static void what_is_withdrawn_is_unknown(void)
+UNIT_TEST(what_is_withdrawn_is_unknown)
 {
     struct ksym sym;
     size_t iter = 0, all = ksyms_count(), left = 0;
@@ -199,7 +199,7 @@ static void check_base(const char *name, const char *base)
     CHECK_STR(buf, base);
 }
 
-static void the_base_name_has_no_compiler_suffix(void)
+UNIT_TEST(the_base_name_has_no_compiler_suffix)
 {
     check_base("plain", "plain");
     check_base("f.isra.0", "f");
@@ -214,7 +214,7 @@ static void the_base_name_has_no_compiler_suffix(void)
     check_base("", "");
 }
 
-static void a_base_name_too_long_is_cut(void)
+UNIT_TEST(a_base_name_too_long_is_cut)
 {
     char buf[4] = "###";
 
@@ -231,10 +231,4 @@ static void a_base_name_too_long_is_cut(void)
     CHECK_STR(buf, "pro");
 }
 
-UNIT_TESTS(a_label_inside_a_function_does_not_hide_it, padding_belongs_to_no_symbol,
-           a_label_between_functions_reaches_to_the_next_symbol,
-           outside_the_image_is_no_symbol, every_unique_name_is_found,
-           other_names_are_not_found,
-           an_ambiguous_name_is_refused_and_its_candidates_are_listed,
-           all_symbols_are_listed_by_address, what_is_withdrawn_is_unknown,
-           the_base_name_has_no_compiler_suffix, a_base_name_too_long_is_cut)
+UNIT_TESTS()

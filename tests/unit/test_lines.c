@@ -38,7 +38,7 @@ static int file(const char *name)
     return lines_file(name, strlen(name), &iter);
 }
 
-static void files_by_the_end_of_their_path(void)
+UNIT_TEST(files_by_the_end_of_their_path)
 {
     size_t iter = 0;
 
@@ -65,7 +65,7 @@ static uintptr_t place(int number, unsigned line, size_t i)
     return err ? 0 : addr;
 }
 
-static void places_of_a_line(void)
+UNIT_TEST(places_of_a_line)
 {
     CHECK_EQ(place(0, 7, 0), 0xffffffff80200000);
     CHECK_EQ(place(0, 7, 1), 0xffffffff80200100);
@@ -77,7 +77,7 @@ static void places_of_a_line(void)
     CHECK_EQ(place(2, 1, 0), 0xffffffff80000048);
 }
 
-static void lines_without_code(void)
+UNIT_TEST(lines_without_code)
 {
     CHECK_EQ(place(0, 6, 0), 0);
     CHECK_EQ(place(0, 8, 0), 0);
@@ -90,4 +90,4 @@ static void lines_without_code(void)
     CHECK_EQ(lines_next(3, 0), 0);
 }
 
-UNIT_TESTS(files_by_the_end_of_their_path, places_of_a_line, lines_without_code)
+UNIT_TESTS()

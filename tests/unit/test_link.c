@@ -84,7 +84,7 @@ static bool is_not_linked(int i)
     return leads_to(i) == probes[i + 1].addr;
 }
 
-static void jumps_in_a_row_are_linked(void)
+UNIT_TEST(jumps_in_a_row_are_linked)
 {
     start_all();
     CHECK(is_linked(FIRST) && is_linked(SECOND));
@@ -96,7 +96,7 @@ static void jumps_in_a_row_are_linked(void)
 }
 
 /* The detour of a call expects the return address on the stack. */
-static void a_call_is_not_jumped_into(void)
+UNIT_TEST(a_call_is_not_jumped_into)
 {
     start_all();
     CHECK(is_jump(CALL) && is_jump(THIRD));
@@ -120,7 +120,7 @@ static void look_coming(void)
  * They are made before the jumps are written, because the code that makes links may
  * itself run through these jumps.
  */
-static void are_made_before_the_jumps(void)
+UNIT_TEST(are_made_before_the_jumps)
 {
     syncs = early = before_jump = 0;
     fake.on_sync = look_coming;
@@ -148,7 +148,7 @@ static void start_look(void)
     fake.on_sync = look;
 }
 
-static void is_cut_before_the_text_changes(void)
+UNIT_TEST(is_cut_before_the_text_changes)
 {
     start_look();
     CHECK_EQ(disable_kprobe(&probes[SECOND]), 0);
@@ -161,7 +161,7 @@ static void is_cut_before_the_text_changes(void)
     CHECK(is_linked(FIRST) && is_linked(SECOND));
 }
 
-static void is_cut_before_a_breakpoint_comes(void)
+UNIT_TEST(is_cut_before_a_breakpoint_comes)
 {
     start_look();
     CHECK_EQ(optimize_switch(false), 0);
@@ -173,7 +173,7 @@ static void is_cut_before_a_breakpoint_comes(void)
 }
 
 /* The new detour is at another address, and the link must lead to that. */
-static void follows_when_the_detour_changes(void)
+UNIT_TEST(follows_when_the_detour_changes)
 {
     struct kprobe more = { .pre_handler = no_pre };
     const uint8_t *before;
@@ -193,7 +193,7 @@ static void follows_when_the_detour_changes(void)
 /* A set becomes jumps at once, without being breakpoints before. The old link of FIRST
  * must not lead to SECOND, which is still disabled.
  */
-static void a_set_that_comes_back_leads_nowhere_else(void)
+UNIT_TEST(a_set_that_comes_back_leads_nowhere_else)
 {
     struct kprobe *two[] = { &probes[FIRST], &probes[THIRD] };
 
@@ -206,7 +206,7 @@ static void a_set_that_comes_back_leads_nowhere_else(void)
 /* As a breakpoint it has no link: a CPU that is still inside of the old detour must find
  * the text behind it, and not a detour that may be freed.
  */
-static void a_breakpoint_that_comes_back_has_no_link(void)
+UNIT_TEST(a_breakpoint_that_comes_back_has_no_link)
 {
     start_all();
     CHECK_EQ(disable_kprobes(pointers, CALL), 0);
@@ -221,7 +221,7 @@ static void a_breakpoint_that_comes_back_has_no_link(void)
 /* The length of a copy decides where the jump behind it lies, and whether one store can
  * change its displacement.
  */
-static void copies_of_all_lengths_are_linked(void)
+UNIT_TEST(copies_of_all_lengths_are_linked)
 {
     static const char *const functions[] = {
         "0f 1f 44 00 00 0f 1f 44 00 00 c3",
@@ -249,7 +249,7 @@ static void copies_of_all_lengths_are_linked(void)
     }
 }
 
-static void displacements_lie_in_one_word(void)
+UNIT_TEST(displacements_lie_in_one_word)
 {
     for (uintptr_t at = 0; at < 64; at++) {
         uintptr_t disp = at + link_room_before(at) + 1;
@@ -260,9 +260,4 @@ static void displacements_lie_in_one_word(void)
     }
 }
 
-UNIT_TESTS_BETWEEN(start, end_all, jumps_in_a_row_are_linked, a_call_is_not_jumped_into,
-                   are_made_before_the_jumps, is_cut_before_the_text_changes,
-                   is_cut_before_a_breakpoint_comes, follows_when_the_detour_changes,
-                   a_set_that_comes_back_leads_nowhere_else,
-                   a_breakpoint_that_comes_back_has_no_link,
-                   copies_of_all_lengths_are_linked, displacements_lie_in_one_word)
+UNIT_TESTS_BETWEEN(start, end_all)

@@ -51,7 +51,7 @@ static struct site *one_by_one(uintptr_t addr, uintptr_t to)
     return NULL;
 }
 
-static void a_window_has_its_first_address_and_not_its_end(void)
+UNIT_TEST(a_window_has_its_first_address_and_not_its_end)
 {
     for (uintptr_t at = KERNEL_AT; at < KERNEL_AT + 2 * LINE; at++) {
         struct site *site = add(at);
@@ -68,7 +68,7 @@ static void a_window_has_its_first_address_and_not_its_end(void)
 }
 
 /* A window may begin and end anywhere in a line, and may have whole lines between. */
-static void every_window_has_the_sites_of_a_search_byte_by_byte(void)
+UNIT_TEST(every_window_has_the_sites_of_a_search_byte_by_byte)
 {
     static const int offs[SITES] = { -130, -64, -1, 0, 1, 63, 64, 129 };
 
@@ -83,7 +83,7 @@ static void every_window_has_the_sites_of_a_search_byte_by_byte(void)
     CHECK(near_next(KERNEL_AT - 3 * LINE, KERNEL_AT) == &sites[0]);
 }
 
-static void the_walk_visits_each_site_once_and_in_order(void)
+UNIT_TEST(the_walk_visits_each_site_once_and_in_order)
 {
     struct site *site;
     size_t seen = 0;
@@ -96,7 +96,7 @@ static void the_walk_visits_each_site_once_and_in_order(void)
 }
 
 /* The map ends inside the text, and begins again. */
-static void a_window_reaches_over_the_end_of_the_map(void)
+UNIT_TEST(a_window_reaches_over_the_end_of_the_map)
 {
     struct site *last = add(KERNEL_AT + MAP - 1), *first = add(KERNEL_AT + MAP);
 
@@ -106,7 +106,7 @@ static void a_window_reaches_over_the_end_of_the_map(void)
 }
 
 /* Bits of other text that shares a word never hide a site, and never make one up. */
-static void text_of_a_module_shares_words_with_the_image(void)
+UNIT_TEST(text_of_a_module_shares_words_with_the_image)
 {
     struct site *image = add(KERNEL_AT + 10), *module = add(MODULE_AT + 20);
 
@@ -120,7 +120,7 @@ static void text_of_a_module_shares_words_with_the_image(void)
     CHECK(near_next(MODULE_AT, MODULE_AT + LINE) == module);
 }
 
-static void a_site_that_is_gone_is_not_found_until_it_is_back(void)
+UNIT_TEST(a_site_that_is_gone_is_not_found_until_it_is_back)
 {
     struct site *gone = add(KERNEL_AT + 5), *behind = add(KERNEL_AT + 7);
 
@@ -131,7 +131,7 @@ static void a_site_that_is_gone_is_not_found_until_it_is_back(void)
     CHECK(near_next(KERNEL_AT, KERNEL_AT + LINE) == gone);
 }
 
-static void at_the_end_of_all_addresses_a_window_ends_as_well(void)
+UNIT_TEST(at_the_end_of_all_addresses_a_window_ends_as_well)
 {
     struct site *site = add(UINTPTR_MAX - LINE);
 
@@ -139,10 +139,4 @@ static void at_the_end_of_all_addresses_a_window_ends_as_well(void)
     CHECK(near_next(UINTPTR_MAX - LINE + 1, UINTPTR_MAX - LINE + 1) == NULL);
 }
 
-UNIT_TESTS_BETWEEN(begin, end, a_window_has_its_first_address_and_not_its_end,
-                   every_window_has_the_sites_of_a_search_byte_by_byte,
-                   the_walk_visits_each_site_once_and_in_order,
-                   a_window_reaches_over_the_end_of_the_map,
-                   text_of_a_module_shares_words_with_the_image,
-                   a_site_that_is_gone_is_not_found_until_it_is_back,
-                   at_the_end_of_all_addresses_a_window_ends_as_well)
+UNIT_TESTS_BETWEEN(begin, end)

@@ -24,7 +24,7 @@ static uintptr_t address(const char *hex)
     return insn_effective_address(&insn, &regs);
 }
 
-static void an_address_is_base_index_and_displacement(void)
+UNIT_TEST(an_address_is_base_index_and_displacement)
 {
     struct pt_regs regs = numbered_regs();
 
@@ -35,7 +35,7 @@ static void an_address_is_base_index_and_displacement(void)
     CHECK_EQ(address("ff 94 24 00 01 00 00"), regs.sp + 0x100);
 }
 
-static void no_index_and_no_base_count_as_nothing(void)
+UNIT_TEST(no_index_and_no_base_count_as_nothing)
 {
     struct pt_regs regs = numbered_regs();
 
@@ -44,12 +44,12 @@ static void no_index_and_no_base_count_as_nothing(void)
     CHECK_EQ(address("ff 14 25 10 00 00 00"), 0x10);
 }
 
-static void rip_relative_counts_from_the_original(void)
+UNIT_TEST(rip_relative_counts_from_the_original)
 {
     CHECK_EQ(address("ff 15 00 01 00 00"), HEX_ADDR + 6 + 0x100);
 }
 
-static void an_address_size_of_4_cuts_off(void)
+UNIT_TEST(an_address_size_of_4_cuts_off)
 {
     struct pt_regs regs = numbered_regs();
 
@@ -58,7 +58,7 @@ static void an_address_size_of_4_cuts_off(void)
 }
 
 /* Each condition is computed as the manual defines it, for all values of the flags. */
-static void conditions_hold_when_they_should(void)
+UNIT_TEST(conditions_hold_when_they_should)
 {
     for (unsigned i = 0; i < 32; i++) {
         bool c = i & 1, z = i & 2, s = i & 4, o = i & 8, p = i & 16;
@@ -72,7 +72,7 @@ static void conditions_hold_when_they_should(void)
     }
 }
 
-static void conditions_depend_on_their_flags_alone(void)
+UNIT_TEST(conditions_depend_on_their_flags_alone)
 {
     for (unsigned cond = 0; cond < 16; cond++) {
         for (unsigned bit = 0; bit < 12; bit++) {
@@ -87,7 +87,4 @@ static void conditions_depend_on_their_flags_alone(void)
     }
 }
 
-UNIT_TESTS(an_address_is_base_index_and_displacement,
-           no_index_and_no_base_count_as_nothing, rip_relative_counts_from_the_original,
-           an_address_size_of_4_cuts_off, conditions_hold_when_they_should,
-           conditions_depend_on_their_flags_alone)
+UNIT_TESTS()

@@ -76,7 +76,7 @@ static bool lands(size_t i)
            pad_target(insn.target) == (uintptr_t)site_detour(probes[i].site);
 }
 
-static void one_waits_for_the_thread(void)
+UNIT_TEST(one_waits_for_the_thread)
 {
     unsigned kicks = fake.kicks;
 
@@ -93,7 +93,7 @@ static void one_waits_for_the_thread(void)
     CHECK_EQ(probes[0].flags, 0);
 }
 
-static void a_hit_before_the_jump_is_written_runs_the_copy(void)
+UNIT_TEST(a_hit_before_the_jump_is_written_runs_the_copy)
 {
     struct pt_regs regs = fake_regs();
 
@@ -109,7 +109,7 @@ static void a_hit_before_the_jump_is_written_runs_the_copy(void)
     CHECK_EQ(unregister_kprobe(&probes[0]), 0);
 }
 
-static void a_disabled_probe_shows_no_jump(void)
+UNIT_TEST(a_disabled_probe_shows_no_jump)
 {
     CHECK_EQ(register_kprobe(&probes[0]), 0);
     optimize_run();
@@ -123,7 +123,7 @@ static void a_disabled_probe_shows_no_jump(void)
 }
 
 /* H80: at boot there is no thread yet that could run the optimizer. */
-static void h80_before_there_is_a_thread_it_waits(void)
+UNIT_TEST(h80_before_there_is_a_thread_it_waits)
 {
     for (size_t i = 0; i < COUNT; i++) {
         struct pt_regs regs = fake_regs();
@@ -144,7 +144,7 @@ static void h80_before_there_is_a_thread_it_waits(void)
             CHECK_EQ(unregister_kprobe(&probes[i]), 0);
 }
 
-static void a_set_comes_as_jumps(void)
+UNIT_TEST(a_set_comes_as_jumps)
 {
     CHECK_EQ(register_kprobes(pointers, COUNT), 0);
     CHECK_EQ(jumps(), COUNT);
@@ -161,7 +161,7 @@ static void look_at_size(const struct text_phase *p)
         smallest_batch = p->count;
 }
 
-static void all_that_wait_come_in_one_batch(void)
+UNIT_TEST(all_that_wait_come_in_one_batch)
 {
     unsigned quiesces;
 
@@ -182,7 +182,7 @@ static void all_that_wait_come_in_one_batch(void)
 /* While a thread is on a pad or in a detour, in front of the copy, its ip counts as the
  * address of the instruction.
  */
-static void an_ip_behind_a_jump_is_at_its_instruction(void)
+UNIT_TEST(an_ip_behind_a_jump_is_at_its_instruction)
 {
     size_t pads = 0;
 
@@ -203,7 +203,7 @@ static void an_ip_behind_a_jump_is_at_its_instruction(void)
 /* When bytes change that a jump reads, the site remains a jump. The site of the new probe
  * becomes a jump at once.
  */
-static void a_reader_remains_a_jump(void)
+UNIT_TEST(a_reader_remains_a_jump)
 {
     CHECK_EQ(register_kprobe(&probes[3]), 0);
     optimize_run();
@@ -220,7 +220,7 @@ static void a_reader_remains_a_jump(void)
     CHECK_EQ(unregister_kprobe(&probes[3]), 0);
 }
 
-static void when_its_bytes_have_changed_it_is_asked_again(void)
+UNIT_TEST(when_its_bytes_have_changed_it_is_asked_again)
 {
     unsigned kicks;
 
@@ -248,7 +248,7 @@ static void no_refusal(struct kprobe *p, const struct probe_reject *why, void *u
  * breakpoints, because a new place for a jump would need a wait. An old pad, which waits for
  * quiescence, stays. Later all are jumps.
  */
-static void while_the_machine_is_held_nothing_waits(void)
+UNIT_TEST(while_the_machine_is_held_nothing_waits)
 {
     struct kprobe *p = &probes[3];
     struct site_list list;
@@ -292,7 +292,7 @@ static void look_for_strays(const struct text_phase *p)
 /* While the bytes that a jump reads are changing, its first byte is an int3. This holds
  * for a jump that stays as it is, and for one that is moved.
  */
-static void no_jump_leads_elsewhere_on_the_way(void)
+UNIT_TEST(no_jump_leads_elsewhere_on_the_way)
 {
     CHECK_EQ(register_kprobes(pointers, COUNT), 0);
     strays = 0;
@@ -326,7 +326,7 @@ static void look_at_detour(void)
                   byte_at(text) == INSN_INT3 && byte_at(text + 1) == site->bytes[1];
 }
 
-static void a_detour_is_whole_for_all_before_a_jump_leads_there(void)
+UNIT_TEST(a_detour_is_whole_for_all_before_a_jump_leads_there)
 {
     CHECK_EQ(register_kprobe(&probes[0]), 0);
     seen_whole = false;
@@ -348,7 +348,7 @@ static void look_at_watched(void)
     fake.on_quiesce = look_at_watched;
 }
 
-static void inside_of_a_region_they_are_waited_for(void)
+UNIT_TEST(inside_of_a_region_they_are_waited_for)
 {
     CHECK_EQ(optimize_set_method(OPTIMIZE_REGION), 0);
     CHECK_EQ(register_kprobe(&probes[1]), 0);
@@ -362,7 +362,7 @@ static void inside_of_a_region_they_are_waited_for(void)
 }
 
 /* A jump that gets another pad keeps the old one until no thread can be on it. */
-static void its_old_pad_is_freed_after_quiescence(void)
+UNIT_TEST(its_old_pad_is_freed_after_quiescence)
 {
     uintptr_t pad;
 
@@ -403,7 +403,7 @@ static void in_order(const size_t *come, const size_t *go, bool runs)
     }
 }
 
-static void any_order_in_and_out(void)
+UNIT_TEST(any_order_in_and_out)
 {
     static const size_t orders[][COUNT] = { { 0, 1, 2, 3, 4, 5, 6 },
                                             { 6, 5, 4, 3, 2, 1, 0 },
@@ -418,7 +418,7 @@ static void any_order_in_and_out(void)
         }
 }
 
-static void switched_off_all_are_breakpoints_at_once(void)
+UNIT_TEST(switched_off_all_are_breakpoints_at_once)
 {
     CHECK_EQ(register_kprobes(pointers, COUNT), 0);
     CHECK_EQ(optimize_switch(false), 0);
@@ -432,7 +432,7 @@ static void switched_off_all_are_breakpoints_at_once(void)
     CHECK_EQ(unregister_kprobes(pointers, COUNT), 0);
 }
 
-static void pads_are_freed_only_after_quiescence(void)
+UNIT_TEST(pads_are_freed_only_after_quiescence)
 {
     size_t pads;
 
@@ -448,7 +448,7 @@ static void pads_are_freed_only_after_quiescence(void)
     CHECK_EQ(pad_count(), 0);
 }
 
-static void a_second_probe_gets_the_handlers_called(void)
+UNIT_TEST(a_second_probe_gets_the_handlers_called)
 {
     struct kprobe second;
 
@@ -470,7 +470,7 @@ static void a_second_probe_gets_the_handlers_called(void)
 /* A detour for several probes counts hits for the first one. Each of them may become the
  * first one, so each needs a counter.
  */
-static void a_probe_that_joins_a_jump_has_a_counter(void)
+UNIT_TEST(a_probe_that_joins_a_jump_has_a_counter)
 {
     struct kprobe others[3];
 
@@ -512,7 +512,7 @@ static void expect_left(bool disabled)
     CHECK_EQ(unregister_kprobe(&probes[0]), 0);
 }
 
-static void a_probe_that_leaves_a_jump_is_counted_there_no_more(void)
+UNIT_TEST(a_probe_that_leaves_a_jump_is_counted_there_no_more)
 {
     expect_left(false);
     expect_left(true);
@@ -543,7 +543,7 @@ static void run_without_memory(unsigned n, bool *failed)
 /* Whichever allocation fails, each probe is a breakpoint or a jump, and no memory is
  * lost.
  */
-static void without_memory_they_stay_breakpoints(void)
+UNIT_TEST(without_memory_they_stay_breakpoints)
 {
     bool failed = true;
 
@@ -565,7 +565,7 @@ static void without_memory_they_stay_breakpoints(void)
     CHECK(!failed);
 }
 
-static void without_memory_there_are_no_regions_either(void)
+UNIT_TEST(without_memory_there_are_no_regions_either)
 {
     bool failed = true;
 
@@ -586,7 +586,7 @@ static void without_memory_there_are_no_regions_either(void)
 /* Two of these six jumps would have the same displacement, with pads that overlap; see
  * docs/optimize.md.
  */
-static void where_no_pad_can_be_one_stays_a_breakpoint(void)
+UNIT_TEST(where_no_pad_can_be_one_stays_a_breakpoint)
 {
     size_t stay = 0;
 
@@ -614,7 +614,7 @@ static void refuse(size_t i)
     plat_unlock(PLAT_PROBES);
 }
 
-static void refused_it_waits_until_something_goes(void)
+UNIT_TEST(refused_it_waits_until_something_goes)
 {
     struct optimize_stats stats;
 
@@ -634,7 +634,7 @@ static void refused_it_waits_until_something_goes(void)
 /* The refused jump would read an instruction whose bytes change twice: to a jump, and
  * back. Both times the refused site waits again.
  */
-static void refused_it_is_asked_again_when_what_it_would_read_changes(void)
+UNIT_TEST(refused_it_is_asked_again_when_what_it_would_read_changes)
 {
     struct optimize_stats stats;
 
@@ -659,7 +659,7 @@ static void refused_it_is_asked_again_when_what_it_would_read_changes(void)
 /* When a waiting site becomes a jump, bytes change that the jump of the refused site
  * would read.
  */
-static void refused_it_is_asked_again_with_those_that_wait(void)
+UNIT_TEST(refused_it_is_asked_again_with_those_that_wait)
 {
     CHECK_EQ(register_kprobe(&probes[1]), 0);
     CHECK_EQ(register_kprobe(&probes[2]), 0);
@@ -721,7 +721,7 @@ static void look_for_strays_of_many(const struct text_phase *p)
     }
 }
 
-static void where_many_read_each_other_the_lowest_goes_first(void)
+UNIT_TEST(where_many_read_each_other_the_lowest_goes_first)
 {
     struct site *last;
 
@@ -745,7 +745,7 @@ static void where_many_read_each_other_the_lowest_goes_first(void)
 /* When the last jump is removed, all jumps in front of it are planned again, because each
  * reads a byte of the next one.
  */
-static void where_many_read_each_other_all_but_one_remain(void)
+UNIT_TEST(where_many_read_each_other_all_but_one_remain)
 {
     start_many();
     strays = 0;
@@ -762,7 +762,7 @@ static void where_many_read_each_other_all_but_one_remain(void)
 /* A jump at `push` is possible only if `lea` is evicted. But cells are farther away from
  * the operand of `lea` than the text is, so a copy of `lea` cannot reach it.
  */
-static void a_neighbour_whose_copy_would_not_reach_stays(void)
+UNIT_TEST(a_neighbour_whose_copy_would_not_reach_stays)
 {
     const char *beyond = "55 48 8d 05 7d ff ff 7f c3",
                *before = "55 48 8d 05 7d 00 00 80 c3";
@@ -779,23 +779,4 @@ static void a_neighbour_whose_copy_would_not_reach_stays(void)
     CHECK_EQ(unregister_kprobes(both, 2), 0);
 }
 
-UNIT_TESTS_BETWEEN(
-    start, fake_end, one_waits_for_the_thread,
-    a_hit_before_the_jump_is_written_runs_the_copy, a_disabled_probe_shows_no_jump,
-    h80_before_there_is_a_thread_it_waits, a_set_comes_as_jumps,
-    all_that_wait_come_in_one_batch, an_ip_behind_a_jump_is_at_its_instruction,
-    a_reader_remains_a_jump, when_its_bytes_have_changed_it_is_asked_again,
-    while_the_machine_is_held_nothing_waits, no_jump_leads_elsewhere_on_the_way,
-    a_detour_is_whole_for_all_before_a_jump_leads_there,
-    inside_of_a_region_they_are_waited_for, its_old_pad_is_freed_after_quiescence,
-    any_order_in_and_out, switched_off_all_are_breakpoints_at_once,
-    pads_are_freed_only_after_quiescence, a_second_probe_gets_the_handlers_called,
-    a_probe_that_joins_a_jump_has_a_counter,
-    a_probe_that_leaves_a_jump_is_counted_there_no_more,
-    without_memory_they_stay_breakpoints, without_memory_there_are_no_regions_either,
-    where_no_pad_can_be_one_stays_a_breakpoint,
-    a_neighbour_whose_copy_would_not_reach_stays, refused_it_waits_until_something_goes,
-    refused_it_is_asked_again_when_what_it_would_read_changes,
-    refused_it_is_asked_again_with_those_that_wait,
-    where_many_read_each_other_the_lowest_goes_first,
-    where_many_read_each_other_all_but_one_remain)
+UNIT_TESTS_BETWEEN(start, fake_end)

@@ -68,7 +68,7 @@ static bool is_int3(uintptr_t addr, size_t len)
 
 /* ---- one pad ---- */
 
-static void a_reserved_pad_is_int3_until_it_is_filled(void)
+UNIT_TEST(a_reserved_pad_is_int3_until_it_is_filled)
 {
     uintptr_t pad = low + 100;
 
@@ -84,7 +84,7 @@ static void a_reserved_pad_is_int3_until_it_is_filled(void)
     CHECK_EQ(pad_target(pad), 0);
 }
 
-static void a_pad_may_lie_on_two_pages(void)
+UNIT_TEST(a_pad_may_lie_on_two_pages)
 {
     for (uintptr_t off = PAGE_LEN - 4; off < PAGE_LEN; off++) {
         CHECK(pad_is_free(low + off));
@@ -97,7 +97,7 @@ static void a_pad_may_lie_on_two_pages(void)
     }
 }
 
-static void no_pad_where_text_and_copies_are(void)
+UNIT_TEST(no_pad_where_text_and_copies_are)
 {
     struct plat_pad_range range;
 
@@ -110,7 +110,7 @@ static void no_pad_where_text_and_copies_are(void)
 
 /* ---- frames ---- */
 
-static void the_same_bytes_of_two_pages_need_two_frames(void)
+UNIT_TEST(the_same_bytes_of_two_pages_need_two_frames)
 {
     for (uintptr_t at = low + PAD_LEN; at < low + PAGE_LEN - PAD_LEN; at++) {
         CHECK_EQ(reserve(at), 0);
@@ -124,7 +124,7 @@ static void the_same_bytes_of_two_pages_need_two_frames(void)
 /* Two pages show one frame. Then a pad on the first page needs bytes that a pad on the
  * second page uses, so the first page moves.
  */
-static void a_page_moves_to_a_new_frame_with_its_pads(void)
+UNIT_TEST(a_page_moves_to_a_new_frame_with_its_pads)
 {
     uintptr_t a = low + 100, b = low + PAGE_LEN + 200;
 
@@ -146,7 +146,7 @@ static void a_page_moves_to_a_new_frame_with_its_pads(void)
     give_back(b);
 }
 
-static void a_page_moves_to_a_frame_with_room(void)
+UNIT_TEST(a_page_moves_to_a_frame_with_room)
 {
     uintptr_t pads[] = { 100, PAGE_LEN + 200, 2 * PAGE_LEN + 100 };
 
@@ -172,7 +172,7 @@ static void a_page_moves_to_a_frame_with_room(void)
 
 /* ---- failures ---- */
 
-static void a_page_with_another_owner_is_remembered(void)
+UNIT_TEST(a_page_with_another_owner_is_remembered)
 {
     uintptr_t pads[2];
 
@@ -193,7 +193,7 @@ static void a_page_with_another_owner_is_remembered(void)
 /* There are pads on pages of their own, on a common page, and on a page that has to
  * move.
  */
-static void without_memory_all_or_nothing(void)
+UNIT_TEST(without_memory_all_or_nothing)
 {
     uintptr_t pads[12], before[2];
     unsigned n = 1;
@@ -223,7 +223,7 @@ static void without_memory_all_or_nothing(void)
     pad_free_all(before, 2);
 }
 
-static void a_pad_that_is_not_reserved_is_not_given_back(void)
+UNIT_TEST(a_pad_that_is_not_reserved_is_not_given_back)
 {
     CHECK_EQ(reserve(low + 100), 0);
     CHECK(FAKE_BUG(give_back(low + 200)));
@@ -298,7 +298,7 @@ static void some_free(size_t count)
         CHECK_EQ(pad_target(pads[i]), 0);
 }
 
-static void random_orders_leave_nothing(void)
+UNIT_TEST(random_orders_leave_nothing)
 {
     for (unsigned round = 0; round < 30; round++) {
         some_reserve(1 + unit_random() % (MANY / 3));
@@ -311,7 +311,7 @@ static void random_orders_leave_nothing(void)
         some_free(MANY);
 }
 
-static void many_at_once_share_frames(void)
+UNIT_TEST(many_at_once_share_frames)
 {
     static uintptr_t pads[MANY];
     size_t n = 0;
@@ -338,11 +338,4 @@ static void many_at_once_share_frames(void)
     pad_free_all(pads, n);
 }
 
-UNIT_TESTS_BETWEEN(start, end, a_reserved_pad_is_int3_until_it_is_filled,
-                   a_pad_may_lie_on_two_pages, no_pad_where_text_and_copies_are,
-                   the_same_bytes_of_two_pages_need_two_frames,
-                   a_page_moves_to_a_new_frame_with_its_pads,
-                   a_page_moves_to_a_frame_with_room,
-                   a_page_with_another_owner_is_remembered, without_memory_all_or_nothing,
-                   a_pad_that_is_not_reserved_is_not_given_back,
-                   random_orders_leave_nothing, many_at_once_share_frames)
+UNIT_TESTS_BETWEEN(start, end)

@@ -45,7 +45,7 @@ static void three_events(void)
     word(33);
 }
 
-static void events_have_their_times(void)
+UNIT_TEST(events_have_their_times)
 {
     static const uint64_t times[] = { 103, 110, (UINT64_C(1) << 27) + 112 };
     static const uint32_t lens[] = { 4, 8, 4 }, values[] = { 11, 22, 33 };
@@ -67,7 +67,7 @@ static void events_have_their_times(void)
     CHECK_EQ(page_events(&page), 3);
 }
 
-static void a_stamp_is_the_time_itself(void)
+UNIT_TEST(a_stamp_is_the_time_itself)
 {
     struct page_event event;
     struct page_iter it;
@@ -82,7 +82,7 @@ static void a_stamp_is_the_time_itself(void)
     CHECK_EQ(event.time, (UINT64_C(2) << 27) + 6);
 }
 
-static void padding_without_a_delta_goes_to_the_end(void)
+UNIT_TEST(padding_without_a_delta_goes_to_the_end)
 {
     three_events();
     page.data[24] = RING_TYPE_PADDING;
@@ -90,7 +90,7 @@ static void padding_without_a_delta_goes_to_the_end(void)
     CHECK_EQ(page_events(&page), 2);
 }
 
-static void what_was_read_is_cut_off(void)
+UNIT_TEST(what_was_read_is_cut_off)
 {
     struct page_event event;
     struct page_iter it;
@@ -108,7 +108,7 @@ static void what_was_read_is_cut_off(void)
     CHECK_EQ(page.time, 100);
 }
 
-static void a_page_says_how_many_were_lost(void)
+UNIT_TEST(a_page_says_how_many_were_lost)
 {
     three_events();
     CHECK_EQ(page_missed(&page), 0);
@@ -126,7 +126,7 @@ static void a_page_says_how_many_were_lost(void)
 }
 
 /* Whatever the data of a page is, nothing behind it is read. */
-static void any_bytes_come_to_an_end(void)
+UNIT_TEST(any_bytes_come_to_an_end)
 {
     for (int round = 0; round < 20000; round++) {
         struct ring_page *p = malloc(sizeof(*p));
@@ -148,6 +148,4 @@ static void any_bytes_come_to_an_end(void)
     }
 }
 
-UNIT_TESTS(events_have_their_times, a_stamp_is_the_time_itself,
-           padding_without_a_delta_goes_to_the_end, what_was_read_is_cut_off,
-           a_page_says_how_many_were_lost, any_bytes_come_to_an_end)
+UNIT_TESTS()

@@ -34,7 +34,7 @@ static bool is(const char *text, size_t len, const char *want)
     return strlen(want) == len && !memcmp(text, want, len);
 }
 
-static void each_function_has_its_line(void)
+UNIT_TEST(each_function_has_its_line)
 {
     struct param param;
     const char *type;
@@ -54,7 +54,7 @@ static void each_function_has_its_line(void)
     CHECK(type && is(type, len, "void"));
 }
 
-static void a_module_brings_its_own(void)
+UNIT_TEST(a_module_brings_its_own)
 {
     struct param param;
     size_t len = 0;
@@ -66,7 +66,7 @@ static void a_module_brings_its_own(void)
     CHECK(!params_get(ADDR(0x80700001), 0, &param));
 }
 
-static void there_are_no_others(void)
+UNIT_TEST(there_are_no_others)
 {
     static const uint32_t others[] = { 0, 0x80200011, 0x80200030, 0x80200060 };
     struct param param;
@@ -81,4 +81,4 @@ static void there_are_no_others(void)
     CHECK(!params_get(0x80200010, 0, &param));
 }
 
-UNIT_TESTS(each_function_has_its_line, a_module_brings_its_own, there_are_no_others)
+UNIT_TESTS()

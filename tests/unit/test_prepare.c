@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static void the_copy_is_the_instruction_and_a_jump_back(void)
+UNIT_TEST(the_copy_is_the_instruction_and_a_jump_back)
 {
     struct kprobe p = { .pre_handler = no_pre };
     const uint8_t *slot;
@@ -26,7 +26,7 @@ static void the_copy_is_the_instruction_and_a_jump_back(void)
     CHECK_EQ(unregister_kprobe(&p), 0);
 }
 
-static void so_has_sti_in_front_of_a_branch(void)
+UNIT_TEST(so_has_sti_in_front_of_a_branch)
 {
     struct kprobe p = { .addr = fake_function("fn", "fb c3"), .pre_handler = no_pre };
 
@@ -35,7 +35,7 @@ static void so_has_sti_in_front_of_a_branch(void)
     CHECK_EQ(unregister_kprobe(&p), 0);
 }
 
-static void sti_whose_successor_cannot_be_moved_stands_alone(void)
+UNIT_TEST(sti_whose_successor_cannot_be_moved_stands_alone)
 {
     static const char *const alone[] = { "fb 8e d0 c3", "fb" };
 
@@ -52,7 +52,7 @@ static void sti_whose_successor_cannot_be_moved_stands_alone(void)
     }
 }
 
-static void no_post_handler_behind_what_traps_go_by(void)
+UNIT_TEST(no_post_handler_behind_what_traps_go_by)
 {
     static const char *const tables[] = { "0f 01 10 c3", "0f 01 1d 00 00 00 00 c3" };
 
@@ -72,7 +72,7 @@ static void no_post_handler_behind_what_traps_go_by(void)
     }
 }
 
-static void an_operand_out_of_reach_is_refused(void)
+UNIT_TEST(an_operand_out_of_reach_is_refused)
 {
     struct kprobe p = { .symbol_name = "fn" };
 
@@ -86,7 +86,7 @@ static void an_operand_out_of_reach_is_refused(void)
 /* The cell of the boosted copy reaches the operand. The cell for steps is behind it, and
  * does not.
  */
-static void a_step_cell_out_of_reach_leaves_the_site_as_it_was(void)
+UNIT_TEST(a_step_cell_out_of_reach_leaves_the_site_as_it_was)
 {
     uintptr_t fn = (fake_bytes_at("90") + 16) & ~(uintptr_t)15, target;
     uint8_t hex[64];
@@ -109,9 +109,4 @@ static void a_step_cell_out_of_reach_leaves_the_site_as_it_was(void)
     CHECK_EQ(unregister_kprobe(&a), 0);
 }
 
-UNIT_TESTS_BETWEEN(fake_start, fake_end, the_copy_is_the_instruction_and_a_jump_back,
-                   so_has_sti_in_front_of_a_branch,
-                   sti_whose_successor_cannot_be_moved_stands_alone,
-                   no_post_handler_behind_what_traps_go_by,
-                   an_operand_out_of_reach_is_refused,
-                   a_step_cell_out_of_reach_leaves_the_site_as_it_was)
+UNIT_TESTS_BETWEEN(fake_start, fake_end)

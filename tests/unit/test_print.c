@@ -96,7 +96,7 @@ static size_t record(uint8_t *out)
     return 56;
 }
 
-static void a_probe_is_a_line(void)
+UNIT_TEST(a_probe_is_a_line)
 {
     uint8_t bytes[64];
     size_t len = record(bytes);
@@ -107,7 +107,7 @@ static void a_probe_is_a_line(void)
                     "s=\"hello\" v={1,-1,3} t={\"hello\",(fault)}\n");
 }
 
-static void a_string_does_not_leave_its_record(void)
+UNIT_TEST(a_string_does_not_leave_its_record)
 {
     uint8_t bytes[64];
     size_t len = record(bytes);
@@ -116,7 +116,7 @@ static void a_string_does_not_leave_its_record(void)
     CHECK_STR(said, " s=(fault)");
 }
 
-static void a_return_names_the_function_last(void)
+UNIT_TEST(a_return_names_the_function_last)
 {
     struct record_return r = { { 301, RECORD_HARDIRQ | RECORD_NMI, 0x21, 0 },
                                0x1000,
@@ -128,7 +128,7 @@ static void a_return_names_the_function_last(void)
                     "(vfs_read+0x5/0x90 <- vfs_read)\n");
 }
 
-static void places_may_have_the_first_tracers_style(void)
+UNIT_TEST(places_may_have_the_first_tracers_style)
 {
     struct record_probe r = { { 302, 0, 0, 9 }, 0x1005 };
     struct record_return back = { { 301, 0, 0, 9 }, 0x1000, 0x1005 };
@@ -145,7 +145,7 @@ static void places_may_have_the_first_tracers_style(void)
     CHECK_STR(said, "vfs_read: <-vfs_read+0x0\n");
 }
 
-static void what_is_unknown_is_shown_as_a_number(void)
+UNIT_TEST(what_is_unknown_is_shown_as_a_number)
 {
     struct record_probe r = { { 302, RECORD_NEED_RESCHED, 0, 9 }, 0xdead };
     struct event event = { .name = "e", .shape = EVENT_PROBE };
@@ -159,7 +159,7 @@ static void what_is_unknown_is_shown_as_a_number(void)
               "           <...>-9       [000] .n...     0.000000: Unknown type 302\n");
 }
 
-static void a_marker_is_its_text(void)
+UNIT_TEST(a_marker_is_its_text)
 {
     struct {
         struct record_text r;
@@ -173,7 +173,7 @@ static void a_marker_is_its_text(void)
               "            init-7       [001] .....     0.000005: vfs_read: hello\n");
 }
 
-static void options_leave_out(void)
+UNIT_TEST(options_leave_out)
 {
     struct record_probe r = { { 302, 0, 0, 7 }, 0x1000 };
     struct event event = { .name = "e", .shape = EVENT_PROBE };
@@ -195,7 +195,7 @@ static void options_leave_out(void)
 }
 
 /* The last caller has ended with a call that does not return. */
-static void stacks_have_offsets_if_wanted(void)
+UNIT_TEST(stacks_have_offsets_if_wanted)
 {
     struct {
         struct record_stack r;
@@ -222,7 +222,7 @@ static void stacks_have_offsets_if_wanted(void)
     }
 }
 
-static void the_header_is_linuxs(void)
+UNIT_TEST(the_header_is_linuxs)
 {
     print_header(&print, "nop", 12, 34, 2);
     CHECK_STR(said, "# tracer: nop\n"
@@ -239,7 +239,7 @@ static void the_header_is_linuxs(void)
                     "#              | |         |   |||||     |         |\n");
 }
 
-static void losses_have_a_line(void)
+UNIT_TEST(losses_have_a_line)
 {
     print_lost(&print, 2, 0);
     print_lost(&print, 2, 17);
@@ -256,7 +256,7 @@ static void losses_have_a_line(void)
     "\tfield:unsigned char common_preempt_count;\toffset:3;\tsize:1;\tsigned:0;\n"       \
     "\tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n\n"
 
-static void formats_are_linuxs(void)
+UNIT_TEST(formats_are_linuxs)
 {
     format_event(&print, &probe);
     CHECK_STR(said, "name: ev\nID: 300\n" COMMON
@@ -275,7 +275,7 @@ static void formats_are_linuxs(void)
                     "REC->v[2], __get_str(t[0]), __get_str(t[1])\n");
 }
 
-static void a_return_has_two_addresses(void)
+UNIT_TEST(a_return_has_two_addresses)
 {
     struct fetch_arg two[] = { { .name = "x", .type = &x64_type },
                                { .name = "y", .type = &s64_type, .offset = 8 } };
@@ -294,7 +294,7 @@ static void a_return_has_two_addresses(void)
               "REC->__probe_ret_ip, REC->x, REC->y\n");
 }
 
-static void pages_are_described(void)
+UNIT_TEST(pages_are_described)
 {
     format_page(&print);
     CHECK_STR(said, "\tfield: u64 timestamp;\toffset:0;\tsize:8;\tsigned:0;\n"
@@ -305,7 +305,7 @@ static void pages_are_described(void)
 
 /* ---- numbers of events ---- */
 
-static void each_of_many_has_its_number(void)
+UNIT_TEST(each_of_many_has_its_number)
 {
     static struct event many[600];
     struct record_head head = { 0 };
@@ -325,7 +325,7 @@ static void each_of_many_has_its_number(void)
             event_remove(&many[i]);
 }
 
-static void a_number_is_given_again_after_all_others(void)
+UNIT_TEST(a_number_is_given_again_after_all_others)
 {
     struct event first = { .name = "first" }, second = { .name = "second" }, many = { 0 };
     struct record_head head = { 0 };
@@ -353,7 +353,7 @@ static void a_number_is_given_again_after_all_others(void)
     CHECK(event_of(&head, 16, 0) == &event_print);
 }
 
-static void a_record_too_short_for_its_event_is_none(void)
+UNIT_TEST(a_record_too_short_for_its_event_is_none)
 {
     struct record_head head = { 0 };
 
@@ -396,7 +396,7 @@ static void merge_of(struct merge_ring *rings, enum merge_how how, uint64_t want
     CHECK_EQ(seen + missed, want);
 }
 
-static void rings_are_merged_by_time(void)
+UNIT_TEST(rings_are_merged_by_time)
 {
     struct merge_ring rings[RINGS] = { 0 };
 
@@ -420,12 +420,4 @@ static void rings_are_merged_by_time(void)
     }
 }
 
-UNIT_TESTS_BETWEEN(quiet, NULL, a_probe_is_a_line, a_string_does_not_leave_its_record,
-                   a_return_names_the_function_last,
-                   places_may_have_the_first_tracers_style,
-                   what_is_unknown_is_shown_as_a_number, a_marker_is_its_text,
-                   options_leave_out, stacks_have_offsets_if_wanted, the_header_is_linuxs,
-                   losses_have_a_line, formats_are_linuxs, a_return_has_two_addresses,
-                   pages_are_described, each_of_many_has_its_number,
-                   a_number_is_given_again_after_all_others,
-                   a_record_too_short_for_its_event_is_none, rings_are_merged_by_time)
+UNIT_TESTS_BETWEEN(quiet, NULL)

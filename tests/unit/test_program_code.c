@@ -37,7 +37,7 @@ static unsigned instructions(const struct kprobe_op *ops, size_t count, bool fla
 #define SAVED_FLAGS 6 /* push, lahf, seto; add, sahf, pop */
 
 /* The hit itself is counted by one instruction. */
-static void nothing_is_saved_that_does_not_change(void)
+UNIT_TEST(nothing_is_saved_that_does_not_change)
 {
     CHECK_EQ(instructions(NULL, 0, false), 1);
     CHECK_EQ(instructions(NULL, 0, true), 1 + SAVED_FLAGS);
@@ -56,7 +56,7 @@ static void nothing_is_saved_that_does_not_change(void)
 }
 
 /* A constant of four bytes is a part of the instruction; one of eight may be too long. */
-static void a_constant_is_stored_by_one_instruction(void)
+UNIT_TEST(a_constant_is_stored_by_one_instruction)
 {
 #define STORING(size, value)                                                             \
     INSTRUCTIONS(false, KPROBE_RESERVE(0x3000, 2),                                       \
@@ -69,7 +69,7 @@ static void a_constant_is_stored_by_one_instruction(void)
 /* Behind the load stands its mark, and beside the way of the others is a jump over the code
  * for loads that fail.
  */
-static void only_loads_that_are_there_have_code_for_faults(void)
+UNIT_TEST(only_loads_that_are_there_have_code_for_faults)
 {
     unsigned get = INSTRUCTIONS(false, KPROBE_GET(KPROBE_REG_DI));
 
@@ -82,6 +82,4 @@ static void only_loads_that_are_there_have_code_for_faults(void)
              get + 5 + 1);
 }
 
-UNIT_TESTS(nothing_is_saved_that_does_not_change,
-           only_loads_that_are_there_have_code_for_faults,
-           a_constant_is_stored_by_one_instruction)
+UNIT_TESTS()

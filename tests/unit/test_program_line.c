@@ -38,7 +38,7 @@ bool params_get(uintptr_t addr, unsigned i, struct param *out)
     return true;
 }
 
-static void each_operand_is_read(void)
+UNIT_TEST(each_operand_is_read)
 {
     CHECK(!condition("cpu == 1 and thread != 7"));
     CHECK_EQ(line.ops[0].source, KPROBE_CPU);
@@ -60,7 +60,7 @@ static void each_operand_is_read(void)
     CHECK(program_line_if(&line, "numbe > 5") != NULL);
 }
 
-static void each_comparison_is_read(void)
+UNIT_TEST(each_comparison_is_read)
 {
     CHECK(!condition("rdi < 1"));
     is(0, KPROBE_REG_DI, KPROBE_B, 1);
@@ -81,7 +81,7 @@ static void each_comparison_is_read(void)
     is(2, KPROBE_REG_R8, KPROBE_NE, 0);
 }
 
-static void what_is_wrong_is_said(void)
+UNIT_TEST(what_is_wrong_is_said)
 {
     CHECK_STR(condition("edi > 1"), NO_OPERAND);
     CHECK_STR(condition(""), NO_OPERAND);
@@ -101,7 +101,7 @@ static void what_is_wrong_is_said(void)
     CHECK(!program_line_every(&line, "2147483647"));
 }
 
-static void what_does_not_hold_skips_the_rest(void)
+UNIT_TEST(what_does_not_hold_skips_the_rest)
 {
     struct kprobe_op ops[PROGRAM_LINE_OPS];
     struct kprobe_program program;
@@ -116,7 +116,7 @@ static void what_does_not_hold_skips_the_rest(void)
     CHECK_EQ(ops[3].code, KPROBE_OP_COUNT);
 }
 
-static void hits_of_hidden_threads_skip_all(void)
+UNIT_TEST(hits_of_hidden_threads_skip_all)
 {
     const struct program_line empty = { .count = 0 };
     struct kprobe_op ops[PROGRAM_LINE_OPS];
@@ -138,5 +138,4 @@ static void hits_of_hidden_threads_skip_all(void)
     CHECK_EQ(ops[10].at, LINE_TAKEN);
 }
 
-UNIT_TESTS(each_operand_is_read, each_comparison_is_read, what_is_wrong_is_said,
-           what_does_not_hold_skips_the_rest, hits_of_hidden_threads_skip_all)
+UNIT_TESTS()

@@ -24,7 +24,7 @@ static int verify(const struct kprobe_op *ops, unsigned count, unsigned words)
            sizeof((const struct kprobe_op[]){ __VA_ARGS__ }) / sizeof(struct kprobe_op), \
            words)
 
-static void an_operation_that_does_not_exist_is_refused(void)
+UNIT_TEST(an_operation_that_does_not_exist_is_refused)
 {
     CHECK_EQ(VERIFY(1, KPROBE_COUNT(0), { .code = KPROBE_OPCODES }), -EINVAL);
     CHECK_EQ(problem.at, 1);
@@ -33,7 +33,7 @@ static void an_operation_that_does_not_exist_is_refused(void)
     CHECK_EQ(VERIFY(1, KPROBE_COUNT(0)), 0);
 }
 
-static void a_skip_leads_to_the_end_at_most(void)
+UNIT_TEST(a_skip_leads_to_the_end_at_most)
 {
     CHECK_EQ(VERIFY(1, KPROBE_IF(KPROBE_REG_DI, KPROBE_E, 0, 1), KPROBE_COUNT(0)), 0);
     CHECK_EQ(VERIFY(1, KPROBE_IF(KPROBE_REG_DI, KPROBE_E, 0, 2), KPROBE_COUNT(0)),
@@ -41,7 +41,7 @@ static void a_skip_leads_to_the_end_at_most(void)
     CHECK_EQ(problem.at, 0);
 }
 
-static void words_and_keys_stay_in_memory(void)
+UNIT_TEST(words_and_keys_stay_in_memory)
 {
     CHECK_EQ(VERIFY(1, KPROBE_COUNT(1)), -EINVAL);
     CHECK_EQ(VERIFY(65, KPROBE_KEY_LOG2(KPROBE_REG_DI), KPROBE_COUNT_KEYED(0)), 0);
@@ -63,7 +63,7 @@ static void words_and_keys_stay_in_memory(void)
 }
 
 /* A skip may jump over the second key: the first one, which is greater, counts as well. */
-static void the_greatest_key_counts(void)
+UNIT_TEST(the_greatest_key_counts)
 {
     CHECK_EQ(VERIFY(20, KPROBE_KEY_LOG2(KPROBE_REG_DI),
                     KPROBE_IF(KPROBE_REG_SI, KPROBE_E, 0, 1),
@@ -71,7 +71,7 @@ static void the_greatest_key_counts(void)
              -EINVAL);
 }
 
-static void operands_must_be_possible(void)
+UNIT_TEST(operands_must_be_possible)
 {
     CHECK_EQ(VERIFY(0, KPROBE_GET(KPROBE_REG_SP)), 0);
     CHECK_EQ(VERIFY(0, KPROBE_ADD(KPROBE_REG_SP, 0)), -EINVAL);
@@ -95,7 +95,7 @@ static void operands_must_be_possible(void)
 #define COMMIT KPROBE_COMMIT(1)
 #define IF(skip) KPROBE_IF(KPROBE_REG_DI, KPROBE_E, 0, skip)
 
-static void each_condition_is_the_processors_or_of_bits(void)
+UNIT_TEST(each_condition_is_the_processors_or_of_bits)
 {
     for (unsigned i = 0; i < 256; i++) {
         bool known =
@@ -106,7 +106,7 @@ static void each_condition_is_the_processors_or_of_bits(void)
     }
 }
 
-static void sizes_are_those_of_the_processor(void)
+UNIT_TEST(sizes_are_those_of_the_processor)
 {
     for (unsigned size = 0; size < 16; size++) {
         bool known = size == 1 || size == 2 || size == 4 || size == 8;
@@ -121,7 +121,7 @@ static void sizes_are_those_of_the_processor(void)
     }
 }
 
-static void a_record_is_entered_and_left_as_a_whole(void)
+UNIT_TEST(a_record_is_entered_and_left_as_a_whole)
 {
     CHECK_EQ(VERIFY(0, RESERVE(2), STORE, COMMIT), 0);
     CHECK_EQ(VERIFY(0, IF(3), RESERVE(2), STORE, COMMIT, KPROBE_END), 0);
@@ -146,7 +146,7 @@ static void a_record_is_entered_and_left_as_a_whole(void)
     CHECK_EQ(VERIFY(0, RESERVE(2), STORE, COMMIT, RESERVE(1), COMMIT), 0);
 }
 
-static void words_begin_as_their_operations_say(void)
+UNIT_TEST(words_begin_as_their_operations_say)
 {
     static const struct kprobe_op ops[] = {
         KPROBE_EVERY(0, 7, 0),
@@ -167,7 +167,7 @@ static void words_begin_as_their_operations_say(void)
     CHECK_EQ(program_word_begins(&program, 6), 0);
 }
 
-static void a_program_can_be_read(void)
+UNIT_TEST(a_program_can_be_read)
 {
     static const struct kprobe_op ops[] = {
         KPROBE_IF(KPROBE_REG_DI, KPROBE_G, 100, 2),
@@ -186,8 +186,4 @@ static void a_program_can_be_read(void)
     CHECK_STR(text, "word");
 }
 
-UNIT_TESTS(an_operation_that_does_not_exist_is_refused, a_skip_leads_to_the_end_at_most,
-           words_and_keys_stay_in_memory, the_greatest_key_counts,
-           operands_must_be_possible, each_condition_is_the_processors_or_of_bits,
-           sizes_are_those_of_the_processor, words_begin_as_their_operations_say,
-           a_record_is_entered_and_left_as_a_whole, a_program_can_be_read)
+UNIT_TESTS()

@@ -170,7 +170,7 @@ static void check_all_land(void)
 
 /* ---- each rung ---- */
 
-static void a_longer_one_keeps_its_tail(void)
+UNIT_TEST(a_longer_one_keeps_its_tail)
 {
     struct pun *p;
 
@@ -182,7 +182,7 @@ static void a_longer_one_keeps_its_tail(void)
     CHECK_EQ(pun_pinned(p), 0);
 }
 
-static void a_call_with_a_prefix_keeps_it(void)
+UNIT_TEST(a_call_with_a_prefix_keeps_it)
 {
     struct pun *p;
 
@@ -194,7 +194,7 @@ static void a_call_with_a_prefix_keeps_it(void)
     check_lands(p);
 }
 
-static void without_a_detour_yet_it_goes_to_a_pad(void)
+UNIT_TEST(without_a_detour_yet_it_goes_to_a_pad)
 {
     struct pun *p;
 
@@ -212,7 +212,7 @@ static void without_a_detour_yet_it_goes_to_a_pad(void)
  * moves the displacement by one byte: then that byte is 25, and leads to a place for a
  * pad.
  */
-static void a_prefix_moves_the_displacement(void)
+UNIT_TEST(a_prefix_moves_the_displacement)
 {
     struct pun *p;
 
@@ -224,7 +224,7 @@ static void a_prefix_moves_the_displacement(void)
     check_lands(p);
 }
 
-static void dead_padding_makes_room(void)
+UNIT_TEST(dead_padding_makes_room)
 {
     struct pun *p;
 
@@ -238,7 +238,7 @@ static void dead_padding_makes_room(void)
 
 /* ---- where no plan is ---- */
 
-static void bytes_that_are_not_known_are_not_used(void)
+UNIT_TEST(bytes_that_are_not_known_are_not_used)
 {
     world_start("55 90 90", 0);
     ask(0);
@@ -246,7 +246,7 @@ static void bytes_that_are_not_known_are_not_used(void)
     CHECK_EQ(world.puns[0].why, PUN_UNKNOWN);
 }
 
-static void a_pad_that_is_taken_is_not_taken_again(void)
+UNIT_TEST(a_pad_that_is_taken_is_not_taken_again)
 {
     world_start("55 48 89 e5 41 54 c3", 0);
     world.taken = TEXT + 5 + 0x41e58948;
@@ -260,7 +260,7 @@ static void a_pad_that_is_taken_is_not_taken_again(void)
 /* The most significant byte of the displacement is the third byte of the mov's operand,
  * 00. So the mov has to become a jump, too.
  */
-static void a_neighbour_in_the_way_is_evicted(void)
+UNIT_TEST(a_neighbour_in_the_way_is_evicted)
 {
     world_start("55 b8 01 02 00 00 c3 90 90 90 90", 0);
     world.evicts = true;
@@ -272,7 +272,7 @@ static void a_neighbour_in_the_way_is_evicted(void)
     check_all_land();
 }
 
-static void the_evicted_have_to_fit(void)
+UNIT_TEST(the_evicted_have_to_fit)
 {
     world_start("55 b8 01 02 00 00 c3 90 90 90 90", 0);
     world.evicts = true;
@@ -285,7 +285,7 @@ static void the_evicted_have_to_fit(void)
 /* As a direct jump without a prefix, the nop would give the push a displacement with the
  * most significant byte 00, which leads into the image. With a prefix that byte is 25.
  */
-static void the_one_in_front_gets_the_byte_that_it_needs(void)
+UNIT_TEST(the_one_in_front_gets_the_byte_that_it_needs)
 {
     struct pun *push, *nop;
 
@@ -311,7 +311,7 @@ static void check_pads_apart(void)
     }
 }
 
-static void a_whole_function_at_once(void)
+UNIT_TEST(a_whole_function_at_once)
 {
     world_start("55 48 89 e5 41 57 41 56 53 48 83 ec 18 e8 11 22 33 44 89 c3 31 c0 85 db "
                 "74 05 48 8b 03 ff d0 48 83 c4 18 5b 41 5e 41 5f 5d c3",
@@ -335,7 +335,7 @@ static bool begins_a_row(size_t i)
 }
 
 /* The text is 400 random instructions of one to four bytes. */
-static void long_runs_of_short_instructions(void)
+UNIT_TEST(long_runs_of_short_instructions)
 {
     static const char *const some[] = { "90",    "53",       "5b",         "31 c0",
                                         "89 d8", "41 54",    "48 89 e5",   "48 83 c0 08",
@@ -358,7 +358,7 @@ static void long_runs_of_short_instructions(void)
 
 /* ---- earlier plans ---- */
 
-static void what_still_holds_is_kept(void)
+UNIT_TEST(what_still_holds_is_kept)
 {
     uintptr_t pads[3];
 
@@ -377,7 +377,7 @@ static void what_still_holds_is_kept(void)
 /* The second probe is on bytes that the first jump pins, so the first jump gets another
  * pad.
  */
-static void what_holds_no_longer_is_planned_again(void)
+UNIT_TEST(what_holds_no_longer_is_planned_again)
 {
     struct pun first;
 
@@ -393,7 +393,7 @@ static void what_holds_no_longer_is_planned_again(void)
     check_all_land();
 }
 
-static void another_detour_is_another_jump(void)
+UNIT_TEST(another_detour_is_another_jump)
 {
     world_start("0f 1f 44 00 00 c3", 0);
     ask(0);
@@ -404,11 +404,4 @@ static void another_detour_is_another_jump(void)
     check_all_land();
 }
 
-UNIT_TESTS(a_longer_one_keeps_its_tail, a_call_with_a_prefix_keeps_it,
-           without_a_detour_yet_it_goes_to_a_pad, a_prefix_moves_the_displacement,
-           dead_padding_makes_room, bytes_that_are_not_known_are_not_used,
-           a_pad_that_is_taken_is_not_taken_again, a_neighbour_in_the_way_is_evicted,
-           the_evicted_have_to_fit, the_one_in_front_gets_the_byte_that_it_needs,
-           a_whole_function_at_once, long_runs_of_short_instructions,
-           what_still_holds_is_kept, what_holds_no_longer_is_planned_again,
-           another_detour_is_another_jump)
+UNIT_TESTS()

@@ -24,7 +24,7 @@ static int int_compare(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static void elements_of_any_size_are_sorted_as_by_the_host(void)
+UNIT_TEST(elements_of_any_size_are_sorted_as_by_the_host)
 {
     uint8_t *map = guard_map();
     uint8_t want[COUNT_MAX * SIZE_LIMIT];
@@ -62,7 +62,7 @@ static void check_sorted(const int *v, int count)
     CHECK(compared <= comparisons_allowed((size_t)count));
 }
 
-static void the_inputs_that_ruin_quicksort_do_not_ruin_ours(void)
+UNIT_TEST(the_inputs_that_ruin_quicksort_do_not_ruin_ours)
 {
     enum { COUNT = 20000 };
     int *v = malloc(COUNT * sizeof(int));
@@ -82,7 +82,7 @@ static void the_inputs_that_ruin_quicksort_do_not_ruin_ours(void)
     free(v);
 }
 
-static void nothing_and_one_element_are_sorted_already(void)
+UNIT_TEST(nothing_and_one_element_are_sorted_already)
 {
     int one = 5;
 
@@ -93,6 +93,4 @@ static void nothing_and_one_element_are_sorted_already(void)
     CHECK_EQ(one, 5);
 }
 
-UNIT_TESTS(elements_of_any_size_are_sorted_as_by_the_host,
-           the_inputs_that_ruin_quicksort_do_not_ruin_ours,
-           nothing_and_one_element_are_sorted_already)
+UNIT_TESTS()

@@ -4,7 +4,7 @@
 #include "probes/jump/optimize.h"
 #include "tests/unit/probes.h"
 
-static void out_is_disarm_wait_unpublish_wait_free(void)
+UNIT_TEST(out_is_disarm_wait_unpublish_wait_free)
 {
     struct kprobe p = { .addr = fake_function("fn", "55 c3"), .pre_handler = no_pre };
 
@@ -15,7 +15,7 @@ static void out_is_disarm_wait_unpublish_wait_free(void)
 }
 
 /* The memory of a jump is freed only when no hit can find the site any more. */
-static void a_detour_is_freed_when_its_site_is_lost(void)
+UNIT_TEST(a_detour_is_freed_when_its_site_is_lost)
 {
     struct kprobe p = { .pre_handler = no_pre };
 
@@ -31,5 +31,4 @@ static void a_detour_is_freed_when_its_site_is_lost(void)
               "lost sync clear clear free sync");
 }
 
-UNIT_TESTS_BETWEEN(fake_start, fake_end, out_is_disarm_wait_unpublish_wait_free,
-                   a_detour_is_freed_when_its_site_is_lost)
+UNIT_TESTS_BETWEEN(fake_start, fake_end)

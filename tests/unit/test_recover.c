@@ -20,7 +20,7 @@ static void start(void)
         probes[i] = (struct kprobe){ .addr = fn + i };
 }
 
-static void a_part_is_the_same_as_the_part_of_the_whole(void)
+UNIT_TEST(a_part_is_the_same_as_the_part_of_the_whole)
 {
     uint8_t bytes[2] = { 0 };
 
@@ -33,4 +33,4 @@ static void a_part_is_the_same_as_the_part_of_the_whole(void)
     CHECK_EQ(unregister_kprobe(&probes[2]), 0);
 }
 
-UNIT_TESTS_BETWEEN(start, fake_end, a_part_is_the_same_as_the_part_of_the_whole)
+UNIT_TESTS_BETWEEN(start, fake_end)

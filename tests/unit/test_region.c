@@ -41,7 +41,7 @@ static void expect(const char *hex, enum probe_reason reason, size_t off)
 
 /* ---- which instructions ---- */
 
-static void the_longest_region_has_19_bytes(void)
+UNIT_TEST(the_longest_region_has_19_bytes)
 {
     CHECK_EQ(plan("90 90 90 90 2e 2e 2e 2e 2e 2e 2e 0f 1f 84 00 00 00 00 00 c3"),
              PROBE_OK);
@@ -49,7 +49,7 @@ static void the_longest_region_has_19_bytes(void)
     CHECK_EQ(region.len, REGION_MAX_LEN);
 }
 
-static void what_depends_on_its_place_is_not(void)
+UNIT_TEST(what_depends_on_its_place_is_not)
 {
     expect("31 c0 9d 31 c9 c3", PROBE_REGION_MOVE, 2);  /* popf */
     expect("31 c0 fb 31 c9 c3", PROBE_REGION_MOVE, 2);  /* sti */
@@ -61,7 +61,7 @@ static void what_depends_on_its_place_is_not(void)
     expect("31 c0 cc 90 90 c3", PROBE_TRAP_INSN, 2);    /* the program's own int3 */
 }
 
-static void a_call_comes_last_or_not_at_all(void)
+UNIT_TEST(a_call_comes_last_or_not_at_all)
 {
     expect("ff d0 31 c0 31 c9 c3", PROBE_REGION_CALL, 0);
     expect("31 c0 e8 00 00 00 00 c3", PROBE_OK, 0);
@@ -71,7 +71,7 @@ static void a_call_comes_last_or_not_at_all(void)
 
 /* ---- branches from elsewhere ---- */
 
-static void no_code_may_jump_behind_the_first_byte(void)
+UNIT_TEST(no_code_may_jump_behind_the_first_byte)
 {
     for (size_t off = 0; off < 8; off++) {
         fn = fake_function("fn", "31 c0 48 8b 47 08 31 c9 c3");
@@ -85,7 +85,7 @@ static void no_code_may_jump_behind_the_first_byte(void)
     }
 }
 
-static void where_anything_may_jump_is_said_so(void)
+UNIT_TEST(where_anything_may_jump_is_said_so)
 {
     fn = fake_function("fn", "31 c0 48 8b 47 08 31 c9 c3");
     fake_opaque(fn + 3, fn + 40);
@@ -93,7 +93,7 @@ static void where_anything_may_jump_is_said_so(void)
     CHECK_EQ(why.at, fn + 3);
 }
 
-static void a_branch_written_at_run_time_counts(void)
+UNIT_TEST(a_branch_written_at_run_time_counts)
 {
     CHECK_EQ(plan("31 c0 31 c9 31 d2 c3"), PROBE_OK);
     CHECK_EQ(targets_add(fn + 20, fn + 2), 0);
@@ -103,13 +103,13 @@ static void a_branch_written_at_run_time_counts(void)
     CHECK_EQ(plan_at(fn), PROBE_OK);
 }
 
-static void without_a_table_there_are_no_regions(void)
+UNIT_TEST(without_a_table_there_are_no_regions)
 {
     fake_no_targets();
     CHECK_EQ(plan("31 c0 31 c9 31 d2 c3"), PROBE_NO_TARGETS);
 }
 
-static void code_that_was_changed_is_left_alone(void)
+UNIT_TEST(code_that_was_changed_is_left_alone)
 {
     CHECK_EQ(plan("31 c0 31 c9 31 d2 c3"), PROBE_OK);
     fake_text_poke(fn + 5, 0xc9);
@@ -120,7 +120,7 @@ static void code_that_was_changed_is_left_alone(void)
     CHECK_EQ(plan_at(fn), PROBE_OK);
 }
 
-static void code_is_compared_by_lines(void)
+UNIT_TEST(code_is_compared_by_lines)
 {
     static char hex[3 * PLAT_LINE_LEN * 3 + 4];
     uintptr_t end;
@@ -139,7 +139,7 @@ static void code_is_compared_by_lines(void)
 
 /* ---- ends of functions ---- */
 
-static void padding_behind_a_function_may_be_overwritten(void)
+UNIT_TEST(padding_behind_a_function_may_be_overwritten)
 {
     twins("31 c0 c3 90 90 90 31 c0 c3", 3, 3);
     CHECK_EQ(plan_at(fn), PROBE_OK);
@@ -154,7 +154,7 @@ static void padding_behind_a_function_may_be_overwritten(void)
     CHECK_EQ(region.padding, 1);
 }
 
-static void functions_of_one_to_six_bytes(void)
+UNIT_TEST(functions_of_one_to_six_bytes)
 {
     static const char *const bodies[] = {
         "c3", "90 c3", "31 c0 c3", "90 31 c0 c3", "31 c0 31 c9 c3", "90 31 c0 31 c9 c3"
@@ -182,7 +182,7 @@ static void functions_of_one_to_six_bytes(void)
     }
 }
 
-static void other_bytes_there_are_not_padding(void)
+UNIT_TEST(other_bytes_there_are_not_padding)
 {
     twins("31 c0 c3 00 00 00 31 c0 c3", 3, 3);
     CHECK_EQ(plan_at(fn), PROBE_REGION_END);
@@ -192,14 +192,14 @@ static void other_bytes_there_are_not_padding(void)
     CHECK_EQ(plan_at(fn), PROBE_REGION_TARGET);
 }
 
-static void code_that_runs_into_the_end_is_refused(void)
+UNIT_TEST(code_that_runs_into_the_end_is_refused)
 {
     twins("31 c0 31 c9 90 90 90 31 c0 c3", 4, 3);
     CHECK_EQ(plan_at(fn), PROBE_REGION_END);
     CHECK_EQ(why.at, fn + 4);
 }
 
-static void a_call_that_never_returns_may_be_the_end(void)
+UNIT_TEST(a_call_that_never_returns_may_be_the_end)
 {
     twins("31 ff e8 00 00 00 00 31 c0 c3", 7, 0);
     CHECK_EQ(plan_at(fn), PROBE_OK);
@@ -212,14 +212,14 @@ static void a_call_that_never_returns_may_be_the_end(void)
     CHECK_EQ(why.at, fn + 4);
 }
 
-static void data_between_functions_end_a_region(void)
+UNIT_TEST(data_between_functions_end_a_region)
 {
     twins("31 c0 c3 90 55 89 31 c0 c3", 3, 0);
     CHECK_EQ(plan_at(fn), PROBE_REGION_END);
     CHECK_EQ(why.at, fn + 3);
 }
 
-static void what_must_never_be_changed_is_not(void)
+UNIT_TEST(what_must_never_be_changed_is_not)
 {
     fn = fake_function("fn", "31 c0 31 c9 31 d2 c3");
     fake_entry(fn + 2, fn + 4);
@@ -229,7 +229,7 @@ static void what_must_never_be_changed_is_not(void)
 
 /* ---- probes ---- */
 
-static void another_probe_inside_forbids_it(void)
+UNIT_TEST(another_probe_inside_forbids_it)
 {
     struct kprobe own = { 0 }, inner = { 0 }, behind = { 0 };
 
@@ -268,7 +268,7 @@ static void note_rule(enum probe_reason rule, const struct probe_reject *reject,
 
 /* ---- all rules ---- */
 
-static void each_rule_is_told_of(void)
+UNIT_TEST(each_rule_is_told_of)
 {
     fn = fake_function("fn", "ff d0 31 c0 31 c9 c3");
     fake_target(fn + 2);
@@ -284,16 +284,4 @@ static void each_rule_is_told_of(void)
     CHECK_EQ(rules_broken, 1);
 }
 
-UNIT_TESTS_BETWEEN(fake_start, fake_end, the_longest_region_has_19_bytes,
-                   what_depends_on_its_place_is_not, a_call_comes_last_or_not_at_all,
-                   no_code_may_jump_behind_the_first_byte,
-                   where_anything_may_jump_is_said_so,
-                   a_branch_written_at_run_time_counts,
-                   without_a_table_there_are_no_regions,
-                   code_that_was_changed_is_left_alone, code_is_compared_by_lines,
-                   padding_behind_a_function_may_be_overwritten,
-                   functions_of_one_to_six_bytes, other_bytes_there_are_not_padding,
-                   code_that_runs_into_the_end_is_refused,
-                   a_call_that_never_returns_may_be_the_end,
-                   data_between_functions_end_a_region, what_must_never_be_changed_is_not,
-                   another_probe_inside_forbids_it, each_rule_is_told_of)
+UNIT_TESTS_BETWEEN(fake_start, fake_end)

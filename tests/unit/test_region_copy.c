@@ -40,7 +40,7 @@ static int copy(const char *hex)
     return region_copy(&region, TO, code, &code_len, &why);
 }
 
-static void displacements_are_counted_anew(void)
+UNIT_TEST(displacements_are_counted_anew)
 {
     CHECK_EQ(copy("55 48 8b 05 10 00 00 00"), 0);
     CHECK_BYTES(code, "55 48 8b 05 10 03 20 02 e9");
@@ -49,7 +49,7 @@ static void displacements_are_counted_anew(void)
     CHECK_EQ(region.copies[2], 8);
 }
 
-static void no_jump_back_where_the_program_does_not_go_on(void)
+UNIT_TEST(no_jump_back_where_the_program_does_not_go_on)
 {
     CHECK_EQ(copy("31 c0 31 c9 c3"), 0);
     CHECK_EQ(code_len, 5);
@@ -57,7 +57,7 @@ static void no_jump_back_where_the_program_does_not_go_on(void)
     CHECK_EQ(code_len, 9);
 }
 
-static void a_call_returns_behind_the_original(void)
+UNIT_TEST(a_call_returns_behind_the_original)
 {
     CHECK_EQ(copy("31 c0 e8 10 00 00 00"), 0);
     /* push $AT+7; jmp AT+7+0x10 */
@@ -67,7 +67,7 @@ static void a_call_returns_behind_the_original(void)
     CHECK_EQ(region_original(&region, 7), AT + 2);
 }
 
-static void the_longest_copies_fit(void)
+UNIT_TEST(the_longest_copies_fit)
 {
     CHECK_EQ(copy("e2 10 e3 10 2e 2e 2e 2e 2e 2e 2e 0f 1f 84 00 00 00 00 00"), 0);
     CHECK(code_len <= REGION_COPY_MAX);
@@ -75,7 +75,7 @@ static void the_longest_copies_fit(void)
     CHECK_EQ(copy("90 90 90 90 2e 2e 2e 2e 2e 2e 2e 0f 1f 84 00 00 00 00 00"), 0);
 }
 
-static void out_of_reach_is_refused(void)
+UNIT_TEST(out_of_reach_is_refused)
 {
     CHECK_EQ(copy("31 c0 31 c9 90"), 0);
     region.addr = 0x1000;
@@ -87,6 +87,4 @@ static void out_of_reach_is_refused(void)
     CHECK_EQ(region_copy(&region, region.addr, code, &code_len, &why), -ERANGE);
 }
 
-UNIT_TESTS(displacements_are_counted_anew, no_jump_back_where_the_program_does_not_go_on,
-           a_call_returns_behind_the_original, the_longest_copies_fit,
-           out_of_reach_is_refused)
+UNIT_TESTS()

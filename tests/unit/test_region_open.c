@@ -61,7 +61,7 @@ static void hit(void)
     CHECK(fake_int3(&regs, fn));
 }
 
-static void a_boosted_hit_runs_the_copies(void)
+UNIT_TEST(a_boosted_hit_runs_the_copies)
 {
     uint8_t *own;
 
@@ -79,7 +79,7 @@ static void a_boosted_hit_runs_the_copies(void)
     CHECK_EQ(unregister_kprobe(&p), 0);
 }
 
-static void behind_a_step_it_goes_on_at_the_copies(void)
+UNIT_TEST(behind_a_step_it_goes_on_at_the_copies)
 {
     probe_start("55 48 89 e5 41 57 90 c3");
     p.post_handler = note_post;
@@ -95,7 +95,7 @@ static void behind_a_step_it_goes_on_at_the_copies(void)
     CHECK_EQ(unregister_kprobe(&p), 0);
 }
 
-static void behind_an_emulated_one_too(void)
+UNIT_TEST(behind_an_emulated_one_too)
 {
     probe_start("74 10 31 c0 31 c9 c3"); /* je */
     p.post_handler = note_post;
@@ -114,7 +114,7 @@ static void behind_an_emulated_one_too(void)
     CHECK_EQ(unregister_kprobe(&p), 0);
 }
 
-static void a_thread_sent_under_the_jump_goes_to_the_copies(void)
+UNIT_TEST(a_thread_sent_under_the_jump_goes_to_the_copies)
 {
     probe_start("55 48 89 e5 41 57 90 c3");
     p.pre_handler = set_ip;
@@ -133,7 +133,7 @@ static void a_thread_sent_under_the_jump_goes_to_the_copies(void)
     CHECK_EQ(unregister_kprobe(&p), 0);
 }
 
-static void a_fault_in_a_copy_is_where_its_original_lies(void)
+UNIT_TEST(a_fault_in_a_copy_is_where_its_original_lies)
 {
     probe_start("55 48 8b 07 41 57 90 c3");
     CHECK_EQ(register_kprobe(&p), 0);
@@ -158,7 +158,7 @@ static void step_from(uintptr_t ip)
     CHECK(kprobe_debug_handler(&regs, plat_this_cpu()));
 }
 
-static void a_program_that_steps_itself_sees_the_originals(void)
+UNIT_TEST(a_program_that_steps_itself_sees_the_originals)
 {
     uintptr_t cell;
 
@@ -177,7 +177,7 @@ static void a_program_that_steps_itself_sees_the_originals(void)
     CHECK_EQ(unregister_kprobe(&p), 0);
 }
 
-static void it_sees_each_iteration_in_either_copy(void)
+UNIT_TEST(it_sees_each_iteration_in_either_copy)
 {
     uintptr_t copies[2];
 
@@ -199,7 +199,7 @@ static void it_sees_each_iteration_in_either_copy(void)
 /* A thread can be in the copies that are not used any more, because there was no
  * quiescence since the region was opened, or closed.
  */
-static void a_thread_in_the_other_copy_is_where_its_original_lies(void)
+UNIT_TEST(a_thread_in_the_other_copy_is_where_its_original_lies)
 {
     uintptr_t own, cell;
 
@@ -226,7 +226,7 @@ static void a_thread_in_the_other_copy_is_where_its_original_lies(void)
     CHECK_EQ(unregister_kprobe(&p), 0);
 }
 
-static void one_instruction_needs_no_copies(void)
+UNIT_TEST(one_instruction_needs_no_copies)
 {
     probe_start("48 b8 01 02 03 04 05 06 07 08 c3");
     CHECK_EQ(register_kprobe(&p), 0);
@@ -239,7 +239,7 @@ static void one_instruction_needs_no_copies(void)
     CHECK_EQ(unregister_kprobe(&p), 0);
 }
 
-static void a_refusal_leaves_nothing(void)
+UNIT_TEST(a_refusal_leaves_nothing)
 {
     probe_start("55 48 89 e5 41 57 90 c3");
     CHECK_EQ(register_kprobe(&p), 0);
@@ -252,7 +252,7 @@ static void a_refusal_leaves_nothing(void)
     CHECK_EQ(unregister_kprobe(&p), 0);
 }
 
-static void no_memory_leaves_nothing(void)
+UNIT_TEST(no_memory_leaves_nothing)
 {
     unsigned n = 0;
     int err;
@@ -275,12 +275,4 @@ static void no_memory_leaves_nothing(void)
     CHECK_EQ(unregister_kprobe(&p), 0);
 }
 
-UNIT_TESTS_BETWEEN(fake_start, fake_end, a_boosted_hit_runs_the_copies,
-                   behind_a_step_it_goes_on_at_the_copies, behind_an_emulated_one_too,
-                   a_thread_sent_under_the_jump_goes_to_the_copies,
-                   a_fault_in_a_copy_is_where_its_original_lies,
-                   a_program_that_steps_itself_sees_the_originals,
-                   it_sees_each_iteration_in_either_copy,
-                   a_thread_in_the_other_copy_is_where_its_original_lies,
-                   one_instruction_needs_no_copies, a_refusal_leaves_nothing,
-                   no_memory_leaves_nothing)
+UNIT_TESTS_BETWEEN(fake_start, fake_end)

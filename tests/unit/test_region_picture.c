@@ -25,7 +25,7 @@ static const char *draw(uintptr_t addr)
     return drawn;
 }
 
-static void a_region_is_drawn(void)
+UNIT_TEST(a_region_is_drawn)
 {
     fn = fake_function("fn", "55 48 89 e5 41 57 90 c3");
     CHECK_STR(draw(fn), "IA\n"
@@ -36,7 +36,7 @@ static void a_region_is_drawn(void)
                         "    [<- JTPR ----->]\n");
 }
 
-static void obstacles_are_drawn(void)
+UNIT_TEST(obstacles_are_drawn)
 {
     struct kprobe inner = { 0 };
 
@@ -58,7 +58,7 @@ static void obstacles_are_drawn(void)
     CHECK_EQ(unregister_kprobe(&inner), 0);
 }
 
-static void what_is_too_narrow_for_a_name_has_none(void)
+UNIT_TEST(what_is_too_narrow_for_a_name_has_none)
 {
     twins("90 31 c0", 1, 0);
     CHECK(strstr(draw(fn), "\n[90]\n[--]\n    [<- JTPR ----->]\n"));
@@ -67,7 +67,7 @@ static void what_is_too_narrow_for_a_name_has_none(void)
     CHECK(!strcmp(draw(fn + 1), "IA\n|\n[ 0][ 1][ 2][ 3][ 4]\n    [<- JTPR ----->]\n"));
 }
 
-static void padding_and_what_is_missing_are_drawn(void)
+UNIT_TEST(padding_and_what_is_missing_are_drawn)
 {
     twins("31 c0 c3 90 90 90 31 c0 c3", 3, 3);
     CHECK(strstr(draw(fn), "\n[31  c0][c3](90)(90)\n[<- DCR ---------->]\n"));
@@ -76,6 +76,4 @@ static void padding_and_what_is_missing_are_drawn(void)
                            "    [<- JTPR ----->]\n"));
 }
 
-UNIT_TESTS_BETWEEN(fake_start, fake_end, a_region_is_drawn, obstacles_are_drawn,
-                   padding_and_what_is_missing_are_drawn,
-                   what_is_too_narrow_for_a_name_has_none)
+UNIT_TESTS_BETWEEN(fake_start, fake_end)

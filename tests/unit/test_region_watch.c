@@ -4,7 +4,7 @@
 #include "probes/region/region.h"
 #include "tests/unit/port_fake.h"
 
-static void watched_is_what_lies_behind_the_first_byte(void)
+UNIT_TEST(watched_is_what_lies_behind_the_first_byte)
 {
     static const uintptr_t addrs[] = { 100, 105, 300 };
 
@@ -21,7 +21,7 @@ static void watched_is_what_lies_behind_the_first_byte(void)
     CHECK(!region_is_watched(101));
 }
 
-static void too_many_at_a_time_are_a_bug(void)
+UNIT_TEST(too_many_at_a_time_are_a_bug)
 {
     static uintptr_t addrs[REGION_WATCH_MAX + 1];
 
@@ -31,4 +31,4 @@ static void too_many_at_a_time_are_a_bug(void)
     region_unwatch();
 }
 
-UNIT_TESTS(watched_is_what_lies_behind_the_first_byte, too_many_at_a_time_are_a_bug)
+UNIT_TESTS()

@@ -9,7 +9,7 @@
 
 /* ---- in and out ---- */
 
-static void armed_means_int3_in_the_text(void)
+UNIT_TEST(armed_means_int3_in_the_text)
 {
     struct kprobe p = { .pre_handler = no_pre };
 
@@ -24,7 +24,7 @@ static void armed_means_int3_in_the_text(void)
     CHECK(registry_find(p.addr) == NULL);
 }
 
-static void by_symbol_and_offset(void)
+UNIT_TEST(by_symbol_and_offset)
 {
     struct kprobe p = { .symbol_name = "fn", .offset = 1 };
     uintptr_t fn = fake_function("fn", "55 48 89 e5 c3");
@@ -35,7 +35,7 @@ static void by_symbol_and_offset(void)
     CHECK_EQ(unregister_kprobe(&p), 0);
 }
 
-static void by_address_and_offset(void)
+UNIT_TEST(by_address_and_offset)
 {
     uintptr_t fn = fake_function("fn", "55 48 89 e5 c3");
     struct kprobe p = { .addr = fn, .offset = 4 };
@@ -47,7 +47,7 @@ static void by_address_and_offset(void)
 
 /* ---- the order of the steps ---- */
 
-static void the_cell_is_written_and_known_before_anyone_can_be_sent_there(void)
+UNIT_TEST(the_cell_is_written_and_known_before_anyone_can_be_sent_there)
 {
     struct kprobe p = { .addr = fake_function("fn", "55 c3"), .pre_handler = no_pre };
 
@@ -59,7 +59,7 @@ static void the_cell_is_written_and_known_before_anyone_can_be_sent_there(void)
 
 /* ---- refusals ---- */
 
-static void neither_or_both_places_are_refused(void)
+UNIT_TEST(neither_or_both_places_are_refused)
 {
     struct kprobe neither = { .pre_handler = no_pre };
     struct kprobe both = { .symbol_name = "fn", .addr = 1 };
@@ -83,7 +83,7 @@ static const char *nops(void)
 /* Address plus offset is 0. In the registry, the address 0 marks the place of a removed
  * site.
  */
-static void an_offset_that_wraps_is_no_place(void)
+UNIT_TEST(an_offset_that_wraps_is_no_place)
 {
     struct kprobe stays = { .symbol_name = "fn" };
 
@@ -101,7 +101,7 @@ static void an_offset_that_wraps_is_no_place(void)
     CHECK_EQ(unregister_kprobe(&stays), 0);
 }
 
-static void flags_of_the_engine_are_refused(void)
+UNIT_TEST(flags_of_the_engine_are_refused)
 {
     static const uint32_t flags[] = { KPROBE_FLAG_GONE, KPROBE_FLAG_OPTIMIZED,
                                       KPROBE_FLAG_TRIPPED, 1u << 31 };
@@ -122,7 +122,7 @@ static void no_light(struct kprobe *p, uintptr_t ip)
     (void)ip;
 }
 
-static void one_of_two_kinds_of_handlers(void)
+UNIT_TEST(one_of_two_kinds_of_handlers)
 {
     struct kprobe p = { .pre_handler = no_pre, .light_handler = no_light };
 
@@ -130,7 +130,7 @@ static void one_of_two_kinds_of_handlers(void)
     CHECK_REFUSED(&p, TWO_HANDLERS);
 }
 
-static void names_are_looked_up(void)
+UNIT_TEST(names_are_looked_up)
 {
     struct kprobe unknown = { .symbol_name = "nowhere" };
     struct kprobe twice = { .symbol_name = "twice" };
@@ -145,7 +145,7 @@ static void names_are_looked_up(void)
     CHECK_EQ(why.err, -ENOENT);
 }
 
-static void twice_the_same_probe_is_refused(void)
+UNIT_TEST(twice_the_same_probe_is_refused)
 {
     struct kprobe p = { .addr = fake_function("fn", "55 c3"), .pre_handler = no_pre };
 
@@ -155,7 +155,7 @@ static void twice_the_same_probe_is_refused(void)
     CHECK_EQ(unregister_kprobe(&p), 0);
 }
 
-static void what_is_not_registered_cannot_be_taken_out(void)
+UNIT_TEST(what_is_not_registered_cannot_be_taken_out)
 {
     struct kprobe p = { .addr = fake_function("fn", "55 c3"), .pre_handler = no_pre };
     struct kprobe garbage;
@@ -170,7 +170,7 @@ static void what_is_not_registered_cannot_be_taken_out(void)
     CHECK_EQ(unregister_kprobe(&p), -EINVAL);
 }
 
-static void not_from_an_interrupt_and_not_from_an_nmi(void)
+UNIT_TEST(not_from_an_interrupt_and_not_from_an_nmi)
 {
     struct kprobe p = { .pre_handler = no_pre };
     struct kprobe in = { .pre_handler = no_pre };
@@ -189,11 +189,4 @@ static void not_from_an_interrupt_and_not_from_an_nmi(void)
     CHECK_EQ(unregister_kprobe(&in), 0);
 }
 
-UNIT_TESTS_BETWEEN(fake_start, fake_end, armed_means_int3_in_the_text,
-                   by_symbol_and_offset, by_address_and_offset,
-                   the_cell_is_written_and_known_before_anyone_can_be_sent_there,
-                   neither_or_both_places_are_refused, an_offset_that_wraps_is_no_place,
-                   flags_of_the_engine_are_refused, one_of_two_kinds_of_handlers,
-                   names_are_looked_up, twice_the_same_probe_is_refused,
-                   what_is_not_registered_cannot_be_taken_out,
-                   not_from_an_interrupt_and_not_from_an_nmi)
+UNIT_TESTS_BETWEEN(fake_start, fake_end)

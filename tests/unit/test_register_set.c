@@ -39,7 +39,7 @@ static bool set_is_out(void)
 
 /* ---- sets ---- */
 
-static void a_set_with_one_bad_element_leaves_nothing(void)
+UNIT_TEST(a_set_with_one_bad_element_leaves_nothing)
 {
     for (int bad_one = 0; bad_one < SET; bad_one++) {
         fake_start();
@@ -60,7 +60,7 @@ static void a_set_with_one_bad_element_leaves_nothing(void)
     }
 }
 
-static void the_reason_need_not_be_heard(void)
+UNIT_TEST(the_reason_need_not_be_heard)
 {
     set_make();
     set[1].offset = 2;
@@ -69,7 +69,7 @@ static void the_reason_need_not_be_heard(void)
     CHECK(set_is_out());
 }
 
-static void the_same_probe_twice_in_a_set_is_refused(void)
+UNIT_TEST(the_same_probe_twice_in_a_set_is_refused)
 {
     set_make();
     ptrs[4] = &set[1];
@@ -84,7 +84,7 @@ static void the_same_probe_twice_in_a_set_is_refused(void)
     CHECK_EQ(unregister_kprobes(ptrs, SET), 0);
 }
 
-static void a_refused_set_leaves_an_older_probe_as_it_was(void)
+UNIT_TEST(a_refused_set_leaves_an_older_probe_as_it_was)
 {
     struct kprobe old = { .pre_handler = no_pre };
 
@@ -115,7 +115,7 @@ static void hit_from_cpu_1(void)
     hits_taken++;
 }
 
-static void no_hit_sees_anything_of_a_refused_set(void)
+UNIT_TEST(no_hit_sees_anything_of_a_refused_set)
 {
     struct kprobe old = { .pre_handler = no_pre };
 
@@ -136,7 +136,7 @@ static void no_hit_sees_anything_of_a_refused_set(void)
     CHECK_EQ(unregister_kprobe(&old), 0);
 }
 
-static void a_set_with_a_stranger_is_not_taken_out(void)
+UNIT_TEST(a_set_with_a_stranger_is_not_taken_out)
 {
     struct kprobe stranger = { .pre_handler = no_pre };
 
@@ -150,7 +150,7 @@ static void a_set_with_a_stranger_is_not_taken_out(void)
     CHECK_EQ(unregister_kprobes(ptrs, SET), 0);
 }
 
-static void the_same_probe_twice_is_taken_out_once(void)
+UNIT_TEST(the_same_probe_twice_is_taken_out_once)
 {
     struct kprobe p = { .pre_handler = no_pre }, *twice[] = { &p, &p };
 
@@ -160,7 +160,7 @@ static void the_same_probe_twice_is_taken_out_once(void)
     CHECK(p.site == NULL);
 }
 
-static void an_empty_set_is_no_error(void)
+UNIT_TEST(an_empty_set_is_no_error)
 {
     CHECK_EQ(register_kprobes(NULL, 0), 0);
     CHECK_EQ(unregister_kprobes(NULL, 0), 0);
@@ -176,7 +176,7 @@ static void refused(struct kprobe *p, const struct probe_reject *reject, void *a
     refusals++;
 }
 
-static void some_of_a_set_go_in_and_come_first(void)
+UNIT_TEST(some_of_a_set_go_in_and_come_first)
 {
     set_make();
     set[1].offset = 2;
@@ -192,7 +192,7 @@ static void some_of_a_set_go_in_and_come_first(void)
 
 /* ---- memory runs out ---- */
 
-static void without_memory_anywhere_a_set_is_refused_whole(void)
+UNIT_TEST(without_memory_anywhere_a_set_is_refused_whole)
 {
     bool done = false;
 
@@ -215,11 +215,4 @@ static void without_memory_anywhere_a_set_is_refused_whole(void)
     }
 }
 
-UNIT_TESTS_BETWEEN(fake_start, fake_end, a_set_with_one_bad_element_leaves_nothing,
-                   the_reason_need_not_be_heard, the_same_probe_twice_in_a_set_is_refused,
-                   a_refused_set_leaves_an_older_probe_as_it_was,
-                   no_hit_sees_anything_of_a_refused_set,
-                   a_set_with_a_stranger_is_not_taken_out,
-                   the_same_probe_twice_is_taken_out_once, an_empty_set_is_no_error,
-                   some_of_a_set_go_in_and_come_first,
-                   without_memory_anywhere_a_set_is_refused_whole)
+UNIT_TESTS_BETWEEN(fake_start, fake_end)

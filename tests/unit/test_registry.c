@@ -47,14 +47,14 @@ static bool all_found(struct site *sites, size_t count)
     return true;
 }
 
-static void nothing_is_found_in_nothing(void)
+UNIT_TEST(nothing_is_found_in_nothing)
 {
     CHECK(registry_find(TEXT_AT) == NULL);
     CHECK_EQ(registry_bytes(), 0);
     registry_exit();
 }
 
-static void from_one_to_100000_all_are_found(void)
+UNIT_TEST(from_one_to_100000_all_are_found)
 {
     static const size_t counts[] = { 1, 2, 127, 128, 129, 1000, 37222, 100000 };
 
@@ -71,7 +71,7 @@ static void from_one_to_100000_all_are_found(void)
     }
 }
 
-static void the_table_stays_in_proportion(void)
+UNIT_TEST(the_table_stays_in_proportion)
 {
     struct site *sites = sites_make(100000);
 
@@ -83,7 +83,7 @@ static void the_table_stays_in_proportion(void)
     remove_all(sites, 100000);
 }
 
-static void what_was_removed_hides_nothing_behind_it(void)
+UNIT_TEST(what_was_removed_hides_nothing_behind_it)
 {
     struct site *sites = sites_make(5000);
 
@@ -101,7 +101,7 @@ static void what_was_removed_hides_nothing_behind_it(void)
 
 #define MODEL_COUNT 3000
 
-static void same_answers_as_an_array_of_booleans(void)
+UNIT_TEST(same_answers_as_an_array_of_booleans)
 {
     static bool in[MODEL_COUNT];
     struct site *sites = sites_make(MODEL_COUNT);
@@ -125,7 +125,7 @@ static void same_answers_as_an_array_of_booleans(void)
     free(sites);
 }
 
-static void the_old_table_is_freed_after_a_synchronisation(void)
+UNIT_TEST(the_old_table_is_freed_after_a_synchronisation)
 {
     struct site *sites = sites_make(2000);
     size_t bytes;
@@ -151,7 +151,7 @@ static void visit(struct site *site, void *arg)
     visits++;
 }
 
-static void for_each_visits_each_once_and_no_grave(void)
+UNIT_TEST(for_each_visits_each_once_and_no_grave)
 {
     struct site *sites = sites_make(700);
 
@@ -184,7 +184,7 @@ static unsigned marked(struct site *sites, size_t n)
     return visits;
 }
 
-static void only_marked_sites_are_visited(void)
+UNIT_TEST(only_marked_sites_are_visited)
 {
     struct site *sites = sites_make(700);
 
@@ -210,7 +210,7 @@ static void only_marked_sites_are_visited(void)
     remove_all(sites, 700);
 }
 
-static void a_mark_outlives_the_table_and_the_site(void)
+UNIT_TEST(a_mark_outlives_the_table_and_the_site)
 {
     struct site *sites = sites_make(2000), successor;
 
@@ -239,7 +239,7 @@ static struct site *find_cached(struct probe_cpu *cpu, uintptr_t addr)
     return cache_find(cpu, addr, probe_in_nmi(cpu), &site) ? site : NULL;
 }
 
-static void a_second_hit_comes_from_the_cache(void)
+UNIT_TEST(a_second_hit_comes_from_the_cache)
 {
     struct probe_cpu *cpu = plat_probe_cpu(0);
     struct site *sites = sites_make(2);
@@ -251,7 +251,7 @@ static void a_second_hit_comes_from_the_cache(void)
     remove_all(sites, 2);
 }
 
-static void no_cpu_remembers_a_removed_site(void)
+UNIT_TEST(no_cpu_remembers_a_removed_site)
 {
     struct site *sites, successor;
 
@@ -272,7 +272,7 @@ static void no_cpu_remembers_a_removed_site(void)
     free(sites);
 }
 
-static void addresses_that_share_a_place_in_the_cache_are_kept_apart(void)
+UNIT_TEST(addresses_that_share_a_place_in_the_cache_are_kept_apart)
 {
     struct probe_cpu *cpu = plat_probe_cpu(0);
     struct site *sites = sites_make(10 * PROBE_CACHE_LEN);
@@ -288,7 +288,7 @@ static void addresses_that_share_a_place_in_the_cache_are_kept_apart(void)
     remove_all(sites, 10 * PROBE_CACHE_LEN);
 }
 
-static void an_nmi_leaves_the_cache_alone(void)
+UNIT_TEST(an_nmi_leaves_the_cache_alone)
 {
     struct probe_cpu *cpu = plat_probe_cpu(0);
     struct probe_cpu before;
@@ -307,7 +307,7 @@ static void an_nmi_leaves_the_cache_alone(void)
 /* The NMI has come between the two stores that update an entry of the cache. So the entry
  * has the address of one site, and the pointer to another one.
  */
-static void an_nmi_does_not_ask_the_cache(void)
+UNIT_TEST(an_nmi_does_not_ask_the_cache)
 {
     struct probe_cpu *cpu = plat_probe_cpu(0);
     size_t at;
@@ -323,13 +323,4 @@ static void an_nmi_does_not_ask_the_cache(void)
     remove_all(sites, 2);
 }
 
-UNIT_TESTS_BETWEEN(fake_start, fake_end, nothing_is_found_in_nothing,
-                   from_one_to_100000_all_are_found, the_table_stays_in_proportion,
-                   what_was_removed_hides_nothing_behind_it,
-                   same_answers_as_an_array_of_booleans,
-                   the_old_table_is_freed_after_a_synchronisation,
-                   for_each_visits_each_once_and_no_grave, only_marked_sites_are_visited,
-                   a_mark_outlives_the_table_and_the_site,
-                   a_second_hit_comes_from_the_cache, no_cpu_remembers_a_removed_site,
-                   addresses_that_share_a_place_in_the_cache_are_kept_apart,
-                   an_nmi_leaves_the_cache_alone, an_nmi_does_not_ask_the_cache)
+UNIT_TESTS_BETWEEN(fake_start, fake_end)

@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-static void a_refusal_says_everything_at_once(void)
+UNIT_TEST(a_refusal_says_everything_at_once)
 {
     struct probe_reject why;
 
@@ -19,12 +19,12 @@ static void a_refusal_says_everything_at_once(void)
     CHECK_STR(why.why, "not an instruction boundary");
 }
 
-static void the_reason_may_be_left_out(void)
+UNIT_TEST(the_reason_may_be_left_out)
 {
     CHECK_EQ(probe_refuse(NULL, PROBE_BLACKLISTED, 1), -EPERM);
 }
 
-static void only_ok_is_no_error(void)
+UNIT_TEST(only_ok_is_no_error)
 {
     for (int r = 0; r < PROBE_REASON_COUNT; r++) {
         int err = probe_refuse(NULL, (enum probe_reason)r, 0);
@@ -33,7 +33,7 @@ static void only_ok_is_no_error(void)
     }
 }
 
-static void names_and_sentences_differ(void)
+UNIT_TEST(names_and_sentences_differ)
 {
     for (int r = 0; r < PROBE_REASON_COUNT; r++) {
         for (int s = 0; s < r; s++) {
@@ -46,11 +46,10 @@ static void names_and_sentences_differ(void)
     CHECK_STR(probe_reason_name(PROBE_NOT_UNIQUE), "NOT_UNIQUE");
 }
 
-static void what_is_no_reason_has_no_name(void)
+UNIT_TEST(what_is_no_reason_has_no_name)
 {
     CHECK_STR(probe_reason_name(PROBE_REASON_COUNT), "?");
     CHECK_STR(probe_reason_text(PROBE_REASON_COUNT), "?");
 }
 
-UNIT_TESTS(a_refusal_says_everything_at_once, the_reason_may_be_left_out,
-           only_ok_is_no_error, names_and_sentences_differ, what_is_no_reason_has_no_name)
+UNIT_TESTS()

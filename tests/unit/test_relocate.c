@@ -35,7 +35,7 @@ static int move(const char *from, uintptr_t to)
 
 #define CHECK_MOVED(from, to, want) check_moved(from, to, want, __LINE__)
 
-static void what_does_not_look_at_rip_is_copied(void)
+UNIT_TEST(what_does_not_look_at_rip_is_copied)
 {
     CHECK_MOVED("48 89 c3", TO, "48 89 c3");
     CHECK_MOVED("f3 48 a5", TO, "f3 48 a5");
@@ -44,14 +44,14 @@ static void what_does_not_look_at_rip_is_copied(void)
     CHECK_MOVED("66 2e 0f 1f 84 00 00 00 00 00", TO, "66 2e 0f 1f 84 00 00 00 00 00");
 }
 
-static void rip_relative_is_counted_anew(void)
+UNIT_TEST(rip_relative_is_counted_anew)
 {
     CHECK_MOVED("48 8b 05 00 20 00 00", TO, "48 8b 05 00 10 00 00");
     CHECK_MOVED("48 8d 0d fa ff ff ff", TO, "48 8d 0d fa ef ff ff");
     CHECK_MOVED("ff 25 00 00 00 00", TO, "ff 25 00 f0 ff ff");
 }
 
-static void rip_relative_reaches_exactly_two_gigabytes(void)
+UNIT_TEST(rip_relative_reaches_exactly_two_gigabytes)
 {
     CHECK_EQ(move("48 8b 05 00 00 00 00", HEX_ADDR - 0x7fffffff), 0);
     CHECK_EQ(move("48 8b 05 00 00 00 00", HEX_ADDR - 0x80000000), -ERANGE);
@@ -59,25 +59,25 @@ static void rip_relative_reaches_exactly_two_gigabytes(void)
     CHECK_EQ(move("48 8b 05 00 00 00 00", HEX_ADDR + 0x80000001), -ERANGE);
 }
 
-static void eip_relative_wraps_and_reaches_everything(void)
+UNIT_TEST(eip_relative_wraps_and_reaches_everything)
 {
     CHECK_MOVED("67 8b 05 00 00 00 00", HEX_ADDR + 0x7ffffffff000,
                 "67 8b 05 00 10 00 00");
 }
 
-static void a_jump_becomes_near(void)
+UNIT_TEST(a_jump_becomes_near)
 {
     CHECK_MOVED("eb 10", TO, "e9 0d f0 ff ff");
     CHECK_MOVED("e9 00 20 00 00", TO, "e9 00 10 00 00");
     CHECK_MOVED("f2 e9 00 20 00 00", TO, "e9 01 10 00 00");
 }
 
-static void a_jump_to_itself_goes_to_the_original(void)
+UNIT_TEST(a_jump_to_itself_goes_to_the_original)
 {
     CHECK_MOVED("eb fe", TO, "e9 fb ef ff ff");
 }
 
-static void jcc_short_becomes_near(void)
+UNIT_TEST(jcc_short_becomes_near)
 {
     CHECK_MOVED("74 10", TO, "0f 84 0c f0 ff ff");
     CHECK_MOVED("7f 80", TO, "0f 8f 7c ef ff ff");
@@ -85,27 +85,27 @@ static void jcc_short_becomes_near(void)
     CHECK_MOVED("2e 75 10", TO, "0f 85 0d f0 ff ff");
 }
 
-static void loop_hops_over_a_jump(void)
+UNIT_TEST(loop_hops_over_a_jump)
 {
     CHECK_MOVED("e2 fe", TO, "e2 02 eb 05 e9 f7 ef ff ff");
     CHECK_MOVED("e1 00", TO, "e1 02 eb 05 e9 f9 ef ff ff");
     CHECK_MOVED("e3 10", TO, "e3 02 eb 05 e9 09 f0 ff ff");
 }
 
-static void a_32_bit_counter_stays_32_bits(void)
+UNIT_TEST(a_32_bit_counter_stays_32_bits)
 {
     CHECK_MOVED("67 e3 10", TO, "67 e3 02 eb 05 e9 09 f0 ff ff");
     CHECK_MOVED("67 e0 fd", TO, "67 e0 02 eb 05 e9 f6 ef ff ff");
 }
 
-static void a_branch_out_of_reach_is_refused(void)
+UNIT_TEST(a_branch_out_of_reach_is_refused)
 {
     CHECK_EQ(move("eb 00", HEX_ADDR + 0x90000000), -ERANGE);
     CHECK_EQ(move("74 00", HEX_ADDR + 0x90000000), -ERANGE);
     CHECK_EQ(move("e2 00", HEX_ADDR + 0x90000000), -ERANGE);
 }
 
-static void what_depends_on_its_place_is_refused(void)
+UNIT_TEST(what_depends_on_its_place_is_refused)
 {
     static const char *const refused[] = {
         "e8 00 00 00 00",
@@ -132,7 +132,7 @@ static void what_depends_on_its_place_is_refused(void)
     }
 }
 
-static void a_refusal_writes_nothing(void)
+UNIT_TEST(a_refusal_writes_nothing)
 {
     struct insn insn = hex_insn("74 10");
     uint8_t out[6] = { 1, 2, 3, 4, 5, 6 };
@@ -145,10 +145,4 @@ static void a_refusal_writes_nothing(void)
     CHECK_EQ(insn_relocate(out, 6, &insn, TO, &len), 0);
 }
 
-UNIT_TESTS(what_does_not_look_at_rip_is_copied, rip_relative_is_counted_anew,
-           rip_relative_reaches_exactly_two_gigabytes,
-           eip_relative_wraps_and_reaches_everything, a_jump_becomes_near,
-           a_jump_to_itself_goes_to_the_original, jcc_short_becomes_near,
-           loop_hops_over_a_jump, a_32_bit_counter_stays_32_bits,
-           a_branch_out_of_reach_is_refused, what_depends_on_its_place_is_refused,
-           a_refusal_writes_nothing)
+UNIT_TESTS()

@@ -66,7 +66,7 @@ static void goes_back(struct pt_regs *regs, size_t below)
     CHECK_EQ(regs->ip, RETURN_ADDR + below);
 }
 
-static void it_is_as_good_as_the_trampoline(void)
+UNIT_TEST(it_is_as_good_as_the_trampoline)
 {
     struct kretprobe rp = { .handler = NULL };
     uintptr_t point = probed(&rp, "f");
@@ -79,7 +79,7 @@ static void it_is_as_good_as_the_trampoline(void)
     CHECK(!return_point_is(point));
 }
 
-static void when_the_cell_goes_the_trampoline_is_returned_to(void)
+UNIT_TEST(when_the_cell_goes_the_trampoline_is_returned_to)
 {
     struct kretprobe rp = { .handler = NULL };
     struct pt_regs outer, inner;
@@ -102,7 +102,7 @@ static void when_the_cell_goes_the_trampoline_is_returned_to(void)
 /* One entry names a place on the stack that has another word now, and one entry is only
  * claimed. return_points_leave() changes neither.
  */
-static void nothing_else_is_changed(void)
+UNIT_TEST(nothing_else_is_changed)
 {
     struct kretprobe rp = { .handler = NULL };
     struct pt_regs left, alive;
@@ -128,7 +128,7 @@ static void nothing_else_is_changed(void)
 }
 
 /* The engine waits for one more quiescence only if the detour calls the function. */
-static void only_detours_that_call_are_waited_for(void)
+UNIT_TEST(only_detours_that_call_are_waited_for)
 {
     struct kretprobe rp = { .handler = NULL };
     struct kprobe p = { .addr = 0 };
@@ -148,6 +148,4 @@ static void only_detours_that_call_are_waited_for(void)
     CHECK_EQ(returning, fake.quiesces - before + 1);
 }
 
-UNIT_TESTS_BETWEEN(start, fake_end, it_is_as_good_as_the_trampoline,
-                   when_the_cell_goes_the_trampoline_is_returned_to,
-                   nothing_else_is_changed, only_detours_that_call_are_waited_for)
+UNIT_TESTS_BETWEEN(start, fake_end)

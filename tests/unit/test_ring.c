@@ -167,7 +167,7 @@ static void read_all(void)
 
 /* ---- tests ---- */
 
-static void a_page_is_as_linux_has_it(void)
+UNIT_TEST(a_page_is_as_linux_has_it)
 {
     start(2, true);
     now = 0x1122334455667788;
@@ -180,7 +180,7 @@ static void a_page_is_as_linux_has_it(void)
                                   "a3 00 00 00  01 00 00 00 00 00 00 00 01 01 01 01");
 }
 
-static void long_silence_is_an_event_of_its_own(void)
+UNIT_TEST(long_silence_is_an_event_of_its_own)
 {
     start(2, true);
     put(8);
@@ -199,7 +199,7 @@ static void long_silence_is_an_event_of_its_own(void)
     CHECK_EQ(seen, 4);
 }
 
-static void time_that_runs_backwards_stands_still(void)
+UNIT_TEST(time_that_runs_backwards_stands_still)
 {
     start(2, true);
     put(8);
@@ -210,7 +210,7 @@ static void time_that_runs_backwards_stands_still(void)
     CHECK_BYTES(spare->data + 12, "02 00 00 00");
 }
 
-static void it_stands_still_over_the_end_of_a_page(void)
+UNIT_TEST(it_stands_still_over_the_end_of_a_page)
 {
     struct page_event event;
     struct page_iter it;
@@ -229,7 +229,7 @@ static void it_stands_still_over_the_end_of_a_page(void)
     }
 }
 
-static void the_oldest_pages_make_room(void)
+UNIT_TEST(the_oldest_pages_make_room)
 {
     struct ring_stats s;
 
@@ -253,7 +253,7 @@ static void the_oldest_pages_make_room(void)
  * lost after that, too: otherwise the reader would find the loss behind it, at a wrong
  * place.
  */
-static void a_loss_is_shown_where_it_happened(void)
+UNIT_TEST(a_loss_is_shown_where_it_happened)
 {
     start(2, false);
     read_start();
@@ -270,7 +270,7 @@ static void a_loss_is_shown_where_it_happened(void)
     CHECK_EQ(page_missed(spare), 2);
 }
 
-static void a_loss_behind_the_last_record_is_known(void)
+UNIT_TEST(a_loss_behind_the_last_record_is_known)
 {
     struct ring_cursor at;
 
@@ -297,7 +297,7 @@ static void a_loss_behind_the_last_record_is_known(void)
     CHECK_EQ(ring_lost_behind(ring, &ring->read), 0);
 }
 
-static void a_full_page_has_no_room_for_the_number(void)
+UNIT_TEST(a_full_page_has_no_room_for_the_number)
 {
     start(2, true);
     for (int i = 0; i < 4; i++)
@@ -308,7 +308,7 @@ static void a_full_page_has_no_room_for_the_number(void)
     CHECK_EQ(page_missed(spare), PAGE_MISSED_SOME);
 }
 
-static void whole_pages_only(void)
+UNIT_TEST(whole_pages_only)
 {
     start(4, true);
     read_start();
@@ -321,7 +321,7 @@ static void whole_pages_only(void)
     CHECK_EQ(seen, 340);
 }
 
-static void a_look_takes_nothing(void)
+UNIT_TEST(a_look_takes_nothing)
 {
     start(4, true);
     for (int i = 0; i < 1000; i++)
@@ -339,7 +339,7 @@ static void a_look_takes_nothing(void)
     CHECK_EQ(seen, 1000);
 }
 
-static void reset_forgets_all(void)
+UNIT_TEST(reset_forgets_all)
 {
     struct ring_stats s;
 
@@ -364,7 +364,7 @@ static void once(void)
     put(16);
 }
 
-static void one_that_comes_between_is_first(void)
+UNIT_TEST(one_that_comes_between_is_first)
 {
     start(4, true);
     read_start();
@@ -387,7 +387,7 @@ static void in_each_reading_of_the_clock(void)
 }
 
 /* A probe on the clock writes a record each time that a writer reads the clock. */
-static void the_clock_may_be_what_is_recorded(void)
+UNIT_TEST(the_clock_may_be_what_is_recorded)
 {
     for (size_t len = 8; len <= RING_EVENT_MAX; len += len < 400 ? 16 : 1200) {
         struct ring_stats s;
@@ -408,7 +408,7 @@ static void the_clock_may_be_what_is_recorded(void)
     }
 }
 
-static void nothing_is_read_behind_what_is_not_complete(void)
+UNIT_TEST(nothing_is_read_behind_what_is_not_complete)
 {
     start(4, true);
     read_start();
@@ -425,7 +425,7 @@ static void nothing_is_read_behind_what_is_not_complete(void)
 /* An NMI reads while the writer that it has interrupted has marked the empty first page as
  * closed, and has not published the next page.
  */
-static void a_reader_does_not_wait_for_the_writer_that_it_interrupts(void)
+UNIT_TEST(a_reader_does_not_wait_for_the_writer_that_it_interrupts)
 {
     uint64_t word;
 
@@ -443,7 +443,7 @@ static void a_reader_does_not_wait_for_the_writer_that_it_interrupts(void)
 /* Writers that interrupt the outermost one fill the whole ring. They do not overwrite the
  * page that the outermost writer still writes to.
  */
-static void a_page_that_is_held_is_not_overwritten(void)
+UNIT_TEST(a_page_that_is_held_is_not_overwritten)
 {
     struct ring_stats s;
     unsigned kept = 0;
@@ -474,7 +474,7 @@ static void fills_what_is_left(void)
     CHECK(read_one(0)); /* as a reader on another CPU would */
 }
 
-static void a_page_is_not_older_than_the_one_before(void)
+UNIT_TEST(a_page_is_not_older_than_the_one_before)
 {
     start(2, false);
     read_start();
@@ -510,7 +510,7 @@ static void at_random(void)
     now += unit_random() % 64 ? 3 : UINT64_C(1) << 28;
 }
 
-static void in_any_order_each_is_read_or_lost(void)
+UNIT_TEST(in_any_order_each_is_read_or_lost)
 {
     for (int round = 0; round < 200; round++) {
         struct ring_stats s;
@@ -536,7 +536,7 @@ static void in_any_order_each_is_read_or_lost(void)
     }
 }
 
-static void without_memory_there_is_no_ring(void)
+UNIT_TEST(without_memory_there_is_no_ring)
 {
     for (allocs_left = 0; allocs_left < 2; allocs_left++) {
         long left = allocs_left;
@@ -550,14 +550,4 @@ static void without_memory_there_is_no_ring(void)
     CHECK(!ring_new(RING_PAGES_MAX + 1, true, &ops));
 }
 
-UNIT_TESTS_BETWEEN(
-    NULL, end, a_page_is_as_linux_has_it, long_silence_is_an_event_of_its_own,
-    time_that_runs_backwards_stands_still, it_stands_still_over_the_end_of_a_page,
-    the_oldest_pages_make_room, a_loss_is_shown_where_it_happened,
-    a_loss_behind_the_last_record_is_known, a_full_page_has_no_room_for_the_number,
-    whole_pages_only, a_look_takes_nothing, reset_forgets_all,
-    one_that_comes_between_is_first, the_clock_may_be_what_is_recorded,
-    nothing_is_read_behind_what_is_not_complete,
-    a_reader_does_not_wait_for_the_writer_that_it_interrupts,
-    a_page_that_is_held_is_not_overwritten, a_page_is_not_older_than_the_one_before,
-    in_any_order_each_is_read_or_lost, without_memory_there_is_no_ring)
+UNIT_TESTS_BETWEEN(NULL, end)

@@ -52,7 +52,7 @@ static int check(struct request *request, struct probe_reject *why)
     return rules_check(rules, ARRAY_LEN(rules), &request->ruling, why);
 }
 
-static void all_kept_is_no_refusal(void)
+UNIT_TEST(all_kept_is_no_refusal)
 {
     struct request request = { 0 };
     struct probe_reject why = { 0 };
@@ -62,7 +62,7 @@ static void all_kept_is_no_refusal(void)
     CHECK_EQ(request.asked, 3);
 }
 
-static void a_rule_may_say_otherwise(void)
+UNIT_TEST(a_rule_may_say_otherwise)
 {
     struct request request = { .is_busy = true };
     struct probe_reject why;
@@ -72,7 +72,7 @@ static void a_rule_may_say_otherwise(void)
     CHECK_EQ(why.at, ADDR + 8);
 }
 
-static void what_one_rule_says_is_not_the_next_ones(void)
+UNIT_TEST(what_one_rule_says_is_not_the_next_ones)
 {
     struct request request = { .is_gone = true };
     struct probe_reject why;
@@ -101,7 +101,7 @@ static void each(struct request *request)
     rules_each(rules, ARRAY_LEN(rules), &request->ruling, note, told);
 }
 
-static void each_is_told_of(void)
+UNIT_TEST(each_is_told_of)
 {
     struct request request = { .is_entry = true, .is_gone = true };
 
@@ -113,7 +113,7 @@ static void each_is_told_of(void)
     CHECK_EQ(told[2].at, ADDR);
 }
 
-static void behind_a_broken_one_that_is_needed_none_is_asked(void)
+UNIT_TEST(behind_a_broken_one_that_is_needed_none_is_asked)
 {
     struct request request = { .is_busy = true, .is_gone = true };
 
@@ -124,6 +124,4 @@ static void behind_a_broken_one_that_is_needed_none_is_asked(void)
     CHECK_EQ(request.asked, 2);
 }
 
-UNIT_TESTS(all_kept_is_no_refusal, a_rule_may_say_otherwise,
-           what_one_rule_says_is_not_the_next_ones, each_is_told_of,
-           behind_a_broken_one_that_is_needed_none_is_asked)
+UNIT_TESTS()

@@ -303,7 +303,7 @@ static const char *pipe_through(const char *text, size_t step)
 
 /* -- machine requests ---------------------------------------------------------------- */
 
-static void requests_are_answered_byte_exact(void)
+UNIT_TEST(requests_are_answered_byte_exact)
 {
     CHECK_STR(ask("@1 echo hi\n"), "#1|hi\n#1=0 OK\n");
     CHECK_STR(ask("@007 echo -n hi\r\n"), "#007~hi\n#007=0 OK\n");
@@ -317,7 +317,7 @@ static void requests_are_answered_byte_exact(void)
     CHECK_STR(ask("@6 cat /sys/test/counter\n"), "#6|shown\n#6=0 OK\n");
 }
 
-static void failures_have_an_errno(void)
+UNIT_TEST(failures_have_an_errno)
 {
     CHECK_STR(ask("@1 nosuch\n"), "#1|sh: unknown command nosuch\n#1=2 ENOENT\n");
     CHECK_STR(ask("@2 cat /no\n"),
@@ -332,7 +332,7 @@ static void failures_have_an_errno(void)
               "#6|sh: /sys/test/counter: Permission denied\n#6=13 EACCES\n");
 }
 
-static void echo_is_one_write(void)
+UNIT_TEST(echo_is_one_write)
 {
     CHECK_STR(ask("@1 echo -ne 'p:x y\\x0ar:z\\x0a' >> /sys/test/control\n"),
               "#1=0 OK\n");
@@ -349,7 +349,7 @@ static void echo_is_one_write(void)
     write_answer = 0;
 }
 
-static void bad_requests_are_answered_too(void)
+UNIT_TEST(bad_requests_are_answered_too)
 {
     CHECK_STR(ask("@x ls\n"),
               "sh: a request begins with @TAG and a blank: Invalid argument\r\n");
@@ -361,7 +361,7 @@ static void bad_requests_are_answered_too(void)
               "wide character\n#5=84 EILSEQ\n#6=0 OK\n");
 }
 
-static void overlong_lines_are_refused_and_the_next_one_works(void)
+UNIT_TEST(overlong_lines_are_refused_and_the_next_one_works)
 {
     size_t len = SHELL_LINE_MAX + 10;
     char *request = malloc(len + 20);
@@ -375,7 +375,7 @@ static void overlong_lines_are_refused_and_the_next_one_works(void)
     free(request);
 }
 
-static void without_memory_errors_are_told_and_small_things_work(void)
+UNIT_TEST(without_memory_errors_are_told_and_small_things_work)
 {
     const char *reply;
 
@@ -392,7 +392,7 @@ static void without_memory_errors_are_told_and_small_things_work(void)
 
 /* -- typed lines --------------------------------------------------------------------- */
 
-static void a_typed_line_is_echoed_and_run(void)
+UNIT_TEST(a_typed_line_is_echoed_and_run)
 {
     CHECK_STR(see("echo hi\r"), "sonde> echo hi\r\nhi\r\nsonde> ");
     CHECK_STR(see("echo -n hi\n\n"), "sonde> echo -n hi\r\nhi\r\nsonde> \r\nsonde> ");
@@ -400,14 +400,14 @@ static void a_typed_line_is_echoed_and_run(void)
               "sonde> echo -ne '\\x1b\\x5c\\x9b'\r\n\\x1b\\\\x9b\r\nsonde> ");
 }
 
-static void errors_name_the_thing(void)
+UNIT_TEST(errors_name_the_thing)
 {
     CHECK_STR(see("cat /nosuch\r"), "sonde> cat /nosuch\r\ncat: /nosuch: No such file or "
                                     "directory\r\nsonde> ");
     CHECK_STR(see("ls a b\r"), "sonde> ls a b\r\nusage: ls [DIR]\r\nsonde> ");
 }
 
-static void a_mistyped_word_gets_a_suggestion(void)
+UNIT_TEST(a_mistyped_word_gets_a_suggestion)
 {
     CHECK_STR(ask("@1 ehco hi\n"), /* two letters exchanged */
               "#1|sh: unknown command ehco (did you mean `echo`?)\n#1=2 ENOENT\n");
@@ -421,7 +421,7 @@ static void a_mistyped_word_gets_a_suggestion(void)
                  "#1|sh: unknown command echo", 27) == 0);
 }
 
-static void an_unknown_option_is_named(void)
+UNIT_TEST(an_unknown_option_is_named)
 {
     CHECK_STR(ask("@1 sort -nx\n"),
               "#1|sort: no option -nx\n#1|usage: sort [-nru] [FILE...]\n#1=22 EINVAL\n");
@@ -431,7 +431,7 @@ static void an_unknown_option_is_named(void)
               "#1|usage: head [-n N] [FILE...]\n#1=22 EINVAL\n");
 }
 
-static void pipes_and_files_work(void)
+UNIT_TEST(pipes_and_files_work)
 {
     CHECK_STR(ask("@1 lines 20 | grep 1 | sort -r | head -n 2\n"),
               "#1|line 19\n#1|line 18\n#1=0 OK\n");
@@ -452,7 +452,7 @@ static void pipes_and_files_work(void)
         "#1|wc: neither a file nor a pipe to read: Invalid argument\n#1=22 EINVAL\n");
 }
 
-static void control_c_stops_a_command(void)
+UNIT_TEST(control_c_stops_a_command)
 {
     CHECK_STR(see("loop\r\003echo x\r"),
               "sonde> loop\r\n^C\r\nsonde> echo x\r\nx\r\nsonde> ");
@@ -466,7 +466,7 @@ static void control_c_stops_a_command(void)
     CHECK_STR(see("abc\003"), "sonde> abc^C\r\nsonde> ");
 }
 
-static void the_end_of_input_switches_off(void)
+UNIT_TEST(the_end_of_input_switches_off)
 {
     see("\004");
     CHECK(powered_off);
@@ -480,7 +480,7 @@ static void the_end_of_input_switches_off(void)
     CHECK(!powered_off);
 }
 
-static void tab_completes_commands_paths_and_symbols(void)
+UNIT_TEST(tab_completes_commands_paths_and_symbols)
 {
     CHECK_STR(see("ech\thi\r"), "sonde> echo hi\r\nhi\r\nsonde> ");
     CHECK_STR(see("cat /sy\tte\tcou\t\r"),
@@ -495,20 +495,20 @@ static void tab_completes_commands_paths_and_symbols(void)
     CHECK(strstr(see("grep -\t\t"), "\r\n-c  -i  -v\r\n"));
 }
 
-static void completions_know_the_first_argument(void)
+UNIT_TEST(completions_know_the_first_argument)
 {
     CHECK_STR(see("pair f\t"), "sonde> pair first ");
     CHECK_STR(see("pair first \t"), "sonde> pair first first ");
     CHECK_STR(see("lines 1 | pair other x o\t"), "sonde> lines 1 | pair other x other ");
 }
 
-static void progress_is_for_people(void)
+UNIT_TEST(progress_is_for_people)
 {
     CHECK_STR(see("slow\r"), "sonde> slow\r\n\r50 %\033[K\r\033[Kdone\r\nsonde> ");
     CHECK_STR(ask("@1 slow\n"), "#1|done\n#1=0 OK\n");
 }
 
-static void a_second_tab_lists(void)
+UNIT_TEST(a_second_tab_lists)
 {
     CHECK_STR(see("sym vfs_\t\t"), "sonde> sym vfs_\r\nvfs_open   vfs_read   "
                                    "vfs_write\r\n\rsonde> sym vfs_\033[K");
@@ -517,7 +517,7 @@ static void a_second_tab_lists(void)
               "cat /sys/test/co\033[K");
 }
 
-static void shell_execute_prints_to_a_text(void)
+UNIT_TEST(shell_execute_prints_to_a_text)
 {
     struct seq s;
 
@@ -531,7 +531,7 @@ static void shell_execute_prints_to_a_text(void)
     seq_free(&s);
 }
 
-static void commands_run_inside_of_others(void)
+UNIT_TEST(commands_run_inside_of_others)
 {
     CHECK_STR(ask("@1 nest echo 'a  b'\n"), "#1|a  b\n#1|nested: 0\n#1=0 OK\n");
     CHECK_STR(ask("@1 nest 'echo a b | wc -w'\n"), "#1|2\n#1|nested: 0\n#1=0 OK\n");
@@ -558,7 +558,7 @@ static int stop_run(struct shell *sh, int argc UNUSED, char **argv UNUSED)
     return -EINTR;
 }
 
-static void control_c_drops_no_message(void)
+UNIT_TEST(control_c_drops_no_message)
 {
     static const struct shell_command stop = { "stop", "[WORD]", "stops", stop_run,
                                                NULL };
@@ -572,7 +572,7 @@ static void control_c_drops_no_message(void)
               "sonde> stop\r\nstop: half of it is done\r\n^C\r\nsonde> ");
 }
 
-static void control_c_stops_what_runs_inside(void)
+UNIT_TEST(control_c_stops_what_runs_inside)
 {
     loops_stopped = 0;
     CHECK_STR(ask("@1 nest loop | wc -l\n\003@2 echo x\n"),
@@ -583,7 +583,7 @@ static void control_c_stops_what_runs_inside(void)
     CHECK_STR(ask("@1 nest loop\n"), "#1|not interrupted\n#1|nested: 0\n#1=0 OK\n");
 }
 
-static void help_lists_what_developers_need_apart(void)
+UNIT_TEST(help_lists_what_developers_need_apart)
 {
     static const struct shell_command tool = { "tool", "", "of developers", loop_run,
                                                NULL };
@@ -601,7 +601,7 @@ static void help_lists_what_developers_need_apart(void)
     CHECK(strstr(text, "#2|tool\n#2|of developers\n#2=0 OK\n"));
 }
 
-static void commands_have_one_name_each(void)
+UNIT_TEST(commands_have_one_name_each)
 {
     static const struct shell_command again = { "echo", "", "", loop_run, NULL };
 
@@ -612,7 +612,7 @@ static void commands_have_one_name_each(void)
 /* While a line is edited, a terminal gets each change. A pipe gets the finished line
  * only.
  */
-static void a_pipe_is_sent_whole_lines(void)
+UNIT_TEST(a_pipe_is_sent_whole_lines)
 {
     char line[200], want[700];
 
@@ -633,7 +633,7 @@ static void a_pipe_is_sent_whole_lines(void)
     CHECK_STR(pipe_through("@1 echo x\n", 100), "sonde> \r\n#1|x\n#1=0 OK\nsonde> ");
 }
 
-static void a_pipes_failure_is_told_at_the_end(void)
+UNIT_TEST(a_pipes_failure_is_told_at_the_end)
 {
     pipe_through("echo x\npoweroff\n", 100);
     CHECK(powered_off && !power_off_failed);
@@ -649,7 +649,7 @@ static void a_pipes_failure_is_told_at_the_end(void)
     CHECK(powered_off && !power_off_failed);
 }
 
-static void random_bytes_leave_a_working_shell(void)
+UNIT_TEST(random_bytes_leave_a_working_shell)
 {
     static const char question[] = "\003\n@99 echo alive\n";
     size_t len = 1 << 20;
@@ -669,16 +669,4 @@ static void random_bytes_leave_a_working_shell(void)
     free(noise);
 }
 
-UNIT_TESTS(requests_are_answered_byte_exact, failures_have_an_errno, echo_is_one_write,
-           bad_requests_are_answered_too,
-           overlong_lines_are_refused_and_the_next_one_works,
-           without_memory_errors_are_told_and_small_things_work,
-           a_typed_line_is_echoed_and_run, errors_name_the_thing,
-           a_mistyped_word_gets_a_suggestion, an_unknown_option_is_named,
-           pipes_and_files_work, control_c_stops_a_command, the_end_of_input_switches_off,
-           tab_completes_commands_paths_and_symbols, completions_know_the_first_argument,
-           progress_is_for_people, a_second_tab_lists, shell_execute_prints_to_a_text,
-           commands_run_inside_of_others, control_c_stops_what_runs_inside,
-           help_lists_what_developers_need_apart, control_c_drops_no_message,
-           commands_have_one_name_each, a_pipe_is_sent_whole_lines,
-           a_pipes_failure_is_told_at_the_end, random_bytes_leave_a_working_shell)
+UNIT_TESTS()

@@ -68,7 +68,7 @@ static const char *drawn(void)
     return text;
 }
 
-static void typing_appends_and_enter_ends(void)
+UNIT_TEST(typing_appends_and_enter_ends)
 {
     CHECK_EQ(type("help"), LINE_MORE);
     CHECK_EQ(type("\r"), LINE_DONE);
@@ -78,7 +78,7 @@ static void typing_appends_and_enter_ends(void)
     CHECK_EQ(type("\n"), LINE_DONE);
 }
 
-static void arrows_home_and_end_move(void)
+UNIT_TEST(arrows_home_and_end_move)
 {
     CHECK_STR(edited("acd" LEFT LEFT "b"), "abcd");
     CHECK_STR(edited("bc\033[Ha\033[Fd"), "abcd");
@@ -89,7 +89,7 @@ static void arrows_home_and_end_move(void)
     CHECK_STR(edited(LEFT "a" RIGHT RIGHT "b"), "ab");
 }
 
-static void deleting_works_on_both_sides_of_the_cursor(void)
+UNIT_TEST(deleting_works_on_both_sides_of_the_cursor)
 {
     CHECK_STR(edited("abc\177"), "ab");
     CHECK_STR(edited("abc\b\b\b\b\b"), "");
@@ -99,7 +99,7 @@ static void deleting_works_on_both_sides_of_the_cursor(void)
     CHECK_STR(edited("abc\001\004"), "bc");
 }
 
-static void control_u_k_and_w_kill(void)
+UNIT_TEST(control_u_k_and_w_kill)
 {
     CHECK_STR(edited("one two" LEFT LEFT "\025"), "wo");
     CHECK_STR(edited("one two" LEFT LEFT "\013"), "one t");
@@ -108,7 +108,7 @@ static void control_u_k_and_w_kill(void)
     CHECK_STR(edited("one two\027\027\027"), "");
 }
 
-static void history_goes_up_and_down_and_keeps_the_draft(void)
+UNIT_TEST(history_goes_up_and_down_and_keeps_the_draft)
 {
     enter("first");
     enter("second");
@@ -120,7 +120,7 @@ static void history_goes_up_and_down_and_keeps_the_draft(void)
     CHECK_STR(edited("x" DOWN), "x");
 }
 
-static void history_is_bounded_and_survives_without_memory(void)
+UNIT_TEST(history_is_bounded_and_survives_without_memory)
 {
     char line[32];
 
@@ -138,7 +138,7 @@ static void history_is_bounded_and_survives_without_memory(void)
     CHECK_EQ(fake_heap_blocks(), 0);
 }
 
-static void control_keys_are_reported(void)
+UNIT_TEST(control_keys_are_reported)
 {
     CHECK_EQ(type("abc\003"), LINE_CANCEL);
     line_reset(&ed);
@@ -154,7 +154,7 @@ static void control_keys_are_reported(void)
     CHECK_STR(ed.text, "ax");
 }
 
-static void unknown_sequences_do_nothing(void)
+UNIT_TEST(unknown_sequences_do_nothing)
 {
     CHECK_STR(edited("a\033[99~b\033[1;5Zc\033Zd\033[?25he"), "abcde");
     CHECK_STR(edited("ab\033[1;5Dc"), "acb");  /* Ctrl-left counts as left */
@@ -162,7 +162,7 @@ static void unknown_sequences_do_nothing(void)
     CHECK_STR(edited("ab\033\033[Dc"), "acb"); /* another sequence ends it, too */
 }
 
-static void requests_are_not_edited(void)
+UNIT_TEST(requests_are_not_edited)
 {
     CHECK_EQ(type("@1 a\tb\004\033[D\177\\x\r"), LINE_DONE);
     CHECK(ed.raw);
@@ -180,13 +180,13 @@ static void requests_are_not_edited(void)
     CHECK_STR(edited("a@b" LEFT "\177"), "ab");
 }
 
-static void lines_without_requests_take_the_at_sign_as_text(void)
+UNIT_TEST(lines_without_requests_take_the_at_sign_as_text)
 {
     ed.takes_raw = false;
     CHECK_STR(edited("@1\177"), "@");
 }
 
-static void too_much_is_counted_and_not_kept(void)
+UNIT_TEST(too_much_is_counted_and_not_kept)
 {
     for (int i = 0; i < SIZE + 5; i++)
         type("x");
@@ -197,7 +197,7 @@ static void too_much_is_counted_and_not_kept(void)
     CHECK_EQ(ed.lost, 0);
 }
 
-static void drawing_writes_only_what_is_new(void)
+UNIT_TEST(drawing_writes_only_what_is_new)
 {
     type("ab");
     CHECK_STR(drawn(), "ab");
@@ -218,7 +218,7 @@ static void drawing_writes_only_what_is_new(void)
     CHECK_STR(drawn(), "\r> abxy?\033[K");
 }
 
-static void a_long_line_is_seen_through_a_window(void)
+UNIT_TEST(a_long_line_is_seen_through_a_window)
 {
     char want[200];
 
@@ -235,7 +235,7 @@ static void a_long_line_is_seen_through_a_window(void)
     CHECK_STR(drawn(), want);
 }
 
-static void random_bytes_keep_the_editor_sound(void)
+UNIT_TEST(random_bytes_keep_the_editor_sound)
 {
     for (int i = 0; i < 200000; i++) {
         char byte = (char)unit_random();
@@ -255,13 +255,4 @@ static void random_bytes_keep_the_editor_sound(void)
     CHECK_EQ(fake_heap_blocks(), 0);
 }
 
-UNIT_TESTS_BETWEEN(set_up, NULL, typing_appends_and_enter_ends, arrows_home_and_end_move,
-                   deleting_works_on_both_sides_of_the_cursor, control_u_k_and_w_kill,
-                   history_goes_up_and_down_and_keeps_the_draft,
-                   history_is_bounded_and_survives_without_memory,
-                   control_keys_are_reported, unknown_sequences_do_nothing,
-                   requests_are_not_edited,
-                   lines_without_requests_take_the_at_sign_as_text,
-                   too_much_is_counted_and_not_kept, drawing_writes_only_what_is_new,
-                   a_long_line_is_seen_through_a_window,
-                   random_bytes_keep_the_editor_sound)
+UNIT_TESTS_BETWEEN(set_up, NULL)

@@ -20,7 +20,7 @@ static int parse(const char *line)
     return machine_parse(copy, strlen(copy), &request);
 }
 
-static void a_request_is_tag_and_command(void)
+UNIT_TEST(a_request_is_tag_and_command)
 {
     CHECK_EQ(parse("@1 cat /proc/version"), 0);
     CHECK_STR(request.tag, "1");
@@ -32,7 +32,7 @@ static void a_request_is_tag_and_command(void)
     CHECK_STR(request.command, "");
 }
 
-static void what_is_no_request_is_refused(void)
+UNIT_TEST(what_is_no_request_is_refused)
 {
     CHECK_EQ(parse("1 ls"), -EINVAL);
     CHECK_EQ(parse("@"), -EINVAL);
@@ -44,7 +44,7 @@ static void what_is_no_request_is_refused(void)
     CHECK_EQ(parse("@123456789012345678901 ls"), -EINVAL);
 }
 
-static void a_nul_in_a_request_is_found(void)
+UNIT_TEST(a_nul_in_a_request_is_found)
 {
     char line[] = "@7 echo\0 a";
 
@@ -64,7 +64,7 @@ static const char *reply(char kind, const char *text, size_t len)
     return copy;
 }
 
-static void reply_lines_are_escaped(void)
+UNIT_TEST(reply_lines_are_escaped)
 {
     CHECK_STR(reply('|', "plain text", 10), "#9|plain text\n");
     CHECK_STR(reply('|', "", 0), "#9|\n");
@@ -74,7 +74,7 @@ static void reply_lines_are_escaped(void)
               "#9|\\x00\\x0d\\x0a\\x1b\\x7f\\xff ~\n");
 }
 
-static void every_byte_comes_back(void)
+UNIT_TEST(every_byte_comes_back)
 {
     char all[256], back[4 * 256 + 1];
     struct seq s;
@@ -90,7 +90,7 @@ static void every_byte_comes_back(void)
     seq_free(&s);
 }
 
-static void a_status_is_number_and_name(void)
+UNIT_TEST(a_status_is_number_and_name)
 {
     char buf[MACHINE_STATUS_MAX];
 
@@ -110,7 +110,7 @@ static const char *unescaped(const char *text)
     return out;
 }
 
-static void only_hex_escapes_are_special(void)
+UNIT_TEST(only_hex_escapes_are_special)
 {
     CHECK_STR(unescaped("a\\x41b"), "aAb");
     CHECK_STR(unescaped("\\x5c\\x27\\x7A\\x7a"), "\\'zz");
@@ -122,6 +122,4 @@ static void only_hex_escapes_are_special(void)
     CHECK_EQ(machine_unescape((char[8]){ 0 }, "\\x00\\x00"), 2);
 }
 
-UNIT_TESTS(a_request_is_tag_and_command, what_is_no_request_is_refused,
-           a_nul_in_a_request_is_found, reply_lines_are_escaped, every_byte_comes_back,
-           a_status_is_number_and_name, only_hex_escapes_are_special)
+UNIT_TESTS()

@@ -36,7 +36,7 @@ static const char *parsed(const char *source)
     return text;
 }
 
-static void blanks_separate_words(void)
+UNIT_TEST(blanks_separate_words)
 {
     CHECK_STR(parsed("cat /proc/version"), "[cat][/proc/version]");
     CHECK_STR(parsed("  a\t b  "), "[a][b]");
@@ -45,7 +45,7 @@ static void blanks_separate_words(void)
     CHECK_EQ(status, 0);
 }
 
-static void quotes_keep_everything(void)
+UNIT_TEST(quotes_keep_everything)
 {
     CHECK_STR(parsed("echo 'a  b|c>d#e$\"\\x41'"), "[echo][a  b|c>d#e$\"\\x41]");
     CHECK_STR(parsed("echo \"it's\""), "[echo][it's]");
@@ -54,7 +54,7 @@ static void quotes_keep_everything(void)
     CHECK_STR(parsed("echo a\\ b"), "[echo][a\\][b]");
 }
 
-static void operators_need_no_blanks(void)
+UNIT_TEST(operators_need_no_blanks)
 {
     CHECK_STR(parsed("a|b|c>f"), "[a]|[b]|[c]>f");
     CHECK_STR(parsed("a>>f"), "[a]>>f");
@@ -64,13 +64,13 @@ static void operators_need_no_blanks(void)
     CHECK_STR(parsed("a 'x'|b"), "[a][x]|[b]");
 }
 
-static void comments_begin_at_a_word(void)
+UNIT_TEST(comments_begin_at_a_word)
 {
     CHECK_STR(parsed("# all of it"), "");
     CHECK_STR(parsed("a b#c # d | e"), "[a][b#c]");
 }
 
-static void bad_lines_say_where(void)
+UNIT_TEST(bad_lines_say_where)
 {
     parsed("echo 'abc");
     CHECK_EQ(status, -EINVAL);
@@ -97,7 +97,7 @@ static void bad_lines_say_where(void)
     CHECK_EQ(status, -EINVAL);
 }
 
-static void counts_are_limited(void)
+UNIT_TEST(counts_are_limited)
 {
     char source[4 * SHELL_WORDS_MAX] = "";
     char pipes[64] = "a";
@@ -120,7 +120,7 @@ static void counts_are_limited(void)
     CHECK_EQ(status, -E2BIG);
 }
 
-static void random_lines_never_break_out(void)
+UNIT_TEST(random_lines_never_break_out)
 {
     static const char letters[] = "ab '\"|># \t";
     char source[40];
@@ -136,6 +136,4 @@ static void random_lines_never_break_out(void)
     }
 }
 
-UNIT_TESTS(blanks_separate_words, quotes_keep_everything, operators_need_no_blanks,
-           comments_begin_at_a_word, bad_lines_say_where, counts_are_limited,
-           random_lines_never_break_out)
+UNIT_TESTS()

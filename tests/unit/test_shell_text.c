@@ -23,7 +23,7 @@ static bool matches(const char *source, const char *line)
     return pattern_matches(&p, text_of(line));
 }
 
-static void pattern_signs_have_their_meaning(void)
+UNIT_TEST(pattern_signs_have_their_meaning)
 {
     CHECK(matches("a.c", "xabcx"));
     CHECK(!matches("a.c", "ac"));
@@ -41,7 +41,7 @@ static void pattern_signs_have_their_meaning(void)
     CHECK(matches("vfs_read+0x", "vfs_read+0x10"));
 }
 
-static void case_can_be_ignored(void)
+UNIT_TEST(case_can_be_ignored)
 {
     struct pattern p;
 
@@ -50,7 +50,7 @@ static void case_can_be_ignored(void)
     CHECK(!pattern_matches(&p, text_of("x vFsread")));
 }
 
-static void long_patterns_are_refused(void)
+UNIT_TEST(long_patterns_are_refused)
 {
     char source[PATTERN_MAX + 2];
     struct pattern p;
@@ -65,7 +65,7 @@ static void long_patterns_are_refused(void)
 }
 
 /* Matches are compared with the host's regular expressions. */
-static void random_patterns_agree_with_the_host(void)
+UNIT_TEST(random_patterns_agree_with_the_host)
 {
     static const char letters[] = "aab.*";
 
@@ -104,7 +104,7 @@ static const char *shown(struct seq *s)
     return text;
 }
 
-static void grep_selects_and_counts(void)
+UNIT_TEST(grep_selects_and_counts)
 {
     struct pattern p;
     struct seq s;
@@ -118,7 +118,7 @@ static void grep_selects_and_counts(void)
     CHECK_EQ(text_grep(NULL, text_of("b\nb\n"), &p, false), 2);
 }
 
-static void head_and_tail_cut(void)
+UNIT_TEST(head_and_tail_cut)
 {
     struct seq s;
 
@@ -137,7 +137,7 @@ static void head_and_tail_cut(void)
     CHECK_STR(shown(&s), "1\n2\n");
 }
 
-static void counting_counts(void)
+UNIT_TEST(counting_counts)
 {
     struct text_counts c;
 
@@ -158,7 +158,7 @@ static const char *sorted(const char *in, unsigned flags)
     return shown(&s);
 }
 
-static void sorting_sorts(void)
+UNIT_TEST(sorting_sorts)
 {
     CHECK_STR(sorted("b\na\nab\n\nb", 0), "\na\nab\nb\nb\n");
     CHECK_STR(sorted("b\na\nb\n", TEXT_SORT_UNIQUE), "a\nb\n");
@@ -168,7 +168,7 @@ static void sorting_sorts(void)
     CHECK_STR(sorted("", 0), "");
 }
 
-static void sorting_without_memory_fails(void)
+UNIT_TEST(sorting_without_memory_fails)
 {
     struct seq s;
 
@@ -179,7 +179,4 @@ static void sorting_without_memory_fails(void)
     CHECK_EQ(fake_heap_blocks(), 0);
 }
 
-UNIT_TESTS(pattern_signs_have_their_meaning, case_can_be_ignored,
-           long_patterns_are_refused, random_patterns_agree_with_the_host,
-           grep_selects_and_counts, head_and_tail_cut, counting_counts, sorting_sorts,
-           sorting_without_memory_fails)
+UNIT_TESTS()

@@ -17,7 +17,7 @@ static const bool allowed[SITE_STATES][SITE_STATES] = {
 };
 /* clang-format on */
 
-static void every_legal_move_moves(void)
+UNIT_TEST(every_legal_move_moves)
 {
     for (uint8_t from = 0; from < SITE_STATES; from++) {
         for (uint8_t to = 0; to < SITE_STATES; to++) {
@@ -31,7 +31,7 @@ static void every_legal_move_moves(void)
     }
 }
 
-static void every_other_move_is_a_bug_and_moves_nothing(void)
+UNIT_TEST(every_other_move_is_a_bug_and_moves_nothing)
 {
     for (uint8_t from = 0; from < SITE_STATES; from++) {
         for (uint8_t to = 0; to < SITE_STATES; to++) {
@@ -45,7 +45,7 @@ static void every_other_move_is_a_bug_and_moves_nothing(void)
     }
 }
 
-static void every_state_has_a_name(void)
+UNIT_TEST(every_state_has_a_name)
 {
     CHECK_STR(site_state_name(SITE_NEW), "new");
     CHECK_STR(site_state_name(SITE_PREPARED), "prepared");
@@ -55,5 +55,4 @@ static void every_state_has_a_name(void)
     CHECK_STR(site_state_name(SITE_STATES), "?");
 }
 
-UNIT_TESTS(every_legal_move_moves, every_other_move_is_a_bug_and_moves_nothing,
-           every_state_has_a_name)
+UNIT_TESTS()

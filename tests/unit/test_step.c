@@ -66,7 +66,7 @@ static bool is_remembered(const struct site *site)
     return false;
 }
 
-static void where_tf_ends_a_step_is_remembered_as_long_as_the_site_is(void)
+UNIT_TEST(where_tf_ends_a_step_is_remembered_as_long_as_the_site_is)
 {
     const struct site *site;
 
@@ -82,7 +82,7 @@ static void where_tf_ends_a_step_is_remembered_as_long_as_the_site_is(void)
     CHECK(!is_remembered(site));
 }
 
-static void what_a_single_step_would_undo_is_ended_by_int3(void)
+UNIT_TEST(what_a_single_step_would_undo_is_ended_by_int3)
 {
     static const char *const insns[] = { "f4 c3", "0f 23 f8 c3", "0f 23 f0 c3" };
 
@@ -98,7 +98,7 @@ static void what_a_single_step_would_undo_is_ended_by_int3(void)
     }
 }
 
-static void the_shadow_of_sti_is_cast_again_behind_the_post_handler(void)
+UNIT_TEST(the_shadow_of_sti_is_cast_again_behind_the_post_handler)
 {
     start("fb c3", true, STEP_INT3);
     CHECK(fake_int3(&regs, p.addr));
@@ -110,7 +110,7 @@ static void the_shadow_of_sti_is_cast_again_behind_the_post_handler(void)
     CHECK(!(regs.flags & FLAGS_IF));
 }
 
-static void so_it_is_with_what_is_emulated(void)
+UNIT_TEST(so_it_is_with_what_is_emulated)
 {
     uint64_t *sp;
 
@@ -129,7 +129,7 @@ static void so_it_is_with_what_is_emulated(void)
     CHECK(regs.flags & FLAGS_IF);
 }
 
-static void iterations_of_a_string_instruction_are_no_steps(void)
+UNIT_TEST(iterations_of_a_string_instruction_are_no_steps)
 {
     start("f3 a4 c3", true, STEP_TF);
     CHECK(fake_int3(&regs, p.addr));
@@ -143,7 +143,7 @@ static void iterations_of_a_string_instruction_are_no_steps(void)
     CHECK_EQ(ran_post, 1);
 }
 
-static void an_nmi_is_stepped_without_tf(void)
+UNIT_TEST(an_nmi_is_stepped_without_tf)
 {
     start("90 c3", true, STEP_TF);
     FAKE_DEPTHS.nmi = 1;
@@ -155,7 +155,7 @@ static void an_nmi_is_stepped_without_tf(void)
     FAKE_DEPTHS.nmi = 0;
 }
 
-static void a_step_may_end_on_another_cpu(void)
+UNIT_TEST(a_step_may_end_on_another_cpu)
 {
     start("90 c3", true, STEP_INT3);
     fake.cpus = 2;
@@ -181,7 +181,7 @@ static void end_of_step(void)
 }
 
 /* The last post-handler is unregistered during a step. */
-static void a_step_whose_post_handler_has_gone_just_ends(void)
+UNIT_TEST(a_step_whose_post_handler_has_gone_just_ends)
 {
     struct kprobe other = { .post_handler = hold_post };
 
@@ -197,7 +197,7 @@ static void a_step_whose_post_handler_has_gone_just_ends(void)
 
 /* ---- a program that has TF set ---- */
 
-static void a_stepping_program_traps_once_behind_a_boosted_instruction(void)
+UNIT_TEST(a_stepping_program_traps_once_behind_a_boosted_instruction)
 {
     start("48 89 e5 c3", false, STEP_INT3);
     regs.flags |= FLAGS_TF;
@@ -209,7 +209,7 @@ static void a_stepping_program_traps_once_behind_a_boosted_instruction(void)
     CHECK_EQ(fake_totals().traps, 1);
 }
 
-static void a_stepping_program_traps_once_behind_a_stepped_instruction(void)
+UNIT_TEST(a_stepping_program_traps_once_behind_a_stepped_instruction)
 {
     for (enum step_engine engine = STEP_INT3; engine <= STEP_TF; engine++) {
         start("48 89 e5 c3", true, engine);
@@ -224,7 +224,7 @@ static void a_stepping_program_traps_once_behind_a_stepped_instruction(void)
     }
 }
 
-static void a_stepping_program_is_owed_a_trap_behind_an_emulated_instruction(void)
+UNIT_TEST(a_stepping_program_is_owed_a_trap_behind_an_emulated_instruction)
 {
     for (int with_post = 0; with_post < 2; with_post++) {
         start("eb 10 c3", with_post, STEP_INT3);
@@ -238,7 +238,7 @@ static void a_stepping_program_is_owed_a_trap_behind_an_emulated_instruction(voi
     }
 }
 
-static void popf_that_sets_tf_traps_one_later(void)
+UNIT_TEST(popf_that_sets_tf_traps_one_later)
 {
     start("9d 90 c3", false, STEP_INT3);
     fake_stack()[0] = FLAGS_TF | FLAGS_FIXED;
@@ -247,7 +247,7 @@ static void popf_that_sets_tf_traps_one_later(void)
     CHECK_EQ(fake.raised_steps, 0);
 }
 
-static void a_stepping_program_sees_each_iteration(void)
+UNIT_TEST(a_stepping_program_sees_each_iteration)
 {
     unsigned raised = fake.raised_steps;
 
@@ -261,7 +261,7 @@ static void a_stepping_program_sees_each_iteration(void)
     CHECK(regs.flags & FLAGS_TF);
 }
 
-static void iterations_of_a_port_instruction_are_no_steps_either(void)
+UNIT_TEST(iterations_of_a_port_instruction_are_no_steps_either)
 {
     start("f3 6c c3", true, STEP_TF);
     CHECK(fake_int3(&regs, p.addr));
@@ -271,7 +271,7 @@ static void iterations_of_a_port_instruction_are_no_steps_either(void)
 
 /* ---- traps that are not steps ---- */
 
-static void a_debug_trap_that_is_no_step_is_for_others(void)
+UNIT_TEST(a_debug_trap_that_is_no_step_is_for_others)
 {
     start("90 c3", true, STEP_TF);
     CHECK(fake_int3(&regs, p.addr));
@@ -279,7 +279,7 @@ static void a_debug_trap_that_is_no_step_is_for_others(void)
     CHECK_EQ(ran_post, 0);
 }
 
-static void a_step_elsewhere_is_for_others(void)
+UNIT_TEST(a_step_elsewhere_is_for_others)
 {
     start("48 89 e5 c3", true, STEP_TF);
     CHECK(!debug(p.addr + 3, DR6_BS));
@@ -289,7 +289,7 @@ static void a_step_elsewhere_is_for_others(void)
     CHECK_EQ(ran_post, 0);
 }
 
-static void an_int3_elsewhere_in_a_cell_is_no_hit(void)
+UNIT_TEST(an_int3_elsewhere_in_a_cell_is_no_hit)
 {
     start("48 89 e5 c3", true, STEP_INT3);
     CHECK(!fake_int3(&regs, (uintptr_t)p.site->step_slot + 4));
@@ -297,19 +297,4 @@ static void an_int3_elsewhere_in_a_cell_is_no_hit(void)
     CHECK_EQ(ran_post, 0);
 }
 
-UNIT_TESTS_BETWEEN(fake_start, end,
-                   where_tf_ends_a_step_is_remembered_as_long_as_the_site_is,
-                   what_a_single_step_would_undo_is_ended_by_int3,
-                   the_shadow_of_sti_is_cast_again_behind_the_post_handler,
-                   so_it_is_with_what_is_emulated,
-                   iterations_of_a_string_instruction_are_no_steps,
-                   an_nmi_is_stepped_without_tf, a_step_may_end_on_another_cpu,
-                   a_step_whose_post_handler_has_gone_just_ends,
-                   a_stepping_program_traps_once_behind_a_boosted_instruction,
-                   a_stepping_program_traps_once_behind_a_stepped_instruction,
-                   a_stepping_program_is_owed_a_trap_behind_an_emulated_instruction,
-                   popf_that_sets_tf_traps_one_later,
-                   a_stepping_program_sees_each_iteration,
-                   iterations_of_a_port_instruction_are_no_steps_either,
-                   a_debug_trap_that_is_no_step_is_for_others,
-                   a_step_elsewhere_is_for_others, an_int3_elsewhere_in_a_cell_is_no_hit)
+UNIT_TESTS_BETWEEN(fake_start, end)

@@ -37,7 +37,7 @@ static int sign(int x)
     return (x > 0) - (x < 0);
 }
 
-static void memcpy_and_memset_write_exactly_their_bytes(void)
+UNIT_TEST(memcpy_and_memset_write_exactly_their_bytes)
 {
     uint8_t want[AREA], got[AREA], src[AREA];
 
@@ -58,7 +58,7 @@ static void memcpy_and_memset_write_exactly_their_bytes(void)
     }
 }
 
-static void memmove_copies_overlapping_bytes_both_ways(void)
+UNIT_TEST(memmove_copies_overlapping_bytes_both_ways)
 {
     uint8_t want[AREA], got[AREA];
 
@@ -74,7 +74,7 @@ static void memmove_copies_overlapping_bytes_both_ways(void)
     }
 }
 
-static void memmove_by_one_byte(void)
+UNIT_TEST(memmove_by_one_byte)
 {
     uint8_t up[] = { 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12 };
     uint8_t down[] = { 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12 };
@@ -85,7 +85,7 @@ static void memmove_by_one_byte(void)
     CHECK_BYTES(down, "02 03 04 05 06 07 08 09 0a 0b 0c 0c");
 }
 
-static void copies_stay_between_the_guard_pages(void)
+UNIT_TEST(copies_stay_between_the_guard_pages)
 {
     uint8_t *a = guard_map(), *b = guard_map();
 
@@ -103,7 +103,7 @@ static void copies_stay_between_the_guard_pages(void)
     }
 }
 
-static void memcmp_and_memchr_answer_as_the_hosts(void)
+UNIT_TEST(memcmp_and_memchr_answer_as_the_hosts)
 {
     uint8_t *a = guard_map(), *b = guard_map();
 
@@ -123,7 +123,7 @@ static void memcmp_and_memchr_answer_as_the_hosts(void)
     }
 }
 
-static void lengths_and_comparisons_answer_as_the_hosts(void)
+UNIT_TEST(lengths_and_comparisons_answer_as_the_hosts)
 {
     uint8_t *a = guard_map(), *b = guard_map();
     char s[48], t[48];
@@ -148,14 +148,14 @@ static void lengths_and_comparisons_answer_as_the_hosts(void)
     }
 }
 
-static void bytes_compare_as_unsigned(void)
+UNIT_TEST(bytes_compare_as_unsigned)
 {
     CHECK(our_strcmp("\x80", "\x7f") > 0);
     CHECK(our_strncmp("\x80", "\x7f", 1) > 0);
     CHECK(our_memcmp("\x80", "\x7f", 1) > 0);
 }
 
-static void counted_functions_need_no_nul(void)
+UNIT_TEST(counted_functions_need_no_nul)
 {
     uint8_t *a = guard_map(), *b = guard_map();
     char *x = memcpy(guard_tail(a, 4), "same", 4);
@@ -166,7 +166,7 @@ static void counted_functions_need_no_nul(void)
     CHECK_EQ(our_strncmp(x, "other", 0), 0);
 }
 
-static void searches_find_what_the_hosts_find(void)
+UNIT_TEST(searches_find_what_the_hosts_find)
 {
     uint8_t *a = guard_map(), *b = guard_map();
     char s[48], t[8];
@@ -189,7 +189,7 @@ static void searches_find_what_the_hosts_find(void)
     }
 }
 
-static void the_empty_string_is_found_at_once(void)
+UNIT_TEST(the_empty_string_is_found_at_once)
 {
     CHECK_STR(our_strstr("text", ""), "text");
     CHECK_STR(our_strstr("", ""), "");
@@ -201,7 +201,7 @@ static void the_empty_string_is_found_at_once(void)
     CHECK_EQ(our_strcspn("text", ""), 4);
 }
 
-static void strcpy_copies_the_nul_as_well(void)
+UNIT_TEST(strcpy_copies_the_nul_as_well)
 {
     uint8_t *a = guard_map(), *b = guard_map();
     char s[48];
@@ -217,7 +217,7 @@ static void strcpy_copies_the_nul_as_well(void)
     }
 }
 
-static void strlcpy_cuts_and_tells_the_whole_length(void)
+UNIT_TEST(strlcpy_cuts_and_tells_the_whole_length)
 {
     char buf[8];
 
@@ -237,7 +237,7 @@ static void strlcpy_cuts_and_tells_the_whole_length(void)
     CHECK_EQ(buf[1], 'r');
 }
 
-static void strlcat_cuts_and_tells_the_whole_length(void)
+UNIT_TEST(strlcat_cuts_and_tells_the_whole_length)
 {
     char buf[8] = "ab";
 
@@ -249,7 +249,7 @@ static void strlcat_cuts_and_tells_the_whole_length(void)
     CHECK_STR(buf, "abcdefg");
 }
 
-static void strlcat_leaves_a_buffer_without_nul_alone(void)
+UNIT_TEST(strlcat_leaves_a_buffer_without_nul_alone)
 {
     uint8_t *map = guard_map();
     char *full = memcpy(guard_tail(map, 4), "full", 4);
@@ -260,7 +260,7 @@ static void strlcat_leaves_a_buffer_without_nul_alone(void)
     CHECK(memcmp(full, "full", 4) == 0);
 }
 
-static void strsep_cuts_fields_as_the_hosts(void)
+UNIT_TEST(strsep_cuts_fields_as_the_hosts)
 {
     char s[48], delims[8], want_text[48], got_text[48];
 
@@ -287,12 +287,4 @@ static void strsep_cuts_fields_as_the_hosts(void)
     }
 }
 
-UNIT_TESTS(memcpy_and_memset_write_exactly_their_bytes,
-           memmove_copies_overlapping_bytes_both_ways, memmove_by_one_byte,
-           copies_stay_between_the_guard_pages, memcmp_and_memchr_answer_as_the_hosts,
-           lengths_and_comparisons_answer_as_the_hosts, bytes_compare_as_unsigned,
-           counted_functions_need_no_nul, searches_find_what_the_hosts_find,
-           the_empty_string_is_found_at_once, strcpy_copies_the_nul_as_well,
-           strlcpy_cuts_and_tells_the_whole_length,
-           strlcat_cuts_and_tells_the_whole_length,
-           strlcat_leaves_a_buffer_without_nul_alone, strsep_cuts_fields_as_the_hosts)
+UNIT_TESTS()

@@ -24,7 +24,7 @@ static void check_as_host(const char *s, int base)
     CHECK(got == want);
 }
 
-static void well_known_texts_are_read_as_by_the_host(void)
+UNIT_TEST(well_known_texts_are_read_as_by_the_host)
 {
     static const char *const texts[] = {
         "",
@@ -79,7 +79,7 @@ static void well_known_texts_are_read_as_by_the_host(void)
             check_as_host(texts[i], base);
 }
 
-static void random_texts_are_read_as_by_the_host(void)
+UNIT_TEST(random_texts_are_read_as_by_the_host)
 {
     static const char kinds[] = "0123456789abcdefxXzZ+- \t";
     uint8_t *map = guard_map();
@@ -98,7 +98,7 @@ static void random_texts_are_read_as_by_the_host(void)
     }
 }
 
-static void a_base_that_does_not_exist_finds_no_number(void)
+UNIT_TEST(a_base_that_does_not_exist_finds_no_number)
 {
     static const int bases[] = { 1, -1, 37, INT_MAX, INT_MIN };
     const char *s = "101";
@@ -115,7 +115,7 @@ static void a_base_that_does_not_exist_finds_no_number(void)
     }
 }
 
-static void the_end_may_be_left_out(void)
+UNIT_TEST(the_end_may_be_left_out)
 {
     CHECK_EQ(our_strtol("-12x", NULL, 10), -12);
     CHECK_EQ(our_strtoul("12x", NULL, 10), 12);
@@ -129,7 +129,7 @@ static void check_u64(const char *s, int base, uint64_t want)
     CHECK_EQ(got, want);
 }
 
-static void whole_numbers_are_accepted(void)
+UNIT_TEST(whole_numbers_are_accepted)
 {
     check_u64("0", 0, 0);
     check_u64("10", 0, 10);
@@ -142,7 +142,7 @@ static void whole_numbers_are_accepted(void)
     check_u64("0xffffffffffffffff", 0, UINT64_MAX);
 }
 
-static void anything_else_is_refused(void)
+UNIT_TEST(anything_else_is_refused)
 {
     static const char *const texts[] = { "",    " 1",  "1 ",  "+1",  "--1", "-",
                                          "- 1", "0x",  "0xg", "08",  "1a",  "x",
@@ -157,7 +157,7 @@ static void anything_else_is_refused(void)
     CHECK_EQ(parse_u64("-1", 0, &(uint64_t){ 0 }), -EINVAL);
 }
 
-static void numbers_that_do_not_fit_are_out_of_range(void)
+UNIT_TEST(numbers_that_do_not_fit_are_out_of_range)
 {
     uint64_t u = 77;
 
@@ -167,7 +167,7 @@ static void numbers_that_do_not_fit_are_out_of_range(void)
     CHECK_EQ(u, 77);
 }
 
-static void yes_and_no_are_told_by_how_they_begin(void)
+UNIT_TEST(yes_and_no_are_told_by_how_they_begin)
 {
     static const char *const yes[] = {
         "1", "1\n", "y", "Yes", "t", "TRUE", "on", "ON\n"
@@ -187,8 +187,4 @@ static void yes_and_no_are_told_by_how_they_begin(void)
     CHECK_EQ(parse_bool("1", 0, &value), -EINVAL);
 }
 
-UNIT_TESTS(well_known_texts_are_read_as_by_the_host, random_texts_are_read_as_by_the_host,
-           a_base_that_does_not_exist_finds_no_number, the_end_may_be_left_out,
-           whole_numbers_are_accepted, anything_else_is_refused,
-           numbers_that_do_not_fit_are_out_of_range,
-           yes_and_no_are_told_by_how_they_begin)
+UNIT_TESTS()

@@ -13,7 +13,7 @@ static void start(void)
     fn = fake_function("fn", "90 90 90 90 90 90 90 90 90 90 90 90 90 90 90 c3");
 }
 
-static void the_start_counts_and_the_end_does_not(void)
+UNIT_TEST(the_start_counts_and_the_end_does_not)
 {
     fake_target(fn + 4);
     CHECK(targets_inside(fn + 4, fn + 5));
@@ -23,7 +23,7 @@ static void the_start_counts_and_the_end_does_not(void)
     CHECK(!targets_inside(fn + 5, fn + 3));
 }
 
-static void an_opaque_range_counts_byte_by_byte(void)
+UNIT_TEST(an_opaque_range_counts_byte_by_byte)
 {
     fake_opaque(fn + 9, fn + 11);
     fake_opaque(fn + 2, fn + 4);
@@ -38,7 +38,7 @@ static void an_opaque_range_counts_byte_by_byte(void)
     CHECK_EQ(targets_find(fn + 4, fn + 15), fn + 9);
 }
 
-static void whichever_comes_first(void)
+UNIT_TEST(whichever_comes_first)
 {
     fake_opaque(fn + 6, fn + 8);
     fake_target(fn + 4);
@@ -49,7 +49,7 @@ static void whichever_comes_first(void)
     CHECK(!targets_opaque(fn + 4));
 }
 
-static void without_a_table_everything_is_one(void)
+UNIT_TEST(without_a_table_everything_is_one)
 {
     start();
     fake_no_targets();
@@ -61,7 +61,7 @@ static void without_a_table_everything_is_one(void)
     CHECK(targets_known(fn));
 }
 
-static void what_was_added_is_found_until_the_last_is_removed(void)
+UNIT_TEST(what_was_added_is_found_until_the_last_is_removed)
 {
     fake_target(fn + 8);
     CHECK_EQ(targets_add(fn, fn + 3), 0);
@@ -79,7 +79,7 @@ static void what_was_added_is_found_until_the_last_is_removed(void)
     CHECK(!targets_inside(fn + 1, fn + 5));
 }
 
-static void what_was_not_added_is_not_removed(void)
+UNIT_TEST(what_was_not_added_is_not_removed)
 {
     fake_target(fn + 8);
     CHECK(!targets_remove(fn, fn + 8));
@@ -94,7 +94,7 @@ static void what_was_not_added_is_not_removed(void)
 #define MANY 5000 /* several in each bucket */
 #define STRIDE 5
 
-static void very_many_are_found_and_removed(void)
+UNIT_TEST(very_many_are_found_and_removed)
 {
     uintptr_t base = fn + 32;
 
@@ -119,16 +119,11 @@ static void very_many_are_found_and_removed(void)
     CHECK(targets_remove(3, base + 1) && targets_remove(1, base));
 }
 
-static void adding_without_memory_says_so(void)
+UNIT_TEST(adding_without_memory_says_so)
 {
     fake_fail_at(1);
     CHECK_EQ(targets_add(fn, fn + 3), -ENOMEM);
     CHECK(!targets_inside(fn, fn + 16));
 }
 
-UNIT_TESTS_BETWEEN(start, fake_end, the_start_counts_and_the_end_does_not,
-                   an_opaque_range_counts_byte_by_byte, whichever_comes_first,
-                   without_a_table_everything_is_one,
-                   what_was_added_is_found_until_the_last_is_removed,
-                   very_many_are_found_and_removed, adding_without_memory_says_so,
-                   what_was_not_added_is_not_removed)
+UNIT_TESTS_BETWEEN(start, fake_end)

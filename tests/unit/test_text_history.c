@@ -29,7 +29,7 @@ static size_t find(uintptr_t start, uintptr_t end)
     return count;
 }
 
-static void the_oldest_are_forgotten(void)
+UNIT_TEST(the_oldest_are_forgotten)
 {
     fake_start();
     note(0x3000, 1, 1);
@@ -41,4 +41,4 @@ static void the_oldest_are_forgotten(void)
     fake_end();
 }
 
-UNIT_TESTS(the_oldest_are_forgotten)
+UNIT_TESTS()

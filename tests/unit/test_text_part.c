@@ -82,7 +82,7 @@ static void check_all_are_armed(void)
     CHECK_EQ(second.addr, text + 9);
 }
 
-static void they_go_by_address_and_come_back(void)
+UNIT_TEST(they_go_by_address_and_come_back)
 {
     for (unsigned i = 0; i < 3; i++) {
         text_goes(&part);
@@ -94,7 +94,7 @@ static void they_go_by_address_and_come_back(void)
     }
 }
 
-static void what_lies_behind_it_stays(void)
+UNIT_TEST(what_lies_behind_it_stays)
 {
     struct kprobe behind = { .pre_handler = NULL };
 
@@ -109,7 +109,7 @@ static void what_lies_behind_it_stays(void)
     CHECK_EQ(text_comes(&part), 0);
 }
 
-static void they_go_without_memory(void)
+UNIT_TEST(they_go_without_memory)
 {
     for (unsigned n = 1; n < 8; n++) {
         fake_fail_at(n);
@@ -123,7 +123,7 @@ static void they_go_without_memory(void)
     }
 }
 
-static void nothing_can_wait_in_a_hit(void)
+UNIT_TEST(nothing_can_wait_in_a_hit)
 {
     fake.context = PLAT_TRAP;
     FAKE_BUG(text_goes(&part));
@@ -132,7 +132,7 @@ static void nothing_can_wait_in_a_hit(void)
     check_all_are_armed();
 }
 
-static void words_of_a_program_wait_with_its_probe(void)
+UNIT_TEST(words_of_a_program_wait_with_its_probe)
 {
     static const struct kprobe_op ops[] = { KPROBE_COUNT(0) };
     struct kprobe_program program = { .ops = ops, .count = 1, .words = 1 };
@@ -167,7 +167,7 @@ static unsigned waiting(void)
 /* One byte of the text is no instruction any more. So its probe, and the probes behind
  * it, are refused and wait. The probes in front of it are armed.
  */
-static void a_probe_that_is_refused_waits(void)
+UNIT_TEST(a_probe_that_is_refused_waits)
 {
     text_goes(&part);
     text_gone(&part);
@@ -187,7 +187,7 @@ static void a_probe_that_is_refused_waits(void)
 /* Probes at the front, in the middle and at the end of the waiting list are unregistered.
  * A copy of a waiting probe is refused, because it is not registered.
  */
-static void they_leave_the_others_waiting(void)
+UNIT_TEST(they_leave_the_others_waiting)
 {
     struct kprobe *some[] = { &other, NULL, &probes[3], &probes[4], &probes[3] }, copy;
 
@@ -217,7 +217,7 @@ static void they_leave_the_others_waiting(void)
 /* The count tells whether the code of a module still has registered probes. If it has
  * none, the engine need not search all probes when the module is unloaded.
  */
-static void probes_of_its_own_are_counted(void)
+UNIT_TEST(probes_of_its_own_are_counted)
 {
     struct kprobe inside = { .symbol_name = "fn", .offset = 1 }, by_handler = inside,
                   foreign = inside, *both[] = { &inside, &by_handler };
@@ -252,7 +252,7 @@ static void probes_of_its_own_are_counted(void)
 /* When a set is refused, the probes of it that were counted already are not counted any
  * more.
  */
-static void a_refused_set_is_not_counted(void)
+UNIT_TEST(a_refused_set_is_not_counted)
 {
     struct kprobe ps[3] = { { .symbol_name = "fn", .offset = 1 },
                             { .symbol_name = "later", .flags = KPROBE_FLAG_PENDING },
@@ -278,8 +278,4 @@ static void a_refused_set_is_not_counted(void)
     CHECK_EQ(part.own_count, 0);
 }
 
-UNIT_TESTS_BETWEEN(start, end, they_go_by_address_and_come_back,
-                   what_lies_behind_it_stays, they_go_without_memory,
-                   nothing_can_wait_in_a_hit, words_of_a_program_wait_with_its_probe,
-                   a_probe_that_is_refused_waits, they_leave_the_others_waiting,
-                   probes_of_its_own_are_counted, a_refused_set_is_not_counted)
+UNIT_TESTS_BETWEEN(start, end)

@@ -53,7 +53,7 @@ static size_t stored(unsigned n)
     return text_change_in(&change, phase.step, phase.level, &off);
 }
 
-static void three_phases_and_all_answers(void)
+UNIT_TEST(three_phases_and_all_answers)
 {
     struct text_poke p = { .addr = at, .len = 4, .bytes = { 0xe9, 0xcc, 2, 3 } };
 
@@ -78,7 +78,7 @@ static void come_late(const struct text_phase *p)
         fake.ns += UINT64_C(1) << 40;
 }
 
-static void a_late_answer_is_an_answer(void)
+UNIT_TEST(a_late_answer_is_an_answer)
 {
     struct text_poke p = { .addr = at, .len = 1, .bytes = { 0xcc } };
 
@@ -89,7 +89,7 @@ static void a_late_answer_is_an_answer(void)
     CHECK_EQ(phase.answered[0], TEXT_PHASE_HALTED - 1);
 }
 
-static void an_armed_site_has_its_guard(void)
+UNIT_TEST(an_armed_site_has_its_guard)
 {
     struct text_poke p = { .addr = at, .len = 4, .bytes = { 0xe9, 1, 2, 3 } };
 
@@ -100,7 +100,7 @@ static void an_armed_site_has_its_guard(void)
     CHECK(stored(1) == 1 && phase.step == TEXT_POKE_FIRST);
 }
 
-static void a_phase_may_be_anothers(void)
+UNIT_TEST(a_phase_may_be_anothers)
 {
     struct text_poke p[] = { { .len = 1, .bytes = { 0xcc } },
                              { .len = 3, .bytes = { 0xe9, 1, 2 } } };
@@ -114,7 +114,7 @@ static void a_phase_may_be_anothers(void)
     CHECK(stored(2) == 1 && phase.step == TEXT_POKE_FIRST && phase.count == 2);
 }
 
-static void one_byte_has_no_guard(void)
+UNIT_TEST(one_byte_has_no_guard)
 {
     struct text_poke p = { .addr = at, .len = 1 };
 
@@ -123,7 +123,7 @@ static void one_byte_has_no_guard(void)
     CHECK(stored(0) == 1 && off == 0 && phase.step == TEXT_POKE_FIRST);
 }
 
-static void the_oldest_are_forgotten(void)
+UNIT_TEST(the_oldest_are_forgotten)
 {
     struct text_poke p = { .addr = at, .len = 1, .bytes = { 0xcc } };
     uint64_t before = text_phases_count();
@@ -138,6 +138,4 @@ static void the_oldest_are_forgotten(void)
     CHECK(!get(text_phases_count()));
 }
 
-UNIT_TESTS_BETWEEN(begin, end, three_phases_and_all_answers, a_late_answer_is_an_answer,
-                   an_armed_site_has_its_guard, a_phase_may_be_anothers,
-                   one_byte_has_no_guard, the_oldest_are_forgotten)
+UNIT_TESTS_BETWEEN(begin, end)

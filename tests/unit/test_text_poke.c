@@ -78,7 +78,7 @@ static void end(uintptr_t at, const char *hex)
 
 #define OLD "48 c7 c0 01 00 00 00 90 90 90 90 90 90 90 90 90 90 90 90 90 90 90 90 90"
 
-static void int3_then_the_tail_then_the_first_byte(void)
+UNIT_TEST(int3_then_the_tail_then_the_first_byte)
 {
     uintptr_t at = start(OLD);
     struct text_poke p = { .addr = at,
@@ -94,7 +94,7 @@ static void int3_then_the_tail_then_the_first_byte(void)
     end(at, OLD);
 }
 
-static void what_is_there_already_is_not_written(void)
+UNIT_TEST(what_is_there_already_is_not_written)
 {
     uintptr_t at = start(OLD);
     struct text_poke p = { .addr = at, .len = 1, .bytes = { 0x48 } };
@@ -106,7 +106,7 @@ static void what_is_there_already_is_not_written(void)
     end(at, OLD);
 }
 
-static void one_store_makes_a_whole_change(void)
+UNIT_TEST(one_store_makes_a_whole_change)
 {
     uintptr_t at = start(OLD);
     struct text_poke p = { .addr = at, .len = 2, .bytes = { 0xeb, 0x05 } };
@@ -123,7 +123,7 @@ static void one_store_makes_a_whole_change(void)
     end(at, OLD);
 }
 
-static void a_jump_made_of_the_bytes_behind_it_becomes_visible_last(void)
+UNIT_TEST(a_jump_made_of_the_bytes_behind_it_becomes_visible_last)
 {
     uintptr_t at = start(OLD);
     struct text_poke p[] = {
@@ -143,7 +143,7 @@ static void a_jump_made_of_the_bytes_behind_it_becomes_visible_last(void)
     end(at, OLD);
 }
 
-static void and_is_the_first_to_go(void)
+UNIT_TEST(and_is_the_first_to_go)
 {
     uintptr_t at = start(OLD);
     struct text_poke p[] = {
@@ -162,7 +162,7 @@ static void and_is_the_first_to_go(void)
     end(at, OLD);
 }
 
-static void one_byte_is_guarded_where_what_it_means_changes_too(void)
+UNIT_TEST(one_byte_is_guarded_where_what_it_means_changes_too)
 {
     uintptr_t at = start(OLD);
     struct text_poke p[] = {
@@ -189,7 +189,7 @@ static bool is_bug(struct text_poke *pokes, size_t count)
     return bug;
 }
 
-static void breaking_the_rules_is_a_bug(void)
+UNIT_TEST(breaking_the_rules_is_a_bug)
 {
     uintptr_t at = start(OLD);
     struct text_poke order[] = { { .addr = at + 8, .len = 1 }, { .addr = at, .len = 1 } },
@@ -213,7 +213,7 @@ static void breaking_the_rules_is_a_bug(void)
     end(at, OLD);
 }
 
-static void a_cpu_that_is_not_synchronised_is_a_bug(void)
+UNIT_TEST(a_cpu_that_is_not_synchronised_is_a_bug)
 {
     uintptr_t at = start(OLD);
     struct text_poke p = { .addr = at, .len = 2, .bytes = { 0xeb, 0x00 } };
@@ -269,7 +269,7 @@ static void independent_jumps_by(const struct text_engine *engine)
     end_with_nops(at, 2 * MANY);
 }
 
-static void independent_jumps_take_each_step_once(void)
+UNIT_TEST(independent_jumps_take_each_step_once)
 {
     for (size_t i = 0; i < text_engine_count; i++)
         independent_jumps_by(text_engines[i]);
@@ -471,7 +471,7 @@ static void rounds_of(const struct text_engine *engine, bool fetches_words)
     CHECK(fake.syncs - syncs >= ROUNDS);
 }
 
-static void whatever_extends_over_whatever_is_never_torn(void)
+UNIT_TEST(whatever_extends_over_whatever_is_never_torn)
 {
     text_at = start_with_nops(LEN_MAX);
     fake.on_sync = look_for_torn_ones;
@@ -486,7 +486,7 @@ static void whatever_extends_over_whatever_is_never_torn(void)
 /* ---- the engine that stops the machine ---- */
 
 /* Where a debugger has stopped all other CPUs, the machine is not stopped once more. */
-static void while_the_machine_is_held_it_is_not_stopped(void)
+UNIT_TEST(while_the_machine_is_held_it_is_not_stopped)
 {
     uintptr_t at = start(OLD);
     struct text_poke p = { .addr = at, .len = 2, .bytes = { 0xeb, 0x00 } };
@@ -509,7 +509,7 @@ static void walk_out(void)
         fake.stopped_ip[2] += 2;
 }
 
-static void it_waits_until_no_cpu_is_inside_any_more(void)
+UNIT_TEST(it_waits_until_no_cpu_is_inside_any_more)
 {
     uintptr_t at = start(OLD);
     struct text_poke p[] = { { .addr = at, .len = 1, .bytes = { 0x90 } },
@@ -528,7 +528,7 @@ static void it_waits_until_no_cpu_is_inside_any_more(void)
     end(at, OLD);
 }
 
-static void a_cpu_that_never_leaves_is_reported(void)
+UNIT_TEST(a_cpu_that_never_leaves_is_reported)
 {
     uintptr_t at = start(OLD);
     struct text_poke p = { .addr = at, .len = 3, .bytes = { 0x90, 0x90, 0x90 } };
@@ -542,14 +542,4 @@ static void a_cpu_that_never_leaves_is_reported(void)
     CHECK(fake_text_is_original());
 }
 
-UNIT_TESTS_BETWEEN(fake_start, fake_end, int3_then_the_tail_then_the_first_byte,
-                   what_is_there_already_is_not_written, one_store_makes_a_whole_change,
-                   a_jump_made_of_the_bytes_behind_it_becomes_visible_last,
-                   and_is_the_first_to_go,
-                   one_byte_is_guarded_where_what_it_means_changes_too,
-                   breaking_the_rules_is_a_bug, a_cpu_that_is_not_synchronised_is_a_bug,
-                   independent_jumps_take_each_step_once,
-                   whatever_extends_over_whatever_is_never_torn,
-                   while_the_machine_is_held_it_is_not_stopped,
-                   it_waits_until_no_cpu_is_inside_any_more,
-                   a_cpu_that_never_leaves_is_reported)
+UNIT_TESTS_BETWEEN(fake_start, fake_end)

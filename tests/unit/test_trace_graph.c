@@ -41,7 +41,7 @@ static const char *tree(const char *text)
     return said + strcspn(said, "\n") + 1;
 }
 
-static void a_caller_is_above_its_calls(void)
+UNIT_TEST(a_caller_is_above_its_calls)
 {
     CHECK_STR(tree("12c 11b 11d 10a 10a"), "t1-1\n"
                                            "           3    0  a\n"
@@ -51,7 +51,7 @@ static void a_caller_is_above_its_calls(void)
                                            "           4    0  a\n");
 }
 
-static void threads_have_trees_of_their_own(void)
+UNIT_TEST(threads_have_trees_of_their_own)
 {
     CHECK_STR(tree("11b 21c 10a 20a"), "t1-1\n"
                                        "           2    0  a\n"
@@ -61,7 +61,7 @@ static void threads_have_trees_of_their_own(void)
                                        "           1    0    c\n");
 }
 
-static void callers_may_be_missing(void)
+UNIT_TEST(callers_may_be_missing)
 {
     CHECK_STR(tree("12c 10a 13d 11b"), "t1-1\n"
                                        "           1    0  a\n"
@@ -71,5 +71,4 @@ static void callers_may_be_missing(void)
     CHECK_STR(tree(""), "");
 }
 
-UNIT_TESTS(a_caller_is_above_its_calls, threads_have_trees_of_their_own,
-           callers_may_be_missing)
+UNIT_TESTS()

@@ -21,7 +21,7 @@ static struct trigger *parsed(const char *line)
     return trigger;
 }
 
-static void lines_and_how_they_are_listed(void)
+UNIT_TEST(lines_and_how_they_are_listed)
 {
     static const char *const rows[][2] = {
         { "traceoff", "traceoff:unlimited" },
@@ -58,7 +58,7 @@ static void lines_and_how_they_are_listed(void)
     }
 }
 
-static void lines_that_are_refused(void)
+UNIT_TEST(lines_that_are_refused)
 {
     static const char *const rows[] = {
         "",
@@ -113,7 +113,7 @@ static void lines_that_are_refused(void)
 /* As on Linux, a line that removes a trigger may have any text in place of a filter. Only
  * for a histogram the filter is read: it says which histogram is removed.
  */
-static void a_removal_reads_no_filter(void)
+UNIT_TEST(a_removal_reads_no_filter)
 {
     static const char *const rows[] = {
         "!traceoff",          "!traceoff if",          "!traceoff if nosuch",
@@ -128,7 +128,7 @@ static void a_removal_reads_no_filter(void)
     }
 }
 
-static void histograms_have_a_line_of_their_own(void)
+UNIT_TEST(histograms_have_a_line_of_their_own)
 {
     struct trigger *trigger = parsed("hist:keys=a,b:vals=c:sort=c if a > 1 && s ~ \"x\"");
 
@@ -158,7 +158,7 @@ static void check_same(const char *a, const char *b, bool same)
     trigger_free(&trace_host, two);
 }
 
-static void which_triggers_exclude_each_other(void)
+UNIT_TEST(which_triggers_exclude_each_other)
 {
     check_same("traceon", "traceon:5 if a", true);
     check_same("traceon", "traceoff", true);
@@ -177,7 +177,7 @@ static void which_triggers_exclude_each_other(void)
     check_same("hist:keys=a", "hist:keys=a", false);
 }
 
-static void a_trigger_acts_as_often_as_it_may(void)
+UNIT_TEST(a_trigger_acts_as_often_as_it_may)
 {
     struct trigger *trigger = parsed("traceon:2");
 
@@ -201,6 +201,4 @@ static void a_trigger_acts_as_often_as_it_may(void)
     trigger_free(&trace_host, trigger);
 }
 
-UNIT_TESTS(lines_and_how_they_are_listed, lines_that_are_refused,
-           a_removal_reads_no_filter, histograms_have_a_line_of_their_own,
-           which_triggers_exclude_each_other, a_trigger_acts_as_often_as_it_may)
+UNIT_TESTS()

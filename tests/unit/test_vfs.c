@@ -114,7 +114,7 @@ static const char *get(const char *path)
     return text;
 }
 
-static void paths_may_have_dots_and_spare_slashes(void)
+UNIT_TEST(paths_may_have_dots_and_spare_slashes)
 {
     CHECK_STR(get("//sys///demo/./status"), "status 1\n");
     CHECK_STR(get("sys/demo/../demo/status"), "status 2\n");
@@ -122,7 +122,7 @@ static void paths_may_have_dots_and_spare_slashes(void)
     tear_down();
 }
 
-static void a_bad_path_says_why(void)
+UNIT_TEST(a_bad_path_says_why)
 {
     char lengthy[VFS_NAME_MAX + 3];
 
@@ -142,7 +142,7 @@ static void a_bad_path_says_why(void)
     tear_down();
 }
 
-static void access_follows_the_callbacks(void)
+UNIT_TEST(access_follows_the_callbacks)
 {
     CHECK_EQ(try_open("/sys/demo/status", VFS_WRITE), -EACCES);
     CHECK_EQ(try_open("/sys/demo/events/one/enable", VFS_READ), -EACCES);
@@ -151,7 +151,7 @@ static void access_follows_the_callbacks(void)
     tear_down();
 }
 
-static void a_file_must_be_open_for_what_is_done(void)
+UNIT_TEST(a_file_must_be_open_for_what_is_done)
 {
     struct file f = { .flags = VFS_READ };
     uint64_t pos = 0;
@@ -167,7 +167,7 @@ static void a_file_must_be_open_for_what_is_done(void)
     tear_down();
 }
 
-static void a_write_arrives_whole(void)
+UNIT_TEST(a_write_arrives_whole)
 {
     CHECK_EQ(put("/sys/demo/control", VFS_APPEND, "one\ntwo\n"), 8);
     CHECK_STR(taken, "one\ntwo\n");
@@ -178,7 +178,7 @@ static void a_write_arrives_whole(void)
     tear_down();
 }
 
-static void truncating_is_an_event_of_its_own(void)
+UNIT_TEST(truncating_is_an_event_of_its_own)
 {
     CHECK_EQ(try_open("/sys/demo/control", VFS_WRITE | VFS_TRUNC), 0);
     CHECK_EQ(truncates, 1);
@@ -189,14 +189,14 @@ static void truncating_is_an_event_of_its_own(void)
     tear_down();
 }
 
-static void a_failing_show_fails_the_open(void)
+UNIT_TEST(a_failing_show_fails_the_open)
 {
     answer = -EIO;
     CHECK_EQ(try_open("/sys/demo/status", VFS_READ), -EIO);
     tear_down();
 }
 
-static void directories_list_sorted_with_a_slash(void)
+UNIT_TEST(directories_list_sorted_with_a_slash)
 {
     struct seq s;
 
@@ -212,7 +212,7 @@ static void directories_list_sorted_with_a_slash(void)
     tear_down();
 }
 
-static void stat_knows_kind_and_mode(void)
+UNIT_TEST(stat_knows_kind_and_mode)
 {
     struct vfs_stat st;
 
@@ -224,7 +224,7 @@ static void stat_knows_kind_and_mode(void)
     tear_down();
 }
 
-static void memory_files_live_below_tmp(void)
+UNIT_TEST(memory_files_live_below_tmp)
 {
     CHECK_EQ(put("/tmp/x", VFS_TRUNC, "hello"), 5);
     CHECK_STR(get("/tmp/x"), "hello");
@@ -239,7 +239,7 @@ static void memory_files_live_below_tmp(void)
     tear_down();
 }
 
-static void a_removed_file_lives_until_its_last_close(void)
+UNIT_TEST(a_removed_file_lives_until_its_last_close)
 {
     struct file f = { .flags = VFS_READ | VFS_WRITE };
     uint64_t pos = 0;
@@ -253,7 +253,7 @@ static void a_removed_file_lives_until_its_last_close(void)
     tear_down();
 }
 
-static void a_write_behind_the_end_fills_with_nuls(void)
+UNIT_TEST(a_write_behind_the_end_fills_with_nuls)
 {
     struct file f = { .flags = VFS_READ | VFS_WRITE };
     uint64_t pos = 3;
@@ -273,7 +273,7 @@ static void a_write_behind_the_end_fills_with_nuls(void)
     tear_down();
 }
 
-static void tmp_is_bounded(void)
+UNIT_TEST(tmp_is_bounded)
 {
     struct file f = { .flags = VFS_WRITE };
     uint64_t pos = VFS_TMP_BYTES - 2;
@@ -303,7 +303,7 @@ static void tmp_is_bounded(void)
     tear_down();
 }
 
-static void directories_are_made_below_tmp_only(void)
+UNIT_TEST(directories_are_made_below_tmp_only)
 {
     CHECK_EQ(vfs_mkdir("/sys/demo/x"), -ENOSYS);
     CHECK_EQ(vfs_rmdir("/sys/demo"), -ENOSYS);
@@ -325,7 +325,7 @@ static void directories_are_made_below_tmp_only(void)
     tear_down();
 }
 
-static void a_tree_comes_whole_or_not_at_all(void)
+UNIT_TEST(a_tree_comes_whole_or_not_at_all)
 {
     static const struct vfs_file clash[] = {
         { .name = "fresh", .mode = 0444, .show = demo_show },
@@ -343,7 +343,7 @@ static void a_tree_comes_whole_or_not_at_all(void)
     tear_down();
 }
 
-static void a_tree_in_use_stays(void)
+UNIT_TEST(a_tree_in_use_stays)
 {
     struct file f = { .flags = VFS_READ };
 
@@ -357,7 +357,7 @@ static void a_tree_in_use_stays(void)
     tear_down();
 }
 
-static void no_memory_is_an_error_without_a_leak(void)
+UNIT_TEST(no_memory_is_an_error_without_a_leak)
 {
     static const char path[] = "/sys/more/deep";
 
@@ -374,7 +374,7 @@ static void no_memory_is_an_error_without_a_leak(void)
     tear_down();
 }
 
-static void a_directory_has_another_name(void)
+UNIT_TEST(a_directory_has_another_name)
 {
     struct seq names;
 
@@ -396,13 +396,4 @@ static void a_directory_has_another_name(void)
     seq_free(&names);
 }
 
-UNIT_TESTS_BETWEEN(set_up, NULL, paths_may_have_dots_and_spare_slashes,
-                   a_bad_path_says_why, access_follows_the_callbacks,
-                   a_file_must_be_open_for_what_is_done, a_write_arrives_whole,
-                   truncating_is_an_event_of_its_own, a_failing_show_fails_the_open,
-                   directories_list_sorted_with_a_slash, stat_knows_kind_and_mode,
-                   memory_files_live_below_tmp, a_removed_file_lives_until_its_last_close,
-                   a_write_behind_the_end_fills_with_nuls, tmp_is_bounded,
-                   directories_are_made_below_tmp_only, a_tree_comes_whole_or_not_at_all,
-                   a_tree_in_use_stays, no_memory_is_an_error_without_a_leak,
-                   a_directory_has_another_name)
+UNIT_TESTS_BETWEEN(set_up, NULL)

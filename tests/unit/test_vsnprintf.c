@@ -153,7 +153,7 @@ static uint64_t number_make(void)
          ? check_as_host(size, (f)->text, (f)->stars[0], value)                          \
          : check_as_host(size, (f)->text, (f)->stars[0], (f)->stars[1], value))
 
-static void random_formats_print_as_by_the_host(void)
+UNIT_TEST(random_formats_print_as_by_the_host)
 {
     static const char *const strings[] = { "", "a", "kprobe",
                                            "a longer piece of text\n" };
@@ -175,14 +175,14 @@ static void random_formats_print_as_by_the_host(void)
     }
 }
 
-static void several_arguments_are_taken_in_order(void)
+UNIT_TEST(several_arguments_are_taken_in_order)
 {
     for (size_t size = 0; size < 90; size++)
         check_as_host(size, "%s+0x%lx/%zu cpu%d %c%%%5d|%-6s|%08x|%+d", "vfs_read",
                       0x1eul, (size_t)64, 3, 'x', -42, "ab", 0xbeefu, 7);
 }
 
-static void the_ends_of_the_ranges(void)
+UNIT_TEST(the_ends_of_the_ranges)
 {
     check_as_host(100, "%d %d %i", INT_MIN, INT_MAX, 0);
     check_as_host(100, "%ld %lld %jd", LONG_MIN, LLONG_MAX, INTMAX_MIN);
@@ -191,18 +191,18 @@ static void the_ends_of_the_ranges(void)
     check_as_host(100, "%td %zu", PTRDIFF_MIN, SIZE_MAX);
 }
 
-static void zero_has_no_digits_at_precision_zero(void)
+UNIT_TEST(zero_has_no_digits_at_precision_zero)
 {
     check_as_host(100, "[%.0d] [%.d] [%+.0d] [%5.0u] [%#.0x] [%#.0o] [%#o] [%#x]", 0, 0,
                   0, 0u, 0u, 0u, 0u, 0u);
 }
 
-static void precision_beats_the_zero_flag(void)
+UNIT_TEST(precision_beats_the_zero_flag)
 {
     check_as_host(100, "[%08.3d] [%-08d] [%08.*d]", 5, 5, -1, 5);
 }
 
-static void strings_need_no_nul_within_their_precision(void)
+UNIT_TEST(strings_need_no_nul_within_their_precision)
 {
     char *name = memcpy(guard_tail(guard_map(), 3), "abc", 3);
     char buf[32];
@@ -215,7 +215,7 @@ static void strings_need_no_nul_within_their_precision(void)
     CHECK_STR(buf, "[all of it]");
 }
 
-static void a_short_buffer_is_ended_with_nul_and_never_overrun(void)
+UNIT_TEST(a_short_buffer_is_ended_with_nul_and_never_overrun)
 {
     char buf[4] = "###";
 
@@ -232,7 +232,7 @@ static void a_short_buffer_is_ended_with_nul_and_never_overrun(void)
     CHECK_STR(buf, "x9");
 }
 
-static void scnprintf_tells_what_it_stored(void)
+UNIT_TEST(scnprintf_tells_what_it_stored)
 {
     char buf[4] = "###";
 
@@ -249,7 +249,7 @@ static void scnprintf_tells_what_it_stored(void)
     CHECK_STR(buf, "   ");
 }
 
-static void a_text_too_long_for_an_int_is_an_error(void)
+UNIT_TEST(a_text_too_long_for_an_int_is_an_error)
 {
     char buf[8];
 
@@ -261,7 +261,7 @@ static void a_text_too_long_for_an_int_is_an_error(void)
     CHECK_STR(buf, "0000000");
 }
 
-static void what_ours_prints_its_own_way(void)
+UNIT_TEST(what_ours_prints_its_own_way)
 {
     char buf[32];
 
@@ -276,9 +276,4 @@ static void what_ours_prints_its_own_way(void)
     CHECK_EQ(print(buf, sizeof(buf), "%c", '\0'), 1);
 }
 
-UNIT_TESTS(random_formats_print_as_by_the_host, several_arguments_are_taken_in_order,
-           the_ends_of_the_ranges, zero_has_no_digits_at_precision_zero,
-           precision_beats_the_zero_flag, strings_need_no_nul_within_their_precision,
-           a_short_buffer_is_ended_with_nul_and_never_overrun,
-           scnprintf_tells_what_it_stored, a_text_too_long_for_an_int_is_an_error,
-           what_ours_prints_its_own_way)
+UNIT_TESTS()

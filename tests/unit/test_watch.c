@@ -54,13 +54,13 @@ static enum watch_reason reason_of(struct watch w)
     return why;
 }
 
-static void each_reason_has_its_errno_and_text(void)
+UNIT_TEST(each_reason_has_its_errno_and_text)
 {
     for (unsigned i = 0; i < WATCH_REASONS; i++)
         CHECK(strlen(watch_reason_text(i)) > 5 && (watch_reason_errno(i) < 0) == (i > 0));
 }
 
-static void what_cannot_be_watched_is_refused(void)
+UNIT_TEST(what_cannot_be_watched_is_refused)
 {
     struct watch w = watch_of(0, NULL);
     uintptr_t fn = fake_function("fn", "55 48 89 e5 c3");
@@ -94,7 +94,7 @@ static void what_cannot_be_watched_is_refused(void)
     CHECK_EQ(watch_check(&w), WATCH_BLACKLISTED);
 }
 
-static void a_fifth_is_refused(void)
+UNIT_TEST(a_fifth_is_refused)
 {
     struct watch w[5];
 
@@ -111,7 +111,7 @@ static void a_fifth_is_refused(void)
     CHECK_EQ(unregister_watch(&w[0]), -EINVAL);
 }
 
-static void without_memory_nothing_is_taken(void)
+UNIT_TEST(without_memory_nothing_is_taken)
 {
     struct watch w = watch_of(0, NULL);
     uintptr_t fn = fake_function("fn", "55 48 89 e5 c3");
@@ -133,7 +133,7 @@ static void without_memory_nothing_is_taken(void)
     CHECK(!fake_watch.executes && !fake_watch.owner[0]);
 }
 
-static void a_hit_is_counted_and_its_handler_called(void)
+UNIT_TEST(a_hit_is_counted_and_its_handler_called)
 {
     struct watch w = watch_of(0, note);
 
@@ -157,7 +157,7 @@ static void redirect(struct watch *w, struct pt_regs *r)
     r->ip = 0x7000;
 }
 
-static void a_handler_may_send_the_program_elsewhere(void)
+UNIT_TEST(a_handler_may_send_the_program_elsewhere)
 {
     struct watch w = watch_of(0, redirect);
 
@@ -185,7 +185,7 @@ static void end_beside_another(struct watch *w)
     fake_watch.addr[0] = 0;
 }
 
-static void other_owners_are_told(void)
+UNIT_TEST(other_owners_are_told)
 {
     struct watch w = watch_of(0, note);
 
@@ -204,7 +204,7 @@ static void other_owners_are_told(void)
     end_beside_another(&w);
 }
 
-static void a_trap_without_a_cause_is_over(void)
+UNIT_TEST(a_trap_without_a_cause_is_over)
 {
     CHECK(fake_debug(&regs, 0));
     CHECK(!fake_debug(&regs, DR6_BS));
@@ -218,7 +218,7 @@ static void hit_both(struct pt_regs *r)
     CHECK(fake_debug(&inner, 3));
 }
 
-static void what_another_owner_touches_is_a_miss(void)
+UNIT_TEST(what_another_owner_touches_is_a_miss)
 {
     struct watch w = watch_of(0, note);
 
@@ -244,7 +244,7 @@ static void touch_own(struct watch *w, struct pt_regs *r)
     CHECK(fake_debug(&inner, 1u << w->reg));
 }
 
-static void what_its_own_handler_touches_is_a_miss(void)
+UNIT_TEST(what_its_own_handler_touches_is_a_miss)
 {
     struct watch w = watch_of(0, touch_own);
 
@@ -260,7 +260,7 @@ static void what_its_own_handler_touches_is_a_miss(void)
     CHECK_EQ(unregister_watch(&w), 0);
 }
 
-static void a_trap_inside_the_entry_of_another_is_left_to_it(void)
+UNIT_TEST(a_trap_inside_the_entry_of_another_is_left_to_it)
 {
     struct watch w = watch_of(0, note);
 
@@ -272,7 +272,7 @@ static void a_trap_inside_the_entry_of_another_is_left_to_it(void)
     CHECK_EQ(unregister_watch(&w), 0);
 }
 
-static void what_the_way_to_a_handler_touches_is_a_miss(void)
+UNIT_TEST(what_the_way_to_a_handler_touches_is_a_miss)
 {
     struct watch w = watch_of(0, note);
 
@@ -288,7 +288,7 @@ static void what_the_way_to_a_handler_touches_is_a_miss(void)
     CHECK_EQ(unregister_watch(&w), 0);
 }
 
-static void a_stack_that_is_full_is_a_miss(void)
+UNIT_TEST(a_stack_that_is_full_is_a_miss)
 {
     struct watch w = watch_of(0, note);
 
@@ -311,7 +311,7 @@ static void crash(struct watch *w, struct pt_regs *r)
     calls += 100;
 }
 
-static void a_handler_that_faults_is_given_up(void)
+UNIT_TEST(a_handler_that_faults_is_given_up)
 {
     struct watch w = watch_of(0, crash), second = watch_of(1, note);
 
@@ -342,7 +342,7 @@ static void after(struct kprobe *p, struct pt_regs *r, unsigned long flags)
     calls += 10;
 }
 
-static void a_step_ends_with_the_same_trap(void)
+UNIT_TEST(a_step_ends_with_the_same_trap)
 {
     struct kprobe p = { .pre_handler = no_pre, .post_handler = after };
     struct watch w = watch_of(0, note);
@@ -362,7 +362,7 @@ static void a_step_ends_with_the_same_trap(void)
     CHECK_EQ(unregister_kprobe(&p), 0);
 }
 
-static void an_instruction_passes_once(void)
+UNIT_TEST(an_instruction_passes_once)
 {
     struct watch w = watch_of(0, note);
 
@@ -382,7 +382,7 @@ static void an_instruction_passes_once(void)
     CHECK_EQ(unregister_watch(&w), 0);
 }
 
-static void it_moves_and_is_switched(void)
+UNIT_TEST(it_moves_and_is_switched)
 {
     struct watch w = watch_of(0, note);
 
@@ -402,15 +402,4 @@ static void it_moves_and_is_switched(void)
     CHECK_EQ(disable_watch(&w), -EINVAL);
 }
 
-UNIT_TESTS_BETWEEN(begin, fake_end, each_reason_has_its_errno_and_text,
-                   what_cannot_be_watched_is_refused, a_fifth_is_refused,
-                   without_memory_nothing_is_taken,
-                   a_hit_is_counted_and_its_handler_called,
-                   a_handler_may_send_the_program_elsewhere, other_owners_are_told,
-                   a_trap_without_a_cause_is_over, what_another_owner_touches_is_a_miss,
-                   what_its_own_handler_touches_is_a_miss,
-                   a_trap_inside_the_entry_of_another_is_left_to_it,
-                   what_the_way_to_a_handler_touches_is_a_miss,
-                   a_stack_that_is_full_is_a_miss, a_handler_that_faults_is_given_up,
-                   a_step_ends_with_the_same_trap, an_instruction_passes_once,
-                   it_moves_and_is_switched)
+UNIT_TESTS_BETWEEN(begin, fake_end)

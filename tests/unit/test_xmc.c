@@ -53,7 +53,7 @@ static uintptr_t start(const char *hex)
 
 #define OLD "55 48 c7 c0 01 00 00 00 89 c8 c3 90 90 90 90 90" /* push mov mov ret */
 
-static void int3_first_then_the_tail_then_the_first_byte(void)
+UNIT_TEST(int3_first_then_the_tail_then_the_first_byte)
 {
     uintptr_t fn = start(OLD);
 
@@ -64,7 +64,7 @@ static void int3_first_then_the_tail_then_the_first_byte(void)
     end(fn, OLD);
 }
 
-static void one_becomes_several(void)
+UNIT_TEST(one_becomes_several)
 {
     uintptr_t fn = start(OLD);
 
@@ -75,7 +75,7 @@ static void one_becomes_several(void)
     end(fn, OLD);
 }
 
-static void several_become_one(void)
+UNIT_TEST(several_become_one)
 {
     uintptr_t fn = start(OLD);
 
@@ -84,7 +84,7 @@ static void several_become_one(void)
     end(fn, OLD);
 }
 
-static void or_one_that_goes_elsewhere(void)
+UNIT_TEST(or_one_that_goes_elsewhere)
 {
     uintptr_t fn = start(OLD);
 
@@ -106,7 +106,7 @@ static bool leads_to(uintptr_t addr)
     return targets_inside(addr, addr + 1);
 }
 
-static void what_the_build_knows_stays(void)
+UNIT_TEST(what_the_build_knows_stays)
 {
     uintptr_t fn = start("eb 01 90 31 c0 c3 90 90");
 
@@ -119,7 +119,7 @@ static void what_the_build_knows_stays(void)
 }
 
 /* Code may jump to an address that an instruction has as its operand. */
-static void addresses_that_are_taken_count(void)
+UNIT_TEST(addresses_that_are_taken_count)
 {
     uintptr_t fn = start("48 b8 01 02 03 04 05 06 07 08 48 8d 05 00 f0 ff 7f c3");
     char lea[] = "48 8d 05 00 00 00 00", mov[64] = "48 b8";
@@ -135,7 +135,7 @@ static void addresses_that_are_taken_count(void)
     CHECK(!targets_inside(fn, fn + 18));
 }
 
-static void by_a_single_store_as_well(void)
+UNIT_TEST(by_a_single_store_as_well)
 {
     uintptr_t fn = start("90 90 31 c0 90 c3 90 90");
 
@@ -145,7 +145,7 @@ static void by_a_single_store_as_well(void)
     CHECK(!leads_to(fn + 5));
 }
 
-static void each_engine_does_it(void)
+UNIT_TEST(each_engine_does_it)
 {
     for (size_t i = 0; i < text_engine_count; i++) {
         uintptr_t fn = start(OLD);
@@ -157,7 +157,7 @@ static void each_engine_does_it(void)
     }
 }
 
-static void the_short_form_asks_no_more(void)
+UNIT_TEST(the_short_form_asks_no_more)
 {
     static const uint8_t code[] = { 0x31, 0xdb };
     uintptr_t fn = start(OLD);
@@ -203,7 +203,7 @@ static void exchange_trapping(uintptr_t at, const char *hex)
     CHECK_EQ(trapped.count, 1);
 }
 
-static void it_runs_the_new_one(void)
+UNIT_TEST(it_runs_the_new_one)
 {
     uintptr_t fn = start(OLD);
 
@@ -227,7 +227,7 @@ static void look_inside(void)
     quiesced++;
 }
 
-static void those_are_waited_for_behind_the_int3(void)
+UNIT_TEST(those_are_waited_for_behind_the_int3)
 {
     uintptr_t fn = start(OLD);
 
@@ -271,7 +271,7 @@ static void check_hit(uintptr_t at, const char *copy)
     CHECK_BYTES((const uint8_t *)regs.ip, copy);
 }
 
-static void probes_stay_and_the_new_one_runs(void)
+UNIT_TEST(probes_stay_and_the_new_one_runs)
 {
     uintptr_t fn = start(OLD);
     struct kprobe p = { .addr = fn + 1, .pre_handler = count_hit },
@@ -294,7 +294,7 @@ static void probes_stay_and_the_new_one_runs(void)
     end(fn, OLD);
 }
 
-static void a_probe_that_is_off_stays_off(void)
+UNIT_TEST(a_probe_that_is_off_stays_off)
 {
     uintptr_t fn = start(OLD);
     struct kprobe p = { .addr = fn + 8,
@@ -326,7 +326,7 @@ static void look_at_sites(void)
     quiesced++;
 }
 
-static void the_old_copy_stays_until_quiescence(void)
+UNIT_TEST(the_old_copy_stays_until_quiescence)
 {
     uintptr_t fn = start(OLD);
     struct kprobe p = { .addr = fn + 1, .pre_handler = count_hit };
@@ -344,7 +344,7 @@ static void the_old_copy_stays_until_quiescence(void)
     end(fn, OLD);
 }
 
-static void a_jump_that_reads_the_bytes_is_planned_again(void)
+UNIT_TEST(a_jump_that_reads_the_bytes_is_planned_again)
 {
     uintptr_t fn = start(OLD);
     struct kprobe p = { .addr = fn + 8, .pre_handler = count_hit };
@@ -374,7 +374,7 @@ static const uint8_t batch_bytes[][7] = { { 0x53 },
                                           { 0x48, 0xc7, 0xc0, 2, 3, 0, 0 },
                                           { 0x31, 0xdb } };
 
-static void all_places_take_as_many_steps_as_one(void)
+UNIT_TEST(all_places_take_as_many_steps_as_one)
 {
     uintptr_t fn = start(OLD);
     struct kprobe p = { .addr = fn + 1, .pre_handler = count_hit };
@@ -397,7 +397,7 @@ static void all_places_take_as_many_steps_as_one(void)
     end(fn, OLD);
 }
 
-static void all_or_none(void)
+UNIT_TEST(all_or_none)
 {
     uintptr_t fn = start(OLD);
     struct xmc_change cut[] = { { fn, batch_bytes[0], 1 },
@@ -427,7 +427,7 @@ static void expect(uintptr_t addr, const char *hex, enum probe_reason reason,
     CHECK_EQ(fake.syncs, syncs);
 }
 
-static void no_boundary_no_text_no_function(void)
+UNIT_TEST(no_boundary_no_text_no_function)
 {
     uintptr_t fn = start(OLD), loose = fake_bytes_at("90 90 90 90");
 
@@ -441,7 +441,7 @@ static void no_boundary_no_text_no_function(void)
     (void)fn;
 }
 
-static void nothing_blacklisted(void)
+UNIT_TEST(nothing_blacklisted)
 {
     uintptr_t fn = start(OLD), core = fake_function("core", "90 90 c3"),
               entry = fake_function("entry", "90 90 c3");
@@ -456,7 +456,7 @@ static void nothing_blacklisted(void)
     (void)fn;
 }
 
-static void no_length_that_does_not_fit(void)
+UNIT_TEST(no_length_that_does_not_fit)
 {
     uintptr_t fn = start(OLD), last = fake_function("last", "31 c0 c3");
 
@@ -469,7 +469,7 @@ static void no_length_that_does_not_fit(void)
     CHECK(exchange(last + 2, "31 c0", XMC_INT3) < 0); /* beyond the end of the function */
 }
 
-static void no_bytes_that_are_no_code(void)
+UNIT_TEST(no_bytes_that_are_no_code)
 {
     uintptr_t fn = start(OLD);
 
@@ -479,7 +479,7 @@ static void no_bytes_that_are_no_code(void)
     CHECK_EQ(exchange(fn + 1, "06 90 90 90 90 90 90", XMC_INT3), -EILSEQ);
 }
 
-static void nothing_that_a_probe_uses(void)
+UNIT_TEST(nothing_that_a_probe_uses)
 {
     uintptr_t fn = start(OLD), sti = fake_function("sti", "fb 31 c0 90 c3");
     uintptr_t prefixed = fake_function("prefixed", "2e fb 31 c0 c3");
@@ -510,7 +510,7 @@ static void nothing_that_a_probe_uses(void)
     end(fn, OLD);
 }
 
-static void nothing_that_a_jump_is_made_of_by_a_store(void)
+UNIT_TEST(nothing_that_a_jump_is_made_of_by_a_store)
 {
     uintptr_t fn = start(OLD);
     struct kprobe p = { .addr = fn + 8 };
@@ -525,7 +525,7 @@ static void nothing_that_a_jump_is_made_of_by_a_store(void)
     end(fn, OLD);
 }
 
-static void several_only_for_one(void)
+UNIT_TEST(several_only_for_one)
 {
     uintptr_t fn = start(OLD);
 
@@ -533,7 +533,7 @@ static void several_only_for_one(void)
     expect(fn, "8e d0 90 90 90 90 90 90", PROBE_XMC_SEVERAL, fn);
 }
 
-static void and_no_branch_may_lead_between_them(void)
+UNIT_TEST(and_no_branch_may_lead_between_them)
 {
     uintptr_t fn = start(OLD), calls = fake_function("calls", "ff d0 31 c0 ff d0 c3");
 
@@ -550,7 +550,7 @@ static void and_no_branch_may_lead_between_them(void)
     end(fn, OLD);
 }
 
-static void without_the_table_of_targets_one_only(void)
+UNIT_TEST(without_the_table_of_targets_one_only)
 {
     uintptr_t fn = start(OLD);
 
@@ -569,7 +569,7 @@ static int handler(struct kprobe *p, struct pt_regs *regs)
     return 0;
 }
 
-static void not_from_a_handler(void)
+UNIT_TEST(not_from_a_handler)
 {
     uintptr_t fn = start(OLD);
     struct kprobe p = { .addr = fn, .pre_handler = handler };
@@ -584,7 +584,7 @@ static void not_from_a_handler(void)
     fake.context = PLAT_THREAD;
 }
 
-static void without_memory_nothing_has_changed(void)
+UNIT_TEST(without_memory_nothing_has_changed)
 {
     uintptr_t fn = start(OLD);
     unsigned n = 1;
@@ -611,7 +611,7 @@ static int store(uintptr_t at, const char *hex)
     return exchange(at, hex, XMC_STORE);
 }
 
-static void a_store_is_one_write_and_one_synchronisation(void)
+UNIT_TEST(a_store_is_one_write_and_one_synchronisation)
 {
     uintptr_t fn = start(OLD);
 
@@ -623,7 +623,7 @@ static void a_store_is_one_write_and_one_synchronisation(void)
     end(fn, OLD);
 }
 
-static void of_an_aligned_power_of_two(void)
+UNIT_TEST(of_an_aligned_power_of_two)
 {
     uintptr_t fn =
         start("0f 1f 00 90 b8 01 00 00 00 48 b8 01 02 03 04 05 06 07 08 c3 90");
@@ -639,7 +639,7 @@ static void of_an_aligned_power_of_two(void)
     fake_text_poke(fn + 19, 0xc3);
 }
 
-static void unaligned_is_refused(void)
+UNIT_TEST(unaligned_is_refused)
 {
     uintptr_t fn = start("90 31 c0 31 c0 90 c3");
 
@@ -649,7 +649,7 @@ static void unaligned_is_refused(void)
     fake_text_poke(fn + 2, 0xc0);
 }
 
-static void and_one_instruction_only(void)
+UNIT_TEST(and_one_instruction_only)
 {
     uintptr_t fn = start("31 c0 31 c9 c3");
 
@@ -658,18 +658,4 @@ static void and_one_instruction_only(void)
     CHECK_EQ(store(fn + 1, "90"), -EILSEQ);
 }
 
-UNIT_TESTS_BETWEEN(
-    fake_start, fake_end, int3_first_then_the_tail_then_the_first_byte,
-    one_becomes_several, several_become_one, or_one_that_goes_elsewhere,
-    what_the_build_knows_stays, addresses_that_are_taken_count, by_a_single_store_as_well,
-    each_engine_does_it, the_short_form_asks_no_more, it_runs_the_new_one,
-    those_are_waited_for_behind_the_int3, no_boundary_no_text_no_function,
-    nothing_blacklisted, no_length_that_does_not_fit, no_bytes_that_are_no_code,
-    nothing_that_a_probe_uses, nothing_that_a_jump_is_made_of_by_a_store,
-    probes_stay_and_the_new_one_runs, a_probe_that_is_off_stays_off,
-    the_old_copy_stays_until_quiescence, a_jump_that_reads_the_bytes_is_planned_again,
-    all_places_take_as_many_steps_as_one, all_or_none, several_only_for_one,
-    and_no_branch_may_lead_between_them, without_the_table_of_targets_one_only,
-    not_from_a_handler, without_memory_nothing_has_changed,
-    a_store_is_one_write_and_one_synchronisation, of_an_aligned_power_of_two,
-    unaligned_is_refused, and_one_instruction_only)
+UNIT_TESTS_BETWEEN(fake_start, fake_end)

@@ -114,22 +114,35 @@ static bool selected(const char *name, int argc, char **argv)
     return false;
 }
 
-int unit_main(const struct unit_test *tests, size_t count, int argc, char **argv,
-              void (*begin)(void), void (*end)(void))
+/* next_test - return the first test behind line @line, or NULL. */
+static const struct unit_test *next_test(const struct unit_test *tests,
+                                         const struct unit_test *tests_end, int line)
+{
+    const struct unit_test *next = NULL;
+
+    for (const struct unit_test *test = tests; test < tests_end; test++)
+        if (test->line > line && (!next || test->line < next->line))
+            next = test;
+    return next;
+}
+
+int unit_main(const struct unit_test *tests, const struct unit_test *tests_end, int argc,
+              char **argv, void (*begin)(void), void (*end)(void))
 {
     size_t run = 0, failed = 0;
 
     setvbuf(stdout, NULL, _IOLBF, 0);
-    for (size_t i = 0; i < count; i++) {
-        if (!selected(tests[i].name, argc, argv))
+    for (const struct unit_test *test = next_test(tests, tests_end, 0); test;
+         test = next_test(tests, tests_end, test->line)) {
+        if (!selected(test->name, argc, argv))
             continue;
         failures = 0;
         if (begin)
             begin();
-        tests[i].run();
+        test->run();
         if (end)
             end();
-        printf("%s %zu - %s\n", failures ? "not ok" : "ok", ++run, tests[i].name);
+        printf("%s %zu - %s\n", failures ? "not ok" : "ok", ++run, test->name);
         failed += failures != 0;
     }
     printf("1..%zu\n", run);

@@ -1,15 +1,20 @@
 /* unit.h - for test programs on the host: they check facts and print TAP.
  *
- * A test program is a file test_STEM.c that ends with
+ * A test program is a file test_STEM.c. Each of its facts is a function:
  *
- *     UNIT_TESTS(jmp_backwards_to_itself, jcc_short_becomes_near)
+ *     UNIT_TEST(jmp_backwards_to_itself)
+ *     {
+ *         ...
+ *     }
  *
- * where each name is a `static void f(void)`. UNIT_TESTS_BETWEEN(begin, end, ...) calls
- * begin() before each test, and end() after it. Without arguments the program runs all of
- * these tests, with names as arguments it runs those. A run prints its random seed;
- * SEED=N in the environment repeats the run with the seed N.
+ * The file ends with UNIT_TESTS(), or with UNIT_TESTS_BETWEEN(begin, end): begin() is
+ * called before each test, and end() after it. Without arguments the program runs all of
+ * its tests, with names as arguments it runs those. A run prints its random seed; SEED=N
+ * in the environment repeats the run with the seed N.
  */
 #pragma once
+
+#include "kernel/base/compiler.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -18,6 +23,7 @@
 struct unit_test {
     const char *name;
     void (*run)(void);
+    int line; /* in its file */
 };
 
 /* unit_check, unit_check_eq, unit_check_str - check a fact. If it is false, print it and
@@ -39,8 +45,11 @@ uint64_t unit_random(void);
 /* unit_note - print a line as a TAP comment. */
 void unit_note(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
-int unit_main(const struct unit_test *tests, size_t count, int argc, char **argv,
-              void (*begin)(void), void (*end)(void));
+/* unit_main - run the tests of a program, in the order of their lines.
+ * [@tests, @tests_end): all that it has, in any order
+ */
+int unit_main(const struct unit_test *tests, const struct unit_test *tests_end, int argc,
+              char **argv, void (*begin)(void), void (*end)(void));
 
 #define CHECK(cond) unit_check((cond), __FILE__, __LINE__, #cond)
 #define CHECK_EQ(got, want)                                                              \
@@ -48,25 +57,27 @@ int unit_main(const struct unit_test *tests, size_t count, int argc, char **argv
 #define CHECK_STR(got, want) unit_check_str((got), (want), __FILE__, __LINE__)
 #define CHECK_BYTES(got, hex) unit_check_bytes((got), (hex), __FILE__, __LINE__)
 
-#define UNIT_ROW(f) { #f, f },
-#define UNIT_TESTS_BETWEEN(begin, end, ...)                                              \
+/* The linker puts the rows of a program's tests into this section. */
+#ifndef UNIT_SECTION
+#define UNIT_SECTION unit_tests
+#endif
+
+#define UNIT_TEST(name)                                                                  \
+    static void name(void);                                                              \
+    static const struct unit_test unit_row_##name USED SECTION(AS_TEXT(UNIT_SECTION))    \
+        ALIGNED(8) = { #name, name, __LINE__ };                                          \
+    static void name(void)
+
+#define UNIT_TESTS_BETWEEN(begin, end)                                                   \
     int main(int argc, char **argv)                                                      \
     {                                                                                    \
-        static const struct unit_test tests[] = { UNIT_EACH(UNIT_ROW, __VA_ARGS__) };    \
+        extern const struct unit_test UNIT_JOIN(__start_, UNIT_SECTION)[];               \
+        extern const struct unit_test UNIT_JOIN(__stop_, UNIT_SECTION)[];                \
                                                                                          \
-        return unit_main(tests, sizeof(tests) / sizeof(tests[0]), argc, argv, begin,     \
-                         end);                                                           \
+        return unit_main(UNIT_JOIN(__start_, UNIT_SECTION),                              \
+                         UNIT_JOIN(__stop_, UNIT_SECTION), argc, argv, begin, end);      \
     }
-#define UNIT_TESTS(...) UNIT_TESTS_BETWEEN(NULL, NULL, __VA_ARGS__)
+#define UNIT_TESTS() UNIT_TESTS_BETWEEN(NULL, NULL)
 
-/* UNIT_EACH - UNIT_EACH(m, a, b, ...) expands to m(a) m(b) ..., for up to 256 names. */
-#define UNIT_PARENS ()
-#define UNIT_EXPAND(...) UNIT_X4(UNIT_X4(UNIT_X4(UNIT_X4(__VA_ARGS__))))
-#define UNIT_X4(...) UNIT_X3(UNIT_X3(UNIT_X3(UNIT_X3(__VA_ARGS__))))
-#define UNIT_X3(...) UNIT_X2(UNIT_X2(UNIT_X2(UNIT_X2(__VA_ARGS__))))
-#define UNIT_X2(...) UNIT_X1(UNIT_X1(UNIT_X1(UNIT_X1(__VA_ARGS__))))
-#define UNIT_X1(...) __VA_ARGS__
-#define UNIT_EACH(m, ...) UNIT_EXPAND(UNIT_EACH_STEP(m, __VA_ARGS__))
-#define UNIT_EACH_STEP(m, a, ...)                                                        \
-    m(a) __VA_OPT__(UNIT_EACH_AGAIN UNIT_PARENS(m, __VA_ARGS__))
-#define UNIT_EACH_AGAIN() UNIT_EACH_STEP
+#define UNIT_JOIN(a, b) UNIT_JOIN_OF(a, b)
+#define UNIT_JOIN_OF(a, b) a##b
