@@ -36,10 +36,8 @@ int marker_add_command(void)
 }
 
 /* Without jumps no code asks for the targets in a module. */
-void port_module_targets(uintptr_t addr, struct plat_targets *out)
+void port_module_targets(uintptr_t addr UNUSED, struct plat_targets *out UNUSED)
 {
-    (void)addr;
-    (void)out;
 }
 
 void gdb_init(void)
@@ -54,38 +52,32 @@ void gdb_wait(void)
 {
 }
 
-void gdb_exit(unsigned status)
+void gdb_exit(unsigned status UNUSED)
 {
-    (void)status;
 }
 
 void optimize_kick(void)
 {
 }
 
-void probes_add_listed(const char *list)
+void probes_add_listed(const char *list UNUSED)
 {
-    (void)list;
 }
 
 void port_unprobe_at_panic(void)
 {
 }
 
-int port_choose_jump(const char *word)
+int port_choose_jump(const char *word UNUSED)
 {
-    (void)word;
     return 0;
 }
 
-int port_choose_text_engine(const char *word)
+int port_choose_text_engine(const char *word UNUSED)
 {
-    (void)word;
     return 0;
 }
 
-void plat_given_up(const struct kprobe *p, uintptr_t sp)
+void plat_given_up(const struct kprobe *p UNUSED, uintptr_t sp UNUSED)
 {
-    (void)p;
-    (void)sp;
 }

@@ -63,10 +63,8 @@ size_t ext_disarm(struct site **sites UNUSED, size_t count)
     return count;
 }
 
-void ext_refresh(struct site **sites, size_t count)
+void ext_refresh(struct site **sites UNUSED, size_t count UNUSED)
 {
-    (void)sites;
-    (void)count;
 }
 
 void ext_settle(void)

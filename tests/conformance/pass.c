@@ -29,18 +29,16 @@ void pass_begin(const struct setup *setup)
 
 /* ---- handlers ---- */
 
-static int see_before(struct kprobe *p, struct pt_regs *regs)
+static int see_before(struct kprobe *p UNUSED, struct pt_regs *regs)
 {
-    (void)p;
     seen.pre++;
     seen.pre_regs = *regs;
     return 0;
 }
 
 /* This handler also changes all registers that a C function may change. */
-static void see_lightly(struct kprobe *p, uintptr_t ip)
+static void see_lightly(struct kprobe *p UNUSED, uintptr_t ip)
 {
-    (void)p;
     seen.light++;
     seen.light_ip = ip;
     __asm__ volatile("movl $-1, %%eax; movl %%eax, %%ecx; movl %%eax, %%edx\n\t"
@@ -51,10 +49,9 @@ static void see_lightly(struct kprobe *p, uintptr_t ip)
                            "cc");
 }
 
-static void see_after(struct kprobe *p, struct pt_regs *regs, unsigned long flags)
+static void see_after(struct kprobe *p UNUSED, struct pt_regs *regs,
+                      unsigned long flags UNUSED)
 {
-    (void)p;
-    (void)flags;
     seen.post++;
     seen.post_regs = *regs;
 }

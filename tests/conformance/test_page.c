@@ -53,19 +53,15 @@ static bool map_late(struct pt_regs *regs)
            !page_map(late.start + PAGE_SIZE, late.frame, PROT_W);
 }
 
-static int count_pre(struct kprobe *p, struct pt_regs *regs)
+static int count_pre(struct kprobe *p UNUSED, struct pt_regs *regs UNUSED)
 {
-    (void)p;
-    (void)regs;
     late.pre++;
     return 0;
 }
 
-static void count_post(struct kprobe *p, struct pt_regs *regs, unsigned long flags)
+static void count_post(struct kprobe *p UNUSED, struct pt_regs *regs UNUSED,
+                       unsigned long flags UNUSED)
 {
-    (void)p;
-    (void)regs;
-    (void)flags;
     late.post++;
 }
 

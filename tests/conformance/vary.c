@@ -117,10 +117,8 @@ static unsigned long place_of(unsigned reg, unsigned i)
     return place(256 + 32 * reg + 8 * (i % 4));
 }
 
-static unsigned long target_of(unsigned reg, unsigned i)
+static unsigned long target_of(unsigned reg UNUSED, unsigned i UNUSED)
 {
-    (void)reg;
-    (void)i;
     return (unsigned long)exit_taken;
 }
 

@@ -43,80 +43,65 @@ int disable_kprobes(struct kprobe **list, size_t count)
     return 0;
 }
 
-int register_watch_why(struct watch *w, enum watch_reason *why)
+int register_watch_why(struct watch *w UNUSED, enum watch_reason *why)
 {
     int err = refused();
 
-    (void)w;
     *why = 0;
     is_on[WATCH] |= !err;
     return err;
 }
 
-int unregister_watch(struct watch *w)
+int unregister_watch(struct watch *w UNUSED)
 {
-    (void)w;
     is_on[WATCH] = false;
     return 0;
 }
 
-uint64_t watch_hits(const struct watch *w)
+uint64_t watch_hits(const struct watch *w UNUSED)
 {
-    (void)w;
     return 0;
 }
 
-uint64_t watch_misses(const struct watch *w)
+uint64_t watch_misses(const struct watch *w UNUSED)
 {
-    (void)w;
     return 0;
 }
 
-const char *watch_owner(unsigned i)
+const char *watch_owner(unsigned i UNUSED)
 {
-    (void)i;
     return NULL;
 }
 
-const char *watch_reason_text(enum watch_reason why)
+const char *watch_reason_text(enum watch_reason why UNUSED)
 {
-    (void)why;
     return "";
 }
 
-void log_print(enum log_level level, const char *fmt, ...)
+void log_print(enum log_level level UNUSED, const char *fmt UNUSED, ...)
 {
-    (void)level;
-    (void)fmt;
 }
 
-void live_program_update(struct live_event *const *list, size_t count, bool arming)
+void live_program_update(struct live_event *const *list UNUSED, size_t count UNUSED,
+                         bool arming UNUSED)
 {
-    (void)list;
-    (void)count;
-    (void)arming;
 }
 
-struct marker_wish live_mark_wish(struct live_probe *p)
+struct marker_wish live_mark_wish(struct live_probe *p UNUSED)
 {
-    (void)p;
     return (struct marker_wish){ 0 };
 }
 
-int marker_connect_all(const struct marker_wish *wishes, size_t count)
+int marker_connect_all(const struct marker_wish *wishes UNUSED, size_t count UNUSED)
 {
     int err = refused();
 
-    (void)wishes;
-    (void)count;
     is_on[MARK] |= !err;
     return err;
 }
 
-int marker_disconnect_all(const struct marker_wish *wishes, size_t count)
+int marker_disconnect_all(const struct marker_wish *wishes UNUSED, size_t count UNUSED)
 {
-    (void)wishes;
-    (void)count;
     is_on[MARK] = false;
     return 0;
 }

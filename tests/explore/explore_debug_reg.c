@@ -21,10 +21,8 @@ static uint64_t changes; /* of register 0, by the NMI */
 
 /* ---- what the tested file calls, and what no actor here comes to ---- */
 
-void lapic_send(uint32_t apic_id, uint32_t command)
+void lapic_send(uint32_t apic_id UNUSED, uint32_t command UNUSED)
 {
-    (void)apic_id;
-    (void)command;
 }
 
 void lapic_eoi(void)
@@ -36,17 +34,13 @@ void smp_call_all(void (*fn)(void *arg), void *arg)
     fn(arg);
 }
 
-void irq_set_handler(unsigned vector, const char *name, irq_handler_t fn)
+void irq_set_handler(unsigned vector UNUSED, const char *name UNUSED,
+                     irq_handler_t fn UNUSED)
 {
-    (void)vector;
-    (void)name;
-    (void)fn;
 }
 
-bool trap_is_own(uintptr_t addr, size_t len)
+bool trap_is_own(uintptr_t addr UNUSED, size_t len UNUSED)
 {
-    (void)addr;
-    (void)len;
     return false;
 }
 

@@ -7,14 +7,12 @@
 static struct pt_regs image, nmi_image = { .flags = FLAGS_FIXED | FLAGS_IF };
 
 /* No CPU is stepped. */
-void gdb_step_irqs(bool runs)
+void gdb_step_irqs(bool runs UNUSED)
 {
-    (void)runs;
 }
 
-static void talk(unsigned cpu)
+static void talk(unsigned cpu UNUSED)
 {
-    (void)cpu;
     explore_seen(gdb_cpu(1)->regs ? "the other CPU stands" : "the other CPU is late");
     gdb_release(GDB_ALL_CPUS);
 }

@@ -10,14 +10,12 @@ static struct spinlock lock;
 static struct pt_regs image, waiting = { .flags = FLAGS_FIXED };
 
 /* No CPU is stepped. */
-void gdb_step_irqs(bool runs)
+void gdb_step_irqs(bool runs UNUSED)
 {
-    (void)runs;
 }
 
-static void talk(unsigned cpu)
+static void talk(unsigned cpu UNUSED)
 {
-    (void)cpu;
     explore_check(gdb_cpu(1)->regs == &waiting, "the other CPU stands");
     gdb_release(GDB_ALL_CPUS);
 }
@@ -30,9 +28,8 @@ static void holder(void)
     preempt_enable_no_resched();
 }
 
-static bool is_taken(const void *arg)
+static bool is_taken(const void *arg UNUSED)
 {
-    (void)arg;
     return lock.holder;
 }
 

@@ -15,9 +15,8 @@ static int alone ALIGNED(64) = GDB_ALL_CPUS;
 static unsigned reports[2];
 
 /* No CPU is stepped. */
-void gdb_step_irqs(bool runs)
+void gdb_step_irqs(bool runs UNUSED)
 {
-    (void)runs;
 }
 
 /* runs_alone - choose: the CPU that has stopped, another one that has still to come to its
@@ -72,9 +71,8 @@ static bool poll(void)
     return asks;
 }
 
-static bool is_wanted(void *arg)
+static bool is_wanted(void *arg UNUSED)
 {
-    (void)arg;
     return true;
 }
 

@@ -9,9 +9,8 @@
 static struct kprobe *probe, stays, again;
 static uintptr_t fn, other;
 
-static int count(struct kprobe *p, struct pt_regs *regs)
+static int count(struct kprobe *p, struct pt_regs *regs UNUSED)
 {
-    (void)regs;
     explore_seen(p == &stays ? "the other probe is hit" : "the probe is hit");
     return 0;
 }

@@ -33,9 +33,9 @@ int recover_bytes(uint8_t *out, uintptr_t addr, size_t len)
     return 0;
 }
 
-int xmc_batch(const struct xmc_change *changes, size_t count, struct probe_reject *why)
+int xmc_batch(const struct xmc_change *changes, size_t count,
+              struct probe_reject *why UNUSED)
 {
-    (void)why;
     explore_check(count == 1 && changes->addr == insn.insn, "one byte changes");
     if (explore_choose(2)) {
         explore_seen("a change of the byte is refused");
@@ -47,21 +47,17 @@ int xmc_batch(const struct xmc_change *changes, size_t count, struct probe_rejec
     return 0;
 }
 
-int register_check_caller(const char *verb, struct probe_reject *why)
+int register_check_caller(const char *verb UNUSED, struct probe_reject *why UNUSED)
 {
-    (void)verb;
-    (void)why;
     return 0;
 }
 
-void plat_lock(enum plat_lock lock)
+void plat_lock(enum plat_lock lock UNUSED)
 {
-    (void)lock;
 }
 
-void plat_unlock(enum plat_lock lock)
+void plat_unlock(enum plat_lock lock UNUSED)
 {
-    (void)lock;
 }
 
 void quiesce(void);

@@ -19,19 +19,15 @@ static bool is_going; /* probes of others have left the text, and its symbols fo
 
 /* ---- the parts of the kernel around the two files ---- */
 
-int elf_check(struct elf_object *o, const void *file, size_t len, struct elf_reject *why)
+int elf_check(struct elf_object *o, const void *file UNUSED, size_t len UNUSED,
+              struct elf_reject *why UNUSED)
 {
-    (void)file;
-    (void)len;
-    (void)why;
     *o = (struct elf_object){ 0 }; /* a file without sections */
     return 0;
 }
 
-int module_build(struct module *m, const struct elf_object *o, char *why)
+int module_build(struct module *m, const struct elf_object *o UNUSED, char *why UNUSED)
 {
-    (void)o;
-    (void)why;
     text = explore_alloc(2 * TEXT_LEN);
     text[TEXT_LEN / 8] = (uintptr_t)text;
     m->facts.memory = m->facts.text = (uintptr_t)text;
@@ -45,37 +41,28 @@ void module_tear(struct module *m)
     explore_free((void *)m->facts.memory);
 }
 
-int inside_look(const struct module *m, char *why)
+int inside_look(const struct module *m UNUSED, char *why UNUSED)
 {
-    (void)m;
-    (void)why;
     return 0; /* a hit on its way to a handler is not in the text yet */
 }
 
-int workload_add(const struct workload *list, size_t count)
+int workload_add(const struct workload *list UNUSED, size_t count UNUSED)
 {
-    (void)list;
-    (void)count;
     return 0;
 }
 
-int workload_remove(const struct workload *list)
+int workload_remove(const struct workload *list UNUSED)
 {
-    (void)list;
     return 0;
 }
 
-int vfs_remove_files(uintptr_t start, uintptr_t end)
+int vfs_remove_files(uintptr_t start UNUSED, uintptr_t end UNUSED)
 {
-    (void)start;
-    (void)end;
     return 0;
 }
 
-bool shell_has_command(uintptr_t start, uintptr_t end)
+bool shell_has_command(uintptr_t start UNUSED, uintptr_t end UNUSED)
 {
-    (void)start;
-    (void)end;
     return false;
 }
 
@@ -84,29 +71,24 @@ int thread_tid(void)
     return (int)explore_cpu() + 1;
 }
 
-static int comes(const struct module_facts *m, char *why)
+static int comes(const struct module_facts *m UNUSED, char *why UNUSED)
 {
-    (void)m;
-    (void)why;
     handler = text;
     return 0;
 }
 
-static void leaves(const struct module_facts *m)
+static void leaves(const struct module_facts *m UNUSED)
 {
-    (void)m;
     WRITE_ONCE(handler, NULL);
 }
 
-static void goes(const struct module_facts *m)
+static void goes(const struct module_facts *m UNUSED)
 {
-    (void)m;
     WRITE_ONCE(is_going, true);
 }
 
-static void ignore(const struct module_facts *m)
+static void ignore(const struct module_facts *m UNUSED)
 {
-    (void)m;
 }
 
 static const struct module_watch watch = {

@@ -4,13 +4,9 @@
 static struct live_probe probe;
 struct live_event one_event;
 
-static int symbol(const char *module, size_t module_len, const char *name, size_t len,
-                  uintptr_t *addr)
+static int symbol(const char *module UNUSED, size_t module_len UNUSED,
+                  const char *name UNUSED, size_t len UNUSED, uintptr_t *addr)
 {
-    (void)module;
-    (void)module_len;
-    (void)name;
-    (void)len;
     *addr = 0x1000;
     return 1;
 }
@@ -42,16 +38,13 @@ const struct def_host live_host = {
 };
 
 /* No probe has a program. */
-struct live_probe *live_probe_next(const struct live_probe *p)
+struct live_probe *live_probe_next(const struct live_probe *p UNUSED)
 {
-    (void)p;
     return NULL;
 }
 
-int kprobe_exchange(const struct kprobe_exchange *x, size_t count)
+int kprobe_exchange(const struct kprobe_exchange *x UNUSED, size_t count UNUSED)
 {
-    (void)x;
-    (void)count;
     return 0;
 }
 

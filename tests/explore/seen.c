@@ -3,6 +3,7 @@
  * of memcpy() and its kind here.
  */
 #define _GNU_SOURCE
+#include "kernel/base/compiler.h"
 #include "tests/explore/parts.h"
 
 #include <stdio.h>
@@ -251,15 +252,13 @@ ATOMIC(32)
 ATOMIC(64)
 
 void __tsan_atomic_thread_fence(int order);
-void __tsan_atomic_thread_fence(int order)
+void __tsan_atomic_thread_fence(int order UNUSED)
 {
-    (void)order;
 }
 
 void __tsan_atomic_signal_fence(int order);
-void __tsan_atomic_signal_fence(int order)
+void __tsan_atomic_signal_fence(int order UNUSED)
 {
-    (void)order;
 }
 
 /* ---- blocks of memory: eight bytes at a time, as others may come between ---- */

@@ -50,9 +50,8 @@ void two_stops_again(void)
         WRITE_ONCE(sent[explore_cpu()], true);
 }
 
-void smp_end_halt(unsigned cpu)
+void smp_end_halt(unsigned cpu UNUSED)
 {
-    (void)cpu;
 }
 
 void lapic_halt(void)
@@ -71,15 +70,13 @@ void smp_hold(void)
 {
 }
 
-void smp_unhold(bool all_go)
+void smp_unhold(bool all_go UNUSED)
 {
-    (void)all_go;
 }
 
-uintptr_t backtrace_original(uintptr_t addr, const uintptr_t *slot, uintptr_t sp)
+uintptr_t backtrace_original(uintptr_t addr, const uintptr_t *slot UNUSED,
+                             uintptr_t sp UNUSED)
 {
-    (void)slot;
-    (void)sp;
     return addr;
 }
 
@@ -102,8 +99,6 @@ void debug_regs_load(void)
 {
 }
 
-void paging_flush_local(uintptr_t start, size_t len)
+void paging_flush_local(uintptr_t start UNUSED, size_t len UNUSED)
 {
-    (void)start;
-    (void)len;
 }

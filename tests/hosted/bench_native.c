@@ -31,10 +31,8 @@
 
 static uint64_t handled;
 
-static int count(struct kprobe *p, struct pt_regs *regs)
+static int count(struct kprobe *p UNUSED, struct pt_regs *regs UNUSED)
 {
-    (void)p;
-    (void)regs;
     handled++;
     return 0;
 }
@@ -42,24 +40,20 @@ static int count(struct kprobe *p, struct pt_regs *regs)
 /* want_image - a fault handler may use the image, so the pre-handler gets one; else the code
  * of count() would show that it needs none.
  */
-static int want_image(struct kprobe *p, struct pt_regs *regs, int trap)
+static int want_image(struct kprobe *p UNUSED, struct pt_regs *regs UNUSED,
+                      int trap UNUSED)
 {
-    (void)p;
-    (void)regs;
-    (void)trap;
     return 0;
 }
 
-static void count_after(struct kprobe *p, struct pt_regs *regs, unsigned long flags)
+static void count_after(struct kprobe *p, struct pt_regs *regs,
+                        unsigned long flags UNUSED)
 {
-    (void)flags;
     count(p, regs);
 }
 
-static void count_light(struct kprobe *p, uintptr_t ip)
+static void count_light(struct kprobe *p UNUSED, uintptr_t ip UNUSED)
 {
-    (void)p;
-    (void)ip;
     handled++;
 }
 
@@ -72,9 +66,8 @@ static NOINLINE void note(uintptr_t ip)
 /* count_light_by_call - as count_light(), but call a function. So the detour has to save
  * more registers of the program.
  */
-static void count_light_by_call(struct kprobe *p, uintptr_t ip)
+static void count_light_by_call(struct kprobe *p UNUSED, uintptr_t ip)
 {
-    (void)p;
     note(ip);
     __asm__ volatile("");
 }
@@ -275,13 +268,11 @@ struct event_record {
     uint64_t args[3];
 };
 
-static struct kprobe_room event_begin(struct kprobe *p, uintptr_t ip,
-                                      const struct pt_regs *regs)
+static struct kprobe_room event_begin(struct kprobe *p UNUSED, uintptr_t ip,
+                                      const struct pt_regs *regs UNUSED)
 {
     struct event_record *record = ring_write(ring, sizeof(*record));
 
-    (void)p;
-    (void)regs;
     if (!record)
         return (struct kprobe_room){ 0 };
     record->probe.head = (struct record_head){ .type = 256, .pid = 1 };
@@ -301,9 +292,8 @@ static const struct kprobe_op event_ops[] = {
     ARG(2, KPROBE_REG_DX),          KPROBE_COMMIT(event_end),
 };
 
-static void tsc_loop(uint64_t calls, void (*unused)(void))
+static void tsc_loop(uint64_t calls, void (*unused)(void) UNUSED)
 {
-    (void)unused;
     for (uint64_t i = 0; i < calls; i++)
         __asm__ volatile("" ::"r"(tsc()));
 }
@@ -357,11 +347,10 @@ static void measure_program(size_t n)
 
 /* ---- entry and return ---- */
 
-static int write_event(struct kretprobe_instance *ri, struct pt_regs *regs)
+static int write_event(struct kretprobe_instance *ri UNUSED, struct pt_regs *regs)
 {
     struct record_probe *record = ring_write(ring, sizeof(*record));
 
-    (void)ri;
     if (!record)
         return 0;
     record->head = (struct record_head){ .type = 256, .pid = 1 };

@@ -47,11 +47,10 @@ static uint32_t run_code(void)
     return value;
 }
 
-static void *runner(void *unused)
+static void *runner(void *unused UNUSED)
 {
     unsigned long runs = 0;
 
-    (void)unused;
     posix_thread_enter();
     run_code();
     stress.ready++;

@@ -46,9 +46,8 @@ enum plat_context plat_context(void)
     return posix_self && thread_area(posix_self)->depth ? PLAT_TRAP : PLAT_THREAD;
 }
 
-int plat_wait_check(const char *verb)
+int plat_wait_check(const char *verb UNUSED)
 {
-    (void)verb;
     return plat_context() == PLAT_THREAD ? 0 : -EDEADLK;
 }
 
@@ -60,9 +59,8 @@ unsigned long plat_irq_save(void)
     return 0;
 }
 
-void plat_irq_restore(unsigned long flags)
+void plat_irq_restore(unsigned long flags UNUSED)
 {
-    (void)flags;
 }
 
 uint64_t plat_clock_ns(void)

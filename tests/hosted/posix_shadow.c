@@ -98,9 +98,8 @@ const struct shadow *plat_shadow_running(unsigned cpu, bool nmi)
     return nmi || cpu || !posix_self ? NULL : posix_self->cpu->thread_probe;
 }
 
-bool plat_switches_stack(uintptr_t addr)
+bool plat_switches_stack(uintptr_t addr UNUSED)
 {
-    (void)addr;
     return false;
 }
 

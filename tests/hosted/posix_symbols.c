@@ -67,10 +67,8 @@ bool plat_has_fixup(uintptr_t addr)
 /* plat_text_is_built - true: only gdb changes the text of this program, and gdb hides its
  * breakpoints.
  */
-bool plat_text_is_built(uintptr_t line, const uint8_t *bytes)
+bool plat_text_is_built(uintptr_t line UNUSED, const uint8_t *bytes UNUSED)
 {
-    (void)line;
-    (void)bytes;
     return true;
 }
 
@@ -82,9 +80,8 @@ static bool in_fixtures(uintptr_t addr)
 /* plat_is_compiled - no function counts as compiled: the flags are a part of the outcome
  * of a fixture, so every detour has to keep them.
  */
-bool plat_is_compiled(uintptr_t addr)
+bool plat_is_compiled(uintptr_t addr UNUSED)
 {
-    (void)addr;
     return false;
 }
 

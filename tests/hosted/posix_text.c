@@ -76,11 +76,10 @@ static int memory_new(size_t len, uint8_t **alias)
     return fd;
 }
 
-static int find_program_text(struct dl_phdr_info *info, size_t size, void *arg)
+static int find_program_text(struct dl_phdr_info *info, size_t size UNUSED, void *arg)
 {
     struct piece *r = arg;
 
-    (void)size;
     for (size_t i = 0; i < info->dlpi_phnum; i++) {
         const ElfW(Phdr) *ph = &info->dlpi_phdr[i];
         uintptr_t start = info->dlpi_addr + ph->p_vaddr;

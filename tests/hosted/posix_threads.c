@@ -58,15 +58,13 @@ void plat_sync_cores(void)
 }
 
 /* plat_sync_count - a membarrier() synchronises all threads, so one count is enough. */
-uint64_t plat_sync_count(unsigned cpu)
+uint64_t plat_sync_count(unsigned cpu UNUSED)
 {
-    (void)cpu;
     return syncs;
 }
 
-uint64_t plat_sync_ns(unsigned cpu)
+uint64_t plat_sync_ns(unsigned cpu UNUSED)
 {
-    (void)cpu;
     return synced_ns;
 }
 
@@ -77,10 +75,8 @@ static _Atomic bool released;
 /* on_stop - stop the calling thread. As in is_inside(), the signal has interrupted no
  * trap handler.
  */
-static void on_stop(int sig, siginfo_t *info, void *context)
+static void on_stop(int sig UNUSED, siginfo_t *info UNUSED, void *context)
 {
-    (void)sig;
-    (void)info;
     if (!posix_self)
         return;
     posix_self->stopped_ip = trap_ip(context);
@@ -152,10 +148,8 @@ static bool is_inside(const struct posix_thread *t, uintptr_t ip)
            is_where_text_changes(ip);
 }
 
-static void on_quiesce(int sig, siginfo_t *info, void *context)
+static void on_quiesce(int sig UNUSED, siginfo_t *info UNUSED, void *context)
 {
-    (void)sig;
-    (void)info;
     if (posix_self && !is_inside(posix_self, trap_ip(context)))
         atomic_store(&posix_self->seen, atomic_load(&epoch));
 }

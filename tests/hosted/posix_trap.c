@@ -147,13 +147,11 @@ NOKPROBE_INLINE void leave(struct trap_frame *frame)
  * si_code cannot: Linux derives it from DR6, and some virtual machines lose DR6 now and
  * then.
  */
-static void on_trap(int sig, siginfo_t *info, void *context)
+static void on_trap(int sig UNUSED, siginfo_t *info UNUSED, void *context)
 {
     struct trap_frame frame = { .context = context };
     struct pt_regs *regs = &frame.regs;
 
-    (void)sig;
-    (void)info;
     posix_traps++;
     image_load(regs, context);
     if (regs->vector == VECTOR_DB) {
@@ -214,9 +212,8 @@ NOKPROBE(plat_preempt_enable);
 /* plat_flags_as - only clear DF. Signals stand for interrupts, and a handler cannot
  * change which signals are blocked.
  */
-void plat_flags_as(unsigned long flags)
+void plat_flags_as(unsigned long flags UNUSED)
 {
-    (void)flags;
     __asm__ volatile("cld");
 }
 NOKPROBE(plat_flags_as);
@@ -236,21 +233,18 @@ static void dispatch_fault(struct pt_regs *regs)
         unhandled(regs);
 }
 
-static void on_fault(int sig, siginfo_t *info, void *context)
+static void on_fault(int sig UNUSED, siginfo_t *info UNUSED, void *context)
 {
     struct trap_frame frame = { .context = context };
 
-    (void)sig;
-    (void)info;
     image_load(&frame.regs, context);
     dispatch_fault(&frame.regs);
     leave(&frame);
 }
 NOKPROBE(on_fault);
 
-void plat_raise_fault(struct pt_regs *regs, uintptr_t addr, bool by_stack)
+void plat_raise_fault(struct pt_regs *regs, uintptr_t addr, bool by_stack UNUSED)
 {
-    (void)by_stack;
     regs->vector = VECTOR_PF;
     regs->error_code = 0;
     regs->cr2 = addr;
@@ -273,17 +267,13 @@ static void forget_frames(uintptr_t from, const struct pt_regs *to)
     __asan_unpoison_memory_region((void *)from, (uintptr_t)to - from);
 }
 #else
-static void forget_frames(uintptr_t from, const struct pt_regs *to)
+static void forget_frames(uintptr_t from UNUSED, const struct pt_regs *to UNUSED)
 {
-    (void)from;
-    (void)to;
 }
 #endif
 
-void plat_given_up(const struct kprobe *p, uintptr_t sp)
+void plat_given_up(const struct kprobe *p UNUSED, uintptr_t sp UNUSED)
 {
-    (void)p;
-    (void)sp;
 }
 
 void plat_escape(struct pt_regs *fault, struct pt_regs *regs)
@@ -322,11 +312,8 @@ NOKPROBE(plat_seg_base);
 
 /* ---- NMI ---- */
 
-static void on_nmi(int sig, siginfo_t *info, void *context)
+static void on_nmi(int sig UNUSED, siginfo_t *info UNUSED, void *context UNUSED)
 {
-    (void)sig;
-    (void)info;
-    (void)context;
     if (!posix_self || !posix_nmi_hook)
         return;
     posix_self->cpu->nmi_depth++;

@@ -31,10 +31,9 @@ static void light(struct kprobe *kp, uintptr_t ip)
         abort();
 }
 
-static void post(struct kprobe *kp, struct pt_regs *regs, unsigned long flags)
+static void post(struct kprobe *kp, struct pt_regs *regs UNUSED,
+                 unsigned long flags UNUSED)
 {
-    (void)regs;
-    (void)flags;
     counter_of(kp)->post++;
 }
 
@@ -43,9 +42,8 @@ size_t probe_all_count(void)
     return count;
 }
 
-static void refused(struct kprobe *kp, const struct probe_reject *why, void *arg)
+static void refused(struct kprobe *kp, const struct probe_reject *why, void *arg UNUSED)
 {
-    (void)arg;
     unit_note("0x%lx is refused: %s", kp->addr, why->why);
     CHECK_EQ(why->err, 0);
 }

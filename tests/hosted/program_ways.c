@@ -98,11 +98,10 @@ static uint64_t called_blindly(struct kprobe *p, uintptr_t ip)
 
 /* Every third time there is no room. */
 static struct kprobe_room reserve(struct kprobe *p, uintptr_t ip,
-                                  const struct pt_regs *regs)
+                                  const struct pt_regs *regs UNUSED)
 {
     struct one *one = one_of(p, ip);
 
-    (void)regs;
     spoil(0);
     if (++one->reserved % 3 == 0)
         return (struct kprobe_room){ 0 };

@@ -69,9 +69,8 @@ static void compare(struct runner *r, const struct fixture *f, uint64_t seed,
 }
 
 static void count_executions(struct runner *r, const struct fixture *f, uint64_t seed,
-                             struct outcome *result)
+                             struct outcome *result UNUSED)
 {
-    (void)result;
     fixture_trace(&r->bench, f, seed, counts);
 }
 

@@ -104,9 +104,8 @@ UNIT_TEST(each_instance_has_its_data)
     CHECK_EQ(unregister_kretprobe(&rp), 0);
 }
 
-static int change_value(struct kretprobe_instance *ri, struct pt_regs *regs)
+static int change_value(struct kretprobe_instance *ri UNUSED, struct pt_regs *regs)
 {
-    (void)ri;
     regs->ax = 4711;
     return 0;
 }
@@ -124,10 +123,8 @@ UNIT_TEST(a_changed_value_is_returned)
 static volatile char *volatile nowhere = (volatile char *)0x10;
 static volatile char loaded;
 
-static int read_nowhere(struct kretprobe_instance *ri, struct pt_regs *regs)
+static int read_nowhere(struct kretprobe_instance *ri UNUSED, struct pt_regs *regs UNUSED)
 {
-    (void)ri;
-    (void)regs;
     loaded = *nowhere;
     return 0;
 }

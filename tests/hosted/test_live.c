@@ -69,9 +69,8 @@ UNIT_TEST(a_handler_sees_the_arguments)
     CHECK_EQ(ran, 1);
 }
 
-static int change_argument(struct kprobe *p, struct pt_regs *regs)
+static int change_argument(struct kprobe *p UNUSED, struct pt_regs *regs)
 {
-    (void)p;
     regs->di = 100;
     return 0;
 }
@@ -85,9 +84,8 @@ UNIT_TEST(what_it_changes_is_what_goes_on)
     end(&p);
 }
 
-static int return_at_once(struct kprobe *p, struct pt_regs *regs)
+static int return_at_once(struct kprobe *p UNUSED, struct pt_regs *regs)
 {
-    (void)p;
     regs->ip = *(const uint64_t *)regs->sp;
     regs->sp += 8;
     regs->ax = 42;
@@ -103,10 +101,8 @@ UNIT_TEST(it_can_replace_a_function)
     end(&p);
 }
 
-static int call_helper(struct kprobe *p, struct pt_regs *regs)
+static int call_helper(struct kprobe *p UNUSED, struct pt_regs *regs UNUSED)
 {
-    (void)p;
-    (void)regs;
     ran++;
     CHECK_EQ(helper(1), 2);
     return 0;
@@ -177,12 +173,10 @@ UNIT_TEST(a_flag_that_a_detour_does_not_know_is_left_to_c)
     end(&p);
 }
 
-static void read_nowhere_lightly(struct kprobe *p, uintptr_t ip)
+static void read_nowhere_lightly(struct kprobe *p UNUSED, uintptr_t ip UNUSED)
 {
     const volatile char *nowhere = (const char *)8;
 
-    (void)p;
-    (void)ip;
     ran++;
     __asm__ volatile("" : "+r"(nowhere) : : "rbx", "r12", "r13", "r14", "r15");
     ran += (unsigned char)*nowhere;
@@ -204,12 +198,10 @@ UNIT_TEST(so_is_one_that_faults_given_up)
 
 /* ---- faults ---- */
 
-static int read_nothing(struct kprobe *p, struct pt_regs *regs)
+static int read_nothing(struct kprobe *p UNUSED, struct pt_regs *regs UNUSED)
 {
     const volatile char *nowhere = (const char *)8;
 
-    (void)p;
-    (void)regs;
     ran++;
     __asm__ volatile("" : "+r"(nowhere)); /* hides the value from the compiler */
     return *nowhere;
@@ -230,9 +222,9 @@ UNIT_TEST(a_handler_that_faults_is_switched_off_and_the_program_goes_on)
     end(&p);
 }
 
-static void fault_after(struct kprobe *p, struct pt_regs *regs, unsigned long flags)
+static void fault_after(struct kprobe *p, struct pt_regs *regs,
+                        unsigned long flags UNUSED)
 {
-    (void)flags;
     read_nothing(p, regs);
 }
 
@@ -267,10 +259,8 @@ UNIT_TEST(the_other_handlers_of_the_hit_still_run)
     end(&bad);
 }
 
-static int call_bad_helper(struct kprobe *p, struct pt_regs *regs)
+static int call_bad_helper(struct kprobe *p UNUSED, struct pt_regs *regs UNUSED)
 {
-    (void)p;
-    (void)regs;
     ran++;
     helper(1);
     ran++;
@@ -301,11 +291,9 @@ static bool is_decoder(const char *name)
 
 extern const char engine_text_start[], engine_text_end[];
 
-static void ignore_refusal(struct kprobe *p, const struct probe_reject *why, void *arg)
+static void ignore_refusal(struct kprobe *p UNUSED, const struct probe_reject *why UNUSED,
+                           void *arg UNUSED)
 {
-    (void)p;
-    (void)why;
-    (void)arg;
 }
 
 #define DECODER_MAX 20000
@@ -415,22 +403,20 @@ struct tracked {
 
 #define ALIVE UINT64_C(0xa11fea11fea11fe)
 
-static int tracked_pre(struct kprobe *kp, struct pt_regs *regs)
+static int tracked_pre(struct kprobe *kp, struct pt_regs *regs UNUSED)
 {
     struct tracked *t = (struct tracked *)kp;
 
-    (void)regs;
     wrong += t->alive != ALIVE;
     t->pre++;
     return 0;
 }
 
-static void tracked_post(struct kprobe *kp, struct pt_regs *regs, unsigned long flags)
+static void tracked_post(struct kprobe *kp, struct pt_regs *regs UNUSED,
+                         unsigned long flags UNUSED)
 {
     struct tracked *t = (struct tracked *)kp;
 
-    (void)regs;
-    (void)flags;
     wrong += t->alive != ALIVE;
     t->post++;
 }

@@ -94,11 +94,10 @@ static uint64_t called(struct kprobe *p, uintptr_t ip)
 
 /* Every third time there is no room. */
 static struct kprobe_room reserve(struct kprobe *p, uintptr_t ip,
-                                  const struct pt_regs *regs)
+                                  const struct pt_regs *regs UNUSED)
 {
     struct one *one = (struct one *)(void *)p;
 
-    (void)regs;
     differences += ip != p->addr;
     spoil();
     if (++one->effects.reserved % 3 == 0)

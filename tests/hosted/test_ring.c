@@ -183,11 +183,10 @@ static void look_at_all(struct cpu *cpu, struct ring_page *spare)
     }
 }
 
-static void *reader(void *arg)
+static void *reader(void *arg UNUSED)
 {
     struct ring_page *spare = host_page_new();
 
-    (void)arg;
     for (unsigned i = 0; !stop; i++) {
         if (i % 8 == 0)
             look_at_all(&cpus[i / 8 % CPUS], spare);

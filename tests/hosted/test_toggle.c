@@ -74,18 +74,14 @@ static int expected(const struct toggled *t, int x)
     return (is_jump(t) ? x : x + 1) ^ x;
 }
 
-static int before(struct kprobe *p, struct pt_regs *regs)
+static int before(struct kprobe *p UNUSED, struct pt_regs *regs UNUSED)
 {
-    (void)p;
-    (void)regs;
     return 0;
 }
 
-static void after(struct kprobe *p, struct pt_regs *regs, unsigned long flags)
+static void after(struct kprobe *p UNUSED, struct pt_regs *regs UNUSED,
+                  unsigned long flags UNUSED)
 {
-    (void)p;
-    (void)regs;
-    (void)flags;
 }
 
 /* site_add - make a function whose instruction SITE has @len bytes and begins at

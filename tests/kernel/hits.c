@@ -11,10 +11,8 @@ struct hits {
 
 static struct hits the_one;
 
-static int count(struct kprobe *p, struct pt_regs *regs)
+static int count(struct kprobe *p UNUSED, struct pt_regs *regs UNUSED)
 {
-    (void)p;
-    (void)regs;
     return 0;
 }
 

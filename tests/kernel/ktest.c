@@ -144,9 +144,8 @@ static bool selects(const char *selection, const struct ktest *t)
     return selected;
 }
 
-static void flush_tlb(void *unused)
+static void flush_tlb(void *unused UNUSED)
 {
-    (void)unused;
     write_cr3(read_cr3());
 }
 

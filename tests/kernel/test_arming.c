@@ -47,10 +47,8 @@ static struct runner {
     uint64_t wrong, lost, ghosts;
 } runners[MAX_CPUS];
 
-static int count_here(struct kprobe *p, struct pt_regs *regs)
+static int count_here(struct kprobe *p UNUSED, struct pt_regs *regs UNUSED)
 {
-    (void)p;
-    (void)regs;
     runners[cpu_id()].hits++;
     return 0;
 }
@@ -180,11 +178,10 @@ static void toggling(const char *engine, struct kprobe *p, int (*on)(struct kpro
                (unsigned long)(retries() - before));
 }
 
-static void coming_and_going(const char *engine, void *unused)
+static void coming_and_going(const char *engine, void *unused UNUSED)
 {
     struct kprobe p = { .addr = (uintptr_t)target, .pre_handler = count_here };
 
-    (void)unused;
     toggling(engine, &p, register_kprobe, unregister_kprobe, ktest_rounds(8, 500));
 }
 
@@ -242,12 +239,11 @@ static unsigned cpus_synced(const uint64_t before[MAX_CPUS], uint64_t times)
     return synced;
 }
 
-static void look_at_syncs(const char *engine, void *unused)
+static void look_at_syncs(const char *engine, void *unused UNUSED)
 {
     struct kprobe p = { .addr = (uintptr_t)target };
     uint64_t before[MAX_CPUS];
 
-    (void)unused;
     ktest_note("%s", engine);
     sync_counts(before);
     register_kprobe(&p);
@@ -288,9 +284,8 @@ static bool come_and_go(struct kprobe *p)
     return irq_count(1, VECTOR_CALL) == calls && percpu_of(1)->spared_count - spared >= 3;
 }
 
-static void call_target(void *unused)
+static void call_target(void *unused UNUSED)
 {
-    (void)unused;
     target(1);
 }
 
@@ -397,10 +392,8 @@ KTEST(arming, a_deaf_cpu_is_waited_for_and_named)
 static volatile uint64_t nmi_calls, nmi_wrong, nmi_unprotected;
 
 /* The handler of a probe in the NMI code, so it runs inside of NMIs. */
-static int call_in_nmi(struct kprobe *p, struct pt_regs *regs)
+static int call_in_nmi(struct kprobe *p UNUSED, struct pt_regs *regs UNUSED)
 {
-    (void)p;
-    (void)regs;
     nmi_calls++;
     if (target(7) != 81)
         nmi_wrong++;

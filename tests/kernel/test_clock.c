@@ -67,16 +67,14 @@ static void play(uint64_t parity)
     }
 }
 
-static int play_odd(void *arg)
+static int play_odd(void *arg UNUSED)
 {
-    (void)arg;
     play(1);
     return 0;
 }
 
-static int play_even(void *arg)
+static int play_even(void *arg UNUSED)
 {
-    (void)arg;
     play(0);
     return 0;
 }

@@ -631,10 +631,8 @@ KTEST(commands, the_hottest_come_first)
     say("probe del all");
 }
 
-static int run_into_it(struct kprobe *p, struct pt_regs *regs)
+static int run_into_it(struct kprobe *p UNUSED, struct pt_regs *regs UNUSED)
 {
-    (void)p;
-    (void)regs;
     call(2);
     return 0;
 }

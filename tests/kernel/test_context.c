@@ -30,9 +30,8 @@ extern const char flags_around_nop[];
 
 static volatile unsigned long flags_in_handler, flags_in_image;
 
-static int look_at_flags(struct kprobe *p, struct pt_regs *regs)
+static int look_at_flags(struct kprobe *p UNUSED, struct pt_regs *regs)
 {
-    (void)p;
     flags_in_handler = read_flags();
     flags_in_image = regs->flags;
     return 0;
@@ -127,12 +126,11 @@ static NOINLINE long target(long x)
 
 static volatile unsigned wrong;
 
-static void without_area(void *unused)
+static void without_area(void *unused UNUSED)
 {
     struct percpu *cpu = this_cpu();
     void *area = cpu->probe;
 
-    (void)unused;
     cpu->probe = NULL;
     barrier();
     if (target(4) != 29)
@@ -270,9 +268,8 @@ static struct machine {
     { .symbol = "sched_arrive", .count = count_yields },
 };
 
-static void do_nothing(void *unused)
+static void do_nothing(void *unused UNUSED)
 {
-    (void)unused;
 }
 
 static void exercise(void)
@@ -300,9 +297,8 @@ static unsigned yielding;
 /* Two threads run this on one CPU. They wait for each other, and then
  * switch to each other.
  */
-static int yield_often(void *unused)
+static int yield_often(void *unused UNUSED)
 {
-    (void)unused;
     __atomic_add_fetch(&yielding, 1, __ATOMIC_RELAXED);
     while (__atomic_load_n(&yielding, __ATOMIC_RELAXED) < 2)
         thread_yield();
@@ -328,12 +324,11 @@ static volatile bool at_work;
 static volatile uint64_t checksum;
 
 /* keep_working - run two workloads until at_work is false, but at least once. */
-static int keep_working(void *unused)
+static int keep_working(void *unused UNUSED)
 {
     static const char *const names[] = { "fault", "fork" };
     struct seq out;
 
-    (void)unused;
     do {
         seq_init(&out, NULL, NULL);
         for (size_t i = 0; i < ARRAY_LEN(names); i++)
@@ -436,9 +431,8 @@ KTEST(context, and_steps_by_tf)
 static struct kprobe inside[INSNS_MAX];
 static size_t inside_count;
 
-static void add_inside(const struct insn *insn, void *unused)
+static void add_inside(const struct insn *insn, void *unused UNUSED)
 {
-    (void)unused;
     if (inside_count < INSNS_MAX)
         inside[inside_count++] =
             (struct kprobe){ .addr = insn->addr, .pre_handler = no_pre };

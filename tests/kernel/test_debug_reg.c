@@ -260,9 +260,8 @@ KTEST(debug_reg, without_a_cause_it_is_over)
 
 static struct pt_regs inner;
 
-static void hit_again(struct pt_regs *regs)
+static void hit_again(struct pt_regs *regs UNUSED)
 {
-    (void)regs;
     inner = image(BIT(owner.reg));
     handle(&inner);
 }

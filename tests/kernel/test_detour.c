@@ -57,18 +57,16 @@ static struct detour_run run_variant(const struct detour_target *t, unsigned var
 static struct pt_regs seen, seen_after;
 static unsigned pre_ran, post_ran;
 
-static int note_pre(struct kprobe *p, struct pt_regs *regs)
+static int note_pre(struct kprobe *p UNUSED, struct pt_regs *regs)
 {
-    (void)p;
     seen = *regs;
     pre_ran++;
     return 0;
 }
 
-static void note_post(struct kprobe *p, struct pt_regs *regs, unsigned long flags)
+static void note_post(struct kprobe *p UNUSED, struct pt_regs *regs,
+                      unsigned long flags UNUSED)
 {
-    (void)p;
-    (void)flags;
     seen_after = *regs;
     post_ran++;
 }

@@ -88,11 +88,10 @@ static void jump_out(struct jumped *j)
 
 /* ---- the common case ---- */
 
-static int call_often(void *unused)
+static int call_often(void *unused UNUSED)
 {
     long wrong = 0;
 
-    (void)unused;
     for (long i = 0; i < CALLS; i++)
         wrong += return_target(i, 7) != i * 3 + 7;
     return wrong != 0;
@@ -185,9 +184,8 @@ static void see_drop(struct pt_regs *regs)
     drops.interruptible += (regs->flags & FLAGS_IF) != 0;
 }
 
-static uint64_t come_back(uint64_t unused)
+static uint64_t come_back(uint64_t unused UNUSED)
 {
-    (void)unused;
     return (uint64_t)return_come_back();
 }
 
@@ -311,11 +309,10 @@ static NOINLINE long dig(uintptr_t base)
     return dig(base) + (kept == 0);
 }
 
-static int dig_deep(void *unused)
+static int dig_deep(void *unused UNUSED)
 {
     const struct thread *self = thread_current();
 
-    (void)unused;
     return dig((uintptr_t)self->stack_top - self->stack_len) == (long)dug ? 0 : 1;
 }
 
@@ -347,10 +344,8 @@ KTEST(detour_return, stacks_of_others_and_full_ones)
 
 static volatile uint64_t from_handler; /* volatile: changed by a probe's handler */
 
-static int call_target(struct kprobe *p, struct pt_regs *regs)
+static int call_target(struct kprobe *p UNUSED, struct pt_regs *regs UNUSED)
 {
-    (void)p;
-    (void)regs;
     from_handler += return_target(1, 2) == 5;
     return 0;
 }

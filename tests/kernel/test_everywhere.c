@@ -45,11 +45,10 @@ static void walk(struct all *all, size_t first, size_t step)
     }
 }
 
-static void refused(struct kprobe *p, const struct probe_reject *why, void *arg)
+static void refused(struct kprobe *p UNUSED, const struct probe_reject *why, void *arg)
 {
     struct all *all = arg;
 
-    (void)p;
     all->refused[why->reason]++;
 }
 

@@ -19,18 +19,14 @@ static NOINLINE long target(long a)
 }
 
 static uint64_t entered, answered;
-static int faulty(struct kprobe *p, struct pt_regs *regs)
+static int faulty(struct kprobe *p UNUSED, struct pt_regs *regs UNUSED)
 {
-    (void)p;
-    (void)regs;
     entered++;
     return *nowhere;
 }
 
-static int healthy(struct kprobe *p, struct pt_regs *regs)
+static int healthy(struct kprobe *p UNUSED, struct pt_regs *regs UNUSED)
 {
-    (void)p;
-    (void)regs;
     answered++;
     return 0;
 }
@@ -132,9 +128,8 @@ KTEST(fault, and_is_reported_where_the_instruction_lies)
 static volatile uint64_t nmi_results;
 static volatile bool nmi_wanted;
 
-static bool in_nmi(struct pt_regs *regs)
+static bool in_nmi(struct pt_regs *regs UNUSED)
 {
-    (void)regs;
     if (!nmi_wanted)
         return false;
     nmi_results += target(3) == 10;

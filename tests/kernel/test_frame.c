@@ -114,12 +114,11 @@ KTEST(frame, all_of_it_can_be_used_and_given_back)
 /* Allocate frames, write marks to them, let other threads do the same, and check that the
  * marks are unchanged.
  */
-static int mark_and_check(void *arg)
+static int mark_and_check(void *arg UNUSED)
 {
     uint64_t mine[OWN_FRAMES];
     int bad = 0;
 
-    (void)arg;
     for (uint64_t round = 1; round <= ROUNDS; round++) {
         uint64_t mark = (uint64_t)thread_tid() << 32 | round;
 

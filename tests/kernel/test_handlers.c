@@ -58,19 +58,17 @@ static void wait_for_ever(void)
 
 static void (*volatile sleeps)(void);
 
-static int sleepy(struct kprobe *p, struct pt_regs *regs)
+static int sleepy(struct kprobe *p UNUSED, struct pt_regs *regs UNUSED)
 {
-    (void)p;
-    (void)regs;
     entered++;
     sleeps();
     left++;
     return 0;
 }
 
-static void sleepy_after(struct kprobe *p, struct pt_regs *regs, unsigned long flags)
+static void sleepy_after(struct kprobe *p, struct pt_regs *regs,
+                         unsigned long flags UNUSED)
 {
-    (void)flags;
     sleepy(p, regs);
 }
 
@@ -123,9 +121,8 @@ KTEST(handlers, one_that_sleeps_is_given_up)
     ktest_report(list_empty(&wakes_no_thread.waiters), "so is the queue");
 }
 
-static void hit_in_call(void *unused)
+static void hit_in_call(void *unused UNUSED)
 {
-    (void)unused;
     target(1);
 }
 
@@ -146,10 +143,8 @@ KTEST(handlers, one_that_sleeps_in_an_interrupt_is_given_up)
 
 static volatile char *volatile nowhere = (volatile char *)0x10;
 
-static NOINLINE int stumble(struct kprobe *p, struct pt_regs *regs)
+static NOINLINE int stumble(struct kprobe *p UNUSED, struct pt_regs *regs UNUSED)
 {
-    (void)p;
-    (void)regs;
     return *nowhere;
 }
 
@@ -171,19 +166,16 @@ KTEST(handlers, one_that_faults_is_in_the_log)
 
 static volatile uint64_t take_ns;
 
-static int dawdle(struct kprobe *p, struct pt_regs *regs)
+static int dawdle(struct kprobe *p UNUSED, struct pt_regs *regs UNUSED)
 {
-    (void)p;
-    (void)regs;
     entered++;
     clock_spin_ns(take_ns);
     left++;
     return 0;
 }
 
-static int hit_once(void *unused)
+static int hit_once(void *unused UNUSED)
 {
-    (void)unused;
     return !target_is_right();
 }
 
@@ -215,12 +207,11 @@ KTEST(handlers, one_that_takes_a_second_does_no_harm)
 /* linger - take long, the first time until this is noticed: on a CPU that is alone, with
  * interrupts off, that is behind the hit.
  */
-static int linger(struct kprobe *p, struct pt_regs *regs)
+static int linger(struct kprobe *p, struct pt_regs *regs UNUSED)
 {
     bool behind = cpu_count() == 1 && !irqs_enabled();
     uint64_t end = clock_ns() + (behind ? 400 : 5000) * MS;
 
-    (void)regs;
     entered++;
     while (!p->site->told_long && clock_ns() < end)
         pause();
@@ -230,21 +221,18 @@ static int linger(struct kprobe *p, struct pt_regs *regs)
     return 0;
 }
 
-static void linger_light(struct kprobe *p, uintptr_t ip)
+static void linger_light(struct kprobe *p, uintptr_t ip UNUSED)
 {
-    (void)ip;
     linger(p, NULL);
 }
 
 static uint64_t longest_ns; /* of hasten() */
 
 /* A busy host may stop a CPU in here. */
-static int hasten(struct kprobe *p, struct pt_regs *regs)
+static int hasten(struct kprobe *p UNUSED, struct pt_regs *regs UNUSED)
 {
     uint64_t start = clock_ns(), took;
 
-    (void)p;
-    (void)regs;
     entered++;
     clock_spin_ns(2 * MS);
     took = clock_ns() - start;
@@ -342,10 +330,8 @@ KTEST(handlers, what_is_logged_of_one_is_own_work)
 static struct spinlock lock = SPINLOCK_INIT;
 static volatile uint64_t got, refused;
 
-static int try_to_lock(struct kprobe *p, struct pt_regs *regs)
+static int try_to_lock(struct kprobe *p UNUSED, struct pt_regs *regs UNUSED)
 {
-    (void)p;
-    (void)regs;
     if (!spin_trylock(&lock)) {
         refused++;
         return 0;

@@ -98,12 +98,11 @@ KTEST(heap, small_blocks_are_cheap)
 /* Blocks that one CPU allocates and another frees. */
 static void *shared[SLOTS];
 
-static int exchange_blocks(void *arg)
+static int exchange_blocks(void *arg UNUSED)
 {
     uint64_t state = (uint64_t)thread_tid() * 77777;
     int bad = 0;
 
-    (void)arg;
     for (unsigned i = 0; i < ROUNDS; i++) {
         size_t len = 2 + (state >> 33) % ((state >> 60) ? 200 : 20000);
         uint8_t *p = kmalloc(len), *old;

@@ -80,11 +80,10 @@ static void start(void)
     ran = right = misaligned = leaked = 0;
 }
 
-static int call_often(void *unused)
+static int call_often(void *unused UNUSED)
 {
     bool all = true;
 
-    (void)unused;
     for (long x = 0; x < CALLS; x++) {
         long expected = 0;
 
@@ -124,17 +123,14 @@ KTEST(jprobe, arguments_are_equal_and_the_stack_stays_intact)
 
 static uint64_t kprobe_ran, return_ran, return_right;
 
-static int count_kprobe(struct kprobe *p, struct pt_regs *regs)
+static int count_kprobe(struct kprobe *p UNUSED, struct pt_regs *regs UNUSED)
 {
-    (void)p;
-    (void)regs;
     add(&kprobe_ran, true);
     return 0;
 }
 
-static int count_return(struct kretprobe_instance *ri, struct pt_regs *regs)
+static int count_return(struct kretprobe_instance *ri UNUSED, struct pt_regs *regs)
 {
-    (void)ri;
     add(&return_ran, true);
     add(&return_right, regs_return_value(regs) >= 11 + 18);
     return 0;
@@ -226,9 +222,8 @@ static long call_helper(long x)
     jprobe_return();
 }
 
-static long read_nowhere(long x)
+static long read_nowhere(long x UNUSED)
 {
-    (void)x;
     add(&ran, true);
     kept = *nowhere;
     jprobe_return();

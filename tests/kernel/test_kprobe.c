@@ -20,9 +20,8 @@ static NOINLINE long target(long a, long b)
 static uint64_t handled;
 static unsigned long seen_di, seen_ip;
 
-static int count(struct kprobe *p, struct pt_regs *regs)
+static int count(struct kprobe *p UNUSED, struct pt_regs *regs)
 {
-    (void)p;
     handled++;
     seen_di = regs->di;
     seen_ip = regs->ip;
@@ -119,10 +118,9 @@ KTEST(kprobe, a_part_of_a_function_is_no_place)
 static unsigned long post_ip;
 static uint64_t post_count;
 
-static void after(struct kprobe *p, struct pt_regs *regs, unsigned long flags)
+static void after(struct kprobe *p UNUSED, struct pt_regs *regs,
+                  unsigned long flags UNUSED)
 {
-    (void)p;
-    (void)flags;
     post_count++;
     post_ip = regs->ip;
 }

@@ -64,9 +64,8 @@ KTEST(kretprobe, every_return_is_seen_and_nothing_changes)
     ktest_report(unregister_kretprobe(&rp) == -EINVAL, "once");
 }
 
-static int call_from_here(void *unused)
+static int call_from_here(void *unused UNUSED)
 {
-    (void)unused;
     call_target(CALLS);
     return 0;
 }
@@ -106,9 +105,8 @@ static uint64_t sum_of(const struct pt_regs *r)
            r->r10 ^ r->r11 ^ r->r12 ^ r->r13 ^ r->r14 ^ r->r15;
 }
 
-static int see_image(struct kretprobe_instance *ri, struct pt_regs *regs)
+static int see_image(struct kretprobe_instance *ri UNUSED, struct pt_regs *regs)
 {
-    (void)ri;
     seen_flags = regs->flags;
     seen_sum = sum_of(regs);
     return 0;
@@ -143,17 +141,15 @@ KTEST(kretprobe, registers_and_flags_come_back_as_they_were)
     ktest_report(seen == ARRAY_LEN(flags_tried), "and the handler's image was theirs");
 }
 
-static int change_value(struct kretprobe_instance *ri, struct pt_regs *regs)
+static int change_value(struct kretprobe_instance *ri UNUSED, struct pt_regs *regs)
 {
-    (void)ri;
     regs->ax = 4711;
     regs->flags ^= FLAGS_CF;
     return 0;
 }
 
-static int mask_interrupts(struct kretprobe_instance *ri, struct pt_regs *regs)
+static int mask_interrupts(struct kretprobe_instance *ri UNUSED, struct pt_regs *regs)
 {
-    (void)ri;
     regs->flags &= ~FLAGS_IF;
     return 0;
 }
@@ -195,9 +191,8 @@ KTEST(kretprobe, what_a_handler_changes_is_what_goes_on)
     ktest_report(target(1, 2) == 5 && preempt_count() == 0, "nothing is left behind");
 }
 
-static int see_interrupts(struct kretprobe_instance *ri, struct pt_regs *regs)
+static int see_interrupts(struct kretprobe_instance *ri UNUSED, struct pt_regs *regs)
 {
-    (void)ri;
     seen_flags = irqs_enabled();
     return regs->flags & FLAGS_IF ? 0 : 1;
 }
@@ -230,9 +225,8 @@ static NOINLINE struct pair make_pair(long x)
 
 static long seen_first, seen_second;
 
-static int see_pair(struct kretprobe_instance *ri, struct pt_regs *regs)
+static int see_pair(struct kretprobe_instance *ri UNUSED, struct pt_regs *regs)
 {
-    (void)ri;
     seen_first = (long)regs->ax;
     seen_second = (long)regs->dx;
     return 0;
@@ -320,10 +314,8 @@ KTEST(kretprobe, h93_entries_and_instances_are_missed_by_cause)
     unregister_kretprobe(&plain);
 }
 
-static int call_it(struct kretprobe_instance *ri, struct pt_regs *regs)
+static int call_it(struct kretprobe_instance *ri UNUSED, struct pt_regs *regs UNUSED)
 {
-    (void)ri;
-    (void)regs;
     target(1, 1);
     return 0;
 }
@@ -343,10 +335,8 @@ KTEST(kretprobe, an_entry_inside_its_own_handler_is_a_recursion)
 static volatile char *volatile nowhere = (volatile char *)0x10;
 static volatile char loaded;
 
-static int read_nowhere(struct kretprobe_instance *ri, struct pt_regs *regs)
+static int read_nowhere(struct kretprobe_instance *ri UNUSED, struct pt_regs *regs UNUSED)
 {
-    (void)ri;
-    (void)regs;
     loaded = *nowhere;
     return 0;
 }
@@ -355,23 +345,20 @@ static int read_nowhere(struct kretprobe_instance *ri, struct pt_regs *regs)
 
 static char order[8];
 
-static int note(struct kretprobe_instance *ri, const char *what)
+static int note(struct kretprobe_instance *ri UNUSED, const char *what)
 {
-    (void)ri;
     if (strlen(order) + 1 < sizeof(order))
         strlcat(order, what, sizeof(order));
     return 0;
 }
 
-static int note_outer(struct kretprobe_instance *ri, struct pt_regs *regs)
+static int note_outer(struct kretprobe_instance *ri, struct pt_regs *regs UNUSED)
 {
-    (void)regs;
     return note(ri, "o");
 }
 
-static int note_inner(struct kretprobe_instance *ri, struct pt_regs *regs)
+static int note_inner(struct kretprobe_instance *ri, struct pt_regs *regs UNUSED)
 {
-    (void)regs;
     return note(ri, "i");
 }
 
@@ -407,29 +394,22 @@ KTEST(kretprobe, sibling_calls_in_a_circle_are_one_instance)
     unregister_kretprobe(&rp);
 }
 
-static int skip_all(struct kretprobe_instance *ri, struct pt_regs *regs)
+static int skip_all(struct kretprobe_instance *ri UNUSED, struct pt_regs *regs UNUSED)
 {
-    (void)ri;
-    (void)regs;
     return 1;
 }
 
 static uint64_t kprobe_ran;
 
-static int count_kprobe(struct kprobe *p, struct pt_regs *regs)
+static int count_kprobe(struct kprobe *p UNUSED, struct pt_regs *regs UNUSED)
 {
-    (void)p;
-    (void)regs;
     kprobe_ran++;
     return 0;
 }
 
-static void count_kprobe_after(struct kprobe *p, struct pt_regs *regs,
-                               unsigned long flags)
+static void count_kprobe_after(struct kprobe *p UNUSED, struct pt_regs *regs UNUSED,
+                               unsigned long flags UNUSED)
 {
-    (void)p;
-    (void)regs;
-    (void)flags;
     kprobe_ran++;
 }
 

@@ -61,17 +61,15 @@ static bool all_deadlk(void)
     return all;
 }
 
-static int pre(struct kprobe *p, struct pt_regs *regs)
+static int pre(struct kprobe *p, struct pt_regs *regs UNUSED)
 {
-    (void)regs;
     try_everything(p);
     return 0;
 }
 
-static void post(struct kprobe *p, struct pt_regs *regs, unsigned long flags)
+static void post(struct kprobe *p, struct pt_regs *regs UNUSED,
+                 unsigned long flags UNUSED)
 {
-    (void)regs;
-    (void)flags;
     try_everything(p);
 }
 
@@ -103,9 +101,8 @@ KTEST(misuse, handlers_cannot_change_probes)
 
 static struct kprobe victim;
 
-static void in_interrupt(void *unused)
+static void in_interrupt(void *unused UNUSED)
 {
-    (void)unused;
     if (this_cpu()->irq_depth)
         try_everything(&victim);
 }
@@ -228,12 +225,10 @@ KTEST(misuse, random_bytes_are_not_registered)
 static volatile bool has_entered, has_left, stop;
 static volatile unsigned wrong_probe;
 
-static int slow(struct kprobe *p, struct pt_regs *regs)
+static int slow(struct kprobe *p UNUSED, struct pt_regs *regs UNUSED)
 {
     uint64_t end = clock_ns() + SLOW_NS;
 
-    (void)p;
-    (void)regs;
     has_entered = true;
     while (clock_ns() < end)
         pause();
@@ -241,9 +236,8 @@ static int slow(struct kprobe *p, struct pt_regs *regs)
     return 0;
 }
 
-static int call_once(void *arg)
+static int call_once(void *arg UNUSED)
 {
-    (void)arg;
     target(1);
     return 0;
 }
@@ -278,9 +272,8 @@ static int look_at_probe(struct kprobe *p, struct pt_regs *regs)
     return 0;
 }
 
-static int call_until_stop(void *arg)
+static int call_until_stop(void *arg UNUSED)
 {
-    (void)arg;
     while (!stop) {
         for (int i = 0; i < 20; i++)
             target(i);

@@ -17,9 +17,8 @@ static unsigned long counter; /* [m] */
 static unsigned inside;       /* threads between lock and unlock */
 static unsigned crowded;
 
-static int increment(void *arg)
+static int increment(void *arg UNUSED)
 {
-    (void)arg;
     for (unsigned n = 0; n < ROUNDS; n++) {
         unsigned long seen;
 

@@ -46,9 +46,9 @@ static int descend_before(struct kprobe *p, struct pt_regs *regs)
     return 0;
 }
 
-static void descend_after(struct kprobe *p, struct pt_regs *regs, unsigned long flags)
+static void descend_after(struct kprobe *p, struct pt_regs *regs,
+                          unsigned long flags UNUSED)
 {
-    (void)flags;
     descend((size_t)(p - chain), regs);
 }
 
@@ -106,20 +106,16 @@ int fixed_up_load(const volatile char *at); /* test_fault.c */
 
 static volatile uint64_t failed_loads;
 
-static int load_badly(struct kprobe *p, struct pt_regs *regs)
+static int load_badly(struct kprobe *p UNUSED, struct pt_regs *regs UNUSED)
 {
     char byte;
 
-    (void)p;
-    (void)regs;
     failed_loads += copy_nofault(&byte, (const void *)(uintptr_t)nowhere, 1) == -EFAULT;
     return 0;
 }
 
-static int call_stair(struct kprobe *p, struct pt_regs *regs)
+static int call_stair(struct kprobe *p UNUSED, struct pt_regs *regs UNUSED)
 {
-    (void)p;
-    (void)regs;
     call(1);
     return 0;
 }
@@ -164,11 +160,9 @@ KTEST(nesting, a_third_level_inside_the_page_fault_path)
                  "hits inside their own handlers are recursions");
 }
 
-static void count_after(struct kprobe *p, struct pt_regs *regs, unsigned long flags)
+static void count_after(struct kprobe *p UNUSED, struct pt_regs *regs UNUSED,
+                        unsigned long flags UNUSED)
 {
-    (void)p;
-    (void)regs;
-    (void)flags;
 }
 
 static void fault_under_a_step(const char *how)
@@ -212,9 +206,8 @@ KTEST(nesting, an_instruction_that_faults_while_it_is_stepped_into_probed_code)
 
 static char said[80];
 
-static int say(struct kprobe *p, struct pt_regs *regs)
+static int say(struct kprobe *p, struct pt_regs *regs UNUSED)
 {
-    (void)regs;
     snprintf(said, sizeof(said), "%s was hit", p->symbol_name);
     return 0;
 }

@@ -36,9 +36,8 @@ static NOINLINE long both(long x)
 
 static volatile long both_sum;
 
-static void storm_nmi(struct pt_regs *regs)
+static void storm_nmi(struct pt_regs *regs UNUSED)
 {
-    (void)regs;
     nmis = in_nmi(nmis);
     both_sum = both(1);
 }
@@ -158,11 +157,10 @@ static void nmi_here(void (*fn)(struct pt_regs *regs), uint64_t count)
     let_nmis(NULL);
 }
 
-static void fault_in_nmi(struct pt_regs *regs)
+static void fault_in_nmi(struct pt_regs *regs UNUSED)
 {
     char byte;
 
-    (void)regs;
     copy_nofault(&byte, (const void *)UINT64_C(0xdead000), 1);
     nmis = nmis + 1;
 }
@@ -240,9 +238,8 @@ KTEST(nmi, a_trap_inside_keeps_others_out)
                  "the next one comes when it has ended");
 }
 
-static void take_a_ms(struct pt_regs *regs)
+static void take_a_ms(struct pt_regs *regs UNUSED)
 {
-    (void)regs;
     clock_spin_ns(1000000);
 }
 

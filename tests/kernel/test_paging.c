@@ -350,11 +350,10 @@ KTEST(paging, changes_reach_every_cpu)
     window_close(w);
 }
 
-static int map_and_unmap(void *arg)
+static int map_and_unmap(void *arg UNUSED)
 {
     int bad = 0;
 
-    (void)arg;
     for (size_t i = 1; i <= 30; i++) {
         size_t len = i * 3000;
         uint8_t *p = vmap_alloc(len, PROT_W);

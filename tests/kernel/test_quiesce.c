@@ -58,9 +58,8 @@ static void predicate_restore(void)
     quiesce_set_inside(others_inside);
 }
 
-static int wander(void *arg)
+static int wander(void *arg UNUSED)
 {
-    (void)arg;
     loiter();
     spin_outside();
     WRITE_ONCE(at, DONE);
@@ -82,9 +81,8 @@ static void go_to(enum place where)
 
 static bool came_back;
 
-static int quiesce_and_tell(void *arg)
+static int quiesce_and_tell(void *arg UNUSED)
 {
-    (void)arg;
     quiesce();
     WRITE_ONCE(came_back, true);
     return 0;
@@ -212,9 +210,8 @@ KTEST(quiesce, does_not_wait_for_those_outside)
 
 /* ---- preemption off -------------------------------------------------------------------- */
 
-static int spin_unpreemptible(void *arg)
+static int spin_unpreemptible(void *arg UNUSED)
 {
-    (void)arg;
     preempt_disable();
     spin_outside();
     preempt_enable();
@@ -254,9 +251,8 @@ KTEST(quiesce, waits_for_a_thread_with_preemption_off)
 
 static bool blocking;
 
-static int yield_at_preempt_enable(void *arg)
+static int yield_at_preempt_enable(void *arg UNUSED)
 {
-    (void)arg;
     while (READ_ONCE(leave_to) == INSIDE) {
         preempt_disable();
         while (!READ_ONCE(this_cpu()->need_resched) && READ_ONCE(leave_to) == INSIDE)
@@ -267,9 +263,8 @@ static int yield_at_preempt_enable(void *arg)
     return 0;
 }
 
-static int share_the_cpu(void *arg)
+static int share_the_cpu(void *arg UNUSED)
 {
-    (void)arg;
     while (READ_ONCE(blocking))
         pause();
     return 0;
@@ -337,9 +332,8 @@ KTEST(quiesce, waits_for_a_thread_switched_out_by_preempt_enable)
 
 /* ---- without a predicate --------------------------------------------------------------- */
 
-static int spin_then_yield(void *arg)
+static int spin_then_yield(void *arg UNUSED)
 {
-    (void)arg;
     spin_outside();
     thread_yield();
     WRITE_ONCE(at, INSIDE);

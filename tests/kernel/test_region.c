@@ -38,9 +38,8 @@ static char *bytes;
 static size_t scanned;
 static bool has_begun, is_scanning, came_back;
 
-static int scan(void *arg)
+static int scan(void *arg UNUSED)
 {
-    (void)arg;
     WRITE_ONCE(is_scanning, true);
     WRITE_ONCE(has_begun, true);
     scanned = region_scan(bytes, BYTES);
@@ -48,9 +47,8 @@ static int scan(void *arg)
     return 0;
 }
 
-static int quiesce_and_tell(void *arg)
+static int quiesce_and_tell(void *arg UNUSED)
 {
-    (void)arg;
     quiesce();
     WRITE_ONCE(came_back, true);
     return 0;
@@ -230,11 +228,10 @@ static struct {
     uint64_t calls, wrong;
 } worked;
 
-static int work(void *arg)
+static int work(void *arg UNUSED)
 {
     uint64_t calls = 0, wrong = 0;
 
-    (void)arg;
     for (uint32_t x = 1; !READ_ONCE(worked.stop); x = x * 1664525 + 1013904223) {
         wrong += worked.probed(x) != worked.expected(x);
         if (++calls % 4096 == 0)
@@ -304,19 +301,15 @@ static uint64_t traps(void)
 
 static uint64_t pre_hits, post_hits;
 
-static int note_pre(struct kprobe *p, struct pt_regs *regs)
+static int note_pre(struct kprobe *p UNUSED, struct pt_regs *regs UNUSED)
 {
-    (void)p;
-    (void)regs;
     __atomic_add_fetch(&pre_hits, 1, __ATOMIC_RELAXED);
     return 0;
 }
 
-static void note_post(struct kprobe *p, struct pt_regs *regs, unsigned long flags)
+static void note_post(struct kprobe *p UNUSED, struct pt_regs *regs UNUSED,
+                      unsigned long flags UNUSED)
 {
-    (void)p;
-    (void)regs;
-    (void)flags;
     __atomic_add_fetch(&post_hits, 1, __ATOMIC_RELAXED);
 }
 

@@ -99,9 +99,8 @@ KTEST(returns, h95_calls_from_before_are_never_reported)
 
 /* ---- the scheduler ---- */
 
-static int yield_often(void *unused)
+static int yield_often(void *unused UNUSED)
 {
-    (void)unused;
     for (int i = 0; i < 200; i++)
         thread_yield();
     return 0;
@@ -240,9 +239,8 @@ static NOINLINE long exit_inside(long x)
     return x + 1;
 }
 
-static int end_inside(void *unused)
+static int end_inside(void *unused UNUSED)
 {
-    (void)unused;
     return (int)exit_inside(1) + 1;
 }
 
@@ -314,9 +312,8 @@ static NOINLINE void own_release(unsigned long flags)
     spin_unlock_irqrestore(&own_lock, flags);
 }
 
-static int count_locked(void *unused)
+static int count_locked(void *unused UNUSED)
 {
-    (void)unused;
     for (int i = 0; i < 500; i++) {
         unsigned long flags;
 
@@ -594,16 +591,14 @@ static NOINLINE long outer(long x)
     return middle(x) + 1;
 }
 
-static int trace_entry(struct kretprobe_instance *ri, struct pt_regs *regs)
+static int trace_entry(struct kretprobe_instance *ri UNUSED, struct pt_regs *regs)
 {
-    (void)ri;
     at_entry.count = backtrace_collect(regs, at_entry.at, FRAMES);
     return 0;
 }
 
-static int trace_return(struct kretprobe_instance *ri, struct pt_regs *regs)
+static int trace_return(struct kretprobe_instance *ri UNUSED, struct pt_regs *regs)
 {
-    (void)ri;
     at_return.count = backtrace_collect(regs, at_return.at, FRAMES);
     below_handler.count = backtrace_collect(NULL, below_handler.at, FRAMES);
     return 0;
@@ -648,10 +643,8 @@ KTEST(returns, h86_backtraces_show_the_real_callers)
         unregister_kretprobe(&rps[i]);
 }
 
-static int panic_here(struct kretprobe_instance *ri, struct pt_regs *regs)
+static int panic_here(struct kretprobe_instance *ri UNUSED, struct pt_regs *regs UNUSED)
 {
-    (void)ri;
-    (void)regs;
     panic("from a return handler");
 }
 

@@ -95,9 +95,8 @@ KTEST(set, one_that_is_refused_keeps_all_out)
 
 static volatile bool stop;
 
-static int work(void *arg)
+static int work(void *arg UNUSED)
 {
-    (void)arg;
     while (!stop) {
         call_all(10);
         thread_yield();

@@ -39,12 +39,11 @@ static volatile uint64_t ticks_inside, ticks_misread;
 
 /* The handler of a probe on tick(), whose argument is the image of the interrupted code.
  */
-static int look_where(struct kprobe *p, struct pt_regs *regs)
+static int look_where(struct kprobe *p UNUSED, struct pt_regs *regs)
 {
     const struct pt_regs *interrupted = (const struct pt_regs *)regs->di;
     uintptr_t at[1];
 
-    (void)p;
     if (!exec_contains(interrupted->ip))
         return 0;
     ticks_inside++;
@@ -57,11 +56,10 @@ static int look_where(struct kprobe *p, struct pt_regs *regs)
 static volatile bool filling;
 static uint64_t fills, damaged; /* atomic */
 
-static int fill_and_check(void *unused)
+static int fill_and_check(void *unused UNUSED)
 {
     uint8_t *area = kmalloc(FILL_LEN);
 
-    (void)unused;
     while (filling) {
         memset(area, 0, FILL_LEN);
         fill_slowly(area, FILL_LEN - 1);

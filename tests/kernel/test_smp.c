@@ -30,11 +30,10 @@ static struct seen {
     struct percpu *self;
 } seen[MAX_CPUS];
 
-static void look_around(void *arg)
+static void look_around(void *arg UNUSED)
 {
     struct seen *s = &seen[cpu_id()];
 
-    (void)arg;
     s->runs++;
     s->id = this_cpu()->id;
     s->apic_id = lapic_id();
@@ -140,11 +139,10 @@ static uint32_t access_rights(uint32_t selector)
     return rights;
 }
 
-static void state_read(void *arg)
+static void state_read(void *arg UNUSED)
 {
     struct state *s = &states[cpu_id()];
 
-    (void)arg;
     memset(s, 0, sizeof(*s));
     s->cr0 = read_cr0();
     s->cr4 = read_cr4();
@@ -185,16 +183,14 @@ KTEST(smp, every_cpu_is_in_the_same_state)
 
 static uint64_t mtrr_before;
 
-static void mtrr_change(void *arg)
+static void mtrr_change(void *arg UNUSED)
 {
-    (void)arg;
     mtrr_before = rdmsr(MSR_MTRR_FIRST);
     wrmsr(MSR_MTRR_FIRST, mtrr_before ^ PAGE_SIZE);
 }
 
-static void mtrr_restore(void *arg)
+static void mtrr_restore(void *arg UNUSED)
 {
-    (void)arg;
     wrmsr(MSR_MTRR_FIRST, mtrr_before);
 }
 
@@ -241,9 +237,8 @@ KTEST(smp, loading_a_segment_writes_to_no_table)
 static unsigned hits[MAX_CPUS]; /* atomic */
 static unsigned storming;
 
-static void hit(void *arg)
+static void hit(void *arg UNUSED)
 {
-    (void)arg;
     __atomic_add_fetch(&hits[cpu_id()], 1, __ATOMIC_RELAXED);
 }
 
@@ -298,9 +293,8 @@ static NOINLINE void stay_deaf(void)
     irq_restore(flags);
 }
 
-static int be_deaf(void *arg)
+static int be_deaf(void *arg UNUSED)
 {
-    (void)arg;
     stay_deaf();
     return 0;
 }
@@ -369,9 +363,8 @@ KTEST(smp, a_deaf_cpu_is_reported_by_name_and_place)
                  "the log names CPU 1 and the function it was in");
 }
 
-static void be_slow(void *arg)
+static void be_slow(void *arg UNUSED)
 {
-    (void)arg;
     clock_spin_ns(150 * MS);
 }
 
@@ -473,15 +466,13 @@ static int take_turns(void *arg)
     return 0;
 }
 
-static void timer_stop(void *arg)
+static void timer_stop(void *arg UNUSED)
 {
-    (void)arg;
     lapic_timer_stop();
 }
 
-static void timer_start(void *arg)
+static void timer_start(void *arg UNUSED)
 {
-    (void)arg;
     lapic_timer_init(THREAD_HZ_DEFAULT);
 }
 
@@ -517,10 +508,8 @@ KTEST(smp, an_idle_cpu_is_woken_without_a_tick)
 
 static unsigned sent, sent_with_the_lock;
 
-static int look_at_the_lock(struct kprobe *p, struct pt_regs *regs)
+static int look_at_the_lock(struct kprobe *p UNUSED, struct pt_regs *regs UNUSED)
 {
-    (void)p;
-    (void)regs;
     __atomic_fetch_add(&sent, 1, __ATOMIC_RELAXED);
     if (spin_held(&sched_lock))
         __atomic_fetch_add(&sent_with_the_lock, 1, __ATOMIC_RELAXED);
@@ -562,9 +551,8 @@ static unsigned call_number;
 static bool is_awake, found_idle, marked_itself;
 
 /* call_out - wake the thread that waits. Context: irq. */
-static void call_out(void *arg)
+static void call_out(void *arg UNUSED)
 {
-    (void)arg;
     found_idle = this_cpu()->idle && !this_cpu()->need_resched;
     WRITE_ONCE(call_number, call_number + 1);
     wake_all(&calls);
@@ -572,9 +560,8 @@ static void call_out(void *arg)
 }
 
 /* answer_calls - sleep on CPU SLEPT_ON again and again. */
-static int answer_calls(void *arg)
+static int answer_calls(void *arg UNUSED)
 {
-    (void)arg;
     for (unsigned n = 0; n < ROUNDS; n++) {
         thread_set_affinity(BIT(SLEPT_ON));
         thread_set_affinity(BIT(SLEPT_ON) | BIT(WOKEN_BY));
@@ -626,17 +613,14 @@ KTEST_FATAL(smp, a_function_of_threads_is_called_in_an_interrupt)
 
 /* ---- tests/session/test_fatal.py reads the report ---------------------------------- */
 
-static bool tell_nmi(struct pt_regs *regs)
+static bool tell_nmi(struct pt_regs *regs UNUSED)
 {
-    (void)regs;
     panic_print("a handler of NMIs runs\n");
     return false;
 }
 
-static int send_nmi(struct kprobe *p, struct pt_regs *regs)
+static int send_nmi(struct kprobe *p UNUSED, struct pt_regs *regs UNUSED)
 {
-    (void)p;
-    (void)regs;
     smp_send_nmi(cpu_id());
     return 0;
 }

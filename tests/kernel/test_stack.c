@@ -43,19 +43,15 @@ static int dig_in_thread(void *floor)
 
 static volatile uint64_t handled;
 
-static int count(struct kprobe *p, struct pt_regs *regs)
+static int count(struct kprobe *p UNUSED, struct pt_regs *regs UNUSED)
 {
-    (void)p;
-    (void)regs;
     handled++;
     return 0;
 }
 
-static void count_after(struct kprobe *p, struct pt_regs *regs, unsigned long flags)
+static void count_after(struct kprobe *p UNUSED, struct pt_regs *regs UNUSED,
+                        unsigned long flags UNUSED)
 {
-    (void)p;
-    (void)regs;
-    (void)flags;
     handled++;
 }
 
@@ -125,10 +121,8 @@ KTEST_FATAL(stack, an_overflow_is_named_by_probed_code)
 
 static struct spinlock lock = SPINLOCK_INIT;
 
-static int lock_again(struct kprobe *p, struct pt_regs *regs)
+static int lock_again(struct kprobe *p UNUSED, struct pt_regs *regs UNUSED)
 {
-    (void)p;
-    (void)regs;
     spin_lock(&lock);
     return 0;
 }

@@ -148,23 +148,20 @@ KTEST(stop_machine, parked_cpus_take_nmis)
 
 static unsigned acting, crowded, acts;
 
-static void act_alone(void *arg)
+static void act_alone(void *arg UNUSED)
 {
-    (void)arg;
     if (__atomic_add_fetch(&acting, 1, __ATOMIC_SEQ_CST) != 1)
         crowded++;
     acts++;
     __atomic_sub_fetch(&acting, 1, __ATOMIC_SEQ_CST);
 }
 
-static void nothing(void *arg)
+static void nothing(void *arg UNUSED)
 {
-    (void)arg;
 }
 
-static int stop_often(void *arg)
+static int stop_often(void *arg UNUSED)
 {
-    (void)arg;
     for (unsigned n = 0; n < 10; n++) {
         stop_machine(act_alone, NULL);
         smp_call_all(nothing, NULL);
@@ -172,9 +169,8 @@ static int stop_often(void *arg)
     return 0;
 }
 
-static int call_often(void *arg)
+static int call_often(void *arg UNUSED)
 {
-    (void)arg;
     while (!READ_ONCE(stop_spinning))
         for (unsigned cpu = 0; cpu < cpu_count(); cpu++)
             smp_call(cpu, nothing, NULL);
@@ -201,9 +197,8 @@ KTEST(stop_machine, several_callers_take_turns)
     ktest_report(crowded == 0, "never both at once");
 }
 
-static void count_threads(struct thread *t, void *arg)
+static void count_threads(struct thread *t UNUSED, void *arg)
 {
-    (void)t;
     (*(unsigned *)arg)++;
 }
 

@@ -57,14 +57,13 @@ static void look_at_counts(const struct text_phase *p)
     }
 }
 
-static void straddling(const char *engine, void *unused)
+static void straddling(const char *engine, void *unused UNUSED)
 {
     uint64_t rounds = ktest_count(3, 60);
     unsigned batches = (unsigned)rounds * TARGETS_BATCHES;
     unsigned steps = bit_count(text_engine_get()->steps);
     int tids[MAX_CPUS];
 
-    (void)unused;
     phases = others = unsynced = 0;
     watch(look_at_counts);
     runners_start(tids);
@@ -89,9 +88,8 @@ KTEST(text_poke, at_every_offset_of_a_line_and_across_pages)
 static volatile bool storming;
 static volatile unsigned nmis;
 
-static bool run_in_nmi(struct pt_regs *regs)
+static bool run_in_nmi(struct pt_regs *regs UNUSED)
 {
-    (void)regs;
     if (!storming)
         return false;
     targets_run(&seen_in_nmi[cpu_id()]);
@@ -121,12 +119,11 @@ static void nmi_to_all(const struct text_phase *p)
         stormed[p->step].nmis += nmi_and_wait(cpu);
 }
 
-static void storm(const char *engine, void *unused)
+static void storm(const char *engine, void *unused UNUSED)
 {
     uint64_t rounds = ktest_count(1, 20);
     int tids[MAX_CPUS];
 
-    (void)unused;
     memset(stormed, 0, sizeof(stormed));
     watch(nmi_to_all);
     runners_start(tids);
@@ -158,12 +155,10 @@ KTEST(text_poke, an_nmi_in_each_step_on_each_cpu)
  */
 static volatile uint64_t writes, nmis_serialised;
 
-static int nmi_while_writing(struct kprobe *p, struct pt_regs *regs)
+static int nmi_while_writing(struct kprobe *p UNUSED, struct pt_regs *regs UNUSED)
 {
     uint64_t before = this_cpu()->nmi_sync_count;
 
-    (void)p;
-    (void)regs;
     writes++;
     smp_send_nmi(cpu_id());
     for (unsigned n = 0; n < 100000 && this_cpu()->nmi_sync_count == before; n++)
@@ -233,11 +228,10 @@ static void hold(const struct text_phase *p)
     held += traps_of(cpu_count() - 1) > traps;
 }
 
-static void hold_all(const char *engine, void *unused)
+static void hold_all(const char *engine, void *unused UNUSED)
 {
     int tids[MAX_CPUS];
 
-    (void)unused;
     guarded = held = 0;
     not_old = 0;
     runners_start(tids);
@@ -271,13 +265,12 @@ static bool leave_it;
 /* let_go - wait until the log says that a CPU is inside of the code to be changed, and
  * let the CPU leave it. Return: was the code changed before that?
  */
-static int let_go(void *unused)
+static int let_go(void *unused UNUSED)
 {
     uint64_t end = clock_ns() + 60000 * MS;
     uint8_t before[INSN_MAX_LEN];
     int changed;
 
-    (void)unused;
     memcpy(before, (const void *)spin_inside, sizeof(before));
     while (!logged("text-poke: CPU 1 is at", "spin_inside+") && clock_ns() < end)
         thread_sleep_ns(MS);
@@ -344,11 +337,10 @@ KTEST(text_poke, a_cpu_inside_is_waited_for_and_named)
 
 static volatile bool deaf;
 
-static int turn_deaf(void *unused)
+static int turn_deaf(void *unused UNUSED)
 {
     unsigned long flags = irq_save();
 
-    (void)unused;
     deaf = true;
     clock_spin_ns(300 * MS);
     irq_restore(flags);
@@ -390,12 +382,11 @@ KTEST(text_poke, a_deaf_cpu_holds_up_the_machine_and_is_named)
 
 /* ---- a large batch comes and goes ---- */
 
-static void come_and_go(const char *engine, void *unused)
+static void come_and_go(const char *engine, void *unused UNUSED)
 {
     uint64_t rounds = ktest_count(5, 80), hits = 0, missed = 0;
     int tids[MAX_CPUS];
 
-    (void)unused;
     targets_failed = 0;
     runners_start(tids);
     for (uint64_t n = 0; n < rounds; n++) {

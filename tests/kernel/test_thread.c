@@ -131,9 +131,8 @@ static unsigned detached_done;
 static struct wait_queue gate = WAIT_QUEUE_INIT(gate);
 static bool gate_open;
 
-static int wait_at_gate(void *arg)
+static int wait_at_gate(void *arg UNUSED)
 {
-    (void)arg;
     wait_event(&gate, READ_ONCE(gate_open));
     __atomic_add_fetch(&detached_done, 1, __ATOMIC_SEQ_CST);
     return 0;
@@ -359,9 +358,8 @@ static void count_thread(struct thread *t, void *arg)
 /* live_shortly - live so long that a walk can come to this thread, and so shortly that
  * the thread ends while the walk looks at it.
  */
-static int live_shortly(void *arg)
+static int live_shortly(void *arg UNUSED)
 {
-    (void)arg;
     clock_spin_ns(200000);
     return 0;
 }

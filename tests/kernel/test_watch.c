@@ -224,9 +224,8 @@ KTEST(watch, another_part_of_the_kernel_may_have_a_register)
 
 static volatile uint64_t per_cpu[MAX_CPUS];
 
-static int store_often(void *arg)
+static int store_often(void *arg UNUSED)
 {
-    (void)arg;
     for (unsigned i = 0; i < STORES; i++) {
         watched.target = i;
         per_cpu[cpu_id()]++;
@@ -293,9 +292,8 @@ KTEST(watch, a_watch_misses_nothing_while_another_comes_and_goes)
 
 static struct watch moved;
 
-static int write_neighbour(void *arg)
+static int write_neighbour(void *arg UNUSED)
 {
-    (void)arg;
     watched.neighbour++;
     return 0;
 }
@@ -334,9 +332,8 @@ KTEST(watch, a_move_is_for_all_cpus)
 static volatile uint64_t nmis;
 static volatile bool in_use;
 
-static bool store_in_nmi(struct pt_regs *regs)
+static bool store_in_nmi(struct pt_regs *regs UNUSED)
 {
-    (void)regs;
     if (!in_use)
         return false;
     watched_store(9);
@@ -373,9 +370,8 @@ KTEST(watch, in_an_nmi)
     expect_no_watches();
 }
 
-static void store_called(void *arg)
+static void store_called(void *arg UNUSED)
 {
-    (void)arg;
     watched_store(1);
 }
 

@@ -9,10 +9,8 @@
 #include "tests/kernel/ktest.h"
 #include "tests/kernel/watched.h"
 
-static void touch_next(struct watch *w, struct pt_regs *regs)
+static void touch_next(struct watch *w UNUSED, struct pt_regs *regs UNUSED)
 {
-    (void)w;
-    (void)regs;
     watched.neighbour++;
 }
 
@@ -32,10 +30,8 @@ KTEST(watch_handlers, handlers_nest)
     unregister_watch(&w);
 }
 
-static void fault(struct watch *w, struct pt_regs *regs)
+static void fault(struct watch *w UNUSED, struct pt_regs *regs UNUSED)
 {
-    (void)w;
-    (void)regs;
     noted.calls++;
     ud2();
 }
@@ -85,10 +81,8 @@ KTEST(watch_handlers, the_watch_itself_may_be_watched)
 
 static struct watch moved;
 
-static void move_on(struct watch *w, struct pt_regs *regs)
+static void move_on(struct watch *w UNUSED, struct pt_regs *regs UNUSED)
 {
-    (void)w;
-    (void)regs;
     watch_move(&moved, (uintptr_t)&watched.neighbour);
 }
 

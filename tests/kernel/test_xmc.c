@@ -151,9 +151,8 @@ static volatile bool exchanged;
 /* fill_forever - call fill_long() again and again, and count whether it has filled all of
  * the memory, or nothing.
  */
-static int fill_forever(void *unused)
+static int fill_forever(void *unused UNUSED)
 {
-    (void)unused;
     while (!exchanged) {
         uint8_t first, last;
 
@@ -168,7 +167,7 @@ static int fill_forever(void *unused)
     return 0;
 }
 
-static void several_for_one(const char *engine, void *unused)
+static void several_for_one(const char *engine, void *unused UNUSED)
 {
     static const uint8_t one[] = { 0x66, 0x2e, 0x0f, 0x1f, 0x84, 0, 0, 0, 0, 0 };
     struct clone_args args = { .fn = fill_forever,
@@ -179,7 +178,6 @@ static void several_for_one(const char *engine, void *unused)
     struct probe_reject why = { 0 };
     int tid, err;
 
-    (void)unused;
     memcpy(before, (const void *)at, sizeof(before));
     fill.filled = fill.left_alone = fill.wrong = 0;
     exchanged = false;

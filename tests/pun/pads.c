@@ -59,9 +59,8 @@ void plat_pad_frame_free(uint64_t id)
     frames[id - 1] = NULL;
 }
 
-int plat_pad_page_show(uintptr_t page, uint64_t old, uint64_t id)
+int plat_pad_page_show(uintptr_t page, uint64_t old UNUSED, uint64_t id)
 {
-    (void)old;
     shown[(page - REACH_START) / PAGE_LEN % PAGES] = (uint32_t)id;
     return 0;
 }
@@ -115,14 +114,12 @@ void plat_free(void *p)
     free(block);
 }
 
-void plat_lock(enum plat_lock lock)
+void plat_lock(enum plat_lock lock UNUSED)
 {
-    (void)lock;
 }
 
-void plat_unlock(enum plat_lock lock)
+void plat_unlock(enum plat_lock lock UNUSED)
 {
-    (void)lock;
 }
 
 _Noreturn void plat_bug(const char *what, uintptr_t where)

@@ -1,6 +1,8 @@
 /* world.c - gives the planner the bytes and the address map of an image. */
 #include "tests/pun/world.h"
 
+#include "kernel/base/compiler.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,10 +15,8 @@
 #define CELL_LEN 32
 #define BEHIND 64 /* as FILLED_BEHIND in image.c */
 
-static bool pad_is_free(void *arg, uintptr_t pad)
+static bool pad_is_free(void *arg UNUSED, uintptr_t pad UNUSED)
 {
-    (void)arg;
-    (void)pad;
     return true;
 }
 

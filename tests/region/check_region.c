@@ -57,9 +57,8 @@ static void enter(uintptr_t addr)
         entered[addr - text_start] = 1;
 }
 
-static void note_branch(const struct insn *insn, void *arg)
+static void note_branch(const struct insn *insn, void *arg UNUSED)
 {
-    (void)arg;
     if (insn_has_target(insn))
         enter(insn->target);
     if (insn_is_call(insn))
@@ -188,11 +187,10 @@ static void ask(const struct insn *insn, void *arg)
     copies_check(&r);
 }
 
-static void ask_function(const struct plat_symbol *function, void *arg)
+static void ask_function(const struct plat_symbol *function, void *arg UNUSED)
 {
     struct plat_symbol copy = *function;
 
-    (void)arg;
     boundary_for_each(&copy, ask, &copy);
 }
 

@@ -234,30 +234,23 @@ bool plat_text_contains(uintptr_t addr, size_t len)
     return addr >= text.start && addr + len <= text.end;
 }
 
-bool plat_text_is_built(uintptr_t line, const uint8_t *bytes)
+bool plat_text_is_built(uintptr_t line UNUSED, const uint8_t *bytes UNUSED)
 {
-    (void)line;
-    (void)bytes;
     return true;
 }
 
-bool plat_exec_contains(uintptr_t addr)
+bool plat_exec_contains(uintptr_t addr UNUSED)
 {
-    (void)addr;
     return false;
 }
 
-struct site *registry_find(uintptr_t addr)
+struct site *registry_find(uintptr_t addr UNUSED)
 {
-    (void)addr;
     return NULL;
 }
 
-void ext_recover(uint8_t *bytes, uintptr_t addr, size_t len)
+void ext_recover(uint8_t *bytes UNUSED, uintptr_t addr UNUSED, size_t len UNUSED)
 {
-    (void)bytes;
-    (void)addr;
-    (void)len;
 }
 
 /* ---- the rest ---- */
@@ -279,9 +272,8 @@ void plat_bug(const char *what, uintptr_t where)
 }
 
 /* The next functions are only needed to run instructions, so nothing calls them here. */
-int plat_read(uint64_t *out, uintptr_t addr)
+int plat_read(uint64_t *out UNUSED, uintptr_t addr)
 {
-    (void)out;
     plat_bug("plat_read", addr);
 }
 
@@ -290,10 +282,8 @@ uintptr_t plat_seg_base(unsigned seg)
     plat_bug("plat_seg_base", seg);
 }
 
-void plat_raise_fault(struct pt_regs *regs, uintptr_t addr, bool by_stack)
+void plat_raise_fault(struct pt_regs *regs UNUSED, uintptr_t addr, bool by_stack UNUSED)
 {
-    (void)by_stack;
-    (void)regs;
     plat_bug("plat_raise_fault", addr);
 }
 

@@ -86,18 +86,14 @@ static bool function_next(const struct truth *t, size_t *i, struct plat_symbol *
     return false;
 }
 
-int truth_before(struct kprobe *p, struct pt_regs *regs)
+int truth_before(struct kprobe *p UNUSED, struct pt_regs *regs UNUSED)
 {
-    (void)p;
-    (void)regs;
     return 0;
 }
 
-void truth_after(struct kprobe *p, struct pt_regs *regs, unsigned long flags)
+void truth_after(struct kprobe *p UNUSED, struct pt_regs *regs UNUSED,
+                 unsigned long flags UNUSED)
 {
-    (void)p;
-    (void)regs;
-    (void)flags;
 }
 
 /* This handler calls a function that can have probes itself. */
@@ -223,12 +219,11 @@ static int storm_run(struct truth *t)
     return err;
 }
 
-static void refused(struct kprobe *p, const struct probe_reject *why, void *arg)
+static void refused(struct kprobe *p UNUSED, const struct probe_reject *why UNUSED,
+                    void *arg)
 {
     struct truth *t = arg;
 
-    (void)p;
-    (void)why;
     t->refused++;
 }
 

@@ -75,18 +75,14 @@ struct fake_machine {
 extern struct fake_machine fake;
 
 /* Handlers that do nothing. */
-static inline int no_pre(struct kprobe *p, struct pt_regs *regs)
+static inline int no_pre(struct kprobe *p UNUSED, struct pt_regs *regs UNUSED)
 {
-    (void)p;
-    (void)regs;
     return 0;
 }
 
-static inline void no_post(struct kprobe *p, struct pt_regs *regs, unsigned long flags)
+static inline void no_post(struct kprobe *p UNUSED, struct pt_regs *regs UNUSED,
+                           unsigned long flags UNUSED)
 {
-    (void)p;
-    (void)regs;
-    (void)flags;
 }
 
 /* fake_start - start a machine without functions and probes.

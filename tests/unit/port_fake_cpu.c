@@ -52,9 +52,8 @@ enum plat_context plat_context(void)
     return cpus[fake.this_cpu].cpu.depth ? PLAT_TRAP : fake.context;
 }
 
-int plat_wait_check(const char *verb)
+int plat_wait_check(const char *verb UNUSED)
 {
-    (void)verb;
     return plat_context() == PLAT_THREAD ? 0 : -EDEADLK;
 }
 
@@ -223,9 +222,8 @@ bool fake_int3(struct pt_regs *regs, uintptr_t addr)
     return fake_take(regs, kprobe_int3_handler);
 }
 
-static bool fault(struct pt_regs *regs, struct probe_cpu *cpu)
+static bool fault(struct pt_regs *regs, struct probe_cpu *cpu UNUSED)
 {
-    (void)cpu;
     return kprobe_fault_handler(regs);
 }
 
@@ -254,9 +252,8 @@ void plat_raise_fault(struct pt_regs *regs, uintptr_t addr, bool by_stack)
     kprobe_fault_handler(regs);
 }
 
-void plat_raise_again(struct pt_regs *regs)
+void plat_raise_again(struct pt_regs *regs UNUSED)
 {
-    (void)regs;
     fake.raised_again++;
 }
 

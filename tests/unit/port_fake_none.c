@@ -1,6 +1,7 @@
 /* port_fake_none.c - in place of port_fake_rooms.c, for tests that link the core without
  * the rooms above it.
  */
+#include "kernel/base/compiler.h"
 #include "tests/unit/port_fake_parts.h"
 
 void fake_rooms_start(void)
@@ -11,18 +12,12 @@ void fake_rooms_end(void)
 {
 }
 
-bool fake_pads_read(void *dst, uintptr_t addr, size_t len)
+bool fake_pads_read(void *dst UNUSED, uintptr_t addr UNUSED, size_t len UNUSED)
 {
-    (void)dst;
-    (void)addr;
-    (void)len;
     return false;
 }
 
-bool fake_pads_write(uintptr_t addr, const void *bytes, size_t len)
+bool fake_pads_write(uintptr_t addr UNUSED, const void *bytes UNUSED, size_t len UNUSED)
 {
-    (void)addr;
-    (void)bytes;
-    (void)len;
     return false;
 }

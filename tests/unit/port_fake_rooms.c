@@ -140,11 +140,9 @@ bool plat_is_detour(uintptr_t addr)
            addr < fake_text_end();
 }
 
-const struct plat_pattern *plat_detour_specialized(enum plat_specialized which,
-                                                   bool flags_live)
+const struct plat_pattern *plat_detour_specialized(enum plat_specialized which UNUSED,
+                                                   bool flags_live UNUSED)
 {
-    (void)which;
-    (void)flags_live;
     return fake.specialized;
 }
 

@@ -31,9 +31,8 @@ static int read_memory(void *arg, void *dst, uintptr_t addr, size_t len)
 
 static int64_t variables[3];
 
-static int variable(void *arg, unsigned number, bool set, int64_t *value)
+static int variable(void *arg UNUSED, unsigned number, bool set, int64_t *value)
 {
-    (void)arg;
     if (number >= 3)
         return -ENOENT;
     *(set ? &variables[number] : value) = *(set ? value : &variables[number]);
@@ -45,11 +44,10 @@ static void add_output(const char *text)
     strcat(output, text);
 }
 
-static int collect(void *arg, uintptr_t addr, size_t len)
+static int collect(void *arg UNUSED, uintptr_t addr, size_t len)
 {
     char line[64];
 
-    (void)arg;
     snprintf(line, sizeof(line), "M%lx,%zx ", addr, len);
     add_output(line);
     if (addr < MEMORY)
@@ -57,19 +55,17 @@ static int collect(void *arg, uintptr_t addr, size_t len)
     return refuse_output;
 }
 
-static int collect_var(void *arg, unsigned number)
+static int collect_var(void *arg UNUSED, unsigned number)
 {
     char line[64];
 
-    (void)arg;
     snprintf(line, sizeof(line), "V%u ", number);
     add_output(line);
     return refuse_output;
 }
 
-static int print(void *arg, const char *text, size_t len)
+static int print(void *arg UNUSED, const char *text, size_t len)
 {
-    (void)arg;
     CHECK_EQ(strlen(text), len);
     add_output(text);
     return refuse_output;

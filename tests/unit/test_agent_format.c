@@ -12,9 +12,8 @@
 static char text[AGENT_TEXT_MAX];
 static char memory[1024];
 
-static int read_memory(void *arg, void *dst, uintptr_t addr, size_t len)
+static int read_memory(void *arg UNUSED, void *dst, uintptr_t addr, size_t len)
 {
-    (void)arg;
     if (addr < (uintptr_t)memory || addr + len > (uintptr_t)memory + sizeof(memory))
         return -EFAULT;
     memcpy(dst, (const void *)addr, len);

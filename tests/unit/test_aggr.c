@@ -25,18 +25,16 @@ static void append(char ch)
     order[len + 1] = '\0';
 }
 
-static int pre(struct kprobe *p, struct pt_regs *regs)
+static int pre(struct kprobe *p, struct pt_regs *regs UNUSED)
 {
-    (void)regs;
     append(letter_of(p));
     if (p == remover)
         aggr_remove(&site, victim);
     return p == stopper;
 }
 
-static void post(struct kprobe *p, struct pt_regs *regs, unsigned long flags)
+static void post(struct kprobe *p, struct pt_regs *regs UNUSED, unsigned long flags)
 {
-    (void)regs;
     CHECK_EQ(flags, 0);
     append((char)(letter_of(p) - 'a' + 'A'));
     if (p == remover)

@@ -146,42 +146,36 @@ static struct hist *any_hist(const struct filter_field *fields, size_t count,
 
 /* ---- hits ---- */
 
-static int read_here(void *dst, uintptr_t addr, size_t len, bool user)
+static int read_here(void *dst, uintptr_t addr, size_t len, bool user UNUSED)
 {
-    (void)user;
     if (addr < 4096)
         return -1;
     memcpy(dst, (const void *)addr, len);
     return 0;
 }
 
-static struct kprobe_room reserve(struct kprobe *p, uintptr_t ip,
-                                  const struct pt_regs *regs)
+static struct kprobe_room reserve(struct kprobe *p UNUSED, uintptr_t ip,
+                                  const struct pt_regs *regs UNUSED)
 {
-    (void)p;
-    (void)regs;
     memset(by_program, 0, sizeof(by_program));
     memcpy(by_program + 8, &ip, sizeof(ip));
     return (struct kprobe_room){ by_program, by_program };
 }
 
-static void commit(void *token)
+static void commit(void *token UNUSED)
 {
-    (void)token;
     commits++;
 }
 
-static uint64_t *new_keys(unsigned bits)
+static uint64_t *new_keys(unsigned bits UNUSED)
 {
-    (void)bits;
     memset(keys, 0, sizeof(keys));
     return keys;
 }
 
-static uint64_t word_of(const struct kprobe_program *program, unsigned cpu, size_t i)
+static uint64_t word_of(const struct kprobe_program *program UNUSED, unsigned cpu UNUSED,
+                        size_t i)
 {
-    (void)program;
-    (void)cpu;
     return words[i];
 }
 

@@ -10,9 +10,8 @@
 #include <stdio.h>
 #include <string.h>
 
-static int read_here(void *dst, uintptr_t addr, size_t len, bool user)
+static int read_here(void *dst, uintptr_t addr, size_t len, bool user UNUSED)
 {
-    (void)user;
     memcpy(dst, (const void *)addr, len);
     return 0;
 }

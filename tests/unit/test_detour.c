@@ -252,10 +252,8 @@ UNIT_TEST(handlers_are_not_called_from_such_a_cell)
 /* start_return - put a return probe on the function @hex. */
 static struct kretprobe rp;
 
-static int no_return(struct kretprobe_instance *ri, struct pt_regs *regs)
+static int no_return(struct kretprobe_instance *ri UNUSED, struct pt_regs *regs UNUSED)
 {
-    (void)ri;
-    (void)regs;
     return 0;
 }
 

@@ -324,11 +324,9 @@ UNIT_TEST(what_is_rare_is_left_to_what_is_shared)
              plat_detour(PLAT_DETOUR_CALLED));
 }
 
-static int no_fault(struct kprobe *q, struct pt_regs *regs, int trapnr)
+static int no_fault(struct kprobe *q UNUSED, struct pt_regs *regs UNUSED,
+                    int trapnr UNUSED)
 {
-    (void)q;
-    (void)regs;
-    (void)trapnr;
     return 0;
 }
 

@@ -21,9 +21,8 @@ static uint8_t images[ELF_SEGMENTS][256];
 static const uint64_t base[ELF_SEGMENTS] = { BASE - ELF_TEXT_GAP, BASE + 0x1000,
                                              BASE + 0x2000 };
 
-static int find(const char *name, uint64_t *value, void *arg)
+static int find(const char *name, uint64_t *value, void *arg UNUSED)
 {
-    (void)arg;
     if (strcmp(name, "wanted") != 0 || !wanted)
         return -ENOENT;
     *value = wanted;

@@ -15,11 +15,10 @@
 static struct explanation e;
 static char said[1024]; /* the rules: "RULE " if kept, "RULE! " if broken */
 
-static void note(enum probe_reason rule, const struct probe_reject *why, void *arg)
+static void note(enum probe_reason rule, const struct probe_reject *why, void *arg UNUSED)
 {
     size_t len = strlen(said);
 
-    (void)arg;
     snprintf(said + len, sizeof(said) - len, "%s%s ", probe_reason_name(rule),
              why->err ? "!" : "");
 }

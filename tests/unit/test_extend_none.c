@@ -17,11 +17,9 @@ static int pre(struct kprobe *p, struct pt_regs *regs)
     return 0;
 }
 
-static void post(struct kprobe *p, struct pt_regs *regs, unsigned long flags)
+static void post(struct kprobe *p UNUSED, struct pt_regs *regs UNUSED,
+                 unsigned long flags UNUSED)
 {
-    (void)p;
-    (void)regs;
-    (void)flags;
     behind++;
 }
 

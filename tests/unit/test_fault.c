@@ -42,9 +42,8 @@ static void crash(void)
     note('!');
 }
 
-static int pre(struct kprobe *p, struct pt_regs *r)
+static int pre(struct kprobe *p, struct pt_regs *r UNUSED)
 {
-    (void)r;
     note(letter(p));
     if (p == bad_pre || p == bad_too) {
         crash();
@@ -53,10 +52,8 @@ static int pre(struct kprobe *p, struct pt_regs *r)
     return 0;
 }
 
-static void post(struct kprobe *p, struct pt_regs *r, unsigned long flags)
+static void post(struct kprobe *p, struct pt_regs *r UNUSED, unsigned long flags UNUSED)
 {
-    (void)r;
-    (void)flags;
     note((char)(letter(p) + 'A' - 'a'));
     if (p == bad_post) {
         crash();
@@ -277,12 +274,10 @@ static struct kprobe helper;
 static bool helper_faulted;
 static uint64_t unmapped;
 
-static int calls_helper(struct kprobe *p, struct pt_regs *unused)
+static int calls_helper(struct kprobe *p UNUSED, struct pt_regs *unused UNUSED)
 {
     struct pt_regs inner = fake_regs();
 
-    (void)p;
-    (void)unused;
     inner.ax = (uintptr_t)&unmapped;
     CHECK(fake_int3(&inner, helper.addr));
     if (!fake.raised) /* the helper has a copy, and the copy faults when it is run */

@@ -73,9 +73,8 @@ static void spans_drop(void)
     spans_len = 0;
 }
 
-static void damaged(const char *what, const void *block, const void *at)
+static void damaged(const char *what, const void *block UNUSED, const void *at)
 {
-    (void)block;
     damage = what;
     damage_at = at;
     longjmp(on_damage, 1);

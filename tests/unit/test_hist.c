@@ -667,11 +667,10 @@ static struct hist *stepped;
 static bool stepping;
 static unsigned steps, interrupt_at;
 
-static void step(int signal, siginfo_t *info, void *context)
+static void step(int signal, siginfo_t *info UNUSED, void *context)
 {
     greg_t *flags = &((ucontext_t *)context)->uc_mcontext.gregs[REG_EFL];
 
-    (void)info;
     if (signal == SIGTRAP && ++steps == interrupt_at)
         add(stepped, 7, 3, "");
     *flags = stepping ? *flags | TRAP_FLAG : *flags & ~TRAP_FLAG;
@@ -724,9 +723,8 @@ static volatile sig_atomic_t by_signals;
 /* interrupt - add a hit in a signal handler. Like an NMI, a signal may come between any
  * two instructions.
  */
-static void interrupt(int signal)
+static void interrupt(int signal UNUSED)
 {
-    (void)signal;
     add(crowded, (uint32_t)(by_signals % KEYS), 1, "");
     by_signals = by_signals + 1;
 }

@@ -223,12 +223,11 @@ static unsigned chain_ran[8];
 static size_t chain_length;
 
 /* chain_pre - as the handler of a probe, hit the next probe of the chain. */
-static int chain_pre(struct kprobe *kp, struct pt_regs *unused)
+static int chain_pre(struct kprobe *kp, struct pt_regs *unused UNUSED)
 {
     size_t i = (size_t)(kp - chain);
     struct pt_regs regs = fake_regs();
 
-    (void)unused;
     CHECK_EQ(cpu->depth, i + 1);
     chain_ran[i]++;
     if (i + 1 < chain_length) {

@@ -100,10 +100,8 @@ static void calls_left(void)
     jprobe_return();
 }
 
-static int no_return(struct kretprobe_instance *ri, struct pt_regs *regs)
+static int no_return(struct kretprobe_instance *ri UNUSED, struct pt_regs *regs UNUSED)
 {
-    (void)ri;
-    (void)regs;
     return 0;
 }
 

@@ -103,9 +103,8 @@ UNIT_TEST(a_life)
     CHECK_EQ(unregister_kprobe(&p), 0);
 }
 
-static bool count_one(struct site *site, void *count)
+static bool count_one(struct site *site UNUSED, void *count)
 {
-    (void)site;
     ++*(unsigned *)count;
     return true;
 }

@@ -28,9 +28,8 @@ static void note(char letter, uintptr_t ret)
 
 static int entry_skips;
 
-static int on_entry(struct kretprobe_instance *ri, struct pt_regs *regs)
+static int on_entry(struct kretprobe_instance *ri, struct pt_regs *regs UNUSED)
 {
-    (void)regs;
     note('e', ri->ret_addr);
     return entry_skips;
 }
@@ -42,9 +41,8 @@ static int on_return(struct kretprobe_instance *ri, struct pt_regs *regs)
     return 0;
 }
 
-static int on_return_too(struct kretprobe_instance *ri, struct pt_regs *regs)
+static int on_return_too(struct kretprobe_instance *ri, struct pt_regs *regs UNUSED)
 {
-    (void)regs;
     note('R', ri->ret_addr);
     return 0;
 }
@@ -128,10 +126,8 @@ UNIT_TEST(a_tail_call_returns_innermost_first)
 static char depths[32];
 static uintptr_t depth_of;
 
-static int note_depth(struct kretprobe_instance *ri, struct pt_regs *regs)
+static int note_depth(struct kretprobe_instance *ri UNUSED, struct pt_regs *regs UNUSED)
 {
-    (void)ri;
-    (void)regs;
     snprintf(depths + strlen(depths), sizeof(depths) - strlen(depths), "%d ",
              kretprobe_depth(depth_of));
     return 0;
@@ -377,10 +373,8 @@ UNIT_TEST(a_return_address_out_of_reach_is_left_alone)
     CHECK_EQ(unregister_kretprobe(&rp), 0);
 }
 
-static int ignore(struct kretprobe_instance *ri, struct pt_regs *regs)
+static int ignore(struct kretprobe_instance *ri UNUSED, struct pt_regs *regs UNUSED)
 {
-    (void)ri;
-    (void)regs;
     return 0;
 }
 
@@ -527,12 +521,10 @@ UNIT_TEST(a_disabled_one_sees_nothing)
     CHECK_EQ(unregister_kretprobe(&rp), 0);
 }
 
-static int fault_here(struct kretprobe_instance *ri, struct pt_regs *regs)
+static int fault_here(struct kretprobe_instance *ri UNUSED, struct pt_regs *regs UNUSED)
 {
     struct pt_regs here = fake_regs();
 
-    (void)ri;
-    (void)regs;
     note('f', 0);
     fake_fault(&here, 14, 0x1234);
     note('!', 0); /* not reached */

@@ -237,10 +237,9 @@ UNIT_TEST(when_its_bytes_have_changed_it_is_asked_again)
     CHECK_EQ(unregister_kprobe(&probes[0]), 0);
 }
 
-static void no_refusal(struct kprobe *p, const struct probe_reject *why, void *unused)
+static void no_refusal(struct kprobe *p UNUSED, const struct probe_reject *why,
+                       void *unused UNUSED)
 {
-    (void)p;
-    (void)unused;
     unit_check(false, __func__, 0, why->why);
 }
 

@@ -26,24 +26,21 @@ static struct {
     struct pun_batch batch;
 } world;
 
-static bool pad_is_free(void *arg, uintptr_t pad)
+static bool pad_is_free(void *arg UNUSED, uintptr_t pad)
 {
-    (void)arg;
     return pad != world.taken;
 }
 
-static bool byte_at(void *arg, uintptr_t addr, uint8_t *byte)
+static bool byte_at(void *arg UNUSED, uintptr_t addr, uint8_t *byte)
 {
-    (void)arg;
     if (addr - TEXT >= world.len)
         return false;
     *byte = world.bytes[addr - TEXT];
     return true;
 }
 
-static bool is_padding(void *arg, uintptr_t addr)
+static bool is_padding(void *arg UNUSED, uintptr_t addr)
 {
-    (void)arg;
     return addr - TEXT >= world.padding && addr - TEXT < world.padding_end;
 }
 
@@ -60,9 +57,8 @@ static bool pun_ask(struct pun *p, uintptr_t addr)
     return true;
 }
 
-static bool neighbour(void *arg, uintptr_t addr, struct pun *out)
+static bool neighbour(void *arg UNUSED, uintptr_t addr, struct pun *out)
 {
-    (void)arg;
     return world.evicts && pun_ask(out, addr);
 }
 

@@ -14,17 +14,15 @@ static struct pt_regs regs;
 static unsigned posts;
 static uintptr_t post_ip, go_to;
 
-static void note_post(struct kprobe *probe, struct pt_regs *r, unsigned long flags)
+static void note_post(struct kprobe *probe UNUSED, struct pt_regs *r,
+                      unsigned long flags UNUSED)
 {
-    (void)probe;
-    (void)flags;
     posts++;
     post_ip = r->ip;
 }
 
-static int set_ip(struct kprobe *probe, struct pt_regs *r)
+static int set_ip(struct kprobe *probe UNUSED, struct pt_regs *r)
 {
-    (void)probe;
     r->ip = go_to;
     return 1;
 }

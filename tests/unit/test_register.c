@@ -116,10 +116,8 @@ UNIT_TEST(flags_of_the_engine_are_refused)
     }
 }
 
-static void no_light(struct kprobe *p, uintptr_t ip)
+static void no_light(struct kprobe *p UNUSED, uintptr_t ip UNUSED)
 {
-    (void)p;
-    (void)ip;
 }
 
 UNIT_TEST(one_of_two_kinds_of_handlers)

@@ -13,18 +13,14 @@ static struct kprobe p;
 static struct pt_regs regs, seen;
 static unsigned ran, ran_post;
 
-static int pre(struct kprobe *kp, struct pt_regs *r)
+static int pre(struct kprobe *kp UNUSED, struct pt_regs *r UNUSED)
 {
-    (void)kp;
-    (void)r;
     ran++;
     return 0;
 }
 
-static void post(struct kprobe *kp, struct pt_regs *r, unsigned long flags)
+static void post(struct kprobe *kp UNUSED, struct pt_regs *r, unsigned long flags UNUSED)
 {
-    (void)kp;
-    (void)flags;
     CHECK_EQ(cpu->depth, 1);
     ran_post++;
     seen = *r;
@@ -168,11 +164,9 @@ UNIT_TEST(a_step_may_end_on_another_cpu)
     fake.this_cpu = 0;
 }
 
-static void hold_post(struct kprobe *kp, struct pt_regs *r, unsigned long flags)
+static void hold_post(struct kprobe *kp UNUSED, struct pt_regs *r UNUSED,
+                      unsigned long flags UNUSED)
 {
-    (void)kp;
-    (void)r;
-    (void)flags;
 }
 
 static void end_of_step(void)

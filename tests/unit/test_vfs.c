@@ -21,18 +21,16 @@ static int demo_show(struct seq *s, void *priv)
     return answer;
 }
 
-static long demo_write(void *priv, const char *text, size_t len)
+static long demo_write(void *priv UNUSED, const char *text, size_t len)
 {
     CHECK_EQ(fake_mutex_depth(), 0);
-    (void)priv;
     snprintf(taken, sizeof(taken), "%.*s", (int)len, text);
     return answer ? answer : (long)len;
 }
 
-static int demo_truncate(void *priv)
+static int demo_truncate(void *priv UNUSED)
 {
     CHECK_EQ(fake_mutex_depth(), 0);
-    (void)priv;
     truncates++;
     return answer;
 }

@@ -18,9 +18,8 @@ static unsigned calls;
 static uintptr_t ip_seen;
 static struct pt_regs regs;
 
-static void note(struct watch *w, struct pt_regs *r)
+static void note(struct watch *w UNUSED, struct pt_regs *r)
 {
-    (void)w;
     calls++;
     ip_seen = r->ip;
     r->ax = 77;
@@ -151,9 +150,8 @@ UNIT_TEST(a_hit_is_counted_and_its_handler_called)
     CHECK_EQ(watch_misses(&w), 0);
 }
 
-static void redirect(struct watch *w, struct pt_regs *r)
+static void redirect(struct watch *w UNUSED, struct pt_regs *r)
 {
-    (void)w;
     r->ip = 0x7000;
 }
 
@@ -300,12 +298,10 @@ UNIT_TEST(a_stack_that_is_full_is_a_miss)
     CHECK_EQ(unregister_watch(&w), 0);
 }
 
-static void crash(struct watch *w, struct pt_regs *r)
+static void crash(struct watch *w UNUSED, struct pt_regs *r UNUSED)
 {
     struct pt_regs fault = fake_regs();
 
-    (void)w;
-    (void)r;
     calls++;
     fake_fault(&fault, 6, 0x1234);
     calls += 100;
@@ -334,11 +330,9 @@ UNIT_TEST(a_handler_that_faults_is_given_up)
     CHECK_EQ(unregister_watch(&second), 0);
 }
 
-static void after(struct kprobe *p, struct pt_regs *r, unsigned long flags)
+static void after(struct kprobe *p UNUSED, struct pt_regs *r UNUSED,
+                  unsigned long flags UNUSED)
 {
-    (void)p;
-    (void)r;
-    (void)flags;
     calls += 10;
 }
 

@@ -245,19 +245,15 @@ UNIT_TEST(those_are_waited_for_behind_the_int3)
 
 static unsigned hits;
 
-static int count_hit(struct kprobe *p, struct pt_regs *regs)
+static int count_hit(struct kprobe *p UNUSED, struct pt_regs *regs UNUSED)
 {
-    (void)p;
-    (void)regs;
     hits++;
     return 0;
 }
 
-static void count_step(struct kprobe *p, struct pt_regs *regs, unsigned long flags)
+static void count_step(struct kprobe *p UNUSED, struct pt_regs *regs UNUSED,
+                       unsigned long flags UNUSED)
 {
-    (void)p;
-    (void)regs;
-    (void)flags;
 }
 
 static void check_hit(uintptr_t at, const char *copy)
@@ -562,9 +558,8 @@ UNIT_TEST(without_the_table_of_targets_one_only)
 
 static int refused_in_handler;
 
-static int handler(struct kprobe *p, struct pt_regs *regs)
+static int handler(struct kprobe *p, struct pt_regs *regs UNUSED)
 {
-    (void)regs;
     refused_in_handler = exchange(p->addr + 8, "31 db", XMC_INT3);
     return 0;
 }
