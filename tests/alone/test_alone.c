@@ -2,8 +2,6 @@
  * Each way to run an instruction is tested, from the registration of a probe until
  * its cells are freed.
  */
-#include "kernel/mm/heap.h"
-#include "probes/core/life.h"
 #include "probes/core/registry.h"
 #include "tests/kernel/ktest.h"
 

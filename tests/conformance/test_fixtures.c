@@ -2,8 +2,6 @@
 #include "tests/conformance/tier.h"
 #include "tests/kernel/ktest.h"
 
-#include "kernel/base/bits.h"
-
 #define NOTHING .ignored = 0
 #define AX BIT(INSN_AX)
 #define CX BIT(INSN_CX)

@@ -2,12 +2,8 @@
  * that no instruction uses memory below the stack pointer.
  */
 #include "kernel/debug/ksyms.h"
-#include "kernel/mm/heap.h"
-#include "probes/core/life.h"
 #include "tests/conformance/refusal.h"
 #include "tests/kernel/ktest.h"
-
-#include <string.h>
 
 #define FIXTURES_PREFIX "fixture_code_"
 #define ACCEPTED_PER_10000 9999

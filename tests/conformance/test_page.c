@@ -1,17 +1,11 @@
 /* test_page.c - instructions at the edge of a page of text, and at the edge of a page of
  * the memory that they access.
  */
-#include "kernel/base/bits.h"
-#include "kernel/cpu/percpu.h"
 #include "kernel/mm/frame.h"
 #include "kernel/mm/paging.h"
-#include "kernel/thread/thread.h"
-#include "probes/core/life.h"
 #include "tests/conformance/outcome.h"
 #include "tests/conformance/tier.h"
 #include "tests/kernel/ktest.h"
-
-#include <string.h>
 
 FIXTURES(page_end);
 FIXTURES(page_first_byte);

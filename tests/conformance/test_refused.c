@@ -1,7 +1,6 @@
 /* test_refused.c - instructions and places that cannot carry a probe, each refused by its
  * rule; and instructions that can, although the test machine cannot execute them.
  */
-#include "kernel/base/err.h"
 #include "kernel/memmap.h"
 #include "kernel/mm/extable.h"
 #include "tests/conformance/copy.h"

@@ -2,16 +2,11 @@
  * classes and tiers, and the kinds of instructions that were not tried. This file is
  * linked behind the others, so its tests run last.
  */
-#include "kernel/base/compiler.h"
 #include "kernel/debug/ksyms.h"
-#include "kernel/mm/heap.h"
-#include "probes/core/life.h"
 #include "probes/insn/opcode_ops.h"
 #include "tests/conformance/refusal.h"
 #include "tests/conformance/tier.h"
 #include "tests/kernel/ktest.h"
-
-#include <string.h>
 
 /* ---- the classes of the samples of refused.asm ---- */
 

@@ -5,12 +5,7 @@
  */
 #include "tests/conformance/tier.h"
 
-#include "kernel/base/bits.h"
-#include "kernel/base/compiler.h"
-#include "kernel/cpu/percpu.h"
 #include "kernel/cpu/trap.h"
-#include "kernel/mm/heap.h"
-#include "kernel/thread/thread.h"
 #include "probes/insn/opcode_ops.h"
 #include "probes/jump/jump_site.h"
 #include "probes/jump/optimize.h"
@@ -19,8 +14,6 @@
 #include "tests/conformance/refusal.h"
 #include "tests/conformance/vectors.h"
 #include "tests/kernel/ktest.h"
-
-#include <string.h>
 
 #define COMPLAINTS_MAX 12 /* lines */
 

@@ -1,8 +1,6 @@
 /* vary.c - the families of vary.h. */
 #include "tests/conformance/vary.h"
 
-#include "kernel/base/compiler.h"
-#include "kernel/cpu/instr.h"
 #include "kernel/cpu/msr.h"
 #include "tests/conformance/processor.h"
 #include "tests/kernel/ktest.h"

@@ -2,7 +2,6 @@
  * another one with a probe that stays. The search for that one passes the first one's entry.
  */
 #include "probes/core/registry.h"
-#include "probes/kprobe.h"
 #include "tests/explore/text.h"
 #include "tests/unit/port_fake.h"
 

@@ -2,15 +2,10 @@
  * of both. One probe is disabled, and goes, while a CPU executes the place; another probe
  * gets its counters. After a jump the CPU executes the bytes of the detour.
  */
-#include "kernel/base/compiler.h"
 #include "probes/jump/counter.h"
 #include "probes/jump/optimize.h"
-#include "probes/jump/platform_jump.h"
-#include "probes/kprobe.h"
 #include "tests/explore/text.h"
 #include "tests/unit/port_fake.h"
-
-#include <string.h>
 
 #define CODE "b8 11 11 11 11 c3"
 #define JMP32 0xe9

@@ -2,12 +2,7 @@
 #include "tests/explore/text.h"
 
 #include "kernel/cpu/percpu.h"
-#include "probes/core/life.h"
 #include "tests/unit/port_fake.h"
-
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #define PUSH 0x55
 #define INT3 0xcc

@@ -6,9 +6,6 @@
 #include "tests/hosted/fixture.h"
 #include "tests/unit/unit.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 struct counter *counters;
 static size_t count;
 static struct kprobe **set;

@@ -10,8 +10,6 @@
 #include "tests/unit/unit.h"
 
 #include <pthread.h>
-#include <stdlib.h>
-#include <string.h>
 
 #define THREADS 4
 #define FIXTURES_MAX 128

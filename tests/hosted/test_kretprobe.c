@@ -2,7 +2,6 @@
  * return through the trampoline, in several threads, while signals arrive.
  */
 #define _GNU_SOURCE
-#include "kernel/base/err.h"
 #include "probes/core/life.h"
 #include "probes/core/registry.h"
 #include "probes/insn/encode.h"
@@ -18,8 +17,6 @@
 #include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #define THREADS 4

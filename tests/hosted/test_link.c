@@ -11,8 +11,6 @@
 
 #include <pthread.h>
 #include <sched.h>
-#include <stdlib.h>
-#include <string.h>
 
 #define RUNNERS 4
 #define COUNT 6

@@ -2,7 +2,6 @@
  * when they fault, and probes that are registered and unregistered while threads run.
  */
 #define _GNU_SOURCE
-#include "kernel/base/err.h"
 #include "probes/core/life.h"
 #include "probes/insn/insn.h"
 #include "probes/jump/optimize.h"
@@ -13,8 +12,6 @@
 
 #include <pthread.h>
 #include <signal.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>

@@ -8,8 +8,6 @@
 #include "tests/hosted/posix.h"
 #include "tests/unit/unit.h"
 
-#include <stdlib.h>
-
 #define LINE 64
 #define CODE_LEN 5
 

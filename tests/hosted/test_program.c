@@ -11,9 +11,6 @@
 #include "tests/hosted/probe_all.h"
 #include "tests/unit/unit.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #define FIXTURES_MAX 128
 #define INPUTS 2
 #define PROBES 96 /* in a round */

@@ -3,7 +3,6 @@
  */
 #include "tests/kernel/by_hand.h"
 
-#include "probes/core/life.h"
 #include "probes/insn/encode.h"
 #include "probes/jump/detour.h"
 #include "probes/jump/jump_site.h"

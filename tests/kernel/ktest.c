@@ -2,16 +2,11 @@
 #include "tests/kernel/ktest.h"
 
 #include "kernel/base/boot_info.h"
-#include "kernel/cpu/instr.h"
-#include "kernel/cpu/percpu.h"
-#include "kernel/cpu/smp.h"
 #include "kernel/runner.h"
-#include "kernel/time/clock.h"
 
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 extern const struct ktest ktests_start[], ktests_end[];
 

@@ -14,11 +14,23 @@
  */
 #pragma once
 
+/* What most tests need. */
+#include "kernel/base/bits.h"
 #include "kernel/base/compiler.h"
+#include "kernel/base/err.h"
+#include "kernel/cpu/instr.h"
+#include "kernel/cpu/percpu.h"
+#include "kernel/cpu/smp.h"
+#include "kernel/mm/heap.h"
+#include "kernel/thread/thread.h"
+#include "kernel/time/clock.h"
+#include "probes/core/life.h"
+#include "probes/kprobe.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 struct ktest {
     const char *subject, *name;

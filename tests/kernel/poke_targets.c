@@ -3,14 +3,9 @@
  */
 #include "tests/kernel/poke_targets.h"
 
-#include "kernel/cpu/percpu.h"
-#include "kernel/thread/thread.h"
 #include "probes/core/platform.h"
 #include "probes/core/text_poke.h"
-#include "probes/kprobe.h"
 #include "tests/kernel/ktest.h"
-
-#include <string.h>
 
 #define OLD 0x11111111u
 #define NEW 0x22222222u

@@ -5,7 +5,6 @@
 #include "tests/kernel/ktest.h"
 
 #include <stdio.h>
-#include <string.h>
 
 struct seq output;
 

@@ -3,10 +3,7 @@
  */
 #include "tests/kernel/share.h"
 
-#include "kernel/base/compiler.h"
 #include "kernel/memmap.h"
-#include "probes/core/life.h"
-#include "probes/kprobe.h"
 #include "tests/kernel/ktest.h"
 
 struct share share;

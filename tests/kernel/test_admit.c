@@ -7,20 +7,13 @@
  * CPU that other hits, an interrupt or an NMI are under way. After the hit this data
  * must be unchanged.
  */
-#include "kernel/cpu/instr.h"
-#include "kernel/cpu/percpu.h"
-#include "kernel/mm/heap.h"
-#include "kernel/thread/thread.h"
 #include "probes/core/insn_slot.h"
-#include "probes/core/life.h"
 #include "probes/jump/jump_site.h"
 #include "probes/returns/shadow.h"
 #include "tests/kernel/by_hand.h"
 #include "tests/kernel/detour_targets.h"
 #include "tests/kernel/ktest.h"
 #include "tests/kernel/return_targets.h"
-
-#include <string.h>
 
 /* ---- what the answer depends on ---- */
 

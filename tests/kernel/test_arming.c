@@ -1,23 +1,13 @@
 /* test_arming.c - int3s are written and removed while other CPUs execute the text, are
  * halted, have interrupts off, or take NMIs.
  */
-#include "kernel/base/err.h"
-#include "kernel/cpu/instr.h"
-#include "kernel/cpu/percpu.h"
-#include "kernel/cpu/smp.h"
 #include "kernel/cpu/trap.h"
 #include "kernel/mm/paging.h"
-#include "kernel/thread/thread.h"
-#include "kernel/time/clock.h"
-#include "probes/core/life.h"
 #include "probes/core/text_poke.h"
 #include "probes/explain/totals.h"
-#include "probes/kprobe.h"
 #include "tests/kernel/engines.h"
 #include "tests/kernel/ktest.h"
 #include "tests/kernel/logged.h"
-
-#include <string.h>
 
 #define MS UINT64_C(1000000)
 #define CR0_WP BIT(16)

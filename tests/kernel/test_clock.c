@@ -1,9 +1,4 @@
 /* test_clock.c - time goes forward, at a constant rate, and is the same on all CPUs. */
-#include "kernel/cpu/instr.h"
-#include "kernel/cpu/percpu.h"
-#include "kernel/cpu/smp.h"
-#include "kernel/thread/thread.h"
-#include "kernel/time/clock.h"
 #include "tests/kernel/ktest.h"
 
 KTEST(clock, rate_is_known)

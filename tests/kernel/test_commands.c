@@ -1,16 +1,11 @@
 /* test_commands.c - the console command `probe`, as a person or a tool uses it. */
-#include "kernel/base/err.h"
 #include "kernel/console/shell_state.h"
-#include "kernel/cpu/percpu.h"
 #include "kernel/debug/ksyms.h"
-#include "probes/core/life.h"
-#include "probes/kprobe.h"
 #include "tests/kernel/ktest.h"
 #include "tests/kernel/say.h"
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 /* ---- what is probed ---- */
 

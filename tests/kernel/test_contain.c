@@ -2,16 +2,9 @@
  * its CPU and thread. This holds for every way of a hit (ways.h), in threads,
  * interrupts and NMIs.
  */
-#include "kernel/base/bits.h"
-#include "kernel/cpu/instr.h"
-#include "kernel/cpu/percpu.h"
-#include "kernel/cpu/smp.h"
 #include "kernel/sync/mutex.h"
 #include "kernel/sync/spinlock.h"
-#include "kernel/thread/thread.h"
-#include "kernel/time/clock.h"
 #include "probes/jump/optimize.h"
-#include "probes/kprobe.h"
 #include "tests/kernel/jumps.h"
 #include "tests/kernel/ktest.h"
 #include "tests/kernel/logged.h"

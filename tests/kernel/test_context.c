@@ -1,23 +1,14 @@
 /* test_context.c - probes in the code of traps, NMIs, timer, scheduler, and calls between
  * CPUs; and hits with unusual flags, or on a CPU that is not ready for probes.
  */
-#include "kernel/base/err.h"
-#include "kernel/cpu/instr.h"
-#include "kernel/cpu/percpu.h"
-#include "kernel/cpu/smp.h"
 #include "kernel/cpu/trap.h"
 #include "kernel/debug/ksyms.h"
 #include "kernel/mm/extable.h"
 #include "kernel/sync/quiesce.h"
-#include "kernel/thread/thread.h"
 #include "kernel/work/work.h"
-#include "probes/core/life.h"
-#include "probes/kprobe.h"
 #include "tests/kernel/ktest.h"
 #include "tests/kernel/nothing.h"
 #include "tests/kernel/own_steps.h"
-
-#include <string.h>
 
 #define ROUNDS 12u
 

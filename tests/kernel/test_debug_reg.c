@@ -5,21 +5,13 @@
  */
 #include "kernel/cpu/debug_reg.h"
 
-#include "kernel/base/bits.h"
-#include "kernel/cpu/instr.h"
 #include "kernel/cpu/msr.h"
-#include "kernel/cpu/percpu.h"
-#include "kernel/cpu/smp.h"
 #include "kernel/cpu/trap.h"
-#include "kernel/thread/thread.h"
-#include "probes/core/life.h"
 #include "probes/film/film.h"
 #include "tests/kernel/ktest.h"
 #include "tests/kernel/nmi_send.h"
 #include "tests/kernel/own_steps.h"
 #include "tests/kernel/watched.h"
-
-#include <string.h>
 
 #define LAST_CPU (cpu_count() - 1)
 #define DR6_NONE 0xffff0ff0ul

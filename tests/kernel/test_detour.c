@@ -2,16 +2,11 @@
  * the same effect on the program, as a hit by a breakpoint. The test writes the jumps
  * itself (by_hand.h), over instructions that are long enough.
  */
-#include "kernel/cpu/instr.h"
-#include "kernel/cpu/percpu.h"
 #include "probes/core/insn_slot.h"
-#include "probes/core/life.h"
 #include "probes/explain/totals.h"
 #include "tests/kernel/by_hand.h"
 #include "tests/kernel/detour_targets.h"
 #include "tests/kernel/ktest.h"
-
-#include <string.h>
 
 /* ---- the functions ---- */
 

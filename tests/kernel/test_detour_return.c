@@ -2,10 +2,6 @@
  * builds no image. The test writes the jumps itself, over the NOP at the
  * beginning of each function.
  */
-#include "kernel/cpu/percpu.h"
-#include "kernel/thread/thread.h"
-#include "kernel/time/clock.h"
-#include "probes/core/life.h"
 #include "probes/explain/totals.h"
 #include "probes/insn/encode.h"
 #include "probes/jump/detour.h"
@@ -18,8 +14,6 @@
 #include "tests/kernel/ktest.h"
 #include "tests/kernel/own_steps.h"
 #include "tests/kernel/return_targets.h"
-
-#include <string.h>
 
 #define CALLS 1000
 

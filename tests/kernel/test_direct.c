@@ -1,8 +1,6 @@
 /* test_direct.c - records of events with simple arguments. A program makes such a record,
  * without an image; the record is the same as one made from an image.
  */
-#include "kernel/cpu/percpu.h"
-#include "probes/core/life.h"
 #include "probes/jump/jump_site.h"
 #include "probes/trace/buffer/buffer.h"
 #include "probes/trace/live/live.h"
@@ -10,7 +8,6 @@
 #include "tests/kernel/ktest.h"
 
 #include <stdio.h>
-#include <string.h>
 
 /* This function begins with a `lea` of five bytes. */
 static NOINLINE long target(long x, long y)

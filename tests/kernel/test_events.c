@@ -1,11 +1,8 @@
 /* test_events.c - the events of kprobe_events. They are made and removed while all CPUs
  * hit them, and each hit is either recorded or counted as lost.
  */
-#include "kernel/cpu/percpu.h"
 #include "kernel/fs/vfs.h"
-#include "kernel/mm/heap.h"
 #include "kernel/sync/quiesce.h"
-#include "kernel/thread/thread.h"
 #include "probes/trace/buffer/buffer.h"
 #include "probes/trace/language/hist_parts.h"
 #include "probes/trace/live/live.h"
@@ -17,7 +14,6 @@
 #include "tests/kernel/trace_put.h"
 
 #include <stdio.h>
-#include <string.h>
 
 /* The function on which the events are defined. */
 NOINLINE long event_target(long x, const char *text);

@@ -1,10 +1,6 @@
 /* test_everywhere.c - probes on every instruction that may carry one, all at once. */
-#include "kernel/cpu/percpu.h"
 #include "kernel/debug/ksyms.h"
-#include "kernel/mm/heap.h"
-#include "probes/core/life.h"
 #include "probes/explain/totals.h"
-#include "probes/kprobe.h"
 #include "tests/kernel/ktest.h"
 #include "tests/kernel/workers.h"
 

@@ -3,18 +3,11 @@
  */
 #include "kernel/mm/exec.h"
 
-#include "kernel/base/err.h"
-#include "kernel/cpu/percpu.h"
-#include "kernel/cpu/smp.h"
 #include "kernel/mm/extable.h"
 #include "kernel/mm/frame.h"
-#include "kernel/mm/heap.h"
 #include "kernel/mm/paging.h"
-#include "kernel/thread/thread.h"
 #include "tests/kernel/each_cpu.h"
 #include "tests/kernel/ktest.h"
-
-#include <string.h>
 
 #define CODE_LEN 6 /* mov eax, VALUE; ret */
 

@@ -1,9 +1,4 @@
 /* test_explain.c - what `probe explain` says about an address is true. */
-#include "kernel/base/compiler.h"
-#include "kernel/cpu/instr.h"
-#include "kernel/cpu/percpu.h"
-#include "kernel/thread/thread.h"
-#include "probes/core/life.h"
 #include "probes/core/registry.h"
 #include "probes/jump/optimize.h"
 #include "tests/kernel/jumps.h"
@@ -11,7 +6,6 @@
 #include "tests/kernel/say.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 /* region_targets.asm */
 uint32_t region_mix(uint32_t x);

@@ -3,14 +3,8 @@
  */
 #include "kernel/mm/extable.h"
 
-#include "kernel/base/err.h"
-#include "kernel/cpu/instr.h"
-#include "kernel/cpu/percpu.h"
-#include "kernel/cpu/smp.h"
 #include "kernel/mm/paging.h"
 #include "tests/kernel/ktest.h"
-
-#include <string.h>
 
 extern const struct extable_entry extable_start[], extable_end[];
 

@@ -1,11 +1,6 @@
 /* test_fault.c - faults in handlers and in the instructions under probes. */
-#include "kernel/base/err.h"
-#include "kernel/cpu/percpu.h"
-#include "kernel/cpu/smp.h"
 #include "kernel/cpu/trap.h"
 #include "kernel/mm/extable.h"
-#include "probes/core/life.h"
-#include "probes/kprobe.h"
 #include "tests/kernel/ktest.h"
 #include "tests/kernel/nmi_send.h"
 #include "tests/kernel/nothing.h"

@@ -1,13 +1,7 @@
 /* test_files.c - /sys/kernel/debug/kprobes, and the knobs in /proc/sys/debug. */
-#include "kernel/base/err.h"
-#include "kernel/cpu/percpu.h"
-#include "kernel/mm/heap.h"
-#include "kernel/thread/thread.h"
-#include "probes/core/life.h"
 #include "probes/core/text_poke.h"
 #include "probes/jump/jump_site.h"
 #include "probes/jump/optimize.h"
-#include "probes/kprobe.h"
 #include "probes/text/text_engine.h"
 #include "tests/kernel/engines.h"
 #include "tests/kernel/ktest.h"
@@ -16,7 +10,6 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #define KPROBES "/sys/kernel/debug/kprobes/"
 #define STEP "/proc/sys/debug/kprobes-step"

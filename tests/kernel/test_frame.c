@@ -3,12 +3,8 @@
  */
 #include "kernel/mm/frame.h"
 
-#include "kernel/cpu/percpu.h"
-#include "kernel/thread/thread.h"
 #include "tests/kernel/each_cpu.h"
 #include "tests/kernel/ktest.h"
-
-#include <string.h>
 
 static size_t free_count(void)
 {

@@ -2,10 +2,7 @@
  * hlt itself would, and the engine waits for a CPU that halts in a copy. A probed ud2
  * ends in a panic that names the ud2.
  */
-#include "kernel/cpu/percpu.h"
 #include "kernel/cpu/trap.h"
-#include "kernel/thread/thread.h"
-#include "probes/core/life.h"
 #include "tests/kernel/ktest.h"
 #include "tests/kernel/nothing.h"
 

@@ -1,12 +1,8 @@
 /* test_heap.c - kmalloc() in the kernel: its counters, blocks that CPUs share, and
  * running out of memory. Tests on the host check how the heap divides memory into blocks.
  */
-#include "kernel/mm/heap.h"
 
-#include "kernel/cpu/instr.h"
-#include "kernel/cpu/percpu.h"
 #include "kernel/mm/frame.h"
-#include "kernel/thread/thread.h"
 #include "tests/kernel/each_cpu.h"
 #include "tests/kernel/ktest.h"
 

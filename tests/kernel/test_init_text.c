@@ -3,20 +3,16 @@
  */
 #include "kernel/module/init_text.h"
 
-#include "kernel/base/err.h"
 #include "kernel/debug/ksyms.h"
 #include "kernel/memmap.h"
 #include "kernel/mm/extable.h"
 #include "kernel/mm/frame.h"
 #include "kernel/mm/paging.h"
-#include "probes/core/life.h"
-#include "probes/kprobe.h"
 #include "probes/xmc/xmc.h"
 #include "tests/kernel/ktest.h"
 #include "tests/kernel/say.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 /* An address in the boot code. It is computed, because the linker refuses references to
  * symbols of that code.

@@ -1,9 +1,4 @@
 /* test_jprobe.c - jprobes: handlers that get the arguments of the probed function. */
-#include "kernel/base/err.h"
-#include "kernel/cpu/percpu.h"
-#include "kernel/thread/thread.h"
-#include "probes/core/life.h"
-#include "probes/kprobe.h"
 #include "tests/kernel/each_cpu.h"
 #include "tests/kernel/ktest.h"
 #include "tests/kernel/nothing.h"

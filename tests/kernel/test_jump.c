@@ -1,23 +1,14 @@
 /* test_jump.c - hits by a jump: what their handlers may change, what may interrupt them,
  * and what state they leave after a fault.
  */
-#include "kernel/base/bits.h"
-#include "kernel/base/err.h"
-#include "kernel/cpu/instr.h"
-#include "kernel/cpu/percpu.h"
-#include "kernel/cpu/smp.h"
 #include "kernel/cpu/trap.h"
 #include "kernel/debug/backtrace.h"
 #include "kernel/debug/ksyms.h"
-#include "kernel/thread/thread.h"
-#include "kernel/time/clock.h"
-#include "probes/core/life.h"
 #include "probes/core/registry.h"
 #include "probes/explain/totals.h"
 #include "probes/jump/jump_site.h"
 #include "probes/jump/optimize.h"
 #include "probes/jump/platform_jump.h"
-#include "probes/kprobe.h"
 #include "probes/port/port.h"
 #include "probes/returns/platform_returns.h"
 #include "tests/kernel/by_hand.h"
@@ -25,8 +16,6 @@
 #include "tests/kernel/nmi_send.h"
 #include "tests/kernel/nothing.h"
 #include "tests/kernel/own_steps.h"
-
-#include <string.h>
 
 #define CPU_OF_LOAD (cpu_count() - 1)
 #define SOON_NS UINT64_C(60000000000)

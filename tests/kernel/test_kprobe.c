@@ -1,13 +1,7 @@
 /* test_kprobe.c - probes on code of the running kernel are registered, hit, disabled and
  * unregistered.
  */
-#include "kernel/base/err.h"
-#include "kernel/cpu/percpu.h"
-#include "kernel/thread/thread.h"
-#include "probes/kprobe.h"
 #include "tests/kernel/ktest.h"
-
-#include <string.h>
 
 #define CALLS 1000
 

@@ -1,13 +1,7 @@
 /* test_kretprobe.c - return probes on code of the running kernel: which returns their
  * handlers see, what the handlers see of these, and what changes for the probed code.
  */
-#include "kernel/base/err.h"
-#include "kernel/cpu/instr.h"
-#include "kernel/cpu/percpu.h"
-#include "kernel/cpu/smp.h"
 #include "kernel/cpu/trap.h"
-#include "kernel/thread/thread.h"
-#include "probes/core/life.h"
 #include "probes/returns/platform_returns.h"
 #include "probes/returns/shadow.h"
 #include "tests/kernel/each_cpu.h"
@@ -15,8 +9,6 @@
 #include "tests/kernel/nmi_send.h"
 #include "tests/kernel/own_steps.h"
 #include "tests/kernel/return_targets.h"
-
-#include <string.h>
 
 #define CALLS 1000
 

@@ -1,15 +1,7 @@
 /* test_light.c - light handlers, where they differ from other handlers. hosted/execute
  * tests that they change nothing for the program.
  */
-#include "kernel/base/bits.h"
-#include "kernel/base/err.h"
-#include "kernel/cpu/instr.h"
-#include "kernel/cpu/percpu.h"
-#include "kernel/cpu/smp.h"
 #include "kernel/cpu/trap.h"
-#include "kernel/thread/thread.h"
-#include "kernel/time/clock.h"
-#include "probes/core/life.h"
 #include "probes/jump/detour.h"
 #include "probes/jump/jump_site.h"
 #include "probes/jump/platform_jump.h"

@@ -4,19 +4,13 @@
 #include "probes/jump/detour.h"
 #include "probes/jump/link.h"
 
-#include "kernel/base/bits.h"
-#include "kernel/cpu/percpu.h"
-#include "kernel/thread/thread.h"
 #include "probes/core/insn_slot.h"
-#include "probes/core/life.h"
 #include "probes/jump/jump_site.h"
 #include "probes/jump/platform_jump.h"
 #include "tests/kernel/jumps.h"
 #include "tests/kernel/ktest.h"
 #include "tests/kernel/own_steps.h"
 #include "tests/kernel/return_targets.h"
-
-#include <string.h>
 
 #define COUNT 6
 #define TOGGLES 60

@@ -4,8 +4,6 @@
  */
 #include "probes/marker/marker.h"
 
-#include "kernel/base/err.h"
-#include "kernel/mm/heap.h"
 #include "probes/insn/insn.h"
 #include "tests/kernel/each_cpu.h"
 #include "tests/kernel/ktest.h"
@@ -13,7 +11,6 @@
 
 #include <limits.h>
 #include <stdio.h>
-#include <string.h>
 
 KTEST(marker, off_it_is_three_instructions_without_memory)
 {

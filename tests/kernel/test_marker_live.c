@@ -3,17 +3,11 @@
  */
 #include "probes/marker/marker.h"
 
-#include "kernel/base/bits.h"
-#include "kernel/mm/heap.h"
-#include "kernel/thread/thread.h"
 #include "probes/jump/optimize.h"
-#include "probes/kprobe.h"
 #include "tests/kernel/jumps.h"
 #include "tests/kernel/ktest.h"
 #include "tests/kernel/marked.h"
 #include "tests/kernel/passers.h"
-
-#include <string.h>
 
 KTEST(marker_live, switched_while_all_cpus_come_by)
 {

@@ -4,14 +4,7 @@
  */
 #include "probes/marker/marker.h"
 
-#include "kernel/base/bits.h"
-#include "kernel/base/err.h"
-#include "kernel/cpu/instr.h"
-#include "kernel/cpu/percpu.h"
 #include "kernel/sync/spinlock.h"
-#include "kernel/thread/thread.h"
-#include "kernel/time/clock.h"
-#include "probes/kprobe.h"
 #include "tests/kernel/ktest.h"
 #include "tests/kernel/marked.h"
 

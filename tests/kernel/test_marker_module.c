@@ -3,17 +3,13 @@
  */
 #include "probes/marker/marker.h"
 
-#include "kernel/base/err.h"
 #include "kernel/debug/ksyms.h"
-#include "kernel/mm/heap.h"
 #include "tests/kernel/ktest.h"
 #include "tests/kernel/loaded.h"
 #include "tests/kernel/logged.h"
 #include "tests/kernel/marked.h"
 #include "tests/kernel/passers.h"
 #include "tests/kernel/trace_put.h"
-
-#include <string.h>
 
 static int load(void)
 {

@@ -1,11 +1,6 @@
 /* test_marks.c - markers as events of the tracer. */
-#include "kernel/base/bits.h"
-#include "kernel/base/err.h"
-#include "kernel/cpu/percpu.h"
 #include "kernel/debug/marker.h"
-#include "kernel/mm/heap.h"
 #include "kernel/module/module.h"
-#include "kernel/thread/thread.h"
 #include "probes/core/platform.h"
 #include "probes/trace/live/live.h"
 #include "tests/kernel/each_cpu.h"
@@ -14,7 +9,6 @@
 #include "tests/kernel/text_sum.h"
 
 #include <stdio.h>
-#include <string.h>
 
 #define ROOT "/sys/kernel/tracing/"
 #define MARKS ROOT "events/markers/"

@@ -1,17 +1,7 @@
 /* test_misuse.c - wrong calls of the functions for probes return the right errno, and
  * change nothing.
  */
-#include "kernel/base/err.h"
-#include "kernel/cpu/instr.h"
-#include "kernel/cpu/percpu.h"
-#include "kernel/cpu/smp.h"
-#include "kernel/mm/heap.h"
-#include "kernel/thread/thread.h"
-#include "kernel/time/clock.h"
-#include "probes/kprobe.h"
 #include "tests/kernel/ktest.h"
-
-#include <string.h>
 
 static NOINLINE long target(long a)
 {

@@ -4,21 +4,15 @@
  * The modules are the objects of tests/kernel/modules/, which the image
  * contains as files.
  */
-#include "kernel/base/err.h"
 #include "kernel/console/shell_state.h"
-#include "kernel/cpu/percpu.h"
 #include "kernel/debug/ksyms.h"
 #include "kernel/fs/vfs.h"
 #include "kernel/mm/exec.h"
 #include "kernel/mm/frame.h"
-#include "kernel/mm/heap.h"
 #include "kernel/mm/paging.h"
 #include "kernel/module/module.h"
-#include "kernel/thread/thread.h"
 #include "kernel/work/work.h"
-#include "probes/core/life.h"
 #include "probes/jump/optimize.h"
-#include "probes/kprobe.h"
 #include "probes/region/targets.h"
 #include "tests/kernel/jumps.h"
 #include "tests/kernel/ktest.h"
@@ -28,7 +22,6 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #define EVENTS "/sys/kernel/tracing/kprobe_events"
 

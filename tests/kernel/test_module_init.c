@@ -1,16 +1,11 @@
 /* test_module_init.c - constructors and destructors of modules that do what they should
  * not do, or that sleep while other modules are loaded and unloaded.
  */
-#include "kernel/base/err.h"
-#include "kernel/mm/heap.h"
-#include "kernel/thread/thread.h"
 #include "kernel/work/work.h"
 #include "tests/kernel/ktest.h"
 #include "tests/kernel/loaded.h"
 #include "tests/kernel/modules/acts.h"
 #include "tests/kernel/say.h"
-
-#include <string.h>
 
 enum acts acts_at_load, acts_at_unload;
 bool acts_sleeps, acts_go_on;

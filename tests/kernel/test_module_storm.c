@@ -2,22 +2,15 @@
  * all CPUs call it, register and unregister probes on it and on the image, and look up
  * its symbols. No hit is lost, and no memory.
  */
-#include "kernel/base/err.h"
-#include "kernel/cpu/percpu.h"
 #include "kernel/debug/ksyms.h"
 #include "kernel/mm/exec.h"
 #include "kernel/mm/frame.h"
-#include "kernel/mm/heap.h"
-#include "kernel/thread/thread.h"
 #include "kernel/work/work.h"
 #include "probes/jump/optimize.h"
-#include "probes/kprobe.h"
 #include "tests/kernel/jumps.h"
 #include "tests/kernel/ktest.h"
 #include "tests/kernel/loaded.h"
 #include "tests/kernel/text_sum.h"
-
-#include <string.h>
 
 static struct {
     bool stop;

@@ -1,12 +1,8 @@
 /* test_mutex.c - a mutex has one owner at a time, and every waiter gets it. */
-#include "kernel/base/err.h"
 #include "kernel/sync/mutex.h"
 #include "kernel/sync/wait.h"
-#include "kernel/thread/thread.h"
-#include "kernel/time/clock.h"
 #include "probes/core/platform.h"
 #include "probes/jump/counter.h"
-#include "probes/kprobe.h"
 #include "tests/kernel/ktest.h"
 
 #define THREADS 64u

@@ -1,19 +1,13 @@
 /* test_nesting.c - hits inside of handlers: how deep they can be nested, and what happens
  * to a hit that is nested deeper.
  */
-#include "kernel/base/err.h"
-#include "kernel/cpu/percpu.h"
 #include "kernel/debug/log.h"
 #include "kernel/mm/extable.h"
-#include "kernel/thread/thread.h"
-#include "probes/core/life.h"
-#include "probes/kprobe.h"
 #include "tests/kernel/ktest.h"
 #include "tests/kernel/logged.h"
 #include "tests/kernel/stairs.h"
 
 #include <stdio.h>
-#include <string.h>
 
 #define ROUNDS 20
 

@@ -1,16 +1,9 @@
 /* test_nmi.c - NMIs come at any instruction of probed code, and execute probed code
  * themselves; and state of the CPU that an NMI must not change.
  */
-#include "kernel/cpu/instr.h"
-#include "kernel/cpu/percpu.h"
-#include "kernel/cpu/smp.h"
 #include "kernel/cpu/trap.h"
 #include "kernel/mm/extable.h"
-#include "kernel/thread/thread.h"
-#include "kernel/time/clock.h"
 #include "kernel/time/sample.h"
-#include "probes/core/life.h"
-#include "probes/kprobe.h"
 #include "tests/kernel/ktest.h"
 #include "tests/kernel/nmi_send.h"
 #include "tests/kernel/nothing.h"

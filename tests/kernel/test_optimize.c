@@ -1,27 +1,18 @@
 /* test_optimize.c - breakpoints become jumps, and jumps become breakpoints, in any order.
  * Only the counter of traps shows the difference.
  */
-#include "kernel/base/compiler.h"
-#include "kernel/cpu/percpu.h"
-#include "kernel/mm/heap.h"
-#include "kernel/thread/thread.h"
-#include "kernel/time/clock.h"
-#include "probes/core/life.h"
 #include "probes/core/registry.h"
 #include "probes/explain/totals.h"
 #include "probes/jump/detour.h"
 #include "probes/jump/jump_site.h"
 #include "probes/jump/optimize.h"
 #include "probes/jump/pad.h"
-#include "probes/kprobe.h"
 #include "tests/kernel/jumps.h"
 #include "tests/kernel/ktest.h"
 #include "tests/kernel/nothing.h"
 #include "tests/kernel/share.h"
 #include "tests/kernel/short_ones.h"
 #include "tests/kernel/text_sum.h"
-
-#include <string.h>
 
 static bool target_is_right(void)
 {

@@ -3,21 +3,12 @@
  */
 #include "kernel/mm/paging.h"
 
-#include "kernel/base/err.h"
-#include "kernel/cpu/instr.h"
-#include "kernel/cpu/percpu.h"
-#include "kernel/cpu/smp.h"
 #include "kernel/mm/exec.h"
 #include "kernel/mm/extable.h"
 #include "kernel/mm/frame.h"
 #include "kernel/mm/free_set.h"
-#include "kernel/mm/heap.h"
-#include "kernel/thread/thread.h"
-#include "probes/kprobe.h"
 #include "tests/kernel/each_cpu.h"
 #include "tests/kernel/ktest.h"
-
-#include <string.h>
 
 /* ---- rules that all pages keep ---- */
 

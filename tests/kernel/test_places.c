@@ -1,18 +1,12 @@
 /* test_places.c - places that can never be probed, and names of places
  * that could mislead.
  */
-#include "kernel/base/err.h"
-#include "kernel/cpu/smp.h"
 #include "kernel/cpu/trap.h"
 #include "kernel/debug/ksyms.h"
 #include "kernel/mm/exec.h"
 #include "kernel/mm/paging.h"
-#include "probes/core/life.h"
-#include "probes/kprobe.h"
 #include "tests/kernel/ktest.h"
 #include "tests/kernel/nothing.h"
-
-#include <string.h>
 
 extern const char entry_text_start[], entry_text_end[];
 /* code of boot/ap_start.asm, which CPUs run in other modes than 64-bit mode */

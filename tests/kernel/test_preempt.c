@@ -12,23 +12,14 @@
  * interrupt can come between any two instructions: see kernel/stepped2 in
  * docs/testing.md.
  */
-#include "kernel/cpu/instr.h"
-#include "kernel/cpu/percpu.h"
-#include "kernel/cpu/smp.h"
-#include "kernel/mm/heap.h"
-#include "kernel/thread/thread.h"
 #include "probes/core/insn_slot.h"
-#include "probes/core/life.h"
 #include "probes/core/registry.h"
 #include "probes/jump/optimize.h"
 #include "probes/jump/pad.h"
-#include "probes/kprobe.h"
 #include "tests/kernel/jumps.h"
 #include "tests/kernel/ktest.h"
 #include "tests/kernel/short_ones.h"
 #include "tests/kernel/text_sum.h"
-
-#include <string.h>
 
 /* ---- fixtures ---------------------------------------------------------------------- */
 

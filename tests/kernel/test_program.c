@@ -1,20 +1,14 @@
 /* test_program.c - programs of hits lose nothing, whatever comes between two instructions of
  * their code. Each call of the probed function is counted beside it: that is the truth.
  */
-#include "kernel/base/compiler.h"
-#include "kernel/cpu/percpu.h"
-#include "kernel/cpu/smp.h"
 #include "probes/core/platform.h"
 #include "probes/jump/optimize.h"
-#include "probes/kprobe.h"
 #include "tests/kernel/jumps.h"
 #include "tests/kernel/ktest.h"
 #include "tests/kernel/nmi_send.h"
 #include "tests/kernel/own_steps.h"
 #include "tests/kernel/passers.h"
 #include "tests/kernel/return_targets.h"
-
-#include <string.h>
 
 #define TABLE_BITS 5
 #define LOW 7 /* of the argument: the key of the table */

@@ -4,14 +4,9 @@
  * The function loiter() plays the part of code that is about to be removed. A helper
  * thread calls quiesce(), and sets came_back when quiesce() has returned.
  */
-#include "kernel/cpu/instr.h"
-#include "kernel/cpu/percpu.h"
 #include "kernel/debug/ksyms.h"
 #include "kernel/sync/quiesce.h"
-#include "kernel/thread/thread.h"
-#include "kernel/time/clock.h"
 #include "probes/jump/optimize.h"
-#include "probes/kprobe.h"
 #include "tests/kernel/jumps.h"
 #include "tests/kernel/ktest.h"
 

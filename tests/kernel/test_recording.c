@@ -3,13 +3,8 @@
  * snapshot while a reader reads, and an event on the clock, which every record calls. In
  * each case every hit is found as a record, or is reported as lost.
  */
-#include "kernel/cpu/instr.h"
-#include "kernel/cpu/percpu.h"
 #include "kernel/debug/ksyms.h"
 #include "kernel/fs/vfs.h"
-#include "kernel/mm/heap.h"
-#include "kernel/thread/thread.h"
-#include "kernel/time/clock.h"
 #include "probes/jump/platform_jump.h"
 #include "probes/trace/buffer/buffer.h"
 #include "probes/trace/buffer/snapshot.h"
@@ -23,7 +18,6 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 NOINLINE long recording_target(long x);
 NOINLINE long recording_target(long x)

@@ -7,19 +7,13 @@
  * The test also writes a jump and removes it, in the steps that region_watch.c describes,
  * while all CPUs execute the instructions that it displaces.
  */
-#include "kernel/base/err.h"
-#include "kernel/cpu/percpu.h"
-#include "kernel/mm/heap.h"
 #include "kernel/sync/quiesce.h"
-#include "kernel/thread/thread.h"
-#include "probes/core/life.h"
 #include "probes/core/text_poke.h"
 #include "probes/explain/totals.h"
 #include "probes/insn/encode.h"
 #include "probes/jump/detour.h"
 #include "probes/jump/jump_site.h"
 #include "probes/jump/optimize.h"
-#include "probes/kprobe.h"
 #include "probes/region/region.h"
 #include "probes/xmc/xmc.h"
 #include "tests/kernel/ktest.h"

@@ -3,20 +3,13 @@
  */
 #include "probes/returns/return_point.h"
 
-#include "kernel/base/bits.h"
-#include "kernel/cpu/instr.h"
-#include "kernel/cpu/percpu.h"
 #include "kernel/debug/backtrace.h"
 #include "kernel/debug/ksyms.h"
 #include "kernel/mm/extable.h"
-#include "kernel/mm/heap.h"
-#include "kernel/thread/thread.h"
 #include "probes/core/insn_slot.h"
-#include "probes/core/life.h"
 #include "probes/insn/encode.h"
 #include "probes/jump/detour.h"
 #include "probes/jump/jump_site.h"
-#include "probes/kprobe.h"
 #include "probes/many/walk.h"
 #include "probes/region/region.h"
 #include "probes/returns/platform_returns.h"
@@ -28,8 +21,6 @@
 #include "tests/kernel/return_targets.h"
 #include "tests/kernel/sleepers.h"
 #include "tests/kernel/workers.h"
-
-#include <string.h>
 
 #define LAST_CPU (cpu_count() - 1)
 

@@ -2,21 +2,13 @@
  * that are left without a return, interrupts and NMIs at any instruction; and what
  * backtraces show.
  */
-#include "kernel/base/err.h"
-#include "kernel/cpu/instr.h"
-#include "kernel/cpu/percpu.h"
 #include "kernel/cpu/trap.h"
 #include "kernel/debug/backtrace.h"
 #include "kernel/debug/ksyms.h"
 #include "kernel/debug/log.h"
 #include "kernel/debug/panic.h"
-#include "kernel/mm/heap.h"
 #include "kernel/sync/spinlock.h"
-#include "kernel/thread/thread.h"
-#include "kernel/time/clock.h"
-#include "probes/core/life.h"
 #include "probes/jump/optimize.h"
-#include "probes/kprobe.h"
 #include "probes/many/walk.h"
 #include "probes/returns/platform_returns.h"
 #include "tests/kernel/each_cpu.h"
@@ -25,8 +17,6 @@
 #include "tests/kernel/return_targets.h"
 #include "tests/kernel/sleepers.h"
 #include "tests/kernel/workers.h"
-
-#include <string.h>
 
 #define LAST_CPU (cpu_count() - 1)
 

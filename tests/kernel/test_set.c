@@ -1,15 +1,8 @@
 /* test_set.c - sets of probes on the running kernel: either all of a set are registered,
  * at the same moment, or none.
  */
-#include "kernel/base/err.h"
-#include "kernel/cpu/percpu.h"
 #include "kernel/mm/exec.h"
-#include "kernel/mm/heap.h"
-#include "kernel/thread/thread.h"
-#include "probes/kprobe.h"
 #include "tests/kernel/ktest.h"
-
-#include <string.h>
 
 #define COUNT 3
 

@@ -3,10 +3,7 @@
  */
 #include "kernel/console/shell.h"
 
-#include "kernel/base/err.h"
 #include "tests/kernel/ktest.h"
-
-#include <string.h>
 
 static int status; /* of the last line */
 

@@ -1,22 +1,13 @@
 /* test_slots.c - copies of instructions: threads are interrupted and switched out inside
  * of them, and a copy is freed only when no thread is inside.
  */
-#include "kernel/base/err.h"
 #include "kernel/cpu/lapic.h"
-#include "kernel/cpu/percpu.h"
-#include "kernel/cpu/smp.h"
 #include "kernel/debug/backtrace.h"
 #include "kernel/mm/exec.h"
 #include "kernel/mm/extable.h"
-#include "kernel/mm/heap.h"
 #include "kernel/mm/paging.h"
-#include "kernel/thread/thread.h"
 #include "probes/core/insn_slot.h"
-#include "probes/core/life.h"
-#include "probes/kprobe.h"
 #include "tests/kernel/ktest.h"
-
-#include <string.h>
 
 #define MS UINT64_C(1000000)
 #define HZ_MAX 1000u

@@ -1,23 +1,14 @@
 /* test_smp.c - every CPU is started in the right state, and can be called, interrupted
  * and woken by every other CPU.
  */
-#include "kernel/cpu/instr.h"
 #include "kernel/cpu/lapic.h"
 #include "kernel/cpu/msr.h"
-#include "kernel/cpu/percpu.h"
-#include "kernel/cpu/smp.h"
 #include "kernel/cpu/trap.h"
 #include "kernel/debug/log.h"
 #include "kernel/debug/panic.h"
-#include "kernel/mm/heap.h"
 #include "kernel/sync/wait.h"
 #include "kernel/thread/sched.h"
-#include "kernel/thread/thread.h"
-#include "kernel/time/clock.h"
-#include "probes/kprobe.h"
 #include "tests/kernel/ktest.h"
-
-#include <string.h>
 
 #define MS UINT64_C(1000000)
 

@@ -1,9 +1,5 @@
 /* test_stack.c - hits when little of the stack is left, and when nothing is left. */
-#include "kernel/cpu/percpu.h"
 #include "kernel/sync/spinlock.h"
-#include "kernel/thread/thread.h"
-#include "probes/core/life.h"
-#include "probes/kprobe.h"
 #include "tests/kernel/ktest.h"
 
 #define RESERVE                                                                          \

@@ -3,20 +3,12 @@
  */
 #include "probes/marker/static_key.h"
 
-#include "kernel/base/bits.h"
-#include "kernel/base/err.h"
-#include "kernel/cpu/percpu.h"
 #include "kernel/debug/ksyms.h"
-#include "kernel/mm/heap.h"
 #include "kernel/module/module.h"
-#include "kernel/thread/thread.h"
 #include "probes/jump/optimize.h"
-#include "probes/kprobe.h"
 #include "probes/marker/marker.h"
 #include "tests/kernel/jumps.h"
 #include "tests/kernel/ktest.h"
-
-#include <string.h>
 
 extern struct static_key ktest_key;
 STATIC_KEY(ktest_key);

@@ -1,15 +1,8 @@
 /* test_stop_machine.c - while one CPU runs the function, all other CPUs stand still. */
-#include "kernel/cpu/instr.h"
-#include "kernel/cpu/percpu.h"
-#include "kernel/cpu/smp.h"
 #include "kernel/cpu/trap.h"
 #include "kernel/debug/ksyms.h"
 #include "kernel/sync/stop_machine.h"
-#include "kernel/thread/thread.h"
-#include "kernel/time/clock.h"
 #include "tests/kernel/ktest.h"
-
-#include <string.h>
 
 #define MS UINT64_C(1000000)
 

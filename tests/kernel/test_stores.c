@@ -1,16 +1,11 @@
 /* test_stores.c - a program makes a record of registers: in C, from the image of a trap, and
  * as code in a detour, without an image. The records are the same.
  */
-#include "kernel/base/err.h"
-#include "kernel/thread/thread.h"
-#include "probes/core/life.h"
 #include "probes/jump/jump_site.h"
 #include "probes/jump/optimize.h"
 #include "tests/kernel/by_hand.h"
 #include "tests/kernel/detour_targets.h"
 #include "tests/kernel/ktest.h"
-
-#include <string.h>
 
 #define COUNT 3u
 #define OFFSET 96 /* of the stores behind the first */

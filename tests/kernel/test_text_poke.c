@@ -4,16 +4,8 @@
  */
 #include "probes/core/text_poke.h"
 
-#include "kernel/base/bits.h"
-#include "kernel/cpu/instr.h"
-#include "kernel/cpu/percpu.h"
-#include "kernel/cpu/smp.h"
 #include "kernel/sync/stop_machine.h"
-#include "kernel/thread/thread.h"
-#include "kernel/time/clock.h"
-#include "probes/core/life.h"
 #include "probes/insn/encode.h"
-#include "probes/kprobe.h"
 #include "probes/text/text_engine.h"
 #include "probes/text/text_phases.h"
 #include "tests/kernel/engines.h"
@@ -21,8 +13,6 @@
 #include "tests/kernel/logged.h"
 #include "tests/kernel/nmi_send.h"
 #include "tests/kernel/poke_targets.h"
-
-#include <string.h>
 
 #define MS UINT64_C(1000000)
 

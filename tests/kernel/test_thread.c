@@ -1,19 +1,11 @@
 /* test_thread.c - threads are made, take turns, sleep and end, and all
  * their memory is freed.
  */
-#include "kernel/base/err.h"
-#include "kernel/cpu/instr.h"
 #include "kernel/cpu/lapic.h"
-#include "kernel/cpu/percpu.h"
 #include "kernel/cpu/trap.h"
 #include "kernel/mm/frame.h"
-#include "kernel/mm/heap.h"
 #include "kernel/sync/wait.h"
-#include "kernel/thread/thread.h"
-#include "kernel/time/clock.h"
 #include "tests/kernel/ktest.h"
-
-#include <string.h>
 
 #define MS UINT64_C(1000000)
 

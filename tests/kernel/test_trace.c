@@ -3,14 +3,8 @@
  * meanwhile. In the end each hit is a record or is counted as lost. The same holds for a
  * host that takes pages by the command `trace-pages`.
  */
-#include "kernel/base/err.h"
 #include "kernel/console/shell.h"
-#include "kernel/cpu/instr.h"
-#include "kernel/cpu/percpu.h"
 #include "kernel/mm/frame.h"
-#include "kernel/thread/thread.h"
-#include "kernel/time/clock.h"
-#include "probes/kprobe.h"
 #include "probes/trace/buffer/buffer.h"
 #include "probes/trace/ring/page.h"
 #include "tests/kernel/each_cpu.h"
@@ -20,7 +14,6 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 static NOINLINE long recorded(long x)
 {

@@ -3,17 +3,13 @@
  */
 #include "kernel/fs/vfs.h"
 
-#include "kernel/base/err.h"
-#include "kernel/cpu/percpu.h"
 #include "kernel/debug/ksyms.h"
 #include "kernel/fs/proc.h"
-#include "kernel/mm/heap.h"
 #include "tests/kernel/each_cpu.h"
 #include "tests/kernel/ktest.h"
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 /* get - read the whole file @path into @out. Return: 0 or its errno. */
 static int get(const char *path, struct seq *out)

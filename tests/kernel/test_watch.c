@@ -1,21 +1,12 @@
 /* test_watch.c - watches: which accesses are hits, and on which CPUs. */
 #include "probes/watch/watch.h"
 
-#include "kernel/base/err.h"
 #include "kernel/cpu/debug_reg.h"
-#include "kernel/cpu/instr.h"
-#include "kernel/cpu/percpu.h"
-#include "kernel/cpu/smp.h"
 #include "kernel/cpu/trap.h"
-#include "kernel/mm/heap.h"
-#include "kernel/thread/thread.h"
-#include "probes/core/life.h"
 #include "tests/kernel/each_cpu.h"
 #include "tests/kernel/ktest.h"
 #include "tests/kernel/nmi_send.h"
 #include "tests/kernel/watched.h"
-
-#include <string.h>
 
 /* ---- which accesses ---- */
 

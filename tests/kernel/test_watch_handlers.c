@@ -3,9 +3,6 @@
  */
 #include "probes/watch/watch.h"
 
-#include "kernel/base/err.h"
-#include "kernel/cpu/instr.h"
-#include "probes/kprobe.h"
 #include "tests/kernel/ktest.h"
 #include "tests/kernel/watched.h"
 

@@ -4,16 +4,11 @@
  */
 #include "probes/watch/watch.h"
 
-#include "kernel/cpu/instr.h"
-#include "probes/core/life.h"
 #include "probes/jump/optimize.h"
-#include "probes/kprobe.h"
 #include "tests/kernel/jumps.h"
 #include "tests/kernel/ktest.h"
 #include "tests/kernel/nothing.h"
 #include "tests/kernel/watched.h"
-
-#include <string.h>
 
 #define STORE_INSNS 16
 

@@ -3,15 +3,12 @@
  */
 #include "kernel/work/work.h"
 
-#include "kernel/base/err.h"
-#include "kernel/mm/heap.h"
 #include "tests/kernel/hits.h"
 #include "tests/kernel/ktest.h"
 #include "tests/kernel/say.h"
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 struct result {
     uint64_t checksum, calls;

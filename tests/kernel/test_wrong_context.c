@@ -2,16 +2,12 @@
  * it could not wait. It returns EDEADLK, and the text, the probes and their counts are as
  * they were. This is so on any number of CPUs, and whether or not a mutex is free.
  */
-#include "kernel/base/err.h"
-#include "kernel/cpu/instr.h"
 #include "kernel/cpu/lapic.h"
-#include "kernel/cpu/percpu.h"
 #include "kernel/cpu/trap.h"
 #include "kernel/sync/spinlock.h"
 #include "probes/core/registry.h"
 #include "probes/film/film.h"
 #include "probes/jump/optimize.h"
-#include "probes/kprobe.h"
 #include "probes/marker/static_key.h"
 #include "probes/text/text_part.h"
 #include "probes/trace/buffer/buffer.h"
@@ -26,8 +22,6 @@
 #include "tests/kernel/nmi_send.h"
 #include "tests/kernel/text_sum.h"
 #include "tests/kernel/watched.h"
-
-#include <string.h>
 
 static NOINLINE long target(long a)
 {

@@ -4,12 +4,6 @@
 #include "probes/region/region.h"
 #include "probes/xmc/xmc.h"
 
-#include "kernel/base/err.h"
-#include "kernel/cpu/percpu.h"
-#include "kernel/mm/heap.h"
-#include "kernel/thread/thread.h"
-#include "kernel/time/clock.h"
-#include "probes/core/life.h"
 #include "probes/core/registry.h"
 #include "probes/jump/optimize.h"
 #include "probes/text/text_engine.h"
@@ -17,8 +11,6 @@
 #include "tests/kernel/ktest.h"
 #include "tests/kernel/nothing.h"
 #include "tests/kernel/poke_targets.h"
-
-#include <string.h>
 
 #define CODE_LEN 5
 

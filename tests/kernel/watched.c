@@ -1,14 +1,8 @@
 /* watched.c - the words, the function and the handler of watched.h. */
 #include "tests/kernel/watched.h"
 
-#include "kernel/base/bits.h"
 #include "kernel/cpu/debug_reg.h"
-#include "kernel/cpu/instr.h"
-#include "kernel/cpu/percpu.h"
-#include "kernel/cpu/smp.h"
 #include "tests/kernel/ktest.h"
-
-#include <string.h>
 
 #define DR7_NOTHING BIT(10)
 

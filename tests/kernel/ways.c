@@ -2,13 +2,9 @@
 #include "tests/kernel/ways.h"
 #include "tests/kernel/nothing.h"
 
-#include "kernel/base/bits.h"
-#include "kernel/cpu/instr.h"
-#include "probes/core/life.h"
 #include "probes/jump/detour.h"
 #include "probes/jump/jump_site.h"
 #include "probes/jump/optimize.h"
-#include "probes/kprobe.h"
 #include "tests/kernel/jumps.h"
 #include "tests/kernel/ktest.h"
 

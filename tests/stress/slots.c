@@ -7,12 +7,7 @@
  * faults. Of every other probe less is known: each hit was a call of its handler, and
  * there were not more hits and misses than executions.
  */
-#include "kernel/base/err.h"
-#include "kernel/cpu/instr.h"
-#include "kernel/cpu/percpu.h"
-#include "kernel/thread/thread.h"
 #include "probes/console/place.h"
-#include "probes/core/life.h"
 #include "probes/film/film.h"
 #include "probes/jump/optimize.h"
 #include "probes/returns/shadow.h"
@@ -22,7 +17,6 @@
 #include "tests/stress/stress.h"
 
 #include <stdio.h>
-#include <string.h>
 
 enum kind {
     COUNT,

@@ -9,13 +9,7 @@
  * tests/stress/stress.py reads these lines.
  */
 #include "tests/stress/stress.h"
-#include "kernel/cpu/instr.h"
-#include "kernel/cpu/percpu.h"
-#include "kernel/mm/heap.h"
-#include "kernel/thread/thread.h"
-#include "kernel/time/clock.h"
 #include "probes/core/insn_slot.h"
-#include "probes/core/life.h"
 #include "probes/core/registry.h"
 #include "probes/explain/totals.h"
 #include "probes/jump/optimize.h"
@@ -28,7 +22,6 @@
 #include "tests/kernel/text_sum.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #define ROUND_NS UINT64_C(1000000000)
 #define MS UINT64_C(1000000)

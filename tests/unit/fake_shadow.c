@@ -3,8 +3,6 @@
  */
 #include "tests/unit/port_fake.h"
 
-#include "kernel/base/err.h"
-#include "probes/core/life.h"
 #include "probes/returns/platform_returns.h"
 #include "probes/returns/shadow.h"
 

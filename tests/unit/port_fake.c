@@ -4,16 +4,11 @@
  */
 #include "tests/unit/port_fake.h"
 
-#include "kernel/base/err.h"
-#include "probes/core/life.h"
 #include "probes/core/registry.h"
 #include "probes/program/platform_program.h"
 #include "tests/unit/port_fake_parts.h"
 
 #include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 struct fake_machine fake;
 jmp_buf fake_bug_exit;

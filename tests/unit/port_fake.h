@@ -11,8 +11,10 @@
 #pragma once
 
 #include "kernel/base/regs.h"
+#include "probes/core/life.h"
 #include "probes/explain/totals.h"
 #include "probes/jump/platform_jump.h"
+#include "probes/kprobe.h"
 #include "tests/unit/unit.h"
 
 #include <setjmp.h>

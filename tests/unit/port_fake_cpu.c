@@ -1,12 +1,8 @@
 /* port_fake_cpu.c - port_fake's CPUs: their data, the functions that wait for all CPUs,
  * traps and stacks.
  */
-#include "kernel/base/err.h"
-#include "probes/core/life.h"
 #include "tests/unit/port_fake.h"
 #include "tests/unit/port_fake_parts.h"
-
-#include <string.h>
 
 #define STACK_WORDS 1024
 

@@ -1,12 +1,9 @@
 /* port_fake_known.c - port_fake's facts about text: fix-ups, entry code, marks, and the
  * addresses that fault. Symbols are in symbol_list.c.
  */
-#include "probes/core/life.h"
 #include "tests/unit/port_fake.h"
 #include "tests/unit/port_fake_parts.h"
 #include "tests/unit/symbol_list.h"
-
-#include <stdlib.h>
 
 #define RANGES_MAX 16
 

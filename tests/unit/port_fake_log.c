@@ -3,9 +3,6 @@
 #include "tests/unit/port_fake.h"
 #include "tests/unit/port_fake_parts.h"
 
-#include <stdio.h>
-#include <string.h>
-
 static char words[1 << 16];
 static size_t words_len;
 static uintptr_t watched;

@@ -2,8 +2,6 @@
 #include "tests/unit/port_fake.h"
 #include "tests/unit/port_fake_parts.h"
 
-#include <stdlib.h>
-
 static unsigned fail_in; /* allocations until one fails; 0: none fails */
 static bool has_failed;
 static uint8_t boot_memory[1 << 16]; /* for allocations inside fake_boot() */

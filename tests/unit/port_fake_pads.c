@@ -2,14 +2,9 @@
  * here, and a frame is a block of the host's memory. So pads can be read and written
  * through plat_text_read() and plat_text_write() only.
  */
-#include "kernel/base/err.h"
 #include "kernel/base/store.h"
-#include "probes/jump/platform_jump.h"
 #include "tests/unit/port_fake.h"
 #include "tests/unit/port_fake_parts.h"
-
-#include <stdlib.h>
-#include <string.h>
 
 #define PAGE_LEN 4096u
 #define REACH (UINT64_C(0x7c000000)) /* of a jmp32, less the room for text and copies */

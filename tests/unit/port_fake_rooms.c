@@ -1,10 +1,7 @@
 /* port_fake_rooms.c - the functions of port_fake that only the rooms above the core
  * use.
  */
-#include "probes/core/life.h"
-#include "probes/explain/totals.h"
 #include "probes/jump/optimize.h"
-#include "probes/jump/platform_jump.h"
 #include "probes/program/platform_program.h"
 #include "probes/returns/kretprobe.h"
 #include "probes/returns/return_point.h"
@@ -12,8 +9,6 @@
 #include "probes/text/text_phases.h"
 #include "tests/unit/port_fake.h"
 #include "tests/unit/port_fake_parts.h"
-
-#include <stdlib.h>
 
 #define PLACES_MAX 16
 

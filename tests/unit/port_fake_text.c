@@ -3,7 +3,6 @@
  * uses, and writable at addresses that only this file uses.
  */
 #define _GNU_SOURCE /* memfd_create */
-#include "kernel/base/err.h"
 #include "kernel/base/store.h"
 #include "probes/core/insn_slot.h"
 #include "probes/text/platform_text.h"
@@ -12,8 +11,6 @@
 #include "tests/unit/symbol_list.h"
 
 #include <fcntl.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 

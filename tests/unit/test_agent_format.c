@@ -3,11 +3,7 @@
  */
 #include "probes/agent/agent_op.h"
 
-#include "kernel/base/err.h"
 #include "tests/unit/unit.h"
-
-#include <stdio.h>
-#include <string.h>
 
 static char text[AGENT_TEXT_MAX];
 static char memory[1024];

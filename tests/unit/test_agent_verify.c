@@ -3,12 +3,7 @@
  */
 #include "probes/agent/agent.h"
 
-#include "kernel/base/err.h"
 #include "tests/unit/unit.h"
-
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #define ALL (AGENT_COLLECT | AGENT_PRINT | AGENT_VARS)
 

@@ -2,10 +2,7 @@
  * probes that are removed during a hit.
  */
 #include "probes/core/aggr.h"
-#include "probes/core/life.h"
 #include "tests/unit/port_fake.h"
-
-#include <string.h>
 
 static char order[64]; /* the probes whose handlers ran, by letter */
 static struct site site;

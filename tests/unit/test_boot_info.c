@@ -9,8 +9,6 @@
 #include "tests/unit/unit.h"
 
 #include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 
 static struct boot_info info;
 

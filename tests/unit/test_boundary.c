@@ -1,8 +1,6 @@
 /* test_boundary.c - tests that decode from the start of a function to find out where
  * instructions begin.
  */
-#include "kernel/base/err.h"
-#include "probes/core/life.h"
 #include "probes/core/registry.h"
 #include "tests/unit/port_fake.h"
 

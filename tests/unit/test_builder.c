@@ -5,8 +5,6 @@
 #include "probes/insn/effects.h"
 #include "tests/unit/unit.h"
 
-#include <string.h>
-
 static uint8_t bytes[64];
 static struct insn_builder b;
 

@@ -1,8 +1,6 @@
 /* test_check.c - tests of kprobe_check(): for every rule that can refuse a probe, bytes
  * that break it.
  */
-#include "kernel/base/err.h"
-#include "probes/core/life.h"
 #include "tests/unit/port_fake.h"
 
 static struct probe_reject why;

@@ -4,16 +4,9 @@
  */
 #include "probes/trace/language/compile.h"
 
-#include "kernel/base/compiler.h"
-#include "probes/kprobe.h"
 #include "probes/program/platform_program.h"
 #include "tests/unit/port_fake.h"
 #include "tests/unit/trace_host.h"
-#include "tests/unit/unit.h"
-
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #define HITS 48
 #define ADDRESS 0xffffffff80001000ul

@@ -3,7 +3,6 @@
  */
 #include "probes/jump/counter.h"
 
-#include "probes/core/life.h"
 #include "tests/unit/port_fake.h"
 
 static void start(void)

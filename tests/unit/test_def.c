@@ -5,13 +5,8 @@
  */
 #include "probes/trace/language/def.h"
 
-#include "kernel/base/err.h"
 #include "tests/unit/trace_host.h"
 #include "tests/unit/unit.h"
-
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #define S8 "ssssssss"
 #define S32 S8 S8 S8 S8

@@ -3,12 +3,8 @@
  */
 #include "probes/trace/language/def_mark.h"
 
-#include "kernel/base/err.h"
 #include "tests/unit/trace_host.h"
 #include "tests/unit/unit.h"
-
-#include <stdio.h>
-#include <string.h>
 
 static int read_here(void *dst, uintptr_t addr, size_t len, bool user UNUSED)
 {

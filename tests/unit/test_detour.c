@@ -4,21 +4,15 @@
 #include "probes/jump/detour.h"
 
 #include "kernel/base/bits.h"
-#include "kernel/base/err.h"
 #include "probes/core/insn_slot.h"
-#include "probes/core/life.h"
 #include "probes/insn/encode.h"
 #include "probes/insn/insn.h"
 #include "probes/jump/jump_site.h"
 #include "probes/jump/link.h"
 #include "probes/jump/optimize.h"
-#include "probes/jump/platform_jump.h"
-#include "probes/kprobe.h"
 #include "probes/returns/platform_returns.h"
 #include "probes/returns/return_point.h"
 #include "tests/unit/port_fake.h"
-
-#include <string.h>
 
 static struct kprobe p;
 

@@ -4,17 +4,12 @@
 #include "probes/jump/detour_specialized.h"
 
 #include "kernel/base/bits.h"
-#include "kernel/base/err.h"
 #include "probes/core/insn_slot.h"
-#include "probes/core/life.h"
 #include "probes/insn/encode.h"
 #include "probes/jump/detour.h"
 #include "probes/jump/jump_site.h"
-#include "probes/jump/platform_jump.h"
 #include "probes/program/program.h"
 #include "tests/unit/port_fake.h"
-
-#include <string.h>
 
 #define ENTRY 5u
 #define SITE_END 15u

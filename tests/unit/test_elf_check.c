@@ -1,13 +1,9 @@
 /* test_elf_check.c - tests of elf_check(): each field of an object gets wrong values, and
  * the object is refused.
  */
-#include "kernel/base/err.h"
 #include "kernel/module/elf_check.h"
 #include "tests/unit/small_object.h"
 #include "tests/unit/unit.h"
-
-#include <stdlib.h>
-#include <string.h>
 
 static struct small_object object;
 static struct elf_object out;

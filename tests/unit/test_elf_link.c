@@ -1,13 +1,9 @@
 /* test_elf_link.c - tests of elf_link: sections get addresses, symbols get values, and
  * relocations change bytes.
  */
-#include "kernel/base/err.h"
 #include "kernel/module/elf_link.h"
 #include "tests/unit/small_object.h"
 #include "tests/unit/unit.h"
-
-#include <stdlib.h>
-#include <string.h>
 
 #define BASE UINT64_C(0xffffffff81000000)
 

@@ -1,12 +1,8 @@
 /* test_emulate.c - tests of emulate_run(): the register image after an instruction is
  * compared with a second implementation of the manual, which is written here.
  */
-#include "probes/core/life.h"
 #include "probes/insn/operand.h"
 #include "tests/unit/port_fake.h"
-
-#include <stdio.h>
-#include <string.h>
 
 static struct site site;
 

@@ -1,5 +1,4 @@
 /* test_encode.c - tests of the bytes of the instructions that the engine writes. */
-#include "kernel/base/err.h"
 #include "probes/insn/encode.h"
 #include "tests/unit/insn_hex.h"
 #include "tests/unit/unit.h"

@@ -2,11 +2,9 @@
  * host.
  */
 #define _GNU_SOURCE
-#include "kernel/base/err.h"
 #include "tests/unit/unit.h"
 
 #include <limits.h>
-#include <string.h>
 
 UNIT_TEST(every_number_we_know_is_called_as_on_linux)
 {

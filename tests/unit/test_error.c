@@ -5,9 +5,6 @@
 
 #include "tests/unit/unit.h"
 
-#include <stdio.h>
-#include <string.h>
-
 static struct error_log log;
 
 UNIT_TEST(a_refusal_is_shown_with_its_line_and_a_caret)

@@ -3,14 +3,10 @@
  */
 #include "probes/explain/explain.h"
 
-#include "kernel/base/err.h"
 #include "probes/core/registry.h"
 #include "probes/jump/jump_site.h"
 #include "probes/jump/optimize.h"
 #include "tests/unit/port_fake.h"
-
-#include <stdio.h>
-#include <string.h>
 
 static struct explanation e;
 static char said[1024]; /* the rules: "RULE " if kept, "RULE! " if broken */

@@ -2,8 +2,6 @@
 #include "kernel/mm/extable.h"
 #include "tests/unit/unit.h"
 
-#include <stdlib.h>
-
 /* The linker defines these symbols in the kernel; the tests do not use this table. */
 struct extable_entry extable_start[1], extable_end[1];
 

@@ -2,8 +2,6 @@
  * register to reclaim. Of the engine only core, insn and extend_none.c are linked: so the
  * link proves that the core needs no other room.
  */
-#include "kernel/base/err.h"
-#include "probes/core/life.h"
 #include "probes/core/registry.h"
 #include "probes/insn/encode.h"
 #include "tests/unit/port_fake.h"

@@ -1,8 +1,5 @@
 /* test_fault.c - tests of faults in copies and in handlers. */
-#include "probes/core/life.h"
 #include "tests/unit/port_fake.h"
-
-#include <string.h>
 
 #define PF 14
 #define UD 6

@@ -3,14 +3,8 @@
  */
 #include "probes/trace/language/fetch.h"
 
-#include "kernel/base/compiler.h"
-#include "kernel/base/err.h"
 #include "tests/unit/trace_host.h"
 #include "tests/unit/unit.h"
-
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #define HEAD 16 /* bytes in front of the arguments, as in a record of a probe */
 #define MEMORY 0x10000ul

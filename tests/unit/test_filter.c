@@ -4,14 +4,8 @@
  */
 #include "probes/trace/language/filter.h"
 
-#include "kernel/base/compiler.h"
-#include "kernel/base/err.h"
 #include "tests/unit/trace_host.h"
 #include "tests/unit/unit.h"
-
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #define ARGS "a=%di:u32 b=%si:s16 x=%dx:x64 s=+0(%si):string c=%di:u8 d=%di:s8 e=%di:u16"
 

@@ -2,8 +2,6 @@
 #include "kernel/mm/free_set.h"
 #include "tests/unit/unit.h"
 
-#include <stdlib.h>
-
 static struct free_set set_make(size_t count)
 {
     struct free_set s;

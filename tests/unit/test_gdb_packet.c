@@ -4,9 +4,6 @@
 #include "probes/gdb/gdb_packet.h"
 #include "tests/unit/unit.h"
 
-#include <stdio.h>
-#include <string.h>
-
 static struct gdb_receiver receiver;
 
 static void start(void)

@@ -6,7 +6,6 @@
 #include "tests/unit/unit.h"
 
 #include <fnmatch.h>
-#include <string.h>
 
 UNIT_TEST(stars_and_question_marks)
 {

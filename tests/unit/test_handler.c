@@ -3,7 +3,6 @@
  */
 #include "probes/jump/handler.h"
 
-#include "probes/core/life.h"
 #include "tests/unit/port_fake.h"
 
 static bool is_plain(const char *hex)

@@ -6,8 +6,6 @@
 #include "tests/unit/unit.h"
 
 #include <setjmp.h>
-#include <stdlib.h>
-#include <string.h>
 
 #define SPANS_MAX 2000
 #define KEPT_MAX 64

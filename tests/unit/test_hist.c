@@ -4,15 +4,11 @@
 #define _GNU_SOURCE /* REG_EFL */
 #include "probes/trace/language/hist_parts.h"
 
-#include "kernel/base/compiler.h"
-#include "kernel/base/err.h"
 #include "tests/unit/trace_host.h"
 #include "tests/unit/unit.h"
 
 #include <pthread.h>
 #include <signal.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/time.h>
 #include <ucontext.h>
 

@@ -1,16 +1,10 @@
 /* test_hit.c - tests of the hit of a breakpoint: which site the engine finds, which
  * handlers it calls, and where the CPU goes on.
  */
-#include "kernel/base/err.h"
-#include "probes/core/life.h"
 #include "probes/core/registry.h"
-#include "probes/explain/totals.h"
 #include "probes/jump/jump_site.h"
-#include "probes/kprobe.h"
 #include "probes/region/region.h"
 #include "tests/unit/port_fake.h"
-
-#include <string.h>
 
 static struct probe_cpu *cpu;
 static struct kprobe p;

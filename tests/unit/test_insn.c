@@ -1,7 +1,6 @@
 /* test_insn.c - tests of the decoder, one fact at a time. tests/insn compares it with
  * other decoders.
  */
-#include "kernel/base/err.h"
 #include "probes/insn/insn.h"
 #include "probes/insn/mnemonic.h"
 #include "tests/unit/insn_hex.h"

@@ -3,10 +3,7 @@
  */
 #include "probes/core/insn_slot.h"
 
-#include "probes/core/life.h"
 #include "tests/unit/port_fake.h"
-
-#include <string.h>
 
 #define CELLS_PER_PAGE 127 /* 128 less one for the header */
 static struct site owner, other;

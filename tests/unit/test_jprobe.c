@@ -1,9 +1,6 @@
 /* test_jprobe.c - tests of jprobes: which jprobes are accepted, and how their handlers
  * end.
  */
-#include "kernel/base/err.h"
-#include "probes/core/life.h"
-#include "probes/kprobe.h"
 #include "tests/unit/port_fake.h"
 
 #define LEA "48 8d 7f 01 c3" /* lea rdi, [rdi + 1]; ret */

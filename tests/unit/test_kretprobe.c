@@ -1,13 +1,8 @@
 /* test_kretprobe.c - tests of return probes: which return belongs to which call. */
-#include "kernel/base/err.h"
-#include "probes/core/life.h"
 #include "probes/returns/kretprobe.h"
 #include "probes/returns/platform_returns.h"
 #include "probes/returns/shadow.h"
 #include "tests/unit/port_fake.h"
-
-#include <stdio.h>
-#include <string.h>
 
 #define LEA "48 8d 7f 01 c3" /* lea rdi, [rdi + 1]; ret */
 #define RETURN_ADDR ((uintptr_t)kretprobe_trampoline + 0x1000)

@@ -1,10 +1,7 @@
 /* test_ksyms.c - tests of kernel/debug/ksyms.c with a small table made by hand. */
-#include "kernel/base/err.h"
 #include "kernel/debug/ksyms.h"
 #include "kernel/debug/ksyms_table.h"
 #include "tests/unit/unit.h"
-
-#include <string.h>
 
 #define BASE UINT64_C(0xffffffff80200000)
 

@@ -1,10 +1,7 @@
 /* test_lines.c - tests of the lookup in a table like that of the build. */
 #include "kernel/debug/lines.h"
 
-#include "kernel/base/err.h"
 #include "tests/unit/unit.h"
-
-#include <string.h>
 
 struct row {
     uint32_t name, places, count;

@@ -5,12 +5,10 @@
 
 #include "kernel/base/bits.h"
 #include "probes/core/insn_slot.h"
-#include "probes/core/life.h"
 #include "probes/insn/encode.h"
 #include "probes/jump/detour.h"
 #include "probes/jump/jump_site.h"
 #include "probes/jump/optimize.h"
-#include "probes/kprobe.h"
 #include "tests/unit/port_fake.h"
 
 /* Each instruction has five bytes or more, so that no jump reads bytes of the next one:

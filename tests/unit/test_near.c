@@ -3,7 +3,6 @@
  */
 #include "probes/jump/near.h"
 
-#include "probes/core/life.h"
 #include "probes/core/registry.h"
 #include "tests/unit/port_fake.h"
 

@@ -3,21 +3,15 @@
  */
 #include "probes/jump/optimize.h"
 
-#include "kernel/base/err.h"
-#include "probes/core/life.h"
 #include "probes/core/text_poke.h"
 #include "probes/insn/encode.h"
 #include "probes/jump/detour.h"
 #include "probes/jump/jump_site.h"
 #include "probes/jump/pad.h"
 #include "probes/jump/retired.h"
-#include "probes/kprobe.h"
 #include "probes/region/region.h"
 #include "probes/text/text_phases.h"
 #include "tests/unit/port_fake.h"
-
-#include <stdio.h>
-#include <string.h>
 
 /* One long instruction, then short ones. The jump at a short instruction reads bytes of
  * the next ones.

@@ -3,13 +3,8 @@
  */
 #include "probes/jump/pad.h"
 
-#include "kernel/base/err.h"
 #include "probes/insn/encode.h"
-#include "probes/jump/platform_jump.h"
 #include "tests/unit/port_fake.h"
-
-#include <stdlib.h>
-#include <string.h>
 
 #define PAGE_LEN ((uintptr_t)4096)
 

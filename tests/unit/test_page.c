@@ -4,9 +4,6 @@
 #include "probes/trace/ring/page.h"
 #include "tests/unit/unit.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 static struct ring_page page;
 
 /* word - append @value to the data of the page. */

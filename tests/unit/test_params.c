@@ -4,8 +4,6 @@
 
 #include "tests/unit/unit.h"
 
-#include <string.h>
-
 struct row {
     uint32_t addr, line;
 };

@@ -1,17 +1,11 @@
 /* test_print.c - tests of the lines that show records, and of the texts that describe
  * events: both are as on Linux.
  */
-#include "kernel/base/compiler.h"
-#include "kernel/base/err.h"
 #include "probes/trace/ring/format.h"
 #include "probes/trace/ring/page_merge.h"
 #include "probes/trace/ring/print.h"
 #include "tests/unit/ring_memory.h"
 #include "tests/unit/unit.h"
-
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 static char said[65536];
 static size_t said_len;

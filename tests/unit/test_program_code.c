@@ -1,7 +1,6 @@
 /* test_program_code.c - the code of programs has no instruction more than it needs. What the
  * code does is for hosted/program and tools/program_model.
  */
-#include "kernel/base/compiler.h"
 #include "probes/program/program_code.h"
 #include "tests/unit/unit.h"
 

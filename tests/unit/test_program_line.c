@@ -1,10 +1,7 @@
 /* test_program_line.c - conditions of `probe add`, as users write them. */
-#include "kernel/base/compiler.h"
 #include "kernel/debug/params.h"
 #include "probes/console/program_line.h"
 #include "tests/unit/unit.h"
-
-#include <string.h>
 
 static struct program_line line;
 

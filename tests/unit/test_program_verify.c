@@ -5,7 +5,6 @@
 #include "tests/unit/unit.h"
 
 #include <errno.h>
-#include <string.h>
 
 static struct kprobe_program_problem problem;
 

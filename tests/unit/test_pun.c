@@ -5,10 +5,6 @@
 
 #include "tests/unit/unit.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #define TEXT UINT64_C(0xffffffff80200000)
 #define TEXT_MAX 4096
 #define PUNS_MAX 1024

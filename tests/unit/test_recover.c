@@ -3,7 +3,6 @@
  */
 #include "probes/core/recover.h"
 
-#include "probes/kprobe.h"
 #include "tests/unit/port_fake.h"
 
 static uintptr_t fn;

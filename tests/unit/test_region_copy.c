@@ -1,13 +1,9 @@
 /* test_region_copy.c - tests of the copies of displaced instructions, and of the jump
  * back.
  */
-#include "kernel/base/err.h"
 #include "probes/core/life.h"
 #include "probes/region/region.h"
 #include "tests/unit/unit.h"
-
-#include <stdlib.h>
-#include <string.h>
 
 static struct region region;
 static struct probe_reject why;

@@ -1,9 +1,6 @@
 /* test_region_open.c - tests of hits, steps and faults while a region is open. */
-#include "kernel/base/err.h"
-#include "probes/core/life.h"
 #include "probes/jump/detour.h"
 #include "probes/jump/jump_site.h"
-#include "probes/kprobe.h"
 #include "probes/region/region.h"
 #include "tests/unit/port_fake.h"
 

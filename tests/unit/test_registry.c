@@ -2,11 +2,8 @@
  * grows, places of removed sites (graves), and the cache of a CPU.
  */
 #include "probes/core/cache.h"
-#include "probes/core/life.h"
 #include "probes/core/registry.h"
 #include "tests/unit/port_fake.h"
-
-#include <stdlib.h>
 
 #define TEXT_AT UINT64_C(0xffffffff80200000)
 

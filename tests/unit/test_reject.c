@@ -3,10 +3,7 @@
  */
 #include "probes/core/reject.h"
 
-#include "kernel/base/err.h"
 #include "tests/unit/unit.h"
-
-#include <string.h>
 
 UNIT_TEST(a_refusal_says_everything_at_once)
 {

@@ -1,7 +1,6 @@
 /* test_relocate.c - tests of insn_relocate(): the bytes of the same instruction at
  * another address.
  */
-#include "kernel/base/err.h"
 #include "probes/insn/relocate.h"
 #include "tests/unit/insn_hex.h"
 #include "tests/unit/unit.h"

@@ -3,10 +3,8 @@
  */
 #include "probes/returns/return_point.h"
 
-#include "probes/core/life.h"
 #include "probes/jump/detour.h"
 #include "probes/jump/jump_site.h"
-#include "probes/kprobe.h"
 #include "probes/returns/holder.h"
 #include "probes/returns/platform_returns.h"
 #include "tests/unit/port_fake.h"

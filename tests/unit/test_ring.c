@@ -6,9 +6,6 @@
 #include "tests/unit/ring_memory.h"
 #include "tests/unit/unit.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 /* ---- a ring with a clock that calls an interrupt ---- */
 
 static uint64_t now;

@@ -4,8 +4,6 @@
 #include "probes/core/rules.h"
 
 #include "kernel/base/bits.h"
-#include "kernel/base/compiler.h"
-#include "kernel/base/err.h"
 #include "tests/unit/unit.h"
 
 #define ADDR 0x1000

@@ -3,7 +3,6 @@
  *
  * Commands that need a machine are left out; the test has a few commands of its own.
  */
-#include "kernel/base/err.h"
 #include "kernel/console/shell_state.h"
 #include "kernel/debug/ksyms.h"
 #include "kernel/debug/panic.h"
@@ -14,9 +13,6 @@
 #include "tests/unit/unit.h"
 
 #include <setjmp.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 /* -- the kernel's functions that the shell uses -------------------------------------- */
 

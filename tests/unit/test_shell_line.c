@@ -3,10 +3,6 @@
 #include "tests/unit/fake_kernel.h"
 #include "tests/unit/unit.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #define SIZE 200
 #define UP "\033[A"
 #define DOWN "\033[B"

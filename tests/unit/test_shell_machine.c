@@ -1,14 +1,9 @@
 /* test_shell_machine.c - tests of the requests and replies that tools use, byte by
  * byte.
  */
-#include "kernel/base/err.h"
 #include "kernel/console/shell_machine.h"
 #include "tests/unit/fake_kernel.h"
 #include "tests/unit/unit.h"
-
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 static struct machine_request request;
 

@@ -1,11 +1,6 @@
 /* test_shell_parse.c - tests of the parser of command lines. */
-#include "kernel/base/err.h"
 #include "kernel/console/shell_parse.h"
 #include "tests/unit/unit.h"
-
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 static struct shell_pipeline line;
 static struct shell_parse_error error;

@@ -1,14 +1,11 @@
 /* test_shell_text.c - tests of the commands that filter text: patterns, counting,
  * sorting.
  */
-#include "kernel/base/err.h"
 #include "kernel/console/shell_text.h"
 #include "tests/unit/fake_kernel.h"
 #include "tests/unit/unit.h"
 
 #include <regex.h>
-#include <stdio.h>
-#include <string.h>
 
 static struct text text_of(const char *s)
 {

@@ -1,5 +1,4 @@
 /* test_state.c - tests of the moves of a site from state to state: which are allowed. */
-#include "probes/core/life.h"
 #include "tests/unit/port_fake.h"
 
 /* The table of state.c, written down a second time from the stages in

@@ -1,10 +1,7 @@
 /* test_step.c - tests of steps: the copy, and the trap behind it; with both step engines,
  * and with programs that step themselves.
  */
-#include "probes/core/life.h"
 #include "tests/unit/port_fake.h"
-
-#include <string.h>
 
 #define DR6_BS (1ul << 14)
 

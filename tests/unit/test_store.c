@@ -3,8 +3,6 @@
 
 #include "tests/unit/unit.h"
 
-#include <string.h>
-
 UNIT_TEST(these_bytes_and_no_others)
 {
     static const uint8_t bytes[] = "abcdefghijklmnop";

@@ -1,7 +1,6 @@
 /* test_strtol.c - tests of libc/strtol.c: the standard functions as on the host, and our
  * strict functions.
  */
-#include "kernel/base/err.h"
 #include "tests/unit/guard.h"
 #include "tests/unit/libc_ours.h"
 #include "tests/unit/unit.h"

@@ -1,7 +1,6 @@
 /* test_targets.c - tests of targets: those in the table of the build, and those that were
  * added later.
  */
-#include "kernel/base/err.h"
 #include "probes/region/targets.h"
 #include "tests/unit/port_fake.h"
 

@@ -3,13 +3,8 @@
  */
 #include "probes/text/text_part.h"
 
-#include "kernel/base/err.h"
 #include "probes/core/extend.h"
-#include "probes/core/life.h"
-#include "probes/kprobe.h"
 #include "tests/unit/port_fake.h"
-
-#include <string.h>
 
 #define COUNT 300 /* more than text_part.c has static memory for */
 #define STEP 7    /* has no common divisor with COUNT */

@@ -9,10 +9,6 @@
 
 #include "tests/unit/port_fake.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 /* ---- the text after each step ---- */
 
 #define SEEN_MAX 16

@@ -1,10 +1,6 @@
 /* test_trace_graph.c - tests of the tree that `trace graph` prints. */
-#include "kernel/base/compiler.h"
 #include "probes/console/trace_graph.h"
 #include "tests/unit/unit.h"
-
-#include <stdio.h>
-#include <string.h>
 
 static char said[4096];
 

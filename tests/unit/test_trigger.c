@@ -3,12 +3,8 @@
  */
 #include "probes/trace/language/trigger.h"
 
-#include "kernel/base/compiler.h"
-#include "kernel/base/err.h"
 #include "tests/unit/trace_host.h"
 #include "tests/unit/unit.h"
-
-#include <string.h>
 
 static struct trigger *parsed(const char *line)
 {

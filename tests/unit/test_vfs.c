@@ -1,13 +1,9 @@
 /* test_vfs.c - tests of the file layer: paths, trees of subsystems, and files below
  * /tmp.
  */
-#include "kernel/base/err.h"
 #include "kernel/fs/vfs.h"
 #include "tests/unit/fake_kernel.h"
 #include "tests/unit/unit.h"
-
-#include <stdio.h>
-#include <string.h>
 
 static int shows, truncates; /* calls of the callbacks */
 static char taken[64];       /* the text of the last write */

@@ -1,7 +1,6 @@
 /* test_vsnprintf.c - compares libc/vsnprintf.c and snprintf.c with the host's
  * functions.
  */
-#include "kernel/base/err.h"
 #include "tests/unit/guard.h"
 #include "tests/unit/libc_ours.h"
 #include "tests/unit/unit.h"

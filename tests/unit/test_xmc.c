@@ -3,8 +3,6 @@
  */
 #include "probes/xmc/xmc.h"
 
-#include "kernel/base/err.h"
-#include "probes/core/life.h"
 #include "probes/core/registry.h"
 #include "probes/core/text_poke.h"
 #include "probes/jump/jump_site.h"
@@ -13,10 +11,6 @@
 #include "probes/text/text_engine.h"
 #include "probes/text/text_phases.h"
 #include "tests/unit/port_fake.h"
-
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #define LEN_MAX 32
 

@@ -14,11 +14,16 @@
  */
 #pragma once
 
+/* What most tests need. */
 #include "kernel/base/compiler.h"
+#include "kernel/base/err.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 struct unit_test {
     const char *name;
