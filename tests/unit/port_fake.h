@@ -98,8 +98,11 @@ void fake_end(void);
  * Return: the address of its first byte.
  */
 uintptr_t fake_function(const char *name, const char *hex);
-/* fake_text_poke - change a byte of text without telling the engine. */
+/* fake_text_poke - change a byte of text without telling the engine.
+ * fake_text_put - change several, to the bytes of @hex.
+ */
 void fake_text_poke(uintptr_t addr, uint8_t byte);
+void fake_text_put(uintptr_t addr, const char *hex);
 /* fake_bytes_at - put bytes into the text, without a symbol.
  * Return: the address of the first byte.
  */

@@ -105,6 +105,12 @@ void fake_text_poke(uintptr_t addr, uint8_t byte)
     writable[addr - (uintptr_t)text] = byte;
 }
 
+void fake_text_put(uintptr_t addr, const char *hex)
+{
+    for (; *hex; hex += hex[2] ? 3 : 2)
+        fake_text_poke(addr++, (uint8_t)strtoul(hex, NULL, 16));
+}
+
 bool fake_text_is_original(void)
 {
     return memcmp(text, original, text_used) == 0;

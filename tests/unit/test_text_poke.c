@@ -60,23 +60,25 @@ static void watched(struct text_poke *pokes, size_t count, uintptr_t at)
 
 /* ---- single cases ---- */
 
-static uintptr_t start(const char *hex)
-{
-    return fake_bytes_at(hex);
-}
-
-/* end - put the original bytes @hex back, and end the test. */
-static void end(uintptr_t at, const char *hex)
-{
-    for (; *hex; hex += hex[2] ? 3 : 2)
-        fake_text_poke(at++, (uint8_t)strtoul(hex, NULL, 16));
-}
-
 #define OLD "48 c7 c0 01 00 00 00 90 90 90 90 90 90 90 90 90 90 90 90 90 90 90 90 90"
+
+static uintptr_t at; /* OLD lies there */
+
+static void begin(void)
+{
+    fake_start();
+    at = fake_bytes_at(OLD);
+}
+
+/* end - put the original bytes back, and end the test. */
+static void end(void)
+{
+    fake_text_put(at, OLD);
+    fake_end();
+}
 
 UNIT_TEST(int3_then_the_tail_then_the_first_byte)
 {
-    uintptr_t at = start(OLD);
     struct text_poke p = { .addr = at,
                            .len = 7,
                            .bytes = { 0xe9, 0x12, 0x34, 0x56, 0x78, 0x90, 0x90 } };
@@ -87,24 +89,20 @@ UNIT_TEST(int3_then_the_tail_then_the_first_byte)
     CHECK_SEEN(1, TAIL, 0, "cc 12 34 56 78 90 90 90");
     CHECK_SEEN(2, FIRST, 0, "e9 12 34 56 78 90 90 90");
     CHECK_EQ(fake.syncs, 3);
-    end(at, OLD);
 }
 
 UNIT_TEST(what_is_there_already_is_not_written)
 {
-    uintptr_t at = start(OLD);
     struct text_poke p = { .addr = at, .len = 1, .bytes = { 0x48 } };
 
     watched(&p, 1, at);
     CHECK_STR(fake_log(), "");
     batch(NULL, 0);
     CHECK_EQ(fake.syncs, 0);
-    end(at, OLD);
 }
 
 UNIT_TEST(one_store_makes_a_whole_change)
 {
-    uintptr_t at = start(OLD);
     struct text_poke p = { .addr = at, .len = 2, .bytes = { 0xeb, 0x05 } };
 
     looked_at = at;
@@ -116,12 +114,10 @@ UNIT_TEST(one_store_makes_a_whole_change)
     fake_watch_phases(NULL);
     CHECK_EQ(seen_count, 1);
     CHECK_SEEN(0, WHOLE, 0, "eb 05 c0 01");
-    end(at, OLD);
 }
 
 UNIT_TEST(a_jump_made_of_the_bytes_behind_it_becomes_visible_last)
 {
-    uintptr_t at = start(OLD);
     struct text_poke p[] = {
         { .addr = at, .len = 2, .new_span = 5, .bytes = { 0xe9, 0x01 } },
         { .addr = at + 2, .len = 2, .new_span = 6, .bytes = { 0x2e, 0xe9 } },
@@ -136,12 +132,10 @@ UNIT_TEST(a_jump_made_of_the_bytes_behind_it_becomes_visible_last)
     CHECK_SEEN(2, FIRST, 0, "cc 01 cc e9 e9 03 03 03 03 e9 04 04");
     CHECK_SEEN(3, FIRST, 1, "cc 01 2e e9 e9 03 03 03 03 e9 04 04");
     CHECK_SEEN(4, FIRST, 2, "e9 01 2e e9 e9 03 03 03 03 e9 04 04");
-    end(at, OLD);
 }
 
 UNIT_TEST(and_is_the_first_to_go)
 {
-    uintptr_t at = start(OLD);
     struct text_poke p[] = {
         { .addr = at, .len = 2, .old_span = 5, .bytes = { 0x50, 0x51 } },
         { .addr = at + 2, .len = 2, .old_span = 6, .bytes = { 0x52, 0x53 } },
@@ -155,12 +149,10 @@ UNIT_TEST(and_is_the_first_to_go)
     CHECK_SEEN(2, GUARD, 2, "cc c7 cc 01 cc 00 00 90 90 90");
     CHECK_SEEN(3, TAIL, 0, "cc 51 cc 53 cc 55 56 57 58 90");
     CHECK_SEEN(4, FIRST, 0, "50 51 52 53 54 55 56 57 58 90");
-    end(at, OLD);
 }
 
 UNIT_TEST(one_byte_is_guarded_where_what_it_means_changes_too)
 {
-    uintptr_t at = start(OLD);
     struct text_poke p[] = {
         { .addr = at, .len = 1, .old_span = 5, .bytes = { 0x50 } },
         { .addr = at + 1, .len = 1, .bytes = { 0x51 } },
@@ -170,7 +162,6 @@ UNIT_TEST(one_byte_is_guarded_where_what_it_means_changes_too)
     CHECK_EQ(seen_count, 2);
     CHECK_SEEN(0, GUARD, 0, "cc c7 c0");
     CHECK_SEEN(1, FIRST, 0, "50 51 c0");
-    end(at, OLD);
 }
 
 /* ---- what is a bug ---- */
@@ -187,7 +178,6 @@ static bool is_bug(struct text_poke *pokes, size_t count)
 
 UNIT_TEST(breaking_the_rules_is_a_bug)
 {
-    uintptr_t at = start(OLD);
     struct text_poke order[] = { { .addr = at + 8, .len = 1 }, { .addr = at, .len = 1 } },
                      overlap[] = { { .addr = at, .len = 3 },
                                    { .addr = at + 2, .len = 1 } },
@@ -206,12 +196,10 @@ UNIT_TEST(breaking_the_rules_is_a_bug)
     CHECK(!is_bug(&fine, 1));
     CHECK(FAKE_BUG(text_poke_batch(&fine, 1)));
     CHECK(fake_text_is_original());
-    end(at, OLD);
 }
 
 UNIT_TEST(a_cpu_that_is_not_synchronised_is_a_bug)
 {
-    uintptr_t at = start(OLD);
     struct text_poke p = { .addr = at, .len = 2, .bytes = { 0xeb, 0x00 } };
 
     fake.cpus = 4;
@@ -221,7 +209,6 @@ UNIT_TEST(a_cpu_that_is_not_synchronised_is_a_bug)
     fake.deaf = 0;
     CHECK(!is_bug(&p, 1));
     CHECK_BYTES((const uint8_t *)at, "eb 00");
-    end(at, OLD);
 }
 
 /* ---- many ---- */
@@ -484,7 +471,6 @@ UNIT_TEST(whatever_extends_over_whatever_is_never_torn)
 /* Where a debugger has stopped all other CPUs, the machine is not stopped once more. */
 UNIT_TEST(while_the_machine_is_held_it_is_not_stopped)
 {
-    uintptr_t at = start(OLD);
     struct text_poke p = { .addr = at, .len = 2, .bytes = { 0xeb, 0x00 } };
 
     text_engine_set(&text_engine_stop_machine);
@@ -493,7 +479,6 @@ UNIT_TEST(while_the_machine_is_held_it_is_not_stopped)
     CHECK_EQ(fake.stops, 0);
     CHECK_SEEN(2, FIRST, 0, "eb 00 c0");
     fake.context = PLAT_THREAD;
-    end(at, OLD);
 }
 
 static unsigned stops_inside;
@@ -507,7 +492,6 @@ static void walk_out(void)
 
 UNIT_TEST(it_waits_until_no_cpu_is_inside_any_more)
 {
-    uintptr_t at = start(OLD);
     struct text_poke p[] = { { .addr = at, .len = 1, .bytes = { 0x90 } },
                              { .addr = at + 3, .len = 4, .bytes = { 0xeb, 0, 1, 2 } } };
 
@@ -521,12 +505,10 @@ UNIT_TEST(it_waits_until_no_cpu_is_inside_any_more)
     CHECK_EQ(fake.stops, 11);
     CHECK_EQ(fake.stopped_ip[2], at + 7);
     CHECK_BYTES((const uint8_t *)at, "90 c7 c0 eb 00 01 02 90");
-    end(at, OLD);
 }
 
 UNIT_TEST(a_cpu_that_never_leaves_is_reported)
 {
-    uintptr_t at = start(OLD);
     struct text_poke p = { .addr = at, .len = 3, .bytes = { 0x90, 0x90, 0x90 } };
 
     text_engine_set(&text_engine_stop_machine);
@@ -538,4 +520,4 @@ UNIT_TEST(a_cpu_that_never_leaves_is_reported)
     CHECK(fake_text_is_original());
 }
 
-UNIT_TESTS_BETWEEN(fake_start, fake_end)
+UNIT_TESTS_BETWEEN(begin, end)

@@ -18,6 +18,27 @@ static uint8_t new_bytes[LEN_MAX];
 static size_t new_len;
 static struct probe_reject why;
 
+/* ---- the function of each test ---- */
+
+#define OLD "55 48 c7 c0 01 00 00 00 89 c8 c3 90 90 90 90 90" /* push mov mov ret */
+
+static uintptr_t fn;
+static bool is_exchanged; /* then the end of the test puts the original bytes back */
+
+static void begin(void)
+{
+    fake_start();
+    fn = fake_function("fn", OLD);
+    is_exchanged = false;
+}
+
+static void end(void)
+{
+    if (is_exchanged)
+        fake_text_put(fn, OLD);
+    fake_end();
+}
+
 static void parse(const char *hex)
 {
     for (new_len = 0; *hex; new_len++, hex += hex[2] ? 3 : 2)
@@ -26,62 +47,41 @@ static void parse(const char *hex)
 
 static int exchange(uintptr_t addr, const char *hex, enum xmc_mode mode)
 {
+    int err;
+
     parse(hex);
     why = (struct probe_reject){ 0 };
-    return xmc_why(addr, new_bytes, new_len, mode, &why);
-}
-
-/* end - put the original bytes @hex back, and end the test. */
-static void end(uintptr_t fn, const char *hex)
-{
-    for (; *hex; fn++, hex += hex[2] ? 3 : 2)
-        fake_text_poke(fn, (uint8_t)strtoul(hex, NULL, 16));
-}
-
-static uintptr_t start(const char *hex)
-{
-    return fake_function("fn", hex);
+    err = xmc_why(addr, new_bytes, new_len, mode, &why);
+    is_exchanged |= !err;
+    return err;
 }
 
 /* ---- what is written ---- */
 
-#define OLD "55 48 c7 c0 01 00 00 00 89 c8 c3 90 90 90 90 90" /* push mov mov ret */
-
 UNIT_TEST(int3_first_then_the_tail_then_the_first_byte)
 {
-    uintptr_t fn = start(OLD);
-
     fake_log_start(fn + 8);
     CHECK_EQ(exchange(fn + 8, "31 db", XMC_INT3), 0);
     CHECK_STR(fake_log(), "header cell found sync int3 sync original sync original sync "
                           "quiesce lost sync clear free sync");
-    end(fn, OLD);
 }
 
 UNIT_TEST(one_becomes_several)
 {
-    uintptr_t fn = start(OLD);
-
     CHECK_EQ(exchange(fn + 1, "31 c0 31 db 0f 1f 00", XMC_INT3), 0);
     CHECK_BYTES((const uint8_t *)fn, "55 31 c0 31 db 0f 1f 00 89 c8 c3");
     CHECK_EQ(exchange(fn + 3, "31 c9", XMC_INT3), 0); /* an instruction begins there */
     CHECK_BYTES((const uint8_t *)fn, "55 31 c0 31 c9 0f 1f 00 89 c8 c3");
-    end(fn, OLD);
 }
 
 UNIT_TEST(several_become_one)
 {
-    uintptr_t fn = start(OLD);
-
     CHECK_EQ(exchange(fn, "0f 1f 84 00 00 00 00 00", XMC_INT3), 0);
     CHECK_BYTES((const uint8_t *)fn, "0f 1f 84 00 00 00 00 00 89 c8 c3");
-    end(fn, OLD);
 }
 
 UNIT_TEST(or_one_that_goes_elsewhere)
 {
-    uintptr_t fn = start(OLD);
-
     CHECK_EQ(exchange(fn + 1, "eb 05 31 c0 31 db 90", XMC_INT3), 0);
     CHECK_BYTES((const uint8_t *)fn, "55 eb 05 31 c0 31 db 90 89 c8 c3");
     CHECK(targets_inside(fn + 8, fn + 9)); /* xmc() has added the target */
@@ -90,7 +90,6 @@ UNIT_TEST(or_one_that_goes_elsewhere)
     CHECK_EQ(exchange(fn + 1, "eb 05 31 c0 31 db 90", XMC_INT3), 0);
     CHECK_EQ(exchange(fn + 1, "90 90", XMC_INT3), 0);
     CHECK(!targets_inside(fn + 8, fn + 9));
-    end(fn, OLD);
 }
 
 /* ---- targets of the new instructions ---- */
@@ -102,64 +101,62 @@ static bool leads_to(uintptr_t addr)
 
 UNIT_TEST(what_the_build_knows_stays)
 {
-    uintptr_t fn = start("eb 01 90 31 c0 c3 90 90");
+    uintptr_t code = fake_function("code", "eb 01 90 31 c0 c3 90 90");
 
-    fake_target(fn + 3);
-    CHECK_EQ(exchange(fn, "31 c9", XMC_INT3), 0);
-    CHECK(leads_to(fn + 3)); /* the build may have found other jumps to it */
-    CHECK_EQ(exchange(fn, "eb 01", XMC_INT3), 0);
+    fake_target(code + 3);
+    CHECK_EQ(exchange(code, "31 c9", XMC_INT3), 0);
+    CHECK(leads_to(code + 3)); /* the build may have found other jumps to it */
+    CHECK_EQ(exchange(code, "eb 01", XMC_INT3), 0);
     CHECK(fake_text_is_original());
-    CHECK(targets_remove(fn, fn + 3));
+    CHECK(targets_remove(code, code + 3));
 }
 
 /* Code may jump to an address that an instruction has as its operand. */
 UNIT_TEST(addresses_that_are_taken_count)
 {
-    uintptr_t fn = start("48 b8 01 02 03 04 05 06 07 08 48 8d 05 00 f0 ff 7f c3");
+    uintptr_t code =
+        fake_function("code", "48 b8 01 02 03 04 05 06 07 08 48 8d 05 00 f0 ff 7f c3");
     char lea[] = "48 8d 05 00 00 00 00", mov[64] = "48 b8";
 
     for (unsigned i = 0; i < 8; i++)
-        snprintf(mov + strlen(mov), 4, " %02x", (uint8_t)((fn + 3) >> (8 * i)));
-    CHECK_EQ(exchange(fn, mov, XMC_INT3), 0);
-    CHECK(leads_to(fn + 3));
-    CHECK_EQ(exchange(fn + 10, lea, XMC_INT3), 0);
-    CHECK(leads_to(fn + 17));
-    CHECK_EQ(exchange(fn, "48 b8 01 02 03 04 05 06 07 08", XMC_INT3), 0);
-    CHECK_EQ(exchange(fn + 10, "48 8d 05 00 f0 ff 7f", XMC_INT3), 0);
-    CHECK(!targets_inside(fn, fn + 18));
+        snprintf(mov + strlen(mov), 4, " %02x", (uint8_t)((code + 3) >> (8 * i)));
+    CHECK_EQ(exchange(code, mov, XMC_INT3), 0);
+    CHECK(leads_to(code + 3));
+    CHECK_EQ(exchange(code + 10, lea, XMC_INT3), 0);
+    CHECK(leads_to(code + 17));
+    CHECK_EQ(exchange(code, "48 b8 01 02 03 04 05 06 07 08", XMC_INT3), 0);
+    CHECK_EQ(exchange(code + 10, "48 8d 05 00 f0 ff 7f", XMC_INT3), 0);
+    CHECK(!targets_inside(code, code + 18));
 }
 
 UNIT_TEST(by_a_single_store_as_well)
 {
-    uintptr_t fn = start("90 90 31 c0 90 c3 90 90");
+    uintptr_t code = fake_function("code", "90 90 31 c0 90 c3 90 90");
 
-    CHECK_EQ(exchange(fn + 2, "eb 01", XMC_STORE), 0);
-    CHECK(leads_to(fn + 5));
-    CHECK_EQ(exchange(fn + 2, "31 c0", XMC_STORE), 0);
-    CHECK(!leads_to(fn + 5));
+    CHECK_EQ(exchange(code + 2, "eb 01", XMC_STORE), 0);
+    CHECK(leads_to(code + 5));
+    CHECK_EQ(exchange(code + 2, "31 c0", XMC_STORE), 0);
+    CHECK(!leads_to(code + 5));
 }
 
 UNIT_TEST(each_engine_does_it)
 {
     for (size_t i = 0; i < text_engine_count; i++) {
-        uintptr_t fn = start(OLD);
-
         text_engine_set(text_engines[i]);
         CHECK_EQ(exchange(fn + 1, "48 c7 c0 02 03 00 00", XMC_INT3), 0);
         CHECK_BYTES((const uint8_t *)fn, "55 48 c7 c0 02 03 00 00 89 c8 c3");
-        end(fn, OLD);
+        fake_text_put(fn, OLD);
     }
 }
 
 UNIT_TEST(the_short_form_asks_no_more)
 {
     static const uint8_t code[] = { 0x31, 0xdb };
-    uintptr_t fn = start(OLD);
 
+    is_exchanged = true;
     CHECK_EQ(xmc(fn + 8, code, 2), 0);
     CHECK_BYTES((const uint8_t *)fn + 8, "31 db c3");
     CHECK_EQ(xmc(fn + 9, code, 2), -EILSEQ);
-    end(fn, OLD);
 }
 
 /* ---- CPUs that trap meanwhile ---- */
@@ -199,11 +196,8 @@ static void exchange_trapping(uintptr_t at, const char *hex)
 
 UNIT_TEST(it_runs_the_new_one)
 {
-    uintptr_t fn = start(OLD);
-
     exchange_trapping(fn + 1, "48 c7 c0 02 03 00 00");
     CHECK_BYTES(trapped.copy, "48 c7 c0 02 03 00 00 e9");
-    end(fn, OLD);
 }
 
 /* ---- several old instructions, with threads between them ---- */
@@ -223,8 +217,6 @@ static void look_inside(void)
 
 UNIT_TEST(those_are_waited_for_behind_the_int3)
 {
-    uintptr_t fn = start(OLD);
-
     watched_from = fn;
     quiesced = 0;
     fake.on_quiesce = look_inside;
@@ -232,7 +224,6 @@ UNIT_TEST(those_are_waited_for_behind_the_int3)
     CHECK_EQ(quiesced, 1);
     CHECK_EQ(fake.quiesces, 2);
     CHECK(!xmc_is_inside(fn + 1));
-    end(fn, OLD);
 }
 
 /* ---- under probes ---- */
@@ -263,7 +254,6 @@ static void check_hit(uintptr_t at, const char *copy)
 
 UNIT_TEST(probes_stay_and_the_new_one_runs)
 {
-    uintptr_t fn = start(OLD);
     struct kprobe p = { .addr = fn + 1, .pre_handler = count_hit },
                   post = { .addr = fn + 1, .post_handler = count_step };
 
@@ -281,12 +271,10 @@ UNIT_TEST(probes_stay_and_the_new_one_runs)
     CHECK_EQ(unregister_kprobe(&p), 0);
     CHECK_BYTES((const uint8_t *)fn, "55 48 c7 c0 04 05 00 00 89 c8 c3");
     CHECK_EQ(registry_count(), 0);
-    end(fn, OLD);
 }
 
 UNIT_TEST(a_probe_that_is_off_stays_off)
 {
-    uintptr_t fn = start(OLD);
     struct kprobe p = { .addr = fn + 8,
                         .pre_handler = count_hit,
                         .flags = KPROBE_FLAG_DISABLED };
@@ -300,7 +288,6 @@ UNIT_TEST(a_probe_that_is_off_stays_off)
     CHECK_EQ(disable_kprobe(&p), 0);
     CHECK_BYTES((const uint8_t *)fn + 8, "31 db c3");
     CHECK_EQ(unregister_kprobe(&p), 0);
-    end(fn, OLD);
 }
 
 /* A hit may have found the old site, and not have used it yet. */
@@ -318,7 +305,6 @@ static void look_at_sites(void)
 
 UNIT_TEST(the_old_copy_stays_until_quiescence)
 {
-    uintptr_t fn = start(OLD);
     struct kprobe p = { .addr = fn + 1, .pre_handler = count_hit };
 
     CHECK_EQ(register_kprobe(&p), 0);
@@ -331,12 +317,10 @@ UNIT_TEST(the_old_copy_stays_until_quiescence)
     CHECK_EQ(quiesced, 1);
     fake.on_quiesce = NULL;
     CHECK_EQ(unregister_kprobe(&p), 0);
-    end(fn, OLD);
 }
 
 UNIT_TEST(a_jump_that_reads_the_bytes_is_planned_again)
 {
-    uintptr_t fn = start(OLD);
     struct kprobe p = { .addr = fn + 8, .pre_handler = count_hit };
 
     CHECK_EQ(optimize_set_method(OPTIMIZE_PUN), 0);
@@ -355,7 +339,6 @@ UNIT_TEST(a_jump_that_reads_the_bytes_is_planned_again)
     CHECK_EQ(p.site->state, SITE_OPTIMIZED);
     CHECK_EQ(unregister_kprobe(&p), 0);
     CHECK_BYTES((const uint8_t *)fn + 8, "31 db c3 90 99 90");
-    end(fn, OLD);
 }
 
 /* ---- several places at once ---- */
@@ -366,7 +349,6 @@ static const uint8_t batch_bytes[][7] = { { 0x53 },
 
 UNIT_TEST(all_places_take_as_many_steps_as_one)
 {
-    uintptr_t fn = start(OLD);
     struct kprobe p = { .addr = fn + 1, .pre_handler = count_hit };
     struct xmc_change changes[] = { { fn, batch_bytes[0], 1 },
                                     { fn + 1, batch_bytes[1], 7 },
@@ -384,12 +366,10 @@ UNIT_TEST(all_places_take_as_many_steps_as_one)
     CHECK_BYTES((const uint8_t *)fn, "53 cc c7 c0 02 03 00 00 31 db c3");
     CHECK_EQ(unregister_kprobe(&p), 0);
     CHECK_BYTES((const uint8_t *)fn, "53 48 c7 c0 02 03 00 00 31 db c3");
-    end(fn, OLD);
 }
 
 UNIT_TEST(all_or_none)
 {
-    uintptr_t fn = start(OLD);
     struct xmc_change cut[] = { { fn, batch_bytes[0], 1 },
                                 { fn + 1, batch_bytes[1], 6 } },
                       twice[] = { { fn + 8, batch_bytes[2], 2 },
@@ -419,7 +399,7 @@ static void expect(uintptr_t addr, const char *hex, enum probe_reason reason,
 
 UNIT_TEST(no_boundary_no_text_no_function)
 {
-    uintptr_t fn = start(OLD), loose = fake_bytes_at("90 90 90 90");
+    uintptr_t loose = fake_bytes_at("90 90 90 90");
 
     expect(fn + 2, "90 90", PROBE_NOT_BOUNDARY, fn + 1);
     expect(fake_text_end(), "90", PROBE_NOT_TEXT, fake_text_end());
@@ -427,13 +407,11 @@ UNIT_TEST(no_boundary_no_text_no_function)
     expect(0, "90", PROBE_NOT_TEXT, 0);
     expect(UINTPTR_MAX - 3, "0f 1f 84 00 00 00 00 00", PROBE_NOT_TEXT, UINTPTR_MAX - 3);
     expect(loose, "90", PROBE_NO_FUNCTION, loose);
-    fake_end();
-    (void)fn;
 }
 
 UNIT_TEST(nothing_blacklisted)
 {
-    uintptr_t fn = start(OLD), core = fake_function("core", "90 90 c3"),
+    uintptr_t core = fake_function("core", "90 90 c3"),
               entry = fake_function("entry", "90 90 c3");
 
     fake_nokprobe(core);
@@ -442,13 +420,11 @@ UNIT_TEST(nothing_blacklisted)
     expect(core, "f3 90", PROBE_BLACKLISTED, core);
     expect(entry, "f3 90", PROBE_ENTRY_CODE, entry);
     expect(fake_exec_start(), "90", PROBE_NOT_TEXT, fake_exec_start());
-    fake_end();
-    (void)fn;
 }
 
 UNIT_TEST(no_length_that_does_not_fit)
 {
-    uintptr_t fn = start(OLD), last = fake_function("last", "31 c0 c3");
+    uintptr_t last = fake_function("last", "31 c0 c3");
 
     fake_function("next", "90 90 c3");
     expect(fn, "", PROBE_XMC_LENGTH, fn);
@@ -461,8 +437,6 @@ UNIT_TEST(no_length_that_does_not_fit)
 
 UNIT_TEST(no_bytes_that_are_no_code)
 {
-    uintptr_t fn = start(OLD);
-
     expect(fn + 1, "06 90 90 90 90 90 90", PROBE_XMC_CODE, fn + 1);
     expect(fn + 1, "90 90 90 90 90 90 e9", PROBE_XMC_CODE, fn + 7);
     expect(fn + 1, "31 c0 06 90 90 90 90", PROBE_XMC_CODE, fn + 3);
@@ -471,7 +445,7 @@ UNIT_TEST(no_bytes_that_are_no_code)
 
 UNIT_TEST(nothing_that_a_probe_uses)
 {
-    uintptr_t fn = start(OLD), sti = fake_function("sti", "fb 31 c0 90 c3");
+    uintptr_t sti = fake_function("sti", "fb 31 c0 90 c3");
     uintptr_t prefixed = fake_function("prefixed", "2e fb 31 c0 c3");
     uintptr_t minus_5 = fake_function("minus_5", "83 c0 fb 90 c3");
     struct kprobe p = { .addr = fn + 1 }, pair = { .addr = sti };
@@ -497,12 +471,10 @@ UNIT_TEST(nothing_that_a_probe_uses)
     CHECK_EQ(unregister_kprobe(&none), 0);
     fake_text_poke(sti + 3, 0x90);
     fake_text_poke(minus_5 + 3, 0x90);
-    end(fn, OLD);
 }
 
 UNIT_TEST(nothing_that_a_jump_is_made_of_by_a_store)
 {
-    uintptr_t fn = start(OLD);
     struct kprobe p = { .addr = fn + 8 };
 
     CHECK_EQ(optimize_set_method(OPTIMIZE_PUN), 0);
@@ -512,20 +484,17 @@ UNIT_TEST(nothing_that_a_jump_is_made_of_by_a_store)
     CHECK_EQ(exchange(fn + 10, "cb", XMC_STORE), -EEXIST);
     CHECK_EQ(exchange(fn + 8, "89 d8", XMC_STORE), -EEXIST);
     CHECK_EQ(unregister_kprobe(&p), 0);
-    end(fn, OLD);
 }
 
 UNIT_TEST(several_only_for_one)
 {
-    uintptr_t fn = start(OLD);
-
     expect(fn, "90 48 c7 c0 02 00 00 00", PROBE_XMC_SEVERAL, fn);
     expect(fn, "8e d0 90 90 90 90 90 90", PROBE_XMC_SEVERAL, fn);
 }
 
 UNIT_TEST(and_no_branch_may_lead_between_them)
 {
-    uintptr_t fn = start(OLD), calls = fake_function("calls", "ff d0 31 c0 ff d0 c3");
+    uintptr_t calls = fake_function("calls", "ff d0 31 c0 ff d0 c3");
 
     fake_target(fn + 1);
     expect(fn, "0f 1f 84 00 00 00 00 00", PROBE_XMC_ENTERED, fn + 1);
@@ -537,17 +506,13 @@ UNIT_TEST(and_no_branch_may_lead_between_them)
     fake_text_poke(calls + 3, 0xc0);
     fake_text_poke(calls + 4, 0xff);
     fake_text_poke(calls + 5, 0xd0);
-    end(fn, OLD);
 }
 
 UNIT_TEST(without_the_table_of_targets_one_only)
 {
-    uintptr_t fn = start(OLD);
-
     fake_no_targets();
     expect(fn, "0f 1f 84 00 00 00 00 00", PROBE_XMC_ENTERED, fn + 1);
     CHECK_EQ(exchange(fn + 8, "31 db", XMC_INT3), 0);
-    end(fn, OLD);
 }
 
 static int refused_in_handler;
@@ -560,7 +525,6 @@ static int handler(struct kprobe *p, struct pt_regs *regs UNUSED)
 
 UNIT_TEST(not_from_a_handler)
 {
-    uintptr_t fn = start(OLD);
     struct kprobe p = { .addr = fn, .pre_handler = handler };
     struct pt_regs regs = fake_regs();
 
@@ -575,7 +539,6 @@ UNIT_TEST(not_from_a_handler)
 
 UNIT_TEST(without_memory_nothing_has_changed)
 {
-    uintptr_t fn = start(OLD);
     unsigned n = 1;
 
     for (;; n++) {
@@ -590,7 +553,6 @@ UNIT_TEST(without_memory_nothing_has_changed)
     CHECK(n > 2);
     fake_fail_at(0);
     CHECK(targets_remove(fn + 1, fn + 8));
-    end(fn, OLD);
 }
 
 /* ---- the limited mode ---- */
@@ -602,49 +564,46 @@ static int store(uintptr_t at, const char *hex)
 
 UNIT_TEST(a_store_is_one_write_and_one_synchronisation)
 {
-    uintptr_t fn = start(OLD);
-
     fake_log_start(0);
     CHECK_EQ(store(fn + 8, "89 d8"), 0);
     CHECK_STR(fake_log(), "original sync");
     CHECK_BYTES((const uint8_t *)fn + 8, "89 d8 c3");
     CHECK_EQ(fake.quiesces, 0);
-    end(fn, OLD);
 }
 
 UNIT_TEST(of_an_aligned_power_of_two)
 {
-    uintptr_t fn =
-        start("0f 1f 00 90 b8 01 00 00 00 48 b8 01 02 03 04 05 06 07 08 c3 90");
+    uintptr_t code = fake_function(
+        "code", "0f 1f 00 90 b8 01 00 00 00 48 b8 01 02 03 04 05 06 07 08 c3 90");
 
-    CHECK_EQ(store(fn, "0f 1f 00"), -EINVAL);
+    CHECK_EQ(store(code, "0f 1f 00"), -EINVAL);
     CHECK_EQ(why.reason, PROBE_XMC_STORE);
-    CHECK_EQ(store(fn + 4, "b8 02 00 00 00"), -EINVAL);
-    CHECK_EQ(store(fn + 9, "48 b8 01 02 03 04 05 06 07 07"), -EINVAL);
-    CHECK_EQ(store(fn + 19, "cb"), 0);
-    CHECK_EQ(store(fn + 3, "99"), 0);
+    CHECK_EQ(store(code + 4, "b8 02 00 00 00"), -EINVAL);
+    CHECK_EQ(store(code + 9, "48 b8 01 02 03 04 05 06 07 07"), -EINVAL);
+    CHECK_EQ(store(code + 19, "cb"), 0);
+    CHECK_EQ(store(code + 3, "99"), 0);
     CHECK_EQ(why.reason, PROBE_OK);
-    fake_text_poke(fn + 3, 0x90);
-    fake_text_poke(fn + 19, 0xc3);
+    fake_text_poke(code + 3, 0x90);
+    fake_text_poke(code + 19, 0xc3);
 }
 
 UNIT_TEST(unaligned_is_refused)
 {
-    uintptr_t fn = start("90 31 c0 31 c0 90 c3");
+    uintptr_t code = fake_function("code", "90 31 c0 31 c0 90 c3");
 
-    CHECK_EQ(store(fn + 1, "31 db"), -EINVAL);
+    CHECK_EQ(store(code + 1, "31 db"), -EINVAL);
     CHECK_EQ(why.reason, PROBE_XMC_STORE);
-    CHECK_EQ(exchange(fn + 1, "31 db", XMC_INT3), 0);
-    fake_text_poke(fn + 2, 0xc0);
+    CHECK_EQ(exchange(code + 1, "31 db", XMC_INT3), 0);
+    fake_text_poke(code + 2, 0xc0);
 }
 
 UNIT_TEST(and_one_instruction_only)
 {
-    uintptr_t fn = start("31 c0 31 c9 c3");
+    uintptr_t code = fake_function("code", "31 c0 31 c9 c3");
 
-    CHECK_EQ(store(fn, "0f 1f 40 00"), -EOPNOTSUPP);
+    CHECK_EQ(store(code, "0f 1f 40 00"), -EOPNOTSUPP);
     CHECK_EQ(why.reason, PROBE_XMC_SEVERAL);
-    CHECK_EQ(store(fn + 1, "90"), -EILSEQ);
+    CHECK_EQ(store(code + 1, "90"), -EILSEQ);
 }
 
-UNIT_TESTS_BETWEEN(fake_start, fake_end)
+UNIT_TESTS_BETWEEN(begin, end)
