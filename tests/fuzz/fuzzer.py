@@ -1,7 +1,7 @@
 """fuzzer.py - runs a libFuzzer program: with its samples, and with inputs made from them.
 
 The program is build/fuzz/fuzz_NAME of tests/fuzz/fuzz_NAME.c. A usual run always tries
-the same inputs, 200,000 for most programs. With --long it tries new inputs for half a
+the same inputs, 60,000 for most programs. With --long it tries new inputs for half a
 minute, and goes on where the last run on this machine ended. A run prints its seed;
 SEED=N repeats that run.
 """
@@ -17,7 +17,7 @@ import tap
 from sonde.guest import BUILD
 
 LONG = "--long" in sys.argv
-RUNS = 200000
+RUNS = 60000
 SECONDS = 30
 
 

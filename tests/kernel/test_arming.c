@@ -172,7 +172,7 @@ static void coming_and_going(const char *engine, void *unused UNUSED)
 {
     struct kprobe p = { .addr = (uintptr_t)target, .pre_handler = count_here };
 
-    toggling(engine, &p, register_kprobe, unregister_kprobe, ktest_rounds(8, 500));
+    toggling(engine, &p, register_kprobe, unregister_kprobe, ktest_rounds(5, 500));
 }
 
 KTEST(arming, no_call_is_lost_while_a_probe_comes_and_goes)
@@ -182,7 +182,7 @@ KTEST(arming, no_call_is_lost_while_a_probe_comes_and_goes)
 
 static void switching(const char *engine, void *arg)
 {
-    toggling(engine, arg, enable_kprobe, disable_kprobe, ktest_rounds(15, 2000));
+    toggling(engine, arg, enable_kprobe, disable_kprobe, ktest_rounds(8, 2000));
 }
 
 KTEST(arming, nor_while_it_is_switched)

@@ -403,7 +403,7 @@ static int pass(void *arg UNUSED)
 
 KTEST(debug_reg, nmis_change_it_at_any_moment)
 {
-    uint64_t count = ktest_rounds(3000, 60000);
+    uint64_t count = ktest_rounds(700, 60000);
     int tid;
 
     if (cpu_count() == 1) {

@@ -525,7 +525,7 @@ static bool nmi_through_target(struct pt_regs *regs UNUSED)
 KTEST(jump, nmis_hit_it_too_at_any_moment)
 {
     struct kprobe p = { .pre_handler = note };
-    uint64_t count = ktest_count(3000, 40000);
+    uint64_t count = ktest_count(800, 40000);
     struct load load = { 0 };
     int tid;
 

@@ -283,7 +283,7 @@ KTEST(light, nmis_and_interrupts_come_on_top)
     struct clone_args args = { .fn = run_load,
                                .arg = &load,
                                .cpus = BIT(cpu_count() - 1) };
-    uint64_t count = ktest_count(2000, 50000), sent = 0;
+    uint64_t count = ktest_count(600, 50000), sent = 0;
     int tid;
 
     if (cpu_count() < 2) {

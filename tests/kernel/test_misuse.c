@@ -275,7 +275,7 @@ static int call_until_stop(void *arg UNUSED)
 KTEST(misuse, a_probe_is_freed_as_soon_as_it_is_out)
 {
     int tids[8], n = (int)cpu_count() < 8 ? (int)cpu_count() : 8;
-    uint64_t hits = 0, rounds = ktest_rounds(12, 300);
+    uint64_t hits = 0, rounds = ktest_rounds(8, 300);
 
     stop = false;
     wrong_probe = 0;

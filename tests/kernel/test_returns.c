@@ -484,7 +484,7 @@ static bool storm_nmi(struct pt_regs *regs)
 KTEST(returns, h90_nmis_at_every_instruction_of_a_return)
 {
     struct kretprobe rps[3] = { [1] = { .data_size = 40 } };
-    uint64_t wrong = 0, count = ktest_count(3000, 6000), hits = 0;
+    uint64_t wrong = 0, count = ktest_count(1500, 6000), hits = 0;
     int tid;
 
     nmi_take(storm_nmi);
