@@ -18,6 +18,7 @@ translation block. SMP=N sets the CPUs of kernel/STEM. SEED=N repeats a run with
 seed.
 """
 
+import functools
 import glob
 import os
 import resource
@@ -85,16 +86,22 @@ NOT_ON_2 = (
 MANY = ("clock", "halt", "mutex", "nmi", "program", "quiesce", "smp", "stop_machine")
 USUAL_ON_4 = (*MANY, "events", "link", "trace")
 # The usual run has these on one CPU. Of conformance it leaves out the families with the most
-# values, of which each hard case has a test of its own, and thus that the table is complete.
+# values, of which each hard case has a test of its own, and thus that the table is complete;
+# kernel/smp1 has all of them.
 ALONE = (
     *sorted({*NOT_ON_2, *MANY} - {*NOT_ALONE, "preempt"}),
     "-conformance.addresses_by_base",
     "-conformance.addresses_by_index",
     "-conformance.addresses_only",
     "-conformance.arithmetic",
+    "-conformance.bits",
     "-conformance.image_accepts_probes",
+    "-conformance.moving",
+    "-conformance.setcc_and_cmov_under_all_flags",
     "-conformance.shifting",
+    "-conformance.sse",
     "-conformance.table_is_complete",
+    "-conformance.x87",
 )
 # Subjects for one instruction in each translation block. All subjects would take an hour.
 STEPPED = ("preempt", "detour", "jump")
@@ -178,6 +185,7 @@ LONGER = (
     "fuzz/console",
     "fuzz/events",
     "fuzz/trace",
+    "gdb/editor",  # gdb/commands, session/attach
     "gdb/stub",  # session/gdb_stub
     # The usual run has one test with each sanitizer: hosted/kretprobe-asan, hosted/ring-tsan.
     "hosted/link-asan",
@@ -191,17 +199,32 @@ LONGER = (
     "hosted/ring-clang",
     "hosted/toggle-tsan",
     "kernel/smp1",  # kernel/alone1
+    # What clang, clang-format, black and flake8 say: `make check` has them.
+    "lint/clang",
+    "lint/format",
+    "lint/python",
     "model/model",  # the explorers run the code itself
     "session/boot",
     "session/exits",
+    "session/cpu",  # boot/cpu_check.asm and its table change seldom
     "session/extra_objs",
+    "session/module_loop",  # session/samples
+    "session/programs",  # unit/agent..., session/gdb_print, fuzz/agent
+    "session/questions_all",  # session/questions
     "session/requests",
+    "session/scripting",  # every session is written with this package
     "session/signals",
+    "session/smp_start",  # each guest starts its CPUs; kernel/smp2, kernel/smp4
     "session/stacks",  # kernel/jump.a_backtrace_from_each_instruction_of_a_detour...
+    "session/trace_command",  # session/trace_host, session/questions
     "session/transcripts",  # session/readme
     "stress/rounds",
+    # Tools that only developers use, and that no other test needs.
+    "tools/bench",
+    "tools/film",
     "tools/mutants",
     "tools/mutate",
+    "tools/same_text",
     "truth/count",  # truth/module
     "truth/profile",
     "truth/side_by_side",
@@ -222,8 +245,8 @@ TOOLS = ("gdb/frames", "gdb/lldb", "gdb/replay", "gdb/suite", "gdb/trace", "host
 # Sessions with guests that mostly wait for the test, so that other tests may run as well.
 CALM = ("bochs", "boot", "console", "core", "cpu", "documents", "extend", "extra_objs",
         "fatal", "film", "init_text", "module_loop", "module_text", "programs",
-        "read_only", "readme", "samples", "terminal", "trace_host", "trace_tools",
-        "watch", "web", "workloads")  # fmt: skip
+        "read_only", "readme", "samples", "terminal", "trace_command", "trace_host",
+        "trace_tools", "watch", "web", "workloads")  # fmt: skip
 # Hosted tests with four threads. In a long run that by gcc takes minutes, and a guest with
 # four CPUs beside it takes seven times as long.
 THREADED = ("live", "poke", "ring", "toggle")
@@ -270,6 +293,7 @@ def say(text):
     print("sonde: " + text, file=sys.stderr, flush=True)
 
 
+@functools.cache
 def stems(pattern, prefix=""):
     """The stems of the files that match @pattern, in alphabetical order."""
     names = [os.path.basename(path) for path in glob.glob(os.path.join(ROOT, pattern))]

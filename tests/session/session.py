@@ -1,6 +1,8 @@
 """session.py - helpers of the session tests: a guest at its prompt, typing, a terminal.
 """
 
+import atexit
+import contextlib
 import os
 import pty
 import re
@@ -28,6 +30,25 @@ def at_prompt(**options):
         guest.stop()
         raise
     return guest
+
+
+running = {}  # guests that tests share, by their options
+
+
+@contextlib.contextmanager
+def shared(**options):
+    """A guest at its prompt, which the tests of a program share: each leaves it as it was.
+    After an exception the next test gets another guest. Use with `with`.
+    """
+    key = tuple(options.items())
+    if key not in running:
+        running[key] = at_prompt(**options)
+        atexit.register(running[key].stop)
+    try:
+        yield running[key]
+    except BaseException:
+        running.pop(key).stop()
+        raise
 
 
 def run_on(guest, *tests):

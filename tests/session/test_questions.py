@@ -2,7 +2,6 @@
 together with all others, and what the tracer does itself is not in an answer.
 """
 
-import collections
 import json
 import os
 import random
@@ -12,8 +11,8 @@ import time
 import tap
 from probes.trace.host import write_folded
 from recorded import CPUS, OUTERMOST, Recorded
-from sonde.guest import PROMPT, ROOT
-from session import LIMIT, ask, at_prompt, sonde, typed
+from sonde.guest import ROOT
+from session import LIMIT, ask, at_prompt, shared, sonde
 
 ALONE = 10  # functions that are asked alone
 USED_BY_ALL = ("memcpy", "memset")  # by the tracer and the optimizer, too
@@ -34,7 +33,7 @@ def counts(text):
 
 
 def alone_and_together():
-    with at_prompt(smp=1) as guest:
+    with shared(smp=1) as guest:
         both = [counts(ask(guest, "trace count '*' -- run vfs")) for _ in range(2)]
         steady = sorted(
             f
@@ -60,7 +59,7 @@ STACK, CPU = "stacktrace", "common_cpu"
 
 def the_tracers_own_hits_are_misses():
     """By stack, C records a hit; by CPU, it is a program."""
-    with at_prompt(smp=1) as guest:
+    with shared(smp=1) as guest:
         for x, y in ((STACK, STACK), (STACK, CPU), (CPU, CPU)):
             for name, place, keys in (("x", "vfs_read", x), ("y", "memcpy", y)):
                 ask(guest, f"echo 'p:own/{name} {place}' >> {TRACING}/kprobe_events")
@@ -89,7 +88,7 @@ def the_tracers_own_hits_are_misses():
 
 
 def several_places_and_the_top():
-    with at_prompt(smp=1) as guest:
+    with shared(smp=1) as guest:
         one = counts(ask(guest, "trace count vfs_write -- run vfs"))
         both = counts(
             ask(guest, "trace 'vfs_write, work_* { count by func }' -- run vfs")
@@ -146,7 +145,7 @@ def several_places_and_the_top():
 
 def what_the_tracer_refuses():
     """The caret stands in the question, although the mistake is found behind it."""
-    with at_prompt(smp=1) as guest:
+    with shared(smp=1) as guest:
         refuses(
             guest,
             ("vfs_open { hist(path) }", 16, "it is a text, and no number"),
@@ -302,7 +301,7 @@ def values_that_cannot_be_read():
     """The way of a fault is asked as well, and has values that fault: no hit of it is one
     of the program's.
     """
-    with at_prompt(smp=2) as guest:
+    with shared(smp=2) as guest:
         for place, value in (
             ("vfs_read", "+0(%dx):u64"),
             ("vfs_read", "+0(%dx):string"),
@@ -323,7 +322,7 @@ def values_that_cannot_be_read():
 
 def several_answers():
     """Each answer is the table that it is alone."""
-    with at_prompt(smp=1) as guest:
+    with shared(smp=1) as guest:
         ask(guest, "trace 'vfs_read { count }' -- run vfs")
         alone = [
             ask(guest, f"trace 'vfs_read {{ {one} }}' -- run vfs").splitlines()[1:]
@@ -363,7 +362,7 @@ def several_answers():
 
 
 def large_numbers_and_full_tables():
-    with at_prompt(smp=1) as guest:
+    with shared(smp=1) as guest:
         four = "with x=\\-1:u64,y=\\-1:s64 { sum(x); sum(y); max(x); avg(y) }"
         said = ask(guest, f"trace 'vfs_read {four}' -- run vfs")
         numbers = [int(n) for n in re.findall(r"^ *(-?\d+)$", said, re.M)]
@@ -383,7 +382,7 @@ SPEC = "from vfs_open to vfs_close by file { count by comm }"
 
 def the_time_between_two_places():
     """Each of 8 threads opens, and closes, 9 files, and reads 90 times."""
-    with at_prompt(smp=2) as guest:
+    with shared(smp=2) as guest:
         nine = {f"work/{i}": 9 for i in range(8)}
         tap.equal(
             counts(ask(guest, f"trace '{SPEC}' -- run vfs")), nine, "by a parameter"
@@ -436,58 +435,6 @@ def the_time_between_two_places():
         )
 
 
-MORE = re.compile(r"^(\d+) more rows; `top N`, or > FILE, has them\r?$", re.M)
-
-
-def a_long_table():
-    with at_prompt(smp=1) as guest:
-
-        def rows(words):
-            said = "\n".join(typed(guest, f"trace {words}"))
-            shown = re.findall(r"^ +\d+  \S+$", said, re.M)
-            return len(shown), [int(n) for n in MORE.findall(said)]
-
-        shown, more = rows("count '*' -- run vfs")
-        tap.check(shown == 100 and more[0] > 0, f"a terminal has the first: {more} more")
-        shown, none = rows("'* { count by func top 120 }' -- run vfs")
-        tap.equal((shown, none), (120, []), "or as many as are asked for")
-        ask(guest, "trace count '*' -- run vfs > /tmp/table")
-        said = ask(guest, "cat /tmp/table")
-        whole = counts(said)
-        tap.check(100 < len(whole) and not MORE.search(said), "a file has all")
-
-
-PAGE = b"\x1b[H\x1b[J"  # what begins a page on a terminal
-
-
-def while_the_command_runs():
-    with at_prompt(smp=2) as guest:
-        guest.console.send("trace -w 'sched_tick { count by func }'\r")
-        grown = [
-            int(guest.console.expect(b"  sched_tick", 60).split()[-1]) for _ in range(3)
-        ]
-        tap.check(0 < grown[0] and grown == sorted(grown), f"-w: {grown}")
-        guest.console.send("\x03")
-        guest.console.expect(b"\n" + PROMPT, 60)
-        plain = counts(ask(guest, "trace count 'work_*' -- run vfs"))
-        said = ask(guest, "trace -w count 'work_*' -- run vfs")
-        tap.equal(counts(said), plain, "-w counts the same")
-        tap.check("checksum" in said, "what the command prints is printed")
-        said = ask(guest, "trace -w 'seq_printf { count }' -- sleep 2")
-        tap.check("nothing was hit" in said, "what prints the table is not in it")
-        guest.console.send("trace -w '* { count by func }'\r")
-        pages = [guest.console.expect(PAGE, 60) for _ in range(3)][1:]
-        rows = [page.count(b"\n") for page in pages]
-        tap.check(all(10 < n <= 24 for n in rows), f"pages, none of them scrolls: {rows}")
-        guest.console.send("\x03")
-        guest.console.expect(b"\n" + PROMPT, 60)
-        guest.console.send("trace -w 'vfs_* { count }' -- sleep 100\r")
-        guest.console.expect(PAGE, 60)
-        guest.console.send("\x03")
-        ended = guest.console.expect(b"^C", 60) is not None
-        tap.check(ended, "Ctrl-C ends the command as well")
-
-
 # Questions, and how many hits each has while `cat /proc/version` runs. The tracer itself
 # calls trace_lock() before and after that, and the host reads files.
 IN_THE_WINDOW = {
@@ -508,7 +455,7 @@ ROW = re.compile(r"^ +(\d+)(?:  |$)|\|@* +(\d+)$", re.M)  # of a table, of a dis
 def only_the_command():
     """What is before its first instruction and behind its last is not in an answer."""
     command = "cat /proc/version"
-    with at_prompt(smp=1) as guest:
+    with shared(smp=1) as guest:
         for question, wanted in (IN_THE_WINDOW | BEHIND_THE_WINDOW).items():
             rows = ROW.findall(ask(guest, f"trace '{question}' -- {command}"))
             tap.equal(sum(int(a or b) for a, b in rows), wanted, question)
@@ -568,7 +515,7 @@ def a_profile():
 def keys_that_are_no_texts():
     """A buffer is a key: a newline in it must not end the row."""
     question = "vfs_read { count by buf }"
-    with at_prompt(smp=1) as guest:
+    with shared(smp=1) as guest:
         said = ask(guest, f"trace '{question}' -- run vfs").splitlines()[2:]
     status, out, _ = sonde("trace", "--smp", "1", question, "--", "run vfs")
     told = out.splitlines()[3:]
@@ -587,7 +534,7 @@ def keys_that_are_no_texts():
 def numbers_that_are_keys():
     """They are as `print` shows them: u64 in base 10, x64 and pointers in base 16."""
     question = r"vfs_read with x=\-1:u64,y=\-1:x64 { count by x,y; count by file }"
-    with at_prompt(smp=1) as guest:
+    with shared(smp=1) as guest:
         said = ask(guest, f"trace '{question}' -- run vfs")
     status, out, _ = sonde("trace", "--smp", "1", question, "--", "run vfs")
     for text, where in ((said, "on the console"), (out, "from the host")):
@@ -608,68 +555,13 @@ def tree(said):
     return calls
 
 
-def the_calls_below_a_function():
-    with at_prompt(smp=1) as guest:
-        for place in ("vfs_read", "vfs_node_child"):  # which vfs_read does not call
-            line = f"r:d_{place} {place} d=$depth(vfs_read):s32"
-            ask(guest, f"echo '{line}' >> {TRACING}/kprobe_events")
-            ask(guest, f"echo 1 > {TRACING}/events/kprobes/d_{place}/enable")
-        ask(guest, "run vfs")
-        said = ask(guest, f"cat {TRACING}/kprobe_profile")
-        hits = dict(re.findall(r"^ +d_(\w+) +(\d+) +0$", said, re.M))
-        tap.equal(hits.get("vfs_read"), "720", f"calls of the function of $depth: {hits}")
-        for place in ("vfs_read", "vfs_node_child"):
-            ask(guest, f"echo 0 > {TRACING}/events/kprobes/d_{place}/enable")
-        trace = ask(guest, f"cat {TRACING}/trace")
-        tap.check("d_vfs_read: " in trace, "they are recorded")
-        tap.check("d_vfs_node_child: " not in trace, "calls outside of it are no hits")
-        ask(guest, f"echo > {TRACING}/trace")
-        ask(guest, f"echo > {TRACING}/kprobe_events")
-        asked = ("graph vfs_read", "graph vfs_read { count }")
-        shown, table = (
-            guest.machine.request(f"trace '{one}' -- run vfs", 2 * LIMIT).text
-            for one in asked
-        )
-        calls, wanted = tree(shown), counts(table)
-        names = collections.Counter(name for _, _, name in calls)
-        for name, n in (("vfs_read", 720), ("memcpy", 656)):
-            tap.equal((names[name], wanted[name]), (n, n), f"{name}: both count {n}")
-        tap.check(all(d == 0 for _, d, name in calls if name == "vfs_read"), "outermost")
-        direct = [d for _, d, name in calls if name == "memcpy"]
-        tap.equal(set(direct), {1}, "vfs_read calls memcpy itself")
-        tap.equal(len({thread for thread, _, _ in calls}), 8, "in each of its threads")
-        calls = tree(ask(guest, "trace 'graph vfs_open' -- cat /proc/version"))
-        tap.equal(calls[0][1:], (0, "vfs_open"), "the outermost call is the first")
-        found = next(
-            i for i, call in enumerate(calls) if call[2] == "vfs_node_find_parent"
-        )
-        depth = calls[found][1]
-        above = [name for _, d, name in calls[:found] if d == depth - 1]
-        tap.equal((depth, above[-1]), (2, "vfs_node_find"), "its caller is above it")
-        asked = "trace 'graph vfs_open if depth == 1 { count }' -- cat /proc/version"
-        only = counts(ask(guest, asked))
-        wanted = collections.Counter(n for _, d, n in calls if d == 1)
-        tap.equal(only["vfs_node_find"], wanted["vfs_node_find"], "a depth can be asked")
-        tap.equal("strlen" in only, "strlen" in wanted, "and no other one is in it")
-        ask(guest, "module load /boot/guarded.o")
-        calls = tree(ask(guest, "trace 'graph swap' -- run guarded"))
-        tap.equal(calls[0][1:], (0, "swap"), "a function of a module, by its own name")
-        refuses(
-            guest,
-            ("graph vfs_*", 6, "graph takes the name of one function"),
-            ("graph guarded:swap", 6, "graph takes the name of one function, without its"),
-            ("graph vfs_open x", 15, "here comes one of: with if {"),
-            ("graph vfs_open { print }", 17, "a graph without { } prints its calls"),
-        )
-
-
 def each_twin_is_answered():
     """Each row of the table: a line of bpftrace or DTrace, and what answers it."""
     with open(os.path.join(ROOT, "docs/trace.md"), encoding="utf-8") as file:
         table = file.read().partition("| bpftrace, DTrace | here |\n")[2]
     rows = re.findall(r"^\| `.*` \| `(trace .*)` \|$", table.partition("\n\n")[0], re.M)
     tap.check(len(rows) >= 25, f"{len(rows)} lines of bpftrace and DTrace")
-    with at_prompt(smp=1) as guest:
+    with shared(smp=1) as guest:
         for twin in rows:
             load = "run all" if "profile" in twin else "run vfs"
             reply = guest.machine.request(f"{twin} -- {load}", 60, may_fail=True)
@@ -697,29 +589,27 @@ NO_TWIN = (
 
 
 def what_has_no_twin_is_refused():
-    with at_prompt(smp=1) as guest:
+    with shared(smp=1) as guest:
         for line in NO_TWIN:
             tap.check(guest.machine.request(line, 30, may_fail=True).errno, line)
 
 
-tap.run(
-    the_calls_below_a_function,
-    the_time_between_two_places,
-    each_twin_is_answered,
-    what_has_no_twin_is_refused,
-    several_places_and_the_top,
-    what_the_tracer_refuses,
-    functions_of_a_module,
-    a_module_goes_meanwhile,
-    values_that_cannot_be_read,
-    several_answers,
-    large_numbers_and_full_tables,
-    a_long_table,
-    while_the_command_runs,
-    only_the_command,
-    a_profile,
-    keys_that_are_no_texts,
-    numbers_that_are_keys,
-    alone_and_together,
-    the_tracers_own_hits_are_misses,
-)
+if __name__ == "__main__":
+    tap.run(
+        the_time_between_two_places,
+        each_twin_is_answered,
+        what_has_no_twin_is_refused,
+        several_places_and_the_top,
+        what_the_tracer_refuses,
+        functions_of_a_module,
+        a_module_goes_meanwhile,
+        values_that_cannot_be_read,
+        several_answers,
+        large_numbers_and_full_tables,
+        only_the_command,
+        a_profile,
+        keys_that_are_no_texts,
+        numbers_that_are_keys,
+        alone_and_together,
+        the_tracers_own_hits_are_misses,
+    )
