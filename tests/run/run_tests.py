@@ -20,14 +20,13 @@ seed.
 
 import functools
 import glob
+import marshal
 import os
-import resource
 import shutil
 import signal
 import subprocess
 import sys
 import tempfile
-import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
@@ -274,8 +273,6 @@ NICE = 10
 # With four, guests with several CPUs take up to ten times as long: their CPUs wait for each
 # other in loops.
 JOBS = 3
-
-EXPLAINED_MAX = 100  # lines that are shown of a failing test
 
 # These take minutes, so they start early: the run should not wait for them at its end.
 LONG_ONES = ("model", "truth")
@@ -526,62 +523,29 @@ def build(labels):
 
 def tap_of(label):
     folder = os.environ.get("TAP_FOLDER", os.path.join(BUILD, "tap"))
-    return os.path.join(folder, label.replace("/", "-"))
+    return os.path.abspath(os.path.join(folder, label.replace("/", "-")))
 
 
-def run_one(label):
-    """Run a label for prove. Its TAP is also kept in build/tap/, or in TAP_FOLDER. Of the
-    compilations of a hosted test, only that by gcc has the rounds of a long run.
+def planned(label):
+    """What one.py needs to run a label: the words, where its TAP is also kept (in build/tap/,
+    or in TAP_FOLDER), the folder, how nice it is, the environment. Of the compilations of a
+    hosted test, only that by gcc has the rounds of a long run.
     """
-    words = command(label)
     path = tap_of(label)
     os.makedirs(os.path.dirname(path), exist_ok=True)
     environment = dict(os.environ, PYTHONPATH=":".join(FOLDERS))
-    if only_computes(label):
-        os.nice(NICE)
     variant = label.startswith("hosted/") and label.partition("-")[2]
     if variant and variant != "gcc":
         environment.pop("LONG", None)
-    begun = time.monotonic()
-    process = subprocess.Popen(
-        words,
-        cwd=ROOT,
-        env=environment,
-        stdout=subprocess.PIPE,
-        text=True,
-        errors="replace",
-        preexec_fn=die_with_parent,
-    )
-    with open(path, "w", buffering=1, encoding="utf-8") as file:
-        for line in process.stdout:
-            print(line, end="", flush=True)
-            file.write(line)
-    status = process.wait()
-    note_time(label, time.monotonic() - begun)
-    if "VERBOSE" not in os.environ:
-        explain(label, path)
-    return status
+    return command(label), path, ROOT, NICE * only_computes(label), environment
 
 
-def note_time(label, elapsed):
-    """Write a line for Totals.pm: the seconds that the test took, and seconds of CPU."""
-    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
-    with open(os.environ["TIMES"], "a", encoding="ascii") as file:
-        file.write(f"{elapsed:.1f} {usage.ru_utime + usage.ru_stime:.1f} {label}\n")
-
-
-def explain(label, path):
-    """Print the failed facts with their notes. Prove shows only which facts failed."""
-    with open(path, encoding="utf-8") as file:
-        lines = file.read().splitlines()
-    shown = 0
-    failing = False
-    for line in lines:
-        if line.startswith(("ok ", "not ok ")):
-            failing = line.startswith("not ok ")
-        if failing and shown < EXPLAINED_MAX:
-            print(f"{label}: {line}", file=sys.stderr)
-            shown += 1
+def find_this_python():
+    """Let the tests that say `env python3` find the Python that runs this. Else a program
+    that chooses among several ones may run before each of them."""
+    if shutil.which("python3") != sys.executable:
+        folder = os.path.dirname(sys.executable)
+        os.environ["PATH"] = f"{folder}:{os.environ['PATH']}"
 
 
 JUNIT = "--junit="  # FILE: also write JUnit's XML
@@ -589,9 +553,6 @@ JUNIT = "--junit="  # FILE: also write JUnit's XML
 
 def main():
     arguments = sys.argv[1:]
-    if arguments[:1] == ["--one"]:
-        die_with_parent()  # the parent is prove, which may be killed
-        return run_one(arguments[1])
     names = [word for word in arguments if not word.startswith("--")]
     for option in ("--long", "--tools"):
         if option in arguments:
@@ -622,7 +583,7 @@ def main():
     else:
         words += ["--jobs", str(JOBS), *rules(labels)]
     # Without site-packages, which only tests may need, Python starts sooner.
-    one = f"{sys.executable} -S {os.path.abspath(__file__)} --one"
+    one = f"{sys.executable} -S {os.path.join(HERE, 'one.py')}"
     words += ["--exec", one, *labels]
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, lambda number, _frame: sys.exit(128 + number))
@@ -631,7 +592,10 @@ def main():
         times = os.path.join(folder, "times")
         with open(times, "w", encoding="ascii"):
             pass
-        os.environ.update(TIMES=times, TMPDIR=folder)
+        find_this_python()
+        os.environ.update(TIMES=times, TMPDIR=folder, PLAN=os.path.join(folder, "plan"))
+        with open(os.environ["PLAN"], "wb") as file:
+            marshal.dump({label: planned(label) for label in labels}, file)
         # The working directory must not contain a folder with the name of a label.
         status = subprocess.run(words, cwd=HERE, preexec_fn=die_with_parent).returncode
         shutil.copy(times, os.path.join(BUILD, "times.txt"))
