@@ -448,7 +448,7 @@ static unsigned long come_and_go(unsigned round)
 
 UNIT_TEST(probes_come_and_go_under_running_threads)
 {
-    unsigned long rounds = posix_rounds(300, 5000);
+    unsigned long rounds = posix_rounds(120, 5000);
     pthread_t threads[RUNNERS];
     unsigned long hits = 0;
 
@@ -530,7 +530,7 @@ static void storm_learn(struct outcome *results)
  */
 static void storm(enum way_asked way)
 {
-    unsigned long wanted = posix_rounds(500, 15000);
+    unsigned long wanted = posix_rounds(200, 15000);
     struct kprobe p = { 0 };
     static struct outcome results[256];
     unsigned differences = 0;

@@ -308,7 +308,7 @@ static uint64_t total_hits(void)
 #else
 #define TOGGLES_LONG 1000000
 #endif
-#define TOGGLES 4000
+#define TOGGLES 2000
 
 static void toggle_under_threads(unsigned long toggles)
 {
@@ -388,7 +388,7 @@ static void jump_over_slow(struct kprobe *p)
 
 UNIT_TEST(a_thread_inside_is_waited_for)
 {
-    unsigned long rounds = posix_rounds(20, 500);
+    unsigned long rounds = posix_rounds(12, 500);
     uint8_t *memory = malloc(SLOW_LEN);
     pthread_t thread;
 

@@ -214,6 +214,7 @@ LONGER = (
     "session/scripting",  # every session is written with this package
     "session/signals",
     "session/smp_start",  # each guest starts its CPUs; kernel/smp2, kernel/smp4
+    "session/stop",  # session/console types Ctrl-C
     "session/stacks",  # kernel/jump.a_backtrace_from_each_instruction_of_a_detour...
     "session/trace_command",  # session/trace_host, session/questions
     "session/transcripts",  # session/readme
