@@ -35,6 +35,14 @@ static void start(void)
     CHECK_EQ(optimize_set_method(OPTIMIZE_PUN), 0);
 }
 
+static void end(void)
+{
+    for (size_t i = 0; i < COUNT; i++)
+        if (probes[i].site)
+            CHECK_EQ(unregister_kprobe(&probes[i]), 0);
+    fake_end();
+}
+
 static uint8_t byte_at(uintptr_t addr)
 {
     return *(const uint8_t *)addr;
@@ -100,7 +108,6 @@ UNIT_TEST(a_hit_before_the_jump_is_written_runs_the_copy)
     CHECK_EQ(fake_totals().ran[WAY_BOOST], 1);
     optimize_run();
     CHECK(is_jump(0));
-    CHECK_EQ(unregister_kprobe(&probes[0]), 0);
 }
 
 UNIT_TEST(a_disabled_probe_shows_no_jump)
@@ -113,7 +120,6 @@ UNIT_TEST(a_disabled_probe_shows_no_jump)
     CHECK_EQ(enable_kprobe(&probes[0]), 0);
     optimize_run();
     CHECK_EQ(probes[0].flags, KPROBE_FLAG_OPTIMIZED);
-    CHECK_EQ(unregister_kprobe(&probes[0]), 0);
 }
 
 /* H80: at boot there is no thread yet that could run the optimizer. */
@@ -132,10 +138,6 @@ UNIT_TEST(h80_before_there_is_a_thread_it_waits)
     CHECK_EQ(unregister_kprobe(&probes[2]), 0);
     optimize_run(); /* as the thread does when it starts */
     CHECK_EQ(jumps(), COUNT - 2);
-    CHECK_EQ(unregister_kprobe(&probes[1]), 0);
-    for (size_t i = 0; i < COUNT; i++)
-        if (i != 1 && i != 2)
-            CHECK_EQ(unregister_kprobe(&probes[i]), 0);
 }
 
 UNIT_TEST(a_set_comes_as_jumps)
@@ -144,7 +146,6 @@ UNIT_TEST(a_set_comes_as_jumps)
     CHECK_EQ(jumps(), COUNT);
     for (size_t i = 0; i < COUNT; i++)
         CHECK(lands(i));
-    CHECK_EQ(unregister_kprobes(pointers, COUNT), 0);
 }
 
 static size_t smallest_batch;
@@ -170,7 +171,6 @@ UNIT_TEST(all_that_wait_come_in_one_batch)
     CHECK_EQ(jumps(), COUNT);
     CHECK(smallest_batch >= COUNT && smallest_batch != SIZE_MAX);
     CHECK(fake.quiesces == quiesces);
-    CHECK_EQ(unregister_kprobes(pointers, COUNT), 0);
 }
 
 /* While a thread is on a pad or in a detour, in front of the copy, its ip counts as the
@@ -191,7 +191,6 @@ UNIT_TEST(an_ip_behind_a_jump_is_at_its_instruction)
         pads += pad != 0;
     }
     CHECK(pads > 0);
-    CHECK_EQ(unregister_kprobes(pointers, COUNT), 0);
 }
 
 /* When bytes change that a jump reads, the site remains a jump. The site of the new probe
@@ -211,7 +210,6 @@ UNIT_TEST(a_reader_remains_a_jump)
     CHECK_EQ(enable_kprobe(&probes[4]), 0);
     CHECK_EQ(unregister_kprobe(&probes[4]), 0);
     CHECK(is_jump(3) && lands(3));
-    CHECK_EQ(unregister_kprobe(&probes[3]), 0);
 }
 
 UNIT_TEST(when_its_bytes_have_changed_it_is_asked_again)
@@ -228,7 +226,6 @@ UNIT_TEST(when_its_bytes_have_changed_it_is_asked_again)
     CHECK(fake.kicks > kicks);
     optimize_run();
     CHECK(is_jump(0));
-    CHECK_EQ(unregister_kprobe(&probes[0]), 0);
 }
 
 static void no_refusal(struct kprobe *p UNUSED, const struct probe_reject *why,
@@ -265,7 +262,6 @@ UNIT_TEST(while_the_machine_is_held_nothing_waits)
     fake.context = PLAT_THREAD;
     optimize_run();
     CHECK_EQ(jumps(), 3);
-    CHECK_EQ(unregister_kprobes(pointers + 1, 3), 0);
 }
 
 static size_t strays;
@@ -303,7 +299,6 @@ UNIT_TEST(no_jump_leads_elsewhere_on_the_way)
     CHECK_EQ(jumps(), COUNT);
     fake_watch_phases(NULL);
     CHECK_EQ(strays, 0);
-    CHECK_EQ(unregister_kprobes(pointers, COUNT), 0);
 }
 
 static bool seen_whole;
@@ -327,7 +322,6 @@ UNIT_TEST(a_detour_is_whole_for_all_before_a_jump_leads_there)
     optimize_run();
     fake.on_sync = NULL;
     CHECK(is_jump(0) && seen_whole);
-    CHECK_EQ(unregister_kprobe(&probes[0]), 0);
 }
 
 static bool seen_watched;
@@ -351,7 +345,6 @@ UNIT_TEST(inside_of_a_region_they_are_waited_for)
     fake.on_quiesce = NULL;
     CHECK(is_jump(1) && seen_watched);
     CHECK(!region_is_watched(probes[1].addr + 1));
-    CHECK_EQ(unregister_kprobe(&probes[1]), 0);
 }
 
 /* A jump that gets another pad keeps the old one until no thread can be on it. */
@@ -370,7 +363,6 @@ UNIT_TEST(its_old_pad_is_freed_after_quiescence)
     optimize_run();
     CHECK(fake.quiesces > 0);
     CHECK_EQ(pad_target(pad), 0);
-    CHECK_EQ(unregister_kprobes(pointers + 1, 2), 0);
 }
 
 /* in_order - register all probes one by one, in the order @come, and unregister them one
@@ -422,7 +414,6 @@ UNIT_TEST(switched_off_all_are_breakpoints_at_once)
     CHECK_EQ(jumps(), COUNT);
     CHECK_EQ(optimize_set_method(OPTIMIZE_OFF), 0);
     CHECK_EQ(jumps(), 0);
-    CHECK_EQ(unregister_kprobes(pointers, COUNT), 0);
 }
 
 UNIT_TEST(pads_are_freed_only_after_quiescence)
@@ -597,7 +588,6 @@ UNIT_TEST(where_no_pad_can_be_one_stays_a_breakpoint)
         stay += !is_jump(i);
     }
     CHECK_EQ(stay, 1);
-    CHECK_EQ(unregister_kprobes(pointers, 6), 0);
 }
 
 static void refuse(size_t i)
@@ -621,7 +611,6 @@ UNIT_TEST(refused_it_waits_until_something_goes)
     CHECK_EQ(unregister_kprobe(&probes[6]), 0);
     optimize_run();
     CHECK(is_jump(0));
-    CHECK_EQ(unregister_kprobe(&probes[0]), 0);
 }
 
 /* The refused jump would read an instruction whose bytes change twice: to a jump, and
@@ -646,7 +635,6 @@ UNIT_TEST(refused_it_is_asked_again_when_what_it_would_read_changes)
     CHECK(is_jump(1) && lands(1));
     optimize_stats_get(&stats);
     CHECK_EQ(stats.refused, 0);
-    CHECK_EQ(unregister_kprobes(pointers + 1, 2), 0);
 }
 
 /* When a waiting site becomes a jump, bytes change that the jump of the refused site
@@ -659,7 +647,6 @@ UNIT_TEST(refused_it_is_asked_again_with_those_that_wait)
     refuse(1);
     optimize_run();
     CHECK(is_jump(1) && is_jump(2));
-    CHECK_EQ(unregister_kprobes(pointers + 1, 2), 0);
 }
 
 /* ---- more sites than one batch takes ---- */
@@ -772,4 +759,4 @@ UNIT_TEST(a_neighbour_whose_copy_would_not_reach_stays)
     CHECK_EQ(unregister_kprobes(both, 2), 0);
 }
 
-UNIT_TESTS_BETWEEN(start, fake_end)
+UNIT_TESTS_BETWEEN(start, end)

@@ -31,6 +31,12 @@ static void probe_start(const char *hex)
     posts = 0;
 }
 
+static void end(void)
+{
+    CHECK_EQ(unregister_kprobe(&p), 0);
+    fake_end();
+}
+
 static void open_region(void)
 {
     plat_lock(PLAT_PROBES);
@@ -71,7 +77,6 @@ UNIT_TEST(a_boosted_hit_runs_the_copies)
     hit();
     CHECK_EQ(regs.ip, (uintptr_t)own);
     CHECK(!region_is_open(p.site));
-    CHECK_EQ(unregister_kprobe(&p), 0);
 }
 
 UNIT_TEST(behind_a_step_it_goes_on_at_the_copies)
@@ -87,7 +92,6 @@ UNIT_TEST(behind_a_step_it_goes_on_at_the_copies)
     CHECK_EQ(post_ip, fn + 1);
     CHECK_EQ(regs.ip, (uintptr_t)jump_site(p.site)->region->cell + 1);
     close_region();
-    CHECK_EQ(unregister_kprobe(&p), 0);
 }
 
 UNIT_TEST(behind_an_emulated_one_too)
@@ -106,7 +110,6 @@ UNIT_TEST(behind_an_emulated_one_too)
     CHECK(fake_int3(&regs, fn));
     CHECK_EQ(regs.ip, fn + 18);
     close_region();
-    CHECK_EQ(unregister_kprobe(&p), 0);
 }
 
 UNIT_TEST(a_thread_sent_under_the_jump_goes_to_the_copies)
@@ -125,7 +128,6 @@ UNIT_TEST(a_thread_sent_under_the_jump_goes_to_the_copies)
     go_to = fn + 4;
     hit();
     CHECK_EQ(regs.ip, fn + 4);
-    CHECK_EQ(unregister_kprobe(&p), 0);
 }
 
 UNIT_TEST(a_fault_in_a_copy_is_where_its_original_lies)
@@ -140,7 +142,6 @@ UNIT_TEST(a_fault_in_a_copy_is_where_its_original_lies)
     CHECK_EQ(copy_original((uintptr_t)jump_site(p.site)->region->cell + 4), fn + 4);
     CHECK_EQ(copy_original((uintptr_t)jump_site(p.site)->region->cell + 6), fn + 6);
     close_region();
-    CHECK_EQ(unregister_kprobe(&p), 0);
 }
 
 static void step_from(uintptr_t ip)
@@ -169,7 +170,6 @@ UNIT_TEST(a_program_that_steps_itself_sees_the_originals)
         CHECK_EQ(regs.ip, i < 2 ? cell + off[i] : fn + 6);
     }
     close_region();
-    CHECK_EQ(unregister_kprobe(&p), 0);
 }
 
 UNIT_TEST(it_sees_each_iteration_in_either_copy)
@@ -188,7 +188,6 @@ UNIT_TEST(it_sees_each_iteration_in_either_copy)
         CHECK_EQ(regs.ip, copies[i]);
     }
     close_region();
-    CHECK_EQ(unregister_kprobe(&p), 0);
 }
 
 /* A thread can be in the copies that are not used any more, because there was no
@@ -218,7 +217,6 @@ UNIT_TEST(a_thread_in_the_other_copy_is_where_its_original_lies)
     CHECK_EQ(fake.raised_steps, 1);
     CHECK_EQ(regs.ip, fn + 1);
     close_region();
-    CHECK_EQ(unregister_kprobe(&p), 0);
 }
 
 UNIT_TEST(one_instruction_needs_no_copies)
@@ -231,7 +229,6 @@ UNIT_TEST(one_instruction_needs_no_copies)
     CHECK_EQ(regs.ip, (uintptr_t)p.site->boost_slot);
     CHECK_EQ(region_behind(p.site), fn + 10);
     close_region();
-    CHECK_EQ(unregister_kprobe(&p), 0);
 }
 
 UNIT_TEST(a_refusal_leaves_nothing)
@@ -244,7 +241,6 @@ UNIT_TEST(a_refusal_leaves_nothing)
     CHECK_EQ(why.reason, PROBE_REGION_TARGET);
     CHECK(!region_is_open(p.site));
     plat_unlock(PLAT_PROBES);
-    CHECK_EQ(unregister_kprobe(&p), 0);
 }
 
 UNIT_TEST(no_memory_leaves_nothing)
@@ -267,7 +263,6 @@ UNIT_TEST(no_memory_leaves_nothing)
     CHECK(n > 2);
     region_release(p.site);
     plat_unlock(PLAT_PROBES);
-    CHECK_EQ(unregister_kprobe(&p), 0);
 }
 
-UNIT_TESTS_BETWEEN(fake_start, fake_end)
+UNIT_TESTS_BETWEEN(fake_start, end)
