@@ -2,6 +2,7 @@
 #include "tests/kernel/ktest.h"
 
 #include "kernel/base/boot_info.h"
+#include "kernel/debug/panic.h"
 #include "kernel/runner.h"
 
 #include <stdarg.h>
@@ -13,8 +14,8 @@ extern const struct ktest ktests_start[], ktests_end[];
 static unsigned facts, failures; /* of the running test */
 static uint64_t random_state;
 static void (*sink)(const char *text, size_t len);
-static void (*at_end)(void);   /* of the running test */
-static const char *words = ""; /* the boot arguments */
+static void (*at_end[4])(void); /* of the running test */
+static const char *words = "";  /* the boot arguments */
 
 static void print_args(const char *prefix, const char *fmt, va_list args)
 {
@@ -65,6 +66,14 @@ void ktest_skip(const char *fmt, ...)
     va_end(args);
 }
 
+bool ktest_lacks_cpus(unsigned count)
+{
+    if (cpu_count() >= count)
+        return false;
+    ktest_skip("needs %u CPUs", count);
+    return true;
+}
+
 void ktest_note(const char *fmt, ...)
 {
     va_list args;
@@ -85,7 +94,22 @@ uint64_t ktest_random(void)
 
 void ktest_at_end(void (*fn)(void))
 {
-    at_end = fn;
+    for (size_t i = 0; i < ARRAY_LEN(at_end); i++) {
+        if (at_end[i] && at_end[i] != fn)
+            continue;
+        at_end[i] = fn;
+        return;
+    }
+    panic("a test may call ktest_at_end() with %zu functions", ARRAY_LEN(at_end));
+}
+
+static void call_at_end(void)
+{
+    for (size_t i = ARRAY_LEN(at_end); i-- > 0;) {
+        if (at_end[i])
+            at_end[i]();
+        at_end[i] = NULL;
+    }
 }
 
 bool ktest_word(const char *key, char *out, size_t len)
@@ -159,9 +183,8 @@ static bool run_one(const struct ktest *t, unsigned number)
     print("    KTAP version 1");
     print("    # Subtest: %s.%s", t->subject, t->name);
     t->run();
-    if (at_end)
-        at_end();
-    at_end = NULL;
+    call_at_end();
+    thread_set_affinity(UINT64_MAX);
     print("    1..%u", facts);
     passed = facts > 0 && failures == 0;
     print("%s %u - %s.%s", passed ? "ok" : "not ok", number, t->subject, t->name);

@@ -7,7 +7,8 @@
  *         ktest_report(a == b, "the frame came back");
  *     }
  *
- * Each test is one KTAP subtest with a line per fact. `tests=all`, `tests=frame,heap` or
+ * Each test begins in a thread that may run on any CPU, and is one KTAP subtest with a line
+ * per fact. `tests=all`, `tests=frame,heap` or
  * `tests=frame.freed_frames_are_handed_out_again` select tests, and a name with a minus
  * in front of it leaves tests out: `tests=all,-heap`. After the last test the machine is
  * switched off; QEMU's exit status says whether all tests have passed.
@@ -62,6 +63,10 @@ struct ktest {
 void ktest_report(bool holds, const char *fmt, ...) PRINTF(2, 3);
 /* ktest_skip - print a fact that cannot be checked on this machine, and why. */
 void ktest_skip(const char *fmt, ...) PRINTF(1, 2);
+/* ktest_lacks_cpus - has this machine fewer than @count CPUs? Then the facts of the test are
+ * skipped. Context: thread.
+ */
+bool ktest_lacks_cpus(unsigned count);
 /* ktest_note - print a comment line. */
 void ktest_note(const char *fmt, ...) PRINTF(1, 2);
 /* ktest_random - return the next random number. The numbers depend only on the seed,
@@ -79,7 +84,7 @@ uint64_t ktest_count(uint64_t usual, uint64_t when_long);
  */
 uint64_t ktest_rounds(uint64_t usual, uint64_t when_long);
 /* ktest_at_end - let @fn be called after the running test has returned. A test can have
- * one such function. Context: thread.
+ * four such functions; the last is called first. Context: thread.
  */
 void ktest_at_end(void (*fn)(void));
 /* ktest_word - look up the boot argument @key, as boot_option() does. Context: thread. */

@@ -3,6 +3,7 @@
 
 #include "kernel/base/bits.h"
 #include "kernel/cpu/trap.h"
+#include "tests/kernel/return_targets.h"
 
 #include <string.h>
 
@@ -35,6 +36,16 @@ void own_steps_begin(struct own_steps *steps)
 void own_steps_end(void)
 {
     stepping = NULL;
+}
+
+uint64_t own_steps_of(struct own_steps *steps, uint64_t (*fn)(uint64_t x), uint64_t x)
+{
+    uint64_t value;
+
+    own_steps_begin(steps);
+    value = return_stepped(fn, x);
+    own_steps_end();
+    return value;
 }
 
 /* ---- a handler in place of the engine's ---- */

@@ -25,6 +25,9 @@ struct own_steps {
 void own_steps_begin(struct own_steps *steps);
 void own_steps_end(void);
 
+/* own_steps_of - call @fn(@x) with TF set, and record its steps. Return: what it returns. */
+uint64_t own_steps_of(struct own_steps *steps, uint64_t (*fn)(uint64_t x), uint64_t x);
+
 /* own_steps_watch - let @see be called for each single-step trap from now on, and the
  * engine for none. So @see is also called after each instruction of a detour and of the
  * way back to the program. @see may change the image.

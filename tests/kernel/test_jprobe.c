@@ -179,21 +179,6 @@ KTEST(jprobe, works_where_the_instruction_is_stepped)
     unregister_kprobe(&p);
 }
 
-KTEST(jprobe, there_is_one_at_a_function_and_at_its_entry)
-{
-    struct jprobe one = { .kp.addr = (uintptr_t)many, .entry = see_many };
-    struct jprobe two = one, inside = one, none = { .kp.addr = (uintptr_t)many };
-
-    inside.kp.addr += 5;
-    ktest_report(register_jprobe(&one) == 0, "one");
-    ktest_report(register_jprobe(&two) == -EEXIST, "not two");
-    ktest_report(register_jprobe(&inside) == -EINVAL, "not inside");
-    ktest_report(register_jprobe(&none) == -EINVAL, "not without a handler");
-    unregister_jprobe(&one);
-    ktest_report(register_jprobe(&two) == 0 && unregister_jprobe(&two) == 0,
-                 "when it is gone, another one");
-}
-
 /* ---- probes and faults in its handler ---- */
 
 static NOINLINE long helper(long x)

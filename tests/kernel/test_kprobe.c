@@ -51,44 +51,6 @@ KTEST(kprobe, every_call_is_a_hit_and_nothing_changes)
     ktest_report(handled == CALLS, "and sees no more");
 }
 
-static int refusal(uintptr_t addr, enum probe_reason *reason)
-{
-    struct kprobe p = { .addr = addr };
-    struct probe_reject why = { 0 };
-    int err = register_kprobe_why(&p, &why);
-
-    if (!err)
-        unregister_kprobe(&p);
-    *reason = why.reason;
-    return err;
-}
-
-KTEST(kprobe, what_is_no_place_is_refused)
-{
-    enum probe_reason reason;
-    struct kprobe p = { .addr = (uintptr_t)target };
-    struct kprobe nothing = { 0 };
-    struct kprobe unknown = { .symbol_name = "no_such_function" };
-    struct kprobe past = { .symbol_name = "kernel_clone", .offset = 1 << 20 };
-    struct kprobe core = { .symbol_name = "kprobe_int3_handler" };
-
-    ktest_report(refusal((uintptr_t)target + 2, &reason) == -EILSEQ &&
-                     reason == PROBE_NOT_BOUNDARY,
-                 "the middle of an instruction");
-    ktest_report(refusal((uintptr_t)&handled, &reason) == -ENOENT &&
-                     reason == PROBE_NOT_TEXT,
-                 "data");
-    ktest_report(register_kprobe(&core) == -EPERM, "the re-entry core");
-    ktest_report(register_kprobe(&nothing) == -EINVAL, "neither symbol nor address");
-    ktest_report(register_kprobe(&unknown) == -ENOENT, "an unknown symbol");
-    ktest_report(register_kprobe(&past) == -ENOENT,
-                 "an offset behind the function's end");
-    register_kprobe(&p);
-    ktest_report(register_kprobe(&p) == -EEXIST, "a probe that is registered already");
-    unregister_kprobe(&p);
-    ktest_report(unregister_kprobe(&p) == -EINVAL, "taking away what is not there");
-}
-
 KTEST(kprobe, a_part_of_a_function_is_no_place)
 {
     struct kprobe p = { .addr = cpu_idle_halted };

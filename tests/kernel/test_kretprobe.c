@@ -435,29 +435,22 @@ KTEST(kretprobe, h88_several_on_one_function_nest)
 
 /* ---- under single steps ---- */
 
-static uint64_t step_through(struct own_steps *steps)
-{
-    uint64_t value;
-
-    own_steps_begin(steps);
-    value = return_stepped(return_outer, 20);
-    own_steps_end();
-    return value;
-}
-
 KTEST(kretprobe, a_program_that_steps_itself_sees_no_more_than_before)
 {
     static struct own_steps without, with;
     struct kretprobe outer = { 0 }, inner = { .handler = read_nowhere };
 
     return_counts_start();
-    step_through(&without);
+    own_steps_of(&without, return_outer, 20);
     return_probe(&outer, return_outer);
-    ktest_report(step_through(&with) == 42 && return_counts.returned == 1, "it returns");
+    ktest_report(own_steps_of(&with, return_outer, 20) == 42 &&
+                     return_counts.returned == 1,
+                 "it returns");
     ktest_report(own_steps_same(&with, &without, 5),
                  "%zu steps, %zu with the probe, the same", without.count, with.count);
     return_probe(&inner, return_inner);
-    ktest_report(step_through(&with) == 42 && return_counts.returned == 2,
+    ktest_report(own_steps_of(&with, return_outer, 20) == 42 &&
+                     return_counts.returned == 2,
                  "so it is when one of two handlers faults");
     ktest_report(inner.kp.flags & KPROBE_FLAG_TRIPPED && preempt_count() == 0,
                  "which is switched off");
@@ -497,27 +490,6 @@ KTEST(kretprobe, h96_the_return_path_is_refused)
     for (size_t i = 0; i < ARRAY_LEN(names); i++)
         ktest_report(reason_for(names[i], 0) == PROBE_BLACKLISTED, "%s", names[i]);
     ktest_report(reason_for("trap_exit", 0) != PROBE_OK, "trap_exit");
-}
-
-KTEST(kretprobe, batches_are_all_or_none)
-{
-    struct kretprobe rps[3] = {
-        [0] = { .handler = return_count }, [1] = { .handler = return_count }
-    };
-    struct kretprobe *ps[3] = { &rps[0], &rps[1], &rps[2] };
-
-    rps[0].kp.addr = (uintptr_t)target;
-    rps[1].kp.addr = (uintptr_t)return_exits;
-    rps[2].kp.addr = (uintptr_t)return_exits + 5;
-    return_counts_start();
-    ktest_report(register_kretprobes(ps, 3) == -EINVAL, "none");
-    call_target(10);
-    ktest_report(return_counts.returned == 0, "not even the good ones");
-    ktest_report(register_kretprobes(ps, 2) == 0, "all");
-    call_target(10);
-    return_exits(1);
-    ktest_report(return_counts.returned == 11, "both");
-    ktest_report(unregister_kretprobes(ps, 2) == 0, "and away together");
 }
 
 /* With hardware shadow stacks, a return to an exchanged address would raise #CP. */

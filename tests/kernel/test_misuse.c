@@ -20,136 +20,6 @@ static uint8_t byte_at(uintptr_t addr)
     return *(const volatile uint8_t *)addr;
 }
 
-/* ---- from contexts that may not wait ---- */
-
-static struct kprobe bystander;
-static int answers[8];
-
-static void try_everything(struct kprobe *own)
-{
-    struct kprobe fresh = { .addr = (uintptr_t)other }, *ps[] = { &bystander, own };
-
-    answers[0] = unregister_kprobe(own);
-    answers[1] = unregister_kprobe(&bystander);
-    answers[2] = unregister_kprobes(ps, 2);
-    answers[3] = register_kprobe(&fresh);
-    answers[4] = disable_kprobe(own);
-    answers[5] = enable_kprobe(own);
-    answers[6] = kprobes_switch(false);
-    answers[7] = disable_kprobes(ps, 2);
-}
-
-static bool all_deadlk(void)
-{
-    bool all = true;
-
-    for (size_t i = 0; i < ARRAY_LEN(answers); i++) {
-        all &= answers[i] == -EDEADLK;
-        if (answers[i] != -EDEADLK)
-            ktest_note("call %zu: %d", i, answers[i]);
-    }
-    return all;
-}
-
-static int pre(struct kprobe *p, struct pt_regs *regs UNUSED)
-{
-    try_everything(p);
-    return 0;
-}
-
-static void post(struct kprobe *p, struct pt_regs *regs UNUSED,
-                 unsigned long flags UNUSED)
-{
-    try_everything(p);
-}
-
-static void from_handler(struct kprobe *p, const char *which)
-{
-    long without = target(1);
-
-    bystander = (struct kprobe){ .addr = (uintptr_t)other };
-    memset(answers, 0, sizeof(answers));
-    p->addr = (uintptr_t)target;
-    register_kprobe(&bystander);
-    register_kprobe(p);
-    ktest_report(target(1) == without, "the probed function returns what it returned");
-    ktest_report(all_deadlk(), "a %s-handler gets EDEADLK for everything", which);
-    ktest_report(p->hits == 1 && !p->flags && byte_at(p->addr) == 0xcc,
-                 "its probe is as it was");
-    ktest_report(kprobes_are_on(), "and so is the switch");
-    ktest_report(unregister_kprobe(p) == 0 && unregister_kprobe(&bystander) == 0,
-                 "from outside they can be taken away");
-}
-
-KTEST(misuse, handlers_cannot_change_probes)
-{
-    struct kprobe p = { .pre_handler = pre }, q = { .post_handler = post };
-
-    from_handler(&p, "pre");
-    from_handler(&q, "post");
-}
-
-static struct kprobe victim;
-
-static void in_interrupt(void *unused UNUSED)
-{
-    if (this_cpu()->irq_depth)
-        try_everything(&victim);
-}
-
-KTEST(misuse, interrupts_cannot_change_probes)
-{
-    if (cpu_count() == 1) {
-        ktest_skip("no other CPU to interrupt");
-        return;
-    }
-    victim = (struct kprobe){ .addr = (uintptr_t)target };
-    bystander = (struct kprobe){ .addr = (uintptr_t)other };
-    memset(answers, 0, sizeof(answers));
-    register_kprobe(&victim);
-    register_kprobe(&bystander);
-    smp_call(cpu_count() - 1, in_interrupt, NULL);
-    smp_call(0, in_interrupt, NULL);
-    ktest_report(all_deadlk(), "EDEADLK for everything");
-    ktest_report(byte_at((uintptr_t)target) == 0xcc, "nothing happened");
-    ktest_report(unregister_kprobe(&victim) == 0 && unregister_kprobe(&bystander) == 0,
-                 "a thread may take them away");
-}
-
-/* ---- twice ---- */
-
-KTEST(misuse, a_probe_is_registered_once)
-{
-    struct kprobe p = { .addr = (uintptr_t)target }, q = { .addr = (uintptr_t)other };
-    struct kprobe *twice[] = { &q, &q }, *mixed[] = { &q, &p };
-
-    ktest_report(register_kprobe(&p) == 0, "once");
-    ktest_report(register_kprobe(&p) == -EEXIST, "twice is EEXIST");
-    ktest_report(register_kprobes(twice, 2) == -EEXIST && !q.site, "in a set too");
-    ktest_report(register_kprobes(mixed, 2) == -EEXIST && !q.site,
-                 "and the others of the set stay out");
-    target(1);
-    ktest_report(p.hits == 1, "it still works");
-    ktest_report(unregister_kprobe(&p) == 0, "it goes once");
-    ktest_report(unregister_kprobe(&p) == -EINVAL, "twice is EINVAL");
-    ktest_report(enable_kprobe(&p) == -EINVAL && disable_kprobe(&p) == -EINVAL,
-                 "what is gone cannot be switched");
-    ktest_report(register_kprobe(&p) == 0 && unregister_kprobe(&p) == 0,
-                 "but registered again");
-}
-
-KTEST(misuse, one_in_a_set_to_be_removed_twice_or_never_registered)
-{
-    struct kprobe p = { .addr = (uintptr_t)target }, never = { .addr = (uintptr_t)other };
-    struct kprobe *twice[] = { &p, &p }, *some[] = { &p, &never };
-
-    register_kprobe(&p);
-    ktest_report(unregister_kprobes(some, 2) == -EINVAL && byte_at(p.addr) == 0xcc,
-                 "one that is not registered: EINVAL, and the other stays");
-    ktest_report(unregister_kprobes(twice, 2) == 0 && byte_at(p.addr) != 0xcc,
-                 "one that stands there twice goes once");
-}
-
 /* ---- memory that is no registered probe ---- */
 
 KTEST(misuse, freed_memory_is_not_registered)
@@ -167,19 +37,6 @@ KTEST(misuse, freed_memory_is_not_registered)
     again = kmalloc(sizeof(*again)); /* checks that the freed memory was not written to */
     kfree(again);
     ktest_report(byte_at((uintptr_t)target) != 0xcc, "and nothing is armed");
-}
-
-KTEST(misuse, a_copy_is_not_the_probe)
-{
-    struct kprobe p = { .addr = (uintptr_t)target }, copy;
-
-    register_kprobe(&p);
-    copy = p;
-    ktest_report(unregister_kprobe(&copy) == -EINVAL && byte_at(p.addr) == 0xcc,
-                 "it cannot be taken away");
-    ktest_report(disable_kprobe(&copy) == -EINVAL && byte_at(p.addr) == 0xcc,
-                 "nor switched");
-    unregister_kprobe(&p);
 }
 
 static void fill_randomly(struct kprobe *p)
@@ -237,10 +94,8 @@ KTEST(misuse, unregister_does_not_return_while_a_handler_runs)
     struct kprobe p = { .addr = (uintptr_t)target, .pre_handler = slow };
     int tid;
 
-    if (cpu_count() == 1) {
-        ktest_skip("handlers run with preemption off: one CPU is in one place");
+    if (ktest_lacks_cpus(2))
         return;
-    }
     has_entered = has_left = false;
     register_kprobe(&p);
     tid = kernel_clone(&(struct clone_args){

@@ -69,23 +69,6 @@ KTEST(set, all_are_armed_and_all_are_taken_away)
                  "and sees no more");
 }
 
-KTEST(set, one_that_is_refused_keeps_all_out)
-{
-    struct kprobe bad = { .addr = (uintptr_t)third + 2 };
-    struct kprobe probes[COUNT], *set[COUNT + 1];
-    struct probe_reject why;
-
-    fill(set, probes);
-    set[COUNT] = &bad;
-    ktest_report(register_kprobes_why(set, COUNT + 1, &why) == -EILSEQ,
-                 "they are refused");
-    ktest_report(why.index == COUNT && why.reason == PROBE_NOT_BOUNDARY &&
-                     why.at == (uintptr_t)third,
-                 "it names element %zu and the address", why.index);
-    ktest_report(byte_at((uintptr_t)namesake) != 0xcc && !probes[0].site,
-                 "none of them is registered");
-}
-
 static volatile bool stop;
 
 static int work(void *arg UNUSED)

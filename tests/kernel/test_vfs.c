@@ -45,18 +45,6 @@ static long put(const char *path, unsigned flags, const char *text)
     return done;
 }
 
-KTEST(vfs, version_is_the_banner)
-{
-    struct seq s;
-    size_t len = strlen(linux_proc_banner);
-
-    ktest_report(get("/proc/version", &s) == 0, "/proc/version can be read");
-    ktest_report(s.len == len + 1 && memcmp(s.text, linux_proc_banner, len) == 0 &&
-                     s.text[len] == '\n',
-                 "it is linux_proc_banner and a line feed");
-    seq_free(&s);
-}
-
 static bool is_kallsyms_line(const char *line, uintptr_t *addr, char *name)
 {
     char *end;

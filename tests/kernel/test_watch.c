@@ -188,27 +188,6 @@ KTEST(watch, an_instruction_is_hit_in_front_of_it)
     expect_no_watches();
 }
 
-/* ---- refusals ---- */
-
-extern trap_direct_t trap_db_handler;
-
-static volatile uint64_t others[5];
-
-KTEST(watch, another_part_of_the_kernel_may_have_a_register)
-{
-    int reg = debug_reg_take("somebody", NULL);
-    struct watch w = watch_of(&watched.target, WATCH_WRITE, 8, NULL);
-
-    ktest_report(reg == 0 && !strcmp(watch_owner(0), "somebody"), "it is named");
-    register_watch(&w);
-    ktest_report(w.reg == 1, "a watch gets the next one");
-    watched_store(1);
-    ktest_report(watch_hits(&w) == 1, "and its hits");
-    unregister_watch(&w);
-    debug_reg_give((unsigned)reg);
-    expect_no_watches();
-}
-
 /* ---- all CPUs ---- */
 
 #define STORES 200

@@ -67,7 +67,9 @@ static long jprobe_handler(long a UNUSED)
     X(register_kprobe(&out))                                                             \
     X(register_kprobes_some(&(struct kprobe *){ &out }, 1, NULL, NULL))                  \
     X(unregister_kprobe(&in))                                                            \
+    X(unregister_kprobes(&(struct kprobe *){ &in }, 1))                                  \
     X(disable_kprobe(&in))                                                               \
+    X(disable_kprobes(&(struct kprobe *){ &in }, 1))                                     \
     X(enable_kprobe(&in))                                                                \
     X(kprobe_exchange(NULL, 0))                                                          \
     X(kprobes_switch(false))                                                             \

@@ -62,13 +62,4 @@ UNIT_TEST(what_has_no_entry_is_not_found)
     CHECK_EQ(extable_search(table, COUNT, UINTPTR_MAX), 0);
 }
 
-UNIT_TEST(sorting_twice_changes_nothing)
-{
-    table_shuffle(COUNT);
-    extable_sort(table, COUNT);
-    extable_sort(table, COUNT);
-    for (size_t i = 0; i < COUNT; i++)
-        CHECK(extable_search(table, COUNT, insn(i)) == fixup(i));
-}
-
 UNIT_TESTS()

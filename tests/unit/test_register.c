@@ -164,6 +164,7 @@ UNIT_TEST(what_is_not_registered_cannot_be_taken_out)
     CHECK_EQ(unregister_kprobe(&garbage), -EINVAL);
     garbage = p; /* a copy of a registered probe is not registered */
     CHECK_EQ(unregister_kprobe(&garbage), -EINVAL);
+    CHECK_EQ(disable_kprobe(&garbage), -EINVAL);
     CHECK_EQ(unregister_kprobe(&p), 0);
     CHECK_EQ(unregister_kprobe(&p), -EINVAL);
 }
