@@ -2,8 +2,8 @@
 
 import concurrent.futures
 import os
-import signal
 import shlex
+import signal
 import subprocess
 import sys
 
