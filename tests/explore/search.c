@@ -651,7 +651,7 @@ int main(int argc, char **argv)
     bool is_long = getenv("LONG");
     unsigned usual = (scenario.preemptions ? scenario.preemptions : 2) + is_long;
     unsigned bound = (unsigned)option(argc, argv, "--preemptions", usual);
-    uint64_t random = option(argc, argv, "--random", is_long ? 50000 : 2000);
+    uint64_t random = option(argc, argv, "--random", is_long ? 50000 : 1000);
     uint64_t max = option(argc, argv, "--most", is_long ? 500000 : 30000);
     const char *given = getenv("SEED");
     uint64_t seed = given ? strtoull(given, NULL, 0) : (uint64_t)time(NULL), count = 0;

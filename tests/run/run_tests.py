@@ -207,6 +207,7 @@ LONGER = (
     "session/exits",
     "session/cpu",  # boot/cpu_check.asm and its table change seldom
     "session/extra_objs",
+    "session/film",  # unit/text_history, unit/text_phases
     "session/module_loop",  # session/samples
     "session/programs",  # unit/agent..., session/gdb_print, fuzz/agent
     "session/questions_all",  # session/questions
@@ -219,11 +220,18 @@ LONGER = (
     "session/trace_command",  # session/trace_host, session/questions
     "session/transcripts",  # session/readme
     "stress/rounds",
-    # Tools that only developers use, and that no other test needs.
+    # Tools that only developers use, and makers of tables for names and lines, which unit
+    # tests, session/probe, session/questions and gdb/commands read.
+    "tools/base",
     "tools/bench",
     "tools/film",
+    "tools/gen_frames",
+    "tools/gen_inlines",
+    "tools/gen_ksyms",
+    "tools/gen_lines",
     "tools/mutants",
     "tools/mutate",
+    "tools/nasm_dwarf",
     "tools/same_text",
     "truth/count",  # truth/module
     "truth/profile",
@@ -244,9 +252,10 @@ TOOLS = ("gdb/frames", "gdb/lldb", "gdb/replay", "gdb/suite", "gdb/trace", "host
 
 # Sessions with guests that mostly wait for the test, so that other tests may run as well.
 CALM = ("bochs", "boot", "console", "core", "cpu", "documents", "extend", "extra_objs",
-        "fatal", "film", "init_text", "module_loop", "module_text", "programs",
-        "read_only", "readme", "samples", "terminal", "trace_command", "trace_host",
-        "trace_tools", "watch", "web", "workloads")  # fmt: skip
+        "fatal", "film", "hidden", "init_text", "module_loop", "module_text", "programs",
+        "questions", "questions_all", "read_only", "readme", "samples", "terminal",
+        "trace_command", "trace_host", "trace_tools", "watch", "web",
+        "workloads")  # fmt: skip
 # Hosted tests with four threads. In a long run that by gcc takes minutes, and a guest with
 # four CPUs beside it takes seven times as long.
 THREADED = ("live", "poke", "ring", "toggle")

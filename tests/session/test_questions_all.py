@@ -112,7 +112,11 @@ def the_calls_below_a_function():
         refuses(
             guest,
             ("graph vfs_*", 6, "graph takes the name of one function"),
-            ("graph guarded:swap", 6, "graph takes the name of one function, without its"),
+            (
+                "graph guarded:swap",
+                6,
+                "graph takes the name of one function, without its",
+            ),
             ("graph vfs_open x", 15, "here comes one of: with if {"),
             ("graph vfs_open { print }", 17, "a graph without { } prints its calls"),
         )
