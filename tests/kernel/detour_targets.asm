@@ -271,15 +271,3 @@ endproc detour_before_%1
 BEFORE jcc, jz short .on
 BEFORE loop, loop .on
 BEFORE jrcxz, jrcxz .on
-
-; long detour_stepped(long x, long (*fn)(long)): return fn(x), called with TF set.
-proc detour_stepped
-    pushfq
-    or qword [rsp], 0x100
-    popfq
-    call rsi
-    pushfq
-    and qword [rsp], ~0x100
-    popfq
-    ret
-endproc detour_stepped

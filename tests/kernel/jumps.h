@@ -5,8 +5,8 @@
 
 #include "probes/jump/optimize.h"
 
-/* jumps_by - make jumps by @method from now on; OPTIMIZE_OFF: make none.
- * jumps_as_before - set the method that was used before the first jumps_by().
+/* jumps_by - make jumps by @method until the end of the test; OPTIMIZE_OFF: make none.
+ * jumps_as_before - set the method that was used before the first jumps_by(), now.
  * Context: thread.
  */
 void jumps_by(enum optimize_method method);

@@ -1,8 +1,8 @@
 /* return_targets.c - functions that carry return probes, and handlers that count. */
 #include "tests/kernel/return_targets.h"
-#include "probes/kprobe.h"
 
-#include "kernel/base/compiler.h"
+#include "tests/kernel/ktest.h"
+#include "tests/kernel/nmi_send.h"
 
 struct return_counts return_counts;
 
@@ -53,4 +53,79 @@ int return_probe(struct kretprobe *rp, const void *fn)
     if (!rp->handler)
         rp->handler = return_count;
     return register_kretprobe(rp);
+}
+
+/* ---- calls on another CPU, and NMIs there ---- */
+
+static struct {
+    volatile bool runs;
+    uint64_t wrong;
+    int tid;
+} load;
+
+static volatile uint64_t nmis;
+static void (*look_at)(const struct pt_regs *regs);
+
+NOINLINE long return_both(long x)
+{
+    __asm__ volatile("" : "+r"(x));
+    return x * 5 + 3;
+}
+
+NOINLINE long return_call_both(long x)
+{
+    return return_both(x) + 1;
+}
+
+NOINLINE uint64_t return_leaf(uint64_t x)
+{
+    __asm__ volatile("" : "+r"(x));
+    return x + 1;
+}
+
+static int call_both_often(void *unused UNUSED)
+{
+    while (load.runs)
+        for (long x = 0; x < 100; x++)
+            load.wrong += return_call_both(x) != x * 5 + 4;
+    return 0;
+}
+
+void return_load_start(void)
+{
+    load.wrong = 0;
+    load.runs = true;
+    load.tid = kernel_clone(&(struct clone_args){
+        .fn = call_both_often, .name = "load", .cpus = BIT(cpu_count() - 1) });
+}
+
+uint64_t return_load_stop(void)
+{
+    load.runs = false;
+    thread_join(load.tid, NULL);
+    return load.wrong;
+}
+
+static bool storm_nmi(struct pt_regs *regs)
+{
+    if (!look_at)
+        return false;
+    look_at(regs);
+    nmis = return_leaf(nmis);
+    return_both(1);
+    return true;
+}
+
+uint64_t return_storm(uint64_t count, void (*look)(const struct pt_regs *regs))
+{
+    uint64_t wrong;
+
+    nmi_take(storm_nmi);
+    nmis = 0;
+    look_at = look;
+    return_load_start();
+    nmi_send_many(cpu_count() - 1, count, &nmis);
+    wrong = return_load_stop();
+    look_at = NULL;
+    return wrong + (nmis < count);
 }

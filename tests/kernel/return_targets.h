@@ -52,6 +52,23 @@ void return_counts_start(void);
 int return_count_entry(struct kretprobe_instance *ri, struct pt_regs *regs);
 int return_count(struct kretprobe_instance *ri, struct pt_regs *regs);
 
+/* return_both - return 5 * @x + 3.
+ * return_call_both - return return_both(@x) + 1.
+ * return_leaf - return @x + 1. Only the NMIs of return_storm() call it.
+ */
+long return_both(long x);
+long return_call_both(long x);
+uint64_t return_leaf(uint64_t x);
+
+/* return_load_start - let a thread on the last CPU call return_call_both() all the time.
+ * return_load_stop - end it. Return: how many calls returned something else.
+ * return_storm - do both, and meanwhile send @count NMIs to that CPU. Each of them calls
+ * @look with what it has interrupted, return_leaf() and return_both().
+ */
+void return_load_start(void);
+uint64_t return_load_stop(void);
+uint64_t return_storm(uint64_t count, void (*look)(const struct pt_regs *regs));
+
 /* return_probe - register @rp at @fn. If @rp has no handler, it gets return_count().
  * Return: as register_kretprobe().
  */

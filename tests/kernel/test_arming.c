@@ -287,10 +287,8 @@ KTEST(arming, a_halted_cpu_is_left_alone_and_serialises_when_it_wakes)
     uint64_t woken, nmis;
     unsigned tries = 0;
 
-    if (cpu_count() < 2) {
-        ktest_skip("needs two CPUs");
+    if (ktest_lacks_cpus(2))
         return;
-    }
     memset(runners, 0, sizeof(runners));
     thread_set_affinity(BIT(0));
     other = percpu_of(1);
@@ -315,7 +313,6 @@ KTEST(arming, a_halted_cpu_is_left_alone_and_serialises_when_it_wakes)
         clock_spin_ns(MS);
     }
     ktest_report(tries < TRIES, "an NMI that wakes it serialises, too");
-    thread_set_affinity(UINT64_MAX);
 }
 
 /* ---- a CPU that does not listen -------------------------------------------------------- */
@@ -349,10 +346,8 @@ KTEST(arming, a_deaf_cpu_is_waited_for_and_named)
     uint64_t unanswered = smp_unanswered(), synced, end;
     int tid, err;
 
-    if (cpu_count() < 2) {
-        ktest_skip("needs two CPUs");
+    if (ktest_lacks_cpus(2))
         return;
-    }
     memset(runners, 0, sizeof(runners));
     deaf = registered = false;
     thread_set_affinity(BIT(0));
@@ -370,7 +365,6 @@ KTEST(arming, a_deaf_cpu_is_waited_for_and_named)
     thread_join(tid, NULL);
     smp_set_call_limit(10000 * MS);
     unregister_kprobe(&p);
-    thread_set_affinity(UINT64_MAX);
     ktest_report(runners[1].hits == 1, "its next call is a hit");
     ktest_report(smp_unanswered() > unanswered, "the wait was noticed");
     ktest_report(logged("smp: CPU 1 has not answered", "be_deaf+") > 0,
@@ -428,10 +422,8 @@ KTEST(arming, nmis_find_the_text_whole_and_protected_in_every_phase)
     struct clone_args toggler = { .fn = toggle_under_nmis, .arg = (void *)times };
     int tid, failed = 1;
 
-    if (cpu_count() < 2) {
-        ktest_skip("needs a second CPU to send NMIs");
+    if (ktest_lacks_cpus(2))
         return;
-    }
     nmi_calls = nmi_wrong = nmi_unprotected = 0;
     toggles_done = false;
     thread_set_affinity(BIT(0));
@@ -442,7 +434,6 @@ KTEST(arming, nmis_find_the_text_whole_and_protected_in_every_phase)
         send_and_let_go_on(1 + n % (cpu_count() - 1), ktest_random() % 20000);
     thread_join(tid, &failed);
     unregister_kprobe(&in_nmi);
-    thread_set_affinity(UINT64_MAX);
     ktest_report(failed == 0, "%lu times on and off", (unsigned long)times);
     ktest_report(nmi_calls > times && nmi_wrong == 0,
                  "%lu NMIs called the function meanwhile, each came back right",

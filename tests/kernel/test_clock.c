@@ -76,10 +76,8 @@ static int play_even(void *arg UNUSED)
 
 KTEST(clock, cpus_agree)
 {
-    if (cpu_count() < 2) {
-        ktest_skip("needs two CPUs");
+    if (ktest_lacks_cpus(2))
         return;
-    }
     for (unsigned cpu = 1; cpu < cpu_count(); cpu++) {
         struct clone_args even = { .fn = play_even, .cpus = BIT(0) };
         struct clone_args odd = { .fn = play_odd, .cpus = BIT(cpu) };

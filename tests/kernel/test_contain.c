@@ -377,7 +377,6 @@ static void stumble_at_return(bool first, bool second, enum optimize_method meth
     unregister_kretprobe(&a);
     unregister_kretprobe(&b);
     unregister_kretprobe(&g);
-    jumps_as_before();
 }
 
 KTEST(contain, a_return_handler_that_faults_leaves_the_others_their_turn)
@@ -649,7 +648,6 @@ static void miss_by(enum optimize_method method, const char *how)
     ktest_report(post_runs == 2, "%s: the missed ones have no post-handler either (%u)",
                  how, post_runs);
     unregister_kprobe(&p);
-    jumps_as_before();
 }
 
 KTEST(contain, a_hit_that_is_missed_has_no_post_handler)

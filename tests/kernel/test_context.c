@@ -186,7 +186,6 @@ KTEST(context, an_interrupt_behind_a_trap_comes_where_the_program_goes_on)
     thread_set_affinity(BIT(0));
     for (unsigned i = 0; i < 20; i++)
         right += target(4) == 29;
-    thread_set_affinity(UINT64_MAX);
     unregister_kprobe(&irq);
     unregister_kprobe(&p);
     ktest_report(right == 20 && waiting.came >= 20, "%u interrupts", waiting.came);

@@ -406,10 +406,8 @@ KTEST(debug_reg, nmis_change_it_at_any_moment)
     uint64_t count = ktest_rounds(700, 60000);
     int tid;
 
-    if (cpu_count() == 1) {
-        ktest_skip("no other CPU to send NMIs");
+    if (ktest_lacks_cpus(2))
         return;
-    }
     nmi_take(toggle);
     nmis = hits = stale = 0;
     stop_passing = false;

@@ -66,7 +66,6 @@ KTEST(explain, each_tier_is_told_and_why_it_is_no_better)
                      said("jump       none: no probe is enabled\n"),
                  "disabled");
     say("probe del all");
-    jumps_as_before();
 }
 
 /* ---- cost ------------------------------------------------------------------------------ */

@@ -433,5 +433,4 @@ KTEST(handlers, one_that_has_left_others_is_over)
     expect_left("a counter is disabled", counts, true);
     expect_left("a light handler is unregistered", calls, false);
     expect_left("a light handler is disabled", calls, true);
-    jumps_as_before();
 }

@@ -16,6 +16,7 @@
 #include "tests/kernel/nmi_send.h"
 #include "tests/kernel/nothing.h"
 #include "tests/kernel/own_steps.h"
+#include "tests/kernel/return_targets.h"
 
 #define CPU_OF_LOAD (cpu_count() - 1)
 #define SOON_NS UINT64_C(60000000000)
@@ -301,37 +302,11 @@ KTEST(jump, a_return_probe_between_others_takes_its_turn)
 
 /* ---- a program that steps itself ---- */
 
-long detour_stepped(long x, long (*fn)(long)); /* detour_targets.asm */
+static struct own_steps steps, steps_alone;
 
-#define STEPS_MAX 64
-static struct {
-    uintptr_t ips[STEPS_MAX];
-    size_t count;
-} steps, steps_alone;
-static bool stepping;
-
-static bool note_step(struct pt_regs *regs)
+static long step_through(struct own_steps *into, long (*fn)(long))
 {
-    if (!stepping || !(regs->dr6 & BIT(14)))
-        return false;
-    if (steps.count < STEPS_MAX)
-        steps.ips[steps.count++] = regs->ip;
-    return true;
-}
-
-static long step_through(long (*fn)(long))
-{
-    static bool taken;
-    long result;
-
-    if (!taken)
-        trap_set_handler(TRAP_DB, note_step);
-    taken = true;
-    steps.count = 0;
-    stepping = true;
-    result = detour_stepped(3, fn);
-    stepping = false;
-    return result;
+    return (long)own_steps_of(into, (uint64_t(*)(uint64_t))fn, 3);
 }
 
 static void stepped_under(kprobe_pre_handler_t pre, kprobe_post_handler_t post,
@@ -340,15 +315,14 @@ static void stepped_under(kprobe_pre_handler_t pre, kprobe_post_handler_t post,
     struct kprobe p = { .pre_handler = pre, .post_handler = post };
     long result;
 
-    step_through(target);
-    steps_alone = steps;
+    step_through(&steps_alone, target);
     ran = 0;
     if (!with_jump(&p, target))
         return;
-    result = step_through(target);
+    result = step_through(&steps, target);
     without_jump(&p);
     ktest_report(result == 29 && p.hits == 1, "%s: one hit", what);
-    ktest_report(memcmp(&steps, &steps_alone, sizeof(steps)) == 0 && steps.count > 4,
+    ktest_report(own_steps_same(&steps, &steps_alone, 4),
                  "%s: %zu steps, as without a probe", what, steps.count);
 }
 
@@ -384,7 +358,7 @@ static void returns_by_the_image(struct kprobe *p, long want, const char *what)
     if (!with_jump(p, target))
         return;
     own_steps_watch(see_way_back);
-    result = detour_stepped(3, target);
+    result = (long)return_stepped((uint64_t(*)(uint64_t))target, 3);
     own_steps_unwatch();
     without_jump(p);
     ktest_report(result == want && p->hits == 1 && way_back.steps > 3,
@@ -433,17 +407,16 @@ static void stepped_over_neighbour(long (*fn)(long), const char *at, const char 
     enum optimize_method before = optimize_get_method();
     long result;
 
-    step_through(fn);
-    steps_alone = steps;
+    step_through(&steps_alone, fn);
     optimize_set_method(OPTIMIZE_PUN);
     register_kprobe(&p);
     optimize_run();
     ktest_report(is_evicted(p.addr), "%s: it had to give way", what);
-    result = step_through(fn);
+    result = step_through(&steps, fn);
     unregister_kprobe(&p);
     optimize_set_method(before);
     ktest_report(result == 4 && p.hits == 1, "%s: one hit", what);
-    ktest_report(memcmp(&steps, &steps_alone, sizeof(steps)) == 0 && steps.count > 4,
+    ktest_report(own_steps_same(&steps, &steps_alone, 4),
                  "%s: %zu steps, as without a probe", what, steps.count);
 }
 
@@ -488,10 +461,8 @@ KTEST(jump, it_comes_and_goes_while_a_cpu_runs_into_it)
     struct load load = { 0 };
     int tid;
 
-    if (cpu_count() < 2) {
-        ktest_skip("needs a second CPU");
+    if (ktest_lacks_cpus(2))
         return;
-    }
     by_hand_begin();
     register_kprobe(&p);
     tid = start_load(&load);
@@ -529,10 +500,8 @@ KTEST(jump, nmis_hit_it_too_at_any_moment)
     struct load load = { 0 };
     int tid;
 
-    if (cpu_count() < 2) {
-        ktest_skip("needs a second CPU to send NMIs");
+    if (ktest_lacks_cpus(2))
         return;
-    }
     nmi_take(nmi_through_target);
     nmis = 0;
     if (!with_jump(&p, target))

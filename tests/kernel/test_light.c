@@ -286,10 +286,8 @@ KTEST(light, nmis_and_interrupts_come_on_top)
     uint64_t count = ktest_count(600, 50000), sent = 0;
     int tid;
 
-    if (cpu_count() < 2) {
-        ktest_skip("needs a second CPU to send NMIs");
+    if (ktest_lacks_cpus(2))
         return;
-    }
     nmi_take(nmi_through_helper);
     nmis = ran = right = 0;
     if (!with_jump(&outer, target) || !with_jump(&inner, helper))

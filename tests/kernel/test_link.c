@@ -43,7 +43,6 @@ static void start(void)
 static void end(void)
 {
     unregister_kprobes(pointers, COUNT);
-    jumps_as_before();
 }
 
 static uintptr_t into(size_t i)
@@ -77,24 +76,15 @@ static unsigned call(unsigned times)
 
 /* ---- under single steps ---- */
 
-static uint64_t step_through(struct own_steps *steps)
-{
-    uint64_t value;
-
-    own_steps_begin(steps);
-    value = return_stepped(link_row, 20);
-    own_steps_end();
-    return value;
-}
-
 KTEST(link, a_program_that_steps_itself_sees_no_more_than_before)
 {
     static struct own_steps without, with;
 
-    step_through(&without);
+    own_steps_of(&without, link_row, 20);
     start();
     ktest_report(all_are_linked(), "linked");
-    ktest_report(step_through(&with) == expected(20), "the function returns what it did");
+    ktest_report(own_steps_of(&with, link_row, 20) == expected(20),
+                 "the function returns what it did");
     ktest_report(own_steps_same(&without, &with, 0), "it comes to the same %zu places",
                  without.count);
     end();
@@ -185,7 +175,6 @@ static void held_while(size_t which)
     ktest_report(kprobe_hits(&row[5]) == 1, "the last is hit");
     unregister_kprobe(&row[1 - which]);
     unregister_kprobes(pointers + 2, COUNT - 2);
-    jumps_as_before();
 }
 
 KTEST(link, the_second_leaves_with_a_thread_on_the_way_to_it)
@@ -223,7 +212,6 @@ KTEST(link, all_leave_with_a_thread_inside)
     thread_join(inside, &wrong);
     thread_join(remover, NULL);
     ktest_report(is_gone && is_out && !wrong, "the thread gets out, and then they are");
-    jumps_as_before();
 }
 
 /* ---- probes are switched while CPUs run ---- */

@@ -492,7 +492,6 @@ KTEST(module, return_probes_and_their_detours)
                  "and so are those of the next load, its constructor's included");
     ktest_report(unregister_kretprobe(&rp) == 0, "unregistered");
     unload("guest");
-    jumps_as_before();
 }
 
 KTEST(module, the_console_waits_for_returns_too)
@@ -863,7 +862,6 @@ KTEST(module, every_instruction_of_it_becomes_a_jump)
     ktest_report(after.arena_free_pages == before.arena_free_pages &&
                      after.pad_pages == before.pad_pages,
                  "no cell or pad is left");
-    jumps_as_before();
 }
 
 /* Only one probe is registered at a time, because a region must not contain the
@@ -888,7 +886,6 @@ KTEST(module, regions_lie_over_it)
     ktest_report(all.jumps > 10, "%zu of %zu are jumps", all.jumps, all.count);
     ktest_report(same, "and it does what it did");
     ktest_report(unload("guest") == 0, "it goes");
-    jumps_as_before();
 }
 
 static bool leaps_right(const char *name)
@@ -930,5 +927,4 @@ KTEST(module, no_region_lies_where_its_code_computes_a_target)
                      all.count);
     }
     ktest_report(unload("leaps") == 0, "it goes");
-    jumps_as_before();
 }

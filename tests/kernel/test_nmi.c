@@ -108,28 +108,22 @@ static void storm(uint64_t count, kprobe_post_handler_t post)
 
 KTEST(nmi, a_storm_loses_no_hit)
 {
-    if (cpu_count() < 2) {
-        ktest_skip("needs a second CPU to send NMIs");
+    if (ktest_lacks_cpus(2))
         return;
-    }
     storm(ktest_count(1000, 400000), NULL);
 }
 
 KTEST(nmi, a_storm_over_steps_by_int3)
 {
-    if (cpu_count() < 2) {
-        ktest_skip("needs a second CPU to send NMIs");
+    if (ktest_lacks_cpus(2))
         return;
-    }
     storm(ktest_count(1000, 333334), no_post);
 }
 
 KTEST(nmi, a_storm_over_steps_by_tf)
 {
-    if (cpu_count() < 2) {
-        ktest_skip("needs a second CPU to send NMIs");
+    if (ktest_lacks_cpus(2))
         return;
-    }
     step_set_engine(STEP_TF);
     storm(ktest_count(1000, 333334), no_post);
     step_set_engine(STEP_INT3);

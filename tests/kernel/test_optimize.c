@@ -91,7 +91,6 @@ KTEST(optimize, a_probe_becomes_a_jump)
     jumps_by(OPTIMIZE_PUN);
     becomes_a_jump(no_pre, "a handler");
     becomes_a_jump(NULL, "a counter");
-    jumps_as_before();
 }
 
 KTEST(optimize, by_itself_before_long)
@@ -105,7 +104,6 @@ KTEST(optimize, by_itself_before_long)
         thread_sleep_ns(1000000);
     ktest_report(is_jump(&p), "it was not asked for");
     unregister_kprobe(&p);
-    jumps_as_before();
 }
 
 /* ---- every instruction of a function ----------------------------------------------- */
@@ -161,7 +159,6 @@ KTEST(optimize, every_instruction_of_a_function)
     jumps_by(OPTIMIZE_PUN);
     every_instruction(no_pre, "handlers");
     every_instruction(NULL, "counters");
-    jumps_as_before();
 }
 
 /* ---- neighbours -------------------------------------------------------------------- */
@@ -196,7 +193,6 @@ KTEST(optimize, h70_a_second_probe_where_a_jump_reads)
     ktest_report(both == 4 * (text.count - 1), "%lu of %lu states are right", both,
                  4 * (text.count - 1));
     ktest_report(text_is_as_before(), "the text is as it was");
-    jumps_as_before();
 }
 
 /* H72: a site that was refused a jump is tried again when another probe is unregistered.
@@ -223,7 +219,6 @@ KTEST(optimize, h72_tried_again_when_a_neighbour_leaves)
     ktest_report(is_jump(&a), "with the other gone, it is a jump");
     unregister_kprobe(&a);
     ktest_report(text_is_as_before(), "the text is as it was");
-    jumps_as_before();
 }
 
 /* ---- probes that come and go at one address ---------------------------------------- */
@@ -255,7 +250,6 @@ KTEST(optimize, a_probe_that_joins_a_jump_counts_when_the_first_has_gone)
         target_is_right();
     }
     ktest_report(text_is_as_before(), "the text is as it was");
-    jumps_as_before();
 }
 
 /* H73: a post-handler is added at a jump, and taken away. */
@@ -283,7 +277,6 @@ KTEST(optimize, h73_a_post_handler_comes_later)
     ktest_report(kprobe_hits(&count) == 150, "the counter has counted all: %lu",
                  kprobe_hits(&count));
     ktest_report(text_is_as_before(), "the text is as it was");
-    jumps_as_before();
 }
 
 /* ---- H71: any order ---------------------------------------------------------------- */
@@ -342,7 +335,6 @@ KTEST(optimize, h71_every_order_of_five_operations)
     for (unsigned order = 0; order < orders; order += step)
         wrong += !one_order(order);
     ktest_report(!wrong, "%u of %u orders went wrong", wrong, orders / step);
-    jumps_as_before();
 }
 
 /* ---- H76: a thread is inside ------------------------------------------------------- */
@@ -447,7 +439,6 @@ KTEST(optimize, h76_a_detour_stays_while_a_thread_is_in_it)
     thread_join(inside, &wrong);
     thread_join(remover, NULL);
     ktest_report(is_gone && !wrong, "the thread got out, and then it was");
-    jumps_as_before();
 }
 
 /* ---- all instructions, any density ------------------------------------------------- */
@@ -581,5 +572,4 @@ KTEST(optimize, any_density_in_and_out)
         one_density(100);
     }
     room_back();
-    jumps_as_before();
 }

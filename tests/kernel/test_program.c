@@ -145,7 +145,6 @@ static void probed(bool calls, void (*run)(void))
     else
         report_all(&program, &p);
     unregister_kprobe(&p);
-    jumps_as_before();
 }
 
 /* ---- an NMI between any two instructions ---- */

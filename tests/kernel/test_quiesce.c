@@ -137,13 +137,10 @@ static void waits_for_wanderer(uint64_t cpus, uint64_t helper_cpus)
 
 KTEST(quiesce, waits_for_a_running_thread_inside)
 {
-    if (cpu_count() < 2) {
-        ktest_skip("needs two CPUs");
+    if (ktest_lacks_cpus(2))
         return;
-    }
     thread_set_affinity(BIT(0));
     waits_for_wanderer(BIT(1), BIT(0));
-    thread_set_affinity(UINT64_MAX);
 }
 
 struct parked {
@@ -183,7 +180,6 @@ KTEST(quiesce, waits_for_a_thread_preempted_inside)
     thread_join(helper, NULL);
     thread_join(wanderer, NULL);
     predicate_restore();
-    thread_set_affinity(UINT64_MAX);
 }
 
 KTEST(quiesce, does_not_wait_for_those_outside)
@@ -221,10 +217,8 @@ KTEST(quiesce, waits_for_a_thread_with_preemption_off)
     struct clone_args args = { .fn = spin_unpreemptible, .cpus = BIT(1) };
     int spinner, helper;
 
-    if (cpu_count() < 2) {
-        ktest_skip("needs two CPUs");
+    if (ktest_lacks_cpus(2))
         return;
-    }
     thread_set_affinity(BIT(0));
     predicate_set();
     go_to(OUTSIDE);
@@ -239,7 +233,6 @@ KTEST(quiesce, waits_for_a_thread_with_preemption_off)
     thread_join(helper, NULL);
     thread_join(spinner, NULL);
     predicate_restore();
-    thread_set_affinity(UINT64_MAX);
 }
 
 /* ---- switched out by preempt_enable() -------------------------------------------------- */
@@ -322,7 +315,6 @@ KTEST(quiesce, waits_for_a_thread_switched_out_by_preempt_enable)
     thread_join(block, NULL);
     thread_join(s.tid, NULL);
     predicate_restore();
-    thread_set_affinity(UINT64_MAX);
 }
 
 /* ---- without a predicate --------------------------------------------------------------- */

@@ -151,16 +151,13 @@ static void park(uint64_t cpus, uint64_t waiter_cpus, bool is_preempted)
     waits_for_the_scan(cpus, waiter_cpus, is_preempted);
     region_unwatch();
     plat_unlock(PLAT_PROBES);
-    thread_set_affinity(UINT64_MAX);
     kfree(bytes);
 }
 
 KTEST(region, a_thread_that_runs_inside_is_waited_for)
 {
-    if (cpu_count() < 2) {
-        ktest_skip("needs two CPUs");
+    if (ktest_lacks_cpus(2))
         return;
-    }
     park(BIT(1), BIT(0), false);
 }
 
@@ -190,7 +187,6 @@ KTEST(region, quiesce_does_not_wait_where_nothing_is_watched)
         ktest_skip("the scan was over too early");
     scan_end();
     thread_join(scanner, NULL);
-    thread_set_affinity(UINT64_MAX);
     kfree(bytes);
 }
 

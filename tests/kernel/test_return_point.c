@@ -10,19 +10,14 @@
 #include "probes/insn/encode.h"
 #include "probes/jump/detour.h"
 #include "probes/jump/jump_site.h"
-#include "probes/many/walk.h"
 #include "probes/region/region.h"
 #include "probes/returns/platform_returns.h"
 #include "tests/kernel/each_cpu.h"
 #include "tests/kernel/jumps.h"
 #include "tests/kernel/ktest.h"
-#include "tests/kernel/nmi_send.h"
 #include "tests/kernel/own_steps.h"
 #include "tests/kernel/return_targets.h"
 #include "tests/kernel/sleepers.h"
-#include "tests/kernel/workers.h"
-
-#define LAST_CPU (cpu_count() - 1)
 
 /* probe - register @rp as a return probe at @fn. Return: has it a detour that calls @fn?
  */
@@ -73,7 +68,6 @@ KTEST(return_point, a_function_with_arguments_on_its_stack)
     unregister_kretprobe(&rp);
     ktest_report(return_address_seen(&sum, 1, 0, 0, 0, 0, 0, 0, 1) != ret && sum == 9,
                  "and by others when the probe has gone");
-    jumps_as_before();
 }
 
 /* The jump displaces a region. So the detour runs the copies of all instructions of the
@@ -100,71 +94,9 @@ KTEST(return_point, a_region_is_called)
     unregister_kretprobe(&rp);
     ktest_report(return_recurse(3) == 3 && return_counts.returned == 101,
                  "until it has gone");
-    jumps_as_before();
 }
 
-/* ---- everywhere ---- */
-
-struct entries {
-    struct kretprobe *rps, **refs;
-    size_t room, count, seen;
-};
-
-static bool count_function(const struct plat_symbol *function UNUSED, void *arg)
-{
-    struct entries *all = arg;
-
-    all->room++;
-    return true;
-}
-
-/* A usual run probes only one of four functions: each is registered by a call of its own.
- */
-static bool probe_function(const struct plat_symbol *function, void *arg)
-{
-    struct entries *all = arg;
-    struct kretprobe *rp = &all->rps[all->count];
-
-    if (all->seen++ % ktest_count(4, 1))
-        return true;
-    rp->kp.addr = function->start;
-    rp->handler = return_count;
-    if (!register_kretprobe(rp))
-        all->refs[all->count++] = rp;
-    else
-        *rp = (struct kretprobe){ .handler = NULL };
-    return true;
-}
-
-/* Workers run meanwhile, and detours call the functions that the engine uses itself. */
-KTEST(return_point, every_function_at_once)
-{
-    struct entries all = { .room = 0 };
-    size_t called = 0, calls = 0;
-    struct workers workers;
-
-    jumps_by(OPTIMIZE_PUN);
-    walk_functions(NULL, count_function, &all);
-    all.rps = kzalloc(all.room * sizeof(all.rps[0]));
-    all.refs = kzalloc(all.room * sizeof(all.refs[0]));
-    return_counts_start();
-    walk_functions(NULL, probe_function, &all);
-    optimize_run();
-    for (size_t i = 0; i < all.count; i++)
-        called += jump_site(all.rps[i].kp.site)->kind == DETOUR_RETURN;
-    workers_start(&workers, 200);
-    thread_sleep_ns(20000000);
-    ktest_report(!unregister_kretprobes(all.refs, all.count), "%zu probes", all.count);
-    workers_end(&workers);
-    for (size_t i = 0; i < all.count; i++)
-        calls += kprobe_hits(&all.rps[i].kp);
-    ktest_report(called > all.count / 2, "%zu are called by a detour", called);
-    ktest_report(return_counts.returned > 1000 && !return_counts.wrong,
-                 "%zu calls, %lu returns", calls, (unsigned long)return_counts.returned);
-    kfree(all.refs);
-    kfree(all.rps);
-    jumps_as_before();
-}
+/* ---- tail calls ---- */
 
 KTEST(return_point, functions_that_jump_to_each_other)
 {
@@ -186,7 +118,6 @@ KTEST(return_point, functions_that_jump_to_each_other)
                  "its other rounds are counted");
     for (size_t i = 0; i < ARRAY_LEN(rps); i++)
         unregister_kretprobe(&rps[i]);
-    jumps_as_before();
 }
 
 /* ---- calls that outlive the cell ---- */
@@ -227,7 +158,6 @@ KTEST(return_point, h91_the_cell_is_gone_and_1000_threads_return)
     unregister_kretprobe(&again);
     kfree(rp);
     kfree(tids);
-    jumps_as_before();
 }
 
 /* With a second probe the site needs a detour of another kind. So the optimizer releases
@@ -256,10 +186,7 @@ KTEST(return_point, a_detour_of_another_kind_comes)
                  "ten calls that the first has made return, and are seen");
     unregister_kretprobe(&second);
     unregister_kretprobe(&rp);
-    jumps_as_before();
 }
-
-static volatile bool running;
 
 /* ---- backtraces ---- */
 
@@ -349,40 +276,17 @@ KTEST(return_point, h86_backtraces_show_the_real_callers)
                  "not called: the function, and its callers");
     for (size_t i = 0; i < ARRAY_LEN(rps); i++)
         unregister_kretprobe(&rps[i]);
-    jumps_as_before();
 }
 
-static NOINLINE long both(long x)
-{
-    __asm__ volatile("" : "+r"(x));
-    return x * 5 + 3;
-}
-
-static NOINLINE long call_both(long x)
-{
-    return both(x) + 1;
-}
-
-static volatile bool storming;
-static volatile uint64_t nmis, in_the_cell, misread;
-
-static int call_both_often(void *arg)
-{
-    uint64_t *wrong = arg;
-
-    while (storming)
-        for (long x = 0; x < 100; x++)
-            *wrong += call_both(x) != x * 5 + 4;
-    return 0;
-}
+static volatile uint64_t in_the_cell, misread;
 
 static bool is_in(uintptr_t ip, const void *fn)
 {
     return ip - (uintptr_t)fn < 64;
 }
 
-/* look - if @regs was interrupted in the cell, check that a backtrace begins in both() or
- * in its caller.
+/* look - if @regs was interrupted in the cell, check that a backtrace begins in return_both()
+ * or in its caller.
  */
 static void look(const struct pt_regs *regs)
 {
@@ -392,47 +296,29 @@ static void look(const struct pt_regs *regs)
         return;
     in_the_cell++;
     backtrace_collect(regs, at, 1);
-    misread +=
-        !is_in(at[0], (const void *)both) && !is_in(at[0], (const void *)call_both);
-}
-
-static bool storm_nmi(struct pt_regs *regs)
-{
-    if (!storming)
-        return false;
-    look(regs);
-    both(1);
-    nmis++;
-    return true;
+    misread += !is_in(at[0], (const void *)return_both) &&
+               !is_in(at[0], (const void *)return_call_both);
 }
 
 KTEST(return_point, h90_nmis_at_every_instruction)
 {
-    uint64_t wrong = 0, count = ktest_count(1000, 30000);
+    uint64_t wrong, count = ktest_count(1000, 30000);
     struct kretprobe rp = { 0 };
-    int tid;
 
     jumps_by(OPTIMIZE_PUN);
-    nmi_take(storm_nmi);
-    nmis = in_the_cell = misread = 0;
+    in_the_cell = misread = 0;
     return_counts_start();
-    ktest_report(probe(&rp, both), "a jump");
+    ktest_report(probe(&rp, return_both), "a jump");
     observed = &rp;
-    storming = true;
-    tid = kernel_clone(&(struct clone_args){
-        .fn = call_both_often, .arg = &wrong, .name = "load", .cpus = BIT(LAST_CPU) });
-    nmi_send_many(LAST_CPU, count, &nmis);
-    storming = false;
-    thread_join(tid, NULL);
+    wrong = return_storm(count, look);
     observed = NULL;
     unregister_kretprobe(&rp);
-    ktest_report(nmis >= count && !wrong && !return_counts.wrong && !rp.dropped,
-                 "%lu NMIs, every return went where it should", (unsigned long)nmis);
+    ktest_report(!wrong && !return_counts.wrong && !rp.dropped,
+                 "%lu NMIs, every return went where it should", (unsigned long)count);
     ktest_report(return_counts.returned + rp.nmissed == kprobe_hits(&rp.kp),
                  "every call seen at its entry is seen at its return, or counted");
     ktest_report(!misread, "%lu came in the cell; the real callers were shown",
                  (unsigned long)in_the_cell);
-    jumps_as_before();
 }
 
 /* ---- single steps ---- */
@@ -463,5 +349,4 @@ KTEST(return_point, a_step_that_ends_at_the_return_point)
     ktest_report(own_steps_same(&with, &without, 2),
                  "%zu steps, %zu with the probe, the same", without.count, with.count);
     unregister_kretprobe(&rp);
-    jumps_as_before();
 }

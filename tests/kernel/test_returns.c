@@ -8,17 +8,50 @@
 #include "kernel/debug/log.h"
 #include "kernel/debug/panic.h"
 #include "kernel/sync/spinlock.h"
-#include "probes/jump/optimize.h"
+#include "probes/jump/detour.h"
+#include "probes/jump/jump_site.h"
 #include "probes/many/walk.h"
 #include "probes/returns/platform_returns.h"
 #include "tests/kernel/each_cpu.h"
+#include "tests/kernel/jumps.h"
 #include "tests/kernel/ktest.h"
-#include "tests/kernel/nmi_send.h"
 #include "tests/kernel/return_targets.h"
 #include "tests/kernel/sleepers.h"
 #include "tests/kernel/workers.h"
 
-#define LAST_CPU (cpu_count() - 1)
+/* probe_names - register a return probe at each function of @names, of which the compiler
+ * may have inlined some. Return: how many could be probed.
+ */
+static unsigned probe_names(struct kretprobe *rps, const char *const *names, size_t count)
+{
+    unsigned probed = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        rps[i] =
+            (struct kretprobe){ .kp.symbol_name = names[i], .handler = return_count };
+        if (register_kretprobe(&rps[i]))
+            rps[i].handler = NULL;
+        else
+            probed++;
+    }
+    return probed;
+}
+
+/* What the probes of probe_names() have seen. */
+static uint64_t names_hits, names_missed, names_dropped;
+
+static void unprobe_names(struct kretprobe *rps, size_t count)
+{
+    names_hits = names_missed = names_dropped = 0;
+    for (size_t i = 0; i < count; i++) {
+        if (!rps[i].handler)
+            continue;
+        unregister_kretprobe(&rps[i]);
+        names_hits += kprobe_hits(&rps[i].kp);
+        names_missed += rps[i].nmissed;
+        names_dropped += rps[i].dropped;
+    }
+}
 
 /* ---- many threads asleep inside ---- */
 
@@ -101,36 +134,22 @@ KTEST(returns, h43_h92_functions_that_switch_threads)
     static const char *const names[] = { "schedule",  "thread_yield", "leave_willingly",
                                          "leave_cpu", "sched_arrive", "queue_take",
                                          "choose",    "account",      "schedule_irq" };
-    struct kretprobe rps[ARRAY_LEN(names)] = { [0] = { .maxactive = 0 } };
+    struct kretprobe rps[ARRAY_LEN(names)];
     int tids[16];
-    uint64_t missed = 0, hits = 0;
-    unsigned probed = 0;
+    unsigned probed;
 
     return_counts_start();
-    for (size_t i = 0; i < ARRAY_LEN(names); i++) {
-        rps[i].kp.symbol_name = names[i];
-        rps[i].handler = return_count;
-        if (register_kretprobe(&rps[i]))
-            rps[i].handler = NULL; /* it was inlined, or the name is not unique */
-        else
-            probed++;
-    }
+    probed = probe_names(rps, names, ARRAY_LEN(names));
     ktest_note("%u functions of the scheduler", probed);
     for (size_t i = 0; i < ARRAY_LEN(tids); i++)
         tids[i] =
             kernel_clone(&(struct clone_args){ .fn = yield_often, .name = "yield" });
     for (size_t i = 0; i < ARRAY_LEN(tids); i++)
         thread_join(tids[i], NULL);
-    for (size_t i = 0; i < ARRAY_LEN(names); i++) {
-        if (!rps[i].handler)
-            continue;
-        unregister_kretprobe(&rps[i]);
-        hits += kprobe_hits(&rps[i].kp);
-        missed += rps[i].nmissed;
-    }
-    ktest_report(probed >= 3 && hits >= 16 * 200, "they were called %lu times",
-                 (unsigned long)hits);
-    ktest_report(!missed && !return_counts.wrong, "no return was missed");
+    unprobe_names(rps, ARRAY_LEN(names));
+    ktest_report(probed >= 3 && names_hits >= 16 * 200, "they were called %lu times",
+                 (unsigned long)names_hits);
+    ktest_report(!names_missed && !return_counts.wrong, "no return was missed");
     ktest_report(return_counts.returned > 16 * 200, "%lu returns",
                  (unsigned long)return_counts.returned);
 }
@@ -320,27 +339,17 @@ KTEST(returns, h38_functions_of_locks)
     static const char *const names[] = { "mutex_lock",     "mutex_unlock", "kmalloc",
                                          "kfree",          "log_print",    "sched_enter",
                                          "preempt_enable", "wake_all",     "memset" };
-    struct kretprobe rps[ARRAY_LEN(names)] = { [0] = { .maxactive = 0 } };
-    struct kretprobe take = { 0 }, release = { 0 };
-    unsigned probed = 0, bad;
+    struct kretprobe rps[ARRAY_LEN(names)], take = { 0 }, release = { 0 };
+    unsigned probed, bad;
 
     own_count = own_right = 0;
     return_counts_start();
     return_probe(&take, own_take);
     return_probe(&release, own_release);
-    for (size_t i = 0; i < ARRAY_LEN(names); i++) {
-        rps[i].kp.symbol_name = names[i];
-        rps[i].handler = return_count;
-        if (register_kretprobe(&rps[i]))
-            rps[i].handler = NULL;
-        else
-            probed++;
-    }
+    probed = probe_names(rps, names, ARRAY_LEN(names));
     bad = each_cpu_run(count_locked, NULL);
     log_info("printed while %u functions that lock are probed", probed);
-    for (size_t i = 0; i < ARRAY_LEN(names); i++)
-        if (rps[i].handler)
-            unregister_kretprobe(&rps[i]);
+    unprobe_names(rps, ARRAY_LEN(names));
     ktest_report(probed >= 5, "%u functions of locks and what takes them", probed);
     ktest_report(!bad && own_count == 500ul * cpu_count(),
                  "no thread hangs, nothing is lost");
@@ -353,9 +362,17 @@ KTEST(returns, h38_functions_of_locks)
 /* ---- everywhere ---- */
 
 struct entries {
-    struct kretprobe *rps;
-    size_t room, count, refused, seen;
+    struct kretprobe *rps, **refs;
+    size_t room, count, seen;
 };
+
+static bool count_function(const struct plat_symbol *function UNUSED, void *arg)
+{
+    struct entries *all = arg;
+
+    all->room++;
+    return true;
+}
 
 /* A usual run probes only one of four functions: each is registered by a call of its own.
  */
@@ -366,89 +383,56 @@ static bool probe_function(const struct plat_symbol *function, void *arg)
 
     if (all->seen++ % ktest_count(4, 1))
         return true;
-    if (!all->rps || all->count == all->room) {
-        all->room += !all->rps;
-        return true;
-    }
-    memset(rp, 0, sizeof(*rp));
-    rp->kp.addr = function->start;
-    rp->handler = return_count;
-    if (register_kretprobe(rp))
-        all->refused++;
-    else
-        all->count++;
+    *rp = (struct kretprobe){ .kp.addr = function->start, .handler = return_count };
+    if (!register_kretprobe(rp))
+        all->refs[all->count++] = rp;
     return true;
+}
+
+/* every_function - probe the returns of all functions while workers run, which call those
+ * that the engine itself uses, too.
+ */
+static void every_function(enum optimize_method method, const char *how)
+{
+    struct entries all = { .room = 0 };
+    size_t called = 0, calls = 0;
+    struct workers workers;
+
+    jumps_by(method);
+    walk_functions(NULL, count_function, &all);
+    all.rps = kzalloc(all.room * sizeof(all.rps[0]));
+    all.refs = kzalloc(all.room * sizeof(all.refs[0]));
+    return_counts_start();
+    walk_functions(NULL, probe_function, &all);
+    optimize_run();
+    for (size_t i = 0; i < all.count; i++)
+        called += all.rps[i].kp.flags & KPROBE_FLAG_OPTIMIZED &&
+                  jump_site(all.rps[i].kp.site)->kind == DETOUR_RETURN;
+    workers_start(&workers, 200);
+    thread_sleep_ns(20000000);
+    ktest_report(!unregister_kretprobes(all.refs, all.count), "%s: %zu probes", how,
+                 all.count);
+    workers_end(&workers);
+    for (size_t i = 0; i < all.count; i++)
+        calls += kprobe_hits(&all.rps[i].kp);
+    ktest_report(method == OPTIMIZE_OFF ? !called : called > all.count / 2,
+                 "%s: %zu are called by a detour", how, called);
+    ktest_report(return_counts.returned > 1000 && !return_counts.wrong,
+                 "%s: %zu calls, %lu returns, each to where its call came from", how,
+                 calls, (unsigned long)return_counts.returned);
+    kfree(all.refs);
+    kfree(all.rps);
 }
 
 KTEST(returns, every_function_at_once)
 {
-    struct entries all = { 0 };
-    uint64_t hits = 0, missed = 0, begun;
-    struct kretprobe **ps;
-
-    walk_functions(NULL, probe_function, &all);
-    all.rps = kzalloc(all.room * sizeof(*all.rps));
-    all.seen = 0;
-    return_counts_start();
-    walk_functions(NULL, probe_function, &all);
-    ps = kzalloc(all.count * sizeof(ps[0]));
-    workers_run(20);
-    thread_sleep_ns(20000000);
-    begun = return_counts.returned;
-    workers_run(20);
-    ktest_report(return_counts.returned > begun, "%lu returns",
-                 (unsigned long)return_counts.returned);
-    for (size_t i = 0; i < all.count; i++)
-        ps[i] = &all.rps[i];
-    ktest_report(unregister_kretprobes(ps, all.count) == 0, "%zu probes, %zu refused",
-                 all.count, all.refused);
-    for (size_t i = 0; i < all.count; i++) {
-        hits += kprobe_hits(&all.rps[i].kp);
-        missed += all.rps[i].nmissed;
-    }
-    ktest_note("%lu calls, %lu returns missed", (unsigned long)hits,
-               (unsigned long)missed);
-    ktest_report(!return_counts.wrong, "each went where its call came from");
-    kfree(ps);
-    kfree(all.rps);
+    every_function(OPTIMIZE_OFF, "traps");
+    every_function(OPTIMIZE_PUN, "jumps");
 }
 
 /* ---- interrupts and NMIs ---- */
 
-static volatile bool storming;
-static volatile uint64_t nmis, in_trampoline, misread;
-
-static NOINLINE uint64_t nmi_leaf(uint64_t x)
-{
-    __asm__ volatile("" : "+r"(x));
-    return x + 1;
-}
-
-static NOINLINE uint64_t nmi_work(uint64_t x)
-{
-    return nmi_leaf(x) - 1;
-}
-
-static NOINLINE long both(long x)
-{
-    __asm__ volatile("" : "+r"(x));
-    return x * 5 + 3;
-}
-
-static NOINLINE long call_both(long x)
-{
-    return both(x) + 1;
-}
-
-static int call_both_often(void *arg)
-{
-    uint64_t *wrong = arg;
-
-    while (storming)
-        for (long x = 0; x < 100; x++)
-            *wrong += call_both(x) != x * 5 + 4;
-    return 0;
-}
+static volatile uint64_t in_trampoline, misread;
 
 static bool is_in(uintptr_t ip, uintptr_t start, size_t len)
 {
@@ -456,7 +440,8 @@ static bool is_in(uintptr_t ip, uintptr_t start, size_t len)
 }
 
 /* look - if @regs was interrupted in the trampoline, check that a backtrace begins where
- * the return leads to: behind the call of both() in call_both().
+ * the return leads to: behind the call of return_both() in
+ * return_call_both().
  */
 static void look(const struct pt_regs *regs)
 {
@@ -466,45 +451,27 @@ static void look(const struct pt_regs *regs)
         return;
     in_trampoline++;
     backtrace_collect(regs, at, 2);
-    if (!is_in(at[0], (uintptr_t)call_both, 64))
+    if (!is_in(at[0], (uintptr_t)return_call_both, 64))
         misread++;
-}
-
-static bool storm_nmi(struct pt_regs *regs)
-{
-    if (!storming)
-        return false;
-    if (cpu_id() == LAST_CPU)
-        look(regs);
-    nmis = nmi_work(nmis) + 1;
-    both(1);
-    return true;
 }
 
 KTEST(returns, h90_nmis_at_every_instruction_of_a_return)
 {
     struct kretprobe rps[3] = { [1] = { .data_size = 40 } };
-    uint64_t wrong = 0, count = ktest_count(1500, 6000), hits = 0;
-    int tid;
+    uint64_t wrong, count = ktest_count(1500, 6000), hits = 0;
 
-    nmi_take(storm_nmi);
-    nmis = in_trampoline = misread = 0;
+    in_trampoline = misread = 0;
     return_counts_start();
-    return_probe(&rps[0], both);
-    return_probe(&rps[1], both);
-    return_probe(&rps[2], nmi_leaf);
-    storming = true;
-    tid = kernel_clone(&(struct clone_args){
-        .fn = call_both_often, .arg = &wrong, .name = "load", .cpus = BIT(LAST_CPU) });
-    nmi_send_many(LAST_CPU, count, &nmis);
-    storming = false;
-    thread_join(tid, NULL);
+    return_probe(&rps[0], return_both);
+    return_probe(&rps[1], return_both);
+    return_probe(&rps[2], return_leaf);
+    wrong = return_storm(count, look);
     for (size_t i = 0; i < ARRAY_LEN(rps); i++) {
         unregister_kretprobe(&rps[i]);
         hits += kprobe_hits(&rps[i].kp);
     }
-    ktest_report(nmis >= count, "%lu NMIs", (unsigned long)nmis);
-    ktest_report(!wrong && !return_counts.wrong, "every return went where it should");
+    ktest_report(!wrong && !return_counts.wrong,
+                 "%lu NMIs, every return went where it should", (unsigned long)count);
     ktest_report(!rps[0].dropped && !rps[1].dropped && !rps[2].dropped,
                  "no instance was lost");
     ktest_report(
@@ -518,39 +485,24 @@ KTEST(returns, h90_interrupts_between_entry_and_return)
 {
     static const char *const names[] = { "sched_tick", "clock_ns", "schedule_irq",
                                          "trap_dispatch" };
-    struct kretprobe rps[ARRAY_LEN(names)] = { [0] = { .maxactive = 0 } }, own = { 0 };
-    uint64_t wrong = 0, end, probed = 0, dropped = 0;
-    int tid;
+    struct kretprobe rps[ARRAY_LEN(names)], own = { 0 };
+    uint64_t wrong, end;
+    unsigned probed;
 
     return_counts_start();
-    return_probe(&own, both);
-    for (size_t i = 0; i < ARRAY_LEN(names); i++) {
-        rps[i].kp.symbol_name = names[i];
-        rps[i].handler = return_count;
-        if (register_kretprobe(&rps[i]))
-            rps[i].handler = NULL;
-        else
-            probed++;
-    }
-    storming = true;
-    tid = kernel_clone(&(struct clone_args){
-        .fn = call_both_often, .arg = &wrong, .name = "load", .cpus = BIT(LAST_CPU) });
+    return_probe(&own, return_both);
+    probed = probe_names(rps, names, ARRAY_LEN(names));
+    return_load_start();
     end = clock_ns() + 300000000;
     while (clock_ns() < end)
         thread_sleep_ns(1000000);
-    storming = false;
-    thread_join(tid, NULL);
-    for (size_t i = 0; i < ARRAY_LEN(names); i++) {
-        if (!rps[i].handler)
-            continue;
-        unregister_kretprobe(&rps[i]);
-        dropped += rps[i].dropped + rps[i].nmissed;
-    }
+    wrong = return_load_stop();
+    unprobe_names(rps, ARRAY_LEN(names));
     unregister_kretprobe(&own);
-    ktest_report(probed >= 3, "%lu functions of the tick", (unsigned long)probed);
+    ktest_report(probed >= 3, "%u functions of the tick", probed);
     ktest_report(!wrong && !return_counts.wrong && !own.dropped && !own.nmissed,
                  "every return went where it should");
-    ktest_report(!dropped, "and so did those of the interrupts");
+    ktest_report(!names_missed && !names_dropped, "and so did those of the interrupts");
 }
 
 /* ---- backtraces ---- */

@@ -96,7 +96,6 @@ KTEST(smp, a_call_runs_in_an_interrupt_on_the_cpu_that_was_asked)
             if (other != cpu && seen[other].runs)
                 right--;
     }
-    thread_set_affinity(UINT64_MAX);
     ktest_report(right == count, "%u calls, each on its CPU only, interrupts off", count);
     ktest_report(irqs_enabled(), "the caller's interrupts are on again");
 }
@@ -330,10 +329,8 @@ KTEST(smp, a_deaf_cpu_is_reported_by_name_and_place)
     uint64_t log_pos = log_end();
     int a, b;
 
-    if (cpu_count() < 3) {
-        ktest_skip("needs three CPUs");
+    if (ktest_lacks_cpus(3))
         return;
-    }
     thread_set_affinity(BIT(0));
     helper.arg = (void *)(uintptr_t)smp_unanswered();
     helper.cpus &= ~BIT(0);
@@ -348,7 +345,6 @@ KTEST(smp, a_deaf_cpu_is_reported_by_name_and_place)
     smp_set_call_limit(10000 * MS);
     thread_join(a, NULL);
     thread_join(b, NULL);
-    thread_set_affinity(UINT64_MAX);
     ktest_report(smp_unanswered() > 0, "a call that took too long was noticed");
     ktest_report(logged_since(log_pos, "smp: CPU 1 has not answered", "stay_deaf+"),
                  "the log names CPU 1 and the function it was in");
@@ -373,10 +369,8 @@ static uint64_t calls_a_slow_cpu(void)
  */
 KTEST(smp, a_cpu_that_a_debugger_keeps_is_not_reported)
 {
-    if (cpu_count() < 2) {
-        ktest_skip("needs two CPUs");
+    if (ktest_lacks_cpus(2))
         return;
-    }
     thread_set_affinity(BIT(0));
     smp_set_call_limit(50 * MS);
     smp_unhold(false);
@@ -384,7 +378,6 @@ KTEST(smp, a_cpu_that_a_debugger_keeps_is_not_reported)
     smp_unhold(true);
     ktest_report(calls_a_slow_cpu(), "later it is");
     smp_set_call_limit(10000 * MS);
-    thread_set_affinity(UINT64_MAX);
 }
 
 /* ---- bare interrupts ------------------------------------------------------------------- */
@@ -489,7 +482,6 @@ KTEST(smp, an_idle_cpu_is_woken_without_a_tick)
     thread_join(a, NULL);
     smp_call(cpu, timer_start, NULL);
     thread_join(b, NULL);
-    thread_set_affinity(UINT64_MAX);
     ktest_note("CPU 0 wakes CPU %u and is woken by it: %llu us", cpu,
                (unsigned long long)((clock_ns() - start) / (TURNS / 2) / 1000));
     ktest_report(turn == TURNS, "%u hand-overs between two CPUs that sleep", turn);
@@ -515,10 +507,8 @@ KTEST(smp, the_ipi_that_wakes_is_sent_without_the_lock)
     struct clone_args odd = { .fn = take_turns, .arg = (void *)1, .cpus = BIT(1) };
     int a, b;
 
-    if (cpu_count() == 1) {
-        ktest_skip("needs two CPUs");
+    if (ktest_lacks_cpus(2))
         return;
-    }
     sent = sent_with_the_lock = turn = 0;
     ktest_report(!register_kprobe(&p), "a probe sees each reschedule IPI");
     a = kernel_clone(&even);
@@ -590,7 +580,6 @@ KTEST(smp, an_interrupt_of_an_idle_cpu_wakes_a_thread_there)
         itself += marked_itself;
     }
     thread_join(tid, NULL);
-    thread_set_affinity(UINT64_MAX);
     ktest_report(idle && itself == idle, "%u of %u interrupts of an idle CPU", itself,
                  idle);
 }

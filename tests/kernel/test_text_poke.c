@@ -237,14 +237,11 @@ static void hold_all(const char *engine, void *unused UNUSED)
 
 KTEST(text_poke, a_cpu_that_traps_meanwhile_runs_the_old_one)
 {
-    if (cpu_count() < 2) {
-        ktest_skip("needs two CPUs");
+    if (ktest_lacks_cpus(2))
         return;
-    }
     targets_begin();
     thread_set_affinity(BIT(0));
     for_each_engine(hold_all, NULL);
-    thread_set_affinity(UINT64_MAX);
     targets_end();
 }
 
@@ -294,10 +291,8 @@ KTEST(text_poke, a_cpu_inside_is_waited_for_and_named)
     const struct text_engine *before = text_engine_get();
     int spinner_tid, watcher_tid, touched = 1, code = 1;
 
-    if (cpu_count() < 2) {
-        ktest_skip("needs two CPUs");
+    if (ktest_lacks_cpus(2))
         return;
-    }
     back = p;
     memcpy(back.bytes, (const void *)p.addr, p.len);
     memcpy(p.bytes, nops, p.len);
@@ -319,7 +314,6 @@ KTEST(text_poke, a_cpu_inside_is_waited_for_and_named)
     ktest_report(code == 0 && !memcmp((const void *)p.addr, p.bytes, p.len),
                  "the CPU came back, and the change is there");
     poke(&back, 1);
-    thread_set_affinity(UINT64_MAX);
     unregister_kprobe(&site);
 }
 
@@ -344,10 +338,8 @@ KTEST(text_poke, a_deaf_cpu_holds_up_the_machine_and_is_named)
     uint64_t unanswered = smp_unanswered();
     int tid;
 
-    if (cpu_count() < 2) {
-        ktest_skip("needs two CPUs");
+    if (ktest_lacks_cpus(2))
         return;
-    }
     targets_begin();
     thread_set_affinity(BIT(0));
     smp_set_call_limit(20 * MS);
@@ -361,7 +353,6 @@ KTEST(text_poke, a_deaf_cpu_holds_up_the_machine_and_is_named)
     targets_poke_one(0, old_code);
     text_engine_set(before);
     smp_set_call_limit(10000 * MS);
-    thread_set_affinity(UINT64_MAX);
     ktest_report(smp_unanswered() > unanswered, "the wait was noticed");
     ktest_report(logged("smp: CPU 1 has not answered", "turn_deaf+") > 0 ||
                      logged("smp: CPU 1 has not answered", "clock_spin_ns+") > 0 ||

@@ -321,7 +321,6 @@ KTEST(thread, a_thread_moves_where_it_is_told)
     }
     ktest_report(wrong == 0, "this thread visited every CPU");
     ktest_report(thread_set_affinity(0) == -EINVAL, "no CPU at all is refused");
-    thread_set_affinity(UINT64_MAX);
 }
 
 /* ---- walks over all threads -------------------------------------------------------- */
@@ -463,7 +462,6 @@ KTEST(thread, clone_and_join_need_no_tick)
     preempt_disable();
     lapic_timer_init(THREAD_HZ_DEFAULT);
     preempt_enable();
-    thread_set_affinity(UINT64_MAX);
     ktest_note("a thread made and joined: %llu us", /* a full line waits for a tick */
                (unsigned long long)ns / 100 / 1000);
     ktest_report(joined == 100 && ticks <= 1,

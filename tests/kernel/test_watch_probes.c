@@ -63,7 +63,6 @@ KTEST(watch_probes, a_copy_is_told_of_by_its_original)
     jumps_as_before();
     jumps_by(OPTIMIZE_REGION);
     place_with_probes("in a region", NULL);
-    jumps_as_before();
 }
 
 /* ---- accesses that are emulated, and behind an STI ---- */
@@ -115,7 +114,6 @@ KTEST(watch_probes, an_access_behind_a_probed_sti)
     jumps_as_before();
     jumps_by(OPTIMIZE_PUN);
     behind_sti("by a jump", NULL);
-    jumps_as_before();
 }
 
 /* The address at which a call of leaf() stores its return address. The tests that watch
@@ -194,7 +192,6 @@ KTEST(watch_probes, a_word_of_the_stack)
 {
     jumps_by(OPTIMIZE_PUN);
     on_the_stack();
-    jumps_as_before();
 }
 
 static void watch_probed(const char *how)

@@ -306,5 +306,4 @@ KTEST_ALONE(stress, rounds)
         same = one_round(seed, number++, classes);
     ktest_report(same && number > first, "all is the same behind %lu rounds",
                  number - first);
-    jumps_as_before();
 }
