@@ -92,6 +92,12 @@ uint64_t ktest_random(void)
     return x ^ (x >> 31);
 }
 
+int ktest_thread(int (*fn)(void *arg), void *arg, uint64_t cpus)
+{
+    return kernel_clone(
+        &(struct clone_args){ .fn = fn, .arg = arg, .name = "ktest", .cpus = cpus });
+}
+
 void ktest_at_end(void (*fn)(void))
 {
     for (size_t i = 0; i < ARRAY_LEN(at_end); i++) {

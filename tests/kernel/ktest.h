@@ -83,6 +83,11 @@ uint64_t ktest_count(uint64_t usual, uint64_t when_long);
  * because there each round takes longer.
  */
 uint64_t ktest_rounds(uint64_t usual, uint64_t when_long);
+/* ktest_thread - start a thread that calls @fn(@arg).
+ * @cpus: bit n: it may run on CPU n; 0: it may run on any   Return: its tid.
+ * Context: thread.
+ */
+int ktest_thread(int (*fn)(void *arg), void *arg, uint64_t cpus);
 /* ktest_at_end - let @fn be called after the running test has returned. A test can have
  * four such functions; the last is called first. Context: thread.
  */

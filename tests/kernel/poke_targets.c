@@ -126,8 +126,7 @@ void runners_start(int tids[MAX_CPUS])
     memset(seen_in_nmi, 0, sizeof(seen_in_nmi));
     running = true;
     for (unsigned cpu = 0; cpu < cpu_count(); cpu++)
-        tids[cpu] = kernel_clone(&(struct clone_args){
-            .fn = run_forever, .arg = &seen[cpu], .name = "runner", .cpus = BIT(cpu) });
+        tids[cpu] = ktest_thread(run_forever, &seen[cpu], BIT(cpu));
     for (unsigned cpu = 0; cpu < cpu_count(); cpu++)
         while (!seen[cpu].calls)
             thread_yield();

@@ -95,8 +95,7 @@ void return_load_start(void)
 {
     load.wrong = 0;
     load.runs = true;
-    load.tid = kernel_clone(&(struct clone_args){
-        .fn = call_both_often, .name = "load", .cpus = BIT(cpu_count() - 1) });
+    load.tid = ktest_thread(call_both_often, NULL, BIT(cpu_count() - 1));
 }
 
 uint64_t return_load_stop(void)

@@ -79,8 +79,7 @@ static void runners_start(int tids[MAX_CPUS])
     epoch = OFF;
     running = true;
     for (unsigned cpu = 0; cpu < cpu_count(); cpu++)
-        tids[cpu] = kernel_clone(&(struct clone_args){
-            .fn = run_target, .arg = &runners[cpu], .name = "runner", .cpus = BIT(cpu) });
+        tids[cpu] = ktest_thread(run_target, &runners[cpu], BIT(cpu));
 }
 
 static void runners_stop(const int tids[MAX_CPUS])

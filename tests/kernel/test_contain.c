@@ -475,14 +475,13 @@ static int hit_for_turns(void *arg UNUSED)
 static void dawdle_in(const struct way *way)
 {
     int tid[HITTERS], code, bad = 0;
-    struct clone_args args = { .fn = hit_for_turns };
     uint64_t expected = HITTERS * TURNS;
 
     if (!way_begin(way, dawdle_with_interrupts))
         return;
     intruders = 0;
     for (unsigned n = 0; n < HITTERS; n++)
-        tid[n] = kernel_clone(&args);
+        tid[n] = ktest_thread(hit_for_turns, NULL, 0);
     for (unsigned n = 0; n < HITTERS; n++)
         bad += tid[n] < 0 || thread_join(tid[n], &code) || code;
     if (intruders || bad || way_acts() != expected || !way_count_is_right())
@@ -533,7 +532,6 @@ static void leave_locks(const struct way *way)
     unsigned spins = logged("keeps a spinlock for ever", "fault_with_both+");
     unsigned mutexes = logged("keeps a mutex for ever", "fault_with_both+");
     unsigned waits = logged("waits for ever", "which was given up");
-    struct clone_args want = { .fn = want_mutex };
     int tid, code = 1;
 
     if (!way_begin(way, fault_with_both))
@@ -543,7 +541,7 @@ static void leave_locks(const struct way *way)
         is_logged_soon("keeps a spinlock for ever", "fault_with_both+", spins) &&
             is_logged_soon("keeps a mutex for ever", "fault_with_both+", mutexes),
         "%s: the log names both, and where they were taken", way_name(way));
-    tid = kernel_clone(&want);
+    tid = ktest_thread(want_mutex, NULL, 0);
     ktest_report(is_logged_soon("waits for ever", "which was given up", waits),
                  "and a thread that waits for the mutex");
     mutex_unlock(&mutex); /* this thread owns it: the handler ran in this thread */

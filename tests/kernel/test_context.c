@@ -334,7 +334,7 @@ static int worker_start(bool go_on)
 {
     at_work = go_on;
     checksum = 0;
-    return kernel_clone(&(struct clone_args){ .fn = keep_working, .name = "worker" });
+    return ktest_thread(keep_working, NULL, 0);
 }
 
 static void machines_watch(kprobe_post_handler_t post)

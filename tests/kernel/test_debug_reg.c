@@ -414,7 +414,7 @@ KTEST(debug_reg, nmis_change_it_at_any_moment)
     toggled = (unsigned)debug_reg_take("test", count_hit);
     debug_reg_put(toggled, (uintptr_t)passed, DEBUG_REG_EXECUTE, 1);
     debug_regs_load_all();
-    tid = kernel_clone(&(struct clone_args){ .fn = pass, .cpus = BIT(LAST_CPU) });
+    tid = ktest_thread(pass, NULL, BIT(LAST_CPU));
     while (!READ_ONCE(hits)) /* the thread runs, and hits */
         thread_sleep_ns(100000);
     toggles = true;

@@ -323,7 +323,7 @@ KTEST(detour_return, stacks_of_others_and_full_ones)
                  "a stack that belongs to no thread");
     ktest_report(j.rp.missed[KRETPROBE_MISS_STACK] == 1 && return_counts.returned == 0,
                  "the return is missed, and counted");
-    tid = kernel_clone(&(struct clone_args){ .fn = dig_deep, .name = "dig" });
+    tid = ktest_thread(dig_deep, NULL, 0);
     thread_join(tid, &code);
     ktest_report(code == 0, "a stack that is used to its end");
     ktest_report(deep.rp.kp.missed[MISS_STACK] > 0 && !deep.rp.nmissed &&
@@ -385,8 +385,7 @@ KTEST(detour_return, threads_are_switched_inside)
     return_counts_start();
     running = true;
     for (unsigned i = 0; i < 8; i++)
-        tids[i] = kernel_clone(&(struct clone_args){
-            .fn = call_until_stopped, .arg = &wrong[i], .name = "caller" });
+        tids[i] = ktest_thread(call_until_stopped, &wrong[i], 0);
     while (clock_ns() < end)
         thread_sleep_ns(1000000);
     running = false;

@@ -162,7 +162,6 @@ KTEST(explain, a_halted_cpu_is_not_said_to_answer)
 {
     unsigned last = cpu_count() - 1;
     bool halted = false;
-    struct clone_args args = { .fn = stay_awake, .cpus = UINT64_C(1) << last };
     int tid;
 
     if (!last) {
@@ -170,7 +169,7 @@ KTEST(explain, a_halted_cpu_is_not_said_to_answer)
         return;
     }
     keep_busy = true;
-    tid = kernel_clone(&args);
+    tid = ktest_thread(stay_awake, NULL, UINT64_C(1) << last);
     say("probe xmc vfs_read 0f 1f 44 00 01");
     say("cat /sys/kernel/debug/kprobes/changes | tail -n 1");
     ktest_report(!strstr(strrchr(seq_str(&output), ' '), "halted"), "awake, it answers");

@@ -380,12 +380,8 @@ KTEST(files, four_threads_turn_all_knobs)
 
     original_byte = *(const volatile uint8_t *)target;
     for (uintptr_t i = 0; i < 4; i++)
-        tids[i] = kernel_clone(&(struct clone_args){
-            .fn = turn_knobs,
-            .arg = (void *)(ktest_random() | 1),
-            .name = "knobs",
-            .cpus = UINT64_C(1) << i % cpu_count(),
-        });
+        tids[i] = ktest_thread(turn_knobs, (void *)(ktest_random() | 1),
+                               UINT64_C(1) << i % cpu_count());
     for (int i = 0; i < 4; i++) {
         thread_join(tids[i], &code);
         wrong += code;

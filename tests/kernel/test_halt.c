@@ -88,13 +88,10 @@ KTEST(halt, a_cpu_that_halts_in_a_copy_is_waited_for)
 {
     struct kprobe p = { .addr = (uintptr_t)halt_here };
     unsigned cpu = cpu_count() - 1, times = 0;
-    struct clone_args args = { .fn = halt_again_and_again,
-                               .arg = &times,
-                               .cpus = BIT(cpu) };
     int tid;
 
     WRITE_ONCE(halting, true);
-    tid = kernel_clone(&args);
+    tid = ktest_thread(halt_again_and_again, &times, BIT(cpu));
     for (unsigned i = 0; i < 20; i++) {
         register_kprobe(&p);
         thread_sleep_ns(10 * MS);

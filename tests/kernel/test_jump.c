@@ -450,8 +450,7 @@ static int run_target(void *arg)
 
 static int start_load(struct load *load)
 {
-    return kernel_clone(&(struct clone_args){
-        .fn = run_target, .arg = load, .name = "load", .cpus = BIT(CPU_OF_LOAD) });
+    return ktest_thread(run_target, load, BIT(CPU_OF_LOAD));
 }
 
 KTEST(jump, it_comes_and_goes_while_a_cpu_runs_into_it)

@@ -128,14 +128,13 @@ static int hit_once(void *unused UNUSED)
 KTEST(light, whoever_unregisters_waits_for_it)
 {
     struct kprobe p = { .light_handler = dawdle };
-    struct clone_args hit = { .fn = hit_once, .cpus = BIT(cpu_count() - 1) };
     int tid, code = 1;
 
     right = 0;
     held = false;
     if (!with_jump(&p, target))
         return;
-    tid = kernel_clone(&hit);
+    tid = ktest_thread(hit_once, NULL, BIT(cpu_count() - 1));
     while (!held && !right)
         thread_yield();
     without_jump(&p);
@@ -280,9 +279,6 @@ KTEST(light, nmis_and_interrupts_come_on_top)
     struct kprobe outer = { .light_handler = call_helper };
     struct kprobe inner = { .light_handler = count_light };
     struct load load = { 0 };
-    struct clone_args args = { .fn = run_load,
-                               .arg = &load,
-                               .cpus = BIT(cpu_count() - 1) };
     uint64_t count = ktest_count(600, 50000), sent = 0;
     int tid;
 
@@ -292,7 +288,7 @@ KTEST(light, nmis_and_interrupts_come_on_top)
     nmis = ran = right = 0;
     if (!with_jump(&outer, target) || !with_jump(&inner, helper))
         return;
-    tid = kernel_clone(&args);
+    tid = ktest_thread(run_load, &load, BIT(cpu_count() - 1));
     while (!load.calls)
         thread_yield();
     storming = true;

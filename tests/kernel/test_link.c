@@ -160,11 +160,10 @@ static void held_while(size_t which)
     start();
     is_out = is_gone = false;
     ktest_report(all_are_linked() && hold(), "linked, and held in the first");
-    inside = kernel_clone(&(struct clone_args){ .fn = run_row, .name = "inside" });
+    inside = ktest_thread(run_row, NULL, 0);
     while (kprobe_hits(&row[0]) == 0)
         thread_yield();
-    remover = kernel_clone(
-        &(struct clone_args){ .fn = take_out, .arg = &row[which], .name = "remover" });
+    remover = ktest_thread(take_out, &row[which], 0);
     thread_sleep_ns(100000000);
     ktest_report(!is_gone && !is_out, "probe %zu stays while a thread is inside", which);
     store(original);
@@ -202,10 +201,10 @@ KTEST(link, all_leave_with_a_thread_inside)
     start();
     is_out = is_gone = false;
     ktest_report(all_are_linked() && hold(), "linked, and held in the first");
-    inside = kernel_clone(&(struct clone_args){ .fn = run_row, .name = "inside" });
+    inside = ktest_thread(run_row, NULL, 0);
     while (kprobe_hits(&row[0]) == 0)
         thread_yield();
-    remover = kernel_clone(&(struct clone_args){ .fn = take_all_out, .name = "remover" });
+    remover = ktest_thread(take_all_out, NULL, 0);
     thread_sleep_ns(100000000);
     ktest_report(!is_gone && !is_out, "none is freed while a thread is inside");
     store(original);
@@ -270,8 +269,7 @@ KTEST(link, neighbours_come_and_go_while_all_cpus_run)
     is_over = false;
     memset(calls, 0, sizeof(calls));
     for (unsigned cpu = 0; cpu < cpu_count(); cpu++)
-        tids[cpu] = kernel_clone(&(struct clone_args){
-            .fn = call_until_over, .cpus = BIT(cpu), .name = "caller" });
+        tids[cpu] = ktest_thread(call_until_over, NULL, BIT(cpu));
     for (uint64_t i = 0; i < toggles; i++) {
         turn(&row[2 * (ktest_random() % 3)]);
         let_them_run();

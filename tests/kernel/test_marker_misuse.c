@@ -155,8 +155,7 @@ static void takes_long(const char *which)
 
     is_inside = may_end = false;
     marker_connect("ktest_marked", MARKED_FORMAT, take_long, &looked.calls[0]);
-    tid = kernel_clone(
-        &(struct clone_args){ .fn = pass_once, .name = "long", .cpus = BIT(cpu) });
+    tid = ktest_thread(pass_once, NULL, BIT(cpu));
     while (!READ_ONCE(is_inside) && !READ_ONCE(may_end))
         thread_yield();
     err = marker_disconnect("ktest_marked", take_long, &looked.calls[0]);

@@ -218,8 +218,7 @@ KTEST(marks, none_is_lost_while_all_changes)
     stop = false;
     passed = 0;
     for (unsigned cpu = 0; cpu < cpu_count(); cpu++)
-        tids[cpu] = kernel_clone(&(struct clone_args){
-            .fn = pass_forever, .name = "marks", .cpus = BIT(cpu) });
+        tids[cpu] = ktest_thread(pass_forever, NULL, BIT(cpu));
     for (uint64_t i = 0; i < rounds; i++) {
         failed += say("echo 1 > " MARKS "ktest_traced/enable") != 0;
         failed += say("echo 'n == %lu' > " MARKS "ktest_traced/filter", i) != 0;

@@ -98,8 +98,7 @@ KTEST(misuse, unregister_does_not_return_while_a_handler_runs)
         return;
     has_entered = has_left = false;
     register_kprobe(&p);
-    tid = kernel_clone(&(struct clone_args){
-        .fn = call_once, .name = "slow", .cpus = UINT64_C(1) << (cpu_count() - 1) });
+    tid = ktest_thread(call_once, NULL, UINT64_C(1) << (cpu_count() - 1));
     while (!has_entered)
         thread_yield();
     unregister_kprobe(&p);
@@ -135,7 +134,7 @@ KTEST(misuse, a_probe_is_freed_as_soon_as_it_is_out)
     stop = false;
     wrong_probe = 0;
     for (int i = 0; i < n; i++)
-        tids[i] = kernel_clone(&(struct clone_args){ .fn = call_until_stop });
+        tids[i] = ktest_thread(call_until_stop, NULL, 0);
     for (uint64_t round = 0; round < rounds; round++) {
         struct kprobe *p = kzalloc(sizeof(*p));
 
@@ -189,8 +188,7 @@ KTEST(misuse, a_copy_is_kept_while_a_thread_is_in_it)
     int tid;
 
     ktest_report(register_kprobe(&p) == 0, "a string instruction can be probed");
-    tid = kernel_clone(&(struct clone_args){
-        .fn = fill_run, .arg = buf, .cpus = UINT64_C(1) << (cpu_count() - 1) });
+    tid = ktest_thread(fill_run, buf, UINT64_C(1) << (cpu_count() - 1));
     while (!READ_ONCE(p.hits))
         thread_yield();
     unregister_kprobe(&p);

@@ -278,8 +278,7 @@ static int unload_on_cpu_0(void)
 {
     int err;
 
-    thread_join(kernel_clone(&(struct clone_args){ .fn = unload_guest, .cpus = 1 }),
-                &err);
+    thread_join(ktest_thread(unload_guest, NULL, 1), &err);
     return err;
 }
 
@@ -338,8 +337,7 @@ static int unload_held(uintptr_t addr, bool sleeps, unsigned cpu)
     tid = kernel_clone(
         &(struct clone_args){ .fn = hold_an_address, .name = "holder", .cpus = 1 });
     thread_sleep_ns(5000000);
-    thread_join(
-        kernel_clone(&(struct clone_args){ .fn = unload_guest, .cpus = BIT(cpu) }), &err);
+    thread_join(ktest_thread(unload_guest, NULL, BIT(cpu)), &err);
     WRITE_ONCE(in_hands.stop, true);
     thread_join(tid, NULL);
     return err;

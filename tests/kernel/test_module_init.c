@@ -63,7 +63,7 @@ static int joined(int tid)
 
 static int in_a_thread(int (*fn)(void *))
 {
-    int tid = kernel_clone(&(struct clone_args){ .fn = fn, .name = "module" });
+    int tid = ktest_thread(fn, NULL, 0);
 
     while (!READ_ONCE(acts_sleeps))
         thread_sleep_ns(1000000);

@@ -176,8 +176,7 @@ static bool reloads(uint64_t rounds, uint64_t hits)
 
     memset(&storm, 0, sizeof(storm));
     for (size_t i = 0; i < ARRAY_LEN(threads); i++)
-        tids[i] = kernel_clone(&(struct clone_args){
-            .fn = threads[i].fn, .arg = (void *)threads[i].arg, .name = "storm" });
+        tids[i] = ktest_thread(threads[i].fn, (void *)threads[i].arg, 0);
     for (uint64_t i = 1; i <= rounds && good; i++)
         good = reload(hits * i / rounds);
     WRITE_ONCE(storm.stop, true);

@@ -33,14 +33,13 @@ static int increment(void *arg UNUSED)
 
 KTEST(mutex, increments_of_64_threads_add_up)
 {
-    struct clone_args args = { .fn = increment, .name = "increment" };
     int tids[THREADS];
     unsigned started = 0, joined = 0;
 
     counter = 0;
     crowded = 0;
     for (unsigned i = 0; i < THREADS; i++) {
-        tids[i] = kernel_clone(&args);
+        tids[i] = ktest_thread(increment, NULL, 0);
         started += tids[i] > 0;
     }
     for (unsigned i = 0; i < THREADS; i++)
@@ -158,13 +157,12 @@ static int take_tokens(void *arg)
 
 KTEST(mutex, no_wake_up_is_lost)
 {
-    struct clone_args args = { .fn = take_tokens, .arg = (void *)500 };
     int tids[8];
 
     tokens = 0;
     taken = 0;
     for (unsigned i = 0; i < 8; i++)
-        tids[i] = kernel_clone(&args);
+        tids[i] = ktest_thread(take_tokens, (void *)500, 0);
     for (unsigned n = 0; n < 8 * 500; n++) {
         __atomic_add_fetch(&tokens, 1, __ATOMIC_RELEASE);
         wake_one(&wq);

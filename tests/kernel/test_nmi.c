@@ -83,8 +83,7 @@ static void storm(uint64_t count, kprobe_post_handler_t post)
                      p[i].symbol_name ? p[i].symbol_name
                      : i              ? "both"
                                       : "in_nmi");
-    tid = kernel_clone(&(struct clone_args){
-        .fn = run_probed, .arg = &load, .name = "load", .cpus = BIT(LAST_CPU) });
+    tid = ktest_thread(run_probed, &load, BIT(LAST_CPU));
     nmi_send_many(LAST_CPU, count, &nmis);
     load.stop = true;
     thread_join(tid, NULL);

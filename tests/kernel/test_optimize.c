@@ -429,10 +429,10 @@ KTEST(optimize, h76_a_detour_stays_while_a_thread_is_in_it)
     optimize_run();
     ktest_report(is_jump(&held), "it is a jump");
     hold();
-    inside = kernel_clone(&(struct clone_args){ .fn = run_target, .name = "inside" });
+    inside = ktest_thread(run_target, NULL, 0);
     while (kprobe_hits(&held) == 0)
         thread_yield();
-    remover = kernel_clone(&(struct clone_args){ .fn = take_out, .name = "remover" });
+    remover = ktest_thread(take_out, NULL, 0);
     thread_sleep_ns(200000000);
     ktest_report(!is_gone, "while a thread is inside, it is not freed");
     let_go();

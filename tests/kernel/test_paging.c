@@ -160,7 +160,7 @@ KTEST(paging, nor_while_probes_come_and_go)
 
     register_kprobe(&stays);
     toggling = true;
-    tid = kernel_clone(&(struct clone_args){ .fn = toggle, .arg = &toggles });
+    tid = ktest_thread(toggle, &toggles, 0);
     for (uint64_t n = 0; n < ktest_count(3, 50) || toggles < 3; n++) {
         struct survey *s = survey_make();
 

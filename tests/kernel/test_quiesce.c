@@ -85,19 +85,15 @@ static int quiesce_and_tell(void *arg UNUSED)
 
 static int helper_start(uint64_t cpus)
 {
-    struct clone_args args = { .fn = quiesce_and_tell, .name = "quiesce", .cpus = cpus };
-
     WRITE_ONCE(came_back, false);
-    return kernel_clone(&args);
+    return ktest_thread(quiesce_and_tell, NULL, cpus);
 }
 
 static int wanderer_start(uint64_t cpus)
 {
-    struct clone_args args = { .fn = wander, .name = "wander", .cpus = cpus };
-
     WRITE_ONCE(at, NOWHERE);
     go_to(INSIDE);
-    return kernel_clone(&args);
+    return ktest_thread(wander, NULL, cpus);
 }
 
 KTEST(quiesce, returns_when_no_thread_is_inside)
@@ -214,7 +210,6 @@ static int spin_unpreemptible(void *arg UNUSED)
 
 KTEST(quiesce, waits_for_a_thread_with_preemption_off)
 {
-    struct clone_args args = { .fn = spin_unpreemptible, .cpus = BIT(1) };
     int spinner, helper;
 
     if (ktest_lacks_cpus(2))
@@ -222,7 +217,7 @@ KTEST(quiesce, waits_for_a_thread_with_preemption_off)
     thread_set_affinity(BIT(0));
     predicate_set();
     go_to(OUTSIDE);
-    spinner = kernel_clone(&args);
+    spinner = ktest_thread(spin_unpreemptible, NULL, BIT(1));
     ktest_report(sleep_until(at, OUTSIDE), "a thread spins outside, preemption off");
     helper = helper_start(BIT(0));
     thread_sleep_ns(LONG_ENOUGH);
@@ -283,8 +278,6 @@ static void seize(struct thread *t, void *arg)
 
 KTEST(quiesce, waits_for_a_thread_switched_out_by_preempt_enable)
 {
-    struct clone_args victim = { .fn = yield_at_preempt_enable, .cpus = BIT(1) };
-    struct clone_args blocker = { .fn = share_the_cpu, .cpus = BIT(1) };
     struct seized s = { 0 };
     int block, helper;
 
@@ -296,8 +289,8 @@ KTEST(quiesce, waits_for_a_thread_switched_out_by_preempt_enable)
     predicate_set();
     WRITE_ONCE(blocking, true);
     go_to(INSIDE);
-    s.tid = kernel_clone(&victim);
-    block = kernel_clone(&blocker);
+    s.tid = ktest_thread(yield_at_preempt_enable, NULL, BIT(1));
+    block = ktest_thread(share_the_cpu, NULL, BIT(1));
     for (unsigned n = 0; n < 1000 && !s.thread; n++) {
         thread_sleep_ns(MS);
         thread_for_each(seize, &s);
@@ -331,12 +324,11 @@ static int spin_then_yield(void *arg UNUSED)
 
 KTEST(quiesce, without_a_predicate_everybody_must_switch_willingly)
 {
-    struct clone_args args = { .fn = spin_then_yield };
     int spinner, helper;
 
     others_inside = quiesce_set_inside(NULL);
     go_to(OUTSIDE);
-    spinner = kernel_clone(&args);
+    spinner = ktest_thread(spin_then_yield, NULL, 0);
     ktest_report(sleep_until(at, OUTSIDE), "a thread spins");
     helper = helper_start(0);
     thread_sleep_ns(LONG_ENOUGH);
@@ -394,7 +386,6 @@ static int hit_on(void *arg UNUSED)
 static void ends_among_hitters(enum optimize_method method, const char *how)
 {
     struct kprobe p = { .addr = (uintptr_t)hit_me, .pre_handler = take_long };
-    struct clone_args args = { .fn = hit_on };
     int tids[2 * MAX_CPUS];
     unsigned count = 2 * cpu_count();
     uint64_t before;
@@ -404,7 +395,7 @@ static void ends_among_hitters(enum optimize_method method, const char *how)
     register_kprobe(&p);
     optimize_run();
     for (unsigned n = 0; n < count; n++)
-        tids[n] = kernel_clone(&args);
+        tids[n] = ktest_thread(hit_on, NULL, 0);
     thread_sleep_ns(20 * MS);
     before = __atomic_load_n(&hits_begun, __ATOMIC_RELAXED);
     for (unsigned n = 0; n < 3; n++)

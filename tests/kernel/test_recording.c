@@ -434,8 +434,7 @@ KTEST(recording, a_read_ends_although_all_functions_of_the_reader_are_probed)
     ktest_report(!trace_put("events/kprobes/all/trigger", begins, 0), "as jumps");
     call_often(NULL);
     if (cpu_count() > 1)
-        tid = kernel_clone(&(struct clone_args){
-            .fn = call_often, .name = "storm", .cpus = BIT(cpu_count() - 1) });
+        tid = ktest_thread(call_often, NULL, BIT(cpu_count() - 1));
     ktest_report(tid >= 0, "the buffer is full");
     read_counted("trace_pipe", 300, capacity);
     read_counted("trace", 300, capacity);

@@ -48,13 +48,6 @@ static int quiesce_and_tell(void *arg UNUSED)
     return 0;
 }
 
-static int thread_start(int (*fn)(void *), uint64_t cpus)
-{
-    struct clone_args args = { .fn = fn, .name = "region", .cpus = cpus };
-
-    return kernel_clone(&args);
-}
-
 /* scan_end - end the scan: wherever it is, it soon comes to one of these bytes. */
 static void scan_end(void)
 {
@@ -119,11 +112,11 @@ static void waits_for_the_scan(uint64_t cpus, uint64_t waiter_cpus, bool is_pree
 
     WRITE_ONCE(came_back, false);
     WRITE_ONCE(has_begun, false);
-    scanner = thread_start(scan, cpus);
+    scanner = ktest_thread(scan, NULL, cpus);
     ktest_report(sleep_until(&has_begun), "a thread has come to the region");
     if (is_preempted && READ_ONCE(is_scanning))
         ktest_report(parked_count() == 1, "it is preempted behind its first byte");
-    waiter = thread_start(quiesce_and_tell, waiter_cpus);
+    waiter = ktest_thread(quiesce_and_tell, NULL, waiter_cpus);
     thread_sleep_ns(LONG_ENOUGH);
     early = READ_ONCE(came_back);
     if (READ_ONCE(is_scanning))
@@ -178,7 +171,7 @@ KTEST(region, quiesce_does_not_wait_where_nothing_is_watched)
     }
     WRITE_ONCE(has_begun, false);
     thread_set_affinity(BIT(0));
-    scanner = thread_start(scan, BIT(1));
+    scanner = ktest_thread(scan, NULL, BIT(1));
     ktest_report(sleep_until(&has_begun), "a thread has come to the region");
     quiesce();
     if (READ_ONCE(is_scanning))
@@ -319,7 +312,7 @@ static void come_and_go(struct kprobe *p)
     if (threads > MAX_CPUS)
         threads = MAX_CPUS;
     for (unsigned i = 0; i < threads; i++)
-        tids[i] = thread_start(work, 0);
+        tids[i] = ktest_thread(work, NULL, 0);
     for (uint64_t i = 0; i < rounds; i++) {
         plat_lock(PLAT_PROBES);
         if (jump_in(p->site)) {

@@ -142,8 +142,7 @@ KTEST(returns, h43_h92_functions_that_switch_threads)
     probed = probe_names(rps, names, ARRAY_LEN(names));
     ktest_note("%u functions of the scheduler", probed);
     for (size_t i = 0; i < ARRAY_LEN(tids); i++)
-        tids[i] =
-            kernel_clone(&(struct clone_args){ .fn = yield_often, .name = "yield" });
+        tids[i] = ktest_thread(yield_often, NULL, 0);
     for (size_t i = 0; i < ARRAY_LEN(tids); i++)
         thread_join(tids[i], NULL);
     unprobe_names(rps, ARRAY_LEN(names));
@@ -268,7 +267,7 @@ KTEST(returns, h84_threads_end_inside)
     optimize_run(); /* otherwise the optimizer would allocate memory later */
     before = heap_block_count();
     for (int i = 0; i < 50; i++) {
-        int code = 0, tid = kernel_clone(&(struct clone_args){ .fn = end_inside });
+        int code = 0, tid = ktest_thread(end_inside, NULL, 0);
 
         thread_join(tid, &code);
         ended += code == 5;

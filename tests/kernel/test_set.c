@@ -91,7 +91,7 @@ KTEST(set, sets_come_and_go_while_their_code_runs)
 
     stop = false;
     for (int i = 0; i < n; i++)
-        tids[i] = kernel_clone(&(struct clone_args){ .fn = work, .name = "work" });
+        tids[i] = ktest_thread(work, NULL, 0);
     exec_stats_get(&before);
     heap = heap_in_use();
     for (uint64_t round = 0; round < rounds; round++) {

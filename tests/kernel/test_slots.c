@@ -126,8 +126,7 @@ KTEST(slots, no_cpu_is_inside_a_copy_that_is_given_back)
     all_timers(HZ_MAX);
     register_kprobe(&tick);
     for (unsigned i = 0; i < threads; i++)
-        tids[i] = kernel_clone(&(struct clone_args){
-            .fn = fill_and_check, .name = "fill", .cpus = BIT(i / 2) });
+        tids[i] = ktest_thread(fill_and_check, NULL, BIT(i / 2));
     unpoisoned = come_and_go(times, &p);
     filling = false;
     for (unsigned i = 0; i < threads; i++)

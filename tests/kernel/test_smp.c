@@ -324,7 +324,6 @@ static bool logged_since(uint64_t pos, const char *a, const char *b)
 
 KTEST(smp, a_deaf_cpu_is_reported_by_name_and_place)
 {
-    struct clone_args deaf = { .fn = be_deaf, .cpus = BIT(1) };
     struct clone_args helper = { .fn = release_later, .cpus = ~BIT(1) };
     uint64_t log_pos = log_end();
     int a, b;
@@ -336,7 +335,7 @@ KTEST(smp, a_deaf_cpu_is_reported_by_name_and_place)
     helper.cpus &= ~BIT(0);
     stuck = false;
     let_go = false;
-    a = kernel_clone(&deaf);
+    a = ktest_thread(be_deaf, NULL, BIT(1));
     while (!READ_ONCE(stuck))
         thread_sleep_ns(MS);
     b = kernel_clone(&helper);
@@ -464,8 +463,6 @@ static void timer_start(void *arg UNUSED)
 KTEST(smp, an_idle_cpu_is_woken_without_a_tick)
 {
     unsigned cpu = cpu_count() - 1;
-    struct clone_args even = { .fn = take_turns, .arg = (void *)0, .cpus = BIT(0) };
-    struct clone_args odd = { .fn = take_turns, .arg = (void *)1, .cpus = BIT(cpu) };
     uint64_t start;
     int a, b;
 
@@ -477,8 +474,8 @@ KTEST(smp, an_idle_cpu_is_woken_without_a_tick)
     turn = 0;
     smp_call(cpu, timer_stop, NULL);
     start = clock_ns();
-    a = kernel_clone(&even);
-    b = kernel_clone(&odd);
+    a = ktest_thread(take_turns, (void *)0, BIT(0));
+    b = ktest_thread(take_turns, (void *)1, BIT(cpu));
     thread_join(a, NULL);
     smp_call(cpu, timer_start, NULL);
     thread_join(b, NULL);
@@ -503,16 +500,14 @@ KTEST(smp, the_ipi_that_wakes_is_sent_without_the_lock)
 {
     struct kprobe p = { .symbol_name = "smp_send_reschedule",
                         .pre_handler = look_at_the_lock };
-    struct clone_args even = { .fn = take_turns, .arg = (void *)0, .cpus = BIT(0) };
-    struct clone_args odd = { .fn = take_turns, .arg = (void *)1, .cpus = BIT(1) };
     int a, b;
 
     if (ktest_lacks_cpus(2))
         return;
     sent = sent_with_the_lock = turn = 0;
     ktest_report(!register_kprobe(&p), "a probe sees each reschedule IPI");
-    a = kernel_clone(&even);
-    b = kernel_clone(&odd);
+    a = ktest_thread(take_turns, (void *)0, BIT(0));
+    b = ktest_thread(take_turns, (void *)1, BIT(1));
     thread_join(a, NULL);
     thread_join(b, NULL);
     unregister_kprobe(&p);
@@ -558,7 +553,6 @@ static int answer_calls(void *arg UNUSED)
  */
 KTEST(smp, an_interrupt_of_an_idle_cpu_wakes_a_thread_there)
 {
-    struct clone_args args = { .fn = answer_calls };
     unsigned idle = 0, itself = 0;
     int tid;
 
@@ -568,7 +562,7 @@ KTEST(smp, an_interrupt_of_an_idle_cpu_wakes_a_thread_there)
     }
     thread_set_affinity(BIT(0));
     call_number = 0;
-    tid = kernel_clone(&args);
+    tid = ktest_thread(answer_calls, NULL, 0);
     for (unsigned n = 0; n < ROUNDS; n++) {
         is_awake = false;
         while (list_empty(&calls.waiters) || !percpu_of(SLEPT_ON)->idle)

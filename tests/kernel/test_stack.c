@@ -57,9 +57,7 @@ KTEST(stack, where_little_is_left_handlers_are_left_out)
 
     entered = surely_deep = surely_shallow = handled = 0;
     register_kprobe(&p);
-    thread_join(
-        kernel_clone(&(struct clone_args){ .fn = dig_in_thread, .arg = (void *)RESERVE }),
-        NULL);
+    thread_join(ktest_thread(dig_in_thread, (void *)RESERVE, 0), NULL);
     unregister_kprobe(&p);
     ktest_report(surely_shallow > 0 && surely_deep > 0, "%lu calls, %lu of them deep",
                  (unsigned long)entered, (unsigned long)surely_deep);
@@ -100,7 +98,7 @@ static void overflow(void)
     static struct kprobe p = { .addr = (uintptr_t)dig, .pre_handler = count };
 
     register_kprobe(&p);
-    thread_join(kernel_clone(&(struct clone_args){ .fn = dig_in_thread }), NULL);
+    thread_join(ktest_thread(dig_in_thread, NULL, 0), NULL);
 }
 
 KTEST_FATAL(stack, an_overflow_is_named)

@@ -120,8 +120,7 @@ static void switched_under(size_t i)
     stop = false;
     passed = wrong = 0;
     for (unsigned cpu = 0; cpu < cpu_count(); cpu++)
-        tids[cpu] = kernel_clone(
-            &(struct clone_args){ .fn = ask_forever, .name = "asks", .cpus = BIT(cpu) });
+        tids[cpu] = ktest_thread(ask_forever, NULL, BIT(cpu));
     for (uint64_t n = ktest_rounds(1, 8); n > 0; n--) {
         failed += static_key_switch(&ktest_key, true);
         thread_sleep_ns(1000000);

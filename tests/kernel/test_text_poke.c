@@ -282,8 +282,6 @@ static int stay_inside(void *leave)
 KTEST(text_poke, a_cpu_inside_is_waited_for_and_named)
 {
     static const uint8_t nops[] = { 0x31, 0xc0, 0x0f, 0x1f, 0x80, 0, 0, 0, 0 };
-    struct clone_args spinner = { .fn = stay_inside, .arg = &leave_it, .cpus = BIT(1) };
-    struct clone_args watcher = { .fn = let_go, .cpus = BIT(0) };
     struct text_poke p = { .addr = (uintptr_t)spin_inside,
                            .len = (uint8_t)(uintptr_t)spin_inside_len },
                      back;
@@ -299,9 +297,9 @@ KTEST(text_poke, a_cpu_inside_is_waited_for_and_named)
     register_kprobe(&site);
     thread_set_affinity(BIT(0));
     leave_it = false;
-    spinner_tid = kernel_clone(&spinner);
+    spinner_tid = ktest_thread(stay_inside, &leave_it, BIT(1));
     thread_sleep_ns(20 * MS);
-    watcher_tid = kernel_clone(&watcher);
+    watcher_tid = ktest_thread(let_go, NULL, BIT(0));
     text_engine_set(&text_engine_stop_machine);
     poke(&p, 1);
     text_engine_set(before);
@@ -333,7 +331,6 @@ static int turn_deaf(void *unused UNUSED)
 
 KTEST(text_poke, a_deaf_cpu_holds_up_the_machine_and_is_named)
 {
-    struct clone_args victim = { .fn = turn_deaf, .cpus = BIT(1) };
     const struct text_engine *before = text_engine_get();
     uint64_t unanswered = smp_unanswered();
     int tid;
@@ -345,7 +342,7 @@ KTEST(text_poke, a_deaf_cpu_holds_up_the_machine_and_is_named)
     smp_set_call_limit(20 * MS);
     text_engine_set(&text_engine_stop_machine);
     deaf = false;
-    tid = kernel_clone(&victim);
+    tid = ktest_thread(turn_deaf, NULL, BIT(1));
     while (!deaf)
         thread_yield();
     targets_poke_one(0, new_code);

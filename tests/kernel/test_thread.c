@@ -19,21 +19,14 @@ static int exit_with_arg(void *arg)
     do_exit((int)(intptr_t)arg);
 }
 
-static int clone_fn(int (*fn)(void *), void *arg)
-{
-    struct clone_args args = { .fn = fn, .arg = arg };
-
-    return kernel_clone(&args);
-}
-
 KTEST(thread, join_returns_the_exit_code)
 {
     int code = 0;
-    int tid = clone_fn(return_arg, (void *)42);
+    int tid = ktest_thread(return_arg, (void *)42, 0);
 
     ktest_report(tid > 1, "kernel_clone gave a tid");
     ktest_report(thread_join(tid, &code) == 0 && code == 42, "42 was returned");
-    tid = clone_fn(exit_with_arg, (void *)-7);
+    tid = ktest_thread(exit_with_arg, (void *)-7, 0);
     ktest_report(thread_join(tid, &code) == 0 && code == -7, "-7 was given to do_exit");
     ktest_report(thread_join(tid, &code) == -ENOENT, "a thread is joined only once");
     ktest_report(thread_join(thread_tid(), &code) != 0, "a thread cannot join itself");
@@ -45,12 +38,11 @@ KTEST(thread, bad_arguments_are_refused)
 {
     struct clone_args no_fn = { 0 };
     struct clone_args odd_stack = { .fn = return_arg, .stack_len = 5000 };
-    struct clone_args no_cpu = { .fn = return_arg, .cpus = BIT(MAX_CPUS - 1) };
 
     ktest_report(kernel_clone(&no_fn) == -EINVAL, "no function: -EINVAL");
     ktest_report(kernel_clone(&odd_stack) == -EINVAL, "half a page of stack: -EINVAL");
     if (cpu_count() < MAX_CPUS)
-        ktest_report(kernel_clone(&no_cpu) == -EINVAL,
+        ktest_report(ktest_thread(return_arg, NULL, BIT(MAX_CPUS - 1)) == -EINVAL,
                      "a CPU that is not there: -EINVAL");
 }
 
@@ -73,7 +65,7 @@ KTEST(thread, clone_without_memory_leaves_nothing_behind)
     struct clone_args huge = { .fn = return_arg, .stack_len = 65536 * GiB };
     size_t blocks, bytes, frames;
 
-    thread_join(clone_fn(return_arg, NULL), NULL);
+    thread_join(ktest_thread(return_arg, NULL, 0), NULL);
     settle();
     blocks = heap_block_count();
     bytes = heap_in_use();
@@ -83,7 +75,7 @@ KTEST(thread, clone_without_memory_leaves_nothing_behind)
         int tid;
 
         heap_fail_after(n);
-        tid = clone_fn(return_arg, NULL);
+        tid = ktest_thread(return_arg, NULL, 0);
         heap_fail_after(-1);
         if (n == 1)
             ktest_report(tid == -ENOMEM, "the first allocation fails: -ENOMEM");
@@ -101,7 +93,7 @@ KTEST(thread, a_thousand_rounds_leave_nothing_behind)
     size_t blocks, bytes, frames;
     unsigned wrong = 0;
 
-    thread_join(clone_fn(return_arg, NULL), NULL);
+    thread_join(ktest_thread(return_arg, NULL, 0), NULL);
     settle();
     blocks = heap_block_count();
     bytes = heap_in_use();
@@ -109,7 +101,8 @@ KTEST(thread, a_thousand_rounds_leave_nothing_behind)
     for (int n = 0; n < 1000; n++) {
         int code = -1;
 
-        if (thread_join(clone_fn(return_arg, (void *)(intptr_t)n), &code) || code != n)
+        if (thread_join(ktest_thread(return_arg, (void *)(intptr_t)n, 0), &code) ||
+            code != n)
             wrong++;
     }
     settle();
@@ -358,7 +351,7 @@ static int live_shortly(void *arg UNUSED)
 static int come_and_go(void *arg)
 {
     while (!READ_ONCE(stop_spinning))
-        thread_join(clone_fn(live_shortly, arg), NULL);
+        thread_join(ktest_thread(live_shortly, arg, 0), NULL);
     return 0;
 }
 
@@ -370,7 +363,7 @@ KTEST(thread, for_each_is_safe_while_threads_come_and_go)
 
     stop_spinning = false;
     for (unsigned i = 0; i < 2; i++)
-        tids[i] = clone_fn(come_and_go, NULL);
+        tids[i] = ktest_thread(come_and_go, NULL, 0);
     for (unsigned n = 0; n < 100; n++) {
         struct census once = { 0 };
 
@@ -421,7 +414,7 @@ KTEST(thread, registers_survive_switches)
 
     damaged = 0;
     for (unsigned i = 0; i < 6; i++)
-        tids[i] = clone_fn(keep_locals, (void *)(uintptr_t)(i + 1));
+        tids[i] = ktest_thread(keep_locals, (void *)(uintptr_t)(i + 1), 0);
     for (unsigned i = 0; i < 6; i++)
         thread_join(tids[i], NULL);
     ktest_report(damaged == 0, "six threads, 500 switches each, kept their values");
@@ -445,7 +438,6 @@ KTEST(thread, switch_to_keeps_what_a_call_keeps)
 
 KTEST(thread, clone_and_join_need_no_tick)
 {
-    struct clone_args args = { .fn = return_arg, .cpus = BIT(0) };
     uint64_t start, ticks, ns;
     unsigned joined = 0;
 
@@ -456,7 +448,7 @@ KTEST(thread, clone_and_join_need_no_tick)
     ticks = irq_count(0, VECTOR_TIMER);
     start = clock_ns();
     for (unsigned n = 0; n < 100; n++)
-        joined += thread_join(kernel_clone(&args), NULL) == 0;
+        joined += thread_join(ktest_thread(return_arg, NULL, BIT(0)), NULL) == 0;
     ns = clock_ns() - start;
     ticks = irq_count(0, VECTOR_TIMER) - ticks;
     preempt_disable();

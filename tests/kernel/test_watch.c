@@ -245,8 +245,7 @@ KTEST(watch, a_watch_misses_nothing_while_another_comes_and_goes)
     stop_toggle = false;
     register_watch(&other);
     register_watch(&w);
-    tid = kernel_clone(
-        &(struct clone_args){ .fn = toggle, .arg = &other, .name = "toggle" });
+    tid = ktest_thread(toggle, &other, 0);
     for (unsigned i = 0; i < 4; i++)
         each_cpu_run(store_often, NULL);
     stop_toggle = true;

@@ -162,9 +162,6 @@ static int fill_forever(void *unused UNUSED)
 static void several_for_one(const char *engine, void *unused UNUSED)
 {
     static const uint8_t one[] = { 0x66, 0x2e, 0x0f, 0x1f, 0x84, 0, 0, 0, 0, 0 };
-    struct clone_args args = { .fn = fill_forever,
-                               .name = "fill",
-                               .cpus = BIT(cpu_count() - 1) };
     uintptr_t at = (uintptr_t)fill_long;
     uint8_t before[sizeof(one)];
     struct probe_reject why = { 0 };
@@ -173,7 +170,7 @@ static void several_for_one(const char *engine, void *unused UNUSED)
     memcpy(before, (const void *)at, sizeof(before));
     fill.filled = fill.left_alone = fill.wrong = 0;
     exchanged = false;
-    tid = kernel_clone(&args);
+    tid = ktest_thread(fill_forever, NULL, BIT(cpu_count() - 1));
     while (!fill.filled)
         thread_yield();
     err = xmc_why(at, one, sizeof(one), XMC_INT3, &why);

@@ -5,6 +5,15 @@
 #include "tests/unit/port_fake.h"
 
 static struct site site;
+static struct pt_regs
+    regs;                  /* before the instruction; each test begins with fake_regs() */
+static struct pt_regs got; /* behind it */
+
+static void begin(void)
+{
+    fake_start();
+    regs = fake_regs();
+}
 
 /* prepare - put the instruction @hex into the text, and prepare to emulate it.
  * Return: its address.
@@ -35,17 +44,17 @@ static void check_rest(const struct pt_regs *got, struct pt_regs want)
     CHECK(memcmp(got, &want, sizeof(want)) == 0);
 }
 
-static struct pt_regs run(struct pt_regs regs)
+static struct pt_regs run(struct pt_regs image)
 {
-    struct pt_regs before = regs;
+    struct pt_regs before = image;
     unsigned raised = fake.raised;
     bool is_done;
 
-    regs.ip = site.addr + 1;
-    is_done = emulate_run(&site, &regs);
+    image.ip = site.addr + 1;
+    is_done = emulate_run(&site, &image);
     CHECK_EQ(is_done, fake.raised == raised);
-    check_rest(&regs, before);
-    return regs;
+    check_rest(&image, before);
+    return image;
 }
 
 /* ---- conditional branches ---- */
@@ -88,8 +97,7 @@ UNIT_TEST(jcc_takes_the_branch_as_the_flags_say)
         snprintf(hex, sizeof(hex), "%02x 10", 0x70 + cond);
         addr = prepare(hex);
         for (unsigned c = 0; c < 32; c++) {
-            struct pt_regs regs = fake_regs(), got;
-
+            regs = fake_regs();
             regs.flags = flags_of(c);
             got = run(regs);
             CHECK_EQ(got.ip, holds(cond, regs.flags) ? addr + 2 + 0x10 : addr + 2);
@@ -107,8 +115,7 @@ UNIT_TEST(near_jcc_reaches_backwards)
         snprintf(hex, sizeof(hex), "0f %02x 00 00 00 ff", 0x80 + cond);
         addr = prepare(hex);
         for (unsigned c = 0; c < 32; c++) {
-            struct pt_regs regs = fake_regs();
-
+            regs = fake_regs();
             regs.flags = flags_of(c);
             CHECK_EQ(run(regs).ip,
                      holds(cond, regs.flags) ? addr + 6 - 0x1000000 : addr + 6);
@@ -136,11 +143,11 @@ static void check_loop(const char *hex, bool narrow, int wants_zf)
 
     for (size_t i = 0; i < sizeof(counters) / sizeof(counters[0]); i++) {
         for (int zf = 0; zf < 2; zf++) {
-            struct pt_regs regs = fake_regs(), got;
             uint64_t left =
                 narrow ? (uint32_t)((uint32_t)counters[i] - 1) : counters[i] - 1;
             bool taken = left != 0 && (wants_zf < 0 || wants_zf == zf);
 
+            regs = fake_regs();
             regs.cx = counters[i];
             regs.flags = FLAGS_FIXED | (zf ? FLAGS_ZF : 0) | FLAGS_CF;
             got = run(regs);
@@ -173,9 +180,9 @@ UNIT_TEST(jrcxz_only_looks)
         fake_start();
         addr = prepare(narrow ? "67 e3 7f" : "e3 7f");
         for (size_t i = 0; i < sizeof(counters) / sizeof(counters[0]); i++) {
-            struct pt_regs regs = fake_regs(), got;
             bool zero = narrow ? (uint32_t)counters[i] == 0 : counters[i] == 0;
 
+            regs = fake_regs();
             regs.cx = counters[i];
             got = run(regs);
             CHECK_EQ(got.ip, addr + site.len + (zero ? 0x7f : 0));
@@ -189,7 +196,6 @@ UNIT_TEST(jrcxz_only_looks)
 
 UNIT_TEST(jmp_goes_where_it_says)
 {
-    struct pt_regs regs = fake_regs();
     uintptr_t addr = prepare("eb 80");
 
     CHECK_EQ(run(regs).ip, addr + 2 - 128);
@@ -200,7 +206,6 @@ UNIT_TEST(jmp_goes_where_it_says)
 
 UNIT_TEST(call_pushes_the_address_behind_the_original)
 {
-    struct pt_regs regs = fake_regs(), got;
     uintptr_t addr = prepare("e8 00 01 00 00");
 
     got = run(regs);
@@ -212,11 +217,11 @@ UNIT_TEST(call_pushes_the_address_behind_the_original)
 UNIT_TEST(branch_through_each_register)
 {
     for (unsigned n = 0; n < 16; n++) {
-        struct pt_regs regs = fake_regs(), got;
         const char *rex = n < 8 ? "" : "41 ";
         uintptr_t addr;
         char hex[32];
 
+        regs = fake_regs();
         snprintf(hex, sizeof(hex), "%sff %02x", rex, 0xe0 + n % 8);
         prepare(hex);
         got = run(regs);
@@ -234,8 +239,6 @@ UNIT_TEST(branch_through_each_register)
 
 UNIT_TEST(branch_through_the_stack_counts_from_before_the_push)
 {
-    struct pt_regs regs = fake_regs(), got;
-
     fake_stack()[1] = 0x1234;
     prepare("ff 54 24 08"); /* call *8(%rsp) */
     got = run(regs);
@@ -250,7 +253,6 @@ UNIT_TEST(branch_through_the_stack_counts_from_before_the_push)
 UNIT_TEST(branch_through_base_index_and_displacement)
 {
     static uint64_t cells[64];
-    struct pt_regs regs = fake_regs();
 
     for (size_t i = 0; i < 64; i++)
         cells[i] = 0x1000 + i;
@@ -271,7 +273,6 @@ UNIT_TEST(branch_through_base_index_and_displacement)
 
 UNIT_TEST(a_rip_relative_operand_counts_from_the_original)
 {
-    struct pt_regs regs = fake_regs(), got;
     uintptr_t addr = prepare("ff 15 02 00 00 00 90 90 88 77 66 55 44 33 22 11");
 
     got = run(regs);
@@ -282,7 +283,6 @@ UNIT_TEST(a_rip_relative_operand_counts_from_the_original)
 UNIT_TEST(a_segment_base_is_added)
 {
     static uint64_t cells[4] = { 1, 2, 3, 4 };
-    struct pt_regs regs = fake_regs();
 
     fake.gs_base = (uintptr_t)cells;
     fake.fs_base = (uintptr_t)(cells + 1);
@@ -298,7 +298,6 @@ UNIT_TEST(a_target_that_cannot_be_loaded_is_a_fault_at_the_original)
     static const char *const forms[] = { "ff 10", "ff 20" }; /* call, jmp *(%rax) */
 
     for (int i = 0; i < 2; i++) {
-        struct pt_regs regs, got;
         uintptr_t addr;
 
         fake_start();
@@ -329,8 +328,6 @@ UNIT_TEST(ret_pops_the_target_and_drops_the_arguments)
                  { "c2 ff ff", 0xffff } };
 
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-        struct pt_regs regs, got;
-
         fake_start();
         regs = fake_regs();
         fake_stack()[0] = 0x5678;
@@ -352,8 +349,6 @@ UNIT_TEST(the_stack_is_what_rsp_and_rbp_are_the_base_of)
                   { "41 ff 65 08", false } }; /* jmp *8(%r13) */
 
     for (size_t i = 0; i < ARRAY_LEN(forms); i++) {
-        struct pt_regs regs;
-
         fake_start();
         regs = fake_regs();
         regs.bp = regs.r13 = regs.sp;
@@ -368,7 +363,6 @@ UNIT_TEST(the_stack_is_what_rsp_and_rbp_are_the_base_of)
 
 UNIT_TEST(ret_from_a_bad_stack_is_a_fault_at_the_original)
 {
-    struct pt_regs regs = fake_regs(), got;
     uintptr_t addr;
 
     fake_bad(regs.sp, 8);
@@ -384,7 +378,6 @@ UNIT_TEST(ret_from_a_bad_stack_is_a_fault_at_the_original)
 
 UNIT_TEST(pushf_pushes_what_the_program_has)
 {
-    struct pt_regs regs = fake_regs(), got;
     uintptr_t addr;
 
     regs.flags = flags_of(21) | FLAGS_DF | FLAGS_AC | FLAGS_ID | FLAGS_TF | FLAGS_RF;
@@ -398,7 +391,6 @@ UNIT_TEST(pushf_pushes_what_the_program_has)
 
 UNIT_TEST(pushfw_pushes_two_bytes)
 {
-    struct pt_regs regs = fake_regs(), got;
     uintptr_t addr;
 
     regs.flags = flags_of(31) | FLAGS_ID | FLAGS_NT;
@@ -414,7 +406,6 @@ UNIT_TEST(pushfw_pushes_two_bytes)
 
 UNIT_TEST(popf_takes_every_flag_it_may)
 {
-    struct pt_regs regs, got;
     uintptr_t addr = prepare("9d");
 
     for (int i = 0; i < 2; i++) {
@@ -432,7 +423,6 @@ UNIT_TEST(popf_takes_every_flag_it_may)
 
 UNIT_TEST(popfw_takes_the_lower_16)
 {
-    struct pt_regs regs, got;
     uintptr_t addr = prepare("66 9d");
 
     for (int i = 0; i < 2; i++) {
@@ -451,8 +441,6 @@ UNIT_TEST(popfw_takes_the_lower_16)
 /* The two bytes that popfw reads are the last ones that can be read. */
 UNIT_TEST(popfw_reads_two_bytes)
 {
-    struct pt_regs regs = fake_regs(), got;
-
     regs.sp += 6;
     fake_stack()[0] = (uint64_t)(FLAGS_CF | FLAGS_FIXED) << 48;
     fake_bad(regs.sp + 2, 8);
@@ -464,7 +452,6 @@ UNIT_TEST(popfw_reads_two_bytes)
 
 UNIT_TEST(popf_from_a_bad_stack_is_a_fault_at_the_original)
 {
-    struct pt_regs regs = fake_regs(), got;
     uintptr_t addr;
 
     fake_bad(regs.sp, 8);
@@ -478,7 +465,6 @@ UNIT_TEST(popf_from_a_bad_stack_is_a_fault_at_the_original)
 
 UNIT_TEST(cli_clears_if)
 {
-    struct pt_regs regs = fake_regs(), got;
     uintptr_t addr = prepare("fa");
 
     got = run(regs);
@@ -506,11 +492,9 @@ UNIT_TEST(everything_else_is_not_emulated)
 
 UNIT_TEST(a_wrong_kind_is_a_bug)
 {
-    struct pt_regs regs = fake_regs();
-
     memset(&site, 0, sizeof(site));
     site.emul.kind = INSN_NOP;
     CHECK(FAKE_BUG(emulate_run(&site, &regs)));
 }
 
-UNIT_TESTS_BETWEEN(fake_start, fake_end)
+UNIT_TESTS_BETWEEN(begin, fake_end)

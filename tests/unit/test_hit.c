@@ -9,32 +9,33 @@
 static struct probe_cpu *cpu;
 static struct kprobe p;
 static unsigned ran, ran_post;
+static struct pt_regs regs; /* of the program; each test begins with fake_regs() */
 static struct pt_regs seen, seen_post;
 static int answer;           /* the pre-handler returns it */
 static uintptr_t go_to;      /* the pre-handler sends the program there; 0: nowhere */
 static unsigned long new_ax; /* the pre-handler sets ax to it; 0: it leaves ax alone */
 static void (*inside)(void); /* both handlers call it; NULL: they call nothing */
 
-static int pre(struct kprobe *kp, struct pt_regs *regs)
+static int pre(struct kprobe *kp, struct pt_regs *r)
 {
     CHECK(kp == &p);
     ran++;
-    seen = *regs;
+    seen = *r;
     if (go_to)
-        regs->ip = go_to;
+        r->ip = go_to;
     if (new_ax)
-        regs->ax = new_ax;
+        r->ax = new_ax;
     if (inside)
         inside();
     return answer;
 }
 
-static void post(struct kprobe *kp, struct pt_regs *regs, unsigned long flags)
+static void post(struct kprobe *kp, struct pt_regs *r, unsigned long flags)
 {
     CHECK(kp == &p);
     CHECK_EQ(flags, 0);
     ran_post++;
-    seen_post = *regs;
+    seen_post = *r;
     if (inside)
         inside();
 }
@@ -52,6 +53,12 @@ static void start(const char *hex, bool with_post)
     p = (struct kprobe){ .pre_handler = pre, .post_handler = with_post ? post : NULL };
     p.addr = fake_function("fn", hex);
     CHECK_EQ(register_kprobe(&p), 0);
+}
+
+static void begin(void)
+{
+    fake_start();
+    regs = fake_regs();
 }
 
 static void end(void)
@@ -73,10 +80,10 @@ static void check_same_but_ip(const struct pt_regs *got, const struct pt_regs *w
 
 UNIT_TEST(the_handler_sees_the_program_and_the_copy_is_next)
 {
-    struct pt_regs regs, before;
+    struct pt_regs before;
 
     start("48 89 e5 c3", false);
-    before = regs = fake_regs();
+    before = regs;
     CHECK(fake_int3(&regs, p.addr));
     CHECK_EQ(ran, 1);
     check_same_but_ip(&seen, &before);
@@ -93,8 +100,6 @@ UNIT_TEST(the_handler_sees_the_program_and_the_copy_is_next)
 /* The entry of a function that the compiler has prepared: endbr64, and a nop. */
 UNIT_TEST(at_an_entry_it_is_searched_for_once)
 {
-    struct pt_regs regs;
-
     start("f3 0f 1e fa 0f 1f 44 00 00 c3", false);
     for (unsigned n = 1; n <= 3; n++) {
         regs = fake_regs();
@@ -106,10 +111,7 @@ UNIT_TEST(at_an_entry_it_is_searched_for_once)
 
 UNIT_TEST(what_a_handler_changes_is_what_goes_on)
 {
-    struct pt_regs regs;
-
     start("ff d0 c3", false); /* call *%rax */
-    regs = fake_regs();
     new_ax = 0x1000;
     fake_int3(&regs, p.addr);
     CHECK_EQ(regs.ip, 0x1000);
@@ -118,10 +120,10 @@ UNIT_TEST(what_a_handler_changes_is_what_goes_on)
 
 UNIT_TEST(non_zero_means_the_handler_has_set_ip)
 {
-    struct pt_regs regs, before;
+    struct pt_regs before;
 
     start("e8 10 00 00 00 c3", true);
-    before = regs = fake_regs();
+    before = regs;
     answer = 1;
     go_to = 0x4444;
     CHECK(fake_int3(&regs, p.addr));
@@ -134,7 +136,6 @@ UNIT_TEST(non_zero_means_the_handler_has_set_ip)
 UNIT_TEST(a_disabled_probe_beside_an_enabled_one_is_not_called)
 {
     struct kprobe other = { .pre_handler = NULL };
-    struct pt_regs regs = fake_regs();
 
     start("90 c3", false);
     other.addr = p.addr;
@@ -150,10 +151,8 @@ UNIT_TEST(a_disabled_probe_beside_an_enabled_one_is_not_called)
 UNIT_TEST(no_post_handler_after_an_instruction_that_faulted)
 {
     static uint64_t nowhere;
-    struct pt_regs regs;
 
     start("ff 10 c3", true); /* call *(%rax) */
-    regs = fake_regs();
     regs.ax = (uintptr_t)&nowhere;
     fake_bad((uintptr_t)&nowhere, 8);
     CHECK(fake_int3(&regs, p.addr));
@@ -166,12 +165,10 @@ UNIT_TEST(no_post_handler_after_an_instruction_that_faulted)
 
 UNIT_TEST(an_int3_that_has_vanished_is_tried_again)
 {
-    struct pt_regs regs;
     uintptr_t was_there;
 
     start("90 c3", false);
     was_there = fake_bytes_at("55");
-    regs = fake_regs();
     CHECK(fake_int3(&regs, was_there));
     CHECK_EQ(regs.ip, was_there);
     CHECK_EQ(cpu->retries, 1);
@@ -180,13 +177,11 @@ UNIT_TEST(an_int3_that_has_vanished_is_tried_again)
 
 UNIT_TEST(an_int3_in_memory_that_is_gone_is_no_hit)
 {
-    struct pt_regs regs;
     uintptr_t was_there;
 
     start("90 c3", false);
     was_there = fake_bytes_at("55");
     fake_bad(was_there, 1);
-    regs = fake_regs();
     CHECK(!fake_int3(&regs, was_there));
 }
 
@@ -220,13 +215,13 @@ static size_t chain_length;
 static int chain_pre(struct kprobe *kp, struct pt_regs *unused UNUSED)
 {
     size_t i = (size_t)(kp - chain);
-    struct pt_regs regs = fake_regs();
+    struct pt_regs inner = fake_regs();
 
     CHECK_EQ(cpu->depth, i + 1);
     chain_ran[i]++;
     if (i + 1 < chain_length) {
-        CHECK(fake_int3(&regs, chain[i + 1].addr));
-        CHECK_EQ(regs.ip, (uintptr_t)chain[i + 1].site->boost_slot);
+        CHECK(fake_int3(&inner, chain[i + 1].addr));
+        CHECK_EQ(inner.ip, (uintptr_t)chain[i + 1].site->boost_slot);
     }
     CHECK_EQ(cpu->depth, i + 1);
     return 0;
@@ -253,8 +248,6 @@ static void chain_end(void)
 
 UNIT_TEST(four_handlers_may_be_active_at_once)
 {
-    struct pt_regs regs = fake_regs();
-
     chain_start(4);
     CHECK(fake_int3(&regs, chain[0].addr));
     for (int i = 0; i < 4; i++) {
@@ -268,8 +261,6 @@ UNIT_TEST(four_handlers_may_be_active_at_once)
 
 UNIT_TEST(the_fifth_is_run_without_handlers_and_counted)
 {
-    struct pt_regs regs = fake_regs();
-
     chain_start(5);
     CHECK(fake_int3(&regs, chain[0].addr));
     CHECK_EQ(chain_ran[3], 1);
@@ -284,16 +275,14 @@ UNIT_TEST(the_fifth_is_run_without_handlers_and_counted)
 
 static void hit_myself(void)
 {
-    struct pt_regs regs = fake_regs();
+    struct pt_regs inner = fake_regs();
 
-    CHECK(fake_int3(&regs, p.addr));
-    CHECK_EQ(regs.ip, (uintptr_t)p.site->boost_slot);
+    CHECK(fake_int3(&inner, p.addr));
+    CHECK_EQ(inner.ip, (uintptr_t)p.site->boost_slot);
 }
 
 UNIT_TEST(a_handler_that_runs_into_its_own_probe_is_a_recursion)
 {
-    struct pt_regs regs = fake_regs();
-
     start("90 c3", false);
     inside = hit_myself;
     CHECK(fake_int3(&regs, p.addr));
@@ -305,8 +294,6 @@ UNIT_TEST(a_handler_that_runs_into_its_own_probe_is_a_recursion)
 
 UNIT_TEST(a_recursion_does_not_step)
 {
-    struct pt_regs regs = fake_regs();
-
     start("90 c3", true);
     inside = hit_myself;
     CHECK(fake_int3(&regs, p.addr));
@@ -316,7 +303,6 @@ UNIT_TEST(a_recursion_does_not_step)
 
 UNIT_TEST(the_engines_own_code_is_not_hit_inside_a_hit)
 {
-    struct pt_regs regs = fake_regs();
     struct kprobe mine = { .addr = fake_function("engine", "90 c3") };
 
     fake_engine(mine.addr, mine.addr + 2);
@@ -334,8 +320,6 @@ UNIT_TEST(the_engines_own_code_is_not_hit_inside_a_hit)
 
 UNIT_TEST(little_stack_means_no_handlers)
 {
-    struct pt_regs regs = fake_regs();
-
     start("90 c3", false);
     fake.stack_left = PROBE_STACK_MIN - 1;
     CHECK(fake_int3(&regs, p.addr));
@@ -349,7 +333,6 @@ UNIT_TEST(little_stack_means_no_handlers)
 
 UNIT_TEST(before_the_cpu_is_ready_the_instruction_just_runs)
 {
-    struct pt_regs regs = fake_regs();
     uintptr_t foreign, gone;
 
     start("90 c3", false);
@@ -370,7 +353,6 @@ UNIT_TEST(before_the_cpu_is_ready_the_instruction_just_runs)
 UNIT_TEST(every_probe_of_a_missed_hit_is_told_except_disabled_ones)
 {
     struct kprobe on = { 0 }, off = { .flags = KPROBE_FLAG_DISABLED };
-    struct pt_regs regs = fake_regs();
 
     start("90 c3", false);
     on.addr = off.addr = p.addr;
@@ -408,8 +390,6 @@ static void misbehave(void)
 
 UNIT_TEST(nothing_is_registered_or_taken_out_from_a_handler)
 {
-    struct pt_regs regs = fake_regs();
-
     start("90 c3", false);
     inside = misbehave;
     CHECK(fake_int3(&regs, p.addr));
@@ -424,7 +404,6 @@ UNIT_TEST(nothing_is_registered_or_taken_out_from_a_handler)
 UNIT_TEST(sti_runs_together_with_its_successor)
 {
     struct kprobe behind = { 0 };
-    struct pt_regs regs = fake_regs();
 
     start("fb 90 c3", false);
     fake_int3(&regs, p.addr);
@@ -448,7 +427,6 @@ UNIT_TEST(sti_does_not_lead_into_a_region)
 {
     static struct region region;
     struct kprobe behind = { 0 };
-    struct pt_regs regs = fake_regs();
 
     start("fb 90 c3", false);
     behind.addr = p.addr + 1;
@@ -471,7 +449,6 @@ UNIT_TEST(sti_does_not_lead_into_a_region)
  */
 UNIT_TEST(sti_is_on_the_image_together_with_a_call)
 {
-    struct pt_regs regs = fake_regs();
     uint64_t *sp = (uint64_t *)regs.sp;
 
     start("fb e8 10 00 00 00 c3", false);
@@ -493,7 +470,6 @@ UNIT_TEST(sti_is_on_the_image_together_with_a_call)
  */
 UNIT_TEST(the_successor_of_sti_is_searched_with_interrupts_off)
 {
-    struct pt_regs regs = fake_regs();
     unsigned before;
 
     start("fb 90 c3", false);
@@ -507,7 +483,6 @@ UNIT_TEST(the_successor_of_sti_is_searched_with_interrupts_off)
 UNIT_TEST(totals_are_the_sum_over_all_cpus)
 {
     struct probe_totals totals;
-    struct pt_regs regs = fake_regs();
 
     start("90 c3", false);
     fake.cpus = 3;
@@ -538,7 +513,6 @@ UNIT_TEST(causes_have_names)
 
 UNIT_TEST(a_light_handler_is_known_by_its_frame)
 {
-    struct pt_regs regs = fake_regs();
     struct kprobe other = { 0 };
     struct plat_light frame = { .probe = &other };
 
@@ -562,4 +536,4 @@ UNIT_TEST(a_light_handler_is_known_by_its_frame)
     CHECK_EQ(unregister_kprobe(&other), 0);
 }
 
-UNIT_TESTS_BETWEEN(fake_start, end)
+UNIT_TESTS_BETWEEN(begin, end)
