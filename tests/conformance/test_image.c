@@ -92,10 +92,10 @@ static void report_offers(const struct offers *o, size_t accepted)
         (unsigned long)o->count, (unsigned long)o->blacklisted, (unsigned long)candidates,
         (unsigned long)accepted);
     ktest_report(accepted * 10000 >= candidates * ACCEPTED_PER_10000,
-                 "that is %lu.%02lu %%", (unsigned long)(accepted * 100 / candidates),
-                 (unsigned long)(accepted * 10000 / candidates % 100));
+                 "that is %lu.%02lu %%", (accepted * 100 / candidates),
+                 (accepted * 10000 / candidates % 100));
     ktest_report(!o->unlisted, "each of the %lu others is refused by a rule of the list",
-                 (unsigned long)(o->listed + o->unlisted));
+                 (o->listed + o->unlisted));
 }
 
 KTEST(conformance, image_accepts_probes)
@@ -114,7 +114,7 @@ KTEST(conformance, image_accepts_probes)
         unregister_kprobes(o.pointers, (size_t)accepted);
         report_offers(&o, (size_t)accepted);
     } else {
-        ktest_report(false, "there is memory for %lu probes", (unsigned long)o.max);
+        ktest_report(false, "there is memory for %lu probes", o.max);
     }
     kfree(o.probes);
     kfree(o.pointers);

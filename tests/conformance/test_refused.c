@@ -44,7 +44,7 @@ KTEST(conformance, h05_h10_h11_h13_h20_h22_refused)
     }
     refusal_withdraw();
     ktest_report(refused == tried, "%lu instructions, each refused by a rule of the list",
-                 (unsigned long)refused);
+                 refused);
 }
 
 /* A sample has its probe on the first instruction only. So here is one for
@@ -192,6 +192,6 @@ KTEST(conformance, h19_copied_but_not_executed)
         same += offer_is_copied(s);
     }
     refusal_withdraw();
-    ktest_report(same == tried, "%lu of %lu instructions are copied as they are",
-                 (unsigned long)same, (unsigned long)tried);
+    ktest_report(same == tried, "%lu of %lu instructions are copied as they are", same,
+                 tried);
 }

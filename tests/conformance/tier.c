@@ -278,9 +278,8 @@ static void pass_run(struct trial *t, const struct pass *pass)
     step_set_engine(STEP_INT3);
     ktest_report(t->complaints == complaints && !t->missed,
                  "%s, %s%s: %lu runs of %lu instructions, %u differ", t->group->name,
-                 by[t->method], pass->name, (unsigned long)(t->runs - runs),
-                 (unsigned long)(t->rows - t->refused - t->untried),
-                 t->complaints - complaints);
+                 by[t->method], pass->name, (t->runs - runs),
+                 (t->rows - t->refused - t->untried), t->complaints - complaints);
 }
 
 static void note_what_ran(const struct insn *insn, const struct outcome *out)

@@ -63,7 +63,7 @@ static void compare(struct runner *r, const struct fixture *f, uint64_t seed,
     if (!differs(r, bench_run(&r->bench, f, seed), result))
         return;
     if (!r->differences++)
-        unit_note("%s, input %lu, differs", f->name, (unsigned long)seed);
+        unit_note("%s, input %lu, differs", f->name, seed);
 }
 
 static void count_executions(struct runner *r, const struct fixture *f, uint64_t seed,
@@ -267,7 +267,7 @@ static void compare_steps(struct runner *r, const struct fixture *f, uint64_t se
                           struct outcome *result)
 {
     if (differs(r, fixture_trace(&r->bench, f, seed, steps), result) && !r->differences++)
-        unit_note("%s, input %lu, differs", f->name, (unsigned long)seed);
+        unit_note("%s, input %lu, differs", f->name, seed);
 }
 
 UNIT_TEST(a_program_that_steps_itself_sees_no_difference)

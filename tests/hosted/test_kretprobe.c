@@ -245,8 +245,7 @@ UNIT_TEST(probes_come_and_go_under_running_threads)
     optimize_set_method(OPTIMIZE_OFF);
     CHECK_EQ(wrong, 0);
     CHECK_EQ(jumps, rounds / 2);
-    unit_note("%u rounds, %lu calls, %lu returns", rounds, (unsigned long)calls,
-              (unsigned long)returned);
+    unit_note("%u rounds, %lu calls, %lu returns", rounds, calls, returned);
 }
 
 /* ---- functions that a detour has called ---- */

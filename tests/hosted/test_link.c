@@ -139,7 +139,7 @@ UNIT_TEST(neighbours_come_and_go_under_threads)
     stop = true;
     for (int i = 0; i < RUNNERS; i++)
         pthread_join(threads[i], NULL);
-    unit_note("%lu turns, %lu calls", turns, (unsigned long)calls);
+    unit_note("%lu turns, %lu calls", turns, calls);
     CHECK_EQ(wrong, 0);
     CHECK_EQ(kprobe_hits(&row[1]), calls);
     CHECK_EQ(kprobe_hits(&row[3]), calls);

@@ -357,7 +357,7 @@ UNIT_TEST(the_decoder_works_with_probes_on_all_of_it)
     end(&p);
     for (long i = 0; i < in; i++)
         hits += ps[i]->hits;
-    unit_note("%ld probes in the decoder, %lu hits", in, (unsigned long)hits);
+    unit_note("%ld probes in the decoder, %lu hits", in, hits);
     CHECK(hits > 10000);
     CHECK_EQ(unregister_kprobes(ps, (size_t)in), 0);
 }

@@ -323,7 +323,7 @@ static void toggle_under_threads(unsigned long toggles)
     for (int i = 0; i < RUNNERS; i++)
         pthread_join(threads[i], NULL);
     unit_note("%zu sites, %lu toggles, %lu runs, %lu hits", site_count, toggles, runs,
-              (unsigned long)total_hits());
+              total_hits());
     CHECK_EQ(wrong, 0);
     CHECK(total_hits() > 0);
 }
@@ -343,7 +343,7 @@ static void toggle_jumps_under_threads(enum optimize_method method)
     optimize_stats_get(&before);
     toggle_under_threads(posix_rounds(TOGGLES / 5, TOGGLES_LONG / 100));
     optimize_stats_get(&after);
-    unit_note("%lu jumps", (unsigned long)(after.optimized - before.optimized));
+    unit_note("%lu jumps", (after.optimized - before.optimized));
     CHECK(after.optimized - before.optimized > TOGGLES / 50);
     optimize_set_method(OPTIMIZE_OFF);
 }

@@ -154,5 +154,5 @@ struct seen seen_sum(const struct seen *of)
 void seen_report(const char *where, struct seen all)
 {
     ktest_report(all.torn == 0, "%s: %lu calls, %lu saw the old one, none anything else",
-                 where, (unsigned long)all.calls, (unsigned long)all.old);
+                 where, all.calls, all.old);
 }

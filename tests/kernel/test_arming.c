@@ -102,14 +102,13 @@ static void runners_judge(const struct kprobe *p, uint64_t hits_before)
         all.lost += runners[cpu].lost;
         all.ghosts += runners[cpu].ghosts;
     }
-    ktest_report(all.wrong == 0, "%lu calls returned what they should",
-                 (unsigned long)all.calls);
+    ktest_report(all.wrong == 0, "%lu calls returned what they should", all.calls);
     ktest_report(all.lost == 0, "each of %lu that began and ended armed was a hit",
-                 (unsigned long)all.sure_hits);
+                 all.sure_hits);
     ktest_report(all.ghosts == 0, "none of %lu that began and ended disarmed was",
-                 (unsigned long)all.sure_misses);
+                 all.sure_misses);
     ktest_report(p->hits - hits_before == all.hits && !p->nmissed,
-                 "%lu hits, none missed", (unsigned long)(p->hits - hits_before));
+                 "%lu hits, none missed", (p->hits - hits_before));
 }
 
 /* linger - give the other threads time to call the function in the present epoch. With
@@ -161,10 +160,9 @@ static void toggling(const char *engine, struct kprobe *p, int (*on)(struct kpro
     for (uint64_t n = 0; n < times; n++)
         toggle(p, on, off, &failed);
     runners_stop(tids);
-    ktest_report(failed == 0, "%s: %lu times on and off", engine, (unsigned long)times);
+    ktest_report(failed == 0, "%s: %lu times on and off", engine, times);
     runners_judge(p, hits);
-    ktest_note("%lu times an int3 was gone when it was looked for",
-               (unsigned long)(retries() - before));
+    ktest_note("%lu times an int3 was gone when it was looked for", (retries() - before));
 }
 
 static void coming_and_going(const char *engine, void *unused UNUSED)
@@ -433,10 +431,10 @@ KTEST(arming, nmis_find_the_text_whole_and_protected_in_every_phase)
         send_and_let_go_on(1 + n % (cpu_count() - 1), ktest_random() % 20000);
     thread_join(tid, &failed);
     unregister_kprobe(&in_nmi);
-    ktest_report(failed == 0, "%lu times on and off", (unsigned long)times);
+    ktest_report(failed == 0, "%lu times on and off", times);
     ktest_report(nmi_calls > times && nmi_wrong == 0,
                  "%lu NMIs called the function meanwhile, each came back right",
-                 (unsigned long)nmi_calls);
+                 nmi_calls);
     ktest_report(nmi_unprotected == 0, "and none found write protection off");
     ktest_report(preempt_count() == 0, "nothing is left behind");
 }

@@ -219,9 +219,8 @@ static void try_in(const struct way *way, size_t act, size_t place)
         way_is_off() != acts[act].faults || !way_count_is_right() ||
         way_hits() != (acts[act].faults ? 1 : ROUNDS) || !way_second_is_right())
         ktest_report(false, "%s: %s, in %s: %lu of %lu right, %lu kept, %lu acts%s%s%s",
-                     way_name(way), acts[act].name, places[place].name,
-                     (unsigned long)right, (unsigned long)hits, (unsigned long)kept,
-                     (unsigned long)way_acts(), way_is_off() ? ", off" : "",
+                     way_name(way), acts[act].name, places[place].name, right, hits, kept,
+                     way_acts(), way_is_off() ? ", off" : "",
                      way_count_is_right() ? "" : ", counts differ",
                      way_second_is_right() ? "" : ", the next handler is misled");
     right = kept = hits;
@@ -238,7 +237,7 @@ static void try_way(const struct way *way)
         for (size_t place = 0; place < ARRAY_LEN(places); place++)
             try_in(way, act, place);
     ktest_report(hits - before >= ARRAY_LEN(acts) * ARRAY_LEN(places) * ROUNDS,
-                 "%s: %lu hits", way_name(way), (unsigned long)(hits - before));
+                 "%s: %lu hits", way_name(way), (hits - before));
 }
 
 KTEST(contain, what_a_handler_does_to_its_cpu_ends_with_the_hit)
@@ -317,7 +316,7 @@ KTEST(contain, calls_that_a_handler_leaves_behind_are_dropped)
         for (size_t place = 0; place < ARRAY_LEN(places); place++)
             for (int limited = 0; limited < 2; limited++)
                 leave_inner_behind(way_get(i), place, limited);
-    ktest_report(hits > 0, "%lu hits", (unsigned long)hits);
+    ktest_report(hits > 0, "%lu hits", hits);
 }
 
 /* ---- two return probes, and the handler of either faults ------------------------------- */
@@ -365,12 +364,11 @@ static void stumble_at_return(bool first, bool second, enum optimize_method meth
     good = good && first_returned == 1 && second_returned == 1;
     good = good && outer(2) == 11;
     inner_faults = false;
-    ktest_report(good && first_returned == (first ? 1 : 2) &&
-                     second_returned == (second ? 1 : 2),
-                 "%s%s fault%s, by %s: called %lu and %lu times",
-                 first ? "the first" : "", second ? " the second" : "",
-                 first && second ? "" : "s", method == OPTIMIZE_OFF ? "traps" : "jumps",
-                 (unsigned long)first_returned, (unsigned long)second_returned);
+    ktest_report(
+        good && first_returned == (first ? 1 : 2) && second_returned == (second ? 1 : 2),
+        "%s%s fault%s, by %s: called %lu and %lu times", first ? "the first" : "",
+        second ? " the second" : "", first && second ? "" : "s",
+        method == OPTIMIZE_OFF ? "traps" : "jumps", first_returned, second_returned);
     ktest_report(g.kp.hits + g.nmissed >= inner_returns &&
                      kprobe_hits(&g.kp) == inner_returns + g.nmissed + g.dropped,
                  "and what they called adds up");
@@ -486,7 +484,7 @@ static void dawdle_in(const struct way *way)
         bad += tid[n] < 0 || thread_join(tid[n], &code) || code;
     if (intruders || bad || way_acts() != expected || !way_count_is_right())
         ktest_report(false, "%s: %u intruders, %lu of %lu hits", way_name(way), intruders,
-                     (unsigned long)way_acts(), (unsigned long)expected);
+                     way_acts(), expected);
     way_end();
 }
 

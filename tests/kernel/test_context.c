@@ -140,7 +140,7 @@ KTEST(context, before_a_cpu_has_its_area_hits_are_early)
     target(1);
     unregister_kprobe(&p);
     ktest_report(p.missed[MISS_EARLY] == cpu_count(), "%lu early hits on %u CPUs",
-                 (unsigned long)p.missed[MISS_EARLY], cpu_count());
+                 p.missed[MISS_EARLY], cpu_count());
     ktest_report(p.hits == 1, "with its area, a CPU runs handlers");
     ktest_report(wrong == 0, "the function returned what it should");
 }
@@ -360,8 +360,8 @@ static void machine_judge(const struct machine *m)
     uint64_t most = m->is_all ? m->count() - m->before : UINT64_MAX;
 
     ktest_report(counted > 0 && seen + cpu_count() >= counted && seen <= most,
-                 "%s: %lu hits, %lu missed, of %lu", m->symbol, (unsigned long)m->p.hits,
-                 (unsigned long)m->p.nmissed, (unsigned long)counted);
+                 "%s: %lu hits, %lu missed, of %lu", m->symbol, m->p.hits, m->p.nmissed,
+                 counted);
 }
 
 static void machines_release(void)
@@ -458,6 +458,6 @@ KTEST(context, every_instruction_of_switch_to)
         most = seen > most ? seen : most;
     }
     ktest_report(least >= yields, "each was hit in at least %lu switches, %lu times",
-                 (unsigned long)yields, (unsigned long)least);
+                 yields, least);
     ktest_report(most - least <= 2 * cpu_count(), "and all of them as often");
 }

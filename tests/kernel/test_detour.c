@@ -155,8 +155,7 @@ static void compare_all(const struct kprobe *like)
                      VARIANTS);
         ktest_report(p.hits == calls && !p.nmissed &&
                          after.ran[WAY_JUMP] - before.ran[WAY_JUMP] == VARIANTS,
-                     "%s: %lu hits, half of them by a jump", t->name,
-                     (unsigned long)p.hits);
+                     "%s: %lu hits, half of them by a jump", t->name, p.hits);
         ktest_report(
             !like->light_handler || (light_ran == calls && !(light_flags & FLAGS_DF)),
             "%s: %lu times its light handler, with DF clear", t->name, light_ran);

@@ -103,7 +103,7 @@ KTEST(detour_return, every_return_is_seen)
     account_totals(&after);
     ktest_report(return_counts.returned == (uint64_t)CALLS * cpu_count() &&
                      !return_counts.wrong,
-                 "%lu returns", (unsigned long)return_counts.returned);
+                 "%lu returns", return_counts.returned);
     ktest_report(kprobe_hits(&j.rp.kp) == return_counts.returned && !j.rp.nmissed,
                  "as many hits, none missed");
     ktest_report(after.ran[WAY_JUMP] - before.ran[WAY_JUMP] == return_counts.returned,
@@ -330,8 +330,7 @@ KTEST(detour_return, stacks_of_others_and_full_ones)
                      kprobe_hits(&deep.rp.kp) + deep.rp.kp.nmissed == dug &&
                      return_counts.returned == kprobe_hits(&deep.rp.kp),
                  "%lu returns, %lu entries missed where little was left",
-                 (unsigned long)return_counts.returned,
-                 (unsigned long)deep.rp.kp.nmissed);
+                 return_counts.returned, deep.rp.kp.nmissed);
     jump_out(&deep);
     jump_out(&j);
 }
@@ -396,6 +395,6 @@ KTEST(detour_return, threads_are_switched_inside)
     ktest_report(!sum && !return_counts.wrong, "every return went where it should");
     ktest_report(kprobe_hits(&j.rp.kp) == return_counts.returned && !j.rp.nmissed &&
                      !j.rp.dropped,
-                 "%lu entries, as many returns", (unsigned long)return_counts.returned);
+                 "%lu entries, as many returns", return_counts.returned);
     jump_out(&j);
 }

@@ -72,7 +72,7 @@ KTEST(everywhere, every_instruction_at_once)
     all.probes = kzalloc(all.max * sizeof(*all.probes));
     all.pointers = kzalloc(all.max * sizeof(*all.pointers));
     walk(&all, 0, 1);
-    ktest_note("%lu boundaries", (unsigned long)all.count);
+    ktest_note("%lu boundaries", all.count);
     account_totals(&before);
     in = register_kprobes_some(all.pointers, all.count, refused, &all);
     workers_run(50);
@@ -82,11 +82,11 @@ KTEST(everywhere, every_instruction_at_once)
         hits += all.pointers[i]->hits;
         missed += all.pointers[i]->nmissed;
     }
-    ktest_note("%ld armed, %lu hits, %lu missed, %lu traps", in, (unsigned long)hits,
-               (unsigned long)missed, (unsigned long)(after.traps - before.traps));
+    ktest_note("%ld armed, %lu hits, %lu missed, %lu traps", in, hits, missed,
+               (after.traps - before.traps));
     for (unsigned r = 0; r < PROBE_REASON_COUNT; r++)
         if (all.refused[r])
-            ktest_note("refused %lu %s", (unsigned long)all.refused[r],
+            ktest_note("refused %lu %s", all.refused[r],
                        probe_reason_name((enum probe_reason)r));
     ktest_report(in > 0 && hits > 0, "they were hit");
     kfree(all.probes);

@@ -149,8 +149,7 @@ KTEST(fault, nmi_code_may_do_all_that)
         for (unsigned spins = 0; nmi_wanted && spins < 100000000; spins++)
             barrier();
     }
-    ktest_report(nmi_results == 10, "five NMIs, all results right (%lu)",
-                 (unsigned long)nmi_results);
+    ktest_report(nmi_results == 10, "five NMIs, all results right (%lu)", nmi_results);
     ktest_report(entered == 1 && bad.flags & KPROBE_FLAG_TRIPPED,
                  "the handler that faults is given up there too");
     ktest_report(load.hits == 5, "the load that is fixed up was hit each time");

@@ -100,8 +100,7 @@ KTEST(halt, a_cpu_that_halts_in_a_copy_is_waited_for)
     WRITE_ONCE(halting, false);
     thread_join(tid, NULL);
     ktest_report(p.hits > 0 && times >= p.hits,
-                 "CPU %u has halted %u times, %lu of them in a copy", cpu, times,
-                 (unsigned long)p.hits);
+                 "CPU %u has halted %u times, %lu of them in a copy", cpu, times, p.hits);
 }
 
 KTEST_FATAL(halt, a_probed_ud2_is_named)

@@ -128,7 +128,7 @@ KTEST(handlers, one_that_sleeps_in_an_interrupt_is_given_up)
     smp_call_all(hit_in_call, NULL);
     unregister_kprobe(&p);
     ktest_report(entered >= 1 && left == 0 && p.flags & KPROBE_FLAG_TRIPPED,
-                 "on each CPU that came in time (%lu)", (unsigned long)entered);
+                 "on each CPU that came in time (%lu)", entered);
 }
 
 /* ---- handlers that fault --------------------------------------------------------------- */
@@ -377,8 +377,7 @@ KTEST(handlers, what_the_engine_itself_uses_carries_probes)
         good += unregister_kprobe(&p[i]) == 0;
     ktest_report(in == ARRAY_LEN(names), "%u probes are set", in);
     ktest_report(good == 30 + in, "and others come and go meanwhile");
-    ktest_report(p[0].hits >= 40, "%lu times through mutex_lock",
-                 (unsigned long)p[0].hits);
+    ktest_report(p[0].hits >= 40, "%lu times through mutex_lock", p[0].hits);
 }
 
 /* ---- probes that leave others ---------------------------------------------------------- */

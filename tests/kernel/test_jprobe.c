@@ -96,8 +96,7 @@ static void check_calls(const char *how)
     start();
     bad = each_cpu_run(call_often, NULL);
     ktest_report(ran == (uint64_t)CALLS * cpu_count() && right == ran,
-                 "%s: %lu of %lu calls had the arguments of the call", how,
-                 (unsigned long)right, (unsigned long)ran);
+                 "%s: %lu of %lu calls had the arguments of the call", how, right, ran);
     ktest_report(!bad, "%s: what the handler does to its own, the function doesn't see",
                  how);
     ktest_report(!misaligned && !leaked, "%s: alignment kept, jprobe_return() ends it",

@@ -474,10 +474,9 @@ KTEST(jump, it_comes_and_goes_while_a_cpu_runs_into_it)
     thread_join(tid, NULL);
     unregister_kprobe(&p);
     ktest_report(ok == rounds && load.wrong == 0, "%lu times, and all results are right",
-                 (unsigned long)rounds);
+                 rounds);
     ktest_report(p.hits + p.nmissed == load.calls, "%lu hits, %lu missed, %lu calls",
-                 (unsigned long)p.hits, (unsigned long)p.nmissed,
-                 (unsigned long)load.calls);
+                 p.hits, p.nmissed, load.calls);
 }
 
 static volatile uint64_t nmis;
@@ -512,10 +511,9 @@ KTEST(jump, nmis_hit_it_too_at_any_moment)
     thread_join(tid, NULL);
     storming = false;
     without_jump(&p);
-    ktest_report(nmis == count && load.wrong == 0, "%lu NMIs, all results right",
-                 (unsigned long)nmis);
-    ktest_report(p.hits + p.nmissed == load.calls + nmis, "%lu hits, %lu missed",
-                 (unsigned long)p.hits, (unsigned long)p.nmissed);
+    ktest_report(nmis == count && load.wrong == 0, "%lu NMIs, all results right", nmis);
+    ktest_report(p.hits + p.nmissed == load.calls + nmis, "%lu hits, %lu missed", p.hits,
+                 p.nmissed);
 }
 
 /* ---- backtraces, and the place that a saved ip belongs to ---- */

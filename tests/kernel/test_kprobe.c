@@ -40,7 +40,7 @@ KTEST(kprobe, every_call_is_a_hit_and_nothing_changes)
     handled = 0;
     ktest_report(register_kprobe(&p) == 0, "a probe at a function's entry is accepted");
     with = call_target(CALLS);
-    ktest_report(handled == CALLS, "its handler ran %lu times", (unsigned long)handled);
+    ktest_report(handled == CALLS, "its handler ran %lu times", handled);
     ktest_report(kprobe_hits(&p) == CALLS && p.nmissed == 0, "%d hits, none missed",
                  CALLS);
     ktest_report(with == without, "the function returns what it returned");
@@ -89,8 +89,7 @@ KTEST(kprobe, post_handlers_run_after_the_instruction)
     post_count = 0;
     register_kprobe(&p);
     ktest_report(call_target(CALLS) == without, "the function returns what it returned");
-    ktest_report(post_count == CALLS, "the post-handler ran %lu times",
-                 (unsigned long)post_count);
+    ktest_report(post_count == CALLS, "the post-handler ran %lu times", post_count);
     ktest_report(post_ip == (uintptr_t)target + 5, "with ip at the next instruction");
     unregister_kprobe(&p);
 }

@@ -30,8 +30,7 @@ static long call_target(unsigned times)
 static void report_seen(uint64_t count, const struct kretprobe *rp, const char *what)
 {
     ktest_report(return_counts.returned == count && !return_counts.wrong,
-                 "%s: %lu of %lu returns were seen", what,
-                 (unsigned long)return_counts.returned, (unsigned long)count);
+                 "%s: %lu of %lu returns were seen", what, return_counts.returned, count);
     ktest_report(!rp->nmissed && !rp->kp.nmissed && !rp->dropped,
                  "%s: none was missed, none dropped", what);
     ktest_report(preempt_count() == 0, "%s: nothing is left behind", what);
@@ -275,7 +274,7 @@ KTEST(kretprobe, each_instance_has_data_and_may_be_skipped)
     ktest_report(return_probe(&rp, return_recurse) == 0, "a probe with data");
     ktest_report(return_recurse(99) == 99, "a recursion of 100 calls");
     ktest_report(data_right == 75, "%lu of the 75 that were wanted had their own data",
-                 (unsigned long)data_right);
+                 data_right);
     ktest_report(!rp.nmissed && kprobe_hits(&rp.kp) == 100, "none was missed");
     unregister_kretprobe(&rp);
 }
@@ -377,7 +376,7 @@ KTEST(kretprobe, sibling_calls_in_a_circle_are_one_instance)
     return_counts_start();
     return_probe(&rp, return_circle);
     return_probe(&back, return_circle_back);
-    ktest_report(return_circle(rounds) == 42, "%lu tail calls", (unsigned long)rounds);
+    ktest_report(return_circle(rounds) == 42, "%lu tail calls", rounds);
     ktest_report(return_counts.returned == 2, "each is told of one return");
     ktest_report(rp.coalesced == rounds && back.coalesced == rounds - 1,
                  "the other entries are counted as coalesced");

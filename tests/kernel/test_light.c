@@ -300,14 +300,11 @@ KTEST(light, nmis_and_interrupts_come_on_top)
     storming = false;
     without_jump(&inner);
     without_jump(&outer);
-    ktest_report(nmis == count && load.wrong == 0, "%lu NMIs, all results right",
-                 (unsigned long)nmis);
+    ktest_report(nmis == count && load.wrong == 0, "%lu NMIs, all results right", nmis);
     ktest_report(outer.hits + outer.nmissed == load.calls + sent * cpu_count(),
-                 "%lu hits, %lu missed", (unsigned long)outer.hits,
-                 (unsigned long)outer.nmissed);
+                 "%lu hits, %lu missed", outer.hits, outer.nmissed);
     ktest_report(inner.hits + inner.nmissed == outer.hits + nmis,
-                 "on top: %lu hits, %lu missed", (unsigned long)inner.hits,
-                 (unsigned long)inner.nmissed);
+                 "on top: %lu hits, %lu missed", inner.hits, inner.nmissed);
     ktest_report(ran == outer.hits + inner.hits && right == outer.hits + nmis,
                  "and each handler has run as often");
 }

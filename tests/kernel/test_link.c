@@ -282,8 +282,7 @@ KTEST(link, neighbours_come_and_go_while_all_cpus_run)
         wrong += err;
         sum += calls[cpu];
     }
-    ktest_report(!wrong && sum, "the function does what it did, %lu times",
-                 (unsigned long)sum);
+    ktest_report(!wrong && sum, "the function does what it did, %lu times", sum);
     ktest_report(kprobe_hits(&row[1]) == sum && kprobe_hits(&row[3]) == sum,
                  "the probe that stayed was hit each time");
     end();

@@ -145,8 +145,7 @@ KTEST(nesting, a_third_level_inside_the_page_fault_path)
     ktest_report(first.hits == ROUNDS && second.hits == ROUNDS, "both probes were hit");
     ktest_report(failed_loads == second.hits + path[0].hits + path[1].hits +
                                      path[2].hits + path[3].hits,
-                 "%lu loads in handlers failed as they should",
-                 (unsigned long)failed_loads);
+                 "%lu loads in handlers failed as they should", failed_loads);
     ktest_report(path[0].hits + path[0].nmissed >= failed_loads,
                  "each went through the fault path");
     ktest_report(path[0].missed[MISS_RECURSION] > 0 &&

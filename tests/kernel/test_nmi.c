@@ -91,17 +91,15 @@ static void storm(uint64_t count, kprobe_post_handler_t post)
         unregister_kprobe(&p[i]);
     let_nmis(NULL);
     taken = irq_count(LAST_CPU, TRAP_NMI) - nmi_before;
-    ktest_report(taken == count, "%lu NMIs taken", (unsigned long)taken);
+    ktest_report(taken == count, "%lu NMIs taken", taken);
     ktest_report(nmis == taken, "each ran to its end");
     ktest_report(p[0].hits + p[0].nmissed == taken,
-                 "probe in the NMI: %lu hits, %lu missed", (unsigned long)p[0].hits,
-                 (unsigned long)p[0].nmissed);
+                 "probe in the NMI: %lu hits, %lu missed", p[0].hits, p[0].nmissed);
     ktest_report(p[1].hits + p[1].nmissed == taken + load.calls,
-                 "in both: %lu hits, %lu missed, %lu + %lu calls",
-                 (unsigned long)p[1].hits, (unsigned long)p[1].nmissed,
-                 (unsigned long)taken, (unsigned long)load.calls);
+                 "in both: %lu hits, %lu missed, %lu + %lu calls", p[1].hits,
+                 p[1].nmissed, taken, load.calls);
     ktest_report(p[2].hits + p[2].nmissed == taken, "in what dispatches NMIs: %lu",
-                 (unsigned long)p[2].hits);
+                 p[2].hits);
     ktest_report(load.wrong == 0, "what was interrupted computed what it should");
 }
 
@@ -162,8 +160,7 @@ KTEST(nmi, a_fault_inside_leaves_cr2_as_it_was)
     nmi_here(fault_in_nmi, 1);
     after = read_cr2();
     irq_restore(flags);
-    ktest_report(after == value, "CR2 is 0x%lx, as before an NMI that faults",
-                 (unsigned long)after);
+    ktest_report(after == value, "CR2 is 0x%lx, as before an NMI that faults", after);
 }
 
 /* The NMI handler steps itself, so two single-step traps come inside of the NMI, and the

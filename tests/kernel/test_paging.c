@@ -172,7 +172,7 @@ KTEST(paging, nor_while_probes_come_and_go)
     toggling = false;
     thread_join(tid, &failed);
     unregister_kprobe(&stays);
-    ktest_report(!failed, "%lu times on and off meanwhile", (unsigned long)toggles);
+    ktest_report(!failed, "%lu times on and off meanwhile", toggles);
     ktest_report(both == 0, "no page is writable and executable");
     ktest_report(writable == 0, "no executable frame is writable but for its alias");
     ktest_report(elsewhere == 0, "nothing is executable outside [-4 GiB, 0)");

@@ -49,7 +49,7 @@ KTEST(places, every_byte_of_the_entry_code_is_refused)
     struct ksym sym;
 
     ktest_report(count_refused(start, end, -EPERM, PROBE_ENTRY_CODE) == end - start,
-                 "all %lu bytes", (unsigned long)(end - start));
+                 "all %lu bytes", (end - start));
     for (size_t i = 0; i < ARRAY_LEN(names); i++)
         inside += !ksyms_find(names[i], &sym) && sym.start >= start &&
                   sym.start + sym.size <= end;

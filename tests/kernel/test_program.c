@@ -102,7 +102,7 @@ static void report_all(const struct kprobe_program *program, const struct kprobe
         most = high > most ? high : most;
     }
     ktest_report(kprobe_hits(p) == truth.calls && !p->nmissed,
-                 "each of %lu calls is a hit", (unsigned long)truth.calls);
+                 "each of %lu calls is a hit", truth.calls);
     ktest_report(program_sum(program, SUM) == truth.sum && least == truth.least &&
                      most == truth.most,
                  "the sum, the least and the greatest argument are true");
@@ -116,8 +116,8 @@ static void report_all(const struct kprobe_program *program, const struct kprobe
 static void report_called(const struct kprobe *p)
 {
     ktest_report(kprobe_hits(p) + p->nmissed == truth.calls,
-                 "each of %lu calls is a hit, or one of %lu misses",
-                 (unsigned long)truth.calls, (unsigned long)p->nmissed);
+                 "each of %lu calls is a hit, or one of %lu misses", truth.calls,
+                 p->nmissed);
     ktest_report(truth.called == kprobe_hits(p), "each hit has called");
 }
 
@@ -200,8 +200,8 @@ static void run_on_all(void)
     for (uint64_t i = 0; i < ktest_count(200, 2000); i++)
         passers_add_to(&passers.in_nmis);
     passers_end();
-    ktest_report(passers.in_nmis, "%lu calls, %lu of them in NMIs",
-                 (unsigned long)truth.calls, (unsigned long)passers.in_nmis);
+    ktest_report(passers.in_nmis, "%lu calls, %lu of them in NMIs", truth.calls,
+                 passers.in_nmis);
 }
 
 KTEST(program, all_cpus_count_and_lose_nothing)

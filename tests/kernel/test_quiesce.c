@@ -406,8 +406,8 @@ static void ends_among_hitters(enum optimize_method method, const char *how)
         thread_join(tids[n], NULL);
     unregister_kprobe(&p);
     jumps_as_before();
-    ktest_report(before < 1000 * count, "%s: within %lu hits of %u threads", how,
-                 (unsigned long)before, count);
+    ktest_report(before < 1000 * count, "%s: within %lu hits of %u threads", how, before,
+                 count);
 }
 
 KTEST(quiesce, ends_among_threads_that_are_always_in_hits)

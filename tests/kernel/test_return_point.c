@@ -314,7 +314,7 @@ KTEST(return_point, h90_nmis_at_every_instruction)
     observed = NULL;
     unregister_kretprobe(&rp);
     ktest_report(!wrong && !return_counts.wrong && !rp.dropped,
-                 "%lu NMIs, every return went where it should", (unsigned long)count);
+                 "%lu NMIs, every return went where it should", count);
     ktest_report(return_counts.returned + rp.nmissed == kprobe_hits(&rp.kp),
                  "every call seen at its entry is seen at its return, or counted");
     ktest_report(!misread, "%lu came in the cell; the real callers were shown",

@@ -70,7 +70,7 @@ KTEST(returns, h82_a_thousand_threads_asleep_inside)
     sleepers_end(tids, SLEEPERS);
     ktest_report(return_counts.returned == SLEEPERS && sleepers.came_back == SLEEPERS,
                  "%lu returns were seen, and went where they should",
-                 (unsigned long)return_counts.returned);
+                 return_counts.returned);
     ktest_report(!rp.nmissed && !rp.kp.nmissed && !rp.dropped, "none was missed");
     unregister_kretprobe(&rp);
     kfree(tids);
@@ -147,10 +147,10 @@ KTEST(returns, h43_h92_functions_that_switch_threads)
         thread_join(tids[i], NULL);
     unprobe_names(rps, ARRAY_LEN(names));
     ktest_report(probed >= 3 && names_hits >= 16 * 200, "they were called %lu times",
-                 (unsigned long)names_hits);
+                 names_hits);
     ktest_report(!names_missed && !return_counts.wrong, "no return was missed");
     ktest_report(return_counts.returned > 16 * 200, "%lu returns",
-                 (unsigned long)return_counts.returned);
+                 return_counts.returned);
 }
 
 /* ---- depth ---- */
@@ -190,7 +190,7 @@ KTEST(returns, h83_ten_thousand_calls_deep)
     ktest_report(results[0] == DEPTH && results[1] == DEPTH, "%d calls deep, twice",
                  DEPTH);
     ktest_report(return_counts.returned == 2 * (DEPTH + 1) && !return_counts.wrong,
-                 "%lu returns were seen", (unsigned long)return_counts.returned);
+                 "%lu returns were seen", return_counts.returned);
     for (unsigned i = 0; i < 2; i++) {
         ktest_report(!rps[i].nmissed && !rps[i].kp.nmissed && !rps[i].dropped,
                      "none was missed%s", i ? "" : ", all had data");
@@ -234,7 +234,7 @@ KTEST(returns, h84_a_longjmp_leaves_frames_behind)
     ktest_report(return_counts.returned == 100 && !return_counts.wrong,
                  "the function that was jumped to returned 100 times");
     ktest_report(rp.dropped == kprobe_hits(&rp.kp) && kprobe_hits(&rp.kp) == 550,
-                 "all %lu calls that were left are dropped", (unsigned long)rp.dropped);
+                 "all %lu calls that were left are dropped", rp.dropped);
     ktest_report(!rp.nmissed && !round.nmissed, "none was missed: they left no gap");
     unregister_kretprobe(&round);
     unregister_kretprobe(&rp);
@@ -418,7 +418,7 @@ static void every_function(enum optimize_method method, const char *how)
                  "%s: %zu are called by a detour", how, called);
     ktest_report(return_counts.returned > 1000 && !return_counts.wrong,
                  "%s: %zu calls, %lu returns, each to where its call came from", how,
-                 calls, (unsigned long)return_counts.returned);
+                 calls, return_counts.returned);
     kfree(all.refs);
     kfree(all.rps);
 }
@@ -470,7 +470,7 @@ KTEST(returns, h90_nmis_at_every_instruction_of_a_return)
         hits += kprobe_hits(&rps[i].kp);
     }
     ktest_report(!wrong && !return_counts.wrong,
-                 "%lu NMIs, every return went where it should", (unsigned long)count);
+                 "%lu NMIs, every return went where it should", count);
     ktest_report(!rps[0].dropped && !rps[1].dropped && !rps[2].dropped,
                  "no instance was lost");
     ktest_report(

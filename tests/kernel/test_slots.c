@@ -134,13 +134,11 @@ KTEST(slots, no_cpu_is_inside_a_copy_that_is_given_back)
     unregister_kprobe(&tick);
     all_timers(THREAD_HZ_DEFAULT);
     ktest_report(unpoisoned == 0, "%lu times, nothing but int3 was left of the copy",
-                 (unsigned long)times);
-    ktest_report(ticks_inside > 0, "%lu ticks found a CPU inside one",
-                 (unsigned long)ticks_inside);
+                 times);
+    ktest_report(ticks_inside > 0, "%lu ticks found a CPU inside one", ticks_inside);
     ktest_report(ticks_misread == 0, "a backtrace from there begins in the program");
     ktest_report(p.hits > 0 && fills > 0 && damaged == 0,
-                 "%lu of %lu fills ran there, all of them filled", (unsigned long)p.hits,
-                 (unsigned long)fills);
+                 "%lu of %lu fills ran there, all of them filled", p.hits, fills);
 }
 
 /* ---- the copies themselves ------------------------------------------------------------- */

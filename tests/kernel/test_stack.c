@@ -60,12 +60,10 @@ KTEST(stack, where_little_is_left_handlers_are_left_out)
     thread_join(ktest_thread(dig_in_thread, (void *)RESERVE, 0), NULL);
     unregister_kprobe(&p);
     ktest_report(surely_shallow > 0 && surely_deep > 0, "%lu calls, %lu of them deep",
-                 (unsigned long)entered, (unsigned long)surely_deep);
+                 entered, surely_deep);
     ktest_report(p.missed[MISS_STACK] >= surely_deep,
-                 "%lu hits were missed for want of stack",
-                 (unsigned long)p.missed[MISS_STACK]);
-    ktest_report(p.hits >= surely_shallow && handled == p.hits, "%lu were not",
-                 (unsigned long)p.hits);
+                 "%lu hits were missed for want of stack", p.missed[MISS_STACK]);
+    ktest_report(p.hits >= surely_shallow && handled == p.hits, "%lu were not", p.hits);
     ktest_report(p.hits + p.nmissed == entered && p.nmissed == p.missed[MISS_STACK],
                  "and that is all of them");
 }

@@ -169,7 +169,7 @@ KTEST(text_poke, nmis_serialise_while_a_patch_is_open)
     targets_poke_one(0, new_code);
     targets_poke_one(0, old_code);
     ktest_report(writes >= 2 && nmis_serialised == writes, "%lu writes, %lu NMIs did",
-                 (unsigned long)writes, (unsigned long)nmis_serialised);
+                 writes, nmis_serialised);
     unregister_kprobe(&p);
     before = this_cpu()->nmi_sync_count;
     smp_send_nmi(cpu_id());
@@ -378,9 +378,8 @@ static void come_and_go(const char *engine, void *unused UNUSED)
     }
     runners_stop(tids);
     seen_report(engine, seen_sum(seen));
-    ktest_report(targets_failed == 0, "%lu times there and gone", (unsigned long)rounds);
-    ktest_report(hits > 0 && !missed, "%lu hits, %lu missed", (unsigned long)hits,
-                 (unsigned long)missed);
+    ktest_report(targets_failed == 0, "%lu times there and gone", rounds);
+    ktest_report(hits > 0 && !missed, "%lu hits, %lu missed", hits, missed);
 }
 
 KTEST(text_poke, a_batch_goes_away_in_a_storm_of_hits)

@@ -79,8 +79,7 @@ static void exchanges_under(bool jumps)
     optimize_switch(true);
     for (size_t i = 0; i < TARGETS; i++)
         all_there &= !memcmp((const void *)poke_targets[i], old_code, CODE_LEN);
-    ktest_report(hits == calls, "%lu calls, %lu hits", (unsigned long)calls,
-                 (unsigned long)hits);
+    ktest_report(hits == calls, "%lu calls, %lu hits", calls, hits);
     ktest_report(all_there, "the text is as it was");
 }
 
@@ -106,7 +105,7 @@ KTEST(xmc, where_no_cpu_ever_runs)
 
 static void stores_end(uint64_t value)
 {
-    ktest_report(wide_target() == value, "%lx", (unsigned long)value);
+    ktest_report(wide_target() == value, "%lx", value);
 }
 
 KTEST(xmc, by_one_store)
@@ -181,7 +180,7 @@ static void several_for_one(const char *engine, void *unused UNUSED)
     ktest_report(err == 0, "%s: three instructions become one %s", engine,
                  err ? why.why : "");
     ktest_report(fill.wrong == 0, "%lu times the old ones ran, %lu times the new one",
-                 (unsigned long)fill.filled, (unsigned long)fill.left_alone);
+                 fill.filled, fill.left_alone);
     ktest_report(!memcmp((const void *)at, one, sizeof(one)), "its bytes are there");
     plat_lock(PLAT_TEXT);
     plat_text_write(at, before, sizeof(before)); /* no thread executes it any more */
