@@ -176,74 +176,71 @@ static void call_some(uint64_t from, uint64_t to)
 
 #define STEP 256
 
-static int call_and_read(void *arg)
+static void (*do_meanwhile)(uint64_t step);
+
+static int call_and_act(void *arg)
 {
     uint64_t each = *(const uint64_t *)arg, first = cpu_id() * each;
 
     for (uint64_t n = 0; n < each; n += STEP) {
         call_some(first + n, first + n + STEP);
-        if (cpu_id() < 2)
-            problems += !read_file("trace_pipe");
+        do_meanwhile(n / STEP);
     }
     return 0;
+}
+
+/* record_while - let all CPUs record @steps times 256 calls, and call @act after each step.
+ * The event stays defined; it is switched off.
+ */
+static void record_while(void (*act)(uint64_t step), uint64_t steps, const char *what)
+{
+    uint64_t each = steps * STEP;
+
+    seen_start(each * cpu_count());
+    problems = 0;
+    do_meanwhile = act;
+    define("p:each recording_target n=%di:u64\n", "each");
+    ktest_report(each_cpu_run(call_and_act, &each) == 0, "%lu %s", steps, what);
+    ktest_report(problems == 0, "each of them succeeds");
+    trace_put("events/kprobes/each/enable", "0", 0);
+}
+
+static void read_by_two(uint64_t step UNUSED)
+{
+    if (cpu_id() < 2)
+        problems += !read_file("trace_pipe");
 }
 
 KTEST(recording, two_readers_share_what_is_recorded)
 {
-    uint64_t each = ktest_rounds(16, 400) * STEP;
-
-    seen_start(each * cpu_count());
-    problems = 0;
-    define("p:each recording_target n=%di:u64\n", "each");
-    ktest_report(each_cpu_run(call_and_read, &each) == 0, "read by up to two CPUs");
-    ktest_report(problems == 0, "each of them can read");
-    trace_put("events/kprobes/each/enable", "0", 0);
+    record_while(read_by_two, ktest_rounds(16, 400), "reads by up to two CPUs");
     all_found(hits_of("each"));
     forget_all();
 }
 
-static int call_and_resize(void *arg)
+static void resize(uint64_t step)
 {
     static const char *const sizes[] = { "8", "64", "16", "1408", "12", "100" };
-    uint64_t each = *(const uint64_t *)arg, first = cpu_id() * each;
 
-    for (uint64_t n = 0; n < each; n += STEP) {
-        call_some(first + n, first + n + STEP);
-        if (cpu_id() == 0)
-            problems +=
-                trace_put("buffer_size_kb", sizes[n / STEP % ARRAY_LEN(sizes)], 0) != 0;
-        if (cpu_id() == cpu_count() - 1)
-            problems += !read_file("trace_pipe");
-    }
-    return 0;
+    if (cpu_id() == 0)
+        problems += trace_put("buffer_size_kb", sizes[step % ARRAY_LEN(sizes)], 0) != 0;
+    if (cpu_id() == cpu_count() - 1)
+        problems += !read_file("trace_pipe");
 }
 
 KTEST(recording, the_buffer_gets_another_size_under_writers)
 {
-    uint64_t each = ktest_rounds(24, 400) * STEP;
-
-    seen_start(each * cpu_count());
-    problems = 0;
-    define("p:each recording_target n=%di:u64\n", "each");
-    ktest_report(each_cpu_run(call_and_resize, &each) == 0, "%lu sizes", each / STEP);
-    ktest_report(problems == 0, "each of them is taken");
-    trace_put("events/kprobes/each/enable", "0", 0);
+    record_while(resize, ktest_rounds(24, 400), "sizes");
     all_found(hits_of("each"));
     forget_all();
     trace_put("buffer_size_kb", "1408", 0);
 }
 
-static int call_and_snap(void *arg)
+static void take_snapshot(uint64_t step)
 {
-    uint64_t each = *(const uint64_t *)arg, first = cpu_id() * each;
-
-    for (uint64_t n = 0; n < each; n += STEP) {
-        call_some(first + n, first + n + STEP);
-        problems += cpu_id() == 0 && trace_put("snapshot", "1", 0) != 0;
-        if (cpu_id() == cpu_count() - 1)
-            problems += !read_file(n / STEP % 2 ? "snapshot" : "trace_pipe");
-    }
-    return 0;
+    problems += cpu_id() == 0 && trace_put("snapshot", "1", 0) != 0;
+    if (cpu_id() == cpu_count() - 1)
+        problems += !read_file(step % 2 ? "snapshot" : "trace_pipe");
 }
 
 /* A snapshot may be read more than once. So the test only counts the calls whose record
@@ -251,14 +248,9 @@ static int call_and_snap(void *arg)
  */
 KTEST(recording, snapshots_are_taken_while_others_read)
 {
-    uint64_t each = ktest_rounds(16, 400) * STEP, hits, missing;
+    uint64_t hits, missing;
 
-    seen_start(each * cpu_count());
-    problems = 0;
-    define("p:each recording_target n=%di:u64\n", "each");
-    ktest_report(each_cpu_run(call_and_snap, &each) == 0, "%lu snapshots", each / STEP);
-    ktest_report(problems == 0, "each of them is taken");
-    trace_put("events/kprobes/each/enable", "0", 0);
+    record_while(take_snapshot, ktest_rounds(16, 400), "snapshots");
     ktest_report(read_file("snapshot") && read_file("trace"), "the rest");
     hits = hits_of("each");
     missing = seen_times(0);
