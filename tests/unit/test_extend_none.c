@@ -8,14 +8,14 @@
 
 static unsigned before, behind;
 
-static int pre(struct kprobe *p, struct pt_regs *regs)
+static int pre(struct kprobe *hit, struct pt_regs *r)
 {
-    CHECK_EQ(regs->ip, p->addr + 1);
+    CHECK_EQ(r->ip, hit->addr + 1);
     before++;
     return 0;
 }
 
-static void post(struct kprobe *p UNUSED, struct pt_regs *regs UNUSED,
+static void post(struct kprobe *hit UNUSED, struct pt_regs *r UNUSED,
                  unsigned long flags UNUSED)
 {
     behind++;
@@ -29,22 +29,37 @@ static uint8_t byte_at(uintptr_t addr)
     return byte;
 }
 
+static struct kprobe p;
+static struct pt_regs regs;
+
 static void start(void)
 {
     fake_start();
     before = behind = 0;
+    p = (struct kprobe){ .pre_handler = pre };
+    regs = fake_regs();
+}
+
+static void end(void)
+{
+    if (p.site)
+        CHECK_EQ(unregister_kprobe(&p), 0);
+    fake_end();
+}
+
+static void probe(const char *hex)
+{
+    p.addr = fake_function("fn", hex);
+    CHECK_EQ(register_kprobe(&p), 0);
 }
 
 /* ---- one breakpoint ---- */
 
 UNIT_TEST(its_life_from_register_to_reclaim)
 {
-    struct kprobe p = { .pre_handler = pre };
-    struct pt_regs regs = fake_regs();
     struct site *site;
 
-    p.addr = fake_function("fn", "55 48 89 e5 c3");
-    CHECK_EQ(register_kprobe(&p), 0);
+    probe("55 48 89 e5 c3");
     site = registry_find(p.addr);
     CHECK(site && site->state == SITE_ARMED && site->way == WAY_BOOST);
     CHECK_EQ(byte_at(p.addr), INSN_INT3);
@@ -62,52 +77,35 @@ UNIT_TEST(its_life_from_register_to_reclaim)
 
 UNIT_TEST(a_post_handler_is_told_behind_the_copy)
 {
-    struct kprobe p = { .pre_handler = pre, .post_handler = post };
-    struct pt_regs regs = fake_regs();
-
-    p.addr = fake_function("fn", "48 89 e5 c3");
-    CHECK_EQ(register_kprobe(&p), 0);
+    p.post_handler = post;
+    probe("48 89 e5 c3");
     CHECK(fake_int3(&regs, p.addr));
     CHECK_EQ(regs.ip, (uintptr_t)p.site->step_slot);
     CHECK(fake_int3(&regs, regs.ip + 3));
     CHECK_EQ(behind, 1);
     CHECK_EQ(regs.ip, p.addr + 3);
-    CHECK_EQ(unregister_kprobe(&p), 0);
 }
 
 UNIT_TEST(a_call_is_emulated)
 {
-    struct kprobe p = { .pre_handler = pre };
-    struct pt_regs regs = fake_regs();
     uint64_t *sp = (uint64_t *)regs.sp;
 
-    p.addr = fake_function("fn", "e8 10 00 00 00 c3");
-    CHECK_EQ(register_kprobe(&p), 0);
+    probe("e8 10 00 00 00 c3");
     CHECK(fake_int3(&regs, p.addr));
     CHECK_EQ(regs.ip, p.addr + 5 + 16);
     CHECK_EQ(sp[-1], p.addr + 5);
-    CHECK_EQ(unregister_kprobe(&p), 0);
 }
 
 UNIT_TEST(a_fault_in_the_copy_is_one_of_the_program)
 {
-    struct kprobe p = { .pre_handler = pre };
-    struct pt_regs regs = fake_regs();
-
-    p.addr = fake_function("fn", "48 8b 07 c3");
-    CHECK_EQ(register_kprobe(&p), 0);
+    probe("48 8b 07 c3");
     CHECK(!fake_fault(&regs, 14, (uintptr_t)p.site->boost_slot));
     CHECK_EQ(regs.ip, p.addr);
-    CHECK_EQ(unregister_kprobe(&p), 0);
 }
 
 UNIT_TEST(a_step_of_the_program_ends_behind_the_instruction)
 {
-    struct kprobe p = { .pre_handler = pre };
-    struct pt_regs regs = fake_regs();
-
-    p.addr = fake_function("fn", "48 89 e5 c3");
-    CHECK_EQ(register_kprobe(&p), 0);
+    probe("48 89 e5 c3");
     regs.flags |= FLAGS_TF;
     CHECK(fake_int3(&regs, p.addr));
     CHECK_EQ(regs.ip, (uintptr_t)p.site->boost_slot);
@@ -115,18 +113,16 @@ UNIT_TEST(a_step_of_the_program_ends_behind_the_instruction)
     regs.dr6 = 1 << 14;
     CHECK(!kprobe_debug_handler(&regs, plat_this_cpu()));
     CHECK_EQ(regs.ip, p.addr + 3);
-    CHECK_EQ(unregister_kprobe(&p), 0);
 }
 
 /* ---- several ---- */
 
 UNIT_TEST(two_at_one_address_share_a_breakpoint)
 {
-    struct kprobe p = { .pre_handler = pre }, q = { .pre_handler = pre };
-    struct pt_regs regs = fake_regs();
+    struct kprobe q = { .pre_handler = pre };
 
-    p.addr = q.addr = fake_function("fn", "90 c3");
-    CHECK_EQ(register_kprobe(&p), 0);
+    probe("90 c3");
+    q.addr = p.addr;
     CHECK_EQ(register_kprobe(&q), 0);
     CHECK(p.site == q.site);
     CHECK(fake_int3(&regs, p.addr));
@@ -138,12 +134,11 @@ UNIT_TEST(two_at_one_address_share_a_breakpoint)
     CHECK_EQ(byte_at(p.addr), 0x90);
     CHECK_EQ(enable_kprobe(&p), 0);
     CHECK_EQ(byte_at(p.addr), INSN_INT3);
-    CHECK_EQ(unregister_kprobe(&p), 0);
 }
 
 UNIT_TEST(a_set_is_all_or_nothing)
 {
-    struct kprobe p = { 0 }, q = { 0 }, *both[] = { &p, &q };
+    struct kprobe q = { 0 }, *both[] = { &p, &q };
     struct probe_reject why;
 
     p.addr = fake_function("fn", "48 89 e5 90 c3");
@@ -163,10 +158,9 @@ UNIT_TEST(a_set_is_all_or_nothing)
 
 UNIT_TEST(no_probe_waits_for_text)
 {
-    struct kprobe p = { .symbol_name = "comes_later", .flags = KPROBE_FLAG_PENDING };
-
+    p = (struct kprobe){ .symbol_name = "comes_later", .flags = KPROBE_FLAG_PENDING };
     CHECK_EQ(register_kprobe(&p), -ENOENT);
     CHECK(!p.site);
 }
 
-UNIT_TESTS_BETWEEN(start, fake_end)
+UNIT_TESTS_BETWEEN(start, end)

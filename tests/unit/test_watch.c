@@ -18,19 +18,20 @@ static unsigned calls;
 static uintptr_t ip_seen;
 static struct pt_regs regs;
 
-static void note(struct watch *w UNUSED, struct pt_regs *r)
+static void note(struct watch *hit UNUSED, struct pt_regs *r)
 {
     calls++;
     ip_seen = r->ip;
     r->ax = 77;
 }
 
+static struct watch w; /* end() unregisters it */
+
 static struct watch watch_of(unsigned i, watch_handler_t handler)
 {
-    struct watch w = { .name = "w", .addr = (uintptr_t)&bytes[i], .len = 8 };
-
-    w.handler = handler;
-    return w;
+    return (struct watch){
+        .name = "w", .addr = (uintptr_t)&bytes[i], .len = 8, .handler = handler
+    };
 }
 
 static void begin(void)
@@ -40,16 +41,24 @@ static void begin(void)
     calls = 0;
     ip_seen = 0;
     regs = fake_regs();
+    w = watch_of(0, note);
 }
 
-static enum watch_reason reason_of(struct watch w)
+static void end(void)
+{
+    if (w.is_registered)
+        CHECK_EQ(unregister_watch(&w), 0);
+    fake_end();
+}
+
+static enum watch_reason reason_of(struct watch copy)
 {
     enum watch_reason why;
-    int err = register_watch_why(&w, &why);
+    int err = register_watch_why(&copy, &why);
 
     CHECK_EQ(err, watch_reason_errno(why));
     if (!err)
-        CHECK_EQ(unregister_watch(&w), 0);
+        CHECK_EQ(unregister_watch(&copy), 0);
     return why;
 }
 
@@ -61,7 +70,6 @@ UNIT_TEST(each_reason_has_its_errno_and_text)
 
 UNIT_TEST(what_cannot_be_watched_is_refused)
 {
-    struct watch w = watch_of(0, NULL);
     uintptr_t fn = fake_function("fn", "55 48 89 e5 c3");
 
     w.len = 3;
@@ -112,7 +120,6 @@ UNIT_TEST(a_fifth_is_refused)
 
 UNIT_TEST(without_memory_nothing_is_taken)
 {
-    struct watch w = watch_of(0, NULL);
     uintptr_t fn = fake_function("fn", "55 48 89 e5 c3");
     unsigned n = 0;
 
@@ -134,8 +141,6 @@ UNIT_TEST(without_memory_nothing_is_taken)
 
 UNIT_TEST(a_hit_is_counted_and_its_handler_called)
 {
-    struct watch w = watch_of(0, note);
-
     CHECK_EQ(register_watch(&w), 0);
     regs.ip = 0x5000;
     CHECK(fake_debug(&regs, 1));
@@ -150,44 +155,40 @@ UNIT_TEST(a_hit_is_counted_and_its_handler_called)
     CHECK_EQ(watch_misses(&w), 0);
 }
 
-static void redirect(struct watch *w UNUSED, struct pt_regs *r)
+static void redirect(struct watch *hit UNUSED, struct pt_regs *r)
 {
     r->ip = 0x7000;
 }
 
 UNIT_TEST(a_handler_may_send_the_program_elsewhere)
 {
-    struct watch w = watch_of(0, redirect);
-
+    w = watch_of(0, redirect);
     CHECK_EQ(register_watch(&w), 0);
     regs.ip = 0x9003;
     fake_watch.program = 0x5003;
     CHECK(fake_debug(&regs, 1));
     CHECK_EQ(regs.ip, 0x7000);
-    CHECK_EQ(unregister_watch(&w), 0);
 }
 
-/* begin_beside_another - begin with @w in register 1, and another owner in register 0. */
-static void begin_beside_another(struct watch *w)
+/* begin_beside_another - begin with w in register 1, and another owner in register 0. */
+static void begin_beside_another(void)
 {
     begin();
     fake_watch.owner[0] = "gdb";
     fake_watch.addr[0] = 0x1234;
-    CHECK_EQ(register_watch(w), 0);
-    CHECK_EQ(w->reg, 1);
+    CHECK_EQ(register_watch(&w), 0);
+    CHECK_EQ(w.reg, 1);
 }
 
-static void end_beside_another(struct watch *w)
+static void end_beside_another(void)
 {
-    CHECK_EQ(unregister_watch(w), 0);
+    CHECK_EQ(unregister_watch(&w), 0);
     fake_watch.addr[0] = 0;
 }
 
 UNIT_TEST(other_owners_are_told)
 {
-    struct watch w = watch_of(0, note);
-
-    begin_beside_another(&w);
+    begin_beside_another();
     CHECK(fake_debug(&regs, 3)); /* one of the two bits is another owner's */
     CHECK_EQ(regs.dr6 & 15, 0);
     CHECK_EQ(calls, 1);
@@ -199,7 +200,7 @@ UNIT_TEST(other_owners_are_told)
     CHECK(!fake_debug(&regs, DR6_BS | 1)); /* a step that is not the engine's */
     CHECK_EQ(fake_watch.told, 1);
     CHECK_EQ(fake_watch.missed, 0);
-    end_beside_another(&w);
+    end_beside_another();
 }
 
 UNIT_TEST(a_trap_without_a_cause_is_over)
@@ -218,9 +219,7 @@ static void hit_both(struct pt_regs *r)
 
 UNIT_TEST(what_another_owner_touches_is_a_miss)
 {
-    struct watch w = watch_of(0, note);
-
-    begin_beside_another(&w);
+    begin_beside_another();
     fake_watch.on_tell = hit_both;
     CHECK(fake_debug(&regs, 1));
     CHECK_EQ(fake_watch.told, 1);
@@ -231,21 +230,20 @@ UNIT_TEST(what_another_owner_touches_is_a_miss)
     fake_watch.on_tell = NULL;
     CHECK(fake_debug(&regs, 3));
     CHECK_EQ(calls, 1);
-    end_beside_another(&w);
+    end_beside_another();
 }
 
-static void touch_own(struct watch *w, struct pt_regs *r)
+static void touch_own(struct watch *hit, struct pt_regs *r)
 {
     struct pt_regs inner = *r;
 
     calls++;
-    CHECK(fake_debug(&inner, 1u << w->reg));
+    CHECK(fake_debug(&inner, 1u << hit->reg));
 }
 
 UNIT_TEST(what_its_own_handler_touches_is_a_miss)
 {
-    struct watch w = watch_of(0, touch_own);
-
+    w = watch_of(0, touch_own);
     CHECK_EQ(register_watch(&w), 0);
     CHECK(fake_debug(&regs, 1));
     CHECK_EQ(calls, 1);
@@ -255,25 +253,19 @@ UNIT_TEST(what_its_own_handler_touches_is_a_miss)
     CHECK_EQ(watch_misses(&w), 1);
     CHECK_EQ(register_watch(&w), 0); /* it has the same register again */
     CHECK_EQ(watch_hits(&w) + watch_misses(&w), 0);
-    CHECK_EQ(unregister_watch(&w), 0);
 }
 
 UNIT_TEST(a_trap_inside_the_entry_of_another_is_left_to_it)
 {
-    struct watch w = watch_of(0, note);
-
     CHECK_EQ(register_watch(&w), 0);
     fake_watch.inner = regs.ip = 0x6000;
     CHECK(fake_debug(&regs, DR6_BS | 1));
     CHECK_EQ(calls, 0);
     CHECK_EQ(watch_hits(&w) + watch_misses(&w), 0);
-    CHECK_EQ(unregister_watch(&w), 0);
 }
 
 UNIT_TEST(what_the_way_to_a_handler_touches_is_a_miss)
 {
-    struct watch w = watch_of(0, note);
-
     CHECK_EQ(register_watch(&w), 0);
     plat_this_cpu()->watch_busy = true;
     CHECK(fake_debug(&regs, 1));
@@ -283,22 +275,18 @@ UNIT_TEST(what_the_way_to_a_handler_touches_is_a_miss)
     CHECK(fake_debug(&regs, 1));
     CHECK_EQ(calls, 1);
     CHECK(!plat_this_cpu()->watch_busy);
-    CHECK_EQ(unregister_watch(&w), 0);
 }
 
 UNIT_TEST(a_stack_that_is_full_is_a_miss)
 {
-    struct watch w = watch_of(0, note);
-
     CHECK_EQ(register_watch(&w), 0);
     fake.stack_left = 100;
     CHECK(fake_debug(&regs, 1));
     CHECK_EQ(calls, 0);
     CHECK_EQ(watch_misses(&w), 1);
-    CHECK_EQ(unregister_watch(&w), 0);
 }
 
-static void crash(struct watch *w UNUSED, struct pt_regs *r UNUSED)
+static void crash(struct watch *hit UNUSED, struct pt_regs *r UNUSED)
 {
     struct pt_regs fault = fake_regs();
 
@@ -309,8 +297,9 @@ static void crash(struct watch *w UNUSED, struct pt_regs *r UNUSED)
 
 UNIT_TEST(a_handler_that_faults_is_given_up)
 {
-    struct watch w = watch_of(0, crash), second = watch_of(1, note);
+    struct watch second = watch_of(1, note);
 
+    w = watch_of(0, crash);
     CHECK_EQ(register_watch(&w), 0);
     CHECK_EQ(register_watch(&second), 0);
     regs.ip = 0x9003;
@@ -326,7 +315,6 @@ UNIT_TEST(a_handler_that_faults_is_given_up)
     CHECK_EQ(watch_hits(&w) + watch_misses(&w), 1);
     CHECK_EQ(enable_watch(&w), 0);
     CHECK_EQ(w.kp.flags, 0);
-    CHECK_EQ(unregister_watch(&w), 0);
     CHECK_EQ(unregister_watch(&second), 0);
 }
 
@@ -339,7 +327,6 @@ static void after(struct kprobe *p UNUSED, struct pt_regs *r UNUSED,
 UNIT_TEST(a_step_ends_with_the_same_trap)
 {
     struct kprobe p = { .pre_handler = no_pre, .post_handler = after };
-    struct watch w = watch_of(0, note);
 
     step_set_engine(STEP_TF);
     p.addr = fake_function("fn", "48 89 07 c3");
@@ -352,14 +339,11 @@ UNIT_TEST(a_step_ends_with_the_same_trap)
     CHECK_EQ(calls, 11);
     CHECK_EQ(ip_seen, p.addr + 3);
     CHECK_EQ(regs.ip, p.addr + 3);
-    CHECK_EQ(unregister_watch(&w), 0);
     CHECK_EQ(unregister_kprobe(&p), 0);
 }
 
 UNIT_TEST(an_instruction_passes_once)
 {
-    struct watch w = watch_of(0, note);
-
     w.addr = fake_function("fn", "55 48 89 e5 c3");
     w.kind = WATCH_EXECUTE;
     w.len = 1;
@@ -373,13 +357,10 @@ UNIT_TEST(an_instruction_passes_once)
     CHECK_EQ(fake_watch.rests, 1); /* in an NMI the register rests in place of RF */
     plat_depths(plat_this_cpu())->nmi = 0;
     CHECK_EQ(watch_move(&w, 0), -EINVAL);
-    CHECK_EQ(unregister_watch(&w), 0);
 }
 
 UNIT_TEST(it_moves_and_is_switched)
 {
-    struct watch w = watch_of(0, note);
-
     w.addr = 0;
     CHECK_EQ(register_watch(&w), 0);
     CHECK_EQ(watch_addr(&w), 0);
@@ -396,4 +377,4 @@ UNIT_TEST(it_moves_and_is_switched)
     CHECK_EQ(disable_watch(&w), -EINVAL);
 }
 
-UNIT_TESTS_BETWEEN(begin, fake_end)
+UNIT_TESTS_BETWEEN(begin, end)
