@@ -57,6 +57,16 @@ struct ktest {
  */
 #define KTEST_ALONE(subject, name) KTEST_ROW(subject, name, true)
 
+/* KTEST_TARGET - define a function that tests probe: long @name(long @x) returns @value. The
+ * compiler neither inlines it nor knows what a call returns.
+ */
+#define KTEST_TARGET(name, x, value)                                                     \
+    static NOINLINE long name(long x)                                                    \
+    {                                                                                    \
+        __asm__ volatile("" : "+r"(x));                                                  \
+        return value;                                                                    \
+    }
+
 /* ktest_report - print a fact of the running test, and whether it holds. If it does not,
  * the test has failed. @fmt: the fact, in words. Context: thread.
  */

@@ -12,11 +12,7 @@
 #define MS UINT64_C(1000000)
 #define CR0_WP BIT(16)
 
-static NOINLINE long target(long x)
-{
-    __asm__ volatile("" : "+r"(x));
-    return x * 11 + 4;
-}
+KTEST_TARGET(target, x, x * 11 + 4)
 
 /* ---- other CPUs call the function while its probe is toggled ----------------------- */
 

@@ -20,11 +20,7 @@ NOINLINE long commands_target(long a)
 long commands_alias(long a) __attribute__((alias("commands_target")));
 
 /* tests/kernel/test_set.c has another function of this name. */
-static NOINLINE long namesake(long a)
-{
-    __asm__ volatile("" : "+r"(a));
-    return a + 1;
-}
+KTEST_TARGET(namesake, a, a + 1)
 
 /* Since it is always inlined, this function has no code of its own. */
 static ALWAYS_INLINE long inlined_helper(long a)

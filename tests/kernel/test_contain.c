@@ -324,11 +324,7 @@ KTEST(contain, calls_that_a_handler_leaves_behind_are_dropped)
 static volatile uint64_t first_returned, second_returned;
 static volatile bool first_stumbles, second_stumbles;
 
-static NOINLINE long outer(long x)
-{
-    __asm__ volatile("" : "+r"(x));
-    return x * 5 + 1;
-}
+KTEST_TARGET(outer, x, x * 5 + 1)
 
 static int first_return(struct kretprobe_instance *ri UNUSED, struct pt_regs *regs UNUSED)
 {
@@ -591,11 +587,7 @@ KTEST_FATAL(contain, a_spinlock_that_is_taken_twice_is_named)
 
 /* ---- hits that are missed -------------------------------------------------------------- */
 
-static NOINLINE long twice(long x)
-{
-    __asm__ volatile("" : "+r"(x));
-    return 2 * x;
-}
+KTEST_TARGET(twice, x, 2 * x)
 
 static unsigned pre_runs, post_runs;
 

@@ -109,11 +109,7 @@ KTEST(context, behind_each_trap_an_instruction_is_executed)
 
 /* ---- a CPU that is not ready for probes ------------------------------------------------ */
 
-static NOINLINE long target(long x)
-{
-    __asm__ volatile("" : "+r"(x));
-    return x * 6 + 5;
-}
+KTEST_TARGET(target, x, x * 6 + 5)
 
 static volatile unsigned wrong;
 

@@ -153,11 +153,7 @@ KTEST(detour_return, registers_and_flags_are_as_they_were)
 
 /* ---- what is not simple ---- */
 
-static NOINLINE long tail_inner(long x)
-{
-    __asm__ volatile("" : "+r"(x));
-    return 2 * x;
-}
+KTEST_TARGET(tail_inner, x, 2 * x)
 
 /* The engine first looks at an entry of the shadow, and then drops it. An interrupt in
  * between could drop the same entry, and then the engine would drop the entry of a call

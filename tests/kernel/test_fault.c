@@ -7,11 +7,7 @@
 
 static volatile char *volatile nowhere = (volatile char *)0x10;
 
-static NOINLINE long target(long a)
-{
-    __asm__ volatile("" : "+r"(a));
-    return a * 3 + 1;
-}
+KTEST_TARGET(target, a, a * 3 + 1)
 
 static uint64_t entered, answered;
 static int faulty(struct kprobe *p UNUSED, struct pt_regs *regs UNUSED)

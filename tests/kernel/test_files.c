@@ -17,11 +17,7 @@
 #define JUMP "/proc/sys/debug/kprobes-jump"
 #define OPTIMIZATION "/proc/sys/debug/kprobes-optimization"
 
-static NOINLINE long target(long a)
-{
-    __asm__ volatile("" : "+r"(a));
-    return a * 11 + 3;
-}
+KTEST_TARGET(target, a, a * 11 + 3)
 
 static bool is_armed(void)
 {

@@ -8,11 +8,7 @@
 
 #define MS UINT64_C(1000000)
 
-static NOINLINE long target(long x)
-{
-    __asm__ volatile("" : "+r"(x));
-    return x * 9 + 2;
-}
+KTEST_TARGET(target, x, x * 9 + 2)
 
 static bool target_is_right(void)
 {

@@ -180,20 +180,12 @@ KTEST(jprobe, works_where_the_instruction_is_stepped)
 
 /* ---- probes and faults in its handler ---- */
 
-static NOINLINE long helper(long x)
-{
-    __asm__ volatile("" : "+r"(x));
-    return x + 1;
-}
+KTEST_TARGET(helper, x, x + 1)
 
 static volatile long kept;
 static volatile char *volatile nowhere = (volatile char *)0x10;
 
-static NOINLINE long simple(long x)
-{
-    __asm__ volatile("" : "+r"(x));
-    return x * 3;
-}
+KTEST_TARGET(simple, x, x * 3)
 
 static long call_helper(long x)
 {

@@ -21,11 +21,7 @@
 #define CPU_OF_LOAD (cpu_count() - 1)
 #define SOON_NS UINT64_C(60000000000)
 
-static NOINLINE long target(long x)
-{
-    __asm__ volatile("" : "+r"(x));
-    return x * 9 + 2;
-}
+KTEST_TARGET(target, x, x * 9 + 2)
 
 static struct pt_regs seen;
 static bool irqs_seen;

@@ -145,11 +145,7 @@ static int mask_interrupts(struct kretprobe_instance *ri UNUSED, struct pt_regs 
     return 0;
 }
 
-static NOINLINE long behind(long x)
-{
-    __asm__ volatile("" : "+r"(x));
-    return x + 1;
-}
+KTEST_TARGET(behind, x, x + 1)
 
 static int go_elsewhere(struct kretprobe_instance *ri, struct pt_regs *regs)
 {

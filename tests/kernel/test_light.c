@@ -10,17 +10,9 @@
 #include "tests/kernel/nmi_send.h"
 #include "tests/kernel/stairs.h"
 
-static NOINLINE long target(long x)
-{
-    __asm__ volatile("" : "+r"(x));
-    return x * 9 + 2;
-}
+KTEST_TARGET(target, x, x * 9 + 2)
 
-static NOINLINE long helper(long x)
-{
-    __asm__ volatile("" : "+r"(x));
-    return x + 1;
-}
+KTEST_TARGET(helper, x, x + 1)
 
 static volatile uint64_t ran, right;
 static struct kprobe *given;

@@ -3,17 +3,9 @@
  */
 #include "tests/kernel/ktest.h"
 
-static NOINLINE long target(long a)
-{
-    __asm__ volatile("" : "+r"(a));
-    return a * 7 + 3;
-}
+KTEST_TARGET(target, a, a * 7 + 3)
 
-static NOINLINE long other(long a)
-{
-    __asm__ volatile("" : "+r"(a));
-    return a * 9 + 3;
-}
+KTEST_TARGET(other, a, a * 9 + 3)
 
 static uint8_t byte_at(uintptr_t addr)
 {

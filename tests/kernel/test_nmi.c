@@ -21,11 +21,7 @@ static NOINLINE uint64_t in_nmi(uint64_t x)
     return x + 1;
 }
 
-static NOINLINE long both(long x)
-{
-    __asm__ volatile("" : "+r"(x));
-    return x * 5 + 3;
-}
+KTEST_TARGET(both, x, x * 5 + 3)
 
 static volatile long both_sum;
 

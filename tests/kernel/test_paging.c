@@ -127,11 +127,7 @@ KTEST(paging, no_page_breaks_the_rules)
     exec_free(code, 2 * PAGE_SIZE);
 }
 
-static NOINLINE long target(long x)
-{
-    __asm__ volatile("" : "+r"(x));
-    return x * 19 + 9;
-}
+KTEST_TARGET(target, x, x * 19 + 9)
 
 static volatile bool toggling;
 

@@ -101,11 +101,7 @@ KTEST(places, code_for_other_modes_is_no_place)
 
 /* ---- an int3 that is not the engine's ---------------------------------------------- */
 
-static NOINLINE long target(long x)
-{
-    __asm__ volatile("" : "+r"(x));
-    return x * 15 + 7;
-}
+KTEST_TARGET(target, x, x * 15 + 7)
 
 /* A debugger that has no other way writes such an int3 to memory. */
 KTEST(places, a_foreign_int3_is_left_alone)

@@ -360,11 +360,7 @@ KTEST(quiesce, several_callers_at_once)
 static uint64_t hits_begun;
 static volatile bool hitters_stop;
 
-static NOINLINE long hit_me(long x)
-{
-    __asm__ volatile("" : "+r"(x));
-    return x + 1;
-}
+KTEST_TARGET(hit_me, x, x + 1)
 
 /* This handler takes half a millisecond, and the rest of the loop less than a thousandth
  * of that. So the threads are nearly always in hits.

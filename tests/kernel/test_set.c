@@ -7,23 +7,11 @@
 #define COUNT 3
 
 /* tests/kernel/test_commands.c has another function of this name. */
-static NOINLINE long namesake(long a)
-{
-    __asm__ volatile("" : "+r"(a));
-    return a + 2;
-}
+KTEST_TARGET(namesake, a, a + 2)
 
-static NOINLINE long second(long a)
-{
-    __asm__ volatile("" : "+r"(a));
-    return a + 3;
-}
+KTEST_TARGET(second, a, a + 3)
 
-static NOINLINE long third(long a)
-{
-    __asm__ volatile("" : "+r"(a));
-    return a + 4;
-}
+KTEST_TARGET(third, a, a + 4)
 
 static long call_all(unsigned times)
 {

@@ -18,11 +18,7 @@
 void fill_slowly(void *to, size_t len);
 extern const char fill_slowly_rep[];
 
-static NOINLINE long target(long x)
-{
-    __asm__ volatile("" : "+r"(x));
-    return x * 13 + 6;
-}
+KTEST_TARGET(target, x, x * 13 + 6)
 
 /* ---- interrupted inside a copy --------------------------------------------------------- */
 

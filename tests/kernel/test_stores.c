@@ -149,11 +149,7 @@ KTEST(stores, what_is_stored_is_what_the_image_has)
 }
 
 /* This function begins with a `lea` of five bytes. */
-static NOINLINE long target(long x)
-{
-    __asm__ volatile("" : "+r"(x));
-    return x * 9 + 2;
-}
+KTEST_TARGET(target, x, x * 9 + 2)
 
 KTEST(stores, without_room_nothing_is_stored)
 {

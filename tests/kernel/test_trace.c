@@ -15,11 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-static NOINLINE long recorded(long x)
-{
-    __asm__ volatile("" : "+r"(x));
-    return x * 3 + 1;
-}
+KTEST_TARGET(recorded, x, x * 3 + 1)
 
 static volatile uint64_t nmis;
 static volatile bool storm;

@@ -23,23 +23,11 @@
 #include "tests/kernel/text_sum.h"
 #include "tests/kernel/watched.h"
 
-static NOINLINE long target(long a)
-{
-    __asm__ volatile("" : "+r"(a));
-    return a * 7 + 3;
-}
+KTEST_TARGET(target, a, a * 7 + 3)
 
-static NOINLINE long other(long a)
-{
-    __asm__ volatile("" : "+r"(a));
-    return a * 9 + 3;
-}
+KTEST_TARGET(other, a, a * 9 + 3)
 
-static NOINLINE long passed(long a)
-{
-    __asm__ volatile("" : "+r"(a));
-    return a * 11 + 3;
-}
+KTEST_TARGET(passed, a, a * 11 + 3)
 
 static void touched(struct watch *w UNUSED, struct pt_regs *regs UNUSED)
 {
