@@ -16,10 +16,11 @@
  *   4. If another CPU has a reason of its own meanwhile, it stands and waits until there
  *      is no owner. Then it becomes the owner, if its reason still holds.
  *   5. A CPU that takes its NMI later than STAND_NS may come too late to be marked in 3.
- *      So after the CPU has published its image, it looks whether CPUs shall still stand.
- *      The owner first clears this flag (stopping), and then looks for images. So either
- *      the CPU sees that the flag is clear, or the owner sees the image and marks the
- *      CPU.
+ *      So after the CPU has published its image, it looks whether it shall still stand.
+ *      The owner first says that all run (stopping), or that this CPU does (alone), and then
+ *      looks for images. So either the CPU sees what the owner says, or the owner sees the
+ *      image and marks the CPU. A CPU that has gone may find an NMI behind the stop, and
+ *      looks in the same way.
  *
  *   6. An NMI may come between the cause of a stop and 1, and let this CPU stand for
  *      another owner. Meanwhile the debugger may have removed the breakpoint, or taken
@@ -119,7 +120,7 @@ static void gdb_stop_stand(struct gdb_cpu *me, struct pt_regs *regs)
     me->efer = rdmsr(MSR_EFER);
     me->fs_base = rdmsr(MSR_FS_BASE);
     me->gs_base = rdmsr(MSR_GS_BASE);
-    me->go = false;
+    me->go = false; /* before the image: an owner that has marked a CPU waits for it */
     __atomic_store_n(&me->regs, regs, __ATOMIC_RELEASE);
 }
 
@@ -199,11 +200,12 @@ void gdb_release(int only)
     smp_unhold(all);
     if (all)
         __atomic_store_n(&stopping, false, __ATOMIC_SEQ_CST);
+    else
+        __atomic_store_n(&alone, only, __ATOMIC_SEQ_CST);
     for (unsigned cpu = 0; cpu < cpu_count(); cpu++)
         if ((all || (int)cpu == only) && stands(cpu))
             __atomic_store_n(&cpus[cpu].go, true, __ATOMIC_RELEASE);
     listener = all ? NO_CPU : first_but(only);
-    alone = all ? NO_CPU : only;
     end_halts();
 }
 
@@ -367,8 +369,7 @@ static enum gdb_why reason_of(enum gdb_why why, bool (*wanted)(void *arg), void 
  */
 static bool may_run(unsigned self)
 {
-    return !READ_ONCE(stopping) ||
-           (READ_ONCE(alone) == (int)self && READ_ONCE(owner) == NO_CPU);
+    return !READ_ONCE(stopping) || READ_ONCE(alone) == (int)self;
 }
 
 /* stand_on - stand, as long as there is a reason: this CPU's own, or that of step 5. */

@@ -1,32 +1,34 @@
 /* explore_gdb_late.c - a CPU takes the NMI of a stop so late that the owner does not wait for
- * it. It may then stand for a moment, and must not stand for ever.
+ * it. It may then stand for a moment, and must not stand for ever. If it does stand, it may
+ * run alone; later it comes to a breakpoint of its own.
  */
 #include "probes/gdb/gdb_step.h"
 #include "tests/explore/two_stops.h"
 
-static struct pt_regs image, nmi_image = { .flags = FLAGS_FIXED | FLAGS_IF };
+static struct pt_regs images[2], nmi_image = { .flags = FLAGS_FIXED | FLAGS_IF };
+static bool has_reported; /* CPU 1 its breakpoint */
 
 /* No CPU is stepped. */
 void gdb_step_irqs(bool runs UNUSED)
 {
 }
 
-static void talk(unsigned cpu UNUSED)
+static void talk(unsigned cpu)
 {
-    explore_seen(gdb_cpu(1)->regs ? "the other CPU stands" : "the other CPU is late");
-    gdb_release(GDB_ALL_CPUS);
+    bool stands = gdb_cpu(1)->regs;
+
+    explore_seen(stands ? "the other CPU stands" : "the other CPU is late");
+    has_reported |= cpu == 1;
+    gdb_release(stands && !has_reported && explore_choose(2) ? 1 : GDB_ALL_CPUS);
 }
 
 static void stop(void)
 {
-    explore_irqs(false);
-    explore_check(gdb_stop(&image, GDB_WHY_BREAK, NULL, NULL), "the CPU stops");
-    explore_check(!gdb_cpu(0)->regs, "and goes on");
-}
+    unsigned cpu = explore_cpu();
 
-static void other(void)
-{
-    explore_point();
+    explore_irqs(false);
+    explore_check(gdb_stop(&images[cpu], GDB_WHY_BREAK, NULL, NULL), "the CPU stops");
+    explore_check(!gdb_cpu(cpu)->regs, "and goes on");
 }
 
 static void nmi(void)
@@ -37,7 +39,7 @@ static void nmi(void)
 static void start(void)
 {
     cpus_online = 2;
-    two_stops_late = 100000000;
+    two_stops_late = 600000000;
     gdb_stop_init(talk);
 }
 
@@ -51,7 +53,7 @@ const struct scenario scenario = {
     .start = start,
     .end = end,
     .actors = { { "cpu0", stop, 0, EXPLORE_THREAD },
-                { "cpu1", other, 1, EXPLORE_THREAD },
+                { "cpu1", stop, 1, EXPLORE_THREAD },
                 { "nmi1", nmi, 1, EXPLORE_NMI, two_stops_sent_1 } },
     .outcomes = { "the other CPU stands", "the other CPU is late" },
 };
