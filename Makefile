@@ -150,7 +150,7 @@ FOR_SPEED := $(shell grep -l '^NOKPROBE[^_]' $(filter %.c,$(SOURCES))) \
     $(addprefix probes/trace/language/,event.c fetch.c filter.c filter_field.c hist.c hist_act.c trigger.c) \
     $(addprefix probes/trace/live/live_,hit.c program.c) $(addprefix probes/trace/ring/,ring.c page.c) \
     $(addprefix probes/gdb/gdb_,break.c collect.c frame.c place.c) probes/agent/agent.c \
-    $(addprefix probes/bench/bench_,loop.c kind.c) \
+    $(addprefix probes/bench/bench_,loop.c kind.c condition.c) \
     $(addprefix kernel/,cpu/percpu.c time/sample.c mm/exec_poke.c) \
     $(addprefix kernel/debug/,backtrace.c ksyms.c marker.c) libc/string.c
 $(patsubst %,$(B)/%.o,$(filter-out $(FOR_SPEED),$(filter %.c,$(SOURCES)))): \
