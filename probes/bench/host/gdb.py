@@ -146,6 +146,7 @@ def false_condition_here():
     """How many seconds a hit by a jump takes, with a condition that is false."""
     with Stub(smp=1) as stub:
         client = connected(stub)
+        cost(client, stub)  # the first `bench` loads its module
         without = running(client, stub, "bench hit.base_call")[1]
         ask_falsely(stub, client)
         spent = running(client, stub, "bench hit.base_call")[1]
