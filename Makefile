@@ -33,7 +33,9 @@ NASM ?= nasm
 HOSTCC ?= gcc
 HOSTAR ?= ar
 PYTHON ?= python3
-TOOL_PYTHON = $(PYTHON) -S# without site-packages, so that it starts sooner
+# Where python3 is a program that chooses among several Pythons, it chooses once. Without
+# site-packages Python starts sooner.
+TOOL_PYTHON := $(shell $(PYTHON) -S -c 'import sys; print(sys.executable or "python3")') -S
 GRUB_MKRESCUE ?= grub-mkrescue
 
 Q := $(if $(filter 1,$(V)),,@)
