@@ -35,7 +35,7 @@ def counts(text):
 
 
 def alone_and_together():
-    with shared(smp=1) as guest:
+    with at_prompt(smp=1) as guest:
         both = [counts(ask(guest, "trace count '*' -- run vfs")) for _ in range(2)]
         steady = sorted(
             f
