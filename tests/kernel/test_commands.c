@@ -778,8 +778,9 @@ KTEST(commands, mistyped_words_get_a_suggestion)
                  "an option behind the place, where a name may come");
     ktest_report(say("probe watch jiffies w 8 --psot") == -EINVAL,
                  "as the name of a watch");
-    ktest_report(say("bench hitt") == -EINVAL && said("hitt (did you mean `hit`?)"),
-                 "a group");
+    ktest_report(say("bench hitt") == -EINVAL && said("hitt (did you mean `hit`?)") &&
+                     say("module del bench") == 0,
+                 "a group, by the module that measures");
     ktest_report(say("run vsf") == -ENOENT && said("vsf (did you mean `vfs`?)"),
                  "a workload");
     ktest_report(say("marker on vsf_read") == -ENOENT &&
