@@ -20,11 +20,13 @@ struct row {
     unsigned column;
 };
 
+/* What the last line has been parsed to. */
+static struct trace_error error;
+static struct def *def;
+
 static void check_row(const struct row *row)
 {
     static char listed[DEF_LINE_MAX * 2];
-    struct trace_error error;
-    struct def *def;
     int err = def_parse(&trace_host, row->line, &def, &error);
 
     if (err != -row->err)
@@ -366,8 +368,6 @@ UNIT_TEST(programs_of_gdb)
 UNIT_TEST(programs_of_gdb_have_a_length)
 {
     static char line[2 * 1024 + 4096];
-    struct trace_error error;
-    struct def *def;
 
     for (int i = 0; i < 2; i++) {
         size_t len = i ? 1025 : 1024; /* of the program, in bytes */
@@ -394,8 +394,6 @@ UNIT_TEST(programs_of_gdb_have_a_length)
 UNIT_TEST(as_many_arguments_as_there_may_be)
 {
     char line[1024] = "p:ev vfs_read", listed[2048];
-    struct trace_error error;
-    struct def *def;
 
     for (int i = 0; i < 128; i++)
         strcat(line, " %di");
@@ -415,8 +413,6 @@ UNIT_TEST(as_many_arguments_as_there_may_be)
 UNIT_TEST(return_probes_may_record_arguments_of_the_call)
 {
     char line[512] = "r:ev vfs_read";
-    struct trace_error error;
-    struct def *def;
 
     trace_host.entry_args = true;
     CHECK_EQ(def_parse(&trace_host, "r:ev vfs_read $arg2 $retval +0($arg1):u8 $arg2",
@@ -435,9 +431,6 @@ UNIT_TEST(return_probes_may_record_arguments_of_the_call)
 
 static struct def *parsed(const char *line)
 {
-    struct trace_error error;
-    struct def *def;
-
     CHECK_EQ(def_parse(&trace_host, line, &def, &error), 0);
     return def;
 }
@@ -446,7 +439,6 @@ static void check_append(const char *old, const char *line, const char *text,
                          unsigned column)
 {
     struct def *first = parsed(old), *def = parsed(line);
-    struct trace_error error;
     int err = def_append(def, first, line, &error);
 
     CHECK_EQ(err, *text ? -EEXIST : 0);
@@ -459,7 +451,6 @@ static void check_append(const char *old, const char *line, const char *text,
 UNIT_TEST(an_event_of_a_watch_has_one_probe)
 {
     struct def *first = parsed("w:ev w@jiffies"), *def = parsed("w:ev w@jiffies+8");
-    struct trace_error error;
 
     CHECK_EQ(def_append(def, first, "w:ev w@jiffies+8", &error), -EBUSY);
     CHECK_STR(trace_error_text(error.id), "A wprobe event has one probe only");
@@ -602,8 +593,6 @@ UNIT_TEST(lines_that_are_too_long_or_have_a_nul)
 
 static void check_refused(int err, const char *text)
 {
-    struct trace_error error;
-
     def_refused("p:ev  vfs_read+3 %di", err, &error);
     CHECK_EQ(error.err, err);
     CHECK_STR(trace_error_text(error.id), text);
@@ -621,8 +610,6 @@ UNIT_TEST(refusals_of_the_engine_are_told_at_the_place)
 
 UNIT_TEST(without_memory_nothing_is_left)
 {
-    struct trace_error error;
-    struct def *def;
     long before = trace_host_blocks();
 
     trace_host_fail_after(1);
