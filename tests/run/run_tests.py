@@ -77,7 +77,6 @@ NOT_ON_2 = (
     "preempt",  # in kernel/stepped2
     "region.and_so_they_do_over_branches",
     "region.any_density_in_and_out",
-    "return_point.every_function_at_once",
     "work.checksums_depend_on_the_seed_only",
 )
 # Subjects about many CPUs. The long run has only these on 3, 16 and 32: others would take
