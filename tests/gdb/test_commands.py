@@ -46,7 +46,9 @@ def hits_are_counted(u):
 
 
 def text_is_original(u):
-    places = "vfs_read vfs_read+5 vfs_read+9 vfs_open+9 vfs_open+11 vfs_open+27".split()
+    starts = re.findall(r"<\+(\d+)>:", u.gdb.ask("disassemble vfs_open"))
+    places = ["vfs_read", "vfs_read+5", "vfs_read+9"]
+    places += [f"vfs_open+{starts[n]}" for n in (3, 4, 8)]
     asked = [f"x/{n}i {name}" for name in ("vfs_read", "vfs_open") for n in (1, 12)]
     asked += [f"x/6i {place}" for place in places] + ["disassemble vfs_close"]
     want = u.gdb.ask(*asked)
