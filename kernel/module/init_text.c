@@ -6,7 +6,8 @@
  *   3. The watch takes out probes that have handlers in it.
  *   4. Quiescence.
  *   5. The check that no thread is in it, or will return to it. The boot thread has left
- *      it by a jump (boot/start.asm).
+ *      it by a jump (boot/start.asm). A thread that was interrupted may have an old word of
+ *      it on its stack; so the check waits for threads to run on.
  *   6. The watch takes other probes off it: they are GONE, with their counts.
  *   7. Its symbols go.
  *   8. Quiescence.
@@ -25,12 +26,27 @@
 #include "kernel/mm/paging.h"
 #include "kernel/module/parts.h"
 #include "kernel/sync/quiesce.h"
+#include "kernel/thread/thread.h"
+
+#define TRIES 100
+#define TRY_NS UINT64_C(10000000)
 
 static bool is_gone;
 
 uintptr_t kernel_text_end(void)
 {
     return (uintptr_t)(READ_ONCE(is_gone) ? _etext : _init_text_end);
+}
+
+/* boot_stays_inside - is a thread in the text of @m, also after a second? */
+static bool boot_stays_inside(const struct module *m, char *why)
+{
+    for (unsigned i = 0; inside_look(m, why); i++) {
+        if (i == TRIES)
+            return true;
+        thread_sleep_ns(TRY_NS);
+    }
+    return false;
 }
 
 static void memory_free(uintptr_t start, uintptr_t end)
@@ -57,7 +73,7 @@ void init_text_free(void)
         return;
     module_watch->leaves(f); /* 3 */
     quiesce();               /* 4 */
-    if (inside_look(&boot, why)) {
+    if (boot_stays_inside(&boot, why)) {
         log_warn("what boot needed is not freed: %s", why);
         return;
     }

@@ -55,9 +55,16 @@ def rows(guest):
     }
 
 
+def boot_is_over(guest):
+    text = ask(guest, "dmesg")
+    if not tap.check("boot is over" in text, "what boot needed is freed"):
+        tap.note(text)
+
+
 def probes_see_boot_and_are_gone_then():
     for jump in ("", "kprobes-jump=region", "kprobes-jump=off"):
         with at_prompt(append=append(jump)) as guest:
+            boot_is_over(guest)
             seen = rows(guest)
             for place, hits in HITS.items():
                 tap.equal(seen.get(place), (hits, "[GONE]"), f"{jump or 'pun'}: {place}")
@@ -87,7 +94,8 @@ def what_is_refused_is_told():
 
 # USES: a module that is loaded at boot cannot use a function that will be freed. HOLDS: a
 # module has a thread with the address of such a function on its stack, as if the thread
-# were about to call it. The module can find the address, because it uses no name there.
+# were about to call it, for ROUNDS milliseconds or more. The module can find the address,
+# because it uses no name there.
 USES = (
     "void smp_start(const void *info); void (*volatile start)(const void *) = smp_start;"
 )
@@ -101,7 +109,7 @@ static int hold(void *unused)
     volatile uintptr_t word = ksyms_at((uintptr_t)_etext + 512, &sym) ? 0 : sym.start;
 
     (void)unused;
-    while (word)
+    for (unsigned i = 0; word && i < ROUNDS; i++)
         thread_sleep_ns(word / word * 1000000);
     return 0;
 }
@@ -132,8 +140,9 @@ def a_module_cannot_use_what_will_be_gone():
 
 def a_thread_that_is_inside_keeps_it():
     probes = "probes=module_load_listed"
+    forever = HOLDS.replace("ROUNDS", "~0u")
     with tempfile.TemporaryDirectory() as folder, with_module(
-        folder, HOLDS, probes
+        folder, forever, probes
     ) as guest:
         text = ask(guest, "dmesg")
         # On a busy host another thread may have such a word as well, and come first.
@@ -147,6 +156,14 @@ def a_thread_that_is_inside_keeps_it():
         ask(guest, "probe add kmain")
         ask(guest, "probe del all")
         tap.check("vfs: checksum" in ask(guest, "run vfs"), "nothing else is wrong")
+
+
+def a_thread_that_leaves_is_waited_for():
+    shortly = HOLDS.replace("ROUNDS", "50")
+    with tempfile.TemporaryDirectory() as folder, with_module(
+        folder, shortly, ""
+    ) as guest:
+        boot_is_over(guest)
 
 
 PANICS = """
@@ -259,6 +276,7 @@ tap.run(
     what_is_refused_is_told,
     a_module_cannot_use_what_will_be_gone,
     a_thread_that_is_inside_keeps_it,
+    a_thread_that_leaves_is_waited_for,
     a_panic_in_boot_restores_all_text,
     a_breakpoint_of_gdb_goes_with_it,
     a_film_of_text_that_goes,
