@@ -73,6 +73,7 @@ def be_launcher(arguments):
     launcher.building.build = lambda targets, say: None
     if "BUG" in os.environ:
         setattr(launcher, os.environ["BUG"], has_bug)
+        launcher.make_parser.cache_clear()
     sys.argv = ["./sonde", *map(os.fsdecode, arguments)]
     try:
         return launcher.main()
