@@ -300,7 +300,9 @@ def a_command_without_an_end():
 
 
 def a_reader_that_goes_ends_it():
-    """The guest is well: nothing is said about it."""
+    """The guest is well: nothing is said about it, at most that its command was interrupted.
+    A reader may be missed before `sleep` begins.
+    """
     for option, question in (("--watch", "{ count }"), ("--live", "{ print count }")):
         read, write = os.pipe()
         os.close(read)
@@ -320,10 +322,11 @@ def a_reader_that_goes_ends_it():
         )
         os.close(write)
         said = done.stderr.splitlines()
+        tap.equal(done.returncode, 141, option)
         tap.equal(
-            (done.returncode, said),
-            (141, ["sonde: 'sleep 1000' failed: 4 EINTR"]),
-            option,
+            [line for line in said if not line.endswith(" failed: 4 EINTR")],
+            [],
+            f"{option}: no complaint",
         )
 
 
