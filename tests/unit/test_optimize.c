@@ -651,7 +651,9 @@ UNIT_TEST(refused_it_is_asked_again_with_those_that_wait)
 
 /* ---- more sites than one batch takes ---- */
 
-/* ADDs of four bytes: each jump reads the first byte of the next one. They are three batches. */
+/* ADDs of four bytes: each jump reads the first byte of the next one. These are three
+ * batches.
+ */
 #define MANY 4200
 
 static struct kprobe many[MANY];
