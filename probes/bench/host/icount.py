@@ -17,7 +17,8 @@ figure, so whole instructions are compared.
 A question about all functions is asked in the image as it is, in a machine of its own; its
 figure has the command and all waiting. The machine has all lines from the start: its
 clock goes on while it waits for the host's next command, which made a figure three times
-larger.
+larger. It also waits while a busy host does not read the console, so the lowest of some
+figures counts.
 
 The instructions a probe depend on the text of the image: it has the probes, and executes
 some of them. Between two images they differ by up to two fifths at 1,000 probes. So a figure
@@ -48,6 +49,7 @@ QUESTIONS = {
     "scale.trace_count_all": "trace count '*' -- run vfs",
     "scale.trace_ret_all": "trace 'ret * { count by func }' -- run vfs",
 }
+TRIES = 3
 NOW = "grep now /sys/kernel/tracing/per_cpu/cpu0/stats"
 MOMENT = re.compile(r"^now ts: +(\d+)\.(\d{6})$", re.M)
 ROW = re.compile(r"^(\| `([\w.]+)` \| )(\d+)( \|)", re.M)
@@ -164,10 +166,11 @@ def question_figures():
     found = {}
     for name, question in QUESTIONS.items():
         lines = f"{NOW}\n{question}\n{NOW}\n"
-        moments = MOMENT.findall(told(["run", *MACHINE], lines))
-        if len(moments) == 2:
-            start, end = (int(s + us) for s, us in moments)
-            found[name] = end - start
+        for _ in range(TRIES):
+            moments = MOMENT.findall(told(["run", *MACHINE], lines))
+            if len(moments) == 2:
+                start, end = (int(s + us) for s, us in moments)
+                found[name] = min(end - start, found.get(name, end - start))
     return found
 
 
