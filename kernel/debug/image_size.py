@@ -36,8 +36,11 @@ def functions(elf):
 
 
 def words():
-    """The words of all documents; the tree need not be a repository."""
-    paths = [path for path in pathlib.Path().rglob("*.md") if path.parts[0] != "build"]
+    """The words of all documents; the tree need not be a repository, and tools may have left
+    hidden folders in it.
+    """
+    paths = [path for path in pathlib.Path().rglob("*.md") if path.parts[0][0] != "."]
+    paths = [path for path in paths if path.parts[0] != "build"]
     return sum(len(path.read_text(encoding="utf-8").split()) for path in paths)
 
 
