@@ -35,7 +35,7 @@ HOSTAR ?= ar
 PYTHON ?= python3
 # Where python3 is a program that chooses among several Pythons, it chooses once. Without
 # site-packages Python starts sooner.
-TOOL_PYTHON := $(shell $(PYTHON) -S -c 'import sys; print(sys.executable or "python3")') -S
+TOOL_PYTHON := $(or $(shell $(PYTHON) -S -c 'import sys; print(sys.executable)' 2>/dev/null),$(PYTHON)) -S
 GRUB_MKRESCUE ?= grub-mkrescue
 
 Q := $(if $(filter 1,$(V)),,@)
