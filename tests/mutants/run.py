@@ -12,6 +12,7 @@ import argparse
 import fcntl
 import os
 import queue
+import signal
 import sys
 import threading
 import time
@@ -196,6 +197,7 @@ def main():
     mutants, problems = table.load(options.tables)
     mutants = table.choose(mutants, options.names)
     if options.list:
+        signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # a pipe into head
         for mutant in mutants:
             print(f"{mutant.label}: {mutant.why}")
         return 0

@@ -19,6 +19,7 @@ these behind the figure, as `goal LIMIT`.
 import os
 import platform
 import re
+import signal
 import subprocess
 import sys
 import time
@@ -187,6 +188,7 @@ def host_lines():
 
 
 def main(words):
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # a pipe into head
     if words == ["--host"]:
         print("\n".join(host_lines()))
         return

@@ -17,6 +17,7 @@ with a copy or a detour.
 import collections
 import os
 import re
+import signal
 import subprocess
 import sys
 import tempfile
@@ -190,6 +191,7 @@ def report(kind, functions, text):
 
 
 def main():
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # a pipe into head
     functions, text = Functions(), disassemble()
     for kind in sys.argv[1:] or KINDS:
         report(kind, functions, text)
