@@ -40,7 +40,7 @@ def alone_and_together():
         steady = sorted(
             f
             for f, n in both[0].items()
-            if both[1].get(f) == n and re.match(r"vfs_|work_|seq_|str|mem", f)
+            if both[1].get(f) == n and re.match(r"vfs_|work_|seq_|str|mem(?!set)", f)
         )
         tap.check(len(steady) >= 20, f"{len(steady)} functions have the same count twice")
         said = ask(guest, "run vfs")
