@@ -226,7 +226,8 @@ def target_of(test):
     if test.tier in ("pun", "region"):
         return ["build/sonde.elf", f"build/{test.tier}/check_{test.tier}"]
     if test.tier == "truth":
-        return ["build/sonde.elf", "build/truth/exec_count.so"]
+        modules = ["build/tests/truth.o", "build/tests/kernel/modules/guest.o"]
+        return ["build/sonde.elf", "build/truth/exec_count.so", *modules]
     if test.tier == "fuzz" and test.stem != "console":
         return ["build/sonde.elf", f"build/fuzz/fuzz_{test.stem}"]
     if (test.tier, test.stem) == ("tools", "decode_page"):
