@@ -33,6 +33,7 @@ PLAN = re.compile(r"^1\.\.\d+", re.M)
 
 # Held while a guest runs on several CPUs: there is one such guest at a time.
 several_cpus = threading.Lock()
+running = set()  # the watch of each process, so that Ctrl-C ends them all
 
 
 class Watch:
@@ -43,6 +44,7 @@ class Watch:
         self.is_late = False
         self.timer = threading.Timer(limit, self.be_late)
         self.timer.start()
+        running.add(self)
 
     def be_late(self):
         self.is_late = True
@@ -57,8 +59,15 @@ class Watch:
     def end(self):
         """Wait for the process. Return its status; None: it was killed at the limit."""
         status = self.process.wait()
+        running.discard(self)
         self.timer.cancel()
         return None if self.is_late else status
+
+
+def stop_all():
+    """Kill the processes of all threads, which do not see Ctrl-C."""
+    for watch in list(running):
+        watch.stop()
 
 
 class Lane:

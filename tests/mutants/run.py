@@ -234,4 +234,5 @@ if __name__ == "__main__":
         print(f"Bail out! {error}")
         sys.exit(2)
     except KeyboardInterrupt:
+        lanes.stop_all()
         sys.exit(130)

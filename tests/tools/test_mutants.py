@@ -3,8 +3,10 @@
 
 import fcntl
 import os
+import signal
 import subprocess
 import sys
+import time
 
 sys.dont_write_bytecode = True
 import scratch
@@ -37,6 +39,7 @@ int grown(int x)
 TEST = """
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 int grown(int x);
 static int run(const char *name, int holds)
 {
@@ -48,6 +51,9 @@ int main(int argc, char **argv)
     const char *name = argc > 1 ? argv[1] : "it_grows";
     if (!strcmp(name, "it_grows"))
         return run(name, grown(2) == 5);
+    if (!strcmp(name, "it_ends"))
+        for (FILE *f = fopen("pid", "w"); fprintf(f, "%d ", getpid()) > 0 && !fclose(f);)
+            pause();
     if (!strcmp(name, "never_beyond_a_limit"))
         return run(name, grown(7) == 3);
     return run(name, strcmp(name, "it_shrinks"));
@@ -62,15 +68,15 @@ class Trees(scratch.Scratch):
             ("small.c", SMALL),
             (".gitignore", "build/\nlanes/\n"),
             ("tables/t.toml", rows),
-            ("tests/unit/test_small.c", TEST + "/* it_shrinks */"),
+            ("tests/unit/test_small.c", TEST + "/* it_shrinks, it_ends */"),
             ("tests/tools/test_small.py", "def test_it_grows():\n    pass\n"),
         ):
             os.makedirs(os.path.dirname(self.path(name)), exist_ok=True)
             self.write(name, text)
         subprocess.run(["git", "init", "-q"], cwd=self.path("."), check=True)
 
-    def mutants(self, row, *words):
-        """The output of a run with one row: a right row with the keys of @row."""
+    def start(self, row, *words):
+        """A run with one row: a right row with the keys of @row."""
         good = {
             "name": "m",
             "why": "Why.",
@@ -95,10 +101,16 @@ class Trees(scratch.Scratch):
             self.path("lanes"),
             *words,
         ]
-        run = subprocess.run(command, capture_output=True, text=True, check=False)
-        self.assertEqual(run.stderr, "")
+        pipe = subprocess.PIPE
+        return subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True)
+
+    def mutants(self, row, *words):
+        """The output of a run with one row."""
+        with self.start(row, *words) as run:
+            said, complaint = run.communicate()
+        self.assertEqual(complaint, "")
         self.status = run.returncode
-        return run.stdout
+        return said
 
     def expect(self, row, verdict):
         said = self.mutants(row)
@@ -171,6 +183,28 @@ class Trees(scratch.Scratch):
             fcntl.flock(file, fcntl.LOCK_EX)
             self.assertIn("Bail out! another run is using", self.mutants({}))
         self.assertEqual(self.status, 2)
+
+    def pid_of_test(self):
+        for number in (1, 2):
+            path = self.path(f"lanes/lane{number}/pid")
+            if os.path.exists(path) and os.path.getsize(path):
+                with open(path, encoding="ascii") as file:
+                    return int(file.read())
+        return None
+
+    def test_ctrl_c_ends_the_tests_as_well(self):
+        with self.start({"tests": ["unit/small.it_ends"]}) as run:
+            while not (pid := self.pid_of_test()):
+                self.assertIsNone(run.poll())
+                time.sleep(0.01)
+            run.send_signal(signal.SIGINT)
+            self.assertEqual(run.wait(), 130)
+        for _ in range(500):
+            if not os.path.exists(f"/proc/{pid}"):
+                return
+            time.sleep(0.01)
+        os.kill(pid, signal.SIGKILL)
+        self.fail("a test goes on")
 
     def test_the_copy_follows_the_tree(self):
         self.expect({}, "ok 1")
