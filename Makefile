@@ -134,7 +134,7 @@ include kernel/image.mk
 
 # ---- the kernel ------------------------------------------------------------------------
 
-all: $(B)/sonde.elf $(B)/sonde.iso $(B)/sonde.lst $(B)/sonde.sym samples compile_commands.json ## the kernel and its boot image (the default)
+all: $(B)/sonde.elf $(B)/sonde.checked $(B)/sonde.iso $(B)/sonde.lst $(B)/sonde.sym samples compile_commands.json ## the kernel and its boot image (the default)
 
 $(B)/%.c.o: %.c $(B)/flags.stamp
 	$(call say,CC,$<)

@@ -4,8 +4,10 @@
     gen_debug.py IMAGE INLINES.asm PARAMS.asm LINES.asm
 """
 
+import gc
 import sys
 
+gc.disable()  # nothing of what is read goes before the end
 sys.dont_write_bytecode = True
 import elf64
 import gen_inlines

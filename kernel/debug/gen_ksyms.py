@@ -22,7 +22,7 @@ from collections import namedtuple
 sys.dont_write_bytecode = True
 import elf64
 import nasm_table
-from nasm_table import head, table
+from nasm_table import head, string, table
 
 NONE = 0xFFFFFFFF
 
@@ -104,12 +104,6 @@ def names_pool(entries):
     return offsets, length
 
 
-def name_bytes(name):
-    if all(c.isprintable() and c.isascii() and c != '"' for c in name):
-        return f'"{name}", 0'
-    return ", ".join(str(b) for b in name.encode() + b"\0")
-
-
 def source_lines(entries):
     offsets, _ = names_pool(entries)
     by_name = sorted(range(len(entries)), key=lambda i: (entries[i].name.encode(), i))
@@ -125,7 +119,7 @@ def source_lines(entries):
     )
     yield from table("ksyms_by_name", [f"dd {i}" for i in by_name])
     yield from table("ksyms_total", [f"dd {len(entries)}"])
-    yield from table("ksyms_names", [f"db {name_bytes(name)}" for name in offsets])
+    yield from table("ksyms_names", map(string, offsets))
 
 
 def main():

@@ -219,21 +219,15 @@ def packed_lines(places):
 
 def source_lines(files):
     yield from head("Lines of source files", "gen_lines.py", "kernel/debug/lines.c")
-    rows, names, content = [], 0, b""
+    rows, names, content = [], 0, bytearray()
     for path, places in files.items():
         rows.append(f"dd {names}, {len(content)}, {len(places)}")
         names += len(path.encode()) + 1
         content += packed_lines(places)
     yield from table("lines_files", rows)
     yield from table("lines_total", [f"dd {len(rows)}"])
-    yield from table("lines_names", [string(path) for path in files])
-    yield from table(
-        "lines_places",
-        [
-            "db " + ", ".join(map(str, content[i : i + 32]))
-            for i in range(0, len(content), 32)
-        ],
-    )
+    yield from table("lines_names", map(string, files))
+    yield from table("lines_places", nasm_table.content(content))
 
 
 def main():

@@ -3,6 +3,7 @@ The programs that make such tables share this file.
 """
 
 import argparse
+import struct
 import sys
 
 sys.dont_write_bytecode = True
@@ -34,7 +35,18 @@ def low(addr):
 
 
 def string(text):
-    return "db " + ", ".join(str(byte) for byte in text.encode() + b"\0")
+    if text.isprintable() and text.isascii() and '"' not in text:
+        return f'db "{text}", 0'
+    return "db " + ", ".join(map(str, text.encode() + b"\0"))
+
+
+def content(data):
+    """Words as far as they go, since the assembler reads them sooner than bytes."""
+    whole = len(data) // 32 * 32
+    for words in struct.iter_unpack("<4Q", data[:whole]):
+        yield "dq %#x, %#x, %#x, %#x" % words
+    if data[whole:]:
+        yield "db " + ", ".join(map(str, data[whole:]))
 
 
 def write(path, lines):

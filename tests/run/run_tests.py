@@ -526,7 +526,7 @@ def build(labels):
         programs.append(os.path.join(BUILD, "suite", "whole_xstate.so"))
     if any(label.startswith("truth/") for label in labels):
         programs.append(os.path.join(BUILD, "truth", "exec_count.so"))
-    programs += [image.TESTS, image.TRUTH]
+    programs += [image.TESTS, image.TRUTH, os.path.join(BUILD, "tests", "sonde.checked")]
     building.build(["all", *map(building.spelled, programs)], say)
 
 
