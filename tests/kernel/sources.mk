@@ -37,6 +37,7 @@ KTESTS := \
     tests/kernel/text_sum.c \
     tests/kernel/test_text_poke.c \
     tests/kernel/test_xmc.c \
+    tests/kernel/test_verbs.c \
     tests/kernel/test_marker.c \
     tests/kernel/test_marker_live.c \
     tests/kernel/test_marker_module.c \
