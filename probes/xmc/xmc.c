@@ -193,13 +193,18 @@ static void write_all(struct batch *b)
             site_move(b->all[i].site, SITE_DISARMED);
 }
 
-/* release_replaced - free the old sites, which are no longer in the registry. */
+/* release_replaced - free the old sites, which are no longer in the registry. Step 6 has
+ * removed them from the caches. But after that, a CPU may have come to the int3 in an old
+ * step slot, and found the site by this slot. Since the quiescence no CPU is in the slot.
+ */
 static void release_replaced(struct site **sites, size_t count)
 {
     if (count)
         ext_release(sites, count);
-    for (size_t i = 0; i < count; i++)
+    for (size_t i = 0; i < count; i++) {
+        cache_forget(sites[i]);
         kprobe_unprepare(sites[i]);
+    }
     reclaim_rest();
 }
 

@@ -290,13 +290,17 @@ UNIT_TEST(a_probe_that_is_off_stays_off)
     CHECK_EQ(unregister_kprobe(&p), 0);
 }
 
-/* A hit may have found the old site, and not have used it yet. */
+/* A hit may have found the old site, and not have used it yet. Or its CPU is in the copy for
+ * steps, and then finds the old site by this copy.
+ */
 static struct site *seen_before;
 
 static void look_at_sites(void)
 {
     const struct site *now = registry_find(trap_at);
+    struct pt_regs regs = fake_regs();
 
+    CHECK(fake_int3(&regs, (uintptr_t)seen_before->step_slot + seen_before->len));
     CHECK(now && now != seen_before);
     CHECK(seen_before->probes == now->probes); /* not freed before quiescence */
     CHECK_BYTES(seen_before->boost_slot, "48 c7 c0 01 00 00 00 e9");
@@ -305,7 +309,8 @@ static void look_at_sites(void)
 
 UNIT_TEST(the_old_copy_stays_until_quiescence)
 {
-    struct kprobe p = { .addr = fn + 1, .pre_handler = count_hit };
+    struct kprobe p = { .addr = fn + 1, .post_handler = count_step };
+    const struct probe_cpu *cpu = plat_this_cpu();
 
     CHECK_EQ(register_kprobe(&p), 0);
     seen_before = p.site;
@@ -313,8 +318,10 @@ UNIT_TEST(the_old_copy_stays_until_quiescence)
     fake.on_quiesce = look_at_sites;
     trapped.count = 0;
     exchange_trapping(fn + 1, "48 c7 c0 02 03 00 00");
-    CHECK_BYTES(trapped.copy, "48 c7 c0 02 03 00 00 e9");
+    CHECK_BYTES(trapped.copy, "48 c7 c0 02 03 00 00 cc");
     CHECK_EQ(quiesced, 1);
+    for (size_t i = 0; i < PROBE_CACHE_LEN; i++) /* it is freed now */
+        CHECK(!cpu->cache[i].addr || cpu->cache[i].site != seen_before);
     fake.on_quiesce = NULL;
     CHECK_EQ(unregister_kprobe(&p), 0);
 }
