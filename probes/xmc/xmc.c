@@ -51,7 +51,7 @@ static struct site *site_make(struct exchange *x, struct probe_reject *why)
 
     if (!site)
         return NULL;
-    if (x->under && (!site_step_slot(x->under) || !prepare_step(site, why)))
+    if (x->under && (!aggr_wants_post(x->under) || !prepare_step(site, why)))
         return site;
     if (!x->under && !registry_insert(site))
         return site;

@@ -273,6 +273,20 @@ UNIT_TEST(probes_stay_and_the_new_one_runs)
     CHECK_EQ(registry_count(), 0);
 }
 
+/* An emulated instruction has no copy for steps; the one that it becomes may need it. */
+UNIT_TEST(a_post_handler_stays_whatever_the_instruction_was)
+{
+    struct kprobe p = { .addr = fn + 8,
+                        .pre_handler = count_hit,
+                        .post_handler = count_step };
+
+    CHECK_EQ(register_kprobe(&p), 0);
+    CHECK_EQ(exchange(fn + 8, "eb 00", XMC_INT3), 0);
+    CHECK_EQ(exchange(fn + 8, "31 db", XMC_INT3), 0);
+    check_hit(fn + 8, "31 db cc");
+    CHECK_EQ(unregister_kprobe(&p), 0);
+}
+
 UNIT_TEST(a_probe_that_is_off_stays_off)
 {
     struct kprobe p = { .addr = fn + 8,
