@@ -6,14 +6,16 @@
  *      instruction. The copy is a whole instruction, and the program goes on behind it.
  *   3. Turn the jumps that use these bytes into breakpoints. After that, a CPU can come to
  *      the instructions only through their first bytes.
- *   4. Write an int3 over each first byte, where there is none yet.
+ *   4. Write an int3 over each first byte, where there is none yet. If probes are there that
+ *      are not armed, the new site stands in for the old one, without the probes.
  *   5. If several old instructions are replaced by one, wait until no thread is behind the
  *      first of them. Since step 4 no CPU can come in through the first one, and the rules
  *      make sure that nothing jumps into the middle.
- *   6. If the instruction has probes, put the new site in the place of the old one. From
- *      here on a CPU that traps runs the copy of the new instruction.
+ *   6. If the instruction has armed probes, put the new site in the place of the old one.
+ *      From here on a CPU that traps runs the copy of the new instruction.
  *   7. Write the new bytes behind the int3, and then the new first byte, where there are no
- *      probes; where there are armed ones, the int3 stays.
+ *      armed probes; where there are, the int3 stays. Probes that are not armed move to the
+ *      new site now, when no CPU can trap there.
  *   8. Wait for quiescence. Now no thread is in the copies of step 2, or in the copies,
  *      detours and cells of the old sites, and these are freed. Plan the jumps of step 3
  *      again, with the new bytes.
@@ -88,7 +90,9 @@ static void exchange_drop(struct exchange *x)
 
 /* ---- 3 to 8 ---------------------------------------------------------------------------- */
 
-/* Locks: all PLAT_PROBES. */
+/* Locks: all PLAT_PROBES. The three arrays lie in one piece of memory, which begins with
+ * @all.
+ */
 struct batch {
     struct exchange *all;
     size_t count;
@@ -105,24 +109,32 @@ bool xmc_is_inside(uintptr_t ip)
     return ip >= READ_ONCE(middle.start) && ip < READ_ONCE(middle.end);
 }
 
-/* carrier - the site that hits at the address of @x find until step 6. */
-static struct site *carrier(const struct exchange *x)
+/* stand_in - while @x changes the text of an old site that is not armed, the new site
+ * stands there without probes: if kprobes are off as a whole, no handler may run. No CPU can
+ * trap there, so no sync is needed before the caches forget the old site.
+ */
+static void stand_in(const struct exchange *x)
 {
-    return x->under ? x->under : x->site;
+    registry_replace(x->under, x->site);
+    cache_forget(x->under);
 }
 
 static void guard(struct batch *b)
 {
     size_t count = 0;
 
-    for (size_t i = 0; i < b->count; i++)
-        b->sites[i] = carrier(&b->all[i]);
-    unoptimize_around(b->sites, b->count); /* 3 */
     for (size_t i = 0; i < b->count; i++) {
-        b->all[i].stays_armed = site_is_armed(carrier(&b->all[i]));
-        if (!b->all[i].stays_armed)
-            b->sites[count++] = carrier(&b->all[i]);
+        struct exchange *x = &b->all[i];
+
+        x->stays_armed = x->under && site_is_armed(x->under);
+        if (x->under && !x->stays_armed)
+            stand_in(x);
+        b->sites[i] = x->stays_armed ? x->under : x->site;
     }
+    unoptimize_around(b->sites, b->count); /* 3 */
+    for (size_t i = 0; i < b->count; i++)
+        if (!b->all[i].stays_armed)
+            b->sites[count++] = b->all[i].site;
     kprobe_guard(b->sites, count); /* 4 */
 }
 
@@ -143,10 +155,12 @@ static void move_in(const struct exchange *x)
 
     site->probes = x->under->probes;
     prepare_way(site);
-    site_move(site, SITE_ARMED);
-    if (x->stays_armed && !jump_is_at(x->under, STAGE_NONE))
-        jump_wait(site);
-    registry_replace(x->under, site);
+    if (x->stays_armed) {
+        site_move(site, SITE_ARMED);
+        if (!jump_is_at(x->under, STAGE_NONE))
+            jump_wait(site);
+        registry_replace(x->under, site);
+    }
     for (struct kprobe *p = site->probes; p; p = p->next)
         WRITE_ONCE(p->site, site);
 }
@@ -157,7 +171,7 @@ static void move_all_in(struct batch *b)
     bool any = false;
 
     for (size_t i = 0; i < b->count; i++) {
-        if (!b->all[i].under)
+        if (!b->all[i].stays_armed)
             continue;
         move_in(&b->all[i]);
         any = true;
@@ -165,7 +179,7 @@ static void move_all_in(struct batch *b)
     if (any)
         plat_sync_cores();
     for (size_t i = 0; i < b->count; i++)
-        if (b->all[i].under)
+        if (b->all[i].stays_armed)
             cache_forget(b->all[i].under);
 }
 
@@ -188,9 +202,13 @@ static void write_all(struct batch *b)
     plat_lock(PLAT_TEXT);
     text_poke_batch(b->pokes, b->count);
     plat_unlock(PLAT_TEXT);
-    for (size_t i = 0; i < b->count; i++)
-        if (!b->all[i].stays_armed)
-            site_move(b->all[i].site, SITE_DISARMED);
+    for (size_t i = 0; i < b->count; i++) {
+        if (b->all[i].stays_armed)
+            continue;
+        site_move(b->all[i].site, SITE_DISARMED);
+        if (b->all[i].under)
+            move_in(&b->all[i]);
+    }
 }
 
 /* release_replaced - free the old sites, which are no longer in the registry. Step 6 has
@@ -218,7 +236,8 @@ static void clean_up(struct batch *b)
             b->sites[--own] = b->all[i].site;
             continue;
         }
-        site_move(b->all[i].under, SITE_DISARMED);
+        if (b->all[i].stays_armed)
+            site_move(b->all[i].under, SITE_DISARMED);
         b->sites[under++] = b->all[i].under;
     }
     kprobe_reclaim(b->sites + own, b->count - own); /* it waits even if there are none */
@@ -243,24 +262,18 @@ static void exchange_all(struct batch *b)
 
 static int batch_make(struct batch *b, const struct xmc_change *changes, size_t count)
 {
-    b->all = plat_alloc(count * sizeof(*b->all));
-    b->sites = plat_alloc(count * sizeof(*b->sites));
-    b->pokes = plat_alloc(count * sizeof(*b->pokes));
-    b->count = 0;
-    if (!b->all || !b->sites || !b->pokes)
+    b->all =
+        plat_alloc(count * (sizeof(*b->all) + sizeof(*b->sites) + sizeof(*b->pokes)));
+    if (!b->all)
         return -ENOMEM;
+    b->sites = (struct site **)(b->all + count);
+    b->pokes = (struct text_poke *)(b->sites + count);
+    b->count = 0;
     for (size_t i = 0; i < count; i++)
         b->all[i] = (struct exchange){ .ruling.addr = changes[i].addr,
                                        .bytes = changes[i].bytes,
                                        .len = changes[i].len };
     return 0;
-}
-
-static void batch_free(struct batch *b)
-{
-    plat_free(b->all);
-    plat_free(b->sites);
-    plat_free(b->pokes);
 }
 
 static int batch_ready(struct batch *b, size_t count, struct probe_reject *why)
@@ -295,7 +308,7 @@ int xmc_batch(const struct xmc_change *changes, size_t count, struct probe_rejec
         err = batch_ready(&b, count, why);
     if (!err)
         exchange_all(&b);
-    batch_free(&b);
+    plat_free(b.all);
     boundary_forget();
     plat_unlock(PLAT_PROBES);
     return err;

@@ -18,7 +18,7 @@ struct exchange {
     uintptr_t call_inside;       /* a call that is not the last old instruction; or 0 */
     struct site *under;          /* the old instruction's site; NULL: it has none */
     struct site *site;           /* the site that step 2 has made */
-    bool stays_armed;            /* an int3 of probes is there, and must stay */
+    bool stays_armed;            /* @under is armed, and its int3 must stay */
 };
 
 static inline uintptr_t exchange_start(const struct exchange *x)

@@ -287,15 +287,29 @@ UNIT_TEST(a_post_handler_stays_whatever_the_instruction_was)
     CHECK_EQ(unregister_kprobe(&p), 0);
 }
 
+/* The CPU that traps while the text changes is in no hit of the probe. */
+static void exchange_unseen(struct kprobe *p, const char *hex)
+{
+    unsigned before = hits;
+
+    exchange_trapping(fn + 8, hex);
+    CHECK_EQ(hits, before);
+    CHECK_EQ(p->hits, before);
+    CHECK_BYTES((const uint8_t *)fn + 8, hex);
+}
+
 UNIT_TEST(a_probe_that_is_off_stays_off)
 {
-    struct kprobe p = { .addr = fn + 8,
-                        .pre_handler = count_hit,
-                        .flags = KPROBE_FLAG_DISABLED };
+    struct kprobe p = { .addr = fn + 8, .pre_handler = count_hit };
 
+    hits = 0;
     CHECK_EQ(register_kprobe(&p), 0);
-    CHECK_EQ(exchange(fn + 8, "31 db", XMC_INT3), 0);
-    CHECK_BYTES((const uint8_t *)fn + 8, "31 db c3");
+    check_hit(fn + 8, "89 c8 e9"); /* the CPU knows the old site */
+    CHECK_EQ(kprobes_switch(false), 0);
+    exchange_unseen(&p, "31 c9");
+    CHECK_EQ(disable_kprobe(&p), 0);
+    CHECK_EQ(kprobes_switch(true), 0);
+    exchange_unseen(&p, "31 db");
     CHECK_EQ(enable_kprobe(&p), 0);
     CHECK_BYTES((const uint8_t *)fn + 8, "cc db c3");
     check_hit(fn + 8, "31 db e9");
