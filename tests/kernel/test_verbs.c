@@ -6,6 +6,7 @@
 #include "probes/jump/optimize.h"
 #include "probes/kprobe.h"
 #include "probes/marker/static_key.h"
+#include "probes/text/text_engine.h"
 #include "probes/watch/watch.h"
 #include "probes/xmc/xmc.h"
 #include "tests/kernel/jumps.h"
@@ -22,8 +23,8 @@ STATIC_KEY(verbs_key);
 /* PLACE - an instruction whose address is kept in verbs_NAME. */
 #define PLACE(name, insn)                                                                \
     ".pushsection .rodata\nverbs_" name ": .quad 1f\n.popsection\n1: " insn "\n"
-extern const uintptr_t verbs_inc, verbs_store, verbs_call, verbs_ret, verbs_jmp, verbs_cli,
-    verbs_sti, verbs_behind_sti, verbs_popf;
+extern const uintptr_t verbs_inc, verbs_store, verbs_call, verbs_ret, verbs_jmp,
+    verbs_cli, verbs_sti, verbs_behind_sti, verbs_popf;
 
 static uint64_t word ALIGNED(8);
 
@@ -33,9 +34,10 @@ static NOINLINE uint64_t verbs_target(uint64_t n)
     if (static_key_is_on(&verbs_key))
         n += 100;
     __asm__ volatile(PLACE("store", "mov %1, %0") : "=m"(word) : "r"(n));
-    __asm__ volatile(PLACE("call", "call 2f") PLACE("jmp", "jmp 3f") "2:" PLACE("ret", "ret")
-                     "3: pushf\n" PLACE("cli", "cli") PLACE("sti", "sti")
-                     PLACE("behind_sti", "nop") PLACE("popf", "popf")
+    __asm__ volatile(PLACE("call", "call 2f") PLACE("jmp", "jmp 3f") "2:" PLACE(
+                         "ret", "ret") "3: pushf\n" PLACE("cli", "cli")
+                         PLACE("sti", "sti") PLACE("behind_sti", "nop")
+                             PLACE("popf", "popf")
                      :
                      :
                      : "cc", "memory");
@@ -55,19 +57,32 @@ static uintptr_t place_of_key(void)
 
 /* ---- the verbs ---- */
 
-enum kind { PRE, POST, PROGRAM, EXECUTE, RETURN, JPROBE, STORED, KEY, XMC, ALL_OFF, JUMPS };
-#define AT_EACH_PLACE 4 /* kinds */
-#define KINDS (JUMPS + 1)
+enum kind {
+    PRE, /* the first four are at each place */
+    POST,
+    PROGRAM,
+    EXECUTE,
+    RETURN,
+    JPROBE,
+    STORED,
+    KEY, /* the others are there once */
+    XMC,
+    ALL_OFF,
+    JUMPS,
+    ENGINE,
+    KINDS
+};
+#define AT_EACH_PLACE (EXECUTE + 1)
 #define PLACES 11
 #define VERBS (AT_EACH_PLACE * PLACES + KINDS - AT_EACH_PLACE)
 
-static const char *const kind_names[] = { "pre-handler",  "post-handler", "program",
-                                          "execute",      "return",       "jprobe",
-                                          "write",        "key on",       "exchanged",
-                                          "probes off",   "jumps off" };
-static const char *const place_names[PLACES] = {
-    "entry", "inc", "key", "store", "call", "ret", "jmp", "cli", "sti", "behind sti", "popf"
-};
+static const char *const kind_names[] = { "pre-handler", "post-handler", "program",
+                                          "execute",     "return",       "jprobe",
+                                          "write",       "key on",       "exchanged",
+                                          "probes off",  "jumps off",    "other engine" };
+static const char *const place_names[PLACES] = { "entry", "inc",        "key", "store",
+                                                 "call",  "ret",        "jmp", "cli",
+                                                 "sti",   "behind sti", "popf" };
 
 struct verb {
     enum kind kind;
@@ -77,6 +92,7 @@ struct verb {
         struct kretprobe rp;
         struct jprobe jp;
         struct watch w;
+        const struct text_engine *engine;
     };
     struct kprobe_program program;
     uint64_t seen; /* before the calls */
@@ -111,8 +127,8 @@ static struct verb *verb_draw(void)
     struct verb *v = kzalloc(sizeof(*v));
     uint64_t i = ktest_random() % VERBS;
 
-    v->kind = i < AT_EACH_PLACE * PLACES ? i / PLACES :
-                                           i - AT_EACH_PLACE * PLACES + AT_EACH_PLACE;
+    v->kind = i < AT_EACH_PLACE * PLACES ? i / PLACES
+                                         : i - AT_EACH_PLACE * PLACES + AT_EACH_PLACE;
     v->place = v->kind < AT_EACH_PLACE ? (unsigned)(i % PLACES) : 0;
     return v;
 }
@@ -155,7 +171,8 @@ static int verb_begin(struct verb *v)
         v->jp = (struct jprobe){ .kp.addr = places[0], .entry = verb_jprobe };
         return register_jprobe(&v->jp);
     case EXECUTE:
-        v->w = (struct watch){ .addr = places[v->place], .kind = WATCH_EXECUTE, .len = 1 };
+        v->w =
+            (struct watch){ .addr = places[v->place], .kind = WATCH_EXECUTE, .len = 1 };
         return register_watch(&v->w);
     case STORED:
         v->w = (struct watch){ .addr = (uintptr_t)&word, .kind = WATCH_WRITE, .len = 8 };
@@ -168,6 +185,12 @@ static int verb_begin(struct verb *v)
         return kprobes_switch(false);
     case JUMPS:
         return optimize_switch(false);
+    case ENGINE:
+        v->engine = text_engine_get();
+        text_engine_set(text_engines[v->engine == text_engines[0]]);
+        return 0;
+    case KINDS:
+        break;
     }
     return -EINVAL;
 }
@@ -194,6 +217,11 @@ static int verb_end(struct verb *v)
         return kprobes_switch(true);
     case JUMPS:
         return optimize_switch(true);
+    case ENGINE:
+        text_engine_set(v->engine);
+        return 0;
+    case KINDS:
+        break;
     }
     return -EINVAL;
 }
@@ -312,8 +340,8 @@ static void verbs_find(void)
 KTEST(verbs, they_meet)
 {
     verbs_find();
-    meet(OPTIMIZE_OFF, ktest_count(500, 20000));
-    meet(OPTIMIZE_PUN, ktest_count(500, 20000));
+    for (enum optimize_method m = 0; m < OPTIMIZE_METHODS; m++)
+        meet(m, ktest_count(500, 20000));
 }
 
 static int verbs_call_them(void *unused UNUSED)
@@ -334,8 +362,8 @@ KTEST(verbs, they_meet_while_other_cpus_call)
     thread_set_affinity(BIT(0));
     for (unsigned cpu = 1; cpu < cpu_count(); cpu++)
         tids[cpu] = ktest_thread(verbs_call_them, NULL, BIT(cpu));
-    meet(OPTIMIZE_OFF, ktest_count(50, 2000));
-    meet(OPTIMIZE_PUN, ktest_count(50, 2000));
+    for (enum optimize_method m = 0; m < OPTIMIZE_METHODS; m++)
+        meet(m, ktest_count(50, 2000));
     WRITE_ONCE(is_crowded, false);
     for (unsigned cpu = 1; cpu < cpu_count(); cpu++)
         thread_join(tids[cpu], NULL);
