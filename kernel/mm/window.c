@@ -31,6 +31,13 @@ static size_t window_pages(const struct window *w)
     return count;
 }
 
+/* window_empty - give back the addresses of @w. Then @w is empty: nothing is freed twice. */
+static void window_empty(struct window *w)
+{
+    area_put(&window, w->start[WINDOW_TEXT], window_pages(w));
+    *w = (struct window){ 0 };
+}
+
 static void data_free(const struct window *w)
 {
     page_unmap_range(w->start[WINDOW_RODATA],
@@ -69,7 +76,7 @@ int window_alloc(struct window *w, const size_t pages[WINDOW_PARTS])
     }
     err = memory_get(w);
     if (err)
-        area_put(&window, w->start[WINDOW_TEXT], window_pages(w));
+        window_empty(w);
     return err;
 }
 
@@ -115,6 +122,5 @@ void window_free(struct window *w)
         frame_free_run(w->text_phys, text);
     }
     data_free(w);
-    area_put(&window, w->start[WINDOW_TEXT], window_pages(w));
-    *w = (struct window){ 0 };
+    window_empty(w);
 }
