@@ -184,26 +184,30 @@ def one_that_cannot_be_graded():
             pass
 
     def graded(_, target, __):
-        if target.endswith("bob"):
-            raise HostError("no guest")
+        if os.path.basename(target) in trouble:
+            raise trouble[os.path.basename(target)]
         return []
 
+    trouble = {"bob": HostError("no guest"), "cid": ValueError("40\n")}
     usual, grade.workshop_of, grade.grade = grade.grade, Shop, graded
     try:
         with tempfile.TemporaryDirectory() as folder:
-            for student in ("ann", "bob"):
+            for student in ("ann", "bob", "cid"):
                 os.makedirs(os.path.join(folder, student, "int3"))
                 shutil.copy(
                     os.path.join(GRADERS, "int3/solution/int3.c"),
                     os.path.join(folder, student, "int3"),
                 )
-            seeds = {student: (1, 2) for student in ("bob", "ann", "zoe")}
+            seeds = {student: (1, 2) for student in ("bob", "cid", "ann", "zoe")}
             points, said = classroom.grade_some(
                 "int3", None, folder + "/x", folder, seeds
             )
             numbers = {s: classroom.points_of(points[s]) for s in points}
-            tap.equal(numbers, {"bob": "?", "ann": 0, "zoe": None}, "points")
-            tap.equal(said, ["bob, int3: not graded: no guest"], "and why")
+            wanted = {"bob": "?", "cid": "?", "ann": 0, "zoe": None}
+            tap.equal(numbers, wanted, "points")
+            why = {"bob": "no guest", "cid": "ValueError: 40\\n"}
+            wanted = [f"{one}, int3: not graded: {why[one]}" for one in why]
+            tap.equal(said, wanted, "and why")
             rows = {student: {"int3": points[student]} for student in points}
             for row in rows.values():
                 row.update({lab: None for lab in labs.NUMBERS if lab != "int3"})

@@ -51,6 +51,15 @@ int to = atoi(getenv("LAB_FACTS"));
 if (write(to, all, strlen(all)) < 0) abort();
 _exit(0);
 """
+# The fact that grader.c writes of a signal, with a number that is too long for one.
+LONG = """
+char fact[6000];
+int to = atoi(getenv("LAB_FACTS"));
+memset(fact, '9', sizeof(fact)), memcpy(fact, "ended: ", 7);
+memcpy(fact + 5000, " 1 0 0\\n", 8);
+if (write(to, fact, 5007) < 0) abort();
+_exit(3);
+"""
 FILES = (
     'char *path = "' + VICTIM + '"; FILE *f = fopen(path, "a"); '
     'if (f) { fputs("x", f); fclose(f); } unlink(path); '
@@ -138,6 +147,8 @@ def submissions_that_misbehave():
             ("exits at once", EXITS, "ended before it was done"),
             ("prints a gigabyte", GIGABYTE, "it wrote too much"),
             ("writes facts of its own", FACTS, "got "),
+            ("dies by a signal without a name", "raise(40);", "ended by signal 40"),
+            ("writes a number without an end", LONG, "it ended with status 3"),
         ):
             usual = bench.workshop.seconds
             bench.workshop.seconds = 1 if code == HANGS else usual
@@ -313,6 +324,9 @@ def a_difference_is_told():
         ],
         "is shown with its neighbours",
     )
+    table = grade.own_grader("poke", ROOT)
+    why_not = table.Workshop.no_reason(None, table.Table(["1 step 1"]), 1)
+    tap.check("say what goes wrong" in why_not, "a reason that lacks is no bug")
     with tempfile.TemporaryDirectory() as folder:
         bench = Bench(folder)
         bench.lost("int broken")

@@ -30,7 +30,7 @@ import zipfile
 from docs.labs.host import grade
 from docs.labs.host import labs
 from sonde.building import HostError
-from sonde.errors import read_whole, writing
+from sonde.errors import SondeError, read_whole, writing
 from sonde.guest import Guest, GuestError, Setup
 from sonde.options import UsageError, checked, folder_to_make, output_file
 
@@ -379,9 +379,11 @@ def grade_some(lab, tree, scratch, folder, seeds):
             except NotTaken as error:
                 points[student] = None
                 said.append(printable(f"{student}, {lab}: not taken: {error}"))
-            except (HostError, OSError) as error:
+            except Exception as error:  # the others in this process still get theirs
+                is_bug = not isinstance(error, (SondeError, OSError))
+                why = f"{type(error).__name__}: {error}" if is_bug else error
                 points[student] = UNKNOWN
-                said.append(f"{student}, {lab}: not graded: {error}")
+                said.append(printable(f"{student}, {lab}: not graded: {why}"))
     return points, said
 
 

@@ -201,6 +201,14 @@ def end_all(before):
                 os.waitpid(child, 0)
 
 
+def name_of(number):
+    """Return the name of a signal. Not every real-time signal has one."""
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
+
+
 class Ended:
     """How a program ended. why: the reason in words if it ended badly, or None."""
 
@@ -211,7 +219,7 @@ class Ended:
         elif status == -signal.SIGXFSZ:
             self.why = "it wrote too much"
         elif status < 0:
-            self.why = f"it was ended by {signal.Signals(-status).name}"
+            self.why = f"it was ended by {name_of(-status)}"
         elif status:
             self.why = f"it ended with status {status}"
 

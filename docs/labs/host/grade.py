@@ -34,7 +34,8 @@ CASE_SECONDS = 5  # for one case; the right answers take a few milliseconds
 BUILD_SECONDS = 60
 FILE_MAX = 2**20  # bytes of a student's file
 PRINTED_MAX = 20000  # bytes of a program's output that are shown
-ENDED = re.compile(r"ended: (\d+) (-?\d+) ([0-9a-f]+) ([0-9a-f]+)")  # as grader.c has it
+# As grader.c has it: a program of a student may write other numbers, of any length.
+ENDED = re.compile(r"ended: (\d{1,2}) (-?\d{1,10}) ([0-9a-f]{1,16}) ([0-9a-f]{1,16})")
 CODE = re.compile(
     r"code .* at ([0-9a-f]+):((?: [0-9a-f]{2})+)"
 )  # as boost/grader.c has it

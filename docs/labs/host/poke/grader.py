@@ -159,8 +159,9 @@ class Workshop(Hosted):
 
     def no_reason(self, table, i):
         """Return words if Spin finds that poke_two.why[i] is not so, or None."""
-        place = f"poke_two.why[{i}], for {NAMES[table.steps[1][i]]}"
-        number = table.whys[1][i]
+        rows = table.steps[1], table.whys[1]
+        step, number = ((row[i : i + 1] or [0])[0] for row in rows)  # it may be shorter
+        place = f"poke_two.why[{i}], for {NAMES[step]}"
         if number not in WHY:
             return f"{place}: say what goes wrong without this step"
         name, what = WHY[number]
