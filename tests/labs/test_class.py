@@ -472,6 +472,9 @@ def each_student_has_a_seed():
         tap.check(seeds["ann"] != seeds["bob"], "each has another one")
         cases = classroom.seed_of(secret, "ann", "bomb", "cases")
         tap.check(cases != seeds["ann"], "the cases have another one still")
+        os.truncate(roster + ".secret", 0)
+        status, _, error = sonde(roster, "-o", out)
+        tap.check(status == 2 and "is empty" in error, "a secret that is none")
 
 
 def what_is_no_class():

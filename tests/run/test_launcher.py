@@ -528,6 +528,11 @@ def a_full_disk_is_told():
     for words, status in (("exec panic", 3), ("run --memory abc", 2), ("exec -f /no", 2)):
         got = run_in_shell(f"sonde {words} 2>/dev/full")[0]
         tap.equal(got, status, f"sonde {words} 2>/dev/full")
+    with tempfile.TemporaryDirectory() as folder:
+        status, _, err = run_in_shell(f"ulimit -f 1; sonde lab int3 {folder}")
+        told = f"sonde: {folder}/int3.h: File too large\n"
+        got = status, err, os.listdir(folder)
+        tap.equal(got, (5, told, ["int3.c"]), "of a student's file there is no half")
 
 
 def signals_end_it():

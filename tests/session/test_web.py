@@ -1198,6 +1198,11 @@ def a_file_that_two_change(server):
     tap.equal(
         ask("save", save, {"was": None, "text": "second"})[0], 200, "and may insist"
     )
+    for bad in ({"text": "half of \ud83d"}, {}):
+        status, reply = ask("save", save, bad)
+        tap.check(status == 400 and "save" in reply["error"], f"{bad}: {reply}")
+    with open(os.path.join(server.home, "decode", name), encoding="utf-8") as file:
+        tap.equal(file.read(), "second", "what is not saved changes nothing")
     for bad in ("../x", "/etc/passwd", "none.c", ""):
         tap.equal(
             ask("save", f"lab=4&name={bad}", {"text": "x"})[0],

@@ -87,8 +87,11 @@ def secret_of(roster):
             encoding="ascii",
         ) as file:
             file.write(secrets.token_hex(32) + "\n")
-    with open(path, encoding="ascii") as file:
-        return file.read().strip().encode()
+    with open(path, "rb") as file:
+        secret = file.read().strip()
+    if not secret:  # a disk that was full; anyone could tell the seeds of students
+        raise UsageError(f"{path} is empty; remove it, and another one is made")
+    return secret
 
 
 def seed_of(secret, student, lab, what):

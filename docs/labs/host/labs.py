@@ -13,6 +13,7 @@ import shutil
 import subprocess
 import sys
 
+from sonde.errors import write_whole
 from sonde.guest import ROOT
 from sonde.options import UsageError
 
@@ -89,7 +90,8 @@ def begin(name, path):
         if not os.path.lexists(os.path.join(path, f))
     ]
     for file in new:
-        shutil.copyfile(os.path.join(starting(name), file), os.path.join(path, file))
+        with open(os.path.join(starting(name), file), "rb") as start:
+            write_whole(os.path.join(path, file), start.read())
     return new
 
 

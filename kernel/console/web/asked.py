@@ -17,6 +17,7 @@ from probes.film.host import page as film_page
 from probes.film.host import scenes
 from kernel.console.web import answer, listing, sources
 from kernel.console.web.guests import Refused, text_of
+from sonde.errors import write_whole
 from sonde.guest import ROOT
 from sonde.options import UsageError
 
@@ -163,12 +164,17 @@ def ask_leave(desk, query, _body):
 def ask_save(_desk, query, body):
     """@body: {"was": the text that the page began with, "text": the new one}"""
     path = Lab(query.get("lab", "")).path_of(query.get("name", ""))
-    now = text_of(path)
-    if body.get("was") not in (now, None) and now != body["text"]:
+    now, text = text_of(path), body.get("text")
+    if text is None:
+        raise Refused(400, "no text to save")
+    if body.get("was") not in (now, None) and now != text:
         raise Refused(409, "the file was changed elsewhere; save again to replace that")
-    with open(path, "w", encoding="utf-8") as file:
-        file.write(body["text"])
-    return {"saved": len(body["text"])}
+    try:
+        write_whole(path, text.encode())
+    except UnicodeEncodeError as error:
+        wrong = f"{text[error.start]!a} at character {error.start} is half of a character"
+        raise Refused(400, f"not saved: {wrong}") from None
+    return {"saved": len(text)}
 
 
 def ask_load(desk, query, _body):

@@ -51,6 +51,27 @@ def read_whole(file):
     return data
 
 
+def write_whole(path, data, mode=0o666):
+    """Write a file so that it has all of @data, or is what it was: the disk may be full.
+    @mode: of a new file
+    """
+    path = os.path.realpath(path)  # of a link, the file to which it leads
+    folder, name = os.path.split(path)
+    beside = os.path.join(folder, f".{name}.{os.urandom(4).hex()}")
+    try:
+        with open(os.open(beside, os.O_WRONLY | os.O_CREAT, mode), "wb") as file:
+            file.write(data)
+        if os.path.exists(path):
+            os.chmod(beside, os.stat(path).st_mode & 0o7777)
+        os.replace(beside, path)
+    except OSError as error:
+        error.filename, error.filename2 = path, None
+        raise
+    finally:
+        with contextlib.suppress(OSError):
+            os.unlink(beside)
+
+
 @contextlib.contextmanager
 def writing(path):
     """Let an error name the file that is written inside; Python names it only in open()."""

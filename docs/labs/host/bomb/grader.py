@@ -4,7 +4,7 @@ import os
 import random
 
 from docs.labs.host.grade import Difference, Workshop as Hosted
-from sonde.errors import writing
+from sonde.errors import write_whole
 from sonde.guest import ROOT
 from docs.labs.host.in_guest import GuestWorkshop, Seen
 
@@ -77,8 +77,7 @@ def begin(path, seed):
         seed = seed_of(path)
     if seed is None:
         seed = random.SystemRandom().randrange(2**31)
-    with writing(kept), open(kept, "w", encoding="ascii") as file:
-        file.write(f"{seed}\n")
+    write_whole(kept, f"{seed}\n".encode())
     make(ROOT, path, seed)
     return new
 
