@@ -74,6 +74,7 @@ class Server:
             found = re.search(r"(http://([^/]+):(\d+)/\S*) ", line)
             if found:
                 self.url, self.port = found[1], int(found[3])
+                self.host = found[2].strip("[]")
                 threading.Thread(target=self.process.stderr.read, daemon=True).start()
                 return
         raise AssertionError("the server has not started")
@@ -86,7 +87,7 @@ class Server:
 
     def ask(self, method, path, body=None, **headers):
         """Send one request. Return the status and the text of the reply."""
-        line = http.client.HTTPConnection("127.0.0.1", self.port, timeout=LIMIT)
+        line = http.client.HTTPConnection(self.host, self.port, timeout=LIMIT)
         line.request(method, path, body=body, headers=headers)
         reply = line.getresponse()
         return reply.status, reply.read().decode(errors="replace")
@@ -1255,7 +1256,19 @@ def pages_of_others(server):
         tap.equal(server.ask("POST", f"/read?name={name}")[0], 200, f"but that of {name}")
     long = {"Content-Length": "2000000"}
     tap.equal(server.ask("POST", "/save", **long)[0], 413, "a body of 2 MB")
-    tap.equal(server.ask("POST", "/save", body="[]")[0], 400, "a body that is no object")
+    for what, path, more in (
+        ("a body that is no object", "/save", {"body": "[]"}),
+        ("a body without a bottom", "/save", {"body": "[" * 100000}),
+        ("an address that is none", "http://[", {"Host": here}),
+        ("a page of such an address", "/start", {"Origin": "http://["}),
+        ("a name that no file has", "/read?name=docs/%00", {}),
+        ("a length that is no number", "/save", {"Content-Length": "\xb2"}),
+    ):
+        status, said = server.ask("POST", path, **more)
+        tap.check(status == 400 and json.loads(said)["error"], f"{what}: {said}")
+    if os.path.exists("/proc/net/if_inet6"):
+        with Server("--bind", "::1") as six:
+            tap.equal(six.ask("GET", "/")[0], 200, "an address of IPv6")
 
 
 def with_a_token():
@@ -1267,15 +1280,15 @@ def with_a_token():
         timeout=60,
     )
     tap.check(done.returncode == 2 and "--token" in done.stderr, "others need a token")
-    with Server("--token", "open sesame", "--guests", "1") as server:
+    with Server("--token", "\xf6ffne dich", "--guests", "1") as server:
         tap.equal(server.ask("GET", "/")[0], 403, "no token")
         tap.equal(server.ask("GET", "/?token=wrong")[0], 403, "a wrong one")
         tap.equal(server.ask("POST", "/start")[0], 403, "no token for a guest")
-        status, _ = server.ask("GET", "/?token=open%20sesame", Host="lab.example:80")
+        status, _ = server.ask("GET", "/?token=%C3%B6ffne%20dich", Host="lab.example:80")
         tap.equal(status, 200, "with it, from anywhere")
-        tap.equal(server.ask("POST", "/start?token=open%20sesame")[0], 200, "a guest")
+        tap.equal(server.ask("POST", "/start?token=%C3%B6ffne%20dich")[0], 200, "a guest")
         tap.equal(
-            server.ask("POST", "/start?token=open%20sesame")[0], 503, "and no other"
+            server.ask("POST", "/start?token=%C3%B6ffne%20dich")[0], 503, "and no other"
         )
 
 

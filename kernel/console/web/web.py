@@ -10,6 +10,7 @@ import contextlib
 import hmac
 import json
 import os
+import socket
 import subprocess
 import sys
 import urllib.parse
@@ -17,7 +18,7 @@ import urllib.parse
 from probes.film.host import page as film_page
 from kernel.console.web.asked import ASKED
 from kernel.console.web.guests import Desk, Refused, text_of
-from sonde.errors import SondeError, writing
+from sonde.errors import SondeError, words_of, writing
 from sonde.guest import BUILD, ROOT
 
 sys.path.append("/usr/lib/python3/dist-packages")  # where Debian's websockify is
@@ -81,14 +82,15 @@ def handler_class(desk, token):
             if origin and urllib.parse.urlsplit(origin).netloc != host:
                 raise Refused(403, "a page of another site may not do this")
             if token:
-                if not hmac.compare_digest(self.query().get("token", ""), token):
+                given = os.fsencode(self.query().get("token", ""))
+                if not hmac.compare_digest(given, os.fsencode(token)):
                     raise Refused(403, "the token is missing or wrong")
             elif host.rsplit(":", 1)[0] not in LOCAL:
                 raise Refused(403, "this server is for its own machine only")
 
         def query(self):
             parts = urllib.parse.urlsplit(self.path)
-            return dict(urllib.parse.parse_qsl(parts.query, errors="replace"))
+            return dict(urllib.parse.parse_qsl(parts.query, errors="surrogateescape"))
 
         def name(self):
             return urllib.parse.urlsplit(self.path).path.strip("/")
@@ -126,8 +128,21 @@ def handler_class(desk, token):
             data = json.dumps({"error": str(error)}).encode()
             self.answer(error.status, data, "application/json")
 
-        def do_GET(self):
+        @contextlib.contextmanager
+        def refusing(self):
             try:
+                yield
+            except Refused as error:
+                self.refuse(error)
+            except ConnectionError:
+                self.refuse(Refused(500, "the guest has ended"))
+            except (SondeError, OSError) as error:
+                self.refuse(Refused(500, words_of(error)))
+            except ValueError as error:  # an address, a name or a number that is none
+                self.refuse(Refused(400, str(error)))
+
+        def do_GET(self):
+            with self.refusing():
                 if self.name() in STATIC:  # these files are not secret: no check
                     path = STATIC[self.name()]
                     with open(path, "rb") as file:
@@ -138,13 +153,11 @@ def handler_class(desk, token):
                     raise Refused(404, "there is no such page")
                 page = text_of(PAGE).replace("<!-- player -->", film_page.PLAYER)
                 self.answer(200, page.encode(), KINDS[".html"])
-            except Refused as error:
-                self.refuse(error)
 
         do_HEAD = do_GET
 
         def do_POST(self):
-            try:
+            with self.refusing():
                 self.check()
                 if self.name() not in ASKED:
                     raise Refused(404, "there is no such thing to ask for")
@@ -153,12 +166,6 @@ def handler_class(desk, token):
                     self.answer(200, json.dumps(data).encode(), "application/json")
                 else:
                     self.stream(data)
-            except Refused as error:
-                self.refuse(error)
-            except ConnectionError:
-                self.refuse(Refused(500, "the guest has ended"))
-            except (SondeError, OSError) as error:
-                self.refuse(Refused(500, str(error)))
 
         def body(self):
             length = self.headers.get("Content-Length", "0")
@@ -166,20 +173,20 @@ def handler_class(desk, token):
                 raise Refused(413, f"more than {BODY_MAX} bytes")
             try:
                 body = json.loads(self.rfile.read(int(length)) or b"{}")
-            except ValueError:
+            except (ValueError, RecursionError):
                 raise Refused(400, "no JSON") from None
             if not isinstance(body, dict) or not isinstance(body.get("text", ""), str):
                 raise Refused(400, "no object with a text")
             return body
 
         def handle_upgrade(self):
-            try:
+            is_refused = True
+            with self.refusing():
                 self.check()
                 desk.of(self.query().get("id"))
-            except Refused as error:
-                self.refuse(error)
-                return
-            super().handle_upgrade()
+                is_refused = False
+            if not is_refused:
+                super().handle_upgrade()
 
         def new_websocket_client(self):
             try:
@@ -211,19 +218,28 @@ class Server(websocketproxy.LibProxyServer):
             super().handle_error(request, client_address)
 
 
+def family_of(address):
+    """Return the family of the sockets at which an address of this host is served."""
+    found = [row[0] for row in socket.getaddrinfo(address or None, 0)]
+    return socket.AF_INET if socket.AF_INET in found else found[0]
+
+
 def serve(options, setup_of, say):
     """Serve pages until Ctrl-C."""
     desk = Desk(setup_of, options.guests, options.grace)
     handler = handler_class(desk, options.token)
-    with writing(f"web --port {options.port}"):
+    with writing(f"web --bind {options.bind} --port {options.port}"):
+        Server.address_family = family_of(options.bind)
         server = Server(
             RequestHandlerClass=handler,
             heartbeat=30,
             listen_host=options.bind,
             listen_port=options.port,
         )
-    more = f"?token={urllib.parse.quote(options.token)}" if options.token else ""
-    say(f"http://{options.bind}:{server.server_address[1]}/{more}   Ctrl-C ends it")
+    more = urllib.parse.quote(os.fsencode(options.token))
+    more = f"?token={more}" if options.token else ""
+    host = f"[{options.bind}]" if ":" in options.bind else options.bind
+    say(f"http://{host}:{server.server_address[1]}/{more}   Ctrl-C ends it")
     try:
         server.serve_forever(poll_interval=0.2)
     except KeyboardInterrupt:
