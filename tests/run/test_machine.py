@@ -1,13 +1,18 @@
 """test_machine.py - tests of the client of the machine interface, with a fake guest."""
 
 import contextlib
+import os
+import socket
+import tempfile
+import threading
 import types
 
 import tap
 from fake import with_fake_qemu
 from sonde import json_lines
 from sonde.guest import Guest, GuestError, Setup
-from sonde.machine import Gone, Late, ProtocolError, Refused, one_line, quote, unescape
+from sonde.machine import Gone, Late, Machine, ProtocolError, Refused
+from sonde.machine import one_line, quote, unescape
 
 
 def fake_guest():
@@ -104,6 +109,26 @@ def a_late_command_can_be_ended():
         )
 
 
+def a_late_reply_is_of_another_connection():
+    with tempfile.TemporaryDirectory() as folder, socket.socket(socket.AF_UNIX) as server:
+        path = os.path.join(folder, "machine")
+        server.bind(path)
+        server.listen()
+
+        def serve():  # one connection after the other, as QEMU does
+            with server.accept()[0] as line:
+                late = line.recv(100)[1:].split()[0]
+            with server.accept()[0] as line:
+                tag = line.recv(100)[1:].split()[0]
+                line.sendall(b"#%s=0 OK\n#%s|mine\n#%s=0 OK\n" % (late, tag, tag))
+
+        threading.Thread(target=serve, daemon=True).start()
+        with contextlib.suppress(Gone), Machine.connect(path) as machine:
+            machine.request("first", 10)
+        with Machine.connect(path) as machine:
+            tap.equal(machine.request("second", 10).text, "mine\n", "it is not ours")
+
+
 def a_guest_that_ends_is_gone():
     with fake_guest() as guest:
         try:
@@ -132,6 +157,9 @@ def what_is_no_line_is_refused():
         tap.check(False, "a bad escape is reported")
     except ProtocolError:
         tap.check(True, "a bad escape is reported")
+    with fake_guest() as guest, contextlib.suppress(ProtocolError):
+        said = guest.machine.request("fail no NUMBER", 10, may_fail=True)
+        tap.check(False, f"a bad status is reported: {said!r}")
 
 
 if __name__ == "__main__":
@@ -144,6 +172,7 @@ if __name__ == "__main__":
             a_long_reply_is_whole,
             a_silent_guest_is_a_timeout,
             a_late_command_can_be_ended,
+            a_late_reply_is_of_another_connection,
             a_guest_that_ends_is_gone,
             what_is_no_line_is_refused,
             an_object_of_json_is_one_write,

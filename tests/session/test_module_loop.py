@@ -157,8 +157,8 @@ def no_guest_at_the_socket():
             found,
             (
                 1,
-                f"sonde: no guest listens at {line}; start one with "
-                f"./sonde run --socket {line}\n",
+                f"sonde: no guest listens at {line}: No such file or directory; "
+                f"start one with ./sonde run --socket {line}\n",
             ),
             "no guest",
         )

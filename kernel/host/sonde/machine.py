@@ -12,6 +12,7 @@ All other text on the line (echo, prompt, log) is skipped.
 
 import collections
 import contextlib
+import random
 import re
 import socket
 import time
@@ -22,6 +23,7 @@ from sonde.errors import SondeError
 LIMIT = 60  # seconds for a request, if its caller does not say
 CTRL_C = b"\x03"
 SHOWN_MAX = 200  # characters of a command in the text of an error
+STATUS = re.compile(rb"(-?\d{1,9}) ([!-~]+)")
 ESCAPE = re.compile(rb"\\(?:\\|x([0-9a-fA-F]{2})|)")
 
 
@@ -122,9 +124,9 @@ def one_line(command):
 class Machine:
     """The machine interface on a connected stream socket. One request at a time."""
 
-    def __init__(self, sock):
+    def __init__(self, sock, tag=0):
         self.sock = sock
-        self.tag = 0
+        self.tag = tag  # of the last request
         self.command = ""  # of the last request
         self.is_busy = False  # it has no reply yet
         self.lines = collections.deque()  # complete lines, received and not yet taken
@@ -139,7 +141,8 @@ class Machine:
         except OSError as error:
             sock.close()
             raise SondeError(f"no guest listens at {path}: {error.strerror}") from None
-        return cls(sock)
+        # A late answer to an earlier connection has another tag.
+        return cls(sock, random.randrange(10**9, 2 * 10**9))
 
     def __enter__(self):
         return self
@@ -211,8 +214,10 @@ class Machine:
                 continue
             kind, text = line[len(mark) : len(mark) + 1], line[len(mark) + 1 :]
             if kind == b"=":
-                number, _, name = text.partition(b" ")
-                return Reply(b"".join(pieces), int(number), name.decode())
+                end = STATUS.fullmatch(text)
+                if not end:
+                    raise ProtocolError(f"bad status in {line!r}")
+                return Reply(b"".join(pieces), int(end[1]), end[2].decode())
             if kind not in (b"|", b"~"):
                 if kind.isdigit():
                     continue
