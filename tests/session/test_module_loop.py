@@ -91,6 +91,13 @@ def a_guest_that_stays():
         with Guest(Setup(socket=line)) as guest:
             guest.wait_prompt(LIMIT)
             edits_reach_a_running_guest(folder, line)
+            write(folder + "/edited.c", 0)
+            status, text = module("--socket", line, folder + "/edited.c", "poweroff # now")
+            tap.equal((status, text), (0, ""), "a guest that is switched off as asked")
+        with Guest(Setup(socket=line)) as guest:
+            guest.wait_prompt(LIMIT)
+            status, text = module("--socket", line, folder + "/edited.c", "panic")
+            tap.equal(status, 4, f"one that ends otherwise: {text}")
 
 
 def a_guest_of_its_own():
