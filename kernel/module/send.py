@@ -1,5 +1,7 @@
 """send.py - for ./sonde module: compiles a source, and loads the object into a guest."""
 
+import contextlib
+import fcntl
 import os
 import re
 import shlex
@@ -85,9 +87,22 @@ def send(machine, data, path, timeout):
         must(machine.request(command, timeout, may_fail=True), path)
 
 
+def lock_of(path):
+    """Return a file: while it is open, no other ./sonde loads a module of this name, whose
+    object would have the same path. A folder that cannot be written to has no lock.
+    """
+    try:
+        os.makedirs(FOLDER, exist_ok=True)
+        lock = open(os.path.join(FOLDER, name_of(path) + ".lock"), "wb")
+    except OSError:
+        return contextlib.nullcontext()
+    fcntl.flock(lock, fcntl.LOCK_EX)
+    return lock
+
+
 def load(machine, path, timeout):
     """Compile, send and (re)load the module of @path. Remove its file from the guest."""
-    with open(compiled(path), "rb") as file:
+    with lock_of(path), open(compiled(path), "rb") as file:
         data = file.read()
     target = f"/tmp/{name_of(path)}.o"
     send(machine, data, target, timeout)

@@ -12,11 +12,15 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import threading
 import time
+from unittest import mock
 
 sys.dont_write_bytecode = True
 import tap
+from kernel.module import send
 from sonde.guest import ROOT, Guest, Setup
+from sonde.machine import Reply
 
 LIMIT = 60
 EDITS = 5
@@ -156,6 +160,36 @@ def a_full_device():
     tap.equal((done.returncode, done.stderr.splitlines()[-1]), (5, why), "is told")
 
 
+def two_modules_of_one_name():
+    """While a module is made, another one of the same file name is loaded elsewhere."""
+    loaded, noted = {}, []
+
+    def load(folder, name):
+        line = mock.Mock(**{"request.return_value": Reply(b"", 0, "OK")})
+        os.mkdir(os.path.join(folder, name))
+        path = os.path.join(folder, name, "named.c")
+        with open(path, "w", encoding="ascii") as file:
+            file.write(f'const char named[] = "this is {name}";')
+        send.load(line, path, LIMIT)
+        loaded[name] = str(line.request.call_args_list)
+
+    def note(path):
+        noted.append(path)
+        if len(noted) == 1:
+            other.start()
+            other.join(1)
+        usual(path)
+
+    with tempfile.TemporaryDirectory() as folder:
+        other = threading.Thread(target=load, args=(folder, "two"))
+        usual = send.params.note
+        with mock.patch.object(send.params, "note", note):
+            load(folder, "one")
+            other.join()
+    for name, text in loaded.items():
+        tap.check(f"this is {name}" in text, f"guest {name} gets its own module")
+
+
 def no_guest_at_the_socket():
     with tempfile.TemporaryDirectory() as folder:
         line = os.path.join(folder, "line")
@@ -172,6 +206,7 @@ def no_guest_at_the_socket():
 
 
 tap.run(
+    two_modules_of_one_name,
     a_full_device,
     any_file_name,
     no_guest_at_the_socket,
