@@ -561,6 +561,21 @@ UNIT_TEST(histograms_of_one_name_share_a_table)
     hist_free(&trace_host, other);
 }
 
+/* The field that save() keeps is a number of one event, and a text of the other one. */
+UNIT_TEST(a_text_is_not_saved_in_the_room_of_a_number)
+{
+    static const char line[] = "name=n:keys=a:x=a:onchange($x).save(b)";
+    const struct filter_field others[] = { fields[0],
+                                           { "b", 24, 4, false, FILTER_STRING } };
+    struct hist *number = made(line), *text;
+    struct hist_error error;
+
+    CHECK(!hist_parse(&trace_host, line, others, 2, NULL, &text, &error));
+    CHECK_EQ(hist_share(&trace_host, text, number), -EINVAL);
+    hist_free(&trace_host, text);
+    hist_free(&trace_host, number);
+}
+
 /* Key 1 starts twice, and ends twice; key 2 only ends; key 3 only starts. */
 UNIT_TEST(the_time_between_two_events)
 {

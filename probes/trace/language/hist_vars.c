@@ -77,9 +77,13 @@ bool hist_more_is_same(const struct hist_more *a, const struct hist_more *b)
         if (strcmp(a->var[i].name, b->var[i].name) != 0 ||
             strcmp(a->var[i].text, b->var[i].text) != 0)
             return false;
-    for (unsigned i = 0; i < a->action_count; i++)
+    for (unsigned i = 0; i < a->action_count; i++) {
         if (strcmp(a->action[i].text, b->action[i].text) != 0)
             return false;
+        for (unsigned j = 0; j < a->action[i].arg_count; j++)
+            if (a->action[i].arg[j].is_text != b->action[i].arg[j].is_text)
+                return false; /* what save() keeps has another size */
+    }
     return true;
 }
 
