@@ -1,8 +1,11 @@
 /* one_event.c - an event of the tracer with a histogram, and its hits. */
 #include "tests/explore/one_event.h"
 
+#include "kernel/base/err.h"
+
 static struct live_probe probe;
 struct live_event one_event;
+bool one_event_refuses;
 
 static int symbol(const char *module UNUSED, size_t module_len UNUSED,
                   const char *name UNUSED, size_t len UNUSED, uintptr_t *addr)
@@ -65,13 +68,16 @@ int live_scratch_init(void)
 
 int live_hold(struct live_event *e)
 {
+    if (one_event_refuses)
+        return -ENOMEM;
+    e->armed = true;
     e->soft_users++;
     return 0;
 }
 
 void live_release(struct live_event *e)
 {
-    e->soft_users--;
+    e->armed = --e->soft_users;
 }
 
 void one_event_start_as(const char *line)
@@ -102,7 +108,7 @@ bool one_event_hit(void)
 
     machine_enter();
     attached = READ_ONCE(one_event.attached);
-    if (attached)
+    if (attached && attached->count)
         hist_add(attached->trigger[0]->hist, &hit);
     machine_leave();
     return attached;

@@ -7,6 +7,7 @@
 #define ONE_HIST "hist:keys=a:size=128" /* its trigger */
 
 extern struct live_event one_event;
+extern bool one_event_refuses; /* to be armed */
 
 /* one_event_start_as - make the event that @line defines, with the histogram attached. */
 void one_event_start_as(const char *line);

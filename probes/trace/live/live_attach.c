@@ -57,8 +57,7 @@ static void live_exchange(struct live_event *e, struct live_attached *new)
     }
     __atomic_store_n(&e->attached, new, __ATOMIC_RELEASE);
     live_program_update(&e, 1, false);
-    /* The hits of a synthetic event are those of others, which go on. */
-    if (old && (e->armed || live_event_probe(e)->def->is_synth))
+    if (old) /* even of a disarmed event: a hit may have begun before */
         quiesce();
     kfree(old);
 }
@@ -218,14 +217,15 @@ static int hold_with(struct live_event *e, struct live_attached *new)
         e->attached = new;
     }
     err = live_hold(e);
-    if (err) {
-        e->attached = old;
-        kfree(new);
-    } else if (was_armed) {
-        live_exchange(e, new);
-    } else {
-        kfree((void *)(uintptr_t)old);
+    if (was_armed) {
+        live_exchange(e, new); /* live_hold() was not refused */
+        return 0;
     }
+    if (err)
+        e->attached = old;
+    if (err || old)
+        quiesce();
+    kfree(err ? new : (void *)(uintptr_t)old);
     return err;
 }
 
