@@ -82,9 +82,12 @@ void log_print(enum log_level level UNUSED, const char *fmt UNUSED, ...)
 {
 }
 
+static bool have_programs;
+
 void live_program_update(struct live_event *const *list UNUSED, size_t count UNUSED,
-                         bool arming UNUSED)
+                         bool arming)
 {
+    have_programs = arming;
 }
 
 struct marker_wish live_mark_wish(struct live_probe *p UNUSED)
@@ -120,6 +123,7 @@ static void start(void)
 
 static void check_all(bool on)
 {
+    explore_check(have_programs == on, "what is off has no program");
     for (unsigned i = 0; i < KINDS; i++) {
         explore_check(events[i].armed == on, "each event knows its state");
         explore_check(is_on[i] == on, "all probes are on, or none of them");

@@ -149,7 +149,7 @@ static int live_arm(struct live_event *const *events, size_t count, bool on)
     }
     for (size_t i = 0; !err && i < count; i++)
         events[i]->armed = on;
-    if (!err && !on)
+    if (!err != on) /* the programs of what is not armed go */
         live_program_update(events, count, false);
     if (err || !on)
         watches_off(events, count);
