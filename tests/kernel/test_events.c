@@ -273,6 +273,37 @@ KTEST(events, questions_come_and_go_under_hits)
     trace_put("trace", "", VFS_TRUNC);
 }
 
+static void call_with(long first, long last)
+{
+    for (long i = first; i <= last; i++)
+        event_target(i, "abc");
+}
+
+KTEST(events, a_probe_that_goes_leaves_its_counts)
+{
+    static const char *const lines[][2] = {
+        { "p:kept/m event_target x=%di\n", "p:kept/m vfs_read x=%di\n" },
+        { "r:kept/m event_target x=$retval\n", "r:kept/m vfs_read x=$retval\n" },
+    };
+
+    for (size_t i = 0; i < ARRAY_LEN(lines); i++) {
+        uint64_t before;
+        long err;
+
+        ktest_report(!append("kprobe_events", lines[i][0]) &&
+                         !append("kprobe_events", lines[i][1]),
+                     "an event with two probes");
+        append("events/kept/m/trigger", "hist:keys=x");
+        call_with(1, 9);
+        before = counted_by("kept", "m");
+        err = append("kprobe_events", "-:kept/m event_target\n");
+        ktest_report(!err && before >= 9 && counted_by("kept", "m") >= before,
+                     "%lu hits, and %lu", before, counted_by("kept", "m"));
+        append("events/kept/m/trigger", "!hist:keys=x");
+        ktest_report(append("kprobe_events", "-:kept/m\n") == 0, "no event");
+    }
+}
+
 /* ---- each hit ---- */
 
 static int call_often(void *arg)

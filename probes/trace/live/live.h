@@ -286,6 +286,10 @@ int live_scratch_init(void);
  * Context: thread. It waits for quiescence.
  */
 void live_program_update(struct live_event *const *events, size_t count, bool arming);
+/* live_program_drop - let live_hit.c do what the hits of @p do, which needs no memory. What
+ * the program of @p has counted goes to the histograms. Context: as above.
+ */
+void live_program_drop(struct live_probe *p);
 /* live_window_give - if the histogram begins paused, let programs ask whether it still is.
  * live_window_take - end that, when no hit runs a program of it.
  */

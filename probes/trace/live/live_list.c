@@ -692,6 +692,8 @@ static int delete_all(struct live_probe *const *gone, size_t count)
 
     if (err)
         return err;
+    for (size_t i = 0; i < count; i++)
+        live_program_drop(gone[i]);
     err = probes_unregister(gone, count);
     if (err) {
         live_show(gone, count);

@@ -538,8 +538,7 @@ static void update_finish(struct update *u)
         program_retire(u->change[i].p, u->change[i].old);
 }
 
-/* by_image - without memory for anything else, live_hit.c does what the hits of @p do. */
-static void by_image(struct live_probe *p)
+void live_program_drop(struct live_probe *p)
 {
     struct kprobe_exchange one = { &p->rp.kp, NULL, live_hit_probe };
     struct change change = { p, NULL, p->program };
@@ -598,7 +597,7 @@ COLD void live_program_update(struct live_event *const *events, size_t count, bo
     update_free(&u);
     for (size_t i = 0; !done && i < count; i++)
         list_for_each(p, &events[i]->probes, sibling)
-            by_image(p);
+            live_program_drop(p);
 }
 
 void live_set_stacks(bool on)
