@@ -304,6 +304,26 @@ KTEST(events, a_probe_that_goes_leaves_its_counts)
     }
 }
 
+/* Two events are at one place, and share a histogram. */
+KTEST(events, one_of_two_that_share_a_histogram_pauses)
+{
+    append("kprobe_events", "p:kept/m event_target\np:kept/n event_target\n");
+    append("events/kept/m/trigger", "hist:keys=common_cpu:name=both");
+    append("events/kept/n/trigger", "hist:keys=common_cpu:name=both");
+    call_with(1, 5);
+    append("events/kept/n/trigger", "hist:keys=common_cpu:name=both:pause");
+    call_with(1, 3);
+    ktest_report(counted_by("kept", "m") == 13, "%lu hits", counted_by("kept", "m"));
+    append("events/kept/n/trigger", "hist:keys=common_cpu:name=both:continue");
+    call_with(1, 2);
+    ktest_report(counted_by("kept", "m") == 17, "%lu hits", counted_by("kept", "m"));
+    append("events/kept/m/trigger", "hist:keys=common_cpu:name=both:clear");
+    ktest_report(counted_by("kept", "n") == 0, "none");
+    append("events/kept/m/trigger", "!hist:keys=common_cpu:name=both");
+    append("events/kept/n/trigger", "!hist:keys=common_cpu:name=both");
+    ktest_report(append("kprobe_events", "-:kept/\n") == 0, "no events");
+}
+
 /* ---- each hit ---- */
 
 static int call_often(void *arg)

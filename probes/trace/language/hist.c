@@ -248,7 +248,7 @@ void hist_add_at(struct hist *hist, const struct hist_hit *hit,
     uint64_t refs[HIST_REFS_MAX];
     struct hist_entry *entry;
 
-    if (READ_ONCE(*hist->paused) || READ_ONCE(hist->table->held))
+    if (READ_ONCE(*hist->paused) || hist_is_held(hist))
         return;
     memset(key, 0, hist->key_size);
     make_key(hist, hit, time, key);

@@ -220,10 +220,16 @@ static inline void hist_pause(struct hist *hist, bool pause)
 /* hist_hold - stop counting in all histograms that share the table of @hist, or, with
  * @hold false, let hits count again. A hit that is running when the table is held may
  * still change the table. A paused histogram stays paused. Context: any.
+ * hist_is_held - have they stopped?
  */
 static inline void hist_hold(struct hist *hist, bool hold)
 {
     WRITE_ONCE(hist->table->held, hold);
+}
+
+static inline bool hist_is_held(const struct hist *hist)
+{
+    return READ_ONCE(hist->table->held);
 }
 
 /* hist_is_paused - has it been told to pause? Context: any. */

@@ -306,7 +306,8 @@ static void fold_cpu(struct hist *into, const struct live_probe *p,
 
 /* fold_words - add the words of @from, a program of @p, to the tables of its histograms.
  * What a histogram without a window has counted while it was paused does not count.
- * @only: of this histogram, to the table of @into; NULL: of all, each to its own
+ * @only: of this histogram; NULL: of all
+ * @into: to this table, also of those that share the one of @only; NULL: each to its own
  */
 static void fold_words(const struct live_probe *p, const struct live_program *from,
                        const struct hist *only, struct hist *into)
@@ -315,7 +316,7 @@ static void fold_words(const struct live_probe *p, const struct live_program *fr
         struct hist *hist = from->hists[i].hist;
 
         if ((hist_is_paused(hist) && !has_window(hist)) ||
-            (only && !hist_shares(hist, only)))
+            (only && hist != only && !(into && hist_shares(hist, only))))
             continue;
         for (unsigned cpu = 0; cpu < cpu_count(); cpu++)
             fold_cpu(into ? into : hist, p, from, i, cpu);
@@ -380,8 +381,9 @@ static void fold_one(struct live_probe *p, void *arg)
     fold_words(p, p->program, f->only, f->into);
 }
 
-/* begin_one - let the words of a histogram begin anew. Each CPU does that for itself: its
- * hits change words by instructions that other CPUs could overtake.
+/* begin_one - let the words of a histogram begin anew, and if its table is held, those of all
+ * that share it. Each CPU does that for itself: its hits change words by instructions that
+ * other CPUs could overtake.
  */
 static void begin_one(struct live_probe *p, void *arg)
 {
@@ -389,7 +391,8 @@ static void begin_one(struct live_probe *p, void *arg)
     struct live_program *program = p->program;
 
     for (unsigned i = 0; i < program->hist_count; i++)
-        if (hist_shares(program->hists[i].hist, hist))
+        if (program->hists[i].hist == hist ||
+            (hist_is_held(hist) && hist_shares(program->hists[i].hist, hist)))
             program_begin_words(&program->program, program->hists[i].table.first,
                                 compile_words(hist, &program->hists[i].table));
 }
