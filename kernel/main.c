@@ -50,6 +50,7 @@ extern void (*const init_array_start[])(void), (*const init_array_end[])(void);
 
 static struct boot_info boot INIT_DATA;
 static struct madt_info madt INIT_DATA;
+static char option_list[BOOT_CMDLINE_MAX] INIT_DATA; /* any list fits */
 static struct serial com1, com3;
 static bool have_com1, have_com3;
 
@@ -243,7 +244,7 @@ static INIT const char *keep_words(void)
 
 static INIT void start_services(void)
 {
-    char jump[16], poke[16], at_panic[16], probes[512];
+    char jump[16], poke[16], at_panic[16];
 
     boot_must(vfs_init(), "files");
     boot_must(proc_init(keep_words()), "/proc");
@@ -254,8 +255,8 @@ static INIT void start_services(void)
     if (boot_option(boot.cmdline, "text-poke", poke, sizeof(poke)) &&
         port_choose_text_engine(poke))
         log_warn("text-poke=%s: docs/text-poke.md has the names of the engines", poke);
-    if (boot_option(boot.cmdline, "probes", probes, sizeof(probes)))
-        probes_add_listed(probes);
+    if (boot_option(boot.cmdline, "probes", option_list, sizeof(option_list)))
+        probes_add_listed(option_list);
     marker_init();
     boot_must(marker_add_command(), "markers");
     boot_must(trace_init(), "tracing");
@@ -306,16 +307,14 @@ static INIT void add_loaded_module(const struct boot_module *module)
  */
 static INIT void start_modules(void)
 {
-    char list[256];
-
     for (unsigned i = 0; i < boot.module_count; i++)
         add_loaded_module(&boot.modules[i]);
     if (boot.modules_left_out)
         log_warn("boot: %u modules are left out; there is room for %u",
                  boot.modules_left_out, BOOT_MODULES_MAX);
     fw_cfg_for_each(FW_CFG_MODULES, add_fw_cfg_module);
-    if (boot_option(boot.cmdline, "modules", list, sizeof(list)))
-        module_load_listed(list);
+    if (boot_option(boot.cmdline, "modules", option_list, sizeof(option_list)))
+        module_load_listed(option_list);
 }
 
 /* Calls the constructors of objects that EXTRA_OBJS has linked in; see docs/api.md. */

@@ -11,8 +11,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#define LIST_MAX 256
-
 struct boot_file {
     struct vfs_file file;
     const void *data;
@@ -77,12 +75,11 @@ static INIT void load_boot_file(const char *name)
         log_warn("modules=%s: %s%s%s", name, err_text(err), *why ? ": " : "", why);
 }
 
-INIT void module_load_listed(const char *list)
+INIT void module_load_listed(char *list)
 {
-    char words[LIST_MAX], *rest = words, *word;
+    char *word;
 
-    strlcpy(words, list, sizeof(words));
-    while ((word = strsep(&rest, ",")) != NULL)
+    while ((word = strsep(&list, ",")) != NULL)
         if (*word)
             load_boot_file(word);
 }

@@ -110,12 +110,12 @@ int module_init(void);
  *        behind it
  * @data: @len bytes, which are never freed
  * module_load_listed - load /boot/NAME.o for each NAME in @list, in order. Commas
- * separate the names. Failures are logged.
+ * separate the names. Failures are logged. @list is changed.
  *
  * Context: thread, after module_init() and probes_init().
  */
 void module_add_boot_file(const char *name, const void *data, size_t len);
-void module_load_listed(const char *list);
+void module_load_listed(char *list);
 
 /* module_load - load the object @file as module @name, and run its constructors.
  * @file: @len bytes at a multiple of 8

@@ -10,13 +10,13 @@
 #include <stdio.h>
 #include <string.h>
 
-#define LIST_MAX 512
+#define PLACE_MAX 512
 
 /* --pending: a name that no symbol has now may be that of a module that is loaded later.
  */
 static INIT void add_one(const char *place)
 {
-    char line[LIST_MAX + 32];
+    char line[PLACE_MAX + 32];
     struct seq out;
 
     seq_init(&out, NULL, NULL);
@@ -26,12 +26,11 @@ static INIT void add_one(const char *place)
     seq_free(&out);
 }
 
-INIT void probes_add_listed(const char *list)
+INIT void probes_add_listed(char *list)
 {
-    char words[LIST_MAX], *rest = words, *word;
+    char *word;
 
-    strlcpy(words, list, sizeof(words));
-    while ((word = strsep(&rest, ",")) != NULL)
+    while ((word = strsep(&list, ",")) != NULL)
         if (*word)
             add_one(word);
 }

@@ -67,10 +67,12 @@ int probes_add_commands(void);
 int probes_add_files(void);
 
 /* probes_add_listed - the boot argument probes=@list: do `probe add` for each entry, which
- * makes a probe that counts hits. The log has the entries that are refused. Context: boot,
- * after probes_init().
+ * makes a probe that counts hits. The log has the entries that are refused.
+ * @list: is changed
+ *
+ * Context: boot, after probes_init().
  */
-void probes_add_listed(const char *list);
+void probes_add_listed(char *list);
 
 /* port_unprobe_at_panic - let a panic restore all text, and say so. Context: boot. */
 void port_unprobe_at_panic(void);

@@ -60,7 +60,7 @@ void optimize_kick(void)
 {
 }
 
-void probes_add_listed(const char *list UNUSED)
+void probes_add_listed(char *list UNUSED)
 {
 }
 

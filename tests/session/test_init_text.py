@@ -84,12 +84,15 @@ def probes_see_boot_and_are_gone_then():
 
 
 def what_is_refused_is_told():
-    with at_prompt(append="probes=exc_int3,kmain+1") as guest:
+    # A list may be as long as all boot arguments together.
+    lists = f"probes={',' * 600}exc_int3,kmain+1 modules={',' * 300}nothing"
+    with at_prompt(append=lists) as guest:
         text = ask(guest, "dmesg")
         tap.check(
             "probes=exc_int3: " in text and "probes=kmain+1: " in text,
             "what cannot carry a probe is in the log",
         )
+        tap.check("modules=nothing: " in text, "a module that does not exist, too")
 
 
 # USES: a module that is loaded at boot cannot use a function that will be freed. HOLDS: a
