@@ -219,16 +219,14 @@ static struct shell *outermost(struct shell *sh)
 
 static void print_message(struct shell *sh, int err, const char *fmt, va_list args)
 {
-    char text[256];
     int before;
 
-    vsnprintf(text, sizeof(text), fmt, args);
     outermost(sh)->is_telling = true;
     before = begin_message(sh->console);
+    seq_vprintf(sh->console, fmt, args);
     if (err)
-        seq_printf(sh->console, "%s: %s\n", text, err_text(err));
-    else
-        seq_printf(sh->console, "%s\n", text);
+        seq_printf(sh->console, ": %s", err_text(err));
+    seq_puts(sh->console, "\n");
     if (before)
         sh->console->err = before;
     outermost(sh)->is_telling = false;

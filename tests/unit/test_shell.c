@@ -398,9 +398,13 @@ UNIT_TEST(a_typed_line_is_echoed_and_run)
 
 UNIT_TEST(errors_name_the_thing)
 {
+    char line[400];
+
     CHECK_STR(see("cat /nosuch\r"), "sonde> cat /nosuch\r\ncat: /nosuch: No such file or "
                                     "directory\r\nsonde> ");
     CHECK_STR(see("ls a b\r"), "sonde> ls a b\r\nusage: ls [DIR]\r\nsonde> ");
+    snprintf(line, sizeof(line), "@1 cat /%0300d\n", 0); /* no text is cut */
+    CHECK(strstr(ask(line), "0: File name too long\n#1=36 ENAMETOOLONG\n"));
 }
 
 UNIT_TEST(a_mistyped_word_gets_a_suggestion)
