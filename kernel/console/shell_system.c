@@ -10,12 +10,14 @@
 #include "kernel/mm/frame.h"
 #include "kernel/mm/heap.h"
 #include "kernel/thread/thread.h"
+#include "kernel/time/clock.h"
 #include "kernel/work/work.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#define ADDRESS_DIGITS 16 /* digits of an address as lists print it */
+#define ADDRESS_DIGITS 16                /* digits of an address as lists print it */
+#define SLEEP_STEP_NS UINT64_C(20000000) /* `sleep` looks for Ctrl-C so often */
 
 /* -- threads, CPUs, memory, log ------------------------------------------------------ */
 
@@ -225,14 +227,15 @@ static int run_run(struct shell *sh, int argc, char **argv)
 
 static int shell_sleep_run(struct shell *sh, int argc, char **argv)
 {
-    uint64_t seconds;
+    uint64_t seconds, end, now;
 
     if (argc != 2 || parse_u64(argv[1], 10, &seconds) || seconds > 1000000)
         return shell_usage(sh, argc, argv);
-    for (uint64_t step = 0; step < seconds * 50; step++) {
+    end = clock_ns() + seconds * 1000000000;
+    while ((now = clock_ns()) < end) {
         if (shell_interrupted(sh))
             return -EINTR;
-        thread_sleep_ns(20000000);
+        thread_sleep_ns(end - now < SLEEP_STEP_NS ? end - now : SLEEP_STEP_NS);
     }
     return 0;
 }

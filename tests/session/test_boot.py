@@ -56,6 +56,13 @@ def boot_arguments_arrive():
             tap.check(text in log, f"the log names {text}")
 
 
+def a_slow_timer_does_not_make_seconds_longer():
+    # A step of `sleep` takes a tenth of a second then, so ten of them are a second.
+    with at_prompt(append="hz=10", smp=1) as guest:
+        text = ask(guest, "trace 'shell_interrupted {count}' -- sleep 1")
+        tap.check(int(text.split()[-2]) < 25, f"the steps of `sleep 1`: {text}")
+
+
 def all_cpus_are_started():
     for smp in CPUS:
         with at_prompt(smp=smp) as guest:
@@ -118,6 +125,7 @@ tap.run(
     every_way_reaches_the_prompt,
     lists_come_with_the_image,
     boot_arguments_arrive,
+    a_slow_timer_does_not_make_seconds_longer,
     all_cpus_are_started,
     instructions_can_be_counted,
     piped_input_is_typed_after_the_prompt,
