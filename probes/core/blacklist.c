@@ -10,6 +10,8 @@
 #include "kernel/base/err.h"
 #include "probes/core/life.h"
 
+#include <string.h>
+
 struct marks {
     size_t count;
     struct nokprobe_range ranges[]; /* in order of address; no range overlaps another */
@@ -18,16 +20,23 @@ struct marks {
 static struct marks none;
 static struct marks *_Atomic table = &none; /* PLAT_PROBES to write */
 
+/* blacklist_insert - add @range, unless it is empty or lies in a range of @t; it replaces the
+ * ranges that lie in it.
+ */
 static void blacklist_insert(struct marks *t, struct nokprobe_range range)
 {
-    size_t i = t->count;
+    size_t i = t->count, behind;
 
-    while (i && t->ranges[i - 1].start > range.start)
+    while (i && t->ranges[i - 1].end > range.start)
         i--;
-    if (range.start == range.end || (i && t->ranges[i - 1].start == range.start))
-        return; /* it is empty, or was marked twice */
-    for (size_t k = t->count++; k > i; k--)
-        t->ranges[k] = t->ranges[k - 1];
+    if (range.start == range.end || (i < t->count && t->ranges[i].start <= range.start &&
+                                     t->ranges[i].end >= range.end))
+        return;
+    for (behind = i; behind < t->count && t->ranges[behind].end <= range.end;)
+        behind++;
+    memmove(&t->ranges[i + 1], &t->ranges[behind],
+            (t->count - behind) * sizeof(t->ranges[0]));
+    t->count += i + 1 - behind;
     t->ranges[i] = range;
 }
 

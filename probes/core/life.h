@@ -321,9 +321,9 @@ const char *blacklist_why(uintptr_t addr);
  * Context: any.  Return: 0; -ENOENT there is none.
  */
 int blacklist_next(uintptr_t addr, struct nokprobe_range *out);
-/* blacklist_add - add the functions and ranges that code has marked. A range overlaps no
- * other range and no marked function; an empty range is ignored. The sentences of the
- * ranges must never be freed.
+/* blacklist_add - add the functions and ranges that code has marked. If two of them overlap,
+ * one lies in the other, and is ignored; so is an empty range. The sentences of the ranges
+ * must never be freed.
  * blacklist_remove - remove each range of the list that begins in [@start, @end). If
  * there is no memory for a new list, these ranges stay in the list, and apply to any code
  * that is loaded there later.

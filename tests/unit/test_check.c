@@ -240,6 +240,29 @@ UNIT_TEST(the_re_entry_core_is_refused_byte_by_byte)
     CHECK_EQ(check_addr(behind), PROBE_OK);
 }
 
+/* For example, functions of .kprobes.text that are also marked one by one. */
+UNIT_TEST(a_range_takes_in_what_is_marked_inside_of_it)
+{
+    uintptr_t fns[] = { fake_function("first", "90 90 90"), fake_function("middle", "90"),
+                        fake_function("last", "90 90") };
+    uintptr_t before = fns[0] - 1, behind = fake_function("behind", "90");
+    struct nokprobe_range range;
+
+    fake_nokprobe(behind);
+    fake_nokprobe(fns[1]);
+    fake_nokprobe(fns[0]);
+    fake_nokprobe_range(fns[0], behind, NULL);
+    fake_take_marks();
+    for (size_t i = 0; i < ARRAY_LEN(fns); i++)
+        fake_nokprobe(fns[i]);
+    fake_take_marks();
+    for (uintptr_t a = fns[0]; a <= behind; a++)
+        CHECK_EQ(check_addr(a), PROBE_BLACKLISTED);
+    CHECK(!blacklist_next(before, &range) && range.start == fns[0] &&
+          range.end == behind);
+    CHECK(!blacklist_next(behind, &range) && range.start == behind);
+}
+
 static void expect_own_words(uintptr_t addr, enum probe_reason reason, uintptr_t at)
 {
     CHECK_EQ(check_addr(addr), reason);
