@@ -86,7 +86,7 @@ static bool pass_refused(const struct plat_symbol *function, void *arg)
         b->fn(function, &r, b->arg);
         return true;
     }
-    for (; !blacklist_next(at, &r) && r.start < end; at = r.end) {
+    for (; at < end && !blacklist_next(at, &r) && r.start < end; at = r.end) {
         if (r.start < at)
             r.start = at; /* a section is one range for all of its functions */
         if (r.end > end)

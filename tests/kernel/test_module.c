@@ -719,7 +719,8 @@ KTEST(module, its_blacklist_comes_and_goes)
     size_t before = count_blacklist();
 
     load_guest();
-    ktest_report(count_blacklist() == before + 3, "two functions more, and a range");
+    ktest_report(count_blacklist() == before + 3,
+                 "a function, a section and a range more");
     ktest_report(register_kprobe(&marked) == -EPERM, "NOKPROBE in a module");
     ktest_report(register_kprobe(&old) == -EPERM, ".kprobes.text too, in its middle");
     ktest_report(say("probe blacklist | grep 'guarded .guest. *its author has'") == 0 &&

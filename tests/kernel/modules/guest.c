@@ -82,6 +82,13 @@ static NOINLINE long guarded(long a)
 }
 NOKPROBE(guarded);
 
+/* Two functions of this section; the first one is also marked by itself. */
+__attribute__((section(".kprobes.text"))) NOINLINE long guest_both_marks(long a)
+{
+    return a + 3;
+}
+NOKPROBE(guest_both_marks);
+
 __attribute__((section(".kprobes.text"))) NOINLINE long guest_old_mark(long a)
 {
     __asm__ volatile("" : "+r"(a));
