@@ -3,8 +3,8 @@
  *
  * A CPU asks its cache only for an address at which it has just trapped. As long as CPUs
  * can trap at an address because of a site, this site is the right answer. When they no
- * longer can, registry_remove() removes the site from all caches. The functions are
- * inline, since a look at the cache is the first thing that every hit does.
+ * longer can, registry_remove() removes the site from all caches. The functions that hits
+ * call are inline, since a look at the cache is the first thing that every hit does.
  */
 #pragma once
 
@@ -72,26 +72,7 @@ NOKPROBE_INLINE bool cache_find_step(struct probe_cpu *cpu, uintptr_t ip, bool i
     return cache_add(cpu, i, ~ip, *site, in_nmi);
 }
 
-static inline void cache_forget_at(struct probe_cpu *cpu, uintptr_t addr,
-                                   const struct site *site)
-{
-    size_t i = cache_index(addr);
-
-    if (READ_ONCE(cpu->cache[i].site) == site)
-        WRITE_ONCE(cpu->cache[i].addr, 0);
-}
-
 /* cache_forget - remove @site from the caches of all CPUs. The caller makes sure that no
  * hit can find @site any more. Locks: PLAT_PROBES held.
  */
-static inline void cache_forget(const struct site *site)
-{
-    for (unsigned id = 0; id < plat_cpu_count(); id++) {
-        struct probe_cpu *cpu = plat_probe_cpu(id);
-
-        if (!cpu)
-            continue;
-        cache_forget_at(cpu, site->addr, site);
-        cache_forget_at(cpu, (uintptr_t)site_step_slot(site) + site->len, site);
-    }
-}
+void cache_forget(const struct site *site);

@@ -141,6 +141,27 @@ int registry_insert(struct site *site)
     return 0;
 }
 
+static void cache_forget_at(struct probe_cpu *cpu, uintptr_t addr,
+                            const struct site *site)
+{
+    size_t i = cache_index(addr);
+
+    if (READ_ONCE(cpu->cache[i].site) == site)
+        WRITE_ONCE(cpu->cache[i].addr, 0);
+}
+
+void cache_forget(const struct site *site)
+{
+    for (unsigned id = 0; id < plat_cpu_count(); id++) {
+        struct probe_cpu *cpu = plat_probe_cpu(id);
+
+        if (!cpu)
+            continue;
+        cache_forget_at(cpu, site->addr, site);
+        cache_forget_at(cpu, (uintptr_t)site_step_slot(site) + site->len, site);
+    }
+}
+
 void registry_remove(struct site *site)
 {
     write_entry(table, site->addr, &grave);
