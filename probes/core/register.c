@@ -134,13 +134,11 @@ static int choose_site(struct kprobe *p, struct probe_reject *why)
     site = site_for(addr, why);
     if (!site)
         return why->err;
-    err = ext_join(site, p, why);
-    if (err)
-        return err;
     p->addr = addr;
     p->site = site;
     p->next = p;
-    return p->post_handler ? prepare_step(site, why) : 0;
+    err = ext_join(site, p, why);
+    return err || !p->post_handler ? err : prepare_step(site, why);
 }
 
 /* publish_probes - let hits see the probes. */

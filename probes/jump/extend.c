@@ -18,6 +18,7 @@
 #include "probes/jump/retired.h"
 #include "probes/program/program_code.h"
 #include "probes/region/region.h"
+#include "probes/returns/entry.h"
 #include "probes/returns/kretprobe.h"
 #include "probes/returns/platform_returns.h"
 #include "probes/returns/return_point.h"
@@ -76,18 +77,14 @@ int ext_join(const struct site *site, struct kprobe *p, struct probe_reject *why
     bool counted = site->probes && site->probes->counter;
     int err;
 
-    if (p->kind == KPROBE_KIND_JPROBE && has_jprobe(site))
-        return probe_refuse(why, PROBE_HAS_JPROBE, site->addr);
+    text_own_changes(p, 1);
     p->counter = counted ? counter_get(false) : 0;
     if (counted && !p->counter)
         return probe_refuse(why, PROBE_NO_MEMORY, site->addr);
-    err = program_join(p, site->addr, why);
-    if (err) {
-        counter_put(p->counter);
-        return err;
-    }
-    text_own_changes(p, 1);
-    return 0;
+    if (p->kind == KPROBE_KIND_JPROBE && has_jprobe(site))
+        return probe_refuse(why, PROBE_HAS_JPROBE, site->addr);
+    err = entry_check(p, site->addr, why);
+    return err ? err : program_join(p, site->addr, why);
 }
 
 /* A probe that waits for text has not joined a site. The program of a probe whose text goes

@@ -3,8 +3,8 @@
 
 #include "probes/kprobe.h"
 
-/* entry_resolve - find the address that @p means, and refuse it unless a function begins
- * there.
- * Locks: none. No other thread changes @p.  Return: 0; a reason's errno, with @why filled.
+/* entry_check - may @p, if it is no plain probe, be armed at @addr? It is asked each time
+ * when text comes, because a name may mean another function then.
+ * Locks: PLAT_PROBES held.  Return: 0; a reason's errno, with @why filled.
  */
-int entry_resolve(const struct kprobe *p, uintptr_t *addr, struct probe_reject *why);
+int entry_check(const struct kprobe *p, uintptr_t addr, struct probe_reject *why);

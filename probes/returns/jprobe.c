@@ -10,7 +10,6 @@
 #include "kernel/base/compiler.h"
 #include "kernel/base/err.h"
 #include "probes/core/life.h"
-#include "probes/returns/entry.h"
 #include "probes/returns/kretprobe.h"
 #include "probes/returns/platform_returns.h"
 
@@ -60,7 +59,7 @@ static int check_jprobe(struct jprobe *jp, uintptr_t *addr, struct probe_reject 
 {
     if (!jp->entry)
         return probe_refuse(why, PROBE_NO_HANDLER, 0);
-    return entry_resolve(&jp->kp, addr, why);
+    return register_resolve(&jp->kp, addr, why);
 }
 
 /* check_all - check each of @jps, and that no two of them are at the same address.

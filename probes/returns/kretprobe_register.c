@@ -3,28 +3,20 @@
  */
 #include "kernel/base/err.h"
 #include "probes/core/life.h"
-#include "probes/returns/entry.h"
 #include "probes/returns/holder.h"
 #include "probes/returns/kretprobe.h"
 #include "probes/returns/platform_returns.h"
 
 /* ---- check ---- */
 
+/* The place is checked when the probe joins a site: that may be later. */
 static int check_kretprobe(const struct kretprobe *rp, struct probe_reject *why)
 {
-    uintptr_t addr = 0;
-    int err;
-
     if (rp->data_size > KRETPROBE_DATA_MAX)
         return probe_refuse(why, PROBE_DATA_TOO_BIG, 0);
     if (rp->holder)
         return probe_refuse(why, PROBE_REGISTERED, rp->kp.addr);
-    err = entry_resolve(&rp->kp, &addr, why);
-    if (err == -ENOENT && rp->kp.flags & KPROBE_FLAG_PENDING && !rp->kp.offset)
-        return 0; /* its text is not loaded yet: a name without an offset is an entry */
-    if (err)
-        return err;
-    return plat_switches_stack(addr) ? probe_refuse(why, PROBE_SWITCHES_STACK, addr) : 0;
+    return 0;
 }
 
 /* ---- register ---- */

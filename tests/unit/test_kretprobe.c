@@ -1,7 +1,9 @@
 /* test_kretprobe.c - tests of return probes: which return belongs to which call. */
+#include "probes/core/registry.h"
 #include "probes/returns/kretprobe.h"
 #include "probes/returns/platform_returns.h"
 #include "probes/returns/shadow.h"
+#include "probes/text/text_part.h"
 #include "tests/unit/port_fake.h"
 
 #define LEA "48 8d 7f 01 c3" /* lea rdi, [rdi + 1]; ret */
@@ -491,6 +493,25 @@ UNIT_TEST(a_function_that_switches_stacks_is_refused)
     rp.kp.addr = fake_function("f", LEA);
     fake_switches_stack(rp.kp.addr);
     refused(-EOPNOTSUPP, PROBE_SWITCHES_STACK);
+    CHECK_EQ(registry_count(), 0);
+}
+
+/* Its text was not there when the return probe was registered. */
+UNIT_TEST(also_when_it_comes_later)
+{
+    struct text_part part;
+
+    rp.kp.symbol_name = "f";
+    rp.kp.flags = KPROBE_FLAG_PENDING;
+    CHECK_EQ(register_kretprobe(&rp), 0);
+    part.start = fake_function("f", LEA);
+    part = (struct text_part){ .start = part.start, .end = part.start + 5 };
+    fake_switches_stack(part.start);
+    CHECK_EQ(text_comes(&part), 0);
+    CHECK(rp.kp.flags & KPROBE_FLAG_GONE && fake_text_is_original());
+    CHECK_EQ(unregister_kretprobe(&rp), 0);
+    text_goes(&part);
+    text_gone(&part);
 }
 
 UNIT_TEST(too_much_data_is_refused)
