@@ -159,22 +159,20 @@ static bool site_is_new(const struct site *site)
     return !site->probes && site->state == SITE_PREPARED;
 }
 
-/* forget_probes - restore @ps from @as_given, and free the sites that were made for them. The
- * loop goes from the last probe to the first. If a probe is in @ps twice, its later
- * element of @as_given shows the probe as already chosen; so the earlier element is
- * restored last.
+/* forget_probes - restore those of @ps that are chosen from @as_given, and free the sites
+ * that were made for them. A probe that is not chosen may be registered, and in use. If a
+ * probe is in @ps twice, its later element of @as_given shows it as already chosen; the
+ * earlier element restores it.
  */
 static void forget_probes(struct kprobe **ps, const struct kprobe *as_given, size_t count,
                           struct site_list *list)
 {
-    for (size_t i = count; i-- > 0;) {
-        const struct kprobe *p = ps[i];
-        bool chosen = is_chosen(p) && as_given[i].next != p;
-
-        if (chosen)
-            ext_part(ps[i]);
-        if (chosen && site_is_new(p->site))
-            site_list_add(list, p->site);
+    for (size_t i = 0; i < count; i++) {
+        if (!is_chosen(ps[i]))
+            continue;
+        ext_part(ps[i]);
+        if (site_is_new(ps[i]->site))
+            site_list_add(list, ps[i]->site);
         *ps[i] = as_given[i];
     }
     site_list_close(list);

@@ -59,6 +59,8 @@ static int check_jprobe(struct jprobe *jp, uintptr_t *addr, struct probe_reject 
 {
     if (!jp->entry)
         return probe_refuse(why, PROBE_NO_HANDLER, 0);
+    if (jp->kp.site)
+        return probe_refuse(why, PROBE_REGISTERED, jp->kp.addr);
     return register_resolve(&jp->kp, addr, why);
 }
 
@@ -81,22 +83,35 @@ static int check_all(struct jprobe **jps, uintptr_t *addrs, size_t count,
     return err;
 }
 
+/* make_jprobes - make the kprobes of @jps, @ps, jprobes, if the checks accept all of them. They may be
+ * registered as probes, and their sites change meanwhile, so PLAT_PROBES is needed.
+ */
+static int make_jprobes(struct jprobe **jps, struct kprobe **ps, uintptr_t *addrs,
+                        size_t count, struct probe_reject *why)
+{
+    int err;
+
+    plat_lock(PLAT_PROBES);
+    err = check_all(jps, addrs, count, why);
+    for (size_t i = 0; i < count && !err; i++) {
+        ps[i] = &jps[i]->kp;
+        ps[i]->pre_handler = jprobe_entry;
+        ps[i]->kind = KPROBE_KIND_JPROBE;
+    }
+    plat_unlock(PLAT_PROBES);
+    return err;
+}
+
 static int register_with(struct jprobe **jps, struct kprobe **ps, uintptr_t *addrs,
                          size_t count, struct probe_reject *why)
 {
-    int err = check_all(jps, addrs, count, why);
+    int err = make_jprobes(jps, ps, addrs, count, why);
 
     if (err)
         return err;
-    for (size_t i = 0; i < count; i++) {
-        jps[i]->kp.pre_handler = jprobe_entry;
-        jps[i]->kp.kind = KPROBE_KIND_JPROBE;
-        ps[i] = &jps[i]->kp;
-    }
     err = register_kprobes_why(ps, count, why);
     for (size_t i = 0; err && i < count; i++)
-        if (!ps[i]->site) /* a jprobe that was registered before this call stays one */
-            ps[i]->kind = KPROBE_KIND_PROBE;
+        ps[i]->kind = KPROBE_KIND_PROBE;
     return err;
 }
 

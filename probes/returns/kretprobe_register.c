@@ -14,7 +14,7 @@ static int check_kretprobe(const struct kretprobe *rp, struct probe_reject *why)
 {
     if (rp->data_size > KRETPROBE_DATA_MAX)
         return probe_refuse(why, PROBE_DATA_TOO_BIG, 0);
-    if (rp->holder)
+    if (rp->holder || rp->kp.site)
         return probe_refuse(why, PROBE_REGISTERED, rp->kp.addr);
     return 0;
 }

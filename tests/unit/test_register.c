@@ -3,9 +3,9 @@
  */
 #include "kernel/base/err.h"
 #include "probes/core/registry.h"
+#include "probes/returns/returns.h"
+#include "tests/unit/guard.h"
 #include "tests/unit/probes.h"
-
-#include <string.h>
 
 /* ---- in and out ---- */
 
@@ -143,14 +143,32 @@ UNIT_TEST(names_are_looked_up)
     CHECK_EQ(why.err, -ENOENT);
 }
 
-UNIT_TEST(twice_the_same_probe_is_refused)
+static void not_called(void)
 {
-    struct kprobe p = { .addr = fake_function("fn", "55 c3"), .pre_handler = no_pre };
+}
 
-    CHECK_EQ(add(&p), 0);
-    CHECK_EQ(add(&p), -EEXIST);
+/* Hits may change the probe meanwhile: a refusal must not write even what it has read. */
+UNIT_TEST(a_registered_probe_is_refused_and_not_written_to)
+{
+    uint8_t *map = guard_map();
+    struct kprobe *p = (struct kprobe *)map;
+    struct kretprobe *rp = (struct kretprobe *)(map + 1024);
+    struct jprobe *jp = (struct jprobe *)(map + 2048);
+
+    *p = (struct kprobe){ .addr = fake_function("fn", "55 c3") };
+    *rp = (struct kretprobe){ .kp.addr = p->addr };
+    *jp = (struct jprobe){ .kp.addr = p->addr, .entry = not_called };
+    CHECK(!add(p) && !add(&rp->kp) && !add(&jp->kp));
+    mprotect(map, GUARD_PAGE, PROT_READ);
+    CHECK_EQ(add(p), -EEXIST);
     CHECK_EQ(why.reason, PROBE_REGISTERED);
-    CHECK_EQ(unregister_kprobe(&p), 0);
+    CHECK_EQ(register_kretprobe_why(rp, &why), -EEXIST);
+    CHECK_EQ(why.reason, PROBE_REGISTERED);
+    CHECK_EQ(register_jprobe_why(jp, &why), -EEXIST);
+    CHECK_EQ(why.reason, PROBE_REGISTERED);
+    mprotect(map, GUARD_PAGE, PROT_READ | PROT_WRITE);
+    CHECK(!unregister_kprobe(p) && !unregister_kprobe(&rp->kp));
+    CHECK_EQ(unregister_kprobe(&jp->kp), 0);
 }
 
 UNIT_TEST(what_is_not_registered_cannot_be_taken_out)
