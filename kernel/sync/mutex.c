@@ -76,11 +76,13 @@ static bool take_or_enqueue(struct mutex *m, struct wait_entry *entry)
     return taken;
 }
 
-/* taken - note that the current thread has taken @m, in code at @caller. */
+/* taken - note that the current thread has taken @m, in code at @caller. The stack pointer is
+ * that of @caller, too: this function's own frame may be where handlers have theirs.
+ */
 static ALWAYS_INLINE void taken(struct mutex *m, uintptr_t caller)
 {
-    held_here(&m->held);
     m->held.taken_at = caller;
+    m->held.taken_sp = (uintptr_t)__builtin_frame_address(0) + 16;
     held_push(&thread_current()->mutexes, &m->held);
 }
 

@@ -495,7 +495,7 @@ KTEST(contain, a_handler_that_enables_interrupts_is_not_preempted)
 
 /* ---- locks that are left taken --------------------------------------------------------- */
 
-static struct mutex mutex = MUTEX_INIT(mutex);
+static struct mutex mutex = MUTEX_INIT(mutex), programs = MUTEX_INIT(programs);
 
 static void fault_with_both(void)
 {
@@ -530,7 +530,10 @@ static void leave_locks(const struct way *way)
 
     if (!way_begin(way, fault_with_both))
         return;
+    mutex_lock(&programs);
     way_hit();
+    ktest_report(!programs.held.left_by, "%s: the program's is not left", way_name(way));
+    mutex_unlock(&programs);
     ktest_report(
         is_logged_soon("keeps a spinlock for ever", "fault_with_both+", spins) &&
             is_logged_soon("keeps a mutex for ever", "fault_with_both+", mutexes),
