@@ -21,6 +21,7 @@
 #include "probes/returns/platform_returns.h"
 #include "probes/returns/shadow.h"
 #include "probes/text/text_part.h"
+#include "probes/watch/watch.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -545,6 +546,8 @@ static void port_module_leaves(const struct module_facts *m)
     while (collect_all_own(&own))
         for (size_t i = 0; i < own.count; i++)
             port_module_take(m, own.ps[i]);
+    if (watch_leaves(m->memory, m->memory_end - m->memory))
+        plat_log("%s: its watches are taken out with it", m->name);
     marker_leaves(&g->markers);
 }
 

@@ -152,7 +152,7 @@ const char *watch_owner(unsigned i)
 
 /* ---- counts: each CPU has its own ---- */
 
-static uint64_t sum_of(unsigned reg, bool missed)
+static NOINLINE uint64_t sum_of(unsigned reg, bool missed)
 {
     uint64_t sum = 0;
 
@@ -285,18 +285,36 @@ static void give_register(struct watch *w)
     plat_watch_give((unsigned)w->reg);
 }
 
+static bool watch_is_of(const struct watch *w, uintptr_t memory, size_t len)
+{
+    return (uintptr_t)w - memory < len ||
+           (w->handler && (uintptr_t)w->handler - memory < len);
+}
+
+unsigned watch_leaves(uintptr_t memory, size_t len)
+{
+    unsigned count = 0;
+
+    plat_lock(PLAT_PROBES);
+    for (unsigned i = 0; i < WATCH_SLOTS; i++) {
+        struct watch *w = watch_slots[i].watch;
+
+        if (w && watch_is_of(w, memory, len)) {
+            give_register(w);
+            count++;
+        }
+    }
+    plat_unlock(PLAT_PROBES);
+    return count;
+}
+
 int unregister_watch(struct watch *w)
 {
     int err = register_check_caller(__func__, NULL);
 
     if (err)
         return err;
-    plat_lock(PLAT_PROBES);
-    err = is_there(w) ? 0 : -EINVAL;
-    if (!err)
-        give_register(w);
-    plat_unlock(PLAT_PROBES);
-    return err;
+    return watch_leaves((uintptr_t)w, 1) ? 0 : -EINVAL;
 }
 
 /* ---- switch, move ---- */

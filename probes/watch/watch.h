@@ -122,6 +122,13 @@ static inline int register_watch(struct watch *w)
  */
 int unregister_watch(struct watch *w);
 
+/* watch_leaves - take out all watches that lie in the @len bytes at @memory, which are about
+ * to go, or have their handlers there.
+ * Context: thread, no handler.  Locks: takes PLAT_PROBES; waits for quiescence.
+ * Return:  how many.
+ */
+unsigned watch_leaves(uintptr_t memory, size_t len);
+
 /* enable_watch, disable_watch - switch @w on or off. A disabled watch keeps its register,
  * and costs nothing.
  * Context: thread.  Locks: takes PLAT_PROBES.  Return: as unregister_watch().
