@@ -10,6 +10,7 @@
 #include "probes/jump/counter.h"
 #include "probes/jump/platform_jump.h"
 #include "probes/program/program_code.h"
+#include "probes/text/text_part.h"
 
 /* The program may be exchanged at any time: it is read once. */
 static int program_handler(struct kprobe *p, struct pt_regs *regs)
@@ -152,14 +153,18 @@ static int exchange_locked(const struct kprobe_exchange *x, size_t count,
                 program_give_back(x[done - 1].program);
         return err;
     }
-    for (size_t i = 0; i < count; i++)
+    for (size_t i = 0; i < count; i++) {
+        text_own_changes(x[i].p, -1);
         in_use |= exchange_publish(&x[i], list);
+    }
     site_list_close(list);
     kprobe_arm(list->sites, list->count);
     if (in_use)
         plat_quiesce();
-    for (size_t i = 0; i < count; i++)
+    for (size_t i = 0; i < count; i++) {
         x[i].p->program = x[i].program;
+        text_own_changes(x[i].p, 1);
+    }
     return 0;
 }
 

@@ -9,11 +9,17 @@
  */
 #include "probes/text/text_part.h"
 
+#include "kernel/base/bits.h"
+#include "kernel/base/compiler.h"
 #include "kernel/base/err.h"
 #include "probes/core/life.h"
 #include "probes/core/registry.h"
 #include "probes/jump/jump_site.h"
+#include "probes/program/program.h"
 #include "probes/returns/kretprobe.h"
+
+/* The operations of programs that call functions. */
+#define CALLS (BIT(KPROBE_OP_CALL) | BIT(KPROBE_OP_RESERVE) | BIT(KPROBE_OP_COMMIT))
 
 #define PORTION 128
 #define PORTION_MAX 4096
@@ -114,34 +120,48 @@ bool ext_text_leaves(uintptr_t addr)
 
 /* ---- probes that belong to the code of a text ---- */
 
-static bool is_in(uintptr_t start, uintptr_t end, uintptr_t addr)
+static bool text_has(const struct text_part *t, uintptr_t addr)
 {
-    return addr >= start && addr < end;
+    return addr - t->memory < t->memory_end - t->memory;
 }
 
-static bool has_handler_in(uintptr_t start, uintptr_t end, const struct kprobe *p)
+static bool text_has_program(const struct text_part *t,
+                             const struct kprobe_program *program)
 {
-    const struct kretprobe *rp = CONTAINER_OF(p, struct kretprobe, kp);
-    const struct jprobe *jp = CONTAINER_OF(p, struct jprobe, kp);
+    const struct kprobe_op *op = program->ops, *end = op + program->count;
 
-    if (is_in(start, end, (uintptr_t)p->pre_handler) ||
-        is_in(start, end, (uintptr_t)p->light_handler) ||
-        is_in(start, end, (uintptr_t)p->post_handler) ||
-        is_in(start, end, (uintptr_t)p->fault_handler))
+    if (text_has(t, (uintptr_t)program) || text_has(t, (uintptr_t)op))
         return true;
-    if (p->kind == KPROBE_KIND_RETURN)
-        return is_in(start, end, (uintptr_t)rp->handler) ||
-               is_in(start, end, (uintptr_t)rp->entry_handler);
-    return p->kind == KPROBE_KIND_JPROBE && is_in(start, end, (uintptr_t)jp->entry);
+    for (; op < end; op++)
+        if (BIT(op->code) & CALLS && text_has(t, op->imm))
+            return true;
+    return false;
 }
 
 bool text_owns(const struct text_part *t, const struct kprobe *p)
 {
-    return is_in(t->memory, t->memory_end, (uintptr_t)p) ||
-           has_handler_in(t->start, t->end, p);
+    const struct kretprobe *rp = CONTAINER_OF(p, struct kretprobe, kp);
+    const struct jprobe *jp = CONTAINER_OF(p, struct jprobe, kp);
+    const uintptr_t uses[] = {
+        (uintptr_t)p,
+        (uintptr_t)p->symbol_name,
+        (uintptr_t)p->pre_handler,
+        (uintptr_t)p->light_handler,
+        (uintptr_t)p->post_handler,
+        (uintptr_t)p->fault_handler,
+        p->kind == KPROBE_KIND_RETURN   ? (uintptr_t)rp->handler
+        : p->kind == KPROBE_KIND_JPROBE ? (uintptr_t)jp->entry
+                                        : 0,
+        p->kind == KPROBE_KIND_RETURN ? (uintptr_t)rp->entry_handler : 0,
+    };
+
+    for (size_t i = 0; i < ARRAY_LEN(uses); i++)
+        if (text_has(t, uses[i]))
+            return true;
+    return p->program && text_has_program(t, p->program);
 }
 
-void text_own_changes(const struct kprobe *p, long by)
+NOINLINE void text_own_changes(const struct kprobe *p, long by)
 {
     struct text_part *t;
 

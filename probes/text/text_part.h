@@ -44,8 +44,8 @@ int text_comes(struct text_part *t);
 void text_goes(struct text_part *t);
 void text_gone(struct text_part *t);
 
-/* text_owns - does @p belong to the code of @t: does @p lie in the memory of @t, or has
- * it a handler in the text?
+/* text_owns - does @p belong to the code of @t: does @p lie in the memory of @t, or a
+ * handler, the name or the program of @p, or a function that the program calls?
  * text_own_changes - change own_count of each text that owns @p, when @p is registered
  * (@by: 1), and when it is not registered any more (@by: -1). @p does not change in
  * between. Locks: PLAT_PROBES held.

@@ -6,6 +6,8 @@
 
 long guest_total;
 bool guest_holds;
+struct kprobe lent_probe;
+struct watch lent_watch;
 char loaded_why[MODULE_WHY_MAX];
 
 int load_guest(void)

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "kernel/module/module.h"
+#include "probes/watch/watch.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -27,8 +28,10 @@ FILE_OF(refuses);
 FILE_OF(user);
 FILE_OF(watcher);
 
-extern long guest_total; /* the destructor of guest.c adds guest_calls to it */
-extern bool guest_holds; /* guest_sleeper() does not return at an unload */
+extern long guest_total;         /* the destructor of guest.c adds guest_calls to it */
+extern struct kprobe lent_probe; /* watcher.c registers these two, and they call it */
+extern struct watch lent_watch;
+extern bool guest_holds;                /* guest_sleeper() does not return at an unload */
 extern char loaded_why[MODULE_WHY_MAX]; /* why the last call has failed */
 
 /* LOAD - load the module @name by module_load(), whose result it returns. */

@@ -219,7 +219,7 @@ UNIT_TEST(probes_of_its_own_are_counted)
 
     part.memory = (uintptr_t)&inside;
     part.memory_end = (uintptr_t)(&inside + 1);
-    by_handler.pre_handler = (kprobe_pre_handler_t)(part.start + 2);
+    by_handler.pre_handler = (kprobe_pre_handler_t)part.memory;
     foreign.pre_handler = no_pre;
     CHECK_EQ(register_kprobe(&foreign), 0);
     CHECK_EQ(part.own_count, 0);
@@ -242,6 +242,57 @@ UNIT_TEST(probes_of_its_own_are_counted)
     CHECK_EQ(unregister_kprobe(&foreign), 0);
     text_gone(&part);
     CHECK_EQ(text_comes(&part), 0);
+}
+
+/* Each pointer in turn is the one thing of a probe that leads into a module's memory. */
+UNIT_TEST(all_that_a_probe_uses_is_its_own)
+{
+    static struct kprobe_program own;
+    struct kprobe_op ops[] = { KPROBE_IF(KPROBE_REG_DI, KPROBE_A, (uintptr_t)&own, 1),
+                               KPROBE_CALL(ops), KPROBE_RESERVE(ops, 1),
+                               KPROBE_COMMIT(ops) };
+    struct kprobe_program program = { .ops = ops, .count = 4 };
+    struct kprobe p = { .program = &program };
+    struct kretprobe rp = { .kp.kind = KPROBE_KIND_RETURN };
+    struct jprobe jp = { .kp.kind = KPROBE_KIND_JPROBE };
+    void *used[] = { &p.symbol_name,   &p.pre_handler, &p.light_handler,
+                     &p.post_handler,  &p.program,     &p.fault_handler,
+                     &program.ops,     &ops[1].imm,    &ops[2].imm,
+                     &ops[3].imm,      &jp.entry,      &rp.handler,
+                     &rp.entry_handler };
+
+    part.memory = (uintptr_t)&own;
+    part.memory_end = part.memory + 1;
+    for (size_t i = 0; i < ARRAY_LEN(used); i++) {
+        uintptr_t before, inside = part.memory;
+
+        memcpy(&before, used[i], sizeof(before));
+        CHECK_EQ(text_owns(&part, &p) + text_owns(&part, &rp.kp) +
+                     text_owns(&part, &jp.kp),
+                 0);
+        memcpy(used[i], &inside, sizeof(inside));
+        CHECK_EQ(text_owns(&part, &p) + text_owns(&part, &rp.kp) +
+                     text_owns(&part, &jp.kp),
+                 1);
+        memcpy(used[i], &before, sizeof(before));
+    }
+}
+
+UNIT_TEST(an_exchange_changes_the_owner)
+{
+    static const struct kprobe_op ops[] = { KPROBE_COUNT(0) };
+    struct kprobe_program program = { .ops = ops, .count = 1, .words = 1 };
+    struct kprobe p = { .symbol_name = "fn", .offset = 1, .pre_handler = no_pre };
+
+    part.memory = (uintptr_t)&program;
+    part.memory_end = part.memory + 1;
+    CHECK_EQ(register_kprobe(&p), 0);
+    CHECK_EQ(kprobe_exchange(&(struct kprobe_exchange){ &p, &program, NULL }, 1), 0);
+    CHECK_EQ(part.own_count, 1);
+    CHECK_EQ(kprobe_exchange(&(struct kprobe_exchange){ &p, NULL, no_pre }, 1), 0);
+    CHECK_EQ(part.own_count, 0);
+    kprobe_program_end(&program);
+    CHECK_EQ(unregister_kprobe(&p), 0);
 }
 
 /* When a set is refused, the probes of it that were counted already are not counted any
