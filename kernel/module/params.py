@@ -34,9 +34,10 @@ def lines(path):
     """Return the lines for the object @path. A name that two of its functions have gets no
     line.
     """
-    with tempfile.NamedTemporaryFile() as linked:
-        subprocess.run([*LINK, path, "-o", linked.name], check=True)
-        elf = elf64.load(linked.name)
+    with tempfile.TemporaryDirectory() as folder:
+        linked = os.path.join(folder, "linked")  # ld removes it if the link fails
+        subprocess.run([*LINK, path, "-o", linked], check=True)
+        elf = elf64.load(linked)
     known = gen_params.params_of(elf)
     functions = [s for s in elf.symbols() if s.type == elf64.STT_FUNC]
     count = collections.Counter(s.name for s in functions)

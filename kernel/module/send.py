@@ -57,13 +57,19 @@ def compiled(path):
     target = os.path.join(FOLDER, name_of(path) + ".o")
     words = flags() + ["-Wno-error", "-c", "-o", whole, os.path.abspath(path)]
     open(whole, "wb").close()  # a folder that is read-only is no fault of the source
-    if is_object:
-        shutil.copyfile(path, whole)
-    elif subprocess.run(words, cwd=ROOT, check=False).returncode:
+    try:
+        if is_object:
+            shutil.copyfile(path, whole)
+        else:
+            subprocess.run(words, cwd=ROOT, check=True)
+        shutil.copyfile(whole, target)
+        params.note(target)
+    except subprocess.CalledProcessError as error:
         must_have_room(FOLDER, *filter(os.path.isdir, [os.environ.get("TMPDIR", "/tmp")]))
-        raise ModuleError(f"{path} does not compile")
-    shutil.copyfile(whole, target)
-    params.note(target)
+        refused = (
+            "does not compile" if error.cmd is words else f"{error.cmd[0]} refuses it"
+        )
+        raise ModuleError(f"{path}{':' * is_object} {refused}") from None
     return target
 
 

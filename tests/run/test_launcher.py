@@ -808,16 +808,30 @@ def a_closed_build_is_told():
     tap.equal(building.hint(OSError(errno.ENOSPC, "", inside)), "", "another error")
 
 
-def a_refusal_of_git_is_told():
-    """Git refuses a checkout of another user, and its sentence says what helps."""
+def a_program_that_refuses_is_told():
+    """Git refuses a checkout of another user, qemu-img a disk that is full: the sentence of
+    each says what helps.
+    """
     with tempfile.TemporaryDirectory() as folder:
-        git = os.path.join(folder, "git")
-        with open(git, "w", encoding="ascii") as file:
-            file.write("#!/bin/sh\necho 'fatal: dubious ownership' >&2\nexit 128\n")
-        os.chmod(git, 0o755)
+        refuses = "#!/bin/sh\necho 'fatal: dubious ownership' >&2\nexit 128\n"
+        for name, text in (
+            ("git", refuses),
+            ("qemu-img", refuses),
+            ("qemu-system-x86_64", "#!/bin/sh\necho QEMU\n"),
+        ):
+            with open(os.path.join(folder, name), "w", encoding="ascii") as file:
+                file.write(text)
+            os.chmod(file.name, 0o755)
         path = folder + ":" + os.environ["PATH"]
-        status, _, err = run_launcher("grade", "int3", folder, PATH=path)
-    tap.check(status == 5 and "git says: fatal: dubious ownership\n" in err, "by grade")
+        for words, told in (
+            (("grade", "int3", folder), "git says: fatal: dubious ownership\n"),
+            (
+                ("record", folder + "/x", "ps"),
+                "sonde: qemu-img: fatal: dubious ownership\n",
+            ),
+        ):
+            status, _, err = run_launcher(*words, PATH=path)
+            tap.check(status == 5 and err.endswith(told), f"{words[0]}: {err}")
 
 
 def a_folder_is_spelled_in_one_way():
@@ -929,7 +943,7 @@ if __name__ == "__main__":
             a_checkout_with_a_blank_is_refused,
             a_checkout_with_a_quote_is_built,
             a_closed_build_is_told,
-            a_refusal_of_git_is_told,
+            a_program_that_refuses_is_told,
             a_folder_is_spelled_in_one_way,
             pieces_become_text,
             a_log_is_written,

@@ -96,7 +96,9 @@ def a_guest_that_stays():
             guest.wait_prompt(LIMIT)
             edits_reach_a_running_guest(folder, line)
             write(folder + "/edited.c", 0)
-            status, text = module("--socket", line, folder + "/edited.c", "poweroff # now")
+            status, text = module(
+                "--socket", line, folder + "/edited.c", "poweroff # now"
+            )
             tap.equal((status, text), (0, ""), "a guest that is switched off as asked")
         with Guest(Setup(socket=line)) as guest:
             guest.wait_prompt(LIMIT)

@@ -22,10 +22,13 @@ import tempfile
 import threading
 import time
 import urllib.parse
+from unittest import mock
 
 sys.dont_write_bytecode = True
 import tap
 from browser import Browser
+from kernel.console.web import web
+from sonde.building import HostError
 from sonde.guest import BUILD, ROOT, die_with_parent
 
 LIMIT = 120
@@ -1271,6 +1274,21 @@ def pages_of_others(server):
             tap.equal(six.ask("GET", "/")[0], 200, "an address of IPv6")
 
 
+def a_host_without_a_network():
+    with tempfile.TemporaryDirectory() as folder:
+        with open(os.path.join(folder, "npm"), "w", encoding="ascii") as file:
+            file.write("#!/bin/sh\nexit 1\n")
+        os.chmod(file.name, 0o755)
+        path = {"PATH": folder + ":" + os.environ["PATH"]}
+        missing = mock.patch.dict(web.STATIC, {"x.js": folder + "/x.js"})
+        with missing, mock.patch.dict(os.environ, path):
+            try:
+                told = web.install()
+            except HostError as error:
+                told = str(error)
+    tap.check("takes a network" in str(told), f"npm fails: {told}")
+
+
 def with_a_token():
     done = subprocess.run(
         [SONDE, "web", "--bind", "0.0.0.0"],
@@ -1343,6 +1361,7 @@ def main():
         tap.run(
             *[on(test, True) for test in browsing],
             *[on(test, False) for test in apart],
+            a_host_without_a_network,
             with_a_token,
             what_a_refresh_costs,
         )

@@ -18,6 +18,7 @@ import urllib.parse
 from probes.film.host import page as film_page
 from kernel.console.web.asked import ASKED
 from kernel.console.web.guests import Desk, Refused, text_of
+from sonde.building import HostError, must_have_room
 from sonde.errors import SondeError, words_of, writing
 from sonde.guest import BUILD, ROOT
 
@@ -61,14 +62,17 @@ BODY_MAX = 1 << 20
 
 
 def install():
-    """Install the page's packages from npm. Raises CalledProcessError if npm fails."""
+    """Install the page's packages from npm, which tells of its errors itself."""
     if all(os.path.exists(path) for path in STATIC.values()):
         return
     folder = os.path.dirname(MODULES)
     os.makedirs(folder, exist_ok=True)
-    words = "npm install --silent --no-fund --no-audit --no-save --prefix".split()
+    words = "npm install --loglevel=error --no-fund --no-audit --no-save --prefix".split()
     names = [f"{name}@{version}" for name, version in PACKAGES.items()]
-    subprocess.run([*words, folder, *names], check=True)
+    words += [folder, *names]
+    if subprocess.run(words, stdout=subprocess.DEVNULL, check=False).returncode:
+        must_have_room(folder)
+        raise HostError("npm does not install what the page needs; it takes a network")
 
 
 def handler_class(desk, token):
@@ -136,7 +140,7 @@ def handler_class(desk, token):
                 self.refuse(error)
             except ConnectionError:
                 self.refuse(Refused(500, "the guest has ended"))
-            except (SondeError, OSError) as error:
+            except (SondeError, OSError, subprocess.SubprocessError) as error:
                 self.refuse(Refused(500, words_of(error)))
             except ValueError as error:  # an address, a name or a number that is none
                 self.refuse(Refused(400, str(error)))

@@ -3,6 +3,7 @@
 import contextlib
 import errno
 import os
+import subprocess
 import sys
 import traceback
 
@@ -83,7 +84,15 @@ def writing(path):
 
 
 def words_of(error):
-    """An error as the user reads it: of a file, its name and the reason."""
+    """An error as the user reads it: of a file, its name and the reason; of a program of the
+    host, its last line, or how it has ended.
+    """
+    if isinstance(error, subprocess.SubprocessError):
+        said = error.stderr or b""
+        said = said.decode(errors="replace") if isinstance(said, bytes) else said
+        name = os.path.basename(error.cmd[0])
+        how = said.strip().rpartition("\n")[2] or str(error).rpartition("' ")[2]
+        return f"{name}: {how.removeprefix(name + ': ')}"
     if not isinstance(error, OSError) or not error.strerror:
         return str(error)
     name = error.filename2 or error.filename  # of a copy, the second is what is written

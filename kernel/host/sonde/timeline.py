@@ -98,7 +98,7 @@ def record(folder, commands, append, memory, limit, elf=ELF):
     with open(line.path("script"), "wb") as file:
         file.write(b"".join(os.fsencode(c) + b"\n" for c in [*commands, "poweroff"]))
     disk = ["qemu-img", "create", "-q", "-f", "qcow2", line.path("disk.qcow2"), "16G"]
-    subprocess.run(disk, check=True)
+    subprocess.run(disk, check=True, capture_output=True)
     try:
         done = subprocess.run(
             line.words("record"),
