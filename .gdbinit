@@ -3,4 +3,4 @@ set confirm off
 set disassemble-next-line auto
 set print pretty on
 # Never `set architecture`: QEMU's register packet is the 64-bit one in every mode.
-source kernel/host/gdb/kprobes.py
+source -s kernel/host/gdb/kprobes.py

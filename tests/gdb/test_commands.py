@@ -253,7 +253,7 @@ def memory_is_compared_and_saved(u):
     tap.check("MIS-MATCHED! from vfs_read+0x" in said, "a marker that is on is a change")
     tap.check("no loaded section is called .nosuch" in said, "a name that is none")
     u.console("marker off vfs_read")
-    core = os.path.join(u.folder.name, "core")
+    core = os.path.join(u.folder.name, 'the "core" of \\ \xe4')
     said = u.gdb.ask(f"gcore {core}", "gcore /nosuch/core")
     tap.check(f"Saved corefile {core}" in said, "gcore: QEMU saves the machine")
     tap.check("Could not open '/nosuch/core'" in said, "and says why it cannot")

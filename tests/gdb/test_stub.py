@@ -78,12 +78,12 @@ def a_batch_ends_with_its_commands():
 
 def batch(*commands, stub=("--stub",), console=("run vfs",)):
     """Run gdb's commands in `./sonde gdb`. Return what it prints, with its errors."""
-    words = [documented()[0], "gdb", *stub, *console, "--", "-batch"]
+    words = [os.path.join(ROOT, "sonde"), "gdb", *stub, *console, "--", "-batch"]
     for command in ("set pagination off", "set width 0", *commands):
         words += ["-ex", command]
     return subprocess.run(
         words,
-        cwd=ROOT,
+        cwd="/tmp",
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
@@ -116,9 +116,11 @@ def an_agent_prints_what_was_typed():
 
 
 def memory_is_compared_and_not_saved():
-    text = batch("compare-sections .notes", "gcore build/core", "monitor nosuch")
+    text = batch("compare-sections .notes", "gcore core", "monitor nosuch", "pwd", "list")
     tap.check("0x" in text and ": matched." in text, "compare-sections: the notes")
     tap.check("only QEMU can save the machine" in text, "gcore says why it cannot")
+    here = "directory /tmp." in text and re.search(r"^\d+\t.", text, re.M)
+    tap.check(here, "gdb is where the user is, and knows the sources")
     tap.check(
         "unknown command nosuch" in text and "Protocol error" not in text,
         "monitor nosuch: there is none, in one sentence",

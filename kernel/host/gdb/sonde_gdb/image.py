@@ -5,6 +5,7 @@ which the boot loader loads the image, and its gcore wants the memory of a proce
 """
 
 import os
+import re
 
 import elf64
 import gdb
@@ -75,7 +76,9 @@ class Gcore(commands.Command):
         limit = gdb.parameter("remotetimeout")
         gdb.execute("set remotetimeout 600")
         try:
-            said = gdb.execute(f"monitor dump-guest-memory -p {path}", to_string=True)
+            quoted = re.sub(r'(["\\])', r"\\\1", path)  # as QEMU's monitor wants it
+            command = f'monitor dump-guest-memory -p "{quoted}"'
+            said = gdb.execute(command, to_string=True)
         finally:
             gdb.execute(f"set remotetimeout {limit}")
         if said.strip():
