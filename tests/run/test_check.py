@@ -97,16 +97,18 @@ def commands_of_the_host():
     complaint = "sonde: 'fail 2 ENOENT' failed: 2 ENOENT"
     status, _, _ = check(f"$ ./sonde exec 'fail 2 ENOENT'\nno such thing\n{complaint}\n")
     tap.equal(status, 0, "what it complains of is output, too")
-    status, lines, _ = check("$ make run\n...\nsonde> say a\na\n$ ./sonde exec a | cat\n")
+    text = "$ make run\n...\nsonde> say a\na\n$ ./sonde exec a | cat\nsonde> \3x\n"
+    status, lines, _ = check(text)
     want = [
         "ok 1 - -:1: $ make run # SKIP not a command of ./sonde",
         "ok 2 - -:3: sonde> say a",
         "ok 3 - -:5: $ ./sonde exec a | cat # SKIP it needs the host's shell",
-        "1..3",
+        "ok 4 - -:6: sonde> \3x # SKIP a request is one line, without Ctrl-C",
+        "1..4",
     ]
     tap.equal((status, verdicts(lines)), (0, want), "what is not run is named")
     tap.equal(
-        lines[-2], "# 3 commands: 1 as shown, 0 different, 2 not run", "and counted"
+        lines[-2], "# 4 commands: 1 as shown, 0 different, 3 not run", "and counted"
     )
 
 

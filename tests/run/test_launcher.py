@@ -246,7 +246,13 @@ def usages():
     yield ["film", "play", "/dev/null"], "/dev/null: it is no film"
     yield ["film", "text"], "of which film?"
     yield ["film", "record", "x"], "x is none of"
-    yield ["film", "svg", "hit", "--frames", "1,x"], "the frames of hit are 0 to"
+    yield [
+        "film",
+        "svg",
+        "hit",
+        "--frames",
+        "1," + "9" * 5000,
+    ], "the frames of hit are 0 to"
     yield ["film", "svg", "hit", "-o", "/no/such/dir/x"], "no directory /no/such/dir"
     yield ["module", "-k", "x.c"], "no option -k; ./sonde module --help"
     yield ["module", "--jsno", "x.c"], "(did you mean `--json`?)"

@@ -100,11 +100,19 @@ class Films(scratch.Scratch):
             head + '\n{"ev": "blink"}',
             head + '\n{"ev": "ack", "cpu": 2}',
             head + "\nnull",
+            head + '\n{"ev": "ack"}',
+            head + '\n{"ev": "store", "at": "fn+0x4"}',
+            head + '\n{"ev": "store", "at": "fn+0x6", "bytes": "cc"}',
+            head + '\n{"ev": "run", "cpu": 0, "at": "fn", "bytes": 1, "stand": "{x}"}',
+            head + '\n{"ev": "note", "say": "\\ud83d"}',
+            head.replace("2", "1000000000"),
+            head.replace("2", "2.0"),
+            head.replace('"ms"', '"labels": ["a"], "ms"'),
+            head.replace('"ms"', '"title": 7, "ms"'),
+            "[" * 100000,
         ):
             with self.assertRaises(film.FilmError, msg=text):
                 film.parse(text)
-        with self.assertRaises(film.FilmError):
-            small({"ev": "store", "cpu": 0, "at": "fn+0x6", "bytes": "cc"}).frames()
         with self.assertRaises(film.FilmError):
             film.load(self.path("none"))
 

@@ -17,7 +17,7 @@ from xml.sax.saxutils import escape, quoteattr
 
 from sonde.errors import read_whole, writing
 from sonde.guest import EXIT_POWEROFF, ROOT, Guest, GuestError
-from sonde.machine import Gone
+from sonde.machine import Gone, one_line
 from sonde.options import UsageError
 from sonde.transcript import (
     GUEST,
@@ -218,10 +218,11 @@ def all_in(shown, guest, start):
 
 def why_not_run(step):
     """The reason why a step cannot be run; None: it can."""
-    if step.prompt == GUEST:
-        return None
     try:
-        sonde_words(step.command)
+        if step.prompt == GUEST:
+            one_line(step.command)
+        else:
+            sonde_words(step.command)
     except ValueError as error:
         return str(error)
     return None

@@ -59,11 +59,13 @@ def command_html(options):
 
 def command_svg(options):
     film = load(options.films[0])
-    last = len(film.frames()) - 1
-    words = (options.frames or f"0,{last}").split(",")
-    if not all(word.isdecimal() and int(word) <= last for word in words):
-        raise UsageError(f"film: the frames of {options.films[0]} are 0 to {last}")
-    numbers = [int(word) for word in words]
+    known = {str(number): number for number in range(len(film.frames()))}
+    words = (options.frames or f"0,{len(known) - 1}").split(",")
+    if not known.keys() >= set(words):
+        raise UsageError(
+            f"film: the frames of {options.films[0]} are 0 to {len(known) - 1}"
+        )
+    numbers = [known[word] for word in words]
     write("\n".join(picture.strip(film, numbers)) + "\n", options.output)
 
 

@@ -11,6 +11,7 @@ from sonde import exits
 from sonde.errors import SondeError, read_whole
 
 EVENTS = ("store", "sync", "ack", "trap", "copy", "back", "run", "halt", "note", "end")
+CPUS_MAX = 64
 IN_PROGRAM = "in the program"
 
 Frame = collections.namedtuple("Frame", "number said memory fetched stands lit")
@@ -33,6 +34,8 @@ class Film:
         self.labels = head.get("labels") or [
             self.label(i) for i in range(len(self.first))
         ]
+        if len(self.labels) != len(self.first):
+            raise FilmError("it does not have a label for each byte")
         self.title = head.get("title", f"What happens at {head['at']}")
         self.says = head.get("says", "")
 
@@ -57,12 +60,17 @@ def split_place(at):
     return (name, int(offset, 0)) if name or offset.isdigit() else (at, 0)
 
 
+NO_FILM = (ValueError, LookupError, AttributeError, TypeError, RecursionError)
+
+
 def parse(text):
     lines = [line for line in text.splitlines() if line.strip()]
     try:
         head, *events = [json.loads(line) for line in lines or [""]]
         if head.get("film") != 1:
             raise FilmError("its first line is not that of a film")
+        if head["cpus"] not in range(1, CPUS_MAX + 1):
+            raise FilmError(f"its CPUs are 1 to {CPUS_MAX}")
         for number, event in enumerate(events, 2):
             if event["ev"] not in EVENTS:
                 raise FilmError(
@@ -70,8 +78,10 @@ def parse(text):
                 )
             if not 0 <= event.get("cpu", 0) < head["cpus"]:
                 raise FilmError(f"line {number}: there is no CPU {event['cpu']}")
-        return Film(head, events)
-    except (ValueError, KeyError, AttributeError, TypeError) as error:
+        film = Film(head, events)
+        "".join([*film.labels, *as_text(film)]).encode()  # each frame can be shown
+        return film
+    except NO_FILM as error:
         raise FilmError(f"it is no film: {error}") from None
 
 
