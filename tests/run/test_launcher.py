@@ -244,6 +244,8 @@ def usages():
     yield ["film", "play", "/no/such/film"], "/no/such/film is neither a file nor a film"
     yield ["film", "play", "pok"], "neither a file nor a film (did you mean `poke`?)"
     yield ["film", "play", "/dev/null"], "/dev/null: it is no film"
+    for words in (["exec"], ["gdb"], ["trace", "--"], ["record", "/tmp/x"]):
+        yield [*words, "a\3"], "a request is one line"
     yield ["film", "text"], "of which film?"
     yield ["film", "record", "x"], "x is none of"
     yield [
