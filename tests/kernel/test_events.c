@@ -233,6 +233,8 @@ static int ask_storm(void *arg)
     return 0;
 }
 
+static uint64_t dropped; /* by the histogram that was looked at last */
+
 /* counted_by - how many hits the event's histogram has counted. */
 static uint64_t counted_by(const char *group, const char *name)
 {
@@ -244,6 +246,7 @@ static uint64_t counted_by(const char *group, const char *name)
     e = live_event_find(group, name);
     view = live_hist_view(e->attached->trigger[0]->hist);
     hits = view ? view->table->hits : 0;
+    dropped = view ? view->table->dropped : 0;
     live_hist_view_free(view);
     trace_unlock();
     return hits;
@@ -322,6 +325,25 @@ KTEST(events, one_of_two_that_share_a_histogram_pauses)
     append("events/kept/m/trigger", "!hist:keys=common_cpu:name=both");
     append("events/kept/n/trigger", "!hist:keys=common_cpu:name=both");
     ktest_report(append("kprobe_events", "-:kept/\n") == 0, "no events");
+}
+
+KTEST(events, a_full_table_of_keys_is_empty_when_it_is_clear)
+{
+    static const char *const lines[] = { "p:kept/m event_target x=%di\n",
+                                         "r:kept/m event_target x=$retval\n" };
+
+    for (size_t i = 0; i < ARRAY_LEN(lines); i++) {
+        append("kprobe_events", lines[i]);
+        append("events/kept/m/trigger", "hist:keys=x:size=128");
+        call_with(1, 1000);
+        counted_by("kept", "m");
+        ktest_report(dropped > 0, "%lu hits have no room", dropped);
+        append("events/kept/m/trigger", "hist:keys=x:size=128:clear");
+        call_with(5001, 5005);
+        ktest_report(counted_by("kept", "m") == 5 && !dropped, "then others have");
+        append("events/kept/m/trigger", "!hist:keys=x:size=128");
+        append("kprobe_events", "-:kept/m\n");
+    }
 }
 
 /* ---- each hit ---- */

@@ -305,7 +305,8 @@ static void fold_cpu(struct hist *into, const struct live_probe *p,
 }
 
 /* fold_words - add the words of @from, a program of @p, to the tables of its histograms.
- * What a histogram without a window has counted while it was paused does not count.
+ * What a histogram without a window has counted while it was paused does not count, nor what
+ * is being cleared.
  * @only: of this histogram; NULL: of all
  * @into: to this table, also of those that share the one of @only; NULL: each to its own
  */
@@ -315,7 +316,7 @@ static void fold_words(const struct live_probe *p, const struct live_program *fr
     for (unsigned i = 0; from && i < from->hist_count; i++) {
         struct hist *hist = from->hists[i].hist;
 
-        if ((hist_is_paused(hist) && !has_window(hist)) ||
+        if ((hist_is_paused(hist) && !has_window(hist)) || hist_is_held(hist) ||
             (only && hist != only && !(into && hist_shares(hist, only))))
             continue;
         for (unsigned cpu = 0; cpu < cpu_count(); cpu++)
@@ -434,10 +435,26 @@ COLD void live_hist_pause(struct hist *hist, bool pause)
     hist_pause(hist, pause);
 }
 
+/* renew_keys - give the event of @p new programs if its keys are in a table, which may be
+ * full: hits on all CPUs use it, so it cannot begin anew.
+ */
+static void renew_keys(struct live_probe *p, void *hist)
+{
+    struct live_event *e = p->event;
+    bool has_keys = false;
+
+    for (unsigned i = 0; i < p->program->hist_count; i++)
+        has_keys |= p->program->hists[i].table.keys &&
+                    hist_shares(p->program->hists[i].hist, hist);
+    if (has_keys)
+        live_program_update(&e, 1, false);
+}
+
 void live_hist_clear(struct hist *hist)
 {
     hist_hold(hist, true);
     quiesce();
+    for_each_program(renew_keys, hist);
     hist_clear(hist);
     smp_call_all(begin_here, hist);
     hist_hold(hist, false);
