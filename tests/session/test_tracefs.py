@@ -250,6 +250,8 @@ def descriptions(files):
         "char data;\toffset:16;\tsize:4080;" in files.text("events/header_page"),
         "header_page",
     )
+    for line in ("p:ftrace/own vfs_read", "-:ftrace/own"):
+        files.write("kprobe_events", line)
     tap.check("ID: 5\n" in files.text("events/ftrace/print/format"), "a format")
     tap.check("trace_pipe" in files.text("README"), "README")
 

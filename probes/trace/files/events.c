@@ -391,17 +391,20 @@ static void group_free(struct group *g)
 static struct group *group_new(const char *name)
 {
     struct group *g = kzalloc(sizeof(*g));
+    bool is_own = !strcmp(name, event_print.group);
 
     if (!g)
         return NULL;
     list_init(&g->link);
+    /* The tracer's own events stay, and, as on Linux, their group has no files. */
+    g->count = is_own;
     strlcpy(g->name, name, sizeof(g->name));
     for (size_t i = 0; i < GROUP_FILES; i++) {
         g->files[i] = group_files[i];
         g->files[i].priv = g;
     }
     g->dir = tracefs_create_dir(name, events_dir);
-    if (g->dir && !tracefs_add(g->dir, g->files, GROUP_FILES)) {
+    if (g->dir && !tracefs_add(g->dir, g->files, is_own ? 0 : GROUP_FILES)) {
         list_append(&groups, &g->link);
         return g;
     }
