@@ -11,6 +11,7 @@
 #define HITS 48
 #define ADDRESS 0xffffffff80001000ul
 #define RETURN_IP 0xffffffff80002010ul
+#define TYPE 300
 
 static uint64_t state;
 static uint8_t record[512], by_program[512];
@@ -88,9 +89,10 @@ static struct def *any_def(unsigned *args)
 
 static const char *any_field(char *name, unsigned args)
 {
-    static const char *const facts[] = { "common_pid", "cpu", "common_pid" };
+    static const char *const facts[] = { "common_pid", "cpu", "__probe_ip",
+                                         "__probe_func", "common_type" };
 
-    if (below(5) == 0)
+    if (below(4) == 0)
         strcpy(name, PICK(facts));
     else
         sprintf(name, "a%u", below(args));
@@ -129,9 +131,9 @@ static struct hist *any_hist(const struct filter_field *fields, size_t count,
 
     any_field(key, args);
     any_field(val, args);
-    snprintf(text, sizeof(text), "keys=%s%s%s:size=256:vals=%s%s", key,
-             key[0] == 'a' ? PICK(shows) : "", below(3) ? "" : ",cpu",
-             below(3) ? val : "hitcount", val[0] == 'a' ? PICK(vals) : "");
+    snprintf(text, sizeof(text), "keys=%s%s%s:size=256:vals=%s%s", key, PICK(shows),
+             below(3) ? "" : ",cpu", below(3) ? val : "hitcount",
+             val[0] == 'a' ? PICK(vals) : "");
     if (hist_parse(&trace_host, text, fields, count, NULL, &hist, &error))
         return NULL;
     return hist;
@@ -205,6 +207,7 @@ static void any_hit(struct one *one, const struct def *def)
                                      .now = plat_clock_ns,
                                      .read = read_here };
     memset(record, 0, sizeof(record));
+    memcpy(record, &(uint16_t){ TYPE }, sizeof(uint16_t));
     memcpy(record + 4, &pid, sizeof(pid));
     memcpy(record + 8, at, head - 8);
     fetch_args(def->args, def->arg_count, head, &one->from, &to);
@@ -252,9 +255,11 @@ static struct {
 
 static bool compile_it(void)
 {
-    it.compile = (struct compile){
-        .def = it.def, .type = 0, .one_address = true, .ops = it.ops, .new_keys = new_keys
-    };
+    it.compile = (struct compile){ .def = it.def,
+                                   .type = TYPE,
+                                   .one_address = true,
+                                   .ops = it.ops,
+                                   .new_keys = new_keys };
     compile_begin_part(&it.compile);
     if (it.filter)
         compile_filter(&it.compile, it.filter);
@@ -285,7 +290,7 @@ static void hit_both(void)
         hist_add(it.hist, &hit);
     program_run(&it.program, words, &one.hit);
     differences += commits != before + 1;
-    memcpy(by_program + 4, record + 4, sizeof(int32_t)); /* the ring's */
+    memcpy(by_program, record, 8); /* the ring's */
     differences += memcmp(by_program, record, one.size) != 0;
 }
 

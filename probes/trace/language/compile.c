@@ -337,6 +337,8 @@ enum key_kind { KEY_CPU, KEY_IP, KEY_TYPE, KEY_ROW };
 
 static enum key_kind kind_of_key(const struct compile *c, const struct hist_part *key)
 {
+    if (key->show == HIST_LOG2 || key->show == HIST_BUCKETS)
+        return KEY_ROW; /* the key is made of the fact */
     if (key->field.kind == FILTER_CPU)
         return KEY_CPU;
     if (key->field.kind != FILTER_NUMBER)
