@@ -5,6 +5,7 @@
 #include "probes/trace/language/compile.h"
 
 #include "probes/program/platform_program.h"
+#include "probes/trace/language/hist_parts.h"
 #include "tests/unit/port_fake.h"
 #include "tests/unit/trace_host.h"
 
@@ -131,9 +132,9 @@ static struct hist *any_hist(const struct filter_field *fields, size_t count,
 
     any_field(key, args);
     any_field(val, args);
-    snprintf(text, sizeof(text), "keys=%s%s%s:size=256:vals=%s%s", key, PICK(shows),
-             below(3) ? "" : ",cpu", below(3) ? val : "hitcount",
-             val[0] == 'a' ? PICK(vals) : "");
+    snprintf(text, sizeof(text), "keys=%s%s%s:size=%u:vals=%s%s", key, PICK(shows),
+             below(3) ? "" : ",cpu", below(100) ? 256 : 16384,
+             below(3) ? val : "hitcount", val[0] == 'a' ? PICK(vals) : "");
     if (hist_parse(&trace_host, text, fields, count, NULL, &hist, &error))
         return NULL;
     return hist;
@@ -327,6 +328,7 @@ static void one_question(void)
     if (it.hist) {
         it.copy = hist_copy(&trace_host, it.hist);
         if (compile_it()) {
+            differences += it.table.key_bits && hist_size(it.hist) > 8192;
             for (size_t i = 0; i < program_words(&it.program); i++)
                 words[i] = program_word_begins(&it.program, i);
             for (unsigned i = 0; i < HITS; i++, fake.ns += below(100))

@@ -365,6 +365,7 @@ static unsigned compile_any_key(struct compile *c, const struct hist *hist,
         c->unable |= (key->bucket & (key->bucket - 1)) != 0;
         ADD(c, KPROBE_AND(KPROBE_IMM, ~(key->bucket - 1)));
     }
+    c->unable |= hist->table->size > 1u << KEY_BITS_MAX;
     while (bits < KEY_BITS_MAX && UINT64_C(1) << bits < 2 * hist->table->size)
         bits++;
     table->keys = c->unable || !c->new_keys ? NULL : c->new_keys(bits);
