@@ -152,10 +152,19 @@ def choices(files):
         "[local] global counter uptime perf mono mono_raw boot tai x86-tsc\n",
         "clocks",
     )
+    files.write("kprobe_events", "p:early vfs_open")
+    files.write("snapshot", "1")
     tap.equal(files.write("trace_clock", "counter"), 0, "another clock")
+    tap.check(
+        "* Snapshot is allocated *" in files.text("snapshot"), "empties the snapshot"
+    )
     files.mark("x", "y")
     counts = [int(n) for n in re.findall(r" (\d+): tracing", files.text("trace"))]
     tap.check(0 < counts[0] < counts[1] < 10, "counts, from 1 on")
+    files.write("events/kprobes/early/enable", "1")
+    tap.check("early: (vfs_open" in files.text("trace"), "an earlier event is known")
+    files.write("events/kprobes/early/enable", "0")
+    files.write("kprobe_events", "-:early")
     tap.equal(files.write("trace_clock", "sundial"), EINVAL, "one that is unknown")
     files.write("trace_clock", "local")
     tap.equal(files.marks(), [], "a new clock empties the buffer")

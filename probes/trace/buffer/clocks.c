@@ -7,6 +7,7 @@
 #include "kernel/time/clock.h"
 #include "probes/trace/buffer/buffer.h"
 #include "probes/trace/buffer/snapshot.h"
+#include "probes/trace/language/event.h"
 
 #include <string.h>
 
@@ -70,9 +71,12 @@ int trace_set_clock(const char *name, size_t len)
         snapshot_hold();
         err = buffer_set_clock(clocks[i].read);
         snapshot_release();
-        if (!err)
-            WRITE_ONCE(chosen, &clocks[i]);
-        return err;
+        if (err)
+            return err;
+        buffer_snapshot_free(); /* as on Linux, it is empty */
+        event_forget_births();
+        WRITE_ONCE(chosen, &clocks[i]);
+        return 0;
     }
     return -EINVAL;
 }

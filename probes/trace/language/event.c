@@ -75,6 +75,13 @@ void event_remove(struct event *event)
     *event_place(event->id) = event->next;
 }
 
+void event_forget_births(void)
+{
+    for (unsigned i = 0; i < BUCKETS; i++)
+        for (struct event *event = events[i]; event; event = event->next)
+            event->born = 0;
+}
+
 static const struct event *event_of_id(uint16_t id)
 {
     if (id == EVENT_ID_PRINT)

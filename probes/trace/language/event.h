@@ -92,6 +92,10 @@ int event_add(struct event *event, uint64_t now);
  * after the counter has gone through all other numbers. Locks: the caller's lock held.
  */
 void event_remove(struct event *event);
+/* event_forget_births - the records from now on are in another clock, and the earlier ones
+ * have gone. Locks: as above.
+ */
+void event_forget_births(void);
 
 /* event_of - return the event of a record of @len bytes that was written at @time.
  * Locks:  the caller's lock held.
