@@ -206,7 +206,9 @@ def losses(files):
     tap.equal(sum(s["entries"] + s["overrun"] for s in cpus), 40, "each is there or lost")
     told = re.findall(r"CPU:\d \[LOST (\d+) EVENTS\]", files.text("trace"))
     tap.equal(sum(map(int, told)), sum(s["overrun"] for s in cpus), "the listing says so")
+    files.write("snapshot", "1")
     files.write("options/overwrite", "0")
+    files.write("snapshot", "1")
     files.clear()
     for number in range(40):
         files.write("trace_marker", f"{number} " + text)
@@ -214,6 +216,7 @@ def losses(files):
     tap.check(sum(s["dropped events"] for s in cpus) > 0, "else the new are lost")
     tap.equal(sum(s["entries"] + s["dropped events"] for s in cpus), 40, "and counted")
     files.write("options/overwrite", "1")
+    files.write("snapshot", "0")
     files.write("buffer_size_kb", "64")
 
 

@@ -21,9 +21,9 @@ extern bool snapshot_is_allocated;
  * Context, Locks: as snapshot_prepare().
  */
 void snapshot_settle(void);
-/* snapshot_hold - call it before the buffer gets another size or clock. No snapshot is
- * taken from now on, because the rings of the second set still have the old size and
- * clock. A snapshot that was just taken is set aside.
+/* snapshot_hold - call it before the buffer gets another size, clock or mode. No snapshot is
+ * taken from now on, because the rings of the second set still have the old ones. A
+ * snapshot that was just taken is set aside.
  * snapshot_release - make a second set of rings like the buffer, and allow snapshots.
  * Context, Locks: as snapshot_prepare().
  */

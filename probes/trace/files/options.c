@@ -3,6 +3,7 @@
 #include "kernel/base/err.h"
 #include "probes/trace/buffer/buffer.h"
 #include "probes/trace/buffer/clocks.h"
+#include "probes/trace/buffer/snapshot.h"
 #include "probes/trace/files/files.h"
 #include "probes/trace/files/files_parts.h"
 #include "probes/trace/files/tracefs.h"
@@ -48,8 +49,11 @@ static void option_set(enum trace_option option, bool on)
 {
     trace_lock();
     WRITE_ONCE(options, on ? options | 1u << option : options & ~(1u << option));
-    if (option == OPTION_OVERWRITE)
+    if (option == OPTION_OVERWRITE) {
+        snapshot_hold(); /* the second set of rings is made anew */
         buffer_set_overwrite(on);
+        snapshot_release();
+    }
     if (option == OPTION_STACKTRACE)
         live_set_stacks(on);
     trace_unlock();
