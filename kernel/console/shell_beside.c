@@ -16,6 +16,7 @@ struct beside {
     void (*around)(void *arg, bool begins);
     void *arg;
     struct seq text; /* the output, until the command has ended */
+    struct seq told; /* its messages, if the output does not go to the console */
     struct wait_queue end;
     bool ended;
 };
@@ -23,8 +24,9 @@ struct beside {
 static int beside_main(void *arg)
 {
     struct beside *b = arg;
+    struct seq *console = b->sh->out == b->sh->console ? &b->text : &b->told;
     int status =
-        shell_run_into(b->sh, b->argc, b->argv, b->around, b->arg, &b->text, &b->text);
+        shell_run_into(b->sh, b->argc, b->argv, b->around, b->arg, &b->text, console);
 
     WRITE_ONCE(b->ended, true);
     wake_all(&b->end);
@@ -44,6 +46,7 @@ int shell_run_beside(struct shell *sh, int argc, char **argv,
     int tid, status;
 
     seq_init(&b.text, NULL, NULL);
+    seq_init(&b.told, NULL, NULL);
     wait_queue_init(&b.end);
     tid = kernel_clone(&args);
     if (tid < 0)
@@ -52,6 +55,8 @@ int shell_run_beside(struct shell *sh, int argc, char **argv,
         watch(arg);
     thread_join(tid, &status);
     seq_write(sh->out, seq_str(&b.text), b.text.len);
+    seq_write(sh->console, seq_str(&b.told), b.told.len);
     seq_free(&b.text);
+    seq_free(&b.told);
     return status;
 }

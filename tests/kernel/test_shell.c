@@ -51,6 +51,8 @@ KTEST(shell, a_message_names_what_is_wrong)
         { "module del nothing", "module: no module is called nothing\n", -ENOENT },
         { "module info nothing", "module: no module is called nothing\n", -ENOENT },
         { "module load", "list | info NAME | symbols\n", -EINVAL },
+        { "trace -w 'vfs_open {count}' -- cat /no | wc", "cat: /no: No such file or dir",
+          -ENOENT },
         { "run vfs seven", "run: seven is no seed, which is a number\n", -EINVAL },
     };
 
