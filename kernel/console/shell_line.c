@@ -178,6 +178,8 @@ static void delete_range(struct line_editor *e, size_t start, size_t end)
         return;
     memmove(e->text + start, e->text + end, e->len - end + 1);
     e->len -= end - start;
+    if (e->len == 0)
+        e->lost = 0; /* nothing is left of the line that was too long */
     e->cursor = start;
     e->redraw = true;
 }

@@ -188,9 +188,11 @@ UNIT_TEST(too_much_is_counted_and_not_kept)
         type("x");
     CHECK_EQ(ed.len, SIZE);
     CHECK_EQ(ed.lost, 5);
-    CHECK_EQ(type("\r"), LINE_DONE);
-    line_reset(&ed);
+    CHECK_EQ(type("\177"), LINE_MORE);
+    CHECK_EQ(ed.lost, 5);
+    CHECK_EQ(type("\025short\r"), LINE_DONE); /* Ctrl-U */
     CHECK_EQ(ed.lost, 0);
+    CHECK_STR(ed.text, "short");
 }
 
 UNIT_TEST(drawing_writes_only_what_is_new)
