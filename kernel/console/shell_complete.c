@@ -24,7 +24,7 @@ void shell_offer(struct shell_completion *c, const char *text)
     if (strncmp(text, c->word, strlen(c->word)) != 0)
         return;
     seq_printf(&c->names, "%s\n", text);
-    c->count++;
+    c->count += !c->names.err; /* without memory there are fewer candidates */
 }
 
 const char *shell_word(const struct shell_completion *c)

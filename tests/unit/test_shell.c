@@ -173,6 +173,13 @@ static void complete_pair(struct shell_completion *c, int index)
     shell_offer(c, index == 1 ? "first" : shell_first(c));
 }
 
+static void complete_starved(struct shell_completion *c, int index UNUSED)
+{
+    fake_heap_fail_after(1);
+    shell_offer(c, "first");
+    fake_heap_fail_after(0);
+}
+
 const struct shell_command shell_system_commands[] = {
     { "slow", "", "show progress", slow_run, NULL },
     { "pair", "", "the second argument is like the first", loop_run, complete_pair },
@@ -184,6 +191,7 @@ const struct shell_command shell_system_commands[] = {
     { "nest", "WORD...", "run a command inside", nest_run, NULL },
     { "twice", "WORD...", "the same, twice", twice_run, NULL },
     { "spoil", "WORD", "print it and change it", spoil_run, NULL },
+    { "starved", "", "no memory for its argument", loop_run, complete_starved },
     { "sym", "", "has symbols as arguments", loop_run, shell_complete_symbols },
     {},
 };
@@ -492,6 +500,7 @@ UNIT_TEST(tab_completes_commands_paths_and_symbols)
     CHECK_STR(see("nosuch v\t"), "sonde> nosuch v");
     CHECK_STR(see("help ech\t"), "sonde> help echo ");
     CHECK_STR(see("head -\t5"), "sonde> head -n 5");
+    CHECK_STR(see("starved f\tx"), "sonde> starved fx");
     CHECK(strstr(see("grep -\t\t"), "\r\n-c  -i  -v\r\n"));
 }
 
