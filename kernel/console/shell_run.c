@@ -58,11 +58,11 @@ static int run_stages(struct shell *sh, struct seq *out)
 {
     const struct shell_pipeline *line = &sh->pipeline;
     struct seq pipes[2], *before = sh->out;
-    int err, status = 0;
+    int err = 0, status = 0;
 
     seq_init(&pipes[0], NULL, NULL);
     seq_init(&pipes[1], NULL, NULL);
-    for (unsigned i = 0; status != -EINTR && i < line->stage_count; i++) {
+    for (unsigned i = 0; err != -EINTR && i < line->stage_count; i++) {
         struct seq *to = &pipes[i % 2], *from = &pipes[(i + 1) % 2];
 
         seq_free(to);

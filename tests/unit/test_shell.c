@@ -471,6 +471,9 @@ UNIT_TEST(control_c_stops_a_command)
     CHECK_STR(ask("@1 loop\n@2 echo dropped\n\003@3 echo x\n"),
               "#1=4 EINTR\n#3|x\n#3=0 OK\n");
     CHECK_STR(ask("@1 lines 5\n\003"), "#1=4 EINTR\n");
+    CHECK_STR(ask("@1 fail | loop | lines 1 > /sys/test/control\n\003"),
+              "#1|fail: thing: Device or resource busy\n#1=16 EBUSY\n");
+    CHECK_EQ(writes, 0);
     CHECK_STR(see("abc\003"), "sonde> abc^C\r\nsonde> ");
 }
 
