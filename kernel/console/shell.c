@@ -18,7 +18,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#define STACK_LEN (32 * 1024)
 #define END_OF_INPUT_NS UINT64_C(20000000)
 
 /* -- input --------------------------------------------------------------------------- */
@@ -283,7 +282,7 @@ int shell_start(struct console *con, unsigned flags, const char *script)
 {
     char name[THREAD_NAME_LEN];
     struct clone_args args = {
-        .fn = shell_thread, .name = name, .stack_len = STACK_LEN, .detached = true
+        .fn = shell_thread, .name = name, .stack_len = SHELL_STACK_LEN, .detached = true
     };
     struct shell *sh = kzalloc(sizeof(*sh));
     int tid;

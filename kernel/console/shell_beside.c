@@ -42,7 +42,8 @@ int shell_run_beside(struct shell *sh, int argc, char **argv,
     };
     const struct clone_args args = { .fn = beside_main,
                                      .arg = &b,
-                                     .name = thread_current()->name };
+                                     .name = thread_current()->name,
+                                     .stack_len = SHELL_STACK_LEN };
     int tid, status;
 
     seq_init(&b.text, NULL, NULL);

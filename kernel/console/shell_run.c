@@ -138,6 +138,7 @@ static struct shell *shell_for(struct shell *parent, struct seq *out, struct seq
     if (!sh)
         return NULL;
     sh->parent = parent;
+    sh->depth = parent ? parent->depth + 1 : 0;
     sh->out = out;
     sh->console = console;
     return sh;
@@ -188,9 +189,13 @@ int shell_run_into(struct shell *sh, int argc, char **argv,
                    void (*around)(void *arg, bool begins), void *arg, struct seq *out,
                    struct seq *console)
 {
-    struct shell *inside = shell_for(sh, out, console);
+    struct shell *inside;
     int status;
 
+    if (sh->depth == SHELL_DEPTH_MAX)
+        return shell_refuse(sh, E2BIG, "sh: %s: inside of %u commands already", argv[0],
+                            SHELL_DEPTH_MAX);
+    inside = shell_for(sh, out, console);
     if (!inside)
         return shell_error(sh, ENOMEM, "sh: %s", argv[0]);
     inside->around = around;

@@ -7,11 +7,14 @@
 #include "kernel/console/shell_parse.h"
 
 #define SHELL_CTRL_C 0x03
+#define SHELL_STACK_LEN (32 * 1024) /* of each thread that runs commands */
+#define SHELL_DEPTH_MAX 8u          /* commands inside of each other share a stack */
 
 /* Belongs to one thread, so it needs no lock. */
 struct shell {
     struct console *con;  /* NULL in shells of shell_execute() and shell_run_inside() */
     struct shell *parent; /* set by shell_run_inside(): the outer shell; else NULL */
+    unsigned depth;       /* how many shells are around this one */
     unsigned flags;       /* SHELL_HUMAN, SHELL_MACHINE, SHELL_PLAIN */
     bool failed;          /* a line that was typed has failed */
     const char *tag;      /* of the request that is answered; NULL: a typed line */

@@ -555,6 +555,10 @@ UNIT_TEST(commands_run_inside_of_others)
               "#1|fail: thing: Device or resource busy\n#1|2\n#1=16 EBUSY\n");
     CHECK_STR(ask("@1 nest nothing\n"),
               "#1|sh: unknown command nothing\n#1|nested: -2\n#1=2 ENOENT\n");
+    CHECK_STR(ask("@1 nest nest nest nest nest nest nest nest echo x | head -n 1\n"),
+              "#1|x\n#1=0 OK\n");
+    CHECK_STR(ask("@1 nest nest nest nest nest nest nest nest nest echo x | wc -l\n"),
+              "#1|sh: echo: inside of 8 commands already\n#1|9\n#1=7 E2BIG\n");
     CHECK_STR(ask("@1 nest nest echo x > /tmp/n\n@2 cat /tmp/n\n@3 rm /tmp/n\n"),
               "#1=0 OK\n#2|x\n#2|nested: 0\n#2|nested: 0\n#2=0 OK\n#3=0 OK\n");
 }
