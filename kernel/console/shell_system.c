@@ -95,12 +95,13 @@ static void sym_print(struct shell *sh, const struct ksym *sym, uint64_t offset)
 static int take_offset(char *word, uint64_t *offset)
 {
     char *plus = strrchr(word, '+');
+    int err = plus ? parse_u64(plus + 1, 0, offset) : 0;
 
-    *offset = 0;
     if (!plus)
-        return 0;
-    *plus = '\0';
-    return parse_u64(plus + 1, 0, offset);
+        *offset = 0;
+    else if (!err)
+        *plus = '\0';
+    return err;
 }
 
 static int print_by_name(struct shell *sh, char *word)

@@ -53,6 +53,7 @@ KTEST(shell, a_message_names_what_is_wrong)
         { "module load", "list | info NAME | symbols\n", -EINVAL },
         { "trace -w 'vfs_open {count}' -- cat /no | wc", "cat: /no: No such file or dir",
           -ENOENT },
+        { "sym vfs_read+x", "sym: vfs_read+x: Invalid argument\n", -EINVAL },
         { "run vfs seven", "run: seven is no seed, which is a number\n", -EINVAL },
     };
 
