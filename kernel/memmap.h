@@ -28,6 +28,7 @@
 #define MAX_CPUS 64
 
 #define DIRECT_MAP_BASE UINT64_C(0xffff800000000000)
+#define DIRECT_MAP_MAX (512 * GiB) /* one entry of the root; RAM behind it is left out */
 #define STACK_AREA_BASE UINT64_C(0xffffc00000000000)
 #define VMAP_AREA_BASE UINT64_C(0xffffc10000000000)
 #define POKE_AREA_BASE UINT64_C(0xffffc20000000000)

@@ -35,6 +35,12 @@ static INIT uint64_t image_end(void)
     return align_up(virt_to_phys(_end), PAGE_SIZE);
 }
 
+/* How many frames lie below @end, and in the direct map. */
+static INIT size_t frame_up_to(uint64_t end)
+{
+    return (end < DIRECT_MAP_MAX ? end : DIRECT_MAP_MAX) >> FRAME_SHIFT;
+}
+
 static INIT size_t count_up_to_last(const struct boot_info *info)
 {
     uint64_t end = 0;
@@ -43,7 +49,7 @@ static INIT size_t count_up_to_last(const struct boot_info *info)
         if (info->ranges[i].type == BOOT_RAM)
             end = info->ranges[i].end;
     }
-    return end >> FRAME_SHIFT;
+    return frame_up_to(end);
 }
 
 /* Finds @len bytes of RAM behind the image that the early direct map shows. */
@@ -67,7 +73,7 @@ static INIT uint64_t storage_place(const struct boot_info *info, size_t len)
 static INIT void range_add(const struct boot_range *r)
 {
     size_t first = align_up(r->start, PAGE_SIZE) >> FRAME_SHIFT;
-    size_t end = r->end >> FRAME_SHIFT;
+    size_t end = frame_up_to(r->end);
 
     if (r->type == BOOT_RAM && first < end)
         free_set_add(&frames.set, first, end - first);

@@ -12,8 +12,6 @@
 #include "kernel/mm/paging.h"
 #include "kernel/mm/paging_ops.h"
 
-#define DIRECT_MAP_MAX (512 * GiB) /* one entry of the root */
-
 static INIT uint64_t *slot_or_panic(uintptr_t va, unsigned level)
 {
     uint64_t *entry = paging_slot(va, level);

@@ -4,6 +4,7 @@ guest ends with the right status.
 
 import os
 import subprocess
+import tempfile
 
 from sonde import building
 import tap
@@ -61,6 +62,15 @@ def a_slow_timer_does_not_make_seconds_longer():
     with at_prompt(append="hz=10", smp=1) as guest:
         text = ask(guest, "trace 'shell_interrupted {count}' -- sleep 1")
         tap.check(int(text.split()[-2]) < 25, f"the steps of `sleep 1`: {text}")
+
+
+def memory_behind_the_direct_map_is_left_out():
+    with tempfile.NamedTemporaryFile() as file:  # of which the guest writes a few MiB
+        words = f"-object memory-backend-file,id=ram,size=600G,share=on,mem-path={file.name}"
+        words += " -machine memory-backend=ram"
+        with at_prompt(memory="600G", qemu=words) as guest:
+            total = int(ask(guest, "grep MemTotal /proc/meminfo").split()[1])
+            tap.check(total < 512 << 20, f"{total} KiB are less than 512 GiB")
 
 
 def all_cpus_are_started():
@@ -126,6 +136,7 @@ tap.run(
     lists_come_with_the_image,
     boot_arguments_arrive,
     a_slow_timer_does_not_make_seconds_longer,
+    memory_behind_the_direct_map_is_left_out,
     all_cpus_are_started,
     instructions_can_be_counted,
     piped_input_is_typed_after_the_prompt,
