@@ -119,6 +119,7 @@ uintptr_t debug_reg_addr(unsigned i)
 {
     return READ_ONCE(table.addr[i]);
 }
+NOKPROBE(debug_reg_addr);
 
 /* ---- the registers of a CPU ---- */
 

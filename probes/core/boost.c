@@ -10,10 +10,10 @@
 #include "probes/core/registry.h"
 
 /* is_probe_hit - must a CPU execute what is in the text at @addr, and not a copy of the
- * instruction? It must if there is a probe, which the CPU has to hit. It must also if a
- * region begins there: a copy would send the CPU behind the first instruction, into the
- * rest of the region's jump. An instruction that was evicted has a site without a probe:
- * a copy of it will do.
+ * instruction? It must if there is a probe, which the CPU has to hit, or a debug register
+ * that stops the CPU there. It must also if a region begins there: a copy would send the
+ * CPU behind the first instruction, into the rest of the region's jump. An instruction
+ * that was evicted has a site without a probe: a copy of it will do.
  *
  * In a hit by a jump, interrupts are as the program has them. They are off until the site
  * has been looked at: a table is freed, and so is a site that has left the registry, as
@@ -27,7 +27,7 @@ NOKPROBE_INLINE bool is_probe_hit(uintptr_t addr)
                (READ_ONCE(site->probes) || READ_ONCE(site->asks_resume));
 
     plat_irq_restore(irqs);
-    return hit;
+    return hit || plat_stops_at(addr);
 }
 
 /* Both instructions, STI and its successor, are run together, so that no interrupt comes

@@ -213,6 +213,9 @@ bool plat_has_fixup(uintptr_t addr);
 /* plat_is_entry - does @addr belong to the entry code? Context: any. */
 bool plat_is_entry(uintptr_t addr);
 
+/* plat_stops_at - does a debug register stop a CPU that comes to @addr? Context: any. */
+bool plat_stops_at(uintptr_t addr);
+
 /* plat_is_engine - does @addr belong to the engine's own code? Context: any. */
 bool plat_is_engine(uintptr_t addr);
 

@@ -1,6 +1,7 @@
 /* port_kernel.c - the kernel's implementation of platform.h. */
 #include "kernel/base/compiler.h"
 #include "kernel/base/err.h"
+#include "kernel/cpu/debug_reg.h"
 #include "kernel/cpu/instr.h"
 #include "kernel/cpu/msr.h"
 #include "kernel/cpu/percpu.h"
@@ -169,6 +170,15 @@ bool plat_is_entry(uintptr_t addr)
 {
     return addr >= (uintptr_t)entry_text_start && addr < (uintptr_t)entry_text_end;
 }
+
+bool plat_stops_at(uintptr_t addr)
+{
+    for (unsigned i = 0; i < DEBUG_REGS; i++)
+        if (debug_reg_addr(i) == addr)
+            return true;
+    return false;
+}
+NOKPROBE(plat_stops_at);
 
 bool plat_is_engine(uintptr_t addr)
 {

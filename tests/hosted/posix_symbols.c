@@ -97,6 +97,11 @@ bool plat_is_entry(uintptr_t addr)
            !plat_is_engine(addr) && !in_fixtures(addr) && plat_symbol_at(addr, &sym);
 }
 
+bool plat_stops_at(uintptr_t addr UNUSED)
+{
+    return false;
+}
+
 bool plat_is_engine(uintptr_t addr)
 {
     return addr >= (uintptr_t)engine_text_start && addr < (uintptr_t)engine_text_end;

@@ -87,6 +87,7 @@ static void behind_sti(const char *how, kprobe_post_handler_t post)
                         .pre_handler = no_pre,
                         .post_handler = post };
     struct watch w = watch_of(&watched.target, WATCH_WRITE, 8, note_hit);
+    struct watch next = watch_of((void *)(p.addr + 1), WATCH_EXECUTE, 1, NULL);
     uintptr_t plain;
 
     register_watch(&w);
@@ -99,6 +100,10 @@ static void behind_sti(const char *how, kprobe_post_handler_t post)
     ktest_report(watched.target == 2 && watch_hits(&w) == 2 && kprobe_hits(&p) == 1 &&
                      READ_ONCE(noted.ip) == plain,
                  "%s: it is told of at its place", how);
+    register_watch(&next);
+    store_behind_sti(3);
+    ktest_report(watch_hits(&next) == 1, "%s: a watch on its instruction is hit", how);
+    unregister_watch(&next);
     unregister_kprobe(&p);
     unregister_watch(&w);
 }

@@ -37,6 +37,7 @@ struct fake_machine {
     uintptr_t fs_base, gs_base;
     unsigned deaf;       /* 0: none; CPUs from this number on are never synchronised */
     unsigned halted_cpu; /* 0: none; this CPU is halted at each synchronisation */
+    uintptr_t stops_at;  /* 0; of plat_stops_at() */
     uint64_t ns;         /* 0; the clock. CPU n is synchronised n nanoseconds later */
     uintptr_t stopped_ip[FAKE_CPUS]; /* 0; of each CPU, while the machine is stopped */
 

@@ -80,6 +80,11 @@ bool plat_is_entry(uintptr_t addr)
     return range_overlaps(&entries, addr, addr + 1);
 }
 
+bool plat_stops_at(uintptr_t addr)
+{
+    return fake.stops_at == addr;
+}
+
 bool plat_is_engine(uintptr_t addr)
 {
     return range_overlaps(&engines, addr, addr + 1);

@@ -408,7 +408,11 @@ UNIT_TEST(sti_runs_together_with_its_successor)
     start("fb 90 c3", false);
     fake_int3(&regs, p.addr);
     CHECK_EQ(regs.ip, (uintptr_t)site_pair(p.site)->slot);
-    behind.addr = p.addr + 1;
+    fake.stops_at = behind.addr = p.addr + 1;
+    fake_int3(&regs, p.addr);
+    CHECK_EQ(regs.ip,
+             (uintptr_t)p.site->boost_slot); /* a debug register stops it behind */
+    fake.stops_at = 0;
     CHECK_EQ(register_kprobe(&behind), 0);
     fake_int3(&regs, p.addr);
     /* The copy of sti runs alone, so that the probe behind it is hit. */
