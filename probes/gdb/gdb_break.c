@@ -207,10 +207,12 @@ static bool reg_hit(struct pt_regs *regs, unsigned reg)
 
 /* ---- what a packet says ---- */
 
-static struct gdb_break *break_find(enum break_kind kind, uintptr_t addr)
+/* break_find - the length of a breakpoint, which is not @len, says nothing. */
+static struct gdb_break *break_find(enum break_kind kind, uintptr_t addr, size_t len)
 {
     for (size_t i = 0; i < BREAKS_MAX; i++)
-        if (breaks[i].state == THERE && breaks[i].kind == kind && breaks[i].addr == addr)
+        if (breaks[i].state == THERE && breaks[i].kind == kind &&
+            breaks[i].addr == addr && (kind <= KIND_EXECUTE || breaks[i].len == len))
             return &breaks[i];
     return NULL;
 }
@@ -407,7 +409,7 @@ static bool break_take_place(struct gdb_request *r, enum break_kind *kind, uint6
 static const char *break_insert(enum break_kind kind, uintptr_t addr, size_t len,
                                 struct gdb_code *code)
 {
-    struct gdb_break *b = break_find(kind, addr);
+    struct gdb_break *b = break_find(kind, addr, len);
     const char *why;
 
     if (b && b->reg < 0 && !gdb_break_is_armed(&b->kp)) {
@@ -476,7 +478,7 @@ void gdb_break_remove(struct gdb_request *r)
         gdb_error(r, "z0 to z4 want an address and a length");
         return;
     }
-    b = break_find(kind, addr);
+    b = break_find(kind, addr, len);
     if (b)
         break_drop(b);
     gdb_ok(r);

@@ -527,7 +527,11 @@ def watchpoints(stub, client):
     client.interrupt()
     answers(client, f"Z2,{jiffies:x},3", "E.a debug register watches .*")
     answers(client, f"Z2,{jiffies + 1:x},4", "E.*not a multiple.*")
-    answers(client, f"Z2,{jiffies:x},8", "OK")
+    for length in (1, 2, 4, 8):
+        answers(client, f"Z2,{jiffies:x},{length}", "OK")
+    answers(client, f"Z2,{jiffies - 64:x},8", "E.all four debug registers are taken")
+    for length in (1, 2, 4):
+        answers(client, f"z2,{jiffies:x},{length}", "OK")
     client.resume()
     where = fields(client.packet())
     tap.equal(where.get("watch"), f"{jiffies:x}", "a watchpoint stops behind the store")
