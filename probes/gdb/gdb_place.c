@@ -69,8 +69,7 @@ const char *gdb_place_arm(struct gdb_tracepoint *tp)
             return why;
         place->state = THERE;
     }
-    tp->next = NULL;
-    for (end = &place->first; *end; end = &(*end)->next)
+    for (end = &place->first; *end && *end != tp; end = &(*end)->next)
         continue;
     WRITE_ONCE(*end, tp);
     return NULL;
