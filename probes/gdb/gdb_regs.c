@@ -267,19 +267,23 @@ static const char *store_general(struct pt_regs *regs, unsigned number,
 }
 
 /* When a debugger calls a function, it writes all registers back, even read-only
- * registers. So it is no error to write the value that such a register already has.
+ * registers. So it is no error to write the value that such a register already has. The
+ * function may have changed CR2, which only the handler of a fault reads.
  */
 static const char *check_special(const struct thread *t, unsigned number, const char **at)
 {
     int cpu = gdb_cpu_of(t);
-    uint64_t value;
+    struct gdb_cpu *me = cpu < 0 ? NULL : gdb_cpu((unsigned)cpu);
+    uint64_t value, *now;
 
-    if (number >= X87_END && number < KNOWN && cpu >= 0 &&
-        gdb_take_hex(at, &value, sizeof(value)) == sizeof(value) &&
-        !memcmp(&value,
-                (const uint8_t *)gdb_cpu((unsigned)cpu) + special[number - X87_END],
-                sizeof(value)))
-        return NULL;
+    if (number >= X87_END && number < KNOWN && me &&
+        gdb_take_hex(at, &value, sizeof(value)) == sizeof(value)) {
+        now = (uint64_t *)((uint8_t *)me + special[number - X87_END]);
+        if (now == &me->cr2)
+            *now = value;
+        if (*now == value)
+            return NULL;
+    }
     return "this register cannot be changed";
 }
 

@@ -320,12 +320,13 @@ static void gdb_stop_stay(unsigned self)
 
 /* gdb_stop_leave - end the stop of this CPU. The image is withdrawn after all else, and the
  * ownership is given up after the image: see 3. The CPU that held the machine may have
- * changed pages, text and debug registers.
+ * changed pages, text, debug registers, and its CR2 by an address that cannot be read.
  */
 static void gdb_stop_leave(struct gdb_cpu *me)
 {
     paging_flush_local(0, PAGING_FLUSH_ALL);
     debug_regs_load();
+    write_cr2(me->cr2);
     gdb_stop_serialise();
     gdb_step_irqs(true);
     __atomic_store_n(&me->regs, NULL, __ATOMIC_RELEASE);

@@ -559,8 +559,11 @@ def with_a_probe_there(stub, client, place):
     for _ in range(2):
         where = fields(client.packet())
         answers(client, f"z0,{place:x},1", "OK")
+        answers(client, "P2b=8877665544332211", "OK")
+        answers(client, "m0,4", "E0e")  # the stub's own page fault
         client.resume(f"s:{where['thread']}")
         client.packet()
+        answers(client, "p2b", "8877665544332211")
         answers(client, f"Z0,{place:x},1", "OK")
         client.resume()
     console.join()

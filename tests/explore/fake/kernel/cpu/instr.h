@@ -7,6 +7,7 @@
 #define read_cr2 real_read_cr2
 #define read_cr3 real_read_cr3
 #define read_cr4 real_read_cr4
+#define write_cr2 real_write_cr2
 #define write_cr8 real_write_cr8
 #define rdmsr real_rdmsr
 #define cpuid real_cpuid
@@ -28,6 +29,7 @@
 #undef read_cr2
 #undef read_cr3
 #undef read_cr4
+#undef write_cr2
 #undef write_cr8
 #undef rdmsr
 #undef cpuid
@@ -55,6 +57,11 @@ MACHINE_NOTHING(read_cr0)
 MACHINE_NOTHING(read_cr2)
 MACHINE_NOTHING(read_cr3)
 MACHINE_NOTHING(read_cr4)
+
+static inline void write_cr2(uint64_t v)
+{
+    (void)v;
+}
 
 static inline void write_cr8(uint64_t v)
 {
