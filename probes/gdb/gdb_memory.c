@@ -137,7 +137,12 @@ static const char *gdb_write_text(uintptr_t addr, const void *bytes, size_t len)
 {
     if (is_under_probe(addr, len))
         return "there is a probe: its copy of the instruction would not change";
-    return text_poke_alias_write((void *)addr, bytes, len) ? "no such memory" : NULL;
+    for (size_t i = 0, part; i < len; i += part) {
+        part = len - i < PAGE_SIZE ? len - i : PAGE_SIZE;
+        if (text_poke_alias_write((uint8_t *)addr + i, (const uint8_t *)bytes + i, part))
+            return "no such memory";
+    }
+    return NULL;
 }
 
 const char *gdb_memory_write(uintptr_t addr, const void *bytes, size_t len)

@@ -155,6 +155,7 @@ def memory_is_written(stub, client):
     answers(client, f"m{stack:x},4", "237d007f")
     answers(client, f"X{stack:x},4:ab", "E..*")
     answers(client, f"M{stack:x},2:01", "E..*")
+    answers(client, f"M{TEXT},1001:" + client.ask(f"m{TEXT},1001"), "OK")
     answers(client, "M0,1:00", "E..*")
 
 
