@@ -105,9 +105,10 @@ static void look_again(void *unused)
  */
 int plat_shadow_make(bool with_data)
 {
+    bool before = wanted, data_before = data_wanted;
     int err = 0;
 
-    if (wanted && data_wanted >= with_data)
+    if (before && data_before >= with_data)
         return 0;
     __atomic_store_n(&data_wanted, data_wanted | with_data, __ATOMIC_SEQ_CST);
     __atomic_store_n(&wanted, true, __ATOMIC_SEQ_CST);
@@ -116,8 +117,10 @@ int plat_shadow_make(bool with_data)
     if (!err)
         thread_for_each(give_to_each, &err);
     smp_call_all(look_again, NULL);
-    if (err)
-        __atomic_store_n(&wanted, false, __ATOMIC_SEQ_CST);
+    if (err) {
+        __atomic_store_n(&wanted, before, __ATOMIC_SEQ_CST);
+        __atomic_store_n(&data_wanted, data_before, __ATOMIC_SEQ_CST);
+    }
     return err;
 }
 

@@ -198,6 +198,33 @@ KTEST(returns, h83_ten_thousand_calls_deep)
     }
 }
 
+static int recurse_once(void *unused UNUSED)
+{
+    return (int)return_recurse(1);
+}
+
+/* Only in a boot without data of instances there is an allocation for it that can fail. */
+KTEST(returns, one_that_is_refused_leaves_threads_their_shadows)
+{
+    struct kretprobe plain = { 0 }, with_data = { .data_size = 16 };
+    int err = -ENOMEM;
+    long n = 1;
+
+    return_counts_start();
+    return_probe(&plain, return_recurse);
+    for (; n < 100 && err == -ENOMEM; n++) {
+        heap_fail_after(n);
+        err = return_probe(&with_data, recurse_deep);
+        heap_fail_after(-1);
+        thread_join(ktest_thread(recurse_once, NULL, 0), NULL);
+    }
+    ktest_report(
+        !err && plain.nmissed == 0 && kprobe_hits(&plain.kp) == 2 * (uint64_t)n - 2,
+        "%ld times without memory: threads that are born then miss nothing", n - 2);
+    unregister_kretprobe(&with_data);
+    unregister_kretprobe(&plain);
+}
+
 /* ---- frames that are left without returning ---- */
 
 static NOINLINE long jump_from(struct return_env *env, long depth)
