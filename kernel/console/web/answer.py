@@ -2,6 +2,7 @@
 its answer again and again, in pictures; workloads run on the console meanwhile.
 """
 
+import contextlib
 import dataclasses
 import io
 import re
@@ -11,6 +12,7 @@ from probes.trace.host.capture import Capture
 from probes.trace.host.memory import Memory
 from probes.trace.host.session import WRITERS
 from probes.trace.host.symbols import Symbols
+from probes.trace.host.take import TraceError
 from sonde.guest import ELF
 
 PAGES_MAX = 256  # of a CPU; older ones are dropped, and their events count as lost
@@ -58,19 +60,22 @@ class Standing(Capture):
         return dataclasses.replace(self.result), is_new  # nothing of the copy is computed
 
     def withdraw(self):
-        """Remove from the guest what the question has written."""
-        if self.taker.number is not None:
-            self.taker.switch(False)
-            self.taker.close()
-        for name, text in reversed(list(self.written)):
-            event = re.match(r"[pr]\d*:(\S+)", text)
-            if name.endswith("/trigger"):
-                self.files.write(name, "!" + text)
-            elif name.endswith("/enable"):
-                self.files.write(name, "0")
-            elif name == "kprobe_events" and event:
-                self.files.write(name, f"-:{event[1]}")
-        self.memory.__exit__()
+        """Remove from the guest what the question has written, last things first. A part
+        that the user has removed on the console is refused, and the others go on.
+        """
+        with contextlib.suppress(TraceError), contextlib.ExitStack() as undo:
+            undo.callback(self.memory.__exit__)
+            for name, text in self.written:
+                event = re.match(r"[pr]\d*:(\S+)", text)
+                if name.endswith("/trigger"):
+                    undo.callback(self.files.write, name, "!" + text)
+                elif name.endswith("/enable"):
+                    undo.callback(self.files.write, name, "0")
+                elif name == "kprobe_events" and event:
+                    undo.callback(self.files.write, name, f"-:{event[1]}")
+            if self.taker.number is not None:
+                undo.callback(self.taker.close)
+                undo.callback(self.taker.switch, False)
 
 
 def picture(recording):

@@ -136,9 +136,9 @@ class Session:
     def ask(self, question):
         """Withdraw the question of before, and let @question stand, if there is one."""
         with self.answering:
-            if self.standing:
-                self.standing.withdraw()
-            self.standing = None
+            old, self.standing = self.standing, None
+            if old:
+                old.withdraw()
             if question:
                 try:
                     self.standing = answer.Standing(self, self.guest, question)
