@@ -222,6 +222,7 @@ def records_are_read(u):
     tap.equal(lines, shown, "trace: the same lines as the guest")
     last = [line for line in u.gdb.ask("trace 1").splitlines() if "[" in line]
     tap.equal(last, shown[-1:], "trace 1: the last one")
+    tap.equal(u.gdb.ask("trace 0").count("["), 0, "trace 0: none")
     u.console(f"echo > {TRACING}/kprobe_events")
 
 
@@ -233,6 +234,11 @@ def tracepoints_are_set(u):
     told = u.gdb.ask("info tracepoints")
     tap.check("trace only if count > 4096" in told, "which has a condition")
     tap.check("not defined" in u.gdb.ask("trace nosuch"), "a name that is none is told")
+    u.gdb.ask(f"delete {found[1]}")
+    said = u.gdb.ask("trace list_empty").strip()
+    places = r"Tracepoint (\d+) at 0x[0-9a-f]+: list_empty\. \(\d\d+ locations\)"
+    found = re.fullmatch(places, said)
+    tap.check(found, f"an inlined function has several places: {said}")
     u.gdb.ask(f"delete {found[1]}")
 
 

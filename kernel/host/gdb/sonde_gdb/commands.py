@@ -320,9 +320,15 @@ def set_tracepoint(where):
     refused = re.search(r'\^error,msg="((?:[^"\\]|\\.)*)"', said)
     if refused:
         raise gdb.GdbError(refused[1].replace('\\"', '"').rstrip("."))
-    told = dict(re.findall(r'[{,](number|addr|file|line)="([^"]*)"', said))
-    line = f": file {told['file']}, line {told['line']}" if "line" in told else ""
-    print(f"Tracepoint {told['number']} at {told['addr']}{line}.")
+    found = re.findall(r'[{,](number|addr|file|line)="([^"<]*)"', said)
+    told = dict(
+        reversed(found)
+    )  # of several places, that of the tracepoint and the first
+    line = f": file {told['file']}, line {told['line']}." if "line" in told else "."
+    places = [words[0] for words in found].count("number") - 1
+    if places:
+        line = f": {place.strip()}. ({places} locations)"
+    print(f"Tracepoint {told['number']} at {told['addr']}{line}")
 
 
 def quoted(text):
@@ -339,12 +345,13 @@ class Trace(Command):
     on_a_guest = False
 
     def run(self, argument):
-        if argument and not argument.isdigit():
+        if argument and not argument.isdecimal():
             set_tracepoint(argument)
             return
         check_guest()
         lines = list(ring.lines())
-        for line in lines[-int(argument) :] if argument else lines:
+        count = min(int(argument), len(lines)) if argument else len(lines)
+        for line in lines[len(lines) - count :]:
             print(line)
 
 
