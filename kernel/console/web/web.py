@@ -19,7 +19,7 @@ from probes.film.host import page as film_page
 from kernel.console.web.asked import ASKED
 from kernel.console.web.guests import Desk, Refused, text_of
 from sonde.building import HostError, must_have_room
-from sonde.errors import SondeError, words_of, writing
+from sonde.errors import PROGRAM_FAILED, SondeError, words_of, writing
 from sonde.guest import BUILD, ROOT
 
 sys.path.append("/usr/lib/python3/dist-packages")  # where Debian's websockify is
@@ -140,7 +140,7 @@ def handler_class(desk, token):
                 self.refuse(error)
             except ConnectionError:
                 self.refuse(Refused(500, "the guest has ended"))
-            except (SondeError, OSError, subprocess.SubprocessError) as error:
+            except (SondeError, OSError, *PROGRAM_FAILED) as error:
                 self.refuse(Refused(500, words_of(error)))
             except ValueError as error:  # an address, a name or a number that is none
                 self.refuse(Refused(400, str(error)))

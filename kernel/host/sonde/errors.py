@@ -10,6 +10,8 @@ import traceback
 from sonde import exits
 
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
+# A program of the host has failed, or has not ended in time.
+PROGRAM_FAILED = (subprocess.CalledProcessError, subprocess.TimeoutExpired)
 WHOLE_MAX = 64 << 20  # bytes of a file that is read as a whole
 
 
@@ -87,7 +89,7 @@ def words_of(error):
     """An error as the user reads it: of a file, its name and the reason; of a program of the
     host, its last line, or how it has ended.
     """
-    if isinstance(error, subprocess.SubprocessError):
+    if isinstance(error, PROGRAM_FAILED):
         said = error.stderr or b""
         said = said.decode(errors="replace") if isinstance(said, bytes) else said
         name = os.path.basename(error.cmd[0])
