@@ -518,14 +518,15 @@ def what_the_commands_say():
         )
         program, early = os.path.join(ROOT, "sonde"), os.path.join(home, "early")
         subprocess.run(
-            f"{program} lab 3 {early} | true",
+            f"{program} lab 1 early | true",
             shell=True,
+            cwd=home,
             check=False,
             stderr=subprocess.DEVNULL,
         )
         tap.check(
-            os.path.exists(os.path.join(early, "int3.c")),
-            "the folder is made, although no one reads the task",
+            os.path.exists(os.path.join(early, "bomb.o")),
+            "the folder is made here, although no one reads the task",
         )
         with open(os.path.join(bomb, "seed"), "w", encoding="ascii") as file:
             file.write("5\n")

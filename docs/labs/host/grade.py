@@ -115,7 +115,7 @@ class Workshop:
     """
 
     def __init__(self, lab, tree, folder):
-        self.lab, self.tree, self.folder = lab, tree, folder
+        self.lab, self.tree, self.folder = lab, tree, os.path.abspath(folder)
         self.grader = os.path.join(tree, labs.GRADERS, lab)
         self.scale = scale()
         self.seconds = CASE_SECONDS * self.scale
@@ -273,7 +273,7 @@ class Workshop:
             said = output.read().decode(errors="replace").splitlines()
         name, line = [*said, "??", "??"][:2]
         where = f"in no function, at 0x{last[3]}" if name == "??" else f"in {name}()"
-        where += "" if line.startswith("??") else f", {line.split()[0]}"
+        where += "" if line.startswith("??") else f", {line.partition(' ')[0]}"
         if number in (signal.SIGSEGV, signal.SIGBUS) and code in ADDRESSES:
             return f", {where}: address 0x{last[4]}, {ADDRESSES[code]}"
         return f", {where}" + TRAPPED * (number == signal.SIGTRAP)
