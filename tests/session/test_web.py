@@ -22,6 +22,7 @@ import tempfile
 import threading
 import time
 import urllib.parse
+from concurrent.futures import ThreadPoolExecutor
 from unittest import mock
 
 sys.dont_write_bytecode = True
@@ -1226,6 +1227,14 @@ def a_file_that_two_change(server):
         )
 
 
+def a_lab_begins_beside_others():
+    with Server("--grace", "60") as server, ThreadPoolExecutor(5) as pool:
+        asked = ["lab?lab=1", "lab?lab=1", "start", "lab?lab=1", "start"]
+        told = list(pool.map(lambda what: server.ask("POST", "/" + what, "{}")[0], asked))
+        alive = len(server.guests())
+        tap.equal((told, alive), ([200] * 5, 2), "their guests live on")
+
+
 def pages_of_others(server):
     here = f"127.0.0.1:{server.port}"
     tap.equal(
@@ -1372,6 +1381,7 @@ def main():
         tap.run(
             *[on(test, True) for test in browsing],
             *[on(test, False) for test in apart],
+            a_lab_begins_beside_others,
             a_host_without_a_network,
             with_a_token,
             what_a_refresh_costs,

@@ -237,7 +237,7 @@ def run(
     is_apart=False,
 ):
     """Run the program @words for @seconds at most. At its end kill all that
-    it has started.
+    it has started: all new children, so no other thread may start any meanwhile.
     @output:    file for the text that it prints
     @facts:     file that is open in the program; the variable LAB_FACTS has its number
     @writable:  folders in which the program may write

@@ -9,6 +9,7 @@ import os
 import re
 import subprocess
 import sys
+import threading
 
 from docs.labs.host import grade
 from docs.labs.host import labs
@@ -125,13 +126,30 @@ def sonde(*words):
     yield {"output": "".join(lines), "status": process.returncode}
 
 
+BEGINS = threading.Lock()  # of what makes the folders of labs
+
+
+def begin(lab):
+    """Make the folder of a lab. A lab that compiles something for it does that in a process
+    of its own: when confine.run() ends, it kills all children that have come, and here
+    guests of other pages could be among them.
+    """
+    with BEGINS:
+        if not grade.has_seeds(lab.name):
+            grade.begin(lab.name, lab.folder)
+            return
+        done = list(sonde("lab", lab.name, lab.folder))[-1]
+    if done["status"]:
+        raise Refused(500, done["output"])
+
+
 # ---- requests
 
 
 def ask_lab(_desk, query, _body):
     lab = Lab(query.get("lab", ""))
     if lab.name:
-        grade.begin(lab.name, lab.folder)
+        begin(lab)
     name, task = task_of(lab.name)
     return {
         "lab": lab.name,
