@@ -74,16 +74,20 @@ def back_to_hits(path):
 def others_are_refused(path):
     """replay refuses the recording of another build, and a file that is no recording."""
     other = path + ".other"
-    with tarfile.open(path) as old, tarfile.open(other, "w") as new:
-        for member in old.getmembers():
-            data = old.extractfile(member).read()
-            if member.name == "about.json":
-                data = re.sub(rb'"build": "..', b'"build": "zz', data)
-            with open(path + ".part", "wb") as file:
-                file.write(data)
-            new.add(path + ".part", member.name)
-    status, _, err = sonde("replay", other, "--", "-batch")
-    tap.check(status == 5 and "another build" in err, "another build is refused")
+    for setting, changed, told in (
+        (rb'"build": "..', b'"build": "zz', "another build"),
+        (rb'"memory": "[^"]*"', b'"memory": 1', "is no recording"),
+    ):
+        with tarfile.open(path) as old, tarfile.open(other, "w") as new:
+            for member in old.getmembers():
+                data = old.extractfile(member).read()
+                if member.name == "about.json":
+                    data = re.sub(setting, changed, data)
+                with open(path + ".part", "wb") as file:
+                    file.write(data)
+                new.add(path + ".part", member.name)
+        status, _, err = sonde("replay", other, "--", "-batch")
+        tap.check(status == 5 and told in err, f"{changed} is refused: {err}")
     with open(other, "wb") as file:
         file.write(b"no recording")
     status, _, err = sonde("replay", other, "--", "-batch")

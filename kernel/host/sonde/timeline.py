@@ -19,6 +19,7 @@ from sonde.guest import BUILD, ELF, ROOT, Setup, comma, die_with_parent, qemu_wo
 sys.path.insert(0, os.path.join(ROOT, "kernel/debug"))
 import elf64
 
+SETTINGS = ("build", "image", "qemu", "append", "memory")
 PARTS = ("about.json", "script", "log", "disk.qcow2")
 CONSOLE = "com1.log"
 
@@ -128,8 +129,9 @@ def unpack(path, folder):
                 with open(os.path.join(folder, name), "wb") as file:
                     file.write(tar.extractfile(name).read())
         with open(os.path.join(folder, "about.json"), encoding="utf-8") as file:
-            about = json.load(file)
-    except (tarfile.TarError, KeyError, AttributeError, ValueError) as error:
+            read = json.load(file)
+        about = {name: read[name] + "" for name in SETTINGS}  # each is a text
+    except (tarfile.TarError, KeyError, TypeError, AttributeError, ValueError) as error:
         raise HostError(f"{path} is no recording: {error}") from None
     line = Timeline(folder, about)
     here = {"build": build_id(line.elf), "qemu": qemu_version()}
