@@ -1208,6 +1208,10 @@ def a_file_that_two_change(server):
 
     name, text = next(iter(ask("lab", "lab=4")[1]["files"].items()))
     save = f"lab=4&name={name}"
+    path = os.path.join(server.home, "decode", name)
+    os.chmod(path, 0o640)
+    os.chown(path, -1 if os.getuid() else 1, -1)
+    before = os.stat(path)
     tap.equal(ask("save", save, {"was": text, "text": "first"})[0], 200, "saved")
     status, reply = ask("save", save, {"was": text, "text": "second"})
     tap.check(status == 409 and "elsewhere" in reply["error"], "the second is told")
@@ -1217,8 +1221,11 @@ def a_file_that_two_change(server):
     for bad in ({"text": "half of \ud83d"}, {}):
         status, reply = ask("save", save, bad)
         tap.check(status == 400 and "save" in reply["error"], f"{bad}: {reply}")
-    with open(os.path.join(server.home, "decode", name), encoding="utf-8") as file:
+    with open(path, encoding="utf-8") as file:
         tap.equal(file.read(), "second", "what is not saved changes nothing")
+    now = os.stat(path)
+    same = (now.st_mode, now.st_uid) == (before.st_mode, before.st_uid)
+    tap.check(same, "the file's owner and mode stay")
     for bad in ("../x", "/etc/passwd", "none.c", ""):
         tap.equal(
             ask("save", f"lab=4&name={bad}", {"text": "x"})[0],

@@ -65,7 +65,10 @@ def write_whole(path, data, mode=0o666):
         with open(os.open(beside, os.O_WRONLY | os.O_CREAT, mode), "wb") as file:
             file.write(data)
         if os.path.exists(path):
-            os.chmod(beside, os.stat(path).st_mode & 0o7777)
+            there = os.stat(path)
+            with contextlib.suppress(PermissionError):  # only root can give a file away
+                os.chown(beside, there.st_uid, there.st_gid)
+            os.chmod(beside, there.st_mode & 0o7777)
         os.replace(beside, path)
     except OSError as error:
         error.filename, error.filename2 = path, None
