@@ -658,6 +658,8 @@ static void print_records(struct session *s)
                      one.event.len);
     }
     buffer_merge_end(&m);
+    if (lost)
+        shell_printf(s->sh, "records were lost: buffer_size_kb is too small\n");
 }
 
 /* print_graph - print all records as a tree of calls. Those that began before the command

@@ -358,6 +358,10 @@ def several_answers():
         tap.equal(len(whole), 2, "an address behind the end of a function has its name")
         said = ask(guest, "trace 'ret vfs_open { print *, retval }' -- cat /proc/version")
         tap.equal(said.count("retval="), 1, "print *, retval: the value once")
+        ask(guest, "echo 4 > /sys/kernel/tracing/buffer_size_kb")
+        said = ask(guest, "trace 'vfs_read { print * }' -- run vfs")
+        tap.check("\nrecords were lost: " in said, "a small buffer is named")
+        ask(guest, "echo 1408 > /sys/kernel/tracing/buffer_size_kb")
         for q in ("print *, path, comm", "print file, *"):
             line = ask(guest, f"trace 'vfs_open {{ {q} }}' -- cat /proc/version")
             tap.equal(line.count("file="), 1, f"{q}: each value once")
