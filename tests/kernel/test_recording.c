@@ -443,16 +443,26 @@ KTEST(recording, a_read_ends_although_all_functions_of_the_reader_are_probed)
 
 /* ---- a pause while `trace` is read ---- */
 
+static int switch_off(struct kprobe *p UNUSED, struct pt_regs *regs)
+{
+    if (regs->di == BUFFER_PAUSED)
+        buffer_switch(false);
+    return 0;
+}
+
 KTEST(recording, only_a_look_pauses)
 {
-    struct kprobe p = { .symbol_name = "buffer_switch" };
+    struct kprobe p = { .symbol_name = "buffer_stop", .pre_handler = switch_off };
 
     ktest_report(!register_kprobe(&p) && !trace_put("options/pause-on-trace", "1", 0),
                  "the option");
     ktest_report(read_file("trace_pipe") && kprobe_hits(&p) == 0, "takes and goes on");
     ktest_report(read_file("trace") && kprobe_hits(&p) == 2, "looks: off, and on");
+    ktest_report(!buffer_is_on(),
+                 "a hit has switched tracing off meanwhile, and it stays off");
     trace_put("options/pause-on-trace", "0", 0);
     unregister_kprobe(&p);
+    buffer_switch(true);
 }
 
 /* ---- values that fault in an NMI ---- */

@@ -40,7 +40,7 @@ static struct buffer_cpu {
     bool is_masked;        /* [a] events on this CPU are not recorded */
 } cpus[MAX_CPUS];
 
-bool buffer_on = true;                   /* [a] */
+uint8_t buffer_stops;
 static bool may_overwrite = true;        /* [T] */
 static uint64_t (*now)(void) = clock_ns; /* [T to change] */
 static bool snapshot_was_read;           /* [T] the present snapshot has been read */
@@ -262,9 +262,12 @@ uint64_t buffer_now(void)
     return now();
 }
 
-void buffer_switch(bool on)
+void buffer_stop(uint8_t why, bool stops)
 {
-    WRITE_ONCE(buffer_on, on);
+    if (stops)
+        __atomic_or_fetch(&buffer_stops, why, __ATOMIC_RELAXED);
+    else
+        __atomic_and_fetch(&buffer_stops, (uint8_t)~why, __ATOMIC_RELAXED);
 }
 
 static bool is_masked; /* some CPU is masked; a single word, because each hit reads it */

@@ -57,14 +57,30 @@ void record_head_fill(struct record_head *head, const struct event *event,
  */
 bool record_copy(const void *record, size_t len);
 
-extern bool buffer_on; /* for buffer_is_on() only */
-/* buffer_switch - switch tracing on or off, as the file tracing_on does. Context: any.
- * buffer_is_on - tell whether tracing is on. Context: any.
+/* Why nothing is recorded: tracing was switched off; `trace` is being read. */
+enum { BUFFER_OFF = 1, BUFFER_PAUSED = 2 };
+extern uint8_t buffer_stops; /* [a] these bits */
+
+/* buffer_stop - record nothing because of @why, or let that go on no longer.
+ * buffer_switch - switch tracing on or off, as the file tracing_on does.
+ * buffer_is_off - tell whether it was switched off.
+ * buffer_is_on - tell whether hits are recorded: tracing is on, and does not pause.
+ * Context: any.
  */
-void buffer_switch(bool on);
+void buffer_stop(uint8_t why, bool stops);
+static inline void buffer_switch(bool on)
+{
+    buffer_stop(BUFFER_OFF, !on);
+}
+
+static inline bool buffer_is_off(void)
+{
+    return READ_ONCE(buffer_stops) & BUFFER_OFF;
+}
+
 static ALWAYS_INLINE bool buffer_is_on(void)
 {
-    return READ_ONCE(buffer_on);
+    return !READ_ONCE(buffer_stops);
 }
 
 /* buffer_takes - tell whether tracing is on and records of this CPU are wanted.

@@ -47,7 +47,7 @@ static long trace_write(void *priv UNUSED, const char *text UNUSED, size_t len)
 
 static int on_show(struct seq *s, void *priv UNUSED)
 {
-    seq_printf(s, "%d\n", buffer_is_on());
+    seq_printf(s, "%d\n", !buffer_is_off());
     return 0;
 }
 

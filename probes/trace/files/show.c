@@ -92,15 +92,14 @@ static int show_locked(struct seq *s, int cpu, enum buffer_set set, enum merge_h
 int trace_show_cpu(struct seq *s, int cpu, enum merge_how how)
 {
     bool pause = how == MERGE_LOOK && trace_option_is(OPTION_PAUSE_ON_TRACE);
-    bool was_on = buffer_is_on();
     int err;
 
     trace_lock();
     if (pause)
-        buffer_switch(false);
+        buffer_stop(BUFFER_PAUSED, true);
     err = show_locked(s, cpu, BUFFER_LIVE, how);
     if (pause)
-        buffer_switch(was_on);
+        buffer_stop(BUFFER_PAUSED, false);
     trace_unlock();
     return err;
 }

@@ -212,7 +212,7 @@ static void switch_event(struct live_trigger *t, bool on)
 
 static void switch_tracing(struct live_trigger *t, bool on)
 {
-    if (buffer_is_on() != on && trigger_take(t->line))
+    if (buffer_is_off() == on && trigger_take(t->line))
         buffer_switch(on);
 }
 
