@@ -18,6 +18,11 @@ static NOINLINE void traced(unsigned n, const char *text)
     MARK(ktest_traced, "n %u text %s", n, text);
 }
 
+static NOINLINE void numbered(unsigned n)
+{
+    MARK(ktest_numbered, "n %u", n);
+}
+
 static void begin(void)
 {
     say("echo -n > " ROOT "trace");
@@ -139,6 +144,14 @@ KTEST(marks, filters_and_triggers)
     traced(1, "none");
     ktest_report(traces("ktest_traced: (") == 0,
                  "nothing is recorded for a trigger alone");
+    say("echo hist:keys=n > " MARKS "ktest_numbered/trigger");
+    numbered(1);
+    thread_set_own_work(true);
+    numbered(1);
+    thread_set_own_work(false);
+    say("cat " MARKS "ktest_numbered/hist");
+    ktest_report(said("Hits: 1\n"), "a program leaves the tracer's own hits out");
+    say("echo -n > " MARKS "ktest_numbered/trigger");
 }
 
 KTEST(marks, they_are_no_lines)

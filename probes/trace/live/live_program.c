@@ -247,7 +247,7 @@ static void count_own(struct live_program *out, const struct live_probe *p)
 {
     uintptr_t addr = p->rp.kp.addr;
 
-    if (!p->def->is_watch && !select_hides_thread() &&
+    if (!p->def->is_watch && !p->mark && !select_hides_thread() &&
         (addr < (uintptr_t)tracer_text_start || addr >= (uintptr_t)tracer_text_end))
         return;
     out->counts_own = true;
