@@ -599,6 +599,10 @@ UNIT_TEST(the_time_between_two_events)
                                   "{ a:          1 } hitcount:          2\n"
                                   "\nTotals:\n    Hits: 3\n    Entries: 2\n"
                                   "    Dropped: 0\n    Unread: 2\n");
+    hist_clear(end);
+    hist_clear(world_start);
+    CHECK(!strcmp(shown(end), TOTALS("0", "0")) &&
+          !strcmp(shown(world_start), TOTALS("0", "0")));
     CHECK(hist_is_read(world_start) && !hist_is_read(end));
     CHECK_EQ(world_lat.users, 2);
     hist_free(&trace_host, end);

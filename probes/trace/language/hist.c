@@ -292,6 +292,8 @@ void hist_clear(struct hist *hist)
     table->used = 0;
     table->hits = 0;
     table->dropped = 0;
+    table->unmatched = 0;
+    table->unread = 0;
 }
 
 /* ---- hits that were counted elsewhere ---- */
@@ -393,5 +395,7 @@ struct hist *hist_by_symbol(const struct def_host *host, const struct hist *hist
         if (from->slot[i])
             merge_by_symbol(copy, hist, from->slot[i] - 1, start);
     copy->table->dropped += from->dropped;
+    copy->table->unmatched = from->unmatched;
+    copy->table->unread = from->unread;
     return copy;
 }

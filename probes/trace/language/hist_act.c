@@ -36,7 +36,7 @@ bool hist_more_read(struct hist *hist, const uint8_t *key, uint64_t *refs)
 {
     for (unsigned i = 0; i < hist->more->ref_count; i++)
         if (hist->more->ref[i].of && !read_variable(&hist->more->ref[i], key, &refs[i])) {
-            __atomic_fetch_add(&hist->more->unmatched, 1, __ATOMIC_RELAXED);
+            __atomic_fetch_add(&hist->table->unmatched, 1, __ATOMIC_RELAXED);
             return false;
         }
     return true;
@@ -99,7 +99,7 @@ void hist_more_set(struct hist *hist, struct hist_entry *entry,
                       READ_ONCE(more->var[i].readers);
     }
     if (was_unread)
-        __atomic_fetch_add(&more->unread, 1, __ATOMIC_RELAXED);
+        __atomic_fetch_add(&hist->table->unread, 1, __ATOMIC_RELAXED);
 }
 
 /* text_of - return the text of a field; "" if it could not be read. */
@@ -197,7 +197,7 @@ void hist_more_act(struct hist *hist, struct hist_entry *entry,
 
 uint64_t hist_unmatched(const struct hist *hist)
 {
-    return hist->more ? READ_ONCE(hist->more->unmatched) : 0;
+    return READ_ONCE(hist->table->unmatched);
 }
 
 /* is_unread - is a variable set that other histograms unset when they read it? */
@@ -213,7 +213,7 @@ static bool is_unread(const struct hist *hist, struct hist_entry *entry)
 
 uint64_t hist_unread(const struct hist *hist)
 {
-    uint64_t count = hist->more ? READ_ONCE(hist->more->unread) : 0;
+    uint64_t count = READ_ONCE(hist->table->unread);
 
     for (size_t i = 0; hist->more && i < 2 * hist->table->size; i++) {
         uint32_t seen = __atomic_load_n(&hist->table->slot[i], __ATOMIC_ACQUIRE);

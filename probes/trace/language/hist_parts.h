@@ -112,7 +112,6 @@ struct hist_more {
     unsigned var_count, ref_count, action_count; /* [I] */
     size_t size;                                 /* [I] bytes of an entry */
     unsigned readers;                            /* [t] references of other histograms */
-    uint64_t unmatched, unread;                  /* [a] */
     struct hist_var var[HIST_VARS_MAX];          /* [I] */
     struct hist_ref ref[HIST_REFS_MAX];          /* [I] */
     struct hist_action action[HIST_ACTIONS_MAX]; /* [I] */
@@ -144,7 +143,7 @@ struct hist_table {
     uint64_t next;     /* [a] entries that were taken; the number of the next one */
     uint32_t spare;    /* [a] the number of an unused entry + 1, or 0 */
     uint64_t used;     /* [a] entries that are published */
-    uint64_t hits, dropped; /* [a] */
+    uint64_t hits, dropped, unmatched, unread; /* [a] */
     uint64_t
         whole[HIST_VALS_MAX]; /* [t] what HIST_PERCENT and HIST_GRAPH are shares of */
 };
