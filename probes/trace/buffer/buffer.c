@@ -228,6 +228,8 @@ int buffer_reset(int cpu)
     int err = wait_check(__func__);
     struct ring_page *spare = err ? NULL : buffer_page_new();
 
+    if (!err && !spare)
+        err = -ENOMEM;
     for (unsigned i = 0; spare && i < cpu_count(); i++)
         if (cpu < 0 || (unsigned)cpu == i) {
             forget_old(i);

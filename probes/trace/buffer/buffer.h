@@ -118,7 +118,7 @@ uint64_t buffer_size(unsigned cpu);
 uint64_t buffer_wanted(unsigned cpu);
 
 /* buffer_reset - forget all events that were recorded on @cpu; -1: on all CPUs.
- * Context: thread.  Locks: the trace lock held.  Return: 0; -EDEADLK.
+ * Context: thread.  Locks: the trace lock held.  Return: 0; -EDEADLK; -ENOMEM.
  */
 int buffer_reset(int cpu);
 
