@@ -744,6 +744,10 @@ def many(files):
     files.put("tracing_on", "0")
     tap.equal(off(files), 0, "and disabled")
     tap.equal(files.put("kprobe_events", "", ">"), 0, "and gone")
+    files.reset("p:wide vfs_open" + 128 * " +0x000000000000010(%di):u64")
+    wide = files.text("kprobe_events")
+    tap.check(" arg128=" in wide and len(wide) > 4096, "a line that got longer is whole")
+    files.reset()
     tap.equal(probes_listed(files), "", "all of them")
 
 

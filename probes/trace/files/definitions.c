@@ -8,6 +8,7 @@
 #include "probes/many/walk.h"
 #include "probes/trace/buffer/buffer.h"
 #include "probes/trace/files/events.h"
+#include "probes/trace/files/files_parts.h"
 #include "probes/trace/files/tracefs.h"
 #include "probes/trace/language/error.h"
 #include "probes/trace/language/synth.h"
@@ -17,25 +18,36 @@
 
 /* ---- lines ---- */
 
-static int lines_show(struct seq *s, void *priv UNUSED)
+/* What a file of lines lists, and what a line does. */
+struct lines {
+    struct live_probe *(*next)(const struct live_probe *p);
+    size_t (*print)(const struct def *def, char *buf, size_t size);
+    int (*command)(const char *line);
+    int (*clear)(void);
+};
+
+static const struct lines probes = { live_probe_next, def_print, live_command,
+                                     live_clear };
+static const struct lines synths = { live_synth_next, synth_print, live_synth_command,
+                                     live_synth_clear };
+
+static int lines_show(struct seq *s, void *priv)
 {
-    char *line = kmalloc(DEF_LINE_MAX);
+    const struct lines *lines = priv;
     const struct live_probe *p = NULL;
 
-    if (!line)
-        return -ENOMEM;
     trace_lock();
-    while ((p = live_probe_next(p)) != NULL) {
-        def_print(p->def, line, DEF_LINE_MAX);
-        seq_printf(s, "%s\n", line);
+    while ((p = lines->next(p)) != NULL) {
+        PRINT_SIZED(s, lines->print(p->def, sized_buf, sized_size));
+        seq_puts(s, "\n");
     }
     trace_unlock();
-    kfree(line);
     return 0;
 }
 
-static long write_lines(const char *text, size_t len, int (*command)(const char *line))
+static long lines_write(void *priv, const char *text, size_t len)
 {
+    const struct lines *lines = priv;
     char *line = kmalloc(len < DEF_LINE_MAX ? len + 1 : DEF_LINE_MAX);
     size_t left = len;
     int err = 0;
@@ -44,57 +56,19 @@ static long write_lines(const char *text, size_t len, int (*command)(const char 
         return -ENOMEM;
     trace_lock();
     while (!err && def_next_line(&text, &left, line, &err))
-        err = command(line);
+        err = lines->command(line);
     trace_unlock();
     kfree(line);
     return err ? err : (long)len;
 }
 
-static long lines_write(void *priv UNUSED, const char *text, size_t len)
+static int lines_truncate(void *priv)
 {
-    return write_lines(text, len, live_command);
-}
-
-static int lines_truncate(void *priv UNUSED)
-{
+    const struct lines *lines = priv;
     int err;
 
     trace_lock();
-    err = live_clear();
-    trace_unlock();
-    return err;
-}
-
-/* ---- synthetic_events ---- */
-
-static int synths_show(struct seq *s, void *priv UNUSED)
-{
-    char *line = kmalloc(DEF_LINE_MAX);
-    const struct live_probe *p = NULL;
-
-    if (!line)
-        return -ENOMEM;
-    trace_lock();
-    while ((p = live_synth_next(p)) != NULL) {
-        synth_print(p->def, line, DEF_LINE_MAX);
-        seq_printf(s, "%s\n", line);
-    }
-    trace_unlock();
-    kfree(line);
-    return 0;
-}
-
-static long synths_write(void *priv UNUSED, const char *text, size_t len)
-{
-    return write_lines(text, len, live_synth_command);
-}
-
-static int synths_truncate(void *priv UNUSED)
-{
-    int err;
-
-    trace_lock();
-    err = live_synth_clear();
+    err = lines->clear();
     trace_unlock();
     return err;
 }
@@ -183,20 +157,16 @@ static int functions_show(struct seq *s, void *priv UNUSED)
 
 /* ---- the tree ---- */
 
-#define LINES(file)                                                                      \
+#define LINES(file, of)                                                                  \
     {                                                                                    \
         .name = (file), .mode = 0640, .show = lines_show, .write = lines_write,          \
-        .truncate = lines_truncate                                                       \
+        .truncate = lines_truncate, .priv = (void *)(uintptr_t) & (of)                   \
     }
 
 static const struct vfs_file files[] = {
-    LINES("kprobe_events"),
-    LINES("dynamic_events"),
-    { .name = "synthetic_events",
-      .mode = 0640,
-      .show = synths_show,
-      .write = synths_write,
-      .truncate = synths_truncate },
+    LINES("kprobe_events", probes),
+    LINES("dynamic_events", probes),
+    LINES("synthetic_events", synths),
     { .name = "kprobe_profile",
       .mode = 0440,
       .show = profile_show,

@@ -130,24 +130,6 @@ static int id_show(struct seq *s, void *priv)
 
 /* ---- triggers and histograms ---- */
 
-/* PRINT_SIZED - print the text of a function that returns the length of the whole text.
- * @call is the call, which writes to sized_buf of sized_size bytes: the first call only
- * measures.
- */
-#define PRINT_SIZED(s, call)                                                             \
-    do {                                                                                 \
-        char *sized_buf = NULL;                                                          \
-        size_t sized_size = 0, sized_len = (call);                                       \
-                                                                                         \
-        sized_size = sized_len + 1;                                                      \
-        sized_buf = kmalloc(sized_size);                                                 \
-        if (sized_buf) {                                                                 \
-            (void)(call);                                                                \
-            seq_puts(s, sized_buf);                                                      \
-        }                                                                                \
-        kfree(sized_buf);                                                                \
-    } while (0)
-
 static void print_trigger(struct seq *s, const struct live_trigger *t)
 {
     const char *filter = t->line->filter;

@@ -14,6 +14,24 @@ int trace_show_cpu(struct seq *s, int cpu, enum merge_how how);
  */
 int trace_show_snapshot(struct seq *s);
 
+/* trace_room - append @len bytes to @s. Return: them, and a NUL; NULL: no memory, or an
+ * earlier error.
+ * PRINT_SIZED - print the text of a function that returns the length of the whole text.
+ * @call is the call, which writes to sized_buf of sized_size bytes: the first call only
+ * measures.
+ */
+char *trace_room(struct seq *s, size_t len);
+#define PRINT_SIZED(s, call)                                                             \
+    do {                                                                                 \
+        char *sized_buf = NULL;                                                          \
+        size_t sized_size = 0, sized_len = (call);                                       \
+                                                                                         \
+        sized_size = sized_len + 1;                                                      \
+        sized_buf = trace_room(s, sized_len);                                            \
+        if (sized_buf)                                                                   \
+            (void)(call);                                                                \
+    } while (0)
+
 /* trace_word - return a written text without the blanks around it.
  * @len: its length; set to the length without the blanks
  */

@@ -11,6 +11,13 @@
 
 #include <stdio.h>
 
+COLD char *trace_room(struct seq *s, size_t len)
+{
+    if (!s->err)
+        s->err = seq_resize(s, s->len + len);
+    return s->err ? NULL : s->text + s->len - len;
+}
+
 static void write_seq(void *to, const char *text, size_t len)
 {
     seq_write(to, text, len);

@@ -1,5 +1,6 @@
 /* event.c - keeps the table of events, which finds an event by its number. */
 #include "probes/trace/language/event.h"
+#include "kernel/base/compiler.h"
 #include "kernel/base/err.h"
 
 struct event event_print = {
@@ -75,7 +76,7 @@ void event_remove(struct event *event)
     *event_place(event->id) = event->next;
 }
 
-void event_forget_births(void)
+COLD void event_forget_births(void)
 {
     for (unsigned i = 0; i < BUCKETS; i++)
         for (struct event *event = events[i]; event; event = event->next)

@@ -386,7 +386,7 @@ static void fold_one(struct live_probe *p, void *arg)
  * that share it. Each CPU does that for itself: its hits change words by instructions that
  * other CPUs could overtake.
  */
-static void begin_one(struct live_probe *p, void *arg)
+static COLD void begin_one(struct live_probe *p, void *arg)
 {
     const struct hist *hist = arg;
     struct live_program *program = p->program;
@@ -398,7 +398,7 @@ static void begin_one(struct live_probe *p, void *arg)
                                 compile_words(hist, &program->hists[i].table));
 }
 
-static void begin_here(void *hist)
+static COLD void begin_here(void *hist)
 {
     for_each_program(begin_one, hist);
 }
@@ -438,7 +438,7 @@ COLD void live_hist_pause(struct hist *hist, bool pause)
 /* renew_keys - give the event of @p new programs if its keys are in a table, which may be
  * full: hits on all CPUs use it, so it cannot begin anew.
  */
-static void renew_keys(struct live_probe *p, void *hist)
+static COLD void renew_keys(struct live_probe *p, void *hist)
 {
     struct live_event *e = p->event;
     bool has_keys = false;
@@ -450,7 +450,7 @@ static void renew_keys(struct live_probe *p, void *hist)
         live_program_update(&e, 1, false);
 }
 
-void live_hist_clear(struct hist *hist)
+COLD void live_hist_clear(struct hist *hist)
 {
     hist_hold(hist, true);
     quiesce();
@@ -558,7 +558,7 @@ static void update_finish(struct update *u)
         program_retire(u->change[i].p, u->change[i].old);
 }
 
-void live_program_drop(struct live_probe *p)
+COLD void live_program_drop(struct live_probe *p)
 {
     struct kprobe_exchange one = { &p->rp.kp, NULL, live_hit_probe };
     struct change change = { p, NULL, p->program };
