@@ -14,6 +14,7 @@
 #include <string.h>
 
 #define DEFAULT_SEED 1
+#define TURN_LOOK_NS UINT64_C(10000000) /* a run that waits for another looks for @stop */
 
 extern const struct workload workloads_start[], workloads_end[];
 
@@ -226,6 +227,18 @@ static int run_all_workloads(struct work *w)
     return 0;
 }
 
+static int take_turn(bool (*stop)(void *arg), void *arg)
+{
+    while (!mutex_trylock(&running)) {
+        if (stop && stop(arg))
+            return -EINTR;
+        thread_sleep_ns(TURN_LOOK_NS);
+    }
+    stop_asked.fn = stop;
+    stop_asked.arg = arg;
+    return 0;
+}
+
 int workload_run(const char *name, int argc, char **argv, struct seq *out,
                  bool (*stop)(void *arg), void *arg)
 {
@@ -241,12 +254,12 @@ int workload_run(const char *name, int argc, char **argv, struct seq *out,
         load = workload_take(name, &from);
     if (!all && !load)
         return -ENOENT;
-    mutex_lock(&running);
-    stop_asked.fn = stop;
-    stop_asked.arg = arg;
-    err = all ? run_all_workloads(&w) : run_one(load, &w);
-    stop_asked.fn = NULL;
-    mutex_unlock(&running);
+    err = take_turn(stop, arg);
+    if (!err) {
+        err = all ? run_all_workloads(&w) : run_one(load, &w);
+        stop_asked.fn = NULL;
+        mutex_unlock(&running);
+    }
     table_give(from);
     return err;
 }

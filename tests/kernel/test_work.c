@@ -123,6 +123,45 @@ static bool asked(void *countdown)
     return __atomic_sub_fetch(left, 1, __ATOMIC_RELAXED) < 0;
 }
 
+/* hold - keep the run that asks, until the test lets it go on. */
+static struct turn {
+    bool taken, over;
+} turn;
+
+static bool hold(void *arg UNUSED)
+{
+    WRITE_ONCE(turn.taken, true);
+    while (!READ_ONCE(turn.over))
+        thread_yield();
+    return false;
+}
+
+static int run_and_hold(void *arg)
+{
+    return workload_run("format", 0, NULL, arg, hold, NULL);
+}
+
+KTEST(work, a_run_that_waits_for_its_turn_can_be_stopped)
+{
+    struct seq theirs, ours;
+    struct clone_args args = { .fn = run_and_hold, .arg = &theirs, .name = "holder" };
+    int tid, code = -1;
+    long left = 1;
+
+    seq_init(&theirs, NULL, NULL);
+    seq_init(&ours, NULL, NULL);
+    turn = (struct turn){ 0 };
+    tid = kernel_clone(&args);
+    while (tid > 0 && !READ_ONCE(turn.taken))
+        thread_yield();
+    ktest_report(workload_run("format", 0, NULL, &ours, asked, &left) == -EINTR,
+                 "while another run has the turn");
+    WRITE_ONCE(turn.over, true);
+    ktest_report(!thread_join(tid, &code) && !code, "the other run goes on");
+    seq_free(&theirs);
+    seq_free(&ours);
+}
+
 /* Long workloads ask again and again whether they should stop. They must end as soon as
  * the answer is yes, and leave no memory and no file.
  */
