@@ -76,7 +76,8 @@ static int grep_run(struct shell *sh, int argc, char **argv)
         return shell_usage(sh, argc, argv);
     err = pattern_parse(argv[at], flags & FOLD, &pattern);
     if (err)
-        return shell_error(sh, err, "grep: pattern");
+        return shell_refuse(sh, err, "grep: the pattern has more than %d characters",
+                            PATTERN_MAX);
     err = take_input(sh, argv[0], argc - at - 1, argv + at + 1, &own, &in);
     if (err)
         return err;

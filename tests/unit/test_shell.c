@@ -413,6 +413,9 @@ UNIT_TEST(errors_name_the_thing)
     CHECK_STR(see("ls a b\r"), "sonde> ls a b\r\nusage: ls [DIR]\r\nsonde> ");
     snprintf(line, sizeof(line), "@1 cat /%0300d\n", 0); /* no text is cut */
     CHECK(strstr(ask(line), "0: File name too long\n#1=36 ENAMETOOLONG\n"));
+    snprintf(line, sizeof(line), "@1 echo | grep %064d\n", 0);
+    CHECK_STR(ask(line),
+              "#1|grep: the pattern has more than 63 characters\n#1=7 E2BIG\n");
 }
 
 UNIT_TEST(a_mistyped_word_gets_a_suggestion)
