@@ -445,12 +445,21 @@ void serial_poll_all(void)
 }
 
 /* A report of a panic waits long for the host. But if the host has not taken a text, the
- * next one does not wait.
+ * next one does not wait. In front of the report come the log lines that are held: they
+ * often tell its cause. Another CPU may change them meanwhile.
  */
 void serial_write_panic(struct serial *s, const char *text, size_t len)
 {
-    static bool gone;
+    static bool gone, begun;
+    size_t sent = 0, held = begun ? 0 : READ_ONCE(s->held_len);
 
+    begun = true;
+    if (held && held <= SERIAL_HELD_LEN) {
+        text_send(s, "\n", 1, SPINS_LONG);
+        while (sent < held && serial_is_ready(s, SPINS_LONG))
+            sent += burst_send(s, s->held + sent, held - sent);
+        gone = sent < held;
+    }
     gone = text_send(s, text, len, gone ? 1 : SPINS_LONG) < len;
 }
 

@@ -89,8 +89,9 @@ void serial_write(struct serial *s, const char *text, size_t len);
  */
 void serial_log(struct serial *s, const char *text, size_t len);
 
-/* serial_write_panic - send text, LF as CR LF, even if another CPU is sending. Bytes that the
- * host does not take are dropped. Context: any.  Locks: none.
+/* serial_write_panic - send text, LF as CR LF, even if another CPU is sending; before the
+ * first text, the log lines that are held. Bytes that the host does not take are dropped.
+ * Context: any.  Locks: none.
  */
 void serial_write_panic(struct serial *s, const char *text, size_t len);
 

@@ -599,6 +599,22 @@ static int send_nmi(struct kprobe *p UNUSED, struct pt_regs *regs UNUSED)
     return 0;
 }
 
+/* A thread that sends text owns the line, and log lines are held. */
+static int log_and_panic(struct kprobe *p UNUSED, struct pt_regs *regs UNUSED)
+{
+    log_warn("the cause");
+    panic("while a line is sent");
+}
+
+KTEST_FATAL(smp, a_panic_prints_the_log_that_is_held)
+{
+    static struct kprobe p = { .symbol_name = "owner_send",
+                               .pre_handler = log_and_panic };
+
+    register_kprobe(&p);
+    ktest_note("a line");
+}
+
 KTEST_FATAL(smp, a_panic_is_not_stopped_by_an_nmi)
 {
     static struct kprobe p = { .symbol_name = "backtrace_print",

@@ -131,6 +131,17 @@ def nmis_wait():
         tap.note(report)
 
 
+def the_log_is_whole():
+    test = "smp.a_panic_prints_the_log_that_is_held"
+    with Guest(Setup(elf=image.TESTS, append=f"tests={test}", smp=1)) as guest:
+        guest.wait_end(LIMIT)
+        guest.console.wait_closed(5)
+        text = guest.console.text.decode("utf-8", "replace")
+    found = re.search(r": the cause\r\n\s*^panic: while", text, re.M)
+    if not tap.check(found, "the lines that are held come before the report"):
+        tap.note(text[-1500:])
+
+
 def modules_are_named():
     report = report_of("module_init.a_constructor_that_faults_is_named", 2)
     check_line(
@@ -207,6 +218,7 @@ tap.run(
     probed_ud2_is_named,
     callers_are_seen_through_returns,
     nmis_wait,
+    the_log_is_whole,
     modules_are_named,
     text_is_restored,
 )
