@@ -85,7 +85,7 @@ static const char *last_error(int err)
 }
 
 /* show_problem - print the question, and below it a caret with the problem. */
-static int show_problem(struct session *s)
+static NOINLINE int show_problem(struct session *s)
 {
     shell_error(s->sh, 0, "trace: %s", s->text);
     shell_error(s->sh, 0, "       %*s^ %s", (int)s->line.at, "", s->line.problem);

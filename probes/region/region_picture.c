@@ -33,7 +33,7 @@ static void line_start(struct picture *p)
     p->text[sizeof(p->text) - 1] = '\0';
 }
 
-static void line_end(struct picture *p)
+static NOINLINE void line_end(struct picture *p)
 {
     size_t len = sizeof(p->text) - 1;
 

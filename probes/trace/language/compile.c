@@ -95,7 +95,7 @@ static struct taken_from compile_load(struct compile *c, const struct fetch_insn
     return in_value;
 }
 
-static void to_value(struct compile *c, struct taken_from from)
+static NOINLINE void to_value(struct compile *c, struct taken_from from)
 {
     if (from.source == KPROBE_VALUE)
         return;
