@@ -87,7 +87,7 @@ def others_are_refused(path):
                     file.write(data)
                 new.add(path + ".part", member.name)
         status, _, err = sonde("replay", other, "--", "-batch")
-        tap.check(status == 5 and told in err, f"{changed} is refused: {err}")
+        tap.check(status == 5 and told in err, f"{changed} is refused: {err!r}")
     with open(other, "wb") as file:
         file.write(b"no recording")
     status, _, err = sonde("replay", other, "--", "-batch")

@@ -839,7 +839,7 @@ def a_program_that_refuses_is_told():
             ),
         ):
             status, _, err = run_launcher(*words, PATH=path)
-            tap.check(status == 5 and err.endswith(told), f"{words[0]}: {err}")
+            tap.check(status == 5 and err.endswith(told), f"{words[0]}: {err!r}")
 
 
 def a_folder_is_spelled_in_one_way():

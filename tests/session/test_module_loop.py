@@ -103,7 +103,7 @@ def a_guest_that_stays():
         with Guest(Setup(socket=line)) as guest:
             guest.wait_prompt(LIMIT)
             status, text = module("--socket", line, folder + "/edited.c", "panic")
-            tap.equal(status, 4, f"one that ends otherwise: {text}")
+            tap.equal(status, 4, f"one that ends otherwise: {text!r}")
 
 
 def a_guest_of_its_own():
