@@ -66,7 +66,9 @@ def a_slow_timer_does_not_make_seconds_longer():
 
 def memory_behind_the_direct_map_is_left_out():
     with tempfile.NamedTemporaryFile() as file:  # of which the guest writes a few MiB
-        words = f"-object memory-backend-file,id=ram,size=600G,share=on,mem-path={file.name}"
+        words = (
+            f"-object memory-backend-file,id=ram,size=600G,share=on,mem-path={file.name}"
+        )
         words += " -machine memory-backend=ram"
         with at_prompt(memory="600G", qemu=words) as guest:
             total = int(ask(guest, "grep MemTotal /proc/meminfo").split()[1])
