@@ -83,8 +83,9 @@ static int check_all(struct jprobe **jps, uintptr_t *addrs, size_t count,
     return err;
 }
 
-/* make_jprobes - make the kprobes of @jps, @ps, jprobes, if the checks accept all of them. They may be
- * registered as probes, and their sites change meanwhile, so PLAT_PROBES is needed.
+/* make_jprobes - make the kprobes of @jps, @ps, jprobes, if the checks accept all of them.
+ * They may be registered as probes, and their sites change meanwhile, so PLAT_PROBES is
+ * needed.
  */
 static int make_jprobes(struct jprobe **jps, struct kprobe **ps, uintptr_t *addrs,
                         size_t count, struct probe_reject *why)
