@@ -28,6 +28,13 @@ enum select_list {
 extern bool select_is_needed; /* there is a list, or an unwanted CPU */
 bool select_takes_hit(void);
 
+/* trace_stops_hit - 0: trace_takes_hit(). Context, Cost: the same. */
+static ALWAYS_INLINE uint8_t trace_stops_hit(void)
+{
+    return likely(!READ_ONCE(select_is_needed)) ? READ_ONCE(buffer_stops)
+                                                : !select_takes_hit();
+}
+
 /* trace_takes_hit - tell whether hits of this thread on this CPU are recorded now. They
  * are not if tracing is off, or if the CPU or the thread is not wanted.
  * Context: any, preemption off.
@@ -35,7 +42,7 @@ bool select_takes_hit(void);
  */
 static ALWAYS_INLINE bool trace_takes_hit(void)
 {
-    return likely(!READ_ONCE(select_is_needed)) ? buffer_is_on() : select_takes_hit();
+    return !trace_stops_hit();
 }
 
 /* Context of all: thread.  Locks of all: the trace lock held. */

@@ -19,21 +19,21 @@
 /* ---- lines ---- */
 
 /* What a file of lines lists, and what a line does. */
-struct defined_lines {
+struct def_lines {
     struct live_probe *(*next)(const struct live_probe *p);
     size_t (*print)(const struct def *def, char *buf, size_t size);
     int (*command)(const char *line);
     int (*clear)(void);
 };
 
-static const struct defined_lines probes = { live_probe_next, def_print, live_command,
-                                             live_clear };
-static const struct defined_lines synths = { live_synth_next, synth_print,
-                                             live_synth_command, live_synth_clear };
+static const struct def_lines probes = { live_probe_next, def_print, live_command,
+                                         live_clear };
+static const struct def_lines synths = { live_synth_next, synth_print, live_synth_command,
+                                         live_synth_clear };
 
 static int lines_show(struct seq *s, void *priv)
 {
-    const struct defined_lines *lines = priv;
+    const struct def_lines *lines = priv;
     const struct live_probe *p = NULL;
 
     trace_lock();
@@ -47,7 +47,7 @@ static int lines_show(struct seq *s, void *priv)
 
 static long lines_write(void *priv, const char *text, size_t len)
 {
-    const struct defined_lines *lines = priv;
+    const struct def_lines *lines = priv;
     char *line = kmalloc(len < DEF_LINE_MAX ? len + 1 : DEF_LINE_MAX);
     size_t left = len;
     int err = 0;
@@ -64,7 +64,7 @@ static long lines_write(void *priv, const char *text, size_t len)
 
 static int lines_truncate(void *priv)
 {
-    const struct defined_lines *lines = priv;
+    const struct def_lines *lines = priv;
     int err;
 
     trace_lock();

@@ -326,7 +326,8 @@ static bool is_kept(const struct filter *filter, const struct hit *hit,
 static void look_then_record(const struct live_attached *attached, const struct hit *hit,
                              uint8_t *room)
 {
-    bool was_taken = trace_takes_hit(), stack = false;
+    uint8_t was_stopped = trace_stops_hit();
+    bool stack = false;
     size_t size = size_of(hit);
 
     if (!size)
@@ -344,7 +345,7 @@ static void look_then_record(const struct live_attached *attached, const struct 
         else
             hit_act(t, hit, room, size);
     }
-    if (was_taken && !READ_ONCE(hit->event->soft_disabled) &&
+    if (!was_stopped && !READ_ONCE(hit->event->soft_disabled) &&
         is_kept(attached->filter, hit, room, size)) {
         if (record_copy(room, size))
             stack |= READ_ONCE(live_stacks);
