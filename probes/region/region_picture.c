@@ -10,6 +10,7 @@
  */
 #include "probes/region/region.h"
 
+#include "kernel/base/compiler.h"
 #include "probes/core/registry.h"
 #include "probes/region/targets.h"
 
