@@ -210,7 +210,7 @@ NOKPROBE_INLINE void emulate_loop(const struct site *site, struct pt_regs *regs)
 
 NOKPROBE_INLINE void emulate_pushf(const struct site *site, struct pt_regs *regs)
 {
-    stack_push(regs, regs->flags & ~FLAGS_RF, site->emul.opsize);
+    stack_push(regs, regs->flags, site->emul.opsize);
     regs->ip = site->addr + site->len;
 }
 
@@ -239,6 +239,11 @@ bool emulate_run(struct site *site, struct pt_regs *regs)
 {
     const struct emulation *e = &site->emul;
 
+    /* A watch of the site's address lets the int3 pass by RF. An emulator may clear RF only
+     * where its block ends, and the next watched instruction would pass as well. A byte is
+     * changed by one instruction.
+     */
+    ((uint8_t *)&regs->flags)[2] &= (uint8_t) ~(FLAGS_RF >> 16);
     switch (e->kind) {
     case INSN_CALL_REL:
         emulate_call(site, regs, site_target(site));

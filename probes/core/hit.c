@@ -119,18 +119,14 @@ bool kprobe_int3_handler(struct pt_regs *regs, struct probe_cpu *cpu)
     in_nmi = probe_in_nmi(cpu);
     if (unlikely(!cache_find(cpu, addr, in_nmi, &site)))
         return retry(cpu, regs, addr);
-    /* A watch of this address lets the int3 pass by RF. An emulator may clear RF only where
-     * its block ends, and the next watched instruction would pass as well.
-     */
-    regs->flags &= ~FLAGS_RF;
     if (site->addr != addr) {
         probe_count(&cpu->steps);
         /* The int3 behind a copy in a step slot. TF may still be set, if a step was to
          * end by TF but the CPU has not raised #DB, as some CPUs do behind an STI. It is
          * the engine's TF: if the program had set TF, the engine would not have used the
-         * step slot.
+         * step slot. RF: see emulate_run().
          */
-        regs->flags &= ~FLAGS_TF;
+        regs->flags &= ~(FLAGS_TF | FLAGS_RF);
         hit_stepped(cpu, site, regs, in_nmi, true);
         site_go_on(site, regs);
         return true;

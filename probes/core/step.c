@@ -95,7 +95,7 @@ NOKPROBE_INLINE void step_ended(struct probe_cpu *cpu, struct site *site,
                                 struct pt_regs *regs, bool in_nmi)
 {
     probe_count(&cpu->steps);
-    regs->flags &= ~FLAGS_TF;
+    regs->flags &= ~(FLAGS_TF | FLAGS_RF); /* see emulate_run() */
     hit_stepped(cpu, site, regs, in_nmi, true);
     site_go_on(site, regs);
 }
