@@ -50,6 +50,7 @@
 #include "probes/gdb/gdb_step.h"
 #include "probes/gdb/gdb_stop.h"
 #include "probes/port/port_held.h"
+#include "probes/watch/platform_watch.h"
 #include "probes/watch/watch.h"
 
 #include <string.h>
@@ -75,6 +76,7 @@ static struct gdb_break {
 } breaks[BREAKS_MAX];
 
 static bool is_settled; /* the debugger has let all CPUs run */
+static bool may_retry;  /* a register no longer stops CPUs at an instruction */
 
 static const char own_code[] = "the stub itself runs this code";
 static const char being_changed[] =
@@ -265,6 +267,18 @@ static const char *check_place(const struct gdb_break *b)
     return reason ? watch_reason_text(reason) : break_check_bytes(b->addr, b->len);
 }
 
+/* give_up_jumps - let no jump and no copy stand in for the instruction at @addr. A breakpoint
+ * that is set while a thread changes the text leaves all as it is.
+ */
+static void give_up_jumps(uintptr_t addr)
+{
+    if (!port_can_arm())
+        return;
+    port_reserve(true);
+    plat_watch_execute(addr);
+    port_reserve(false);
+}
+
 static const char *put_in_register(struct gdb_break *b)
 {
     static const enum debug_reg_kind kinds[] = {
@@ -280,6 +294,8 @@ static const char *put_in_register(struct gdb_break *b)
     if (b->reg < 0)
         return "all four debug registers are taken";
     debug_reg_put((unsigned)b->reg, b->addr, kinds[b->kind], b->len);
+    if (b->kind <= KIND_EXECUTE)
+        give_up_jumps(b->addr);
     return NULL;
 }
 
@@ -288,6 +304,7 @@ static void take_from_register(struct gdb_break *b)
     debug_reg_move((unsigned)b->reg, 0);
     debug_reg_give((unsigned)b->reg);
     b->reg = -1;
+    may_retry |= b->kind <= KIND_EXECUTE;
 }
 
 /* ---- probes ---- */
@@ -536,5 +553,10 @@ void gdb_break_work(void)
         return;
     for (size_t i = 0; i < BREAKS_MAX; i++)
         break_take_out(&breaks[i]);
+    if (__atomic_exchange_n(&may_retry, false, __ATOMIC_RELAXED)) {
+        plat_lock(PLAT_PROBES);
+        plat_watch_executed();
+        plat_unlock(PLAT_PROBES);
+    }
     gdb_code_free_retired();
 }

@@ -130,34 +130,13 @@ static struct site *site_before(uintptr_t addr)
     return site;
 }
 
-#define FORBIDDEN_MAX 4 /* as many as there are debug registers */
-
-static uintptr_t forbidden[FORBIDDEN_MAX]; /* PLAT_PROBES; 0: none */
-
-static uintptr_t *forbidden_find(uintptr_t addr)
-{
-    for (size_t i = 0; i < FORBIDDEN_MAX; i++)
-        if (forbidden[i] == addr)
-            return &forbidden[i];
-    return NULL;
-}
-
-int link_forbid(uintptr_t addr, bool forbid)
-{
-    uintptr_t *entry = forbidden_find(forbid ? 0 : addr);
-
-    if (!entry)
-        return -ENOMEM;
-    *entry = forbid ? addr : 0;
-    return 0;
-}
-
 /* can_enter - may a link lead to the detour of @site? The detour of a direct call needs
- * the return address that only the call itself pushes.
+ * the return address that only the call itself pushes. And where a debug register stops
+ * CPUs, they must come to the instruction itself.
  */
 static bool can_enter(const struct site *site)
 {
-    return site && !forbidden_find(site->addr) && will_be_jump(site) &&
+    return site && !plat_stops_at(site->addr) && will_be_jump(site) &&
            site_detour(site) && !region_is_open(site) && !site_is_call(site);
 }
 

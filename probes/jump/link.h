@@ -29,14 +29,6 @@ void link_cut(struct site *site);
 void link_forget(struct site *site);
 void link_drop(struct site *site);
 
-/* link_forbid - make no new link to the instruction at @addr from now on. A link that
- * leads there now stays: the caller cuts it, by making the jump at @addr a breakpoint.
- * Then CPUs reach the instruction only through @addr itself.
- * @forbid: false: links to @addr are allowed again
- * Locks: PLAT_PROBES held.  Return: 0; -ENOMEM, and nothing has changed.
- */
-int link_forbid(uintptr_t addr, bool forbid);
-
 /* link_into - the address of the jump that is the link to the detour of the site at
  * @addr; 0: there is no such link. Locks: PLAT_PROBES held.
  */

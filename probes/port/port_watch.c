@@ -10,7 +10,6 @@
 #include "probes/jump/optimize.h"
 #include "probes/port/port.h"
 #include "probes/region/region.h"
-#include "probes/region/targets.h"
 #include "probes/watch/platform_watch.h"
 #include "probes/watch/watch_parts.h"
 
@@ -102,13 +101,12 @@ bool plat_watch_is_kernel(uintptr_t addr)
     return addr >= DIRECT_MAP_BASE;
 }
 
-/* give_up_jumps - a watch on the execution of @addr works only if CPUs come to @addr. Two
- * things let a CPU run the instruction without coming there, and are taken away: the jump
- * of a region around @addr, which becomes a breakpoint; and a link from the detour of the
- * instruction in front to the detour of the jump at @addr. To remove the link, the jump at
- * @addr becomes a breakpoint; later it may become a jump again, without the link.
+/* Two things let a CPU run the instruction without coming to @addr, and are taken away: the
+ * jump of a region around @addr, which becomes a breakpoint; and a link from the detour of
+ * the instruction in front to the detour of the jump at @addr. To remove the link, the jump
+ * at @addr becomes a breakpoint; later it may become a jump again, without the link.
  */
-static void give_up_jumps(uintptr_t addr)
+void plat_watch_execute(uintptr_t addr)
 {
     struct site *site = unoptimize_reader(addr);
 
@@ -119,24 +117,9 @@ static void give_up_jumps(uintptr_t addr)
         unoptimize_around(&site, 1);
 }
 
-/* The address is made a target, because a region contains no target behind its start. */
-int plat_watch_execute(uintptr_t addr, bool on)
+void plat_watch_executed(void)
 {
-    uintptr_t from = (uintptr_t)plat_watch_execute;
-    int err;
-
-    if (!on) {
-        link_forbid(addr, false);
-        targets_remove(from, addr);
-        optimize_retry();
-        return 0;
-    }
-    err = targets_add(from, addr);
-    if (err)
-        return err;
-    link_forbid(addr, true);
-    give_up_jumps(addr);
-    return 0;
+    optimize_retry();
 }
 
 INIT void port_watch_init(void)

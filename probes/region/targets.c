@@ -104,9 +104,16 @@ bool targets_known(uintptr_t addr)
     return t.count;
 }
 
+static uintptr_t stop_find(uintptr_t start, uintptr_t end)
+{
+    while (start < end && !plat_stops_at(start))
+        start++;
+    return start;
+}
+
 uintptr_t targets_find(uintptr_t start, uintptr_t end)
 {
-    uintptr_t first = end;
+    uintptr_t first;
     struct plat_targets t;
 
     if (start >= end)
@@ -114,7 +121,7 @@ uintptr_t targets_find(uintptr_t start, uintptr_t end)
     plat_targets(start, &t);
     if (!t.count)
         return start;
-    first = table_find(&t, start, first);
+    first = table_find(&t, start, stop_find(start, end));
     first = opaque_find(&t, start, first);
     first = added_find(start, first);
     return first < end ? first : 0;

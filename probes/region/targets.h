@@ -1,6 +1,7 @@
 /* targets.h - find targets: addresses at which CPUs enter code in another way than from
  * the instruction in front of it. These ways are branches, jump tables, calls, fix-ups,
- * pointers, and ways that are not known.
+ * pointers, and ways that are not known. An address at which a debug register stops CPUs is
+ * a target, too, since CPUs must come to it.
  *
  * The targets of the image are in a table that the build makes; see gen_targets.py. The
  * writers of code at run time add the targets of that code.

@@ -59,8 +59,10 @@ bool plat_watch_is_kernel(uintptr_t addr);
  */
 uintptr_t plat_watch_ip(const struct pt_regs *regs);
 
-/* plat_watch_execute - the instruction at @addr is watched from now on (@on), or no
- * longer. While it is watched, no other code may stand in for it: CPUs must come to @addr
- * itself. Locks: PLAT_PROBES held.  Return: 0; -ENOMEM.
+/* plat_watch_execute - a debug register has begun to stop CPUs at the instruction at @addr:
+ * no other code may stand in for it, CPUs must come to @addr itself.
+ * plat_watch_executed - no register stops them there any longer.
+ * Context: thread or held. In `held` the lock is free.  Locks: PLAT_PROBES held.
  */
-int plat_watch_execute(uintptr_t addr, bool on);
+void plat_watch_execute(uintptr_t addr);
+void plat_watch_executed(void);

@@ -224,7 +224,11 @@ static bool watch_is_off(const struct watch *w)
 
 static void put_to_use(const struct watch *w)
 {
-    plat_watch_set((unsigned)w->reg, watch_is_off(w) ? 0 : w->addr, w->kind, w->len);
+    bool on = !watch_is_off(w);
+
+    plat_watch_set((unsigned)w->reg, on ? w->addr : 0, w->kind, w->len);
+    if (on && w->kind == WATCH_EXECUTE)
+        plat_watch_execute(w->addr);
 }
 
 static void use_register(struct watch *w, int reg, struct site *site)
@@ -249,13 +253,12 @@ static enum watch_reason take_register(struct watch *w)
     if (reg < 0)
         return WATCH_ALL_TAKEN;
     site = plat_alloc(ext_site_size());
-    if (site && !(w->kind == WATCH_EXECUTE && plat_watch_execute(w->addr, true))) {
-        use_register(w, reg, site);
-        return WATCH_OK;
+    if (!site) {
+        plat_watch_give((unsigned)reg);
+        return WATCH_NO_MEMORY;
     }
-    plat_free(site);
-    plat_watch_give((unsigned)reg);
-    return WATCH_NO_MEMORY;
+    use_register(w, reg, site);
+    return WATCH_OK;
 }
 
 int register_watch_why(struct watch *w, enum watch_reason *why)
@@ -277,7 +280,7 @@ static void give_register(struct watch *w)
     plat_watch_set((unsigned)w->reg, 0, w->kind, w->len);
     plat_quiesce();
     if (w->kind == WATCH_EXECUTE)
-        plat_watch_execute(w->addr, false);
+        plat_watch_executed();
     take_counts(w, 1);
     w->is_registered = false;
     plat_free(watch_slots[w->reg].site);

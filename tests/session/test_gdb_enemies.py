@@ -7,6 +7,7 @@ at once. The last test is about the breakpoints of a debugger that dies.
 
 import re
 import threading
+import time
 
 import tap
 from probes.gdb.host.rsp import Stub, fields
@@ -78,11 +79,11 @@ class Enemy:
         where["ip"] = int.from_bytes(bytes.fromhex(where["10"]), "little")
         return where
 
-    def stops_at(self, place, times, command, what, shown=None):
+    def stops_at(self, place, times, command, what, shown=None, kind=0):
         """Set a breakpoint and run a command that comes to it. Each stop must be reported
         at the breakpoint, or at the address @shown.
         """
-        if not self.tell(self.set(place) == "OK", f"{what}: takes a breakpoint"):
+        if not self.tell(self.set(place, kind) == "OK", f"{what}: takes a breakpoint"):
             return
         self.begin(command)
         seen = []
@@ -90,13 +91,21 @@ class Enemy:
             seen.append(self.stop()["ip"])
             if n < times - 1:
                 self.client.resume()
-        self.clear(place)
+        self.clear(place, kind)
         tap.equal(
             [f"{ip:x}" for ip in seen],
             [f"{shown or place:x}"] * times,
             f"{self.cpus} CPUs: {what}: stops there, {times} times",
         )
         self.tell(self.end(), f"{what}: and the kernel goes on")
+
+    def jumps(self, wanted):
+        """The number of jumps; it may take a while until there are so many as @wanted."""
+        end = time.monotonic() + LIMIT
+        while True:
+            listed = self.console("run sleep", "cat /sys/kernel/debug/kprobes/list")
+            if listed.count("[OPT") >= wanted or time.monotonic() > end:
+                return listed.count("[OPT")
 
 
 def in_a_handler(e):
@@ -127,6 +136,24 @@ def in_generated_code(e):
         return
     e.stops_at(int(found[1], 16), 2, READS, "a detour", e.symbol("vfs_read") + 5)
     e.console("probe del all")
+
+
+def in_jumps(e):
+    """A debug register stops CPUs that come to an instruction. So no jump may displace this
+    instruction, and no link may lead past it. Afterwards the jumps come back.
+    """
+    start = e.symbol("vfs_read")
+    for command, offsets in (
+        ("probe add vfs_read+5", (6, 9)),  # one jump displaces the instructions there
+        ("probe all vfs_read", (5, 6, 9, 12, 14, 17, 18)),  # jumps, linked
+    ):
+        e.console(command, "run vfs", "run sleep")
+        before = e.jumps(1)
+        for offset in offsets:
+            what = f"'{command}': hbreak at +{offset}"
+            e.stops_at(start + offset, 2, READS, what, kind=1)
+        tap.equal(e.jumps(before), before, f"{e.cpus} CPUs: '{command}': jumps come back")
+        e.console("probe del all")
 
 
 def in_interrupts(e):
@@ -252,6 +279,7 @@ def on(cpus):
         for case in (
             in_a_handler,
             in_generated_code,
+            in_jumps,
             in_interrupts,
             in_nmis,
             in_the_driver,

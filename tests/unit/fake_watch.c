@@ -92,16 +92,14 @@ uintptr_t plat_watch_ip(const struct pt_regs *regs)
     return fake_watch.program ? fake_watch.program : regs->ip;
 }
 
-int plat_watch_execute(uintptr_t addr, bool on)
+void plat_watch_execute(uintptr_t addr)
 {
-    static void *note; /* the kernel needs memory to remember the address */
+    fake_watch.executes = addr;
+}
 
-    if (on && !(note = plat_alloc(1)))
-        return -ENOMEM;
-    if (!on)
-        plat_free(note);
-    fake_watch.executes = on ? addr : 0;
-    return 0;
+void plat_watch_executed(void)
+{
+    fake_watch.executes = 0;
 }
 
 bool fake_debug(struct pt_regs *regs, unsigned long dr6)
