@@ -80,27 +80,26 @@ struct madt_lapic_address {
 static INIT bool cpu_known(const struct madt_info *info, uint32_t apic_id)
 {
     for (unsigned i = 0; i < info->cpu_count; i++)
-        if (info->cpus[i].enabled && info->cpus[i].apic_id == apic_id)
+        if (info->cpus[i] == apic_id)
             return true;
     return false;
 }
 
 /* cpu_add - add a CPU to the list. A CPU that is in the list already is not added again, and
- * neither is @broadcast: each enabled CPU of the list gets an INIT, which resets it.
+ * neither is @broadcast: each CPU of the list gets an INIT, which resets it. The entry of a
+ * CPU that is not enabled is a free place for one.
  * @broadcast: the id that addresses all CPUs, so no CPU has it
  */
 static INIT void cpu_add(struct madt_info *out, uint32_t apic_id, uint32_t broadcast,
                          uint32_t flags)
 {
-    if (apic_id == broadcast || cpu_known(out, apic_id))
+    if (!(flags & CPU_ENABLED) || apic_id == broadcast || cpu_known(out, apic_id))
         return;
     if (out->cpu_count == MADT_CPUS_MAX) {
         out->cpus_ignored++;
         return;
     }
-    out->cpus[out->cpu_count].apic_id = apic_id;
-    out->cpus[out->cpu_count].enabled = flags & CPU_ENABLED;
-    out->cpu_count++;
+    out->cpus[out->cpu_count++] = apic_id;
 }
 
 static INIT void madt_ioapic_add(struct madt_info *out, const struct madt_ioapic_entry *e)

@@ -81,7 +81,7 @@ static ALWAYS_INLINE void lapic_write(uint32_t reg, uint32_t value)
 static INIT bool needs_x2apic(const struct madt_info *info)
 {
     for (unsigned i = 0; i < info->cpu_count; i++)
-        if (info->cpus[i].enabled && info->cpus[i].apic_id > XAPIC_ID_MAX)
+        if (info->cpus[i] > XAPIC_ID_MAX)
             return true;
     return false;
 }

@@ -12,11 +12,6 @@
 #define MADT_IOAPICS_MAX 8
 #define MADT_ISA_IRQS 16
 
-struct madt_cpu {
-    uint32_t apic_id;
-    bool enabled; /* false: may be brought online by firmware later, not by us */
-};
-
 struct madt_ioapic {
     uint32_t id;
     uint64_t phys;     /* of its registers */
@@ -34,8 +29,8 @@ struct madt_isa {
 
 struct madt_info {
     uint64_t lapic_phys;
-    bool has_pic; /* 8259s are present and must be masked */
-    struct madt_cpu cpus[MADT_CPUS_MAX];
+    bool has_pic;                 /* 8259s are present and must be masked */
+    uint32_t cpus[MADT_CPUS_MAX]; /* the APIC ids of those that are enabled */
     unsigned cpu_count;
     unsigned cpus_ignored; /* beyond MADT_CPUS_MAX */
     struct madt_ioapic ioapics[MADT_IOAPICS_MAX];

@@ -118,16 +118,16 @@ static INIT void trampoline_free(uint64_t phys)
     frame_free(phys);
 }
 
-static INIT bool is_ours_to_start(const struct madt_cpu *cpu)
+static INIT bool is_ours_to_start(uint32_t apic_id)
 {
-    return cpu->enabled && cpu->apic_id != percpu_of(0)->apic_id;
+    return apic_id != percpu_of(0)->apic_id;
 }
 
 static INIT void init_all(const struct madt_info *info)
 {
     for (unsigned i = 0; i < info->cpu_count; i++)
-        if (is_ours_to_start(&info->cpus[i]))
-            lapic_send(info->cpus[i].apic_id, LAPIC_INIT);
+        if (is_ours_to_start(info->cpus[i]))
+            lapic_send(info->cpus[i], LAPIC_INIT);
     clock_spin_ns(INIT_SETTLE_NS);
 }
 
@@ -196,11 +196,11 @@ static INIT void start_all(const struct madt_info *info, uint64_t trampoline)
 {
     init_all(info);
     for (unsigned i = 0; i < info->cpu_count && cpu_count() < MAX_CPUS; i++) {
-        if (!is_ours_to_start(&info->cpus[i]))
+        if (!is_ours_to_start(info->cpus[i]))
             continue;
         if (!next_prepare())
             break;
-        start_one(info->cpus[i].apic_id, trampoline);
+        start_one(info->cpus[i], trampoline);
     }
 }
 
@@ -215,6 +215,9 @@ INIT void smp_start(const struct madt_info *info)
     }
     start_all(info, trampoline);
     trampoline_free(trampoline);
+    if (info->cpus_ignored)
+        log_warn("smp: %u more CPUs are left out: sonde has room for %u",
+                 info->cpus_ignored, MAX_CPUS);
     log_info("smp: %u CPUs online after %llu us", cpu_count(),
              (unsigned long long)(clock_ns() - start_ns) / 1000);
 }

@@ -158,10 +158,31 @@ def a_wrong_list_of_cpus_resets_none():
         tap.check("has not started" not in log, "and no CPU is waited for")
 
 
+def places_of_absent_cpus_take_no_room():
+    """78 of the 80 places for CPUs are empty, also some in front of CPUs that are there."""
+    place = "max-x86_64-cpu,core-id=0,thread-id=0,socket-id="
+    words = "-smp 1,maxcpus=80,sockets=80,cores=1,threads=1"
+    words += f" -device {place}70 -device {place}20"
+    with at_prompt(qemu=words) as guest:
+        tap.equal(
+            ask(guest, "cat /proc/cpuinfo").count("processor"), 3, "all are started"
+        )
+
+
+def cpus_without_room_are_counted():
+    with at_prompt(qemu="-machine q35 -smp 66") as guest:
+        log = ask(guest, "dmesg")
+    tap.check(
+        "smp: 2 more CPUs are left out: sonde has room for 64" in log, "which is said"
+    )
+
+
 tap.run(
     cpus_are_started_by_the_manual,
     an_ipi_is_sent_behind_a_fence,
     what_a_loader_leaves_makes_no_difference,
     a_cpu_that_does_not_start_is_left_out,
     a_wrong_list_of_cpus_resets_none,
+    places_of_absent_cpus_take_no_room,
+    cpus_without_room_are_counted,
 )
