@@ -78,10 +78,16 @@ static void panic_sink(const char *text, size_t len)
     vga_text_write_panic(text, len);
 }
 
-static void panic_exit(void)
+/* The host takes the last characters before QEMU ends. */
+static void flush_output(void)
 {
     if (have_com1)
         serial_flush(&com1);
+}
+
+static void panic_exit(void)
+{
+    flush_output();
     qemu_exit(QEMU_EXIT_PANIC);
 }
 
@@ -124,11 +130,13 @@ static INIT void read_boot_info(uint32_t magic, uint64_t info_phys)
         boot_info_append(&boot, more);
 }
 
-static INIT void start_output(void)
+/* The consoles come first, so that a panic in read_boot_info() is seen. */
+static INIT void start_output(uint32_t magic, uint64_t info_phys)
 {
     have_com1 = !serial_init(&com1, "COM1", SERIAL_COM1, SERIAL_IRQ_COM13);
     have_com3 = !serial_init(&com3, "COM3", SERIAL_COM3, SERIAL_IRQ_COM13);
     com1.mirror = console_text;
+    read_boot_info(magic, info_phys);
     log_set_sink(log_sink,
                  boot_option(boot.cmdline, "quiet", NULL, 0) ? LOG_WARN : LOG_INFO);
 }
@@ -151,7 +159,7 @@ static INIT unsigned option_hz(void)
 
     if (!boot_option(boot.cmdline, "hz", text, sizeof(text)))
         return THREAD_HZ_DEFAULT;
-    hz = strtoul(text, &end, 0);
+    hz = strtoul(text, &end, 10);
     if (!*end && end != text && hz >= THREAD_HZ_MIN && hz <= THREAD_HZ_MAX)
         return (unsigned)hz;
     log_warn("hz=%s: %u to %u", text, THREAD_HZ_MIN, THREAD_HZ_MAX);
@@ -218,6 +226,7 @@ static void boot_must(int err, const char *what)
 static void machine_off(bool failed)
 {
     gdb_exit(failed);
+    flush_output();
     if (failed)
         qemu_exit(QEMU_EXIT_COMMAND_FAILED);
     power_off();
@@ -407,8 +416,7 @@ INIT void kmain(uint32_t magic, uint64_t info_phys)
     percpu_init_boot();
     panic_sink_fn = panic_sink;
     panic_exit_fn = panic_exit;
-    read_boot_info(magic, info_phys);
-    start_output();
+    start_output(magic, info_phys);
     start_memory();
     start_time();
     start_threads();

@@ -8,7 +8,7 @@ import tempfile
 
 from sonde import building
 import tap
-from sonde.guest import BUILD, ROOT
+from sonde.guest import BUILD, ROOT, Guest, Setup
 from session import LIMIT, ask, at_prompt, sonde
 
 BOOTS = ("pvh", "iso", "uefi")
@@ -55,6 +55,15 @@ def boot_arguments_arrive():
         log = ask(guest, "dmesg")
         for text in ("hz=many: ", "panic=tea: ", "text-poke=no: ", "kprobes-jump=far: "):
             tap.check(text in log, f"the log names {text}")
+
+
+def a_loader_that_leaves_no_information_is_told():
+    """Boot arguments of this length end in QEMU's own structures: no console is known by
+    words, and the report comes all the same."""
+    with Guest(Setup(qemu="-append " + 4200 * "x")) as guest:
+        guest.wait_end(LIMIT)
+        said = bytes(guest.console.text).decode(errors="replace")
+    tap.check("panic: cannot read what the boot loader left" in said, "on COM1")
 
 
 def a_slow_timer_does_not_make_seconds_longer():
@@ -137,6 +146,7 @@ tap.run(
     every_way_reaches_the_prompt,
     lists_come_with_the_image,
     boot_arguments_arrive,
+    a_loader_that_leaves_no_information_is_told,
     a_slow_timer_does_not_make_seconds_longer,
     memory_behind_the_direct_map_is_left_out,
     all_cpus_are_started,
