@@ -39,8 +39,14 @@ LANGUAGES = {
     ".py": "py",
 }
 WORD = re.compile(r"\w+")
-# The text in front of a name of C that is defined begins a line, and has none of these.
-ENDS, BEGINS = ";={}#", re.compile(r"^[a-zA-Z_]", re.M)
+# Where a definition may have its name. Most names that stand elsewhere are calls; to search
+# for the patterns of FORMS, or to parse, takes longer.
+NAMED_IN = {
+    "c": re.compile(r"^[a-zA-Z_}#][^;={}]*", re.M),
+    "asm": re.compile(r"^(?:proc|%i?macro) \w+", re.M),
+    "pml": WORD,
+    "py": re.compile(r"\bdef \w+"),
+}
 LAUNCHER = "sonde"  # Python, by its first line
 
 
@@ -65,10 +71,11 @@ class Tree:
 
     @functools.cached_property
     def having(self):
-        """{word: paths of the files that have it}"""
+        """{word: paths of the files that may define it}"""
         found = {}
         for path, text in self.files.items():
-            for word in set(WORD.findall(text)):
+            named = " ".join(NAMED_IN[language_of(path)].findall(text))
+            for word in set(WORD.findall(named)):
                 found.setdefault(word, []).append(path)
         return found
 
@@ -126,8 +133,6 @@ def language_of(path):
 
 def spans(path, text, name):
     language = language_of(path)
-    if not may_define(language, text, name):
-        return
     if language == "py":
         yield from (
             span for function, *span in python_functions(text) if function == name
@@ -139,24 +144,6 @@ def spans(path, text, name):
             last = ends.search(text, match.end())
             if last:
                 yield match.start(), last.end()
-
-
-def may_define(language, text, name):
-    """Does @name stand where a definition may have it? Most names that stand elsewhere are
-    calls; to parse, or to search for the patterns of FORMS, takes longer.
-    """
-    if language == "py":
-        return re.search(rf"\bdef {name}\b", text)
-    if language != "c":
-        return True
-    for match in re.finditer(rf"\b{name}\b", text):
-        line = text.rfind("\n", 0, match.start()) + 1
-        if not text[line].isspace():
-            return True
-        ends = max(text.rfind(sign, 0, match.start()) for sign in ENDS)
-        if BEGINS.search(text, ends + 1, match.start()):
-            return True
-    return False
 
 
 def functions(path, text):
