@@ -13,7 +13,7 @@
 #include "tests/kernel/return_targets.h"
 
 #define COUNT 6
-#define TOGGLES 30
+#define TOGGLES 15
 #define TOGGLES_LONG 1000
 
 /* link_targets.asm */

@@ -12,7 +12,7 @@
 KTEST(marker_live, switched_while_all_cpus_come_by)
 {
     struct kprobe p = { .addr = insn_of((uintptr_t)marked)->insn };
-    uint64_t rounds = ktest_rounds(8, 80), after;
+    uint64_t rounds = ktest_rounds(4, 80), after;
     size_t heap = heap_in_use();
     int failed = 0;
 

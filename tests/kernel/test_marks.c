@@ -222,7 +222,7 @@ static int pass_forever(void *unused UNUSED)
 KTEST(marks, none_is_lost_while_all_changes)
 {
     const struct live_event *e = live_event_find("markers", "ktest_traced");
-    uint64_t rounds = ktest_rounds(5, 15), hits;
+    uint64_t rounds = ktest_rounds(3, 15), hits;
     int tids[MAX_CPUS], failed = 0;
     char line[64];
 

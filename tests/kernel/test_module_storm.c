@@ -264,7 +264,7 @@ static uint64_t module_sum(void)
 
 KTEST(module_storm, h101_h104_all_at_once)
 {
-    uint64_t rounds = ktest_rounds(20, 1000), hits = ktest_rounds(20000, 1000000);
+    uint64_t rounds = ktest_rounds(10, 1000), hits = ktest_rounds(10000, 1000000);
     uint64_t image = text_sum(), module = module_sum();
     struct in_use before;
     bool good;

@@ -301,7 +301,7 @@ static void note_post(struct kprobe *p UNUSED, struct pt_regs *regs UNUSED,
  */
 static void come_and_go(struct kprobe *p)
 {
-    uint64_t rounds = ktest_rounds(10, 100), in = 0;
+    uint64_t rounds = ktest_rounds(5, 100), in = 0;
     int tids[MAX_CPUS];
     unsigned threads = cpu_count() * 2;
 

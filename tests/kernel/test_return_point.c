@@ -302,7 +302,7 @@ static void look(const struct pt_regs *regs)
 
 KTEST(return_point, h90_nmis_at_every_instruction)
 {
-    uint64_t wrong, count = ktest_count(1000, 30000);
+    uint64_t wrong, count = ktest_count(600, 30000);
     struct kretprobe rp = { 0 };
 
     jumps_by(OPTIMIZE_PUN);

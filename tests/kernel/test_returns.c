@@ -484,7 +484,7 @@ static void look(const struct pt_regs *regs)
 KTEST(returns, h90_nmis_at_every_instruction_of_a_return)
 {
     struct kretprobe rps[3] = { [1] = { .data_size = 40 } };
-    uint64_t wrong, count = ktest_count(1500, 6000), hits = 0;
+    uint64_t wrong, count = ktest_count(800, 6000), hits = 0;
 
     in_trampoline = misread = 0;
     return_counts_start();

@@ -364,7 +364,7 @@ KTEST(thread, for_each_is_safe_while_threads_come_and_go)
     stop_spinning = false;
     for (unsigned i = 0; i < 2; i++)
         tids[i] = ktest_thread(come_and_go, NULL, 0);
-    for (unsigned n = 0; n < 100; n++) {
+    for (unsigned n = 0; n < 40; n++) {
         struct census once = { 0 };
 
         thread_for_each(count_thread, &once);
@@ -374,7 +374,7 @@ KTEST(thread, for_each_is_safe_while_threads_come_and_go)
     WRITE_ONCE(stop_spinning, true);
     for (unsigned i = 0; i < 2; i++)
         thread_join(tids[i], NULL);
-    ktest_report(wrong_idle == 0, "100 times, every idle thread and this one were there");
+    ktest_report(wrong_idle == 0, "40 times, every idle thread and this one were there");
     ktest_report(c.bad == 0, "no thread was freed while it was looked at");
 }
 

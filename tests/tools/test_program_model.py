@@ -20,7 +20,7 @@ from sonde.guest import BUILD
 
 PROGRAM = os.path.join(BUILD, "hosted", "gcc", "program_ways")
 WAYS = ("trap", "jump")
-PROGRAMS = 1000000 if tap.LONG else 4000
+PROGRAMS = 1000000 if tap.LONG else 1500
 AT_ONCE = 32  # cases; as many places as program_ways.c has of each kind
 SIMPLE = (0, 1)
 
