@@ -19,6 +19,13 @@ ifneq ($(words $(B))$(findstring :,$(B)),1)
 $(error The name of the build folder has a blank or a colon, which make cannot have in names: B=$(B))
 endif
 override B := $(patsubst $(CURDIR)/%,%,$(abspath $(B)))
+# `make clean` removes the whole folder. So it is one that a build has made: that has stamps, or
+# nothing but what ./sonde writes without a build.
+ifeq ($(filter build build/%,$(B))$(wildcard $(B)/*.stamp $(B)/../*.stamp),)
+ifneq ($(if $(wildcard $(B)/.),$(filter-out %/labs %/film.html,$(wildcard $(B)/*)),$(wildcard $(B))),)
+$(error B=$(B) is there and is no build folder; name one that is empty, or not there yet)
+endif
+endif
 CROSS_COMPILE ?= x86_64-linux-gnu-
 ifeq ($(origin CC),default)
 CC := $(CROSS_COMPILE)gcc

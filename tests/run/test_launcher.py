@@ -861,6 +861,32 @@ def a_folder_is_spelled_in_one_way():
         tap.equal(building.spelled(name), want, "and to what calls it")
 
 
+def a_folder_of_others_is_no_build_folder():
+    """make clean removes the whole build folder, and a build parts of it."""
+    with tempfile.TemporaryDirectory() as folder:
+        for name in ("empty", "built", "graded", "graded/labs"):
+            os.mkdir(os.path.join(folder, name))
+        for name in ("a.txt", "built/flags.stamp", "graded/film.html"):
+            with open(os.path.join(folder, name), "w", encoding="ascii"):
+                pass
+        os.symlink(guest.ROOT, os.path.join(folder, "link"))
+        names = ("none", "empty", "graded", "built", "built/bench")
+        ours = ["build", "build/none", *(os.path.join(folder, name) for name in names)]
+        others = [folder, os.path.join(folder, "link"), os.path.join(folder, "a.txt")]
+        others += [".", "..", "/", ".git", "kernel", "docs/samples", "iso", "README.md"]
+        for name in ours + others:
+            done = subprocess.run(
+                ["make", "-n", "-C", guest.ROOT, "clean", f"B={name}"],
+                capture_output=True,
+                text=True,
+                check=False,
+            )
+            refused = " is there and is no build folder; name one" in done.stderr
+            got = done.returncode, "rm -rf" in done.stdout, refused
+            want = (2, False, True) if name in others else (0, True, False)
+            tap.equal(got, want, f"make clean B={name}")
+
+
 def pieces_become_text():
     whole = (
         b"\x1b[2J\x1b[01;01H\r\x1b[=3hBds\r\n\x1b[0m\x1b[37mGRUB!\r\n\n\r1 of 2\x1b[K"
@@ -953,6 +979,7 @@ if __name__ == "__main__":
             a_closed_build_is_told,
             a_program_that_refuses_is_told,
             a_folder_is_spelled_in_one_way,
+            a_folder_of_others_is_no_build_folder,
             pieces_become_text,
             a_log_is_written,
             nothing_is_left_behind,
