@@ -298,6 +298,7 @@ def usages():
     yield ["run", "--append", "a\nb"], "--append"
     yield ["run", "--append", "x" * 1020], "bytes"
     yield ["exec", "--boot", "pvh", "--append", "x" * 4090, "say a"], "bytes"
+    yield ["record", "--append", "x" * 4090, "/tmp/none", "say a"], "bytes"
     yield ["run", "--accel", "kvm", "--icount"], "--icount"
     yield ["run", "--log", "/no/such/dir/log"], "/no/such/dir"
     yield ["run", "--log", "/tmp"], "directory"
@@ -935,6 +936,16 @@ def words_of_qemu():
         "commas are doubled for fw_cfg",
     )
     tap.check("-no-reboot" in words, "a reset ends QEMU")
+    for boot, most in (("pvh", 4095), ("iso", 1023), ("uefi", 1023)):
+        setup = guest.Setup(boot=boot, append="x" * most)
+        guest.qemu_words(setup, *"abcde")
+        setup.append += "y"
+        try:
+            guest.qemu_words(setup, *"abcde")
+            told = ""
+        except guest.GuestError as error:
+            told = str(error)
+        tap.check(f"more than {most} bytes" in told, f"{boot}: too many boot arguments")
 
 
 if __name__ == "__main__":

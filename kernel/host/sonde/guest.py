@@ -35,6 +35,7 @@ BOOT_FILES = [
     os.path.join(BUILD, *words)
     for words in (("docs", "samples", "*.o"), ("probes", "bench", "bench.o"))
 ]
+APPEND_MAX = {"pvh": 4095, "iso": 1023, "uefi": 1023}  # docs/boot-options.md
 OVMF = "/usr/share/OVMF/OVMF_%s_4M.fd"
 
 ESCAPE, ESCAPE_NAME = 0x1D, "Ctrl-]"  # ESCAPE x leaves a terminal; no key of the editor
@@ -104,7 +105,15 @@ def module_words(paths):
 
 
 def boot_words(setup):
-    """The part of QEMU's command line that says what is booted, and how."""
+    """The part of QEMU's command line that says what is booted, and how. GuestError: with
+    more boot arguments the kernel would not boot, or lose their end.
+    """
+    most = APPEND_MAX[setup.boot]
+    if len(os.fsencode(setup.append)) > most:
+        what = (
+            f"the boot arguments have more than {most} bytes, the most for {setup.boot}"
+        )
+        raise GuestError(exits.USAGE, what)
     if setup.boot == "pvh":
         # In the ISO, iso/grub.cfg loads them.
         files = [path for which in BOOT_FILES for path in sorted(glob.glob(which))]

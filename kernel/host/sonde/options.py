@@ -15,7 +15,7 @@ import subprocess
 
 from sonde import exits
 from sonde.errors import SondeError
-from sonde.guest import BUILD, refusal
+from sonde.guest import APPEND_MAX, BUILD, refusal
 
 UNITS = {
     "": 2**20,
@@ -27,7 +27,6 @@ UNITS = {
 MEMORY_MIN = 8 * 2**20
 SECONDS_MAX = 1e6
 SOCKET_PATH_MAX = 107  # bytes; Linux's sockaddr_un
-APPEND_MAX = {"pvh": 4095, "iso": 1023, "uefi": 1023}  # docs/boot-options.md
 KERNELS = b"\2\0\x3e\0", b"\2\0\3\0"  # e_type and e_machine of an ELF file
 GUEST = "smp boot image accel icount append memory timeout log qmp qemu"
 # {command: {option: what may stand beside it}}. The first option that is given decides;
@@ -271,6 +270,8 @@ def check_together(options):
     check_ways(options)
     if hasattr(options, "boot"):
         check_guest(options)
+    if hasattr(options, "append"):
+        check_append(options)
 
 
 def check_guest(options):
@@ -280,11 +281,13 @@ def check_guest(options):
         raise UsageError("--icount: KVM does not count instructions")
     if options.accel == "kvm":
         check_kvm()
-    limit = APPEND_MAX[options.boot] - len(PLAIN_CONSOLE)
+
+
+def check_append(options):
+    boot = getattr(options, "boot", "pvh")
+    limit = APPEND_MAX[boot] - len(PLAIN_CONSOLE)
     if len(options.append.encode()) > limit:
-        raise UsageError(
-            f"--append: more than {limit} bytes, the most for {options.boot}"
-        )
+        raise UsageError(f"--append: more than {limit} bytes, the most for {boot}")
 
 
 def check_with_qemu(setup):
