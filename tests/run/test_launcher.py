@@ -299,6 +299,7 @@ def usages():
     yield ["run", "--append", "x" * 1020], "bytes"
     yield ["exec", "--boot", "pvh", "--append", "x" * 4090, "say a"], "bytes"
     yield ["record", "--append", "x" * 4090, "/tmp/none", "say a"], "bytes"
+    yield ["gdb", "--socket", "/tmp/none", "say a"], "does not go with --socket"
     yield ["run", "--accel", "kvm", "--icount"], "--icount"
     yield ["run", "--log", "/no/such/dir/log"], "/no/such/dir"
     yield ["run", "--log", "/tmp"], "directory"
@@ -344,7 +345,7 @@ VALUES = {
     "output": "--output=/tmp/none", "frames": "--frames=0", "lab": "3", "folder": "/tmp",
     "hint": "--hint=1", "seed": "--seed=1", "tree": "--tree", "case": "--case=0",
     "progress": "--progress", "roster": "r.csv", "collect": "--collect=/tmp",
-    "jobs": "--jobs=2", "guests": "--guests=2",
+    "jobs": "--jobs=2", "guests": "--guests=2", "stub": "--stub", "commands": "say a",
 }  # fmt: skip
 NEEDED = {"module": {"words"}, "check": {"files"}, "grade": {"lab"}, "lab": {"lab"}}
 REFUSED = {"boot", "image"}, {"long", "tools"}  # also where a way has both

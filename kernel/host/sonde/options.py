@@ -28,11 +28,13 @@ MEMORY_MIN = 8 * 2**20
 SECONDS_MAX = 1e6
 SOCKET_PATH_MAX = 107  # bytes; Linux's sockaddr_un
 KERNELS = b"\2\0\x3e\0", b"\2\0\3\0"  # e_type and e_machine of an ELF file
-GUEST = "smp boot image accel icount append memory timeout log qmp qemu"
+UNLIMITED = "smp boot image accel icount append memory log qmp qemu"
+GUEST = UNLIMITED + " timeout"
 # {command: {option: what may stand beside it}}. The first option that is given decides;
 # without any of them the last row, "", holds. Of `film` they are not options, but words.
 WAYS = {
     "module": {"socket": "timeout json words", "": GUEST + " json words"},
+    "gdb": {"socket": UNLIMITED + " stub", "": UNLIMITED + " stub commands"},
     "check": {"list": "files", "": GUEST + " junit files"},
     "test": {"list": "long tools accel names", "": "junit long tools accel names"},
     "film": {"play": "films", "text": "films output", "html": "films output",
