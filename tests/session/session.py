@@ -141,6 +141,11 @@ class Terminal:
     def send(self, keys):
         os.write(self.fd, keys)
 
+    def close(self):
+        """Close the terminal, which sends SIGHUP. Return the exit status of ./sonde."""
+        os.close(self.fd)
+        return os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
+
     def end(self):
         """Wait for the end of ./sonde. Return its exit status."""
         while True:

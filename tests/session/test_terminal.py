@@ -2,9 +2,14 @@
 how the guest or the user ends it.
 """
 
+import contextlib
+import os
+import signal
+import socket
 import termios
 
 import tap
+from sonde import debugged
 from session import Terminal
 
 
@@ -55,4 +60,32 @@ def a_trace_is_watched():
     tap.equal((terminal.end(), after), (0, before), "the terminal is as it was")
 
 
-tap.run(a_trace_is_watched, control_c_goes_to_the_guest, the_guest_may_end_it)
+def a_closed_terminal_ends_it():
+    """Of the words that would be printed, none can be seen; the exit status can."""
+    os.environ.pop("PYTHONUNBUFFERED", None)  # with it no output is left for the end
+    place = debugged.Place(debugged.MOST)
+    with contextlib.suppress(FileNotFoundError):
+        os.unlink(place.console)
+    with socket.socket(socket.AF_UNIX) as line:
+        line.bind(place.console)
+        line.listen()
+        for words, shown in (
+            (["film", "play", "hit"], b"q: leave"),
+            (["attach", str(place.number)], b"x leaves"),
+            (["run", "--boot", "pvh"], b"sonde> "),
+        ):
+            terminal = Terminal(*words)
+            tap.check(terminal.expect(shown) is not None, f"{words[0]} has begun")
+            if words[0] == "attach":
+                guest = line.accept()
+            tap.equal(terminal.close(), 128 + signal.SIGHUP, "the terminal is closed")
+    guest[0].close()
+    os.unlink(place.console)
+
+
+tap.run(
+    a_closed_terminal_ends_it,
+    a_trace_is_watched,
+    control_c_goes_to_the_guest,
+    the_guest_may_end_it,
+)

@@ -1,12 +1,14 @@
 """play.py - plays a film in a terminal: space plays and pauses, arrows step, q leaves."""
 
+import contextlib
 import os
 import select
 import sys
-import termios
 import textwrap
 import time
 import tty
+
+from sonde import terminal
 
 from . import film as films
 
@@ -80,23 +82,23 @@ class Player:
 
 def on_terminal(film):
     player = Player(film)
-    state = termios.tcgetattr(sys.stdin)
-    tty.setcbreak(sys.stdin)
-    sys.stdout.write("\x1b[?25l\x1b[2J")
-    try:
-        while not player.over:
-            show(player)
-            until = time.monotonic() + SECONDS if player.playing else None
-            key = read_key(until)
-            if key:
-                player.press(key)
-            elif key is None:
-                player.tick()
-    except KeyboardInterrupt:
-        pass
-    finally:
-        sys.stdout.write("\x1b[?25h\n")
-        termios.tcsetattr(sys.stdin, termios.TCSADRAIN, state)
+    with terminal.kept(sys.stdin):
+        tty.setcbreak(sys.stdin)
+        sys.stdout.write("\x1b[?25l\x1b[2J")
+        try:
+            while not player.over:
+                show(player)
+                until = time.monotonic() + SECONDS if player.playing else None
+                key = read_key(until)
+                if key:
+                    player.press(key)
+                elif key is None:
+                    player.tick()
+        except KeyboardInterrupt:
+            pass
+        finally:
+            with contextlib.suppress(OSError):  # it may be closed
+                sys.stdout.write("\x1b[?25h\n")
 
 
 def show(player):
