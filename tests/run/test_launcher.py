@@ -465,6 +465,9 @@ def a_reboot_starts_again():
         b"too early" not in out and out.count(prompt) == 3, "input waits for its prompt"
     )
     tap.check(out.endswith(b"<three>\nsonde> <poweroff>\nsonde> "), "and comes then")
+    status, out, err = run_launcher("run", *LIMIT, stdin=b"one\nreboot", fake="console")
+    tap.equal((status, err), (0, ""), "a reboot as the last line, which has no line feed")
+    tap.check(out.endswith(prompt + b"<poweroff>\nsonde> "), "the poweroff waits as well")
 
 
 def a_pipe_gets_text():
