@@ -14,7 +14,7 @@
 ifneq ($(words $(CURDIR))$(findstring :,$(CURDIR)),1)
 $(error The path of this folder has a blank or a colon, which make cannot have in names: $(CURDIR))
 endif
-B ?= build$(CHECK:%=/%)
+override B := $(or $(B),build$(CHECK:%=/%))
 ifneq ($(words $(B))$(findstring :,$(B)),1)
 $(error The name of the build folder has a blank or a colon, which make cannot have in names: B=$(B))
 endif

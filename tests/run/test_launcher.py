@@ -850,20 +850,28 @@ def a_program_that_refuses_is_told():
 def a_folder_is_spelled_in_one_way():
     """With two spellings, make would not know that a built file is the same file."""
     rule = "--eval=spelled: ; @echo $(B)"
+    code = "from sonde import building, guest; print(building.spelled(guest.BUILD))"
     for name, want in (
+        ("", "build"),
         ("build", "build"),
+        ("build/", "build"),
         ("./build/", "build"),
         (os.path.join(guest.ROOT, "build", "core"), "build/core"),
         ("/tmp/elsewhere", "/tmp/elsewhere"),
     ):
-        done = subprocess.run(
+        for words in (
             ["make", "-s", "-C", guest.ROOT, rule, "spelled", f"B={name}"],
-            stdout=subprocess.PIPE,
-            text=True,
-            check=False,
-        )
-        tap.equal(done.stdout.strip(), want, f"{name} is {want} to the Makefile")
-        tap.equal(building.spelled(name), want, "and to what calls it")
+            [sys.executable, "-c", code],
+        ):
+            done = subprocess.run(
+                words,
+                env=dict(os.environ, B=name, PYTHONPATH=guest.ROOT + "/kernel/host"),
+                stdout=subprocess.PIPE,
+                text=True,
+                check=False,
+            )
+            told = f"B={name} is {want} to {os.path.basename(words[0])}"
+            tap.equal(done.stdout.strip(), want, told)
 
 
 def a_folder_of_others_is_no_build_folder():

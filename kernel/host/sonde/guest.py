@@ -27,7 +27,8 @@ from sonde.hang import Qmp, cpu_places
 from sonde.machine import LIMIT, Gone, Machine, ProtocolError
 
 ROOT = tree.root()
-BUILD = os.path.join(ROOT, os.environ.get("B", "build"))  # as the Makefile has it
+# As the Makefile has it.
+BUILD = os.path.abspath(os.path.join(ROOT, os.environ.get("B") or "build"))
 ELF = os.path.join(BUILD, "sonde.elf")
 ISO = os.path.join(BUILD, "sonde.iso")
 # The files below /boot of each guest.
