@@ -14,7 +14,8 @@ answers requests on COM3. The request says what it does:
 FAKE in the environment changes this. "silent" prints no prompt, "broken" ends at once.
 "console" serves COM1 instead of COM3, and shows each line that it gets; "console panic",
 "console hang" and so on end in that way after the first line, "end off" and so on before
-the prompt. "words" refuses its command line. "stress WORD CPUS" prints two rounds of
+the prompt. "words" refuses its command line. "record refused" and "record hang" have a
+version, and never begin to record. "stress WORD CPUS" prints two rounds of
 tests/stress in which nothing differs; on CPUS CPUs they end as WORD says: differs, or a
 way listed above.
 """
@@ -152,6 +153,12 @@ def main():
     fake = os.environ.get("FAKE", "")
     if "null,id=com1" in sys.argv:  # the call is from guest.refusal()
         sys.exit("fake: no such option" if fake == "words" else 0)
+    if sys.argv[1:] == ["--version"] and fake.startswith("record"):
+        print("fake 1.0")
+        sys.exit(0)
+    if fake.startswith("record"):
+        time.sleep(60 if fake == "record hang" else 0)
+        sys.exit("fake: refused")
     com1, com3 = line_of("com1"), line_of("com3")
     line_of("control").close()
     if fake == "broken":

@@ -172,6 +172,19 @@ def a_broken_qemu_is_told():
     tap.check(status == 5 and "QEMU does not start: fake" in err, "by record")
 
 
+def a_recording_that_cannot_begin_is_told():
+    """The fake QEMU says its version, or refuses the words; none makes a file."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "r")
+        for words, fake, want in (
+            ((), "record refused", (5, "QEMU cannot record: fake: refused\n")),
+            (("--timeout", "0.5"), "record hang", (124, "within 0.5 s; nothing is rec")),
+        ):
+            status, out, err = run_launcher("record", *words, path, "say a", fake=fake)
+            tap.equal((status, out, want[1] in err), (want[0], b"", True), fake)
+        tap.equal(os.listdir(folder), [], "no recording is written")
+
+
 def a_hang_is_told():
     status, _, err = run_launcher("exec", "--timeout", "1", "hang")
     tap.check(status == 124 and "within 1 s, in 'hang'" in err, "a hung command")
@@ -425,6 +438,9 @@ def options_are_shown_to_qemu_first():
         )
         status, out, _ = run_launcher("exec", *words, "say a")
         tap.equal((status, out), (0, b"a\n"), f"{words[0]}: what it takes")
+    for words in (["record", "/tmp/none", "say a"], ["class", "--guests=1"], ["web"]):
+        status, out, err = run_launcher(*words, "--memory=2G", fake="words")
+        tap.check(status == 2 and "no such option" in err and not out, f"by {words[0]}")
 
 
 def piped_input_comes_after_the_prompt():
@@ -973,6 +989,7 @@ if __name__ == "__main__":
             exec_can_keep_going,
             exec_prints_json,
             a_broken_qemu_is_told,
+            a_recording_that_cannot_begin_is_told,
             a_hang_is_told,
             resets_are_told,
             wrong_usage_is_refused,

@@ -6,6 +6,7 @@ machine. A recording is one file: QEMU's log, a disk with the state at the start
 settings.
 """
 
+import contextlib
 import json
 import os
 import subprocess
@@ -80,8 +81,12 @@ class Timeline:
         ]
 
     def console(self):
-        with open(self.path(CONSOLE), "rb") as file:
+        """What came on the console. QEMU makes the file when it starts."""
+        with contextlib.suppress(FileNotFoundError), open(
+            self.path(CONSOLE), "rb"
+        ) as file:
             return file.read()
+        return b""
 
 
 def record(folder, commands, append, memory, limit, elf=ELF):
