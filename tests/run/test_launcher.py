@@ -443,6 +443,17 @@ def options_are_shown_to_qemu_first():
         tap.check(status == 2 and "no such option" in err and not out, f"by {words[0]}")
 
 
+def words_of_other_programs_stay_as_they_are():
+    parse, words = load_launcher().parse, ["prog", "--qemu", "-s", "--", "x"]
+    for begin in (["python"], ["pytest"], ["gdb", "--"], ["replay", "/dev/null", "--"]):
+        tap.equal(parse(begin + words).arguments, words, " ".join(begin))
+    words = ["prog", "--qemu", "-s"]
+    for begin in (["trace", "--qemu", "-S", "--"], ["exec", "--qemu", "-S", "--"]):
+        options = parse(begin + words)
+        got = options.commands, options.qemu
+        tap.equal(got, (words, "-S"), " ".join(begin))
+
+
 def piped_input_comes_after_the_prompt():
     status, out, err = run_launcher("run", *LIMIT, stdin=b"hello\nworld", fake="console")
     tap.equal((status, err), (0, ""), "the end of input is a poweroff")
@@ -996,6 +1007,7 @@ if __name__ == "__main__":
             options_stand_together_or_are_refused,
             options_of_a_guest_take_effect_in_pairs,
             options_are_shown_to_qemu_first,
+            words_of_other_programs_stay_as_they_are,
             piped_input_comes_after_the_prompt,
             a_run_ends_as_its_guest,
             a_reboot_starts_again,
