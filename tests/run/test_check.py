@@ -6,7 +6,9 @@ from concurrent.futures import ThreadPoolExecutor
 from xml.etree import ElementTree
 
 import tap
-from fake import run_launcher, with_fake_qemu
+from fake import load_launcher, run_launcher, with_fake_qemu
+from sonde import options as values
+from sonde.transcript import OPTIONS
 
 ENOUGH = "8"  # seconds in which a guest is ready, even on a busy host
 
@@ -112,6 +114,40 @@ def commands_of_the_host():
     )
 
 
+PYTHON = "open('{}', 'w').write('x')"
+# Commands by which a transcript could write {}, a file.
+HARMFUL = (
+    f'python -c "{PYTHON}"',
+    "exec --log {} 'say a'",
+    "exec --lo={} 'say a'",
+    "run --log {}",
+    "run --qemu '-D {}'",
+    "record {} 'say a'",
+    "film svg poke -o{}",
+    "check --junit={} README.md",
+    "lab int3 {}",
+)
+NAMES_A_FILE = (values.output_file, values.new_socket, values.words, values.input_file)
+
+
+def a_transcript_of_a_stranger_does_no_harm():
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "file")
+        text = "".join(f"$ ./sonde {one.format(path)}\n" for one in HARMFUL)
+        status, lines, _ = check(text + "sonde> say a\na\n")
+        tap.equal(os.listdir(folder), [], "no file is written")
+    told = [line for line in lines if line.endswith("is not for transcripts")]
+    tap.equal((status, len(told)), (0, len(HARMFUL)), "each command is named as not run")
+    named = {
+        option
+        for parser in load_launcher().make_parser()[1].values()
+        for action in parser._actions
+        for option in action.option_strings
+        if action.type in NAMES_A_FILE
+    }
+    tap.equal(named & OPTIONS, set(), "no option names a file")
+
+
 def nothing_to_run_is_no_success():
     for text in ("", "text\n", "$ make run\n"):
         status, lines, err = check(text)
@@ -204,6 +240,7 @@ def main():
             a_failure_is_shown_or_told,
             a_session_is_a_file,
             commands_of_the_host,
+            a_transcript_of_a_stranger_does_no_harm,
             nothing_to_run_is_no_success,
             lines_of_the_log,
             junit_is_written,

@@ -110,6 +110,11 @@ def words_of_the_host():
         ("./sonde exec a > b", "it needs the host's shell"),
         ("./sonde exec a;reboot", "it needs the host's shell"),
         ("./sonde exec 'a", "No closing quotation"),
+        ("./sonde python x.py", "./sonde python is not for transcripts"),
+        ("sonde --help", "./sonde --help is not for transcripts"),
+        ("./sonde exec --log f a", "--log is not for transcripts"),
+        ("./sonde exec a --lo=f", "--lo=f is not for transcripts"),
+        ("./sonde trace a -of -- b", "-of is not for transcripts"),
     ):
         try:
             sonde_words(command)

@@ -29,6 +29,15 @@ LOG = re.compile(r"\[ *[\d.]+\] C[\d.]+: ")  # how a line of the guest's log beg
 
 OPERATORS = set("();<>|&")
 
+# What a transcript may ask of ./sonde. Nothing here lets it choose a program outside this
+# tree, or a file outside build/ to write: it may be the transcript of a stranger.
+COMMANDS = ("run", "exec", "module", "trace", "film", "test", "help")
+OPTIONS = set(
+    "-- --smp --boot --accel --icount --append --memory --timeout "
+    "--json -k --keep-going -v --verbose --live -w --watch --buffer "
+    "--list --long --tools --frames".split()
+)
+
 
 @dataclasses.dataclass
 class Step:
@@ -140,9 +149,6 @@ def without_empty_end(rows):
 def sonde_words(command):
     """The words behind ./sonde in a command of the host. ValueError: the reason why the
     command cannot be run.
-
-    No shell gets a transcript, so that it is safe to check a transcript of unknown
-    origin.
     """
     lexer = shlex.shlex(command, posix=True, punctuation_chars=True)
     lexer.whitespace_split = True
@@ -151,6 +157,11 @@ def sonde_words(command):
         raise ValueError("not a command of ./sonde")
     if any(set(word) <= OPERATORS for word in words if word):
         raise ValueError("it needs the host's shell")
+    if words[1:2] and words[1] not in COMMANDS:
+        raise ValueError(f"./sonde {words[1]} is not for transcripts")
+    for word in words[2:]:
+        if word.startswith("-") and word.partition("=")[0] not in OPTIONS:
+            raise ValueError(f"{word} is not for transcripts")
     return words[1:]
 
 
