@@ -222,6 +222,13 @@ def junit_is_written():
     tap.check(cases[2].find("skipped") is not None, "what is not run is skipped")
 
 
+def standard_input_is_read_once():
+    done = run_launcher("check", "--list", "-", "-", stdin=b"sonde> say a\n")
+    tap.equal(done, (0, b"-:1: sonde> say a\n", ""), "a second - finds nothing")
+    done = run_launcher("exec", "-f-", "-f", "-", "say b", stdin=b"say a")
+    tap.equal(done, (0, b"b\na\n", ""), "of exec as well")
+
+
 def a_list_runs_nothing():
     os.environ["FAKE"] = "broken"
     status, lines, _ = check("$ make\nsonde> say a\nb\n", "--list")
@@ -244,6 +251,7 @@ def main():
             nothing_to_run_is_no_success,
             lines_of_the_log,
             junit_is_written,
+            standard_input_is_read_once,
             a_list_runs_nothing,
             a_command_without_end,
             a_guest_that_hangs,

@@ -11,11 +11,10 @@ import itertools
 import os
 import signal
 import subprocess
-import sys
 import time
 from xml.sax.saxutils import escape, quoteattr
 
-from sonde.errors import read_whole, writing
+from sonde.errors import read_named, writing
 from sonde.guest import EXIT_POWEROFF, ROOT, Guest, GuestError
 from sonde.machine import Gone, one_line
 from sonde.options import UsageError
@@ -314,8 +313,7 @@ def write_junit(file, files):
 def read(path):
     """A file as text, with unchanged ends of lines. May raise UsageError."""
     try:
-        with sys.stdin.buffer if path == "-" else open(path, "rb") as file:
-            return read_whole(file).decode("utf-8", "backslashreplace")
+        return read_named(path).decode("utf-8", "backslashreplace")
     except OSError as error:
         raise UsageError(f"check: {path}: {error.strerror}") from None
 

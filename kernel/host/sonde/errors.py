@@ -54,6 +54,13 @@ def read_whole(file):
     return data
 
 
+def read_named(name):
+    """All of a file; for -, what standard input still has."""
+    is_input = name == "-"
+    with open(0 if is_input else name, "rb", closefd=not is_input) as file:
+        return read_whole(file)
+
+
 def write_whole(path, data, mode=0o666):
     """Write a file so that it has all of @data, or is what it was: the disk may be full.
     @mode: of a new file
