@@ -222,6 +222,20 @@ def junit_is_written():
     tap.check(cases[2].find("skipped") is not None, "what is not run is skipped")
 
 
+def any_text_is_xml():
+    """Parsers refuse some characters, and UTF-8 has none for a byte of a file's name."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder.encode(), b"t\xff.txt")
+        with open(path, "w", encoding="utf-8") as file:
+            file.write("sonde> say a\n\ufffe \uffff\n$ make \x02\n$ ./sonde \uffff\x03\n")
+        report = os.path.join(folder, "report.xml")
+        status, _, err = run_launcher("check", path, "--junit", report)
+        cases = ElementTree.parse(report).getroot().find("testsuite").findall("testcase")
+    tap.equal((status, err, len(cases)), (1, "", 3), "the report can be read")
+    tap.equal(cases[0].get("file"), f"{folder}/t\\udcff.txt", "a byte in a name")
+    tap.check("\\ufffe \\uffff" in cases[0].find("failure").text, "what is no character")
+
+
 def standard_input_is_read_once():
     done = run_launcher("check", "--list", "-", "-", stdin=b"sonde> say a\n")
     tap.equal(done, (0, b"-:1: sonde> say a\n", ""), "a second - finds nothing")
@@ -251,6 +265,7 @@ def main():
             nothing_to_run_is_no_success,
             lines_of_the_log,
             junit_is_written,
+            any_text_is_xml,
             standard_input_is_read_once,
             a_list_runs_nothing,
             a_command_without_end,

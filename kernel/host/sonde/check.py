@@ -9,6 +9,7 @@ text.
 import dataclasses
 import itertools
 import os
+import re
 import signal
 import subprocess
 import time
@@ -261,9 +262,12 @@ def tell(number, outcome):
         note(f"({len(outcome.notes) - NOTES_MAX} more lines)")
 
 
+NOT_IN_XML = re.compile("[^\t\n -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+
 def xml_text(text):
-    """The text, with characters that XML does not allow written as \\xHH."""
-    return "".join(c if c >= " " or c in "\t\n" else f"\\x{ord(c):02x}" for c in text)
+    """The text, with characters that XML does not allow written as Python writes them."""
+    return NOT_IN_XML.sub(lambda found: ascii(found[0])[1:-1], text)
 
 
 def junit_case(outcome):
@@ -274,7 +278,7 @@ def junit_case(outcome):
         f'line="{step.line}" time="{outcome.seconds:.3f}">'
     )
     if outcome.verdict == NOT_RUN:
-        yield f"<skipped message={quoteattr(outcome.notes[0])}/>"
+        yield f"<skipped message={quoteattr(xml_text(outcome.notes[0]))}/>"
     if outcome.verdict == DIFFERENT:
         notes = xml_text("\n".join(outcome.notes))
         yield f"<failure message={quoteattr(notes.splitlines()[0])}>{escape(notes)}</failure>"
