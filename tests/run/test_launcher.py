@@ -297,6 +297,15 @@ def usages():
     yield ["lab", "3", __file__ + "/x"], "is no directory"
     yield ["web", "--bind", "no.such.host.invalid"], "'no.such.host.invalid': "
     yield ["class", "/dev/null", "--collect", "/tmp"], "no students"
+    for words in (
+        ["module", __file__ + ".c", "--socket"],
+        ["class", "/dev/null", "--collect"],
+        ["class", "/dev/null", "-o"],
+        ["film", "svg", "hit", "--frames"],
+        ["web", "--token"],
+        ["grade", "3"],
+    ):
+        yield [*words, ""], "an empty name"
     yield ["exec", "--append", "a=1 tests=all", "say a"], "use run"
     yield ["exec", "a\rb"], "one line"
     for value in ("0", "65", "-1", "two", "1.5", ""):
@@ -527,6 +536,14 @@ def the_reader_has_gone():
         tap.equal((status, out, err), (141, b"", ""), f"sonde {words} | true")
     if environment:
         os.environ["PYTHONUNBUFFERED"] = environment
+
+
+def a_socket_without_a_guest_is_named():
+    for path, why in (("/no/such", "No such file"), ("/tmp/" + "x" * 108, "too long")):
+        with tempfile.NamedTemporaryFile(suffix=".c") as file:
+            status, _, err = run_launcher("module", "--socket", path, file.name)
+        told = err.startswith(f"sonde: no guest listens at {path}: ") and why in err
+        tap.check(status == 1 and told, err.strip())
 
 
 def an_object_that_is_none_is_named():
@@ -1014,6 +1031,7 @@ if __name__ == "__main__":
             a_pipe_gets_text,
             closed_streams_are_no_trouble,
             the_reader_has_gone,
+            a_socket_without_a_guest_is_named,
             an_object_that_is_none_is_named,
             a_full_disk_is_told,
             signals_end_it,

@@ -140,7 +140,8 @@ class Machine:
             sock.connect(path)
         except OSError as error:
             sock.close()
-            raise SondeError(f"no guest listens at {path}: {error.strerror}") from None
+            why = error.strerror or error  # Python's own words: the path is too long
+            raise SondeError(f"no guest listens at {path}: {why}") from None
         # A late answer to an earlier connection has another tag.
         return cls(sock, random.randrange(10**9, 2 * 10**9))
 
