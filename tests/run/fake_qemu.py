@@ -9,7 +9,7 @@ answers requests on COM3. The request says what it does:
     noise           log lines in between      lines N        N lines of output
     log TEXT        a line of the log on COM1, the time before it
     forever         answers to Ctrl-C only
-    panic  hang  off  poweroff  reset  reboot  triple        how a guest may end
+    panic  hang  off  poweroff  exit  reset  reboot  triple        how a guest may end
 
 FAKE in the environment changes this. "silent" prints no prompt, "broken" ends at once.
 "console" serves COM1 instead of COM3, and shows each line that it gets; "console panic",
@@ -26,9 +26,9 @@ import socket
 import sys
 import time
 
-ENDS = (b"panic", b"stuck-panic", b"hang", b"off", b"poweroff", b"reset", b"reboot",
+ENDS = (b"panic", b"stuck-panic", b"hang", b"off", b"poweroff", b"exit", b"reset", b"reboot",
         b"triple")  # fmt: skip
-STATUS = {"off": 33, "poweroff": 33, "tests-failed": 35, "command-failed": 39}
+STATUS = {"off": 33, "poweroff": 33, "exit": 33, "tests-failed": 35, "command-failed": 39}
 
 
 def line_of(name):

@@ -70,7 +70,8 @@ def a_failure_is_shown_or_told():
 
 
 def a_session_is_a_file():
-    status, _, _ = check("sonde> poweroff\nsonde> reboot\nsonde> say a\na\n")
+    ends = "sonde> poweroff\nsonde> exit\nsonde> reboot\n"
+    status, _, _ = check(ends + "sonde> say a\na\n")
     tap.equal(status, 0, "a guest that was told to end is followed by another")
     status, lines, _ = check("sonde> reset\nsonde> say a\na\n")
     tap.equal((status, len(verdicts(lines))), (1, 3), "one that ends by itself is not")

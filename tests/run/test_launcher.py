@@ -212,6 +212,16 @@ def resets_are_told():
     tap.check(status == 4 and "in 'reboot'" in err, "not in front of others")
 
 
+def an_end_elsewhere_is_as_asked():
+    """Only the command tells, in a guest of another ./sonde."""
+    launcher = load_launcher()
+    guest = launcher.Elsewhere()
+    for command in ("poweroff", " exit # now", "reboot"):
+        tap.check(launcher.ended_as_asked(guest, command), command)
+    for command in ("exits", "echo exit"):
+        tap.check(not launcher.ended_as_asked(guest, command), command)
+
+
 def a_file(text=b""):
     file = tempfile.NamedTemporaryFile()
     file.write(text)
@@ -1020,6 +1030,7 @@ if __name__ == "__main__":
             a_recording_that_cannot_begin_is_told,
             a_hang_is_told,
             resets_are_told,
+            an_end_elsewhere_is_as_asked,
             wrong_usage_is_refused,
             options_stand_together_or_are_refused,
             options_of_a_guest_take_effect_in_pairs,

@@ -144,7 +144,7 @@ class Session:
         a new guest."""
         status = self.guest.wait_end(5)
         asked = step.command.split()[0]
-        ended = asked == "poweroff" and status == EXIT_POWEROFF
+        ended = asked in ("poweroff", "exit") and status == EXIT_POWEROFF
         ended |= asked == "reboot" and status == 0 and not self.guest.triple_fault()
         if ended:
             self.end()
