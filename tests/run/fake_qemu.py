@@ -8,6 +8,7 @@ answers requests on COM3. The request says what it does:
     bytes           every byte there is       fail N NAME    the errno
     noise           log lines in between      lines N        N lines of output
     log TEXT        a line of the log on COM1, the time before it
+    console TEXT    the text on COM1, where \\n is the end of a line
     forever         answers to Ctrl-C only
     panic  hang  off  poweroff  exit  reset  reboot  triple        how a guest may end
 
@@ -185,6 +186,9 @@ def main():
             continue
         if command.startswith(b"log "):
             com1.sendall(b"[    1.234567] C1: %s\n" % command[4:])
+            command = b"lines 0"
+        if command.startswith(b"console "):
+            com1.sendall(command[8:].replace(b"\\n", b"\n"))
             command = b"lines 0"
         com3.sendall(answer(command, tag))
 

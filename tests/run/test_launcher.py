@@ -87,6 +87,22 @@ def a_panic_that_cannot_end_is_told():
     tap.check(time.monotonic() - start < 60, "and does not wait for the time limit")
 
 
+def text_that_looks_like_a_panic_is_none():
+    cpu = "\\nCPU 1, which panicked:\\n"
+    with mock.patch.object(guest, "PANIC_GRACE", 0.2):
+        for texts, lives, what in (
+            ([cpu], True, "a line of a report"),
+            (["\\npanic: x" + cpu + "sonde> "], True, "a report before a prompt"),
+            (["\\npanic: x" + cpu, "\\nsonde> "], True, "in two pieces"),
+            (["\\npanic: x", cpu], False, "a report behind which nothing comes"),
+        ):
+            with guest.Guest(elf=__file__) as one:
+                for text in texts:
+                    one.request("console " + text)
+                status = one.wait_end(1 if lives else 20)
+                tap.equal((status is None, one.panicked), (lives, not lives), what)
+
+
 class StoppedGuest(guest.Guest):
     """A guest whose machine QEMU has stopped because it cannot go on."""
 
@@ -1023,6 +1039,7 @@ if __name__ == "__main__":
             the_first_failure_ends_it,
             a_panic_is_told,
             a_panic_that_cannot_end_is_told,
+            text_that_looks_like_a_panic_is_none,
             a_machine_that_cannot_go_on_is_told,
             exec_can_keep_going,
             exec_prints_json,

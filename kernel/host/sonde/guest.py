@@ -45,10 +45,11 @@ PROMPT = b"sonde> "
 # drivers/qemu_exit.h: the guest writes a code, QEMU exits with 2 * code + 1.
 EXIT_POWEROFF, EXIT_TESTS_FAILED, EXIT_PANIC, EXIT_COMMAND_FAILED = 33, 35, 37, 39
 
-# kernel/debug/panic.c prints this in every report. If the guest still runs PANIC_GRACE
-# seconds later, it could not end itself.
-PANIC = re.compile(rb"\nCPU \d+, which panicked:")
+# kernel/debug/panic.c prints this in every report. If no prompt follows, and the guest still
+# runs PANIC_GRACE seconds later, it could not end itself.
+PANIC = re.compile(rb"(?s)\npanic: .*\nCPU \d+, which panicked:")
 PANIC_GRACE = 5
+PANIC_MAX = 8192  # bytes; the registers stand between the two lines
 PANIC_END = b"\nend of panic"
 REPORT_MAX = 200  # lines
 
@@ -325,7 +326,7 @@ class Guest:
         self.machine = None
         self.panicked = False
         self.modules = ""  # what `module symbols` has listed
-        self.tail = b""  # the last bytes of the console
+        self.tail = b""  # the last bytes of the console, behind its last prompt
         self.early = tempfile.TemporaryFile()
         self.resets = tempfile.TemporaryFile()
         self.errors = tempfile.TemporaryFile()
@@ -342,13 +343,14 @@ class Guest:
         """Take a piece of console output. Called in the console's thread."""
         if output:
             output(data)
-        self.tail = self.tail[-64:] + data
+        _, prompt, self.tail = (self.tail[-PANIC_MAX:] + data).rpartition(PROMPT)
+        self.panicked &= not prompt  # a command has only printed such a text
         if self.setup.stays and PANIC_END in self.tail:
             self._give_up()
         if self.panicked or not PANIC.search(self.tail):
             return
         self.panicked = True
-        killer = threading.Timer(PANIC_GRACE, self._give_up)
+        killer = threading.Timer(PANIC_GRACE, lambda: self.panicked and self._give_up())
         killer.daemon = True
         killer.start()
 
