@@ -343,6 +343,8 @@ def usages():
     yield ["run", "--boot", "tape"], "--boot"
     yield ["run", "--accel", "fast"], "--accel"
     yield ["run", "--qemu", "-name 'x"], "quotation"
+    for word in ("-daemonize", "--daemonize"):
+        yield ["exec", "--qemu", f"-S {word}", "say a"], f"{word}: ./sonde could not end"
     yield ["run", "--append", "a\nb"], "--append"
     yield ["run", "--append", "x" * 1020], "bytes"
     yield ["exec", "--boot", "pvh", "--append", "x" * 4090, "say a"], "bytes"
@@ -1028,6 +1030,12 @@ def words_of_qemu():
         except guest.GuestError as error:
             told = str(error)
         tap.check(f"more than {most} bytes" in told, f"{boot}: too many boot arguments")
+    try:
+        guest.qemu_words(guest.Setup(qemu="-daemonize"), "x", "y", "c", "z", "w")
+        why = ""
+    except ValueError as error:
+        why = str(error)
+    tap.check("could not end" in why, "a script, too, has no QEMU that outlives it")
 
 
 if __name__ == "__main__":

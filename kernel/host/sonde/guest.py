@@ -173,6 +173,17 @@ def make_snapshot_disk(file):
         raise GuestError(exits.HOST, f"no file for snapshots: {said}") from None
 
 
+def further_words(text):
+    """The words of the user for QEMU. ValueError: a quote is not closed, or the words make
+    QEMU a daemon, which does not end with its parent.
+    """
+    words = shlex.split(text)
+    for word in words:
+        if word.lstrip("-") == "daemonize":
+            raise ValueError(f"{word}: ./sonde could not end such a QEMU")
+    return words
+
+
 def qemu_words(setup, com1, com3, control, early, resets, image=True):
     """The whole command line. com1, com3, control: chardevs; early, resets: files."""
     words = ["qemu-system-x86_64", "-machine", "pc", "-nodefaults", "-display", "none"]
@@ -199,7 +210,7 @@ def qemu_words(setup, com1, com3, control, early, resets, image=True):
         line = "stdio" if setup.gdb == "stdio" else listening(setup.gdb)
         words += ["-S", "-chardev", line + ",id=gdb"]
         words += ["-gdb", "chardev:gdb"]
-    return words + shlex.split(setup.qemu)
+    return words + further_words(setup.qemu)
 
 
 def refusal(setup):

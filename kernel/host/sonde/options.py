@@ -8,14 +8,13 @@ import errno
 import math
 import os
 import re
-import shlex
 import socket
 import stat
 import subprocess
 
 from sonde import exits
 from sonde.errors import SondeError
-from sonde.guest import APPEND_MAX, BUILD, refusal
+from sonde.guest import APPEND_MAX, BUILD, further_words, refusal
 
 UNITS = {
     "": 2**20,
@@ -99,9 +98,9 @@ def seconds(text):
 
 
 def words(text):
-    """Words for a command line, quoted as a shell has them."""
+    """Words for QEMU, quoted as a shell has them."""
     try:
-        shlex.split(text)
+        further_words(text)
     except ValueError as error:
         fail(f"{text!r}: {error}")
     return text
