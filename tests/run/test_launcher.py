@@ -991,6 +991,15 @@ def a_log_is_written():
     with tempfile.NamedTemporaryFile() as file:
         run_launcher("exec", "--log", file.name, "say a")
         tap.check(b"C0: fake" in file.read(), "--log FILE holds the console")
+    status, out, err = run_in_shell("sonde exec --log /dev/stderr 'say a'")
+    tap.equal((status, out), (0, b"a\n"), "a pipe can be the log")
+    tap.check("C0: fake" in err, "and gets it")
+    with tempfile.TemporaryDirectory() as folder:
+        fifo = os.path.join(folder, "log")
+        os.mkfifo(fifo)
+        with guest.Guest(elf=__file__, console="stdio", log=fifo) as one:
+            error = one.failure("at its start", 1)
+        tap.equal(error.status, 4, "of a guest on a terminal as well")
 
 
 def first_child(pid):

@@ -341,9 +341,12 @@ class Guest:
         self.early = tempfile.TemporaryFile()
         self.resets = tempfile.TemporaryFile()
         self.errors = tempfile.TemporaryFile()
-        self.log = open(setup.log, "w+b") if setup.log else None
-        if setup.console == "stdio" and not self.log:
-            self.log = tempfile.TemporaryFile()
+        self.log = None
+        if setup.console == "stdio":  # QEMU writes it, and said() reads it
+            log = setup.log
+            self.log = open(log, "w+b", 0) if log else tempfile.TemporaryFile()
+        elif setup.log:
+            self.log = open(setup.log, "wb")
         if setup.snapshots:
             self.snapshots = tempfile.TemporaryFile()
         self.is_shown = is_shown or setup.console == "stdio"  # what COM1 prints
@@ -593,8 +596,10 @@ class Guest:
             return bytes(self.console.text)
         if not self.is_shown:
             return b""
-        self.log.seek(0)
-        return self.log.read()
+        with contextlib.suppress(OSError):  # a pipe cannot be read back
+            self.log.seek(0)
+            return self.log.read()
+        return b""
 
     def last_lines(self, count=20):
         """The end of the guest's output, or its panic report, without text that the user
