@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
 """test_bench.py - tests of the generated text of bench, and of its table of results."""
 
+import importlib.util
 import os
 import sys
+import types
 
 sys.dont_write_bytecode = True
 import scratch
@@ -169,6 +171,28 @@ class Icount(scratch.Scratch):
 
     def test_no_figure_at_all_is_an_error(self):
         self.assertEqual(self.compare(unit="seconds").returncode, 2)
+
+    def test_wrong_usage_is_told(self):
+        for words in (["--release"], ["--relase", "x"], ["/no/such"], ["--update", "x"]):
+            done = self.run_any(f"{BENCH}/icount.py", *words)
+            self.assertEqual(done.returncode, 2, words)
+            self.assertRegex(done.stderr, "^icount: .*--release NAME.*\n$", words)
+
+
+class Profile(scratch.Scratch):
+    def test_a_guest_that_has_ended_is_not_waited_for(self):
+        sys.path.insert(0, os.path.join(scratch.ROOT, "kernel/host"))
+        path = f"{BENCH}/profile.py"
+        spec = importlib.util.spec_from_file_location("profile_of_hits", path)
+        program = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(program)
+        guest = types.SimpleNamespace(
+            qmp=types.SimpleNamespace(monitor=lambda line: ""),
+            ended=lambda: True,
+            failure=lambda when, limit: program.SondeError(when),
+        )
+        with self.assertRaisesRegex(program.SondeError, "while"):
+            program.capture(guest, self.path("log"))
 
 
 scratch.main()

@@ -186,10 +186,13 @@ def measure(path):
 
 
 def main(words):
-    if words[:1] == ["--release"]:
+    if words[:1] == ["--release"] and len(words) == 2:
         add_release(words[1])
         return 0
     update = words == ["--update"]
+    if words and not update and not (len(words) == 1 and os.path.isfile(words[0])):
+        print("icount: takes --update, --release NAME or a FILE", file=sys.stderr)
+        return 2
     measured = measure(words[0] if words and not update else None)
     if not measured:
         print("icount: `bench` has printed no figure", file=sys.stderr)

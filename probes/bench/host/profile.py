@@ -26,6 +26,7 @@ import time
 HERE = os.path.dirname(os.path.realpath(__file__))
 sys.path.insert(0, os.path.join(HERE, "../../../kernel/host"))
 
+from sonde.errors import SondeError
 from sonde.guest import ELF, Guest, Setup
 from sonde.hang import Symbols
 
@@ -42,13 +43,16 @@ TRACE = re.compile(rb"^Trace \d+: 0x[0-9a-f]+ \[[0-9a-f]+/([0-9a-f]+)/", re.M)
 STATE = ("popf", "iret", "sti", "cli", "mov    %rax,%dr", "mov    %rax,%cr")
 
 
-def capture(qmp, path):
+def capture(guest, path):
     """Log executed blocks of one instruction each for a moment. Return their addresses."""
+    qmp = guest.qmp
     open(path, "wb").close()
     qmp.monitor(f"logfile {path}")
     qmp.monitor("singlestep on")
     qmp.monitor("log exec,nochain")
     while os.path.getsize(path) < LOG_MAX:
+        if guest.ended():
+            raise guest.failure("while its hits were logged", LIMIT)
         time.sleep(0.01)
     qmp.monitor("log none")
     with open(path, "rb") as log:
@@ -83,13 +87,12 @@ def record(kind, functions):
     setup = Setup(smp=1, icount=True, qemu="-icount shift=0,sleep=off")
     with Guest(setup) as guest, tempfile.NamedTemporaryFile() as log:
         guest.wait_prompt(LIMIT)
-        qmp = guest.qmp
         words = f" hit.{kind}" * 100  # so many that it runs until the guest is ended
         guest.machine.sock.recv(4096)  # the greeting; the guest may wait until it is read
         guest.machine.sock.sendall(f"@1 bench{words}\n".encode())
         for _ in range(ATTEMPTS):  # several, since the loop also runs without a probe
             time.sleep(0.3)
-            hit, count = typical_hit(capture(qmp, log.name), "opt" in kind, functions)
+            hit, count = typical_hit(capture(guest, log.name), "opt" in kind, functions)
             if hit:
                 return hit, count
     sys.exit(f"profile: no hit of {kind} was logged")
@@ -194,7 +197,11 @@ def main():
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # a pipe into head
     functions, text = Functions(), disassemble()
     for kind in sys.argv[1:] or KINDS:
-        report(kind, functions, text)
+        try:
+            report(kind, functions, text)
+        except SondeError as error:
+            sys.exit(f"profile: {kind}: {error}")
 
 
-main()
+if __name__ == "__main__":
+    main()
