@@ -660,6 +660,24 @@ def an_interrupt_of_the_imports_is_silent():
     tap.equal((done.returncode, done.stderr), (-signal.SIGINT, b""), "without a word")
 
 
+def an_interrupt_before_the_first_line_is_silent():
+    """Python itself runs the module sitecustomize, before it has read ./sonde."""
+    with tempfile.TemporaryDirectory() as folder:
+        with open(
+            os.path.join(folder, "sitecustomize.py"), "w", encoding="ascii"
+        ) as file:
+            file.write("import os; os.kill(os.getpid(), 2)")
+        done = subprocess.run(
+            [os.path.join(guest.ROOT, "sonde"), "help"],
+            env=dict(os.environ, PYTHONPATH=folder),
+            capture_output=True,
+            preexec_fn=heed_interrupts,
+            check=False,
+        )
+    got = done.returncode, done.stdout, done.stderr
+    tap.equal(got, (-signal.SIGINT, b"", b""), "without a word")
+
+
 def an_interrupt_of_a_test_is_silent():
     code = "import os, tap; tap.run(lambda: os.kill(os.getpid(), 2))"
     done = subprocess.run(
@@ -1081,6 +1099,7 @@ if __name__ == "__main__":
             a_full_disk_is_told,
             signals_end_it,
             an_interrupt_of_the_imports_is_silent,
+            an_interrupt_before_the_first_line_is_silent,
             an_interrupt_of_a_test_is_silent,
             strange_bytes_are_passed_on,
             a_bug_is_told,
