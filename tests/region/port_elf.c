@@ -302,6 +302,11 @@ void plat_sync_cores(void)
 {
 }
 
+bool plat_stops_at(uintptr_t addr UNUSED)
+{
+    return false; /* there is no debug register */
+}
+
 bool ext_text_leaves(uintptr_t addr UNUSED)
 {
     return false;
