@@ -15,6 +15,8 @@
 #include "probes/jump/pad.h"
 #include "probes/jump/platform_jump.h"
 #include "probes/jump/retired.h"
+#include "probes/region/region.h"
+#include "probes/region/targets.h"
 
 _Static_assert(UNOPTIMIZE_SPAN_MAX == PUN_JUMP_MAX, "a jump and its prefixes");
 
@@ -70,13 +72,9 @@ static bool is_free_pad(void *arg UNUSED, uintptr_t pad)
     return pad_is_free(pad);
 }
 
-/* CPUs execute nothing between functions. */
 static bool is_dead_padding(void *arg UNUSED, uintptr_t addr)
 {
-    struct plat_symbol sym;
-
-    return plat_text_contains(addr, 1) && plat_symbol_at(addr, &sym) &&
-           !plat_is_entry(addr) && !is_pinned(addr);
+    return region_is_padding(addr) && !targets_inside(addr, addr + 1) && !is_pinned(addr);
 }
 
 static void pun_set(struct pun *pun, uintptr_t addr, const uint8_t *bytes, uint8_t len,

@@ -75,40 +75,38 @@ static bool is_filler(const struct insn *insn)
     return insn->kind == INSN_NOP || insn->kind == INSN_INT3;
 }
 
-/* add_padding - add the filler at @at, which belongs to no function, to the region.
- * Return: false: there is none.
- */
-static bool add_padding(struct region *r, uintptr_t at)
+bool region_is_padding(uintptr_t addr)
 {
-    struct plat_symbol other;
+    uintptr_t at = addr;
     uint8_t bytes[INSN_MAX_LEN];
+    struct plat_symbol function;
     struct insn insn;
 
-    if (plat_text_read(bytes, at, sizeof(bytes)) ||
-        insn_decode(&insn, bytes, sizeof(bytes), at) || !is_filler(&insn))
+    while (plat_symbol_at(at, &function))
+        at--;
+    if (at++ == addr || boundary_before(at, &function, &insn) ||
+        insn_falls_through(&insn))
         return false;
-    for (size_t i = 0; i < insn.len && r->len < REGION_JUMP_LEN; i++) {
-        if (!plat_text_contains(at + i, 1) || !plat_symbol_at(at + i, &other))
+    for (; at <= addr; at = insn_next(&insn))
+        if (recover_bytes(bytes, at, sizeof(bytes)) ||
+            insn_decode(&insn, bytes, sizeof(bytes), at) || !is_filler(&insn))
             return false;
-        r->bytes[r->len++] = bytes[i];
-        r->padding++;
-    }
-    return true;
+    return plat_text_contains(addr, 1);
 }
 
-/* reaches_end - the function ends before the jump would. The rule is kept if no CPU goes
- * on behind the last instruction, and if padding for the rest of the jump follows.
+/* reaches_end - the function ends before the jump would. The rule is kept if padding for
+ * the rest of the jump follows.
  */
 static bool reaches_end(struct survey *p)
 {
-    const struct insn *last = &p->insns[p->region->count - 1];
     struct region *r = p->region;
 
-    if (insn_falls_through(last))
-        return rules_refuse(&p->ruling, p->ruling.reason, function_end(p));
-    while (r->len < REGION_JUMP_LEN)
-        if (!add_padding(r, r->addr + r->len))
-            return rules_refuse(&p->ruling, p->ruling.reason, r->addr + r->len);
+    for (; r->len < REGION_JUMP_LEN; r->len++, r->padding++) {
+        uintptr_t at = r->addr + r->len;
+
+        if (!region_is_padding(at) || recover_bytes(&r->bytes[r->len], at, 1))
+            return rules_refuse(&p->ruling, p->ruling.reason, at);
+    }
     return false;
 }
 

@@ -64,6 +64,13 @@ int region_plan(uintptr_t addr, struct region *out, struct probe_reject *why);
  */
 void region_each_rule(uintptr_t addr, struct region *out, rule_told_t fn, void *arg);
 
+/* region_is_padding - is the byte at @addr padding behind a function, which does not run into
+ * it? Padding is filler that no symbol covers. A branch may lead there: ask targets.h.
+ * @addr: behind a function, with nothing but padding between
+ * Context: thread or held.  Locks: PLAT_PROBES held.
+ */
+bool region_is_padding(uintptr_t addr);
+
 /* ---- region_copy.c: the copies ---- */
 
 /* The copies of a region, with the jump back, never have more bytes than this. */

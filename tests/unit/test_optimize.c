@@ -12,6 +12,7 @@
 #include "probes/region/region.h"
 #include "probes/text/text_phases.h"
 #include "tests/unit/port_fake.h"
+#include "tests/unit/symbol_list.h"
 
 /* One long instruction, then short ones. The jump at a short instruction reads bytes of
  * the next ones.
@@ -760,6 +761,43 @@ UNIT_TEST(a_neighbour_whose_copy_would_not_reach_stays)
     CHECK_EQ(byte_at(p.addr), INSN_INT3);
     CHECK_EQ(jump_site(p.site)->jump_why, PROBE_NO_LANDING);
     CHECK_EQ(unregister_kprobes(both, 2), 0);
+}
+
+/* covers - how many bytes behind a function does the jump at its last instruction write?
+ * @size:   bytes of @hex that are the function. The last one is the instruction
+ * @target: offset of a byte that a branch leads to; 0: there is none
+ */
+static size_t covers(const char *hex, size_t size, size_t target)
+{
+    uintptr_t end;
+    size_t n;
+
+    boundary_forget();
+    text = fake_bytes_at(hex);
+    end = text + size;
+    symbol_add("fn", text, size);
+    if (target)
+        fake_target(text + target);
+    probes[0] = (struct kprobe){ .addr = end - 1, .pre_handler = no_pre };
+    CHECK_EQ(register_kprobe(&probes[0]), 0);
+    optimize_run();
+    n = is_jump(0) ? jump_site(probes[0].site)->jump_len - 1u : 0;
+    CHECK_EQ(unregister_kprobe(&probes[0]), 0);
+    CHECK(fake_text_is_original());
+    return n;
+}
+
+UNIT_TEST(a_jump_covers_filler_only_and_only_where_no_cpu_comes)
+{
+    CHECK(covers("31 c0 c3 90 90 90 90 90 90 90 90", 3, 0) >= 4);
+    CHECK(covers("31 c0 c3 0f 1f 84 00 00 00 00 00", 3, 0) >= 4);
+    CHECK(covers("31 c0 c3 cc cc cc cc cc cc cc cc", 3, 0) >= 4);
+    CHECK_EQ(covers("31 c0 c3 b8 2a 00 00 00 c3 90 90", 3, 0), 0); /* code */
+    CHECK_EQ(covers("31 c0 c3 2a 00 00 00 00 00 00 00", 3, 0), 0); /* a constant */
+    CHECK(covers("31 c0 c3 90 90 b8 2a 00 00 00 c3", 3, 0) <= 2);
+    CHECK_EQ(covers("31 c0 c3 90 90 90 90 90 90 90 90", 3, 3), 0);
+    CHECK(covers("31 c0 c3 90 90 90 90 90 90 90 90", 3, 5) <= 2);
+    CHECK_EQ(covers("31 c0 90 90 90 90 90 90 90 90 90", 3, 0), 0); /* it runs on */
 }
 
 UNIT_TESTS_BETWEEN(start, end)
