@@ -349,19 +349,24 @@ static bool makes_record(const struct kprobe_program *program)
 }
 
 /* return_for - the engine has given up a light handler, which will not return. Change
- * @regs so that the program goes on as if the handler had returned: the registers that a
- * function must preserve get their values back. The code that called the handler then
- * restores the CPU's flags and the count of preemption, as after every handler.
+ * @regs so that the program goes on as if the handler had returned, or at the end of the
+ * probe's program: the registers that a function must preserve get their values back. The
+ * code that called the handler then restores the CPU's flags and the count of preemption,
+ * as after every handler.
  */
 static void return_for(const struct plat_light *light, const struct site *site,
                        struct pt_regs *regs)
 {
+    uint64_t behind;
+
     regs->sp = (uintptr_t)light;
     regs->ip = handler_return(light);
     regs->flags &= ~(FLAGS_DF | FLAGS_TF);
     regs->bp = light->bp;
     regs->ax = 0; /* what the handler has returned */
-    if (makes_record(light->probe->program))
+    if (!plat_read(&behind, regs->ip) && program_is_mark(behind))
+        regs->ip = program_mark_leads(regs->ip, behind);
+    else if (makes_record(light->probe->program))
         plat_bug("a fault where a record is made", site->addr);
     if (jump_site(site)->which != PLAT_SPECIALIZED_LIGHT_KEEP)
         return;

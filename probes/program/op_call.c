@@ -46,6 +46,8 @@ static void call_emit(struct program_code *c, const struct kprobe_op *op, unsign
 {
     (void)i;
     code_call(c, (uintptr_t)op->imm);
+    if (c->program->count > 1) /* else the program ends here */
+        code_jump_to(c, code_may_fail(c), c->program->count);
     if (c->reads_value)
         insn_build_get(c->b, CODE_VALUE, insn_reg_place(INSN_AX));
     code_zero(c, false);

@@ -106,7 +106,8 @@ static void load_emit(struct program_code *c, const struct kprobe_op *op, unsign
 {
     insn_build_load(c->b, CODE_VALUE, insn_at_place(CODE_VALUE, (int32_t)op->at),
                     size_of_load(op), op->sub & KPROBE_SIGNED);
-    code_may_fail(c, i);
+    c->loads[c->load_count].mark = code_may_fail(c);
+    c->loads[c->load_count++].index = i;
 }
 
 const struct program_op program_op_load = {

@@ -29,9 +29,9 @@ bool program_load_fails(struct pt_regs *regs)
     if (plat_read(&code, ip))
         return false;
     ip += load_len(code);
-    if (plat_read(&behind, ip) || (uint32_t)behind != LOAD_MARK)
+    if (plat_read(&behind, ip) || !program_is_mark(behind))
         return false;
-    regs->ip = ip + sizeof(behind) + (behind >> 32);
+    regs->ip = program_mark_leads(ip, behind);
     return true;
 }
 NOKPROBE(program_load_fails);

@@ -14,12 +14,14 @@
  * (detour_light.asm), which has saved all registers that C code changes, and holds the probe
  * for the handling of faults.
  *
- * Behind each load stands a NOP with a displacement that no compiler makes: it leads to where
- * the program goes on if the memory cannot be read. So a fault needs no table, and finds its
- * way also in code whose probes have gone meanwhile.
+ * Behind each load, and each call of KPROBE_CALL, stands a NOP with a displacement that no
+ * compiler makes: it leads to where the program goes on if the memory cannot be read, or the
+ * function is given up. So a fault needs no table, and finds its way also in code whose
+ * probes have gone meanwhile.
  */
 #pragma once
 
+#include "kernel/base/compiler.h"
 #include "probes/insn/builder.h"
 #include "probes/program/program.h"
 
@@ -53,6 +55,22 @@ uint32_t programs_flags(const struct programs *p);
  * @b->at. Context: any.
  */
 void programs_build(struct insn_builder *b, const struct programs *p);
+
+/* nop dword [rsp + displacement], with 5 in the field for a register. */
+#define PROGRAM_MARK 0x24ac1f0f
+
+/* program_is_mark - are the bytes @code, which stand behind a load or call, a mark?
+ * program_mark_leads - the address to which the mark at @at leads.
+ */
+NOKPROBE_INLINE bool program_is_mark(uint64_t code)
+{
+    return (uint32_t)code == PROGRAM_MARK;
+}
+
+NOKPROBE_INLINE uintptr_t program_mark_leads(uintptr_t at, uint64_t code)
+{
+    return at + sizeof(code) + (code >> 32);
+}
 
 /* program_load_fails - a fault has come: if a load of a program has failed, change regs->ip
  * to where the program goes on. Code that can be probed must not run before: a program there

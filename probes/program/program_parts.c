@@ -3,6 +3,7 @@
 #include "probes/program/program_parts.h"
 
 #include "kernel/base/registers.h"
+#include "probes/program/program_code.h"
 
 /* ---- in C ---- */
 
@@ -76,12 +77,11 @@ void code_skip(struct program_code *c, const struct kprobe_op *op, unsigned i,
     code_jump_to(c, insn_build_jcc(c->b, cond), i + 1 + op->skip);
 }
 
-void code_may_fail(struct program_code *c, unsigned i)
+size_t code_may_fail(struct program_code *c)
 {
-    static const uint8_t nop[8] = { LOAD_MARK & 0xff, LOAD_MARK >> 8 & 0xff,
-                                    LOAD_MARK >> 16 & 0xff, LOAD_MARK >> 24 };
+    static const uint8_t nop[8] = { PROGRAM_MARK & 0xff, PROGRAM_MARK >> 8 & 0xff,
+                                    PROGRAM_MARK >> 16 & 0xff, PROGRAM_MARK >> 24 };
 
     insn_build_bytes(c->b, nop, sizeof(nop));
-    c->loads[c->load_count].mark = c->b->len;
-    c->loads[c->load_count++].index = i;
+    return c->b->len;
 }

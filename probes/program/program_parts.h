@@ -43,11 +43,6 @@ enum program_clobber {
     CLOBBERS_BY_C = 16,
 };
 
-/* nop dword [rsp + displacement], with 5 in the field for a register: it stands behind each
- * load, see program_code.h.
- */
-#define LOAD_MARK 0x24ac1f0f
-
 /* What a program's code is made for. */
 struct program_code {
     struct insn_builder *b;
@@ -90,10 +85,10 @@ struct insn_place code_word(const struct program_code *c, const struct kprobe_op
 /* code_skip - a jump over the operations that @op skips if @cond holds. @i: its number */
 void code_skip(struct program_code *c, const struct kprobe_op *op, unsigned i,
                enum insn_cc cond);
-/* code_may_fail - mark the load in front of it, operation @i: if its memory cannot be read,
- * the CPU goes on as the operation says.
+/* code_may_fail - mark the load or call in front of it: if the load fails, or the function
+ * is given up, the CPU goes on where the mark leads. Return: the mark, as a jump.
  */
-void code_may_fail(struct program_code *c, unsigned i);
+size_t code_may_fail(struct program_code *c);
 /* code_jump_to - let @jump lead to operation @target; the number of operations: the end. */
 void code_jump_to(struct program_code *c, size_t jump, unsigned target);
 

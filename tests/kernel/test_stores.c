@@ -215,6 +215,60 @@ KTEST(stores, the_programs_of_two_probes_call)
     unregister_kprobe(&first);
 }
 
+/* ---- a function that faults ---- */
+
+static uint64_t read_nowhere(struct kprobe *p UNUSED, uintptr_t ip UNUSED)
+{
+    called[0]++;
+    return *(volatile uint64_t *)UINT64_C(0x8000000000000000);
+}
+
+/* report_ended - the program of @p, and that of @next, which stands behind it in the same
+ * detour, have met one hit.
+ */
+static void report_ended(const struct kprobe *p, const struct kprobe *next,
+                         const char *way)
+{
+    ktest_report(called[0] == 1 && p->flags & KPROBE_FLAG_TRIPPED, "%s: it is given up",
+                 way);
+    ktest_report(program_sum(p->program, 0) == 1 && !program_sum(p->program, 1) &&
+                     !begun && !ended,
+                 "%s: nothing behind it in its program is done", way);
+    ktest_report(program_sum(next->program, 0) == 1, "%s: the next program runs", way);
+}
+
+KTEST(stores, a_function_that_faults_ends_its_program_only)
+{
+    const struct kprobe_op ops[] = {
+        KPROBE_COUNT(0),          KPROBE_CALL(read_nowhere),
+        KPROBE_RESERVE(begin, 2), KPROBE_STORE(8, 0, KPROBE_IMM, 7),
+        KPROBE_COMMIT(end),       KPROBE_COUNT(1)
+    };
+    const struct kprobe_op counts[] = { KPROBE_COUNT(0) };
+
+    for (unsigned by_jump = 0; by_jump < 2; by_jump++) {
+        struct kprobe_program program = { .ops = ops, .count = 6, .words = 2 };
+        struct kprobe_program other = { .ops = counts, .count = 1, .words = 1 };
+        struct kprobe p = { .program = &program, .addr = (uintptr_t)target };
+        struct kprobe next = { .program = &other, .addr = (uintptr_t)target };
+
+        called[0] = begun = ended = 0;
+        has_room = true;
+        by_hand_begin();
+        if (register_kprobe(&p) || register_kprobe(&next) ||
+            (by_jump && !by_hand_jump(&p))) {
+            ktest_report(false, "two probes are there");
+            return;
+        }
+        ktest_report(target(3) == 29, "the program goes on");
+        report_ended(&p, &next, by_jump ? "jump" : "trap");
+        if (by_jump)
+            by_hand_int3(&p);
+        unregister_kprobe(&next);
+        unregister_kprobe(&p);
+    }
+}
+
 /* ---- exchange ---- */
 
 static uint64_t handled;

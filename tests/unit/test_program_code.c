@@ -81,4 +81,12 @@ UNIT_TEST(only_loads_that_are_there_have_code_for_faults)
              get + 5 + 1);
 }
 
+/* The mark leads there. A program that only calls needs none. */
+UNIT_TEST(a_call_that_is_given_up_ends_the_program)
+{
+    unsigned call = INSTRUCTIONS(false, KPROBE_CALL(0x3000));
+
+    CHECK_EQ(INSTRUCTIONS(false, KPROBE_CALL(0x3000), KPROBE_COUNT(0)), call + 2);
+}
+
 UNIT_TESTS()
