@@ -18,8 +18,10 @@
 #include "probes/program/program.h"
 #include "probes/returns/kretprobe.h"
 
-/* The operations of programs that call functions. */
-#define CALLS (BIT(KPROBE_OP_CALL) | BIT(KPROBE_OP_RESERVE) | BIT(KPROBE_OP_COMMIT))
+/* The operations of programs whose constant is an address: of a function, table or byte. */
+#define ADDRESSES                                                                        \
+    (BIT(KPROBE_OP_CALL) | BIT(KPROBE_OP_RESERVE) | BIT(KPROBE_OP_COMMIT) |              \
+     BIT(KPROBE_OP_BY) | BIT(KPROBE_OP_UNLESS))
 
 #define PORTION 128
 #define PORTION_MAX 4096
@@ -133,7 +135,7 @@ static bool text_has_program(const struct text_part *t,
     if (text_has(t, (uintptr_t)program) || text_has(t, (uintptr_t)op))
         return true;
     for (; op < end; op++)
-        if (BIT(op->code) & CALLS && text_has(t, op->imm))
+        if (BIT(op->code) & ADDRESSES && text_has(t, op->imm))
             return true;
     return false;
 }

@@ -249,17 +249,19 @@ UNIT_TEST(all_that_a_probe_uses_is_its_own)
 {
     static struct kprobe_program own;
     struct kprobe_op ops[] = { KPROBE_IF(KPROBE_REG_DI, KPROBE_A, (uintptr_t)&own, 1),
-                               KPROBE_CALL(ops), KPROBE_RESERVE(ops, 1),
-                               KPROBE_COMMIT(ops) };
-    struct kprobe_program program = { .ops = ops, .count = 4 };
+                               KPROBE_CALL(ops),
+                               KPROBE_RESERVE(ops, 1),
+                               KPROBE_COMMIT(ops),
+                               KPROBE_BY(ops, 4),
+                               KPROBE_UNLESS(ops, 0) };
+    struct kprobe_program program = { .ops = ops, .count = ARRAY_LEN(ops) };
     struct kprobe p = { .program = &program };
     struct kretprobe rp = { .kp.kind = KPROBE_KIND_RETURN };
     struct jprobe jp = { .kp.kind = KPROBE_KIND_JPROBE };
-    void *used[] = { &p.symbol_name,   &p.pre_handler, &p.light_handler,
-                     &p.post_handler,  &p.program,     &p.fault_handler,
-                     &program.ops,     &ops[1].imm,    &ops[2].imm,
-                     &ops[3].imm,      &jp.entry,      &rp.handler,
-                     &rp.entry_handler };
+    void *used[] = { &p.symbol_name, &p.pre_handler,   &p.light_handler, &p.post_handler,
+                     &p.program,     &p.fault_handler, &program.ops,     &ops[1].imm,
+                     &ops[2].imm,    &ops[3].imm,      &ops[4].imm,      &ops[5].imm,
+                     &jp.entry,      &rp.handler,      &rp.entry_handler };
 
     part.memory = (uintptr_t)&own;
     part.memory_end = part.memory + 1;
