@@ -66,6 +66,7 @@
     X(G7_5,   SERIAL, SERIAL, BAD,    BAD,    BAD,    BAD,    RDMSR,  WRXCR)             \
     X(G7_6,   LMSW,   LMSW,   LMSW,   LMSW,   LMSW,   LMSW,   LMSW,   LMSW)              \
     X(G7_7,   SWAPGS, RDTSCP, MONITR, MWAIT,  SYSANY, SYSANY, SVM,    SVM)               \
+    X(G7_0REP, SGX,   VMX,    VMX,    VMX,    VMX,    SYSANY, SYSANY, BAD)               \
     X(G7_166, BAD,    BAD,    BAD,    BAD,    VMX,    VMX,    VMX,    VMX)               \
     X(G7_1REP, MONITR, MWAIT, IRET,   CLAC,   VMX,    VMX,    VMX,    SGX)               \
     X(G7_5F3, SHSTK,  BAD,    SHSTK,  BAD,    IRET,   SYSANY, SYSANY, SYSANY)            \
@@ -129,6 +130,8 @@ static bool x87_has(uint8_t opcode, uint8_t modrm)
 
 static unsigned group7_row(const struct insn *insn, unsigned reg)
 {
+    if (reg == 0 && insn->prefix > INSN_PREFIX_66)
+        return ROW_G7_0REP;
     if (reg == 1 && insn->prefix == INSN_PREFIX_66)
         return ROW_G7_166;
     if (reg == 1 && insn->prefix != INSN_PREFIX_NONE)

@@ -65,7 +65,8 @@ static void handler_note_target(struct reading *l, const struct insn *insn)
 static bool is_zero_ax(const struct insn *insn)
 {
     return insn->map == 0 && (insn->opcode == 0x31 || insn->opcode == 0x33) &&
-           insn->mod == 3 && insn->reg == INSN_AX && insn->rm == INSN_AX;
+           insn->opsize >= 4 && insn->mod == 3 && insn->reg == INSN_AX &&
+           insn->rm == INSN_AX;
 }
 
 /* follow_image - does the handler still do nothing with its image, and return 0? */

@@ -148,8 +148,9 @@ UNIT_TEST(nops_do_nothing_at_all)
 
 UNIT_TEST(calls_and_the_unknown_may_do_anything)
 {
-    static const char *const all[] = { "e8 00 00 00 00", "c3", "0f 05", "cc",
-                                       "0f 01 c1" };
+    static const char *const all[] = {
+        "e8 00 00 00 00", "c3", "0f 05", "cc", "0f 01 c1", "f2 0f 01 c6", "f3 0f 01 c6"
+    };
 
     for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
         CHECK_REGS(all[i], INSN_REGS_ALL, INSN_REGS_ALL, 0);

@@ -85,6 +85,8 @@ UNIT_TEST(what_may_do_more_needs_one)
     CHECK(!is_light("31 c0 ff c0 c3"));                /* 1 */
     CHECK(!is_light("31 c0 b0 01 c3"));                /* 1 */
     CHECK(!is_light("31 c9 c3"));                      /* xor %ecx, %ecx */
+    CHECK(!is_light("66 31 c0 c3"));                   /* xor %ax, %ax */
+    CHECK(!is_light("30 c0 c3"));                      /* xor %al, %al */
     CHECK(!is_light("45 31 c0 c3"));                   /* xor %r8d, %r8d */
     CHECK(!is_light("48 85 ff 74 02 31 c0 c3"));       /* jz over the xor */
     CHECK(!is_light("48 85 ff 74 03 31 c0 c3 c3"));    /* jz to another ret */
