@@ -236,7 +236,8 @@ static bool port_is_canonical(uintptr_t addr)
 }
 
 /* For an address that is not canonical a CPU raises #SS if the address is one of the stack,
- * else #GP, and it sets RF in the image of each fault. An emulator may do otherwise.
+ * else #GP, and it sets RF in the image of each fault. An emulator may do otherwise. CR2 has
+ * the first byte that the engine could not read, which may lie behind @addr.
  */
 static struct extable_fault of_the_stack;
 
@@ -248,13 +249,15 @@ static void learn_faults(void)
 
 void plat_raise_fault(struct pt_regs *regs, uintptr_t addr, bool by_stack)
 {
+    uintptr_t bad = read_cr2();
+
     regs->vector = port_is_canonical(addr) ? TRAP_PF
                    : by_stack              ? of_the_stack.vector
                                            : TRAP_GP;
     regs->error_code = 0;
     regs->flags |= of_the_stack.rf;
     if (regs->vector == TRAP_PF)
-        regs->cr2 = addr;
+        regs->cr2 = bad - addr < sizeof(bad) ? bad : addr;
     trap_raise(regs);
 }
 

@@ -1,6 +1,7 @@
 /* test_fault.c - faults in handlers and in the instructions under probes. */
 #include "kernel/cpu/trap.h"
 #include "kernel/mm/extable.h"
+#include "kernel/mm/paging.h"
 #include "tests/kernel/ktest.h"
 #include "tests/kernel/nmi_send.h"
 #include "tests/kernel/nothing.h"
@@ -87,25 +88,33 @@ KTEST(fault, the_copy_faults_as_the_instruction_would)
     step_set_engine(STEP_INT3);
 }
 
-static unsigned long reported_ip, reported_flags;
+static const volatile char *noted; /* faults at the next bytes are noted */
+static bool noting;
+static unsigned long reported_ip, reported_flags, reported_cr2;
 
 static bool note_fault(struct pt_regs *regs)
 {
-    if (regs->cr2 != (uintptr_t)nowhere)
+    if (regs->cr2 - (uintptr_t)noted >= 16)
         return false;
     reported_ip = regs->ip;
     reported_flags = regs->flags;
+    reported_cr2 = regs->cr2;
     return false;
+}
+
+static void note_faults(const volatile char *at)
+{
+    noted = at;
+    if (!noting)
+        trap_set_handler(TRAP_PF, note_fault);
+    noting = true;
 }
 
 KTEST(fault, and_is_reported_where_the_instruction_lies)
 {
     struct kprobe p = { .addr = (uintptr_t)fixed_up_load + 2, .post_handler = no_post };
-    static bool noting;
 
-    if (!noting)
-        trap_set_handler(TRAP_PF, note_fault);
-    noting = true;
+    note_faults(nowhere);
     step_set_engine(STEP_TF);
     register_kprobe(&p);
     fixed_up_load(nowhere);
@@ -113,6 +122,38 @@ KTEST(fault, and_is_reported_where_the_instruction_lies)
     ktest_report(!(reported_flags & FLAGS_TF), "and no TF of ours is seen");
     unregister_kprobe(&p);
     step_set_engine(STEP_INT3);
+}
+
+/* fixed_up_jump - jump to the address at @at; -EFAULT as above. */
+int fixed_up_jump(const volatile char *at);
+__asm__(".pushsection .text\n"
+        ".globl fixed_up_jump\n"
+        ".type fixed_up_jump, @function\n"
+        "fixed_up_jump:\n"
+        "1:  jmp *(%rdi)\n"
+        "2:  mov $-14, %eax\n"
+        "    ret\n" EXTABLE("1b", "2b") ".size fixed_up_jump, . - fixed_up_jump\n"
+                                        ".popsection\n");
+
+KTEST(fault, an_operand_that_begins_in_good_memory_faults_behind_it)
+{
+    struct kprobe p = { .addr = (uintptr_t)fixed_up_jump, .pre_handler = no_pre };
+    char *page = vmap_alloc(PAGE_SIZE, PROT_W);
+    uintptr_t bad = (uintptr_t)page + PAGE_SIZE;
+
+    note_faults(page + PAGE_SIZE - 8);
+    reported_cr2 = 0;
+    fixed_up_jump(noted + 4);
+    ktest_report(reported_cr2 == bad, "a CPU reports the first byte that is absent");
+    register_kprobe(&p);
+    for (unsigned i = 1; i < 8; i++) {
+        reported_cr2 = 0;
+        fixed_up_jump((char *)bad - i);
+        ktest_report(reported_cr2 == bad, "so does an emulated jump, behind %u bytes", i);
+    }
+    ktest_report(p.hits == 7, "each was a hit");
+    unregister_kprobe(&p);
+    vmap_free(page, PAGE_SIZE);
 }
 
 /* All of that is done in an NMI as well. */
