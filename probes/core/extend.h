@@ -120,9 +120,11 @@ void ext_recover(uint8_t *bytes, uintptr_t addr, size_t len);
 bool ext_original(uintptr_t *ip);
 /* ext_resume - change regs->ip if the program has to go on elsewhere. It was about to go
  * on at regs->ip, behind or at the instruction of @site; @site has asks_resume.
+ * @site: NULL: regs->ip may be any instruction. Then nothing changes if ext_regions is 0
  * Context: any, preemption off. It is called as in a hit.
  */
 void ext_resume(const struct site *site, struct pt_regs *regs);
+extern size_t ext_regions; /* how many sites are regions whose copies run */
 
 enum ext_step {
     EXT_STEP_NONE,    /* not in code of another room */

@@ -64,12 +64,8 @@ static bool fault_in_copy(struct probe_cpu *cpu, struct site *site, struct pt_re
     if (regs->ip == (uintptr_t)site_step_slot(site))
         regs->flags &= ~FLAGS_TF;
     regs->ip = copy_original(regs->ip);
-    if (regs->ip != site->addr)
-        return false; /* another instruction, which the jump of a region displaces */
-    if (!ask_probes(cpu, site, regs))
-        return false;
-    site_go_on(site, regs);
-    return true;
+    /* The jump of a region displaces other instructions, too, which have no probes. */
+    return regs->ip == site->addr && ask_probes(cpu, site, regs);
 }
 
 /* is_on_top - are the depths of the CPU still @irq and @nmi? Then no interrupt or NMI has
@@ -144,14 +140,14 @@ static void handler_faults(struct probe_cpu *cpu, struct pt_regs *regs)
 bool kprobe_fault_handler(struct pt_regs *regs)
 {
     struct probe_cpu *cpu = plat_this_cpu();
-    struct site *site;
     size_t off;
+    struct site *site = insn_slot_owner(regs->ip, &off);
 
-    site = insn_slot_owner(regs->ip, &off);
-    if (site && fault_in_copy(cpu, site, regs))
-        return true;
-    if (!fault_in_handler(cpu) || plat_has_fixup(regs->ip))
-        return false;
-    handler_faults(cpu, regs);
+    if (!site || !fault_in_copy(cpu, site, regs)) {
+        if (!fault_in_handler(cpu) || plat_has_fixup(regs->ip))
+            return false;
+        handler_faults(cpu, regs);
+    }
+    ext_resume(NULL, regs); /* a second try may be made under the jump of a region */
     return true;
 }

@@ -55,7 +55,7 @@ void kprobe_resume(struct pt_regs *regs, struct probe_cpu *cpu)
         fault_resume(cpu, hit, p);
     if (owes_step)
         plat_raise_step(regs);
-    site_go_on(site, regs);
+    site_go_anywhere(regs);
     if (!jumped)
         return;
     plat_flags_of_trap();
@@ -128,7 +128,7 @@ bool kprobe_int3_handler(struct pt_regs *regs, struct probe_cpu *cpu)
          */
         regs->flags &= ~(FLAGS_TF | FLAGS_RF);
         hit_stepped(cpu, site, regs, in_nmi, true);
-        site_go_on(site, regs);
+        site_go_anywhere(regs);
         return true;
     }
     arrive(cpu, site, regs, in_nmi);

@@ -152,7 +152,7 @@ NOKPROBE_INLINE void hit_emulate(struct probe_cpu *cpu, struct site *site,
     }
     if (unlikely(stepping))
         plat_raise_step(regs);
-    site_go_on(site, regs);
+    site_go_anywhere(regs);
 }
 
 /* hit_run_alone - let the instruction happen, without handlers. */
@@ -196,7 +196,7 @@ NOKPROBE_INLINE void hit_before(struct probe_cpu *cpu, struct probe_hit *hit,
         probe_count(&cpu->redirected);
         if (jumped)
             probe_count(&cpu->untrapped);
-        site_go_on(site, regs);
+        site_go_anywhere(regs);
         return;
     }
     hit_leave(cpu, hit, jumped);

@@ -476,13 +476,22 @@ void boost_sti(const struct site *site, struct pt_regs *regs);
 void boost_sti_again(const struct site *site, struct pt_regs *regs);
 
 /* site_go_on - the last step of a hit, when @regs is final: if regs->ip lies under the
- * jump of a region, change it to the address of the copy in the region's cell.
+ * jump of the region of @site, change it to the address of the copy in the region's cell.
  * Context: any.
  */
 NOKPROBE_INLINE void site_go_on(const struct site *site, struct pt_regs *regs)
 {
     if (unlikely(READ_ONCE(site->asks_resume)))
         ext_resume(site, regs);
+}
+
+/* site_go_anywhere - the same for the jumps of all sites, if a handler or a debugger may have
+ * set regs->ip.
+ */
+NOKPROBE_INLINE void site_go_anywhere(struct pt_regs *regs)
+{
+    if (unlikely(READ_ONCE(ext_regions)))
+        ext_resume(NULL, regs);
 }
 
 /* boost_run - let the program go on in the copy that ends with a jump back. */

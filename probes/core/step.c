@@ -97,7 +97,7 @@ NOKPROBE_INLINE void step_ended(struct probe_cpu *cpu, struct site *site,
     probe_count(&cpu->steps);
     regs->flags &= ~(FLAGS_TF | FLAGS_RF); /* see emulate_run() */
     hit_stepped(cpu, site, regs, in_nmi, true);
-    site_go_on(site, regs);
+    site_go_anywhere(regs);
 }
 
 /* step_by_program - handle a step that the engine has not started: the program has TF

@@ -59,6 +59,7 @@
 #include "kernel/sync/spinlock.h"
 #include "kernel/thread/thread.h"
 #include "kernel/time/clock.h"
+#include "probes/core/extend.h"
 #include "probes/core/platform.h"
 #include "probes/gdb/gdb_collect.h"
 #include "probes/gdb/gdb_line.h"
@@ -329,6 +330,7 @@ static void gdb_stop_leave(struct gdb_cpu *me)
     write_cr2(me->cr2);
     gdb_stop_serialise();
     gdb_step_irqs(true);
+    ext_resume(NULL, me->regs); /* the debugger may have set ip */
     __atomic_store_n(&me->regs, NULL, __ATOMIC_RELEASE);
     if (gdb_is_serving())
         disown();

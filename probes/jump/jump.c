@@ -88,7 +88,7 @@ NOKPROBE_INLINE void jump_hit_leave(struct pt_regs *regs, struct site *site,
                                     struct probe_cpu *cpu, bool stopped)
 {
     if (stopped)
-        site_go_on(site, regs);
+        site_go_anywhere(regs);
     else if (likely(cpu))
         hit_run(cpu, site, regs, READ_ONCE(site->way), true);
     else
@@ -146,7 +146,10 @@ bool kprobe_post_handler(struct pt_regs *regs, struct site *site, struct probe_c
     if (likely(hit))
         hit_after(cpu, hit, aggr_first(site), regs, true);
     stopped = regs->ip != next;
-    site_go_on(site, regs); /* the image is also needed if only flags have changed */
+    if (unlikely(stopped))
+        site_go_anywhere(regs);
+    else
+        site_go_on(site, regs); /* the image is also needed if only flags have changed */
     return stopped ? JUMP_IMAGE : JUMP_ON;
 }
 NOKPROBE(kprobe_post_handler);

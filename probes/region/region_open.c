@@ -20,6 +20,7 @@
 #include "kernel/base/err.h"
 #include "probes/core/insn_slot.h"
 #include "probes/core/life.h"
+#include "probes/core/registry.h"
 #include "probes/jump/jump_site.h"
 #include "probes/region/region.h"
 
@@ -86,13 +87,17 @@ int region_prepare(struct site *site, struct probe_reject *why)
     return err;
 }
 
+size_t ext_regions; /* PLAT_PROBES to write */
+
 void region_open(struct site *site)
 {
+    WRITE_ONCE(ext_regions, ext_regions + 1);
     __atomic_store_n(&jump_site(site)->region->is_open, true, __ATOMIC_RELEASE);
 }
 
 void region_close(struct site *site)
 {
+    WRITE_ONCE(ext_regions, ext_regions - 1);
     WRITE_ONCE(jump_site(site)->region->is_open, false);
 }
 
@@ -160,6 +165,19 @@ void region_redirect(const struct site *site, struct pt_regs *regs)
         regs->ip = region_enter(r, regs->ip);
 }
 NOKPROBE(region_redirect);
+
+void region_redirect_any(struct pt_regs *regs)
+{
+    uintptr_t ip = regs->ip;
+
+    for (uintptr_t off = 1; off < REGION_JUMP_LEN; off++) {
+        const struct site *site = registry_find(ip - off);
+
+        if (site && READ_ONCE(jump_site(site)->region))
+            region_redirect(site, regs);
+    }
+}
+NOKPROBE(region_redirect_any);
 
 void region_boost(const struct site *site, struct pt_regs *regs)
 {

@@ -44,6 +44,8 @@ static NOINLINE void call_in_hit(struct probe_cpu *cpu, struct probe_hit *hit,
     cpu->watch_busy = true;
     if (shown.ip == ip)
         shown.ip = regs->ip;
+    else
+        ext_resume(NULL, &shown);
     *regs = shown;
     hit_leave(cpu, hit, false);
 }

@@ -95,6 +95,8 @@ bool ext_original(uintptr_t *ip UNUSED)
     return false;
 }
 
+size_t ext_regions;
+
 void ext_resume(const struct site *site UNUSED, struct pt_regs *regs UNUSED)
 {
 }

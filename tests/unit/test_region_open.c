@@ -1,13 +1,14 @@
 /* test_region_open.c - tests of hits, steps and faults while a region is open. */
 #include "probes/jump/detour.h"
+#include "probes/jump/jump.h"
 #include "probes/jump/jump_site.h"
 #include "probes/region/region.h"
 #include "tests/unit/port_fake.h"
 
 static struct probe_reject why;
 static uintptr_t fn;
-static struct kprobe p;
-static struct pt_regs regs;
+static struct kprobe p, q; /* q is elsewhere */
+static struct pt_regs regs, inner;
 static unsigned posts;
 static uintptr_t post_ip, go_to;
 
@@ -49,7 +50,8 @@ static void open_region(void)
 static void close_region(void)
 {
     plat_lock(PLAT_PROBES);
-    region_close(p.site);
+    if (region_is_open(p.site))
+        region_close(p.site);
     plat_quiesce();
     detour_release(p.site);
     region_release(p.site);
@@ -128,6 +130,114 @@ UNIT_TEST(a_thread_sent_under_the_jump_goes_to_the_copies)
     go_to = fn + 4;
     hit();
     CHECK_EQ(regs.ip, fn + 4);
+}
+
+/* ---- other sites than that of the region ---- */
+
+static void set_ip_behind(struct kprobe *probe UNUSED, struct pt_regs *r,
+                          unsigned long flags UNUSED)
+{
+    r->ip = go_to;
+}
+
+static int set_ip_and_go_on(struct kprobe *probe, struct pt_regs *r, int trap UNUSED)
+{
+    return set_ip(probe, r);
+}
+
+static void other_start(const char *hex)
+{
+    probe_start("55 48 8b 07 41 57 90 c3");
+    CHECK_EQ(register_kprobe(&p), 0);
+    open_region();
+    q = (struct kprobe){ .addr = fake_function("other", hex) };
+    go_to = fn + 4;
+}
+
+static void other_end(void)
+{
+    CHECK_EQ(unregister_kprobe(&q), 0);
+    close_region();
+}
+
+static void other_hit(void)
+{
+    regs = fake_regs();
+    CHECK(fake_int3(&regs, q.addr));
+}
+
+UNIT_TEST(a_handler_elsewhere_sends_to_the_copies)
+{
+    uintptr_t copy;
+
+    other_start("48 89 c3 c3");
+    copy = (uintptr_t)jump_site(p.site)->region->cell + 4;
+    q.pre_handler = set_ip;
+    CHECK_EQ(register_kprobe(&q), 0);
+    other_hit();
+    CHECK_EQ(regs.ip, copy);
+    kprobe_jump_leave(&regs, q.site, plat_probe_cpu(0), true);
+    CHECK_EQ(regs.ip, copy);
+    regs.ip = go_to;
+    kprobe_jump_leave(&regs, q.site, plat_probe_cpu(0), true);
+    CHECK_EQ(regs.ip, copy);
+    for (go_to = fn; go_to < fn + 9; go_to += go_to == fn ? 5 : 1) {
+        other_hit();
+        CHECK_EQ(regs.ip, go_to);
+    }
+    region_close(p.site);
+    go_to = fn + 4;
+    other_hit();
+    CHECK_EQ(regs.ip, go_to);
+    other_end();
+}
+
+UNIT_TEST(a_post_handler_elsewhere_too)
+{
+    other_start("48 89 c3 c3");
+    q.post_handler = set_ip_behind;
+    CHECK_EQ(register_kprobe(&q), 0);
+    other_hit();
+    CHECK(fake_int3(&regs, (uintptr_t)q.site->step_slot + 3));
+    CHECK_EQ(regs.ip, (uintptr_t)jump_site(p.site)->region->cell + 4);
+    CHECK(kprobe_post_handler(&regs, q.site, plat_probe_cpu(0)));
+    CHECK_EQ(regs.ip, (uintptr_t)jump_site(p.site)->region->cell + 4);
+    other_end();
+}
+
+UNIT_TEST(a_fault_handler_elsewhere_too)
+{
+    other_start("48 8b 07 c3");
+    q.fault_handler = set_ip_and_go_on;
+    CHECK_EQ(register_kprobe(&q), 0);
+    regs = fake_regs();
+    CHECK(fake_fault(&regs, 14, (uintptr_t)q.site->boost_slot));
+    CHECK_EQ(regs.ip, (uintptr_t)jump_site(p.site)->region->cell + 4);
+    other_end();
+}
+
+static int fault_in_region(struct kprobe *probe UNUSED, struct pt_regs *r UNUSED)
+{
+    inner = fake_regs();
+    CHECK(fake_fault(&inner, 14, (uintptr_t)jump_site(p.site)->region->cell + 1));
+    return 0;
+}
+
+static int try_again(struct kprobe *probe UNUSED, struct pt_regs *r, int trap UNUSED)
+{
+    CHECK_EQ(r->ip, fn + 1);
+    return 1;
+}
+
+UNIT_TEST(a_second_try_is_made_in_the_copies)
+{
+    other_start("48 89 c3 c3");
+    q.pre_handler = fault_in_region;
+    q.fault_handler = try_again;
+    CHECK_EQ(register_kprobe(&q), 0);
+    other_hit();
+    CHECK_EQ(inner.ip, (uintptr_t)jump_site(p.site)->region->cell + 1);
+    other_end();
 }
 
 UNIT_TEST(a_fault_in_a_copy_is_where_its_original_lies)

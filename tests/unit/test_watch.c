@@ -5,6 +5,8 @@
 
 #include "kernel/base/err.h"
 #include "probes/core/life.h"
+#include "probes/jump/jump_site.h"
+#include "probes/region/region.h"
 #include "probes/watch/platform_watch.h"
 #include "tests/unit/fake_watch.h"
 
@@ -155,9 +157,11 @@ UNIT_TEST(a_hit_is_counted_and_its_handler_called)
     CHECK_EQ(watch_misses(&w), 0);
 }
 
+static uintptr_t go_to;
+
 static void redirect(struct watch *hit UNUSED, struct pt_regs *r)
 {
-    r->ip = 0x7000;
+    r->ip = go_to;
 }
 
 UNIT_TEST(a_handler_may_send_the_program_elsewhere)
@@ -166,8 +170,30 @@ UNIT_TEST(a_handler_may_send_the_program_elsewhere)
     CHECK_EQ(register_watch(&w), 0);
     regs.ip = 0x9003;
     fake_watch.program = 0x5003;
+    go_to = 0x7000;
     CHECK(fake_debug(&regs, 1));
     CHECK_EQ(regs.ip, 0x7000);
+}
+
+UNIT_TEST(in_a_region_it_is_sent_to_the_copies)
+{
+    struct kprobe p = { .addr = fake_function("fn", "55 48 8b 07 41 57 90 c3") };
+    struct probe_reject why;
+
+    w = watch_of(0, redirect);
+    CHECK_EQ(register_watch(&w), 0);
+    CHECK_EQ(register_kprobe(&p), 0);
+    plat_lock(PLAT_PROBES);
+    CHECK_EQ(region_prepare(p.site, &why), 0);
+    region_open(p.site);
+    go_to = p.addr + 1;
+    CHECK(fake_debug(&regs, 1));
+    CHECK_EQ(regs.ip, (uintptr_t)jump_site(p.site)->region->cell + 1);
+    region_close(p.site);
+    plat_quiesce();
+    region_release(p.site);
+    plat_unlock(PLAT_PROBES);
+    CHECK_EQ(unregister_kprobe(&p), 0);
 }
 
 /* begin_beside_another - begin with w in register 1, and another owner in register 0. */
