@@ -47,6 +47,7 @@
 #include "probes/core/platform.h"
 #include "probes/gdb/gdb_code.h"
 #include "probes/gdb/gdb_collect.h"
+#include "probes/gdb/gdb_memory.h"
 #include "probes/gdb/gdb_step.h"
 #include "probes/gdb/gdb_stop.h"
 #include "probes/port/port_held.h"
@@ -76,7 +77,6 @@ static struct gdb_break {
 } breaks[BREAKS_MAX];
 
 static bool is_settled; /* the debugger has let all CPUs run */
-static bool may_retry;  /* a register no longer stops CPUs at an instruction */
 
 static const char own_code[] = "the stub itself runs this code";
 static const char being_changed[] =
@@ -304,7 +304,7 @@ static void take_from_register(struct gdb_break *b)
     debug_reg_move((unsigned)b->reg, 0);
     debug_reg_give((unsigned)b->reg);
     b->reg = -1;
-    may_retry |= b->kind <= KIND_EXECUTE;
+    gdb_memory_must_tell |= b->kind <= KIND_EXECUTE;
 }
 
 /* ---- probes ---- */
@@ -553,8 +553,9 @@ void gdb_break_work(void)
         return;
     for (size_t i = 0; i < BREAKS_MAX; i++)
         break_take_out(&breaks[i]);
-    if (__atomic_exchange_n(&may_retry, false, __ATOMIC_RELAXED)) {
+    if (__atomic_exchange_n(&gdb_memory_must_tell, false, __ATOMIC_RELAXED)) {
         plat_lock(PLAT_PROBES);
+        boundary_forget();
         plat_watch_executed();
         plat_unlock(PLAT_PROBES);
     }

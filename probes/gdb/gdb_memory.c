@@ -19,6 +19,9 @@
 #include "probes/core/registry.h"
 #include "probes/insn/insn.h"
 #include "probes/jump/jump_site.h"
+#include "probes/jump/optimize.h"
+#include "probes/port/port_held.h"
+#include "probes/region/region.h"
 #include "probes/returns/return_point.h"
 
 #include <string.h>
@@ -110,12 +113,28 @@ size_t gdb_memory_read(void *out, uintptr_t addr, size_t len)
 
 /* ---- writing ---- */
 
+bool gdb_memory_must_tell;
+
+#define USED_MAX (2 * (size_t)INSN_MAX_LEN) /* bytes that a site uses */
+
+_Static_assert(REGION_MAX_LEN <= USED_MAX && UNOPTIMIZE_SPAN_MAX <= USED_MAX, "all uses");
+
+/* site_uses - does @site depend on the byte at @addr, or on bytes behind it? It depends on
+ * the bytes that it changes, those that its jump reads, and those of which it has copies.
+ */
+static bool site_uses(const struct site *site, uintptr_t addr)
+{
+    return site->addr + changed_len(site) > addr || unoptimize_reads(site, addr) ||
+           (region_is_open(site) && site->addr + jump_site(site)->region->len > addr) ||
+           (site->is_sti && site->addr + site_pair(site)->len > addr);
+}
+
 static bool is_under_probe(uintptr_t addr, size_t len)
 {
-    for (uintptr_t at = addr - (INSN_MAX_LEN - 1); at != addr + len; at++) {
+    for (uintptr_t at = addr - (USED_MAX - 1); at != addr + len; at++) {
         const struct site *site = registry_find(at);
 
-        if (site && at + changed_len(site) > addr)
+        if (site && site_uses(site, addr))
             return true;
     }
     return false;
@@ -133,10 +152,24 @@ static bool is_exchanged(uintptr_t addr, size_t len)
     return false;
 }
 
+/* forget_boundaries - the text is about to change, perhaps to instructions of other lengths.
+ * If a thread is in the middle of a change, it may use what is remembered.
+ */
+static void forget_boundaries(void)
+{
+    gdb_memory_must_tell |= !port_can_arm();
+    if (!port_can_arm())
+        return;
+    port_reserve(true);
+    boundary_forget();
+    port_reserve(false);
+}
+
 static const char *gdb_write_text(uintptr_t addr, const void *bytes, size_t len)
 {
     if (is_under_probe(addr, len))
-        return "there is a probe: its copy of the instruction would not change";
+        return "there is a probe that uses these bytes: remove it first";
+    forget_boundaries();
     for (size_t i = 0, part; i < len; i += part) {
         part = len - i < PAGE_SIZE ? len - i : PAGE_SIZE;
         if (text_poke_alias_write((uint8_t *)addr + i, (const uint8_t *)bytes + i, part))

@@ -3,6 +3,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -17,3 +18,8 @@ size_t gdb_memory_read(void *out, uintptr_t addr, size_t len);
  * Return: NULL; or why not, in words. Context: held.
  */
 const char *gdb_memory_write(uintptr_t addr, const void *bytes, size_t len);
+
+/* gdb_memory_must_tell - while the kernel stood, text has changed, or a debug register no
+ * longer stops CPUs at an instruction. The stub's thread will tell the engine. Atomic.
+ */
+extern bool gdb_memory_must_tell;

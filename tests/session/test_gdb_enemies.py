@@ -16,6 +16,7 @@ from session import LIMIT
 READS = "cat /proc/version"  # calls vfs_read twice
 STOPS = 5
 SERIAL, TICK = "serial_write", "sched_tick"
+BP, SP, IP = 6, 7, 16  # gdb's numbers
 
 
 class Enemy:
@@ -156,6 +157,69 @@ def in_jumps(e):
         e.console("probe del all")
 
 
+def under_a_jump(e):
+    """A debugger sends a CPU to an instruction that the jump of a region displaces. Where
+    the CPU stops, at the start of vfs_read, it first does the push in front of it.
+    """
+    start, method = e.symbol("vfs_read"), "/proc/sys/debug/kprobes-jump"
+    before = e.console(f"cat {method}").strip()
+    e.console(f"echo region > {method}", "probe add vfs_read+5")
+    e.tell(e.jumps(1) == 1, "a jump displaces vfs_read+6")
+    for kind in (0, 1):
+        e.set(start, kind)
+        e.begin(READS)
+        e.stop()
+        e.clear(start, kind)
+        words = {
+            number: int.from_bytes(bytes.fromhex(e.client.ask(f"p{number:x}")), "little")
+            for number in (BP, SP)
+        }
+        e.client.ask(f"M{words[SP] - 8:x},8:{word(words[BP])}")
+        for number, value in ((SP, words[SP] - 8), (IP, start + 6)):
+            e.tell(
+                e.client.ask(f"P{number:x}={word(value)}") == "OK",
+                f"Z{kind}: register {number} takes a value",
+            )
+        e.tell(e.end(), f"Z{kind}: and the CPU goes on under the jump")
+    e.console("probe del all", f"echo {before} > {method}")
+
+
+def word(value):
+    return value.to_bytes(8, "little").hex()
+
+
+def in_changed_code(e):
+    """A debugger changes code, but no byte that a probe uses: in bytes of the jump, and in
+    bytes that the jump reads. Then it sets a breakpoint by the new boundaries.
+    """
+    start, method = e.symbol("vfs_read"), "/proc/sys/debug/kprobes-jump"
+    before = e.console(f"cat {method}").strip()
+    code = e.client.read(start + 6, 6)
+    for name, used in (("pun", 4), ("region", 6)):
+        e.console(f"echo {name} > {method}", "probe add vfs_read+5")
+        e.tell(e.jumps(1) == 1, f"a jump, by {name}")
+        taken = [
+            at
+            for at in range(used)
+            if e.client.ask(f"M{start + 6 + at:x},1:{code[at] ^ 1:02x}") == "OK"
+        ]
+        tap.equal(taken, [], f"{e.cpus} CPUs: {name}: bytes that a probe uses stay")
+        e.console("probe del all")
+    e.console(f"echo {before} > {method}", "probe add vfs_read+0")
+    wrong = e.set(start + 7)
+    push_pop = "564158"  # in place of mov %rsi,%r8
+    e.tell(wrong.startswith("E") and code[:3].hex() == "4989f0", "no boundary is at +7")
+    e.tell(e.client.ask(f"M{start + 6:x},3:{push_pop}") == "OK", "code is changed")
+    e.stops_at(start + 7, 2, READS, "a boundary that is new")
+    end = time.monotonic() + LIMIT  # the probe of the breakpoint is taken out later
+    while e.client.ask(f"M{start + 6:x},3:{code[:3].hex()}") != "OK":
+        if time.monotonic() > end:
+            raise AssertionError("the code cannot be changed back")
+        e.console("run sleep")
+    e.tell(e.set(start + 7).startswith("E"), "the boundary has gone")
+    e.console("probe del all")
+
+
 def in_interrupts(e):
     e.stops_at(e.symbol(TICK), STOPS, READS, "the timer's interrupt")
 
@@ -280,6 +344,8 @@ def on(cpus):
             in_a_handler,
             in_generated_code,
             in_jumps,
+            under_a_jump,
+            in_changed_code,
             in_interrupts,
             in_nmis,
             in_the_driver,
