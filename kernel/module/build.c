@@ -326,10 +326,21 @@ static int take_tables(struct build *b)
 
 /* ---- 5 ---- */
 
+/* is_inside_other - is @addr in a function elsewhere, but not its start? Data counts, too: it
+ * does no harm.
+ */
+static bool is_inside_other(uintptr_t addr)
+{
+    struct ksym sym;
+
+    return !ksyms_at(addr, &sym) && sym.offset;
+}
+
 /* pointer_of - is the address that relocation @r writes, into a section that is @role, an
- * address in the module's text to which code may go? Branches and relative operands do not
- * count, since they are found by decoding, nor do tables about the text. A distance in a
- * fix-up is relative to its own place, so it is known what address it stands for.
+ * address in text to which code may go? Branches and relative operands in the module's own
+ * text do not count, since they are found by decoding, nor do tables about the text. A
+ * distance in a fix-up is relative to its own place, so it is known what address it stands
+ * for. A distance in code is relative to its end.
  * @section: the address of the section
  */
 static bool pointer_of(struct build *b, const struct elf_rela *r, enum elf_role role,
@@ -340,11 +351,16 @@ static bool pointer_of(struct build *b, const struct elf_rela *r, enum elf_role 
 
     out->place = section + r->offset;
     out->to = b->values[r->symbol] + (uint64_t)r->addend;
+    if (!is_text(b, out->to, 1)) {
+        out->to += is_distance && is_code ? sizeof(int32_t) : 0;
+        out->kind = MODULE_POINTER_ELSEWHERE;
+        return is_inside_other(out->to);
+    }
     out->kind = is_code                              ? MODULE_POINTER_CODE
                 : is_distance && role != ELF_EXTABLE ? MODULE_POINTER_DIFFERENCE
                                                      : MODULE_POINTER_DATA;
-    return is_text(b, out->to, 1) && !(is_distance && is_code) &&
-           role != ELF_MARKER_INSNS && role != ELF_NOKPROBE_RANGES;
+    return !(is_distance && is_code) && role != ELF_MARKER_INSNS &&
+           role != ELF_NOKPROBE_RANGES;
 }
 
 /* pointers_find - write all pointers to @out, which may be NULL. Return: how many. */

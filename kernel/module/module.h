@@ -42,7 +42,9 @@ struct module_symbol {
 };
 #define SYMBOL_NONE UINT32_MAX
 
-/* A place in the module where an address in its text was written. */
+/* A place in the module where an address in text was written: in its own text, or inside
+ * of a function elsewhere.
+ */
 struct module_pointer {
     uintptr_t place, to;
     enum module_pointer_kind {
@@ -50,6 +52,7 @@ struct module_pointer {
         MODULE_POINTER_DATA,       /* absolute, or a fix-up */
         MODULE_POINTER_DIFFERENCE, /* relative, in data */
         MODULE_POINTER_KINDS,
+        MODULE_POINTER_ELSEWHERE = MODULE_POINTER_KINDS, /* in other text */
     } kind;
 };
 
@@ -69,8 +72,8 @@ struct module_facts {
     uintptr_t kprobes_text, kprobes_end; /* the section .kprobes.text: blacklisted */
     const struct module_symbol *symbols; /* sorted by address */
     size_t symbol_count;
-    /* Without branches and relative operands, which a decoder finds, and without tables
-     * about the text.
+    /* Without tables about the text, and without branches and relative operands that stay in
+     * the text, which a decoder finds.
      */
     const struct module_pointer *pointers;
     size_t pointer_count;

@@ -139,6 +139,11 @@ bool unoptimize_reads(const struct site *site, uintptr_t addr);
  * Locks: PLAT_PROBES held.
  */
 struct site *unoptimize_reader(uintptr_t addr);
+/* unoptimize_region - if the jump of a region has displaced the instruction at @addr, make
+ * the jump a breakpoint: CPUs that come to @addr from elsewhere must find the instruction.
+ * Context: thread or held.  Locks: PLAT_PROBES held; takes PLAT_TEXT.
+ */
+void unoptimize_region(uintptr_t addr);
 
 struct optimize_stats {
     size_t evicted;     /* evicted neighbours: jumps that only other jumps need */

@@ -209,3 +209,14 @@ void unoptimize_around(struct site **sites, size_t count)
     }
     optimize_kick();
 }
+
+void unoptimize_region(uintptr_t addr)
+{
+    struct site *site;
+
+    unoptimize_for_each_before(site, addr)
+        if (unoptimize_reads(site, addr) && region_is_open(site))
+            break;
+    if (site)
+        unoptimize_around(&site, 1);
+}

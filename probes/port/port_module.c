@@ -13,11 +13,13 @@
 #include "probes/core/life.h"
 #include "probes/core/registry.h"
 #include "probes/insn/insn.h"
+#include "probes/jump/optimize.h"
 #include "probes/jump/platform_jump.h"
 #include "probes/marker/marker.h"
 #include "probes/marker/static_key.h"
 #include "probes/port/port.h"
 #include "probes/region/find_targets.h"
+#include "probes/region/targets.h"
 #include "probes/returns/platform_returns.h"
 #include "probes/returns/shadow.h"
 #include "probes/text/text_part.h"
@@ -88,6 +90,8 @@ static void collect_pointers(struct target_search *s, const struct module_facts 
     for (size_t i = 0; i < m->pointer_count; i++) {
         const struct module_pointer *p = &m->pointers[i];
 
+        if (p->kind == MODULE_POINTER_ELSEWHERE)
+            continue;
         pointers[p->kind][counts[p->kind]++] = (struct target_pointer){ p->place, p->to };
     }
     s->in_code = pointers[MODULE_POINTER_CODE];
@@ -164,6 +168,36 @@ static int find_targets(struct guest *g, const struct module_facts *m)
     }
     search_free(&s, pointers);
     return err;
+}
+
+/* Code of @m may go into the middle of functions elsewhere: where it comes there, it must
+ * find the instructions.
+ */
+static int know_leads_of(const struct module_facts *m)
+{
+    const struct module_pointer *p = m->pointers;
+    int err = 0;
+
+    plat_lock(PLAT_PROBES);
+    for (; p < m->pointers + m->pointer_count && !err; p++) {
+        if (p->kind != MODULE_POINTER_ELSEWHERE)
+            continue;
+        unoptimize_region(p->to);
+        err = targets_add(p->place, p->to);
+    }
+    plat_unlock(PLAT_PROBES);
+    return err;
+}
+
+static void forget_leads_of(const struct module_facts *m)
+{
+    const struct module_pointer *p = m->pointers;
+
+    plat_lock(PLAT_PROBES);
+    for (; p < m->pointers + m->pointer_count; p++)
+        if (p->kind == MODULE_POINTER_ELSEWHERE && targets_remove(p->place, p->to))
+            optimize_retry();
+    plat_unlock(PLAT_PROBES);
 }
 
 static const struct guest *guest_at(uintptr_t addr)
@@ -471,7 +505,9 @@ static int port_module_comes(const struct module_facts *m, char *why)
         guest_free(guest_unlink(m->text));
         return err;
     }
-    err = switches_come(g, m, why);
+    err = know_leads_of(m);
+    if (!err)
+        err = switches_come(g, m, why);
     if (err)
         text_goes(&g->part); /* port_module_gone() does the rest */
     return err;
@@ -589,6 +625,7 @@ static void port_module_gone(const struct module_facts *m)
 
     if (!g)
         return;
+    forget_leads_of(m);
     text_gone(&g->part);
     guest_free(g);
 }

@@ -108,11 +108,9 @@ bool plat_watch_is_kernel(uintptr_t addr)
  */
 void plat_watch_execute(uintptr_t addr)
 {
-    struct site *site = unoptimize_reader(addr);
+    struct site *site = registry_find(addr);
 
-    if (site && region_is_open(site))
-        unoptimize_around(&site, 1);
-    site = registry_find(addr);
+    unoptimize_region(addr);
     if (site && link_into(addr))
         unoptimize_around(&site, 1);
 }

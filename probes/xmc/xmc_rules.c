@@ -252,17 +252,6 @@ static size_t leads_of(const struct insn *insn, uintptr_t out[LEADS_MAX])
     return count;
 }
 
-/* give_up_region - if the jump of a region has displaced the instruction at @addr, make the
- * jump a breakpoint: code that leads to @addr must find the instruction there.
- */
-static void give_up_region(uintptr_t addr)
-{
-    struct site *site = unoptimize_reader(addr);
-
-    if (site && region_is_open(site))
-        unoptimize_around(&site, 1);
-}
-
 static int know_leads(struct exchange *x, const struct insn *insn)
 {
     uintptr_t leads[LEADS_MAX];
@@ -270,7 +259,7 @@ static int know_leads(struct exchange *x, const struct insn *insn)
 
     (void)x;
     for (size_t i = 0; i < count; i++) {
-        give_up_region(leads[i]);
+        unoptimize_region(leads[i]);
         if (!targets_add(insn->addr, leads[i]))
             continue;
         while (i--)

@@ -985,3 +985,41 @@ KTEST(module, no_region_lies_where_its_code_computes_a_target)
     }
     ktest_report(unload("leaps") == 0, "it goes");
 }
+
+extern const uint8_t region_mix_at[], region_late_at[], region_choose_at[];
+
+/* A module may lead into the middle of functions that it does not contain. */
+KTEST(module, no_region_lies_where_it_leads_elsewhere)
+{
+    static struct {
+        const uint8_t *at;
+        const char *function, *leap;
+        struct kprobe probe;
+    } places[] = { { region_mix_at, "region_mix", "mix_leap", { 0 } },
+                   { region_late_at, "region_late", "late_leap", { 0 } },
+                   { region_choose_at, "region_choose", "choose_leap", { 0 } } };
+
+    jumps_by(OPTIMIZE_REGION);
+    for (size_t k = 0; k < ARRAY_LEN(places); k++) {
+        struct kprobe *p = &places[k].probe;
+        bool was, stays, comes_back, right = true;
+
+        *p = (struct kprobe){ .addr = (uintptr_t)places[k].at };
+        register_kprobe(p);
+        optimize_run();
+        was = p->flags & KPROBE_FLAG_OPTIMIZED;
+        ktest_report(LOAD(leaps) == 0, "loaded %s", loaded_why);
+        stays = p->flags & KPROBE_FLAG_OPTIMIZED;
+        optimize_run();
+        stays |= (p->flags & KPROBE_FLAG_OPTIMIZED) != 0;
+        for (long i = 1; i < 64 && !stays; i += 2)
+            right &=
+                (int)call(places[k].leap, i, 0) == (int)call(places[k].function, i, 0);
+        unload("leaps");
+        optimize_run();
+        comes_back = p->flags & KPROBE_FLAG_OPTIMIZED;
+        unregister_kprobe(p);
+        ktest_report(was && !stays && right && comes_back, "%s: %d %d %d %d",
+                     places[k].leap, was, stays, right, comes_back);
+    }
+}

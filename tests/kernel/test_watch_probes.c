@@ -223,6 +223,30 @@ static void watch_probed(const char *how)
         unregister_kprobe(&p[count]);
 }
 
+uint32_t region_mix(uint32_t x);
+extern uint8_t region_mix_at[];
+
+/* The address is computed at run time: one that the linker writes would be a target. */
+KTEST(watch_probes, an_instruction_that_a_region_displaces_can_be_watched)
+{
+    static uint8_t *volatile start = region_mix_at;
+    struct kprobe p = { .addr = (uintptr_t)start };
+    struct watch w = watch_of(start + 2, WATCH_EXECUTE, 1, NULL);
+
+    jumps_by(OPTIMIZE_REGION);
+    register_kprobe(&p);
+    optimize_run();
+    ktest_report(p.flags & KPROBE_FLAG_OPTIMIZED, "a jump displaces it");
+    register_watch(&w);
+    region_mix(1);
+    ktest_report(watch_hits(&w) == 1, "the CPU comes to it");
+    unregister_watch(&w);
+    optimize_run();
+    ktest_report(p.flags & KPROBE_FLAG_OPTIMIZED, "the jump comes back");
+    unregister_kprobe(&p);
+    jumps_as_before();
+}
+
 KTEST(watch_probes, an_instruction_that_carries_a_probe_can_be_watched)
 {
     watch_probed("breakpoints");

@@ -1,5 +1,6 @@
 ; leaps.asm - a module that jumps to addresses which its code computes. No relocation names
-; these addresses: the assembler knows all distances within a section.
+; these addresses: the assembler knows all distances within a section. At the end it jumps
+; into functions of the image.
 ;
 ; Each function takes N and returns N + 1; if N is even, table_leap() returns 2 * N.
 
@@ -84,3 +85,32 @@ section .text
 global steps
 steps:
     db table_leap.even + 1 - steps, table_leap.odd - steps
+
+; Each of these does itself what its function of the image does up to there, and returns
+; what that function returns: tests/kernel/region_targets.asm.
+
+extern region_mix_at, region_late_at, region_choose_at
+
+section .text
+
+proc mix_leap
+    mov eax, edi
+    inc eax
+    jmp region_mix_at + 2
+endproc mix_leap
+
+proc late_leap
+    mov eax, edi
+    inc eax
+    lea rdx, [rel region_late_at + 2]
+    jmp rdx
+endproc late_leap
+
+proc choose_leap
+    mov eax, edi
+    jmp [rel odd_choice]
+endproc choose_leap
+
+section .data
+odd_choice:
+    dq region_choose_at + 4
