@@ -4,6 +4,7 @@
  * one conversion specification; and the conversions. The largest buffer on the stack holds
  * the digits of one number. Padding that is not stored costs no time.
  */
+#include "kernel/base/compiler.h"
 #include "kernel/base/err.h"
 #include "libc/include/ctype.h"
 #include "libc/include/limits.h"
@@ -189,7 +190,7 @@ static int64_t arg_signed(struct args *args, const struct format_spec *spec)
     }
 }
 
-static uint64_t arg_unsigned(struct args *args, const struct format_spec *spec)
+static NOINLINE uint64_t arg_unsigned(struct args *args, const struct format_spec *spec)
 {
     switch (spec->arg_size) {
     case sizeof(char):

@@ -26,7 +26,7 @@ struct verify {
     struct agent_problem *problem;
 };
 
-static int refuse_program(const struct verify *v, int err, const char *why)
+static NOINLINE int refuse_program(const struct verify *v, int err, const char *why)
 {
     if (v->problem)
         *v->problem = (struct agent_problem){ .why = why,

@@ -556,7 +556,7 @@ void gdb_break_work(void)
     if (__atomic_exchange_n(&gdb_memory_must_tell, false, __ATOMIC_RELAXED)) {
         plat_lock(PLAT_PROBES);
         boundary_forget();
-        plat_watch_executed();
+        plat_watch_execute(0);
         plat_unlock(PLAT_PROBES);
     }
     gdb_code_free_retired();

@@ -265,9 +265,7 @@ bool ext_original(uintptr_t *ip)
 
 void ext_resume(const struct site *site, struct pt_regs *regs)
 {
-    if (!site)
-        region_redirect_any(regs);
-    else if (regs->ip == (uintptr_t)site_boost_slot(site))
+    if (site && regs->ip == (uintptr_t)site_boost_slot(site))
         region_boost(site, regs);
     else
         region_redirect(site, regs);

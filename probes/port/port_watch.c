@@ -110,14 +110,13 @@ void plat_watch_execute(uintptr_t addr)
 {
     struct site *site = registry_find(addr);
 
+    if (!addr) {
+        optimize_retry();
+        return;
+    }
     unoptimize_region(addr);
     if (site && link_into(addr))
         unoptimize_around(&site, 1);
-}
-
-void plat_watch_executed(void)
-{
-    optimize_retry();
 }
 
 INIT void port_watch_init(void)

@@ -139,12 +139,11 @@ uintptr_t region_behind(const struct site *site);
 uint8_t *region_boosted(const struct site *site);
 /* region_redirect - if the program of @regs would go on under the jump of @site, which has a
  * struct region, let it go on at the copy instead.
- * region_redirect_any - the same for the jump of any site.
+ *                   @site: NULL: the jump of any site
  * region_boost - the same for a program about to go on at the site's own boosted copy.
  * Context: any, preemption off. It is called as in a hit.
  */
 void region_redirect(const struct site *site, struct pt_regs *regs);
-void region_redirect_any(struct pt_regs *regs);
 void region_boost(const struct site *site, struct pt_regs *regs);
 /* region_has_cell - is @cell the cell of the region of @site?
  * @cell: a cell that a thread may be in, so that it is not freed meanwhile

@@ -157,27 +157,28 @@ NOKPROBE_INLINE const struct region *open_region(const struct site *site)
     return __atomic_load_n(&r->is_open, __ATOMIC_ACQUIRE) && r->cell ? r : NULL;
 }
 
-void region_redirect(const struct site *site, struct pt_regs *regs)
+NOKPROBE_INLINE void redirect_under(const struct site *site, struct pt_regs *regs)
 {
     const struct region *r = open_region(site);
 
     if (r)
         regs->ip = region_enter(r, regs->ip);
 }
-NOKPROBE(region_redirect);
 
-void region_redirect_any(struct pt_regs *regs)
+void region_redirect(const struct site *site, struct pt_regs *regs)
 {
     uintptr_t ip = regs->ip;
 
-    for (uintptr_t off = 1; off < REGION_JUMP_LEN; off++) {
-        const struct site *site = registry_find(ip - off);
+    if (site)
+        redirect_under(site, regs);
+    for (uintptr_t off = 1; !site && off < REGION_JUMP_LEN; off++) {
+        const struct site *around = registry_find(ip - off);
 
-        if (site && READ_ONCE(jump_site(site)->region))
-            region_redirect(site, regs);
+        if (around && READ_ONCE(jump_site(around)->region))
+            redirect_under(around, regs);
     }
 }
-NOKPROBE(region_redirect_any);
+NOKPROBE(region_redirect);
 
 void region_boost(const struct site *site, struct pt_regs *regs)
 {

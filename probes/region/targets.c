@@ -127,11 +127,6 @@ uintptr_t targets_find(uintptr_t start, uintptr_t end)
     return first < end ? first : 0;
 }
 
-bool targets_inside(uintptr_t start, uintptr_t end)
-{
-    return targets_find(start, end);
-}
-
 bool targets_opaque(uintptr_t addr)
 {
     struct plat_targets t;

@@ -24,7 +24,10 @@ bool targets_known(uintptr_t addr);
  * Cost:    two binary searches, and for each 16 bytes one list of added targets.
  */
 uintptr_t targets_find(uintptr_t start, uintptr_t end);
-bool targets_inside(uintptr_t start, uintptr_t end);
+static inline bool targets_inside(uintptr_t start, uintptr_t end)
+{
+    return targets_find(start, end);
+}
 
 /* targets_opaque - does @addr lie in code of which the build does not know the targets,
  * so that anything may jump there? Without a table: true. Context: any.

@@ -61,8 +61,7 @@ uintptr_t plat_watch_ip(const struct pt_regs *regs);
 
 /* plat_watch_execute - a debug register has begun to stop CPUs at the instruction at @addr:
  * no other code may stand in for it, CPUs must come to @addr itself.
- * plat_watch_executed - no register stops them there any longer.
+ * @addr: 0: a register no longer stops CPUs at an instruction, which may be copied again
  * Context: thread or held. In `held` the lock is free.  Locks: PLAT_PROBES held.
  */
 void plat_watch_execute(uintptr_t addr);
-void plat_watch_executed(void);

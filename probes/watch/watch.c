@@ -280,7 +280,7 @@ static void give_register(struct watch *w)
     plat_watch_set((unsigned)w->reg, 0, w->kind, w->len);
     plat_quiesce();
     if (w->kind == WATCH_EXECUTE)
-        plat_watch_executed();
+        plat_watch_execute(0);
     take_counts(w, 1);
     w->is_registered = false;
     plat_free(watch_slots[w->reg].site);

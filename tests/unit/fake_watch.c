@@ -97,11 +97,6 @@ void plat_watch_execute(uintptr_t addr)
     fake_watch.executes = addr;
 }
 
-void plat_watch_executed(void)
-{
-    fake_watch.executes = 0;
-}
-
 bool fake_debug(struct pt_regs *regs, unsigned long dr6)
 {
     regs->dr6 = dr6;
