@@ -4,6 +4,7 @@
 #include "kernel/base/compiler.h"
 #include "kernel/base/registers.h"
 #include "kernel/debug/params.h"
+#include "probes/trace/language/fetch_parse.h"
 
 #include <ctype.h>
 #include <stdlib.h>
@@ -114,15 +115,16 @@ static bool line_take_word(struct program_line *line, const char **text,
     const char *at = *text + 1;
     size_t len = line_word_len(at);
     uint8_t reg;
-    unsigned long offset = 0;
-    char *end;
+    uint64_t offset = 0;
 
     if (!line_is_register(at, len, &reg))
         return false;
     at += len;
     if (*at == '+') {
-        offset = strtoul(at + 1, &end, 0);
-        at = end;
+        len = line_word_len(++at);
+        if (fetch_number(at, len, &offset))
+            return false;
+        at += len;
     }
     if (*at != ']' || offset > INT32_MAX)
         return false;
@@ -166,18 +168,15 @@ static bool line_take_comparison(const char **text, size_t *out)
     return false;
 }
 
-static bool line_take_number(const char **text, uint64_t *out, bool *negative)
+static bool line_take_number(const char **text, uint64_t *out, bool is_signed)
 {
-    char *end;
+    const char *number = *text;
+    bool negative = *number == '-';
+    size_t len = negative + line_word_len(number + negative);
 
-    *negative = **text == '-';
-    if (!isdigit((unsigned char)(*text)[*negative]))
-        return false;
-    *out = strtoul(*text + *negative, &end, 0);
-    if (*negative)
-        *out = -*out;
-    *text = line_skip_blanks(end);
-    return true;
+    *text = line_skip_blanks(number + len);
+    return !(negative || is_signed ? fetch_signed(number, len, (int64_t *)out)
+                                   : fetch_number(number, len, out));
 }
 
 static const char *line_take_condition(struct program_line *line, const char **text)
@@ -185,7 +184,6 @@ static const char *line_take_condition(struct program_line *line, const char **t
     struct line_operand operand;
     struct kprobe_op op = { .code = KPROBE_OP_IF };
     size_t comparison;
-    bool negative;
 
     if (line->count + OPERAND_OPS > LINE_OPS_MAX)
         return "there are too many conditions";
@@ -198,12 +196,12 @@ static const char *line_take_condition(struct program_line *line, const char **t
                      "entry of a function with debug data";
     if (!line_take_comparison(text, &comparison))
         return "behind the operand comes one of < <= > >= == != has lacks";
-    if (!line_take_number(text, &op.imm, &negative))
-        return "behind the comparison comes a number";
     op.source = operand.source;
-    op.sub = (negative || operand.is_signed) && comparisons[comparison].with_sign
+    op.sub = (**text == '-' || operand.is_signed) && comparisons[comparison].with_sign
                  ? comparisons[comparison].with_sign
                  : comparisons[comparison].plain;
+    if (!line_take_number(text, &op.imm, op.sub != comparisons[comparison].plain))
+        return "behind the comparison comes a number of 64 bits";
     line_add(line, op);
     return NULL;
 }
@@ -224,7 +222,8 @@ const char *program_line_every(struct program_line *line, const char *text)
     char *end;
 
     line->every = strtoul(text, &end, 10);
-    return *end || end == text || !line->every || line->every > INT32_MAX
+    return !isdigit((unsigned char)*text) || *end || !line->every ||
+                   line->every > INT32_MAX
                ? "it is a number from 1 to 2147483647"
                : NULL;
 }

@@ -4,6 +4,7 @@
 #include "kernel/base/err.h"
 #include "kernel/base/regs.h"
 #include "kernel/time/sample.h"
+#include "probes/trace/language/fetch_parse.h"
 
 #include <ctype.h>
 #include <stdio.h>
@@ -204,18 +205,18 @@ static int parse_interval(struct line_scan *s)
 static int parse_profile(struct line_scan *s)
 {
     struct trace_line *line = s->line;
-    char word[16], *end;
+    uint64_t hz = PROFILE_HZ;
+    char word[16];
     int err;
 
-    line->hz = PROFILE_HZ;
     if (isdigit((unsigned char)*s->p)) {
         err = take_word(s, word, sizeof(word));
         if (err)
             return err;
-        line->hz = (unsigned)strtoul(word, &end, 10);
-        if (*end || line->hz < SAMPLE_HZ_MIN || line->hz > SAMPLE_HZ_MAX)
+        if (parse_u64(word, 10, &hz) || hz < SAMPLE_HZ_MIN || hz > SAMPLE_HZ_MAX)
             return refuse_word(s, "HZ is a number from 19 to 10000");
     }
+    line->hz = (unsigned)hz;
     strlcpy(line->place, TRACE_SAMPLER, sizeof(line->place));
     strlcpy(line->arg[0], "sample", TRACE_WORD_MAX);
     snprintf(line->with, sizeof(line->with), "+%zu(%%di):symbol",
@@ -515,14 +516,13 @@ static int line_key(struct line_scan *s, const char *word)
 /* take_bound - take the number behind the last comma of @word, and cut it off. */
 static bool take_bound(char *word, uint64_t *out)
 {
-    char *comma = strrchr(word, ','), *end;
+    char *comma = strrchr(word, ',');
 
     if (!comma)
         return false;
     *comma++ = '\0';
     comma = skip_blanks(comma);
-    *out = strtoul(comma, &end, 0);
-    return isdigit((unsigned char)*comma) && !*skip_blanks(end);
+    return !fetch_number(comma, cut_blanks(comma, strlen(comma)), out);
 }
 
 /* take_bounds - take MIN, MAX and STEP of lhist(ARG,MIN,MAX,STEP). */
@@ -607,7 +607,7 @@ static int parse_shown(struct line_scan *s)
 {
     static const char percent[] = "percent";
     struct trace_answer *answer = answer_now(s);
-    char word[TRACE_WORD_MAX], *end;
+    char word[TRACE_WORD_MAX];
     int err;
 
     if (answer->action == ACTION_PRINT || trace_answer_distributes(answer))
@@ -616,8 +616,7 @@ static int parse_shown(struct line_scan *s)
         err = take_word(s, word, sizeof(word));
         if (err)
             return err;
-        answer->top = strtoul(word, &end, 10);
-        if (!isdigit((unsigned char)*word) || *end || !answer->top)
+        if (parse_u64(word, 10, &answer->top) || !answer->top)
             return refuse_word(s, "top wants a number of rows");
     }
     if (!strncmp(s->p, percent, sizeof(percent) - 1) &&

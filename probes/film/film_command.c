@@ -16,9 +16,8 @@
 static int film_begin(struct shell *sh, const char *where, const char *wait)
 {
     struct probe_reject why;
-    unsigned long ms = MS;
+    uint64_t ms = MS;
     struct place place;
-    char *end = NULL;
     uintptr_t addr;
     int err;
 
@@ -26,9 +25,7 @@ static int film_begin(struct shell *sh, const char *where, const char *wait)
         return place_no_place(sh, where);
     if (place_find(&place, &addr, &why))
         return place_refused(sh, &place, &why);
-    if (wait)
-        ms = strtoul(wait, &end, 10);
-    if (end && (end == wait || *end || ms > FILM_MS_MAX))
+    if (wait && (parse_u64(wait, 10, &ms) || ms > FILM_MS_MAX))
         return shell_refuse(sh, EINVAL, "film: %s: not 0 to %u milliseconds", wait,
                             FILM_MS_MAX);
     err = film_start(addr, (unsigned)ms);

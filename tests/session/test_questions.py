@@ -138,7 +138,9 @@ def several_places_and_the_top():
             ("vfs_read { count by cpu,count,cpu }", 30, "this key is there already"),
             ("vfs_read { max(comm) }", 11, "comm is a text, and no number"),
             ("vfs_read { lhist(count,-8,8,8) }", 11, "numbers from 0"),
+            (f"vfs_read {{ lhist(count,0,{2**64},{2**64 - 1}) }}", 11, "numbers from 0"),
             ("vfs_read { count top -1 }", 21, "top wants a number of rows"),
+            (f"vfs_read {{ count top {2**64} }}", 21, "top wants a number of rows"),
             ("vfs_read { sum(count)x }", 21, "here comes one of: by top"),
             ("vfs_read { hist(count) top 2 }", 23, "here comes one of: by ; }"),
             ("vfs_read { lhist(count,0,8,8) by cpu percent }", 37, "one of: , ; }"),
@@ -497,6 +499,7 @@ def a_profile():
         refuses(
             guest,
             ("profile 18 { count }", 8, "HZ is a number from 19 to 10000"),
+            ("profile 4294967395 { count }", 8, "HZ is a number from 19 to 10000"),
             ("profile by cpu", 11, "here comes one of: stack func thread"),
             ("profile { count by caller }", 19, "a sample knows no caller"),
         )

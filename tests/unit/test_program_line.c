@@ -85,7 +85,7 @@ UNIT_TEST(what_is_wrong_is_said)
     CHECK_STR(condition("rsp > 1"), NO_OPERAND);
     CHECK_STR(condition("rdi ~ 1"),
               "behind the operand comes one of < <= > >= == != has lacks");
-    CHECK_STR(condition("rdi > x"), "behind the comparison comes a number");
+    CHECK_STR(condition("rdi > x"), "behind the comparison comes a number of 64 bits");
     CHECK_STR(condition("rdi > 1 or"), "behind the number comes nothing, or `and`");
     CHECK_STR(condition("rdi > 1 and"), NO_OPERAND);
     CHECK_STR(
@@ -96,6 +96,27 @@ UNIT_TEST(what_is_wrong_is_said)
     CHECK_STR(program_line_every(&line, "0"), "it is a number from 1 to 2147483647");
     CHECK_STR(program_line_every(&line, "2x"), "it is a number from 1 to 2147483647");
     CHECK(!program_line_every(&line, "2147483647"));
+}
+
+UNIT_TEST(a_number_that_does_not_fit_is_refused)
+{
+    static const char *const too_large[] = {
+        "rdi == 18446744073709551616",    "rdi > 99999999999999999999",
+        "rdi < -9223372036854775809",     "rdi < -99999999999999999999",
+        "[rdi+0x10000000000000001] == 1", "number < 9223372036854775808",
+        "number >= 0xffffffffffffffff",
+    };
+
+    memset(&line, 0, sizeof(line));
+    line.function = 0x1000;
+    for (size_t i = 0; i < ARRAY_LEN(too_large); i++)
+        CHECK(program_line_if(&line, too_large[i]) != NULL);
+    line.count = 0;
+    CHECK(!program_line_if(&line, "number == 0xffffffffffffffff"));
+    CHECK(!program_line_if(&line, "_place == 18446744073709551615"));
+    CHECK(!program_line_if(&line, "rdi < -9223372036854775808"));
+    CHECK(program_line_every(&line, "-18446744073709551615") != NULL);
+    CHECK(program_line_every(&line, "18446744073709551617") != NULL);
 }
 
 UNIT_TEST(what_does_not_hold_skips_the_rest)

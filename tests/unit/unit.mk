@@ -24,7 +24,9 @@ unit_watch := $(engine_on_arrays) $(WATCH) tests/unit/fake_watch.c
 unit_pun := $(PUN) $(INSN)
 unit_program_verify := $(engine_on_arrays)
 unit_program_code := $(engine_on_arrays)
-unit_program_line := probes/console/program_line.c $(engine_on_arrays)
+unit_program_line := probes/console/program_line.c \
+    probes/trace/language/fetch_type.c libc/strtol.c libc/extra.c libc/string.c \
+    $(engine_on_arrays)
 unit_page := probes/trace/ring/page.c
 unit_print := $(addprefix probes/trace/ring/,ring.c page.c page_merge.c print.c format.c) \
     $(addprefix probes/trace/language/,event.c \
