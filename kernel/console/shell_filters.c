@@ -1,4 +1,6 @@
 /* shell_filters.c - grep, head, tail, sort, wc: read a pipe or files, and print text. */
+#include "kernel/base/bits.h"
+#include "kernel/base/compiler.h"
 #include "kernel/base/err.h"
 #include "kernel/console/shell_state.h"
 #include "kernel/console/shell_text.h"
@@ -160,6 +162,8 @@ static int sort_run(struct shell *sh, int argc, char **argv)
 static int wc_run(struct shell *sh, int argc, char **argv)
 {
     struct text_counts counts;
+    const size_t *const column[] = { &counts.lines, &counts.words, &counts.bytes };
+    const char *before = "";
     struct text in = { 0 };
     struct seq own;
     unsigned flags;
@@ -173,14 +177,13 @@ static int wc_run(struct shell *sh, int argc, char **argv)
         return err;
     text_count(in, &counts);
     seq_free(&own);
-    if (flags == 1)
-        shell_printf(sh, "%zu\n", counts.lines);
-    else if (flags == 2)
-        shell_printf(sh, "%zu\n", counts.words);
-    else if (flags == 4)
-        shell_printf(sh, "%zu\n", counts.bytes);
-    else
-        shell_printf(sh, "%zu %zu %zu\n", counts.lines, counts.words, counts.bytes);
+    for (unsigned i = 0; i < ARRAY_LEN(column); i++) {
+        if (flags && !(flags & BIT(i)))
+            continue;
+        shell_printf(sh, "%s%zu", before, *column[i]);
+        before = " ";
+    }
+    shell_printf(sh, "\n");
     return 0;
 }
 
@@ -199,7 +202,7 @@ const struct shell_command shell_filter_commands[] = {
       "print lines in order\n"
       "-n  by the number they begin with    -r  backwards    -u  equal lines once",
       sort_run, shell_complete_paths },
-    { "wc", "[-l | -w | -c] [FILE...]", "count lines, words and bytes", wc_run,
+    { "wc", "[-lwc] [FILE...]", "count lines, words and bytes", wc_run,
       shell_complete_paths },
     {},
 };
