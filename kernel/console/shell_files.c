@@ -38,7 +38,7 @@ int shell_read_file(struct shell *sh, const char *path, struct seq *out)
 
 static int cat_run(struct shell *sh, int argc, char **argv)
 {
-    int err;
+    int err = 0, failed;
 
     if (argc < 2 && sh->in) {
         seq_write(sh->out, seq_str(sh->in), sh->in->len);
@@ -47,13 +47,13 @@ static int cat_run(struct shell *sh, int argc, char **argv)
     if (argc < 2)
         return shell_usage(sh, argc, argv);
     for (int i = 1; i < argc; i++) {
-        err = shell_read_file(sh, argv[i], sh->out);
-        if (err == -EINTR)
-            return err;
-        if (err)
-            return shell_error_name(sh, err, "cat", argv[i], shell_complete_paths, 1);
+        failed = shell_read_file(sh, argv[i], sh->out);
+        if (failed == -EINTR)
+            return failed;
+        if (failed)
+            err = shell_error_name(sh, failed, "cat", argv[i], shell_complete_paths, 1);
     }
-    return 0;
+    return err;
 }
 
 static int ls_run(struct shell *sh, int argc, char **argv)

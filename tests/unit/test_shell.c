@@ -454,8 +454,8 @@ UNIT_TEST(pipes_and_files_work)
     CHECK_STR(ask("@1 cat\n"), "#1|usage: cat FILE...\n#1=22 EINVAL\n");
     CHECK_STR(ask("@1 slow a\n"), "#1|usage: slow\n#1=22 EINVAL\n");
     CHECK_STR(ask("@1 wc /no\n"), "#1|wc: /no: No such file or directory\n#1=2 ENOENT\n");
-    CHECK_STR(ask("@1 echo -n hi > /tmp/f\n@2 cat /tmp/f /no\n@3 rm /tmp/f\n"),
-              "#1=0 OK\n#2|hi\n#2|cat: /no: No such file or directory\n#2=2 ENOENT\n"
+    CHECK_STR(ask("@1 echo -n hi > /tmp/f\n@2 cat /no /tmp/f\n@3 rm /tmp/f\n"),
+              "#1=0 OK\n#2|cat: /no: No such file or directory\n#2~hi\n#2=2 ENOENT\n"
               "#3=0 OK\n");
     CHECK_STR(ask("@1 echo a b c | wc -lw\n"), "#1|1 3\n#1=0 OK\n");
     CHECK_STR(ask("@1 echo a b c | wc -c\n"), "#1|6\n#1=0 OK\n");
