@@ -88,7 +88,8 @@ static int write_into_target(struct shell *sh, struct file *file, const struct s
     done = vfs_write(file, text->text, text->len, &pos);
     if (done == (long)text->len)
         return 0;
-    return shell_error(sh, done < 0 ? (int)done : -EIO, "sh: write error");
+    return shell_error(sh, done < 0 ? (int)done : -EIO, "sh: %s: write error",
+                       sh->pipeline.target);
 }
 
 /* run_into_file - run the line, and write its output to the target. The file is opened

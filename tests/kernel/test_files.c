@@ -252,8 +252,8 @@ static bool refuses(const char *knob, const char *junk)
 
     say("cat %s", knob);
     snprintf(value, sizeof(value), "%s", seq_str(&output));
-    told = say("echo '%s' > %s", junk, knob) == -EINVAL &&
-           said("write error: Invalid argument");
+    told = say("echo '%s' > %s", junk, knob) == -EINVAL && said(knob) &&
+           said(": write error: Invalid argument\n");
     snprintf(line, sizeof(line), "cat %s", knob);
     return told && reads(line, value);
 }

@@ -349,7 +349,7 @@ UNIT_TEST(echo_is_one_write)
     CHECK_STR(written, "1\n");
     write_answer = -EINVAL;
     CHECK_STR(ask("@4 echo 1 >> /sys/test/control\n"),
-              "#4|sh: write error: Invalid argument\n#4=22 EINVAL\n");
+              "#4|sh: /sys/test/control: write error: Invalid argument\n#4=22 EINVAL\n");
     write_answer = 0;
 }
 
