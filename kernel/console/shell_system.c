@@ -116,7 +116,10 @@ static int print_by_name(struct shell *sh, char *word)
     if (!ksyms_next(word, &iter, &sym))
         return -ENOENT;
     do {
-        sym_print(sh, &sym, offset);
+        sym.offset = offset;
+        if (offset > sym.size && ksyms_at(sym.start + offset, &sym))
+            return -EFAULT;
+        sym_print(sh, &sym, sym.offset);
     } while (ksyms_next(word, &iter, &sym));
     return 0;
 }

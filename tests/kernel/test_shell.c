@@ -35,6 +35,11 @@ KTEST(shell, sym_goes_both_ways)
                                         "(did you mean `vfs_read`?)\n") &&
                      status == -ENOENT,
                  "an unknown name is ENOENT, with the nearest one");
+    ktest_report(prints("sym vfs_stat+0x8000", "/0x") && !status &&
+                     !prints("sym vfs_stat+0x8000", "vfs_stat+") &&
+                     prints("sym vfs_stat+0x40000000", "sym: vfs_stat: Bad address\n") &&
+                     status == -EFAULT,
+                 "behind its end is another function, or nothing");
     ktest_report(prints("sym 0x10", "sym: 0x10: no symbol contains this address\n") &&
                      status == -ENOENT,
                  "so is an address outside");
