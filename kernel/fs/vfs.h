@@ -111,7 +111,7 @@ int vfs_stat(const char *path, struct vfs_stat *out);
 /* vfs_mkdir, vfs_rmdir - make or remove a directory below /tmp.
  * vfs_unlink - remove a file below /tmp. If the file is open, its memory stays until the
  * last vfs_close().
- * Return:  0; -ENOSYS not below /tmp; -EEXIST; -ENOENT; -ENOTDIR; -EISDIR; -ENOTEMPTY;
+ * Return:  0; -EPERM not below /tmp; -EEXIST; -ENOENT; -ENOTDIR; -EISDIR; -ENOTEMPTY;
  *          -EBUSY /tmp itself; -ENAMETOOLONG; -ENOSPC; -ENOMEM.
  */
 int vfs_mkdir(const char *path);

@@ -239,7 +239,7 @@ static int mkdir_locked(const char *path)
     if (err)
         return err;
     if (!dir->is_tmp)
-        return -ENOSYS;
+        return -EPERM;
     return vfs_node_add(dir, name, len, VFS_KIND_DIR, true, NULL, &node);
 }
 
@@ -254,7 +254,7 @@ static int remove_node_locked(const char *path, bool want_dir)
     if (node->is_dir != want_dir)
         return want_dir ? -ENOTDIR : -EISDIR;
     if (!node->is_tmp)
-        return -ENOSYS;
+        return -EPERM;
     if (node == vfs_node_tmp)
         return -EBUSY;
     if (!list_empty(&node->children))

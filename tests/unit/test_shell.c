@@ -329,7 +329,7 @@ UNIT_TEST(failures_have_an_errno)
     CHECK_STR(ask("@3 fail\n"),
               "#3|before\n#3|fail: thing: Device or resource busy\n#3=16 EBUSY\n");
     CHECK_STR(ask("@4 mkdir /sys/x\n"),
-              "#4|mkdir: /sys/x: Function not implemented\n#4=38 ENOSYS\n");
+              "#4|mkdir: /sys/x: Operation not permitted\n#4=1 EPERM\n");
     CHECK_STR(ask("@5 echo 'x\n"), "#5|sh: column 6: a quote that is not closed\n"
                                    "#5=22 EINVAL\n");
     CHECK_STR(ask("@6 echo x > /sys/test/counter\n"),
