@@ -222,7 +222,13 @@ static struct module *load_locked(const char *name, const void *file, size_t len
     struct elf_object o;
     struct module *m;
 
-    *err = module_named(name) ? -EEXIST : check_file(&o, file, len, why); /* 1 */
+    if (module_named(name)) {
+        snprintf(why, MODULE_WHY_MAX,
+                 "it is loaded already; `module reload` takes it out");
+        *err = -EEXIST;
+        return NULL;
+    }
+    *err = check_file(&o, file, len, why); /* 1 */
     if (*err)
         return NULL;
     m = module_new(name, why, err);
