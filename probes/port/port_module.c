@@ -550,7 +550,8 @@ static size_t collect_all_own(struct own *own)
 
 static void port_module_take(const struct module_facts *m, struct kprobe *p)
 {
-    struct plat_symbol sym = { .start = p->addr, .name = "?" };
+    struct plat_symbol sym = { .start = p->addr - p->offset,
+                               .name = p->symbol_name ? p->symbol_name : "?" };
     struct kretprobe *rp = CONTAINER_OF(p, struct kretprobe, kp);
 
     plat_symbol_at(p->addr, &sym);

@@ -17,6 +17,7 @@
 #include "tests/kernel/jumps.h"
 #include "tests/kernel/ktest.h"
 #include "tests/kernel/loaded.h"
+#include "tests/kernel/logged.h"
 #include "tests/kernel/nothing.h"
 #include "tests/kernel/say.h"
 
@@ -464,14 +465,18 @@ KTEST(module, a_probe_waits_goes_and_comes_back)
 
 KTEST(module, nothing_calls_it_any_more)
 {
-    unsigned taken = 0;
+    unsigned taken = 0, named;
 
     LOAD(watcher);
     vfs_stat("/tmp", &(struct vfs_stat){ 0 });
     WRITE_ONCE(guest_total, guest_total);
     ktest_report(value("watcher_calls") == 1 && watch_hits(&lent_watch) == 1,
                  "its program and its watches are called");
+    named = logged("watcher: its probe at ", "guest:guest_twice+0x0 is taken out");
     unload("watcher");
+    named =
+        logged("watcher: its probe at ", "guest:guest_twice+0x0 is taken out") - named;
+    ktest_report(named == 2, "probes whose function is not there are named");
     for (unsigned i = 0; i < WATCH_SLOTS; i++)
         taken += watch_owner(i) != NULL;
     ktest_report(!taken && !lent_watch.is_registered, "no watch is left");
