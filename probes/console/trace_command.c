@@ -386,7 +386,11 @@ static int write_line(struct session *s, const char *file, const struct seq *tex
         return 0;
     before = live_errors.next;
     err = e ? live_trigger_write(e, seq_str(text)) : live_synth_command(seq_str(text));
-    if (err && (live_errors.next == before || !show_last_error(s)))
+    if (!err || (live_errors.next != before && show_last_error(s)))
+        return err;
+    if (err == -EINVAL && e && !s->e) /* an end, and the question names no line of it */
+        show_problem_at(s, s->line.from.match_at, "the two are not of one type");
+    else
         shell_error(s->sh, err, "trace: %s", seq_str(text));
     return err;
 }

@@ -162,6 +162,7 @@ def what_the_tracer_refuses():
                 30,
                 "it is an array",
             ),
+            ("from vfs_open to vfs_close by path=file { count }", 30, "not of one type"),
             ("vfs_read { sum(+0(0):u64) }", 18, "Invalid fetch argument"),
             ("ret vfs_read+5 { count }", 4, "must be an function entry"),
         )
