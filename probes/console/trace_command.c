@@ -806,7 +806,8 @@ static void print_refused(struct session *s)
 {
     if (s->refused)
         shell_printf(s->sh, "%s%zu functions of %s are not among them\n",
-                     s->only_print ? "# " : "", s->refused, s->line.place);
+                     s->only_print ? "# " : "", s->refused,
+                     s->line.is_graph ? "the kernel" : s->line.place);
 }
 
 static void print_losses_of(struct session *s, const struct live_event *e)

@@ -472,6 +472,8 @@ def only_the_command():
         tap.equal(said.count(": q1: "), 1, "print")
         calls = tree(ask(guest, f"trace graph vfs_open -- {command}"))
         tap.equal([depth for _, depth, _ in calls].count(0), 1, "the tree of a graph")
+        said = ask(guest, "trace -n 'graph vfs_open { count }'")
+        tap.check("functions of the kernel are not among them" in said, "without some")
         said = ask(guest, "trace 'profile 10000 { count by func }' -- sleep 1")
         own = [name for name in counts(said) if re.match("trace_|live_|hist_", name)]
         tap.check(counts(said) and not own, f"a profile: {own}")
