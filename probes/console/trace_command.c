@@ -1011,12 +1011,14 @@ static int parse_words(struct session *s, int argc, char **argv)
     struct shell *sh = s->sh;
     int i = 1, taken, err;
 
-    for (; i < argc && argv[i][0] == '-' && argv[i][1] != '-'; i++) {
+    for (; i < argc && argv[i][0] == '-' && strcmp(argv[i], "--") != 0; i++) {
         s->only_print |= !strcmp(argv[i], "-n");
         s->only_parts |= !strcmp(argv[i], "-p");
         s->watch |= !strcmp(argv[i], "-w");
-        if (strlen(argv[i]) != 2 || !strchr("npw", argv[i][1]))
-            return usage(sh);
+        if (strlen(argv[i]) == 2 && strchr("npw", argv[i][1]))
+            continue;
+        shell_blame_option(sh, "trace", USAGE, 1, argv + i);
+        return usage(sh);
     }
     taken = take_question(argc - i, argv + i, s->text, sizeof(s->text));
     if (!taken)

@@ -794,6 +794,11 @@ KTEST(commands, mistyped_words_get_a_suggestion)
     ktest_report(say("probe watch commands_tagret w") == -ENOENT &&
                      said("no symbol has this name (did you mean `commands_target`?)"),
                  "a symbol to watch");
+    ktest_report(say("trace --now 'vfs_read {count}'") == -EINVAL &&
+                     said("trace: no option --now\nusage: trace ") &&
+                     say("trace -nx 'vfs_read {count}'") == -EINVAL &&
+                     said("trace: no option -nx\n"),
+                 "an option of a question");
     ktest_report(say("trace 'mark vsf_read {count}'") == -ENOENT &&
                      said("^ no marker is called vsf_read (did you mean `vfs_read`?)"),
                  "a marker in a question");
