@@ -104,7 +104,8 @@ static int check_name(const char *name)
 {
     if (strlen(name) >= CONSOLE_PROBE_NAME)
         return -ENAMETOOLONG;
-    if (name[0] == '-') /* an option behind the place, where none is read */
+    /* An option is not read behind the place. A name is one column, and no pattern. */
+    if (name[0] == '-' || strpbrk(name, " \t\n|#*?["))
         return -EINVAL;
     return is_taken(name) ? -EEXIST : 0;
 }

@@ -154,6 +154,10 @@ KTEST(commands, names_are_unique)
     ktest_report(say("probe add commands_target "
                      "a_name_of_more_than_thirty_one_bytes") == -ENAMETOOLONG,
                  "a long name is refused");
+    ktest_report(say("probe add commands_target 'a b'") == -EINVAL &&
+                     say("probe add commands_target 'a|b'") == -EINVAL &&
+                     say("probe add commands_target 'a*'") == -EINVAL,
+                 "a name is one column of a list, and no pattern");
     ktest_report(say("probe add commands_target") == 0 && said(" at commands_target+0x0"),
                  "without one it gets one");
     ktest_report(say("probe del all") == 0, "all at once");
