@@ -199,6 +199,8 @@ static void detail(char *buf, size_t size, const struct place *place,
     else if (why->reason != PROBE_NO_SYMBOL || place_inlined(place) ||
              next_clone(place->symbol, &iter, &clone))
         return;
+    else if (strchr(place->symbol, '#'))
+        snprintf(buf, size, " (NAME#N is the Nth of that name)");
     else if (ksyms_find(place->symbol, &clone) != -ENOENT)
         snprintf(buf, size, " (it is data, for `probe watch`)");
     else

@@ -227,6 +227,9 @@ KTEST(commands, refusals_name_place_reason_and_way_out)
     ktest_report(say("probe add no_such_function") == -ENOENT &&
                      said("no symbol has this name\n"),
                  "an unknown name");
+    ktest_report(say("probe add commands_target#9") == -ENOENT &&
+                     said("no symbol has this name (NAME#N is the Nth of that name)"),
+                 "a number that is too large");
     ktest_report(say("probe add jiffies") == -ENOENT, "data");
     ktest_report(say("probe add 0x10") == -ENOENT &&
                      said("cannot probe 0x10: the address is not kernel text\n"),
