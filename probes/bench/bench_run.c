@@ -61,7 +61,8 @@ static int run_group(struct shell *sh, const struct bench_group *group, const ch
         group->keeps_jumps ? group->run(sh, only) : run_with_breakpoints(sh, group, only);
     thread_set_affinity(cpus);
     if (err == -ENOENT)
-        return shell_error(sh, err, "bench: %s.%s", group->name, only);
+        return shell_refuse(sh, err, "bench: no part of %s is called %s", group->name,
+                            only);
     if (err == -EINTR)
         shell_error(sh, 0, "bench: stopped in %s; none of its probes is left",
                     group->name);

@@ -785,6 +785,9 @@ KTEST(commands, mistyped_words_get_a_suggestion)
                  "an option behind the place, where a name may come");
     ktest_report(say("probe watch jiffies w 8 --psot") == -EINVAL,
                  "as the name of a watch");
+    ktest_report(say("bench hit.opp") == -ENOENT &&
+                     said("bench: no part of hit is called opp\n"),
+                 "a part of a group");
     ktest_report(say("bench hitt") == -EINVAL && said("hitt (did you mean `hit`?)") &&
                      say("module del bench") == 0,
                  "a group, by the module that measures");
