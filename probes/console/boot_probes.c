@@ -22,7 +22,8 @@ static INIT void add_one(const char *place)
     seq_init(&out, NULL, NULL);
     snprintf(line, sizeof(line), "probe add --pending %s", place);
     if (shell_execute(line, &out))
-        log_warn("probes=%s: %s", place, seq_str(&out));
+        log_warn("probes=%s: %.*s", place, (int)cut_blanks(seq_str(&out), out.len),
+                 seq_str(&out)); /* log_warn() ends the line */
     seq_free(&out);
 }
 

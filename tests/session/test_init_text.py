@@ -93,6 +93,7 @@ def what_is_refused_is_told():
             "what cannot carry a probe is in the log",
         )
         tap.check("modules=nothing: " in text, "a module that does not exist, too")
+        tap.check("\n\n" not in text, "without a line that is empty")
 
 
 # USES: a module that is loaded at boot cannot use a function that will be freed. HOLDS: a
