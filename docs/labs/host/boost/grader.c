@@ -3,7 +3,7 @@
  *
  *      head      random instructions
  *      here      nops, or the jump to the cell
- *      insn      the instruction of the case, padded to 8 bytes with nops
+ *      insn      the instruction of the case; int3 while its copy runs
  *      through   random instructions; ret
  *      there     other random instructions; ret       (the target of branches)
  */
@@ -20,8 +20,6 @@
 #include <unistd.h>
 
 #define PAGE 4096u
-#define LOWEST UINT64_C(0x10000000)
-#define HIGH UINT64_C(0x123480000000) /* 32 bits of an address here look negative */
 #define SPACE 0x60000000u
 #define HERE 56u
 #define INSN 64u
@@ -35,6 +33,7 @@
 #define JMP32 0xe9
 #define INT3 0xcc
 #define FAR_AWAY 0x7fffff00
+#define EDGE UINT64_C(0x80000000)
 #define FAR_OPERAND 0x70000000
 
 static uint8_t *code;
@@ -44,12 +43,13 @@ static struct insn insn;
 static void (*prepare)(struct lab_regs *before); /* chooses registers of the case */
 static char chosen[64];                          /* what it has chosen, in words */
 
-/* Map an executable page at a random free address, full of int3: in odd cases above 4
- * GiB, in the others below 2 GiB.
+/* Map an executable page at a random free address, full of int3: below 2 GiB, below 4 GiB
+ * or far above, by the case. 32 bits of the last two look negative.
  */
 static uint8_t *page_anywhere(void)
 {
-    uint64_t lowest = lab_case % 2 ? HIGH : LOWEST;
+    static const uint64_t all[] = { 0x10000000, 0x80000000, 0x123480000000 };
+    uint64_t lowest = all[lab_case % 3];
 
     for (;;) {
         uintptr_t at = (lowest + lab_below(SPACE)) & ~(uintptr_t)(PAGE - 1);
@@ -70,13 +70,14 @@ static uint8_t *random_piece(uint8_t *at)
     return at;
 }
 
-/* mov %rbx,-8(%rsp) and mov %rbx,-16(%rsp) at the head of the function, and mov
- * -8(%rsp),%rsi at its ends: the program keeps data in its red zone.
+/* mov %rbx,-8(%rsp) and mov %rbx,-16(%rsp) at the head of the function, and lea
+ * (%rax,%rsi),%rax; mov -8(%rsp),%rsi at its ends: the program keeps data in its red zone.
+ * A register is added to rax before it is overwritten, so that a change of it shows.
  */
 static const uint8_t keep[] = {
     0x48, 0x89, 0x5c, 0x24, 0xf8, 0x48, 0x89, 0x5c, 0x24, 0xf0
 };
-static const uint8_t load[] = { 0x48, 0x8b, 0x74, 0x24, 0xf8 };
+static const uint8_t load[] = { 0x48, 0x8d, 0x04, 0x30, 0x48, 0x8b, 0x74, 0x24, 0xf8 };
 
 static void end_function(uint8_t *at)
 {
@@ -84,10 +85,11 @@ static void end_function(uint8_t *at)
     at[sizeof(load)] = RET;
 }
 
-/* mov $number,%r8d, which changes no flag; and the end of the function. */
+/* lea (%rax,%r8),%rax; mov $number,%r8d, which change no flag; and the end of the function.
+ */
 static void quiet_end(uint8_t *at, uint8_t number)
 {
-    const uint8_t mov[] = { 0x41, 0xb8, number, 0, 0, 0 };
+    const uint8_t mov[] = { 0x4a, 0x8d, 0x04, 0x00, 0x41, 0xb8, number, 0, 0, 0 };
 
     memcpy(at, mov, sizeof(mov));
     end_function(at + sizeof(mov));
@@ -97,11 +99,11 @@ static void quiet_end(uint8_t *at, uint8_t number)
 static void make_function(const void *bytes, unsigned len, enum kind kind)
 {
     code = data = page_anywhere();
-    memset(code, NOP, INSN + ROOM);
+    memset(code, NOP, INSN);
     memcpy(code, keep, sizeof(keep));
     random_piece(code + sizeof(keep));
     memcpy(code + INSN, bytes, len);
-    end_function(random_piece(code + INSN + ROOM));
+    end_function(random_piece(code + INSN + len));
     end_function(random_piece(code + THERE));
     for (unsigned i = DATA; i < PAGE; i++)
         data[i] = (uint8_t)lab_random();
@@ -171,6 +173,7 @@ static void run_both(void)
         return;
     code_print("of your copy", (uint64_t)cell, cell, used);
     memset(cell + used, INT3, CELL_SIZE - used); /* these bytes are not returned */
+    memset(code + INSN, INT3, insn.len);
     code[HERE] = JMP32;
     disp = (int32_t)(cell - (code + HERE + 5));
     memcpy(code + HERE + 1, &disp, sizeof(disp));
@@ -261,7 +264,7 @@ static void make_branch(unsigned opcode_len, unsigned opcode, bool is_wide,
     memcpy(bytes + opcode_len, &disp, is_wide ? 4 : 1);
     make_function(bytes, len, kind);
     memset(code + sizeof(keep), NOP, INSN - sizeof(keep));
-    quiet_end(code + INSN + ROOM, BEHIND);
+    quiet_end(code + INSN + len, BEHIND);
     quiet_end(code + THERE, THERE);
 }
 
@@ -308,16 +311,17 @@ static void jcc(void)
 }
 
 /* The called function puts its return address into r11, and into r10 what the program keeps
- * below: mov (%rsp),%r11; mov -8(%rsp),%r10; ret.
+ * below: lea (%rax,%r11),%rax; lea (%rax,%r10),%rax; mov (%rsp),%r11; mov
+ * -8(%rsp),%r10; ret.
  */
 static void call(void)
 {
-    static const uint8_t take[] = { 0x4c, 0x8b, 0x1c, 0x24, 0x4c,
-                                    0x8b, 0x54, 0x24, 0xf8, RET };
+    static const uint8_t take[] = { 0x4a, 0x8d, 0x04, 0x18, 0x4a, 0x8d, 0x04, 0x10, 0x4c,
+                                    0x8b, 0x1c, 0x24, 0x4c, 0x8b, 0x54, 0x24, 0xf8, RET };
 
     make_branch(1, 0xe8, true, CALL);
     memcpy(code + THERE, take, sizeof(take));
-    code[INSN + ROOM] = RET;
+    code[INSN + insn.len] = RET;
     run_both();
 }
 
@@ -348,24 +352,76 @@ static void reach_fact(const char *what, const char *which, uint64_t cell)
     lab_fact("%s, %s: %s", what, which, boost(out, cell, &insn) ? "a copy" : "none");
 }
 
+/* Put @reach bytes between the instruction and its target, or the cell. Return the cell. */
+static uint64_t spread(uint64_t reach, bool is_target, uint64_t there)
+{
+    if (is_target) /* the cell is near, and the target is far */
+        insn.target = insn.addr + reach;
+    else if (insn.kind == JCC || insn.kind == LOOP) /* only the way back is far */
+        insn.target = insn.addr + reach + 0x40;
+    else
+        insn.target = there;
+    return is_target ? insn.addr : insn.addr + reach;
+}
+
+/* Does a displacement in the code lead to @target in 32 bits, but not in 64? Its instruction
+ * ends @behind bytes after it.
+ */
+static bool wraps(uint64_t target, const uint8_t *out, unsigned len, uint64_t cell,
+                  unsigned behind)
+{
+    for (unsigned end = 4; end <= len && end <= CELL_SIZE; end++) {
+        int32_t disp;
+        uint64_t away;
+
+        memcpy(&disp, out + end - 4, sizeof(disp));
+        away = cell + end + behind + (uint64_t)(int64_t)disp - target;
+        if (away && !(uint32_t)away)
+            return true;
+    }
+    return false;
+}
+
+static bool copy_wraps(const uint8_t *out, unsigned len, uint64_t cell)
+{
+    uint64_t behind = insn.addr + insn.len;
+    unsigned imm_len = insn.len - insn.disp_offset - 4;
+    int32_t disp;
+
+    if (insn.kind == RIP_RELATIVE) {
+        memcpy(&disp, insn.bytes + insn.disp_offset, sizeof(disp));
+        if (wraps(behind + (uint64_t)(int64_t)disp, out, len, cell, imm_len))
+            return true;
+    }
+    if (insn.kind >= JMP && wraps(insn.target, out, len, cell, 0))
+        return true;
+    return insn.kind != JMP && insn.kind != CALL && wraps(behind, out, len, cell, 0);
+}
+
 /* Three distances: 32 bits reach the first one. The second is twice as long, and the
- * third four times: the low 32 bits of the third look like a short distance.
+ * third four times: the low 32 bits of the third look like a short distance. Then all
+ * distances near the end of the reach: where it ends depends on the copy, but no copy may
+ * have a displacement that is cut.
  */
 static void distances(const char *what, bool is_target)
 {
     static const char *const which[] = { "just near enough", "too far", "4 GiB further" };
-    uint64_t reach = lab_case / 8 % 2 ? FAR_AWAY : 0 - (uint64_t)FAR_AWAY;
-    uint64_t there = insn.target;
+    bool is_up = lab_case / 8 % 2;
+    uint64_t reach = is_up ? FAR_AWAY : 0 - (uint64_t)FAR_AWAY, there = insn.target;
+    uint8_t out[CELL_SIZE];
+    unsigned cut = 0;
 
-    for (unsigned i = 0; i < 3; i++, reach *= 2) {
-        if (is_target) /* the cell is near, and the target is far */
-            insn.target = insn.addr + reach;
-        else if (insn.kind == JCC || insn.kind == LOOP) /* only the way back is far */
-            insn.target = insn.addr + reach + 0x40;
-        else
-            insn.target = there;
-        reach_fact(what, which[i], is_target ? insn.addr : insn.addr + reach);
+    for (unsigned i = 0; i < 3; i++, reach *= 2)
+        reach_fact(what, which[i], spread(reach, is_target, there));
+    for (unsigned i = 0; i < 4 * CELL_SIZE; i++) {
+        uint64_t cell =
+            spread((is_up ? EDGE : 0 - EDGE) + i - 2 * CELL_SIZE, is_target, there);
+        unsigned len = boost(out, cell, &insn);
+
+        cut += copy_wraps(out, len, cell);
     }
+    lab_fact("%s, copies near the end of the reach that have a cut displacement: %u",
+             what, cut);
 }
 
 /* The operand is far away on one side of the instruction. So a cell may be near both, or
