@@ -71,6 +71,9 @@ static void long_places(void)
     rig_hit(ALPHA + 16);
     rig_hit(ALPHA + 8);
     check(list_is("p alpha+020 hits=1\np 010010 hits=1\n"), "places in octal");
+    put("p alpha+0x100000000\n", true);
+    rig_hit(ALPHA + 0x100000000);
+    check(list_is("p alpha+0x100000000 hits=1\n"), "an offset above four gigabytes");
 }
 
 static void short_lists(void)
@@ -176,6 +179,26 @@ static void another_writer(const char *before)
     tracer_close(tracer_open(true));
 }
 
+static void clear_again(void)
+{
+    tracer_close(tracer_open(true));
+}
+
+static void clear_when_it_waits(void)
+{
+    rig_other_writer(clear_again);
+}
+
+/* The second writer that clears comes when the first one leaves the mutex, and takes it. */
+static void two_that_clear(void)
+{
+    put("p alpha\nr beta\n", true);
+    rig_other_writer(clear_when_it_waits);
+    clear_again();
+    check(list_is(""), "two that clear at a time");
+    rig_other_writer(NULL);
+}
+
 static void hits_that_have_begun(const char *lines)
 {
     put(lines, true);
@@ -197,6 +220,7 @@ void run_tests(void)
     pieces();
     another_writer("");
     another_writer("p alpha\n");
+    two_that_clear();
     hits_that_have_begun("p alpha\n");
     hits_that_have_begun("p alpha\nr alpha\n");
     check(rig_allocated() == 0, "all memory is freed");
