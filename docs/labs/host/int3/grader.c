@@ -15,6 +15,7 @@
 #define THREADS 4
 #define CALLS 1000
 #define SEEN_MAX 512
+#define AGAIN 20000
 
 static uint8_t *code;
 static pthread_barrier_t ready;
@@ -251,6 +252,20 @@ static void reuse_fact(unsigned chosen)
              stale_hits ? "yes" : "no");
 }
 
+/* The last breakpoint of many at one instruction works. */
+static void many_again(unsigned chosen)
+{
+    for (unsigned i = 0; i < AGAIN; i++) {
+        set(chosen, count_hit);
+        breakpoint_clear(&points[chosen]);
+    }
+    set(chosen, count_hit);
+    call_random();
+    lab_fact("behind %u breakpoints that were cleared:", AGAIN);
+    hits_fact();
+    breakpoint_clear(&points[chosen]);
+}
+
 static void clear(void)
 {
     uint8_t before[LAB_INSN_LONGEST + INSNS * LAB_INSN_MAX];
@@ -282,6 +297,7 @@ static void clear(void)
     breakpoint_clear(&points[0]);
     lab_fact("behind a breakpoint whose memory was used before, the bytes are %s",
              memcmp(before, code, sizeof(before)) ? "changed" : "back");
+    many_again(chosen);
 }
 
 /* A push and a pop. Of the words that are no flags, bit 8 is the program's. */
@@ -294,14 +310,22 @@ static const struct pushing {
     { "pushf of 16 bits (66 9c)", { 0x66, 0x9c, 0x66, 0x58 }, 2, 2 },
     { "pushf with REX.W (48 9c)", { 0x48, 0x9c, 0x58 }, 2, 1 },
     { "pushf with REX.B (41 9c)", { 0x41, 0x9c, 0x58 }, 2, 1 },
+    { "pushf with REX (4c 9c)", { 0x4c, 0x9c, 0x58 }, 2, 1 },
+    { "pushf with REX (4f 9c)", { 0x4f, 0x9c, 0x58 }, 2, 1 },
+    { "pushf with a segment (26 9c)", { 0x26, 0x9c, 0x58 }, 2, 1 },
     { "pushf with a segment (2e 9c)", { 0x2e, 0x9c, 0x58 }, 2, 1 },
+    { "pushf with a segment (36 9c)", { 0x36, 0x9c, 0x58 }, 2, 1 },
+    { "pushf with a segment (3e 9c)", { 0x3e, 0x9c, 0x58 }, 2, 1 },
+    { "pushf with a segment (64 9c)", { 0x64, 0x9c, 0x58 }, 2, 1 },
+    { "pushf with a segment (65 9c)", { 0x65, 0x9c, 0x58 }, 2, 1 },
+    { "pushf with 67 (67 9c)", { 0x67, 0x9c, 0x58 }, 2, 1 },
     { "pushf with 66 48 (66 48 9c)", { 0x66, 0x48, 0x9c, 0x58 }, 3, 1 },
     { "push %rbx", { 0x53, 0x58 }, 1, 1 },
     { "push %r12", { 0x41, 0x54, 0x58 }, 2, 1 },
     { "push $-100 (6a 9c)", { 0x6a, 0x9c, 0x58 }, 2, 1 },
     { "push $0x9c000100", { 0x68, 0x00, 0x01, 0x00, 0x9c, 0x58 }, 5, 1 },
 };
-_Static_assert(sizeof(pushing) / sizeof(pushing[0]) == 10, "the rubric has 10 cases");
+_Static_assert(sizeof(pushing) / sizeof(pushing[0]) == 18, "the rubric has 18 cases");
 
 static void pushf(void)
 {

@@ -26,9 +26,10 @@ struct breakpoint {
  *
  * @bp belongs to you until breakpoint_clear(). The instruction has no operand relative to
  * rip, and it is no jump, no call and no return. Hundreds of breakpoints may be set, each
- * at an instruction of its own. All threads of the process may execute these instructions at
- * the same time. But only one thread calls breakpoint_set() and breakpoint_clear(), and
- * no other thread is near the instruction then.
+ * at an instruction of its own, and thousands one after another. All threads of the process
+ * may execute these instructions at the same time. But only one thread calls
+ * breakpoint_set() and breakpoint_clear(), and no other thread is near the instruction
+ * then.
  */
 void breakpoint_set(struct breakpoint *bp);
 

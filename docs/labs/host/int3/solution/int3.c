@@ -18,29 +18,39 @@
 #define PAGE 4096
 
 static struct breakpoint *all;
+static uint8_t *cells; /* the first free one, which begins with the address of the next */
 static __thread struct breakpoint *stepped; /* this thread is in its copy */
+
+static void free_cell(uint8_t *cell)
+{
+    memcpy(cell, &cells, sizeof(cells));
+    cells = cell;
+}
 
 static uint8_t *new_copy(const struct breakpoint *bp)
 {
-    static uint8_t *page;
-    static unsigned used = PAGE;
+    uint8_t *cell;
 
-    if (used == PAGE) {
-        page = mmap(NULL, PAGE, PROT_READ | PROT_WRITE | PROT_EXEC,
-                    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-        used = 0;
+    if (!cells) {
+        uint8_t *page = mmap(NULL, PAGE, PROT_READ | PROT_WRITE | PROT_EXEC,
+                             MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+        for (unsigned at = PAGE; at >= CELL; at -= CELL)
+            free_cell(page + at - CELL);
     }
-    memcpy(page + used, bp->at, bp->len);
-    used += CELL;
-    return page + used - CELL;
+    cell = cells;
+    memcpy(&cells, cell, sizeof(cells));
+    return memcpy(cell, bp->at, bp->len);
 }
 
 /* Is the instruction a pushf? Prefixes may stand in front of its opcode. */
 static bool is_pushf(const struct breakpoint *bp)
 {
+    static const uint8_t legacy[] = { 0x26, 0x2e, 0x36, 0x3e, 0x64,
+                                      0x65, 0x66, 0x67, 0xf2, 0xf3 };
     const uint8_t *byte = bp->copy;
 
-    while (*byte == 0x66 || *byte == 0x2e || (*byte & 0xf0) == 0x40)
+    while ((*byte & 0xf0) == 0x40 || memchr(legacy, *byte, sizeof(legacy)))
         byte++;
     return *byte == PUSHF;
 }
@@ -103,4 +113,5 @@ void breakpoint_clear(struct breakpoint *bp)
     while (*link != bp)
         link = &(*link)->next;
     *link = bp->next;
+    free_cell(bp->copy);
 }
