@@ -57,6 +57,7 @@ class Asker:
         self.said = []  # for the student: commands and answers
         self.is_loading = False
         self.name = None  # the name of the module that was loaded last
+        self.loaded = None  # its object
 
     def _count(self, piece):
         self.left -= len(piece)
@@ -85,7 +86,7 @@ class Asker:
         """Load the object @path as a module into the guest."""
         with open(path, "rb") as file:
             data = file.read()
-        self.name = send.name_of(path)
+        self.name, self.loaded = send.name_of(path), path
         target = f"/tmp/{self.name}.o"
         self.is_loading = True
         try:

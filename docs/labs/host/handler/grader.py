@@ -12,6 +12,7 @@ ALL = re.compile(rf"all: {NUMBER} calls, {NUMBER} bytes, {NUMBER} missed")
 FORGOTTEN = re.compile(r"handler: its probe at .* is taken out")
 OFF = re.compile(r"probe at .* is off: its handler (?:faulted|was about to sleep).*")
 CALLS = re.compile(r"calls (\d+) of both")
+BLOCKS = re.compile(r"^HeapBlocks: +(\d+)", re.M)
 
 WORK = {
     "arguments": "readers {seed}",
@@ -50,7 +51,7 @@ class Workshop(GuestWorkshop):
         elif line == "nmi":
             yield from after_nmis(done.text, callers, calls, missed)
         elif line == "leave":
-            yield from what_is_left(ask)
+            yield from what_is_left(ask, f"run {WORK[line].format(seed=seed)}")
         else:
             for seen in callers:
                 yield "%s: %d calls, %d bytes" % seen
@@ -72,11 +73,21 @@ def after_nmis(done, callers, calls, missed):
     yield f"more are counted than missed: {calls > missed}"
 
 
-def what_is_left(ask):
+def what_is_left(ask, work):
     """Run `module del`. If the module has left probes, the kernel removes them and writes
-    that to the log.
+    that to the log. Then load, use and remove the module again: that may not take memory.
     """
     before = len(FORGOTTEN.findall(ask("dmesg").text))
     yield "module del: " + ask("module del handler", may_fail=True).name
     count = len(FORGOTTEN.findall(ask("dmesg").text)) - before
     yield f"probes that were forgotten: {count}"
+    blocks = heap_blocks(ask)
+    ask.load(ask.loaded)
+    ask(work)
+    ask("run handler")
+    ask("module del handler", may_fail=True)
+    yield f"blocks of memory that are left: {heap_blocks(ask) - blocks}"
+
+
+def heap_blocks(ask):
+    return int(BLOCKS.search(ask("cat /proc/meminfo").text).group(1))
