@@ -263,6 +263,11 @@ def hand_ins_as_students_send_them():
                 file.write(text)
             ids = classroom.read_roster(roster, {"gus", "dan"})
             tap.equal(ids, ["gus", "dan"], f"the roster {text!r}")
+        for text in ("gus,Gus\ndan\n", "Student ID\ngus\ndan\n", "key,Name\ngus\ndan\n"):
+            with open(roster, "w", encoding="utf-8") as file:
+                file.write(text)
+            ids = classroom.read_roster(roster)
+            tap.equal(ids, ["gus", "dan"], f"handed out to {text!r}")
 
 
 # ---- a class of all forms of hand-in

@@ -36,6 +36,10 @@ from sonde.options import UsageError, checked, folder_to_make, output_file
 
 AIM_BYTES = 8 * 10**9
 ID = re.compile(r"[A-Za-z0-9][\w.-]{0,60}")
+HEAD = re.compile(
+    r"(student|user|login)s?|((student|user|login|first|last)[ ._-]?)?(id|name|number)s?",
+    re.I,
+)
 BOOT_SECONDS = 120
 UNKNOWN = "?"  # written instead of points if a grading failed
 ZIP_MAX = 2**26  # bytes of a zip file
@@ -47,7 +51,8 @@ LIKE_A_FILE_OF_A_LAB = re.compile(r"\.(c|asm)\b(?!.*(\.[oh]|~)$)|\bkeys\b[^/]*$"
 
 def read_roster(path, handed_in=()):
     """Return the students' ids: the first column of a CSV file, with commas or semicolons.
-    The first row is a head, if it does not name a student who has handed in.
+    The first row is a head, if it has a word such as `id` or `name`, or no id in front; but
+    not if it names a student who has handed in.
     """
     try:
         with open(path, encoding="utf-8-sig", newline="") as file:
@@ -62,7 +67,7 @@ def read_roster(path, handed_in=()):
     except csv.Error as error:
         raise UsageError(f"{path}: no CSV file: {error}") from None
     ids = [row[0].strip() for row in rows]
-    if ids and ids[0].lower() not in handed_in:
+    if ids and ids[0].lower() not in handed_in and is_head(rows[0]):
         del ids[0]
     for name in ids:
         if not ID.fullmatch(name):
@@ -75,6 +80,11 @@ def read_roster(path, handed_in=()):
     if not ids:
         raise UsageError(f"{path}: no students; behind a head, the first column has ids")
     return ids
+
+
+def is_head(row):
+    words = [word.strip() for word in row]
+    return not ID.fullmatch(words[0]) or any(map(HEAD.fullmatch, words))
 
 
 def secret_of(roster):
