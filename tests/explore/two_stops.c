@@ -7,6 +7,7 @@
 #include "kernel/mm/extable.h"
 #include "kernel/mm/paging.h"
 #include "kernel/time/clock.h"
+#include "probes/core/extend.h"
 #include "probes/core/platform.h"
 #include "probes/gdb/gdb_collect.h"
 #include "probes/gdb/gdb_line.h"
@@ -51,6 +52,11 @@ void two_stops_again(void)
 }
 
 void smp_end_halt(unsigned cpu UNUSED)
+{
+}
+
+/* There are no regions. */
+void ext_resume(const struct site *site UNUSED, struct pt_regs *regs UNUSED)
 {
 }
 

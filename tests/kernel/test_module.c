@@ -363,7 +363,7 @@ static int hold_an_address(void *unused UNUSED)
         words[i] = in_hands.addr;
     while (!READ_ONCE(in_hands.stop))
         if (in_hands.sleeps)
-            thread_sleep_ns(1000000);
+            thread_sleep_ns(100000000); /* not about to wake up */
     return (int)(words[0] >> 63);
 }
 

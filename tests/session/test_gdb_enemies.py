@@ -100,13 +100,15 @@ class Enemy:
         )
         self.tell(self.end(), f"{what}: and the kernel goes on")
 
-    def jumps(self, wanted):
-        """The number of jumps; it may take a while until there are so many as @wanted."""
+    def jumps(self, wanted, place="vfs_read"):
+        """The number of jumps whose place begins so; it may take a while until there are so
+        many as @wanted."""
         end = time.monotonic() + LIMIT
         while True:
             listed = self.console("run sleep", "cat /sys/kernel/debug/kprobes/list")
-            if listed.count("[OPT") >= wanted or time.monotonic() > end:
-                return listed.count("[OPT")
+            found = len(re.findall(rf" {re.escape(place)}.*\[OPT", listed))
+            if found >= wanted or time.monotonic() > end:
+                return found
 
 
 def in_a_handler(e):
@@ -164,7 +166,7 @@ def under_a_jump(e):
     start, method = e.symbol("vfs_read"), "/proc/sys/debug/kprobes-jump"
     before = e.console(f"cat {method}").strip()
     e.console(f"echo region > {method}", "probe add vfs_read+5")
-    e.tell(e.jumps(1) == 1, "a jump displaces vfs_read+6")
+    e.tell(e.jumps(1, "vfs_read+0x5") == 1, "a jump displaces vfs_read+6")
     for kind in (0, 1):
         e.set(start, kind)
         e.begin(READS)
@@ -197,7 +199,7 @@ def in_changed_code(e):
     code = e.client.read(start + 6, 6)
     for name, used in (("pun", 4), ("region", 6)):
         e.console(f"echo {name} > {method}", "probe add vfs_read+5")
-        e.tell(e.jumps(1) == 1, f"a jump, by {name}")
+        e.tell(e.jumps(1, "vfs_read+0x5") == 1, f"a jump, by {name}")
         taken = [
             at
             for at in range(used)
