@@ -340,7 +340,7 @@ fuzz: ## the fuzzers, half a minute each
 M ?=
 mutants: ## undo what the code does, piece by piece: do tests notice? M=NAME for some
 	$(Q)kernel/host/need.sh run uefi gdb test tools
-	$(Q)tests/mutants/run.py --folder $(B)/mutants $(M)
+	$(Q)tests/mutants/run.py --folder $(B)/mutants $(if $(AGAIN),--again) $(M)
 
 MUTATE_OPTIONS := SEED COUNT LAST
 mutate: ## random edits of a room: which do tests notice? ROOM=probes/trace SEED=1 COUNT=30

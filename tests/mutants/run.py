@@ -1,15 +1,18 @@
 #!/usr/bin/env python3
 """run.py - undo what the code does, one thing at a time, and check that tests notice it.
 
-    tests/mutants/run.py [--list] [--lanes N] [--folder DIR] [NAME...]
+    tests/mutants/run.py [--list] [--again] [--lanes N] [--folder DIR] [NAME...]
 
-A NAME is a mutant, or a table: then it means all rows of tests/mutants/NAME.toml. The
-output is TAP, with a fact for each mutant: its tests kill it, and each of these tests
-passes on the unchanged tree. README.md describes a row.
+A NAME is a mutant, or a table: then it means all rows of tests/mutants/NAME.toml. Without
+a NAME a run continues the one before: see Killed. The output is TAP, with a fact for each
+mutant: its tests kill it, and each of these tests passes on the unchanged tree. README.md
+describes a row.
 """
 
 import argparse
 import fcntl
+import glob
+import hashlib
 import os
 import queue
 import signal
@@ -23,7 +26,7 @@ ROOT = os.path.dirname(os.path.dirname(HERE))
 
 import lane as lanes
 import table
-from source import Problem, Tree
+from source import Problem, Tree, read
 
 SHOWN = 30  # lines of output that are shown
 FACTS_SHOWN = 5  # failed facts that are shown of a killed mutant
@@ -51,12 +54,38 @@ class Report:
             print("# " + text, flush=True)
 
 
+class Killed:
+    """The mutants that a run has seen killed, in a file. One of them is tried again when its
+    row, the file that it changes, or a file with one of its tests is another one."""
+
+    def __init__(self, folder, tree):
+        self.path = os.path.join(folder, "killed.txt")
+        self.tree = tree
+        self.keys = set()
+        if os.path.exists(self.path):
+            self.keys.update(read(self.path).split())
+
+    def key(self, mutant):
+        path, _, _ = self.tree.find(mutant.function, mutant.old, mutant.file)
+        texts = [repr(mutant), self.tree.files[path]]
+        for test in mutant.tests:
+            where = os.path.join(self.tree.root, test.source)
+            files = sorted(glob.glob(where + "*")) if where.endswith("/") else [where]
+            texts += map(read, files)
+        return hashlib.sha1("\0".join(texts).encode()).hexdigest()
+
+    def add(self, mutant):
+        with open(self.path, "a", encoding="ascii") as file:
+            file.write(self.key(mutant) + "\n")
+
+
 class Run:
     def __init__(self, root, mutants, folder, count, report):
         self.tree = Tree(root)
         self.mutants = mutants
         self.report = report
         self.folder = folder
+        self.killed = Killed(folder, self.tree)
         self.lanes = lanes.lanes(root, folder, count)
         self.seconds = {}  # by group of tests: its time without a mutant, if all pass
 
@@ -137,6 +166,8 @@ class Run:
             lane.write(path, text)
         took = time.monotonic() - begun
         self.report.fact(holds, f"{mutant.label}: {what} ({took:.0f} s)", *notes)
+        if holds:
+            self.killed.add(mutant)
 
     def verdict(self, lane, mutant):
         """(whether the mutant is killed, the verdict in words, notes...)"""
@@ -182,6 +213,7 @@ def lock(folder):
 def parse():
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--list", action="store_true", help="only show the rows")
+    parser.add_argument("--again", action="store_true", help="also those killed before")
     parser.add_argument("--lanes", type=int, default=2, help="how many at a time")
     parser.add_argument("--folder", default=os.path.join(ROOT, "build", "mutants"))
     parser.add_argument("--tables", default=HERE, help="the folder of the tables")
@@ -211,6 +243,12 @@ def main():
         good += [mutant] * (not found)
     for problem in problems:
         report.fact(False, problem)
+    if not options.names and not options.again:
+        run.mutants = [m for m in good if run.killed.key(m) not in run.killed.keys]
+        report.note(
+            f"{len(good) - len(run.mutants)} rows were killed before, and are as they were"
+        )
+        good = run.mutants
     run.mutants = good
     if good:
         run.prepare()
@@ -224,7 +262,7 @@ def main():
     )
     print(f"1..{report.count}")
     held.close()
-    return 1 if report.failed or not report.count else 0
+    return 1 if report.failed or not mutants else 0
 
 
 if __name__ == "__main__":

@@ -62,10 +62,12 @@ int main(int argc, char **argv)
 
 
 class Trees(scratch.Scratch):
+    small = SMALL
+
     def tree(self, rows=""):
         for name, text in (
             ("Makefile", MAKEFILE),
-            ("small.c", SMALL),
+            ("small.c", self.small),
             (".gitignore", "build/\nlanes/\n"),
             ("tables/t.toml", rows),
             ("tests/unit/test_small.c", TEST + "/* it_shrinks, it_ends */"),
@@ -112,12 +114,12 @@ class Trees(scratch.Scratch):
         self.status = run.returncode
         return said
 
-    def expect(self, row, verdict):
-        said = self.mutants(row)
+    def expect(self, row, verdict, *words):
+        said = self.mutants(row, *words)
         self.assertIn(verdict, said)
         self.assertEqual(self.status, 0 if verdict.startswith("ok") else 1, said)
         with open(self.path("lanes/lane1/small.c"), encoding="utf-8") as file:
-            self.assertEqual(file.read(), SMALL, "the change is taken back")
+            self.assertEqual(file.read(), self.small, "the change is taken back")
 
     def test_a_test_that_fails_kills(self):
         self.expect({}, "ok 1 - t/m: killed by unit/small.never_beyond_a_limit")
@@ -172,6 +174,25 @@ class Trees(scratch.Scratch):
             self.assertIn(why, self.mutants(row))
             self.assertEqual(self.status, 1)
 
+    def test_a_later_run_continues(self):
+        self.expect({}, "ok 1")
+        self.assertIn("1 rows were killed before", self.mutants({}))
+        self.assertEqual(self.status, 0)
+        for row, *words in (
+            ({}, "--again"),
+            ({}, "m"),
+            ({"new": ">= limit + 8"},),  # another row
+            ({"tests": ["unit/small.it_grows"], "old": "twice(x)", "new": "8"},),
+        ):
+            self.assertIn("ok 1 - t/m: killed by", self.mutants(row, *words))
+        self.expect({"tests": ["unit/small.it_grows"]}, "not ok 1")
+        self.expect({"tests": ["unit/small.it_grows"]}, "not ok 1")
+
+    def test_a_changed_file_is_tried_again(self):
+        self.expect({}, "ok 1")
+        self.small += "/* and a word more */\n"
+        self.expect({}, "ok 1")
+
     def test_only_what_is_named(self):
         self.assertIn("ok 1 - t/m: killed", self.mutants({}, "t/m"))
         self.assertIn("no mutant is called n", self.mutants({}, "n"))
@@ -210,7 +231,7 @@ class Trees(scratch.Scratch):
         self.expect({}, "ok 1")
         self.write("lanes/lane1/small.c", "left of a run that was ended")
         self.write("lanes/lane2/old.c", "")
-        self.expect({}, "ok 1")
+        self.expect({}, "ok 1", "--again")
         self.assertFalse(os.path.exists(self.path("lanes/lane2/old.c")))
 
 
