@@ -34,6 +34,7 @@ PLAN = re.compile(r"^1\.\.\d+", re.M)
 # Held while a guest runs on several CPUs: there is one such guest at a time.
 several_cpus = threading.Lock()
 running = set()  # the watch of each process, so that Ctrl-C ends them all
+starting = threading.Lock()  # held from the start of a process until it has a watch
 
 
 class Watch:
@@ -65,7 +66,8 @@ class Watch:
 
 
 def stop_all():
-    """Kill the processes of all threads, which do not see Ctrl-C."""
+    """Kill the processes of all threads, which do not see Ctrl-C. No other one starts."""
+    starting.acquire()
     for watch in list(running):
         watch.stop()
 
@@ -136,18 +138,19 @@ class Lane:
         """Run @command until a line matches @stop_at: further facts would not change the
         outcome. The command is told @limit; it is killed after @limit_here seconds. Return
         the output and how it ended."""
-        process = subprocess.Popen(
-            command,
-            cwd=self.folder,
-            env=environment(limit),
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,
-            text=True,
-            errors="replace",
-        )
-        watch = Watch(process, limit_here)
+        with starting:
+            process = subprocess.Popen(
+                command,
+                cwd=self.folder,
+                env=environment(limit),
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+                text=True,
+                errors="replace",
+            )
+            watch = Watch(process, limit_here)
         lines = []
         try:
             for line in process.stdout:
