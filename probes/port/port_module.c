@@ -192,11 +192,14 @@ static int know_leads_of(const struct module_facts *m)
 static void forget_leads_of(const struct module_facts *m)
 {
     const struct module_pointer *p = m->pointers;
+    bool removed = false;
 
     plat_lock(PLAT_PROBES);
     for (; p < m->pointers + m->pointer_count; p++)
-        if (p->kind == MODULE_POINTER_ELSEWHERE && targets_remove(p->place, p->to))
-            optimize_retry();
+        if (p->kind == MODULE_POINTER_ELSEWHERE)
+            removed |= targets_remove(p->place, p->to);
+    if (removed)
+        optimize_retry();
     plat_unlock(PLAT_PROBES);
 }
 

@@ -108,13 +108,14 @@ bool plat_watch_is_kernel(uintptr_t addr)
  */
 void plat_watch_execute(uintptr_t addr)
 {
-    struct site *site = registry_find(addr);
+    struct site *site;
 
     if (!addr) {
         optimize_retry();
         return;
     }
-    unoptimize_region(addr);
+    unoptimize_region(addr); /* this may free sites */
+    site = registry_find(addr);
     if (site && link_into(addr))
         unoptimize_around(&site, 1);
 }
