@@ -205,7 +205,7 @@ static void any_hit(struct one *one, const struct def *def)
                                      .entry = entry_words };
     one->from = (struct fetch_from){ .regs = &one->regs,
                                      .entry = def->is_return ? entry_words : NULL,
-                                     .now = plat_clock_ns,
+                                     .time = plat_clock_ns(),
                                      .read = read_here };
     memset(record, 0, sizeof(record));
     memcpy(record, &(uint16_t){ TYPE }, sizeof(uint16_t));

@@ -398,21 +398,15 @@ UNIT_TEST(return_values_and_what_was_saved_at_the_entry)
     trace_host.entry_args = false;
 }
 
-static uint64_t ticks(void)
-{
-    static uint64_t ticks = 1000;
-
-    return ticks += 7;
-}
-
 UNIT_TEST(how_long_a_call_took)
 {
     uint64_t saved[FETCH_ENTRY_MAX] = { 0 };
 
     trace_host.entry_args = true;
     define("r:ev vfs_read $ns:u64");
-    from.now = ticks;
+    from.time = 1000;
     fetch_entry(def->entry, def->entry_count, &from, saved);
+    from.time = 1007;
     from.entry = saved;
     run_in("r:ev vfs_read $ns:u64", 64);
     CHECK_EQ(number(0, 0), 7);
@@ -420,7 +414,6 @@ UNIT_TEST(how_long_a_call_took)
     from.entry = NULL;
     run_in("r:ev vfs_read $ns:u64", 64);
     CHECK_EQ(to.faults, 1);
-    from.now = NULL;
     trace_host.entry_args = false;
 }
 

@@ -109,8 +109,8 @@ static uint64_t fetch_load(const struct fetch_insn *insn, const struct fetch_fro
         *fault = true;
         return 0;
     case FETCH_LOAD_NS:
-        if (from->entry && from->now)
-            return from->now() - from->entry[insn->value];
+        if (from->entry)
+            return from->time - from->entry[insn->value];
         *fault = true;
         return 0;
     case FETCH_LOAD_DEPTH:
@@ -430,8 +430,7 @@ void fetch_entry(const uint16_t *numbers, size_t count, const struct fetch_from 
     bool fault = false;
 
     for (size_t i = 0; i < count; i++)
-        saved[i] = numbers[i] != FETCH_ENTRY_TIME
-                       ? load_argument(from, numbers[i], &fault)
-                   : from->now ? from->now()
-                               : 0;
+        saved[i] = numbers[i] == FETCH_ENTRY_TIME
+                       ? from->time
+                       : load_argument(from, numbers[i], &fault);
 }

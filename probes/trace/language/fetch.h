@@ -109,7 +109,7 @@ struct fetch_from {
     const uint64_t *entry; /* of a return probe: the words of fetch_entry(); else NULL */
     const char *comm;      /* the thread's name, or NULL */
     uintptr_t watched;     /* of a watch: its address */
-    uint64_t (*now)(void); /* the time in nanoseconds; NULL: there is no clock */
+    uint64_t time;         /* of a return probe: when the hit began, in ns */
     int (*depth)(uintptr_t function); /* of a return: kretprobe_depth(); else NULL */
     /* A return probe may have replaced the return address in @slot, a word of the stack.
      * Return: the program's own return address; 0: @slot was not replaced. If the

@@ -431,7 +431,6 @@ int live_hit_probe(struct kprobe *kp, struct pt_regs *regs)
         .from = { .regs = regs,
                   .ip = kp->addr,
                   .comm = thread_current()->name,
-                  .now = clock_ns,
                   .returns = kretprobe_find_ret,
                   .read = hit_read_memory,
                   .symbol = ksyms_text },
@@ -467,7 +466,6 @@ static void hit_watch(struct watch *w, struct pt_regs *regs)
                   .comm = thread_current()->name,
                   .ip = regs->ip,
                   .watched = addr,
-                  .now = clock_ns,
                   .read = hit_read_memory,
                   .symbol = ksyms_text },
     };
@@ -479,13 +477,16 @@ static void hit_watch(struct watch *w, struct pt_regs *regs)
 static int hit_entry(struct kretprobe_instance *ri, struct pt_regs *regs)
 {
     const struct live_probe *p = CONTAINER_OF(ri->rp, struct live_probe, rp);
-    struct fetch_from from = { .regs = regs, .now = clock_ns, .read = hit_read_memory };
+    struct fetch_from from = { .regs = regs,
+                               .time = clock_ns(),
+                               .read = hit_read_memory };
     bool was = own_work();
 
     if (p->def->within && kretprobe_depth(p->def->within) < 0)
         return 1;
     if (!was)
         own_work_begin();
+    from.time = clock_ns();
     fetch_entry(p->def->entry, p->def->entry_count, &from, (uint64_t *)(void *)ri->data);
     if (!was)
         own_work_end();
@@ -511,15 +512,17 @@ static int hit_return(struct kretprobe_instance *ri, struct pt_regs *regs)
                   .ip = ri->ret_addr,
                   .entry = entry,
                   .comm = thread_current()->name,
-                  .now = clock_ns,
                   .depth = kretprobe_depth,
                   .returns = kretprobe_find_ret,
                   .read = hit_read_memory,
                   .symbol = ksyms_text },
     };
 
-    if (!hit_run_program(p, &in_c))
-        hit_take(&hit);
+    if (hit_run_program(p, &in_c))
+        return 0;
+    if (entry)
+        hit.from.time = clock_ns(); /* not after the time of the record */
+    hit_take(&hit);
     return 0;
 }
 
@@ -553,7 +556,6 @@ void live_mark_hit(void *private, struct marker_call *call)
         .from = { .regs = &regs,
                   .entry = values,
                   .comm = thread_current()->name,
-                  .now = clock_ns,
                   .read = hit_read_memory,
                   .symbol = ksyms_text },
     };
