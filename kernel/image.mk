@@ -1,12 +1,11 @@
 # image.mk - links an image of the kernel: $(eval $(call image,FOLDER,OBJS)) gives the rules
 # for FOLDER/sonde.elf, which has the objects that the variable OBJS lists.
 #
-# An image is linked three times, because the symbol table is a part of the image that it
-# describes; see kernel/debug/gen_ksyms.py. entry_nops.py makes one NOP of the NOPs at each
-# function's entry, before other programs read the code. The tables of inlined functions,
-# parameters, lines and branch targets are made from the first image: of the first two, only
-# this one needs debug data and relocations. The frames of assembly routines for debuggers
-# are made from it, too; they are never loaded.
+# An image is linked twice, because it has tables that describe it: first with empty tables,
+# then with those of the first image. They come last, so nothing moves. entry_nops.py makes
+# one NOP of the NOPs at each function's entry, before other programs read the code. The
+# frames of assembly routines for debuggers are made from the first image, too; they are
+# never loaded.
 
 TABLE_TOOLS := kernel/debug/nasm_table.py kernel/debug/elf64.py
 ksyms_maker := kernel/debug/gen_ksyms.py
@@ -68,25 +67,20 @@ $(1)/link/%.o: $(1)/link/%.asm $$(B)/flags.stamp
 
 image_needs_$(2) := $$($(2)) linker.ld $$(LINK_TOOLS) $(1)/link.stamp
 image_tables_$(2)_1 := $$(patsubst %,$(1)/link/%.o,ksyms0 inlines0 params0 lines0 targets0 abi)
-image_tables_$(2)_2 := $$(patsubst %,$(1)/link/%.o,ksyms1 inlines1 params1 lines1 targets1 abi)
-image_tables_$(2)_3 := $$(patsubst %,$(1)/link/%.o,ksyms2 inlines1 params1 lines1 targets1 \
+image_tables_$(2)_2 := $$(patsubst %,$(1)/link/%.o,ksyms1 inlines1 params1 lines1 targets1 \
     frames1 abi)
 
 $(1)/link/1.elf: $$(image_tables_$(2)_1) $$(image_needs_$(2))
 	$$(call say,LD,$$@)
 	$$(Q)$$(call image_link,--emit-relocs,$(2),$$(image_tables_$(2)_1))$$(image_nops)
 
-$(1)/link/2.elf: $$(image_tables_$(2)_2) $$(image_needs_$(2))
+$(1)/sonde.elf: $$(image_tables_$(2)_2) $$(image_needs_$(2)) $(1)/link/1.checked
 	$$(call say,LD,$$@)
-	$$(Q)$$(call image_link,--strip-debug,$(2),$$(image_tables_$(2)_2))
-
-$(1)/sonde.elf: $$(image_tables_$(2)_3) $$(image_needs_$(2)) $(1)/link/1.checked
-	$$(call say,LD,$$@)
-	$$(Q)$$(call image_link,--emit-relocs -Map=$(1)/sonde.map,$(2),$$(image_tables_$(2)_3))$$(image_nops)
+	$$(Q)$$(call image_link,--emit-relocs -Map=$(1)/sonde.map,$(2),$$(image_tables_$(2)_2))$$(image_nops)
 
 # The last link has moved nothing that its tables describe.
 $(1)/sonde.checked: $(1)/sonde.elf
-	$$(Q)$$(TOOL_PYTHON) $$(ksyms_maker) $$< | cmp - $(1)/link/ksyms2.asm
+	$$(Q)$$(TOOL_PYTHON) $$(ksyms_maker) $$< | cmp - $(1)/link/ksyms1.asm
 	$$(Q)$$(TOOL_PYTHON) $$(targets_maker) $$(targets_options) $$< | cmp - $(1)/link/targets1.asm
 	@touch $$@
 endef

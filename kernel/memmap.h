@@ -54,7 +54,7 @@
 #define ARENA_LOW_START (KERNEL_VMA - ARENA_LEN)
 
 extern char _text[], _etext[], _rodata[], _erodata[], _sdata[], _edata[], _bss[], _ebss[];
-extern char _end[];
+extern char _tables[], _end[];
 extern char _init_text[], _init_text_end[], _init_end[]; /* text, then data */
 
 static inline uintptr_t module_window_start(void)

@@ -6,9 +6,7 @@
 
 A function that was inlined everywhere has no symbol. A function that was inlined at some
 places has fewer calls than its source shows. Debug data has these places, and this table
-lists them by name. It contains only addresses of code, and code does not move when the
-tables behind it grow. So the table is made from the first of the three links; see
-gen_ksyms.py.
+lists them by name.
 
 This program reads units of DWARF 4, as the kernel's own units are (dwarf.py), and skips
 other units. kernel/debug/inlines.c describes the layout of the table.

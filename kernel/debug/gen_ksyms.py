@@ -4,14 +4,12 @@
     gen_ksyms.py -o ksyms.asm IMAGE
     gen_ksyms.py -o ksyms.asm --empty
 
-The table is a part of the image that it describes, so the image is linked three times:
-
-  1. with an empty table
-  2. with the table of image 1: its size is right, but the data behind it moves
-  3. with the table of image 2, which is right: a table of image 3 would be the same
+The table is a part of the image that it describes, so the image is linked twice: with an
+empty table, and with the table of that image. The tables come last in the image, so nothing
+moves; their own symbols, which do, are left out.
 
 kernel/debug/ksyms_table.h describes the layout. The table leaves out symbols of sections
-and files, symbols of sections that are not loaded, absolute symbols (they are numbers,
+and files, of the tables themselves, symbols of sections that are not loaded, absolute symbols (they are numbers,
 not addresses), names that begin with a dot, and local labels of NASM, with names like
 parent.label.
 """
@@ -31,6 +29,8 @@ Entry = namedtuple("Entry", "start size name type outer")
 
 def is_wanted(symbol):
     if not symbol.section or not symbol.section.flags & elf64.SHF_ALLOC:
+        return False
+    if symbol.section.name == nasm_table.SECTION:
         return False
     if symbol.type in (elf64.STT_SECTION, elf64.STT_FILE, elf64.STT_TLS):
         return False

@@ -9,11 +9,13 @@ import sys
 sys.dont_write_bytecode = True
 import elf64
 
+SECTION = ".ksyms"
+
 
 def head(what, program, reader):
     return [
         f"; {what}, made by {program}. See {reader}.",
-        "section .ksyms progbits alloc noexec nowrite align=8",
+        f"section {SECTION} progbits alloc noexec nowrite align=8",
         "",
     ]
 

@@ -92,9 +92,11 @@ INIT void paging_init(const struct boot_info *info)
     image_map(_text, _init_text_end, PROT_X);
     image_map(_init_text_end, _init_end, PROT_W);
     image_map(_rodata, _erodata, PROT_R);
-    image_map(_sdata, _end, PROT_W);
+    image_map(_sdata, _ebss, PROT_W);
+    image_map(_tables, _end, PROT_R);
     image_hide_from_direct_map(_text, _init_text_end);
     image_hide_from_direct_map(_rodata, _erodata);
+    image_hide_from_direct_map(_tables, _end);
     tables_preallocate();
     write_cr3(paging_cr3());
     vmap_init();

@@ -12,9 +12,7 @@ of markers and of code without probes do not count: no CPU goes there because of
 image has to be linked with --emit-relocs, which keeps a list of the places where the
 linker has written.
 
-The table contains addresses of code only, and code does not move when the tables behind
-it grow. So the table is made from the first of the three links; see
-kernel/debug/gen_ksyms.py. probes/region/targets.c reads it.
+probes/region/targets.c reads the table.
 """
 
 import os

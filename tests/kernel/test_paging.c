@@ -34,7 +34,7 @@ static void survey_image(struct survey *s, uintptr_t va, const struct page_info 
         s->boot_pages++;
     else if (is_within(va, _text, _etext))
         s->text_wrong += info->prot != PROT_X;
-    else if (is_within(va, _rodata, _erodata))
+    else if (is_within(va, _rodata, _erodata) || is_within(va, _tables, _end))
         s->rodata_wrong += info->prot != PROT_R;
     else
         s->data_wrong += info->prot != PROT_W;
