@@ -22,6 +22,8 @@ import tempfile
 import time
 import urllib.request
 
+from sonde.guest import die_with_parent
+
 OPTIONS = ("--headless=new", "--no-sandbox", "--disable-gpu", "--remote-debugging-port=0",
            "--remote-allow-origins=*", "--no-first-run", "--window-size=1200,800",
            "--disable-dev-shm-usage", "about:blank")  # fmt: skip
@@ -188,6 +190,7 @@ class Browser:
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
             start_new_session=True,
+            preexec_fn=die_with_parent,
         )
         self.port = self.find_port()
 
