@@ -29,9 +29,9 @@ struct page_info {
 
 /* paging_init - make the final tables, and switch to them from the early tables.
  *
- * Image: text R+X, rodata R, data and bss R+W; the 2 MiB below it unmapped. Direct map:
- * all RAM, and below 4 GiB all other memory that the firmware listed, R+W in 2 MiB pages;
- * but frames of text and rodata read-only. No identity map.
+ * Image: text R+X, rodata and tables R, data and bss R+W; the 2 MiB below it unmapped.
+ * Direct map: all RAM, and below 4 GiB all other memory that the firmware listed, R+W in
+ * 2 MiB pages; but frames of text, rodata and tables read-only. No identity map.
  *
  * Context: boot, after frame_init() and features_init_cpu(). Nothing may be in
  *          use that only the identity map showed.
