@@ -12,7 +12,7 @@ import os
 import sys
 import time
 
-SIGKILL, SIGPIPE, SIGXFSZ = 9, 13, 25
+SIGINT, SIGKILL, SIGPIPE, SIGXFSZ = 2, 9, 13, 25
 PR_SET_PDEATHSIG = 1
 SIG_DFL = None
 EXPLAINED_MAX = 100  # lines that are shown of a failing test
@@ -30,7 +30,7 @@ def begin(words, environment, folder):
         return child, os.fdopen(output, "rb")
     try:
         libc.prctl(PR_SET_PDEATHSIG, SIGKILL)
-        for number in (SIGPIPE, SIGXFSZ):  # Python ignores them
+        for number in (SIGINT, SIGPIPE, SIGXFSZ):  # Python ignores them, or a run by &
             libc.signal(number, SIG_DFL)
         os.dup2(ours, 1)
         os.chdir(folder)
