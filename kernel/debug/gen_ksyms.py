@@ -9,9 +9,9 @@ empty table, and with the table of that image. The tables come last in the image
 moves; their own symbols, which do, are left out.
 
 kernel/debug/ksyms_table.h describes the layout. The table leaves out symbols of sections
-and files, of the tables themselves, symbols of sections that are not loaded, absolute symbols (they are numbers,
-not addresses), names that begin with a dot, and local labels of NASM, with names like
-parent.label.
+and files, of the tables themselves, symbols of sections that are not loaded, absolute
+symbols (they are numbers, not addresses), names that begin with a dot, and local labels of
+NASM, with names like parent.label.
 """
 
 import sys
