@@ -26,7 +26,8 @@ static struct list reapable = LIST_INIT(reapable); /* [sched_lock] dead and deta
 static int last_tid = BOOT_TID;                    /* [sched_lock] */
 static uint64_t births;                            /* [sched_lock] */
 /* set at boot */
-void (*thread_birth_hook)(struct thread *t), (*thread_burial_hook)(struct thread *t);
+void (*thread_birth_hook)(struct thread *t);
+void (*thread_burial_hook)(struct thread *t, bool is_listed);
 
 int thread_tid(void)
 {
@@ -293,16 +294,28 @@ static bool is_free_to_go(const struct thread *t)
     return t->state == THREAD_DEAD && t->pins == 0;
 }
 
-static void thread_forget(struct thread *t)
+/* thread_forget - take @t out of the lists if it is free to go. Return: was it? */
+static bool thread_forget(struct thread *t)
 {
-    list_remove(&t->all_link);
-    list_remove(&t->queue_link);
+    unsigned long flags = sched_enter();
+    bool is_free = is_free_to_go(t);
+
+    if (is_free) {
+        list_remove(&t->all_link);
+        list_remove(&t->queue_link);
+    }
+    sched_leave(flags);
+    return is_free;
 }
 
+/* thread_free - free @t, which is dead. Only the caller frees it. */
 static void thread_free(struct thread *t)
 {
     if (thread_burial_hook)
-        thread_burial_hook(t);
+        thread_burial_hook(t, true);
+    wait_event(&mourners, thread_forget(t));
+    if (thread_burial_hook)
+        thread_burial_hook(t, false);
     if (t == &boot_thread)
         return;
     stack_free(t->stack_top, t->stack_len);
@@ -328,20 +341,6 @@ static int joiner_claim(int tid, struct thread **out)
     return err;
 }
 
-/* joiner_take - if @t is free to go, take it out of the lists, for its joiner to free.
- * Return: was it free to go?
- */
-static bool joiner_take(struct thread *t)
-{
-    unsigned long flags = sched_enter();
-    bool taken = is_free_to_go(t);
-
-    if (taken)
-        thread_forget(t);
-    sched_leave(flags);
-    return taken;
-}
-
 int thread_join(int tid, int *code)
 {
     struct thread *t;
@@ -349,17 +348,15 @@ int thread_join(int tid, int *code)
 
     if (err)
         return err;
-    wait_event(&mourners, joiner_take(t));
+    wait_event(&mourners, READ_ONCE(t->state) == THREAD_DEAD);
     if (code)
         *code = t->exit_code;
     thread_free(t);
     return 0;
 }
 
-/* reaper_take - take the next detached thread that is free to go out of the lists.
- * Return: the thread; NULL: there is none.
- */
-static struct thread *reaper_take(void)
+/* reaper_next - find the next detached thread that is free to go. NULL: there is none. */
+static struct thread *reaper_next(void)
 {
     unsigned long flags = sched_enter();
     struct thread *t, *found = NULL;
@@ -370,8 +367,6 @@ static struct thread *reaper_take(void)
         found = t;
         break;
     }
-    if (found)
-        thread_forget(found);
     sched_leave(flags);
     return found;
 }
@@ -380,7 +375,7 @@ static void reap_next(void)
 {
     struct thread *t;
 
-    wait_event(&mourners, (t = reaper_take()) != NULL);
+    wait_event(&mourners, (t = reaper_next()) != NULL);
     thread_free(t);
 }
 

@@ -133,9 +133,14 @@ static void thread_born(struct thread *t)
         give_shadow(t);
 }
 
-static void thread_buried(struct thread *t)
+static void thread_buried(struct thread *t, bool is_listed)
 {
-    shadow_free(t->probe);
+    struct shadow *s = t->probe;
+
+    if (s && is_listed)
+        shadow_unwind(s, 0);
+    else
+        shadow_free(s);
 }
 
 /* ---- a walk over all shadows ---- */

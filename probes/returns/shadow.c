@@ -39,30 +39,18 @@ int shadow_add_data(struct shadow *s)
     return 0;
 }
 
-/* drop_all - a thread has ended: drop the instances that it has left in @s. Each drop reads
- * a pointer to the instance's kretprobe, and then adds one to a counter in that kretprobe.
- * Interrupts are off between the two. So there is no quiescence between them, and the
- * kretprobe cannot be unregistered and freed.
- */
-static void drop_all(struct shadow *s)
-{
-    while (!shadow_is_empty(s)) {
-        unsigned long flags = plat_irq_save();
-
-        shadow_drop(s);
-        plat_irq_restore(flags);
-    }
-}
-
 void shadow_free(struct shadow *s)
 {
     if (!s)
         return;
-    drop_all(s);
     plat_free(s->data);
     plat_free(s);
 }
 
+/* Each drop reads a pointer to the instance's kretprobe, and then adds one to a counter in
+ * that kretprobe. Interrupts are off between the two. So there is no quiescence between
+ * them, and the kretprobe cannot be unregistered and freed.
+ */
 void shadow_unwind(struct shadow *s, uint32_t below)
 {
     unsigned long flags = plat_irq_save();

@@ -78,8 +78,9 @@ extern struct kretprobe_holder holder_none;
 /* shadow_new - make a shadow for the stack of @len bytes below @top. Return: NULL without
  * memory.
  * shadow_add_data - give @shadow room for data, if it has none yet. Return: 0; -ENOMEM.
- * shadow_free - drop all entries of @shadow and free it. No thread may run on its stack.
- * @shadow may be NULL.
+ * shadow_free - free @shadow, which may be NULL. No thread runs on its stack any more, and
+ * shadow_unwind(@shadow, 0) has dropped its entries while plat_shadow_for_each() still found
+ * it. Otherwise holder_sweep() could free a holder before its last entry is dropped.
  * Context: thread.
  */
 struct shadow *shadow_new(uintptr_t top, size_t len);
@@ -157,8 +158,8 @@ NOKPROBE_INLINE void shadow_drop(struct shadow *s)
 }
 
 /* shadow_unwind - drop the entries of calls deeper than @below. The code that runs at
- * @below has given up these calls. Interrupts are off meanwhile. Otherwise, an interrupt
- * could come after the check of an entry and drop the same entry, and then the drop here
- * would hit the next entry, which is still needed.
+ * @below has given up these calls; 0: the thread has ended. Interrupts are off meanwhile.
+ * Otherwise, an interrupt could come after the check of an entry and drop the same entry,
+ * and then the drop here would hit the next entry, which is still needed.
  */
 void shadow_unwind(struct shadow *s, uint32_t below);

@@ -84,8 +84,9 @@ static inline struct probe_cpu *thread_area(const struct posix_thread *t)
 /* ---- posix_shadow.c ---- */
 
 /* shadow_enter - give the calling thread a shadow, if one is wanted. @t: its row
- * shadow_leave - free the shadow of the calling thread, when it has left its row.
  * Locks: takes PLAT_PROBES; the lock of the rows must not be held.
+ * shadow_leave - free the shadow of the calling thread, when it has left its row.
+ * Locks: PLAT_PROBES held since before then.
  */
 void shadow_enter(struct posix_thread *t);
 void shadow_leave(struct shadow *shadow);

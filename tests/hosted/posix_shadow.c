@@ -51,9 +51,9 @@ void shadow_enter(struct posix_thread *t)
 
 void shadow_leave(struct shadow *shadow)
 {
-    plat_lock(PLAT_PROBES);
+    if (shadow)
+        shadow_unwind(shadow, 0);
     shadow_free(shadow);
-    plat_unlock(PLAT_PROBES);
 }
 
 static void give_to_each(struct posix_thread *t, void *arg)

@@ -277,6 +277,7 @@ void posix_thread_leave(void)
     struct posix_thread *t = posix_self;
     struct shadow *shadow;
 
+    plat_lock(PLAT_PROBES);            /* no walk over the shadows until it is freed */
     pthread_mutex_lock(&threads_lock); /* its holder may wait for an answer until here */
     posix_self = NULL;
     sigaltstack(&none, NULL);
@@ -285,6 +286,7 @@ void posix_thread_leave(void)
     t->tid = 0;
     pthread_mutex_unlock(&threads_lock);
     shadow_leave(shadow);
+    plat_unlock(PLAT_PROBES);
 }
 
 static void skip(const char *why)

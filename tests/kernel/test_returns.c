@@ -12,6 +12,7 @@
 #include "probes/jump/jump_site.h"
 #include "probes/many/walk.h"
 #include "probes/returns/platform_returns.h"
+#include "probes/returns/shadow.h"
 #include "tests/kernel/each_cpu.h"
 #include "tests/kernel/jumps.h"
 #include "tests/kernel/ktest.h"
@@ -308,6 +309,54 @@ KTEST(returns, h84_threads_end_inside)
     ktest_report(heap_block_count() == before, "and nothing is left of them");
     for (size_t i = 0; i < ARRAY_LEN(rps); i++)
         unregister_kretprobe(&rps[i]);
+}
+
+/* The drop of an entry reads its holder. holder_sweep() does not free a holder as long as
+ * plat_shadow_for_each() finds an entry of it. So the walk must find a shadow until its last
+ * entry is dropped.
+ */
+static struct {
+    void (*hook)(struct thread *t, bool is_listed);
+    unsigned threads, with_entries, found_empty;
+} burials;
+
+static void find_shadow(struct shadow *s, void *arg)
+{
+    struct thread *t = arg;
+
+    burials.found_empty += s == t->probe && shadow_is_empty(s);
+}
+
+static void see_burial(struct thread *t, bool is_listed)
+{
+    bool is_ours = is_listed && t->exit_code == 5 && t->probe;
+
+    burials.threads += is_ours;
+    burials.with_entries += is_ours && !shadow_is_empty(t->probe);
+    burials.hook(t, is_listed);
+    if (is_ours)
+        plat_shadow_for_each(find_shadow, t);
+}
+
+static void burials_unsee(void)
+{
+    thread_burial_hook = burials.hook;
+}
+
+KTEST(returns, the_entries_of_a_dead_thread_are_dropped_while_it_is_listed)
+{
+    struct kretprobe rp = { 0 };
+    int code = 0;
+
+    return_probe(&rp, exit_inside);
+    burials.hook = thread_burial_hook;
+    ktest_at_end(burials_unsee);
+    thread_burial_hook = see_burial;
+    thread_join(ktest_thread(end_inside, NULL, 0), &code);
+    ktest_report(code == 5 && burials.threads == 1 && burials.with_entries == 1,
+                 "a thread ended inside of a probed function");
+    ktest_report(burials.found_empty == 1, "the walk finds its shadow until it is empty");
+    unregister_kretprobe(&rp);
 }
 
 static NOINLINE uint64_t elsewhere(uint64_t x)

@@ -23,7 +23,7 @@ from trial import LIMIT, counted, show
 
 LEFT_OUT = re.compile(
     "wait|wake|idle|switch_to|reaper|percpu_of|quiesce|thread_sleep|exec_contains"
-    "|joiner_take|is_free_to_go|has_work|input_pending"
+    "|thread_forget|is_free_to_go|has_work|input_pending"
     "|block_free_check|small_block_check"
 )
 SCHEDULER = "kernel/thread/sched.c.o"  # the compiler may inline its functions, or not

@@ -37,6 +37,8 @@ int plat_shadow_make(bool with_data)
 void fake_shadow_end(void)
 {
     for (unsigned i = 0; i < 2; i++) {
+        if (shadows[i])
+            shadow_unwind(shadows[i], 0);
         shadow_free(shadows[i]);
         shadows[i] = NULL;
     }
