@@ -17,7 +17,8 @@
  *      the same time, it writes a pointer to another holder, which must stay. So the
  *      pointer is cleared by a compare-and-exchange.
  *   3. After plat_sync_cores() every NMI that has loaded the old pointer has ended.
- *   4. The holder is freed. So every holder that an entry points at can always be read.
+ *   4. The holder is freed. So every holder that an entry in use points at can be read, and
+ *      shadow_pop() does not read it any more when the entry is not in use.
  */
 #include "probes/returns/holder.h"
 

@@ -11,7 +11,8 @@
  *   - An entry that is claimed but not filled has `below` = 0, as if its call were at the
  *     very top of the stack. The code in an interrupt drops only entries that are deeper
  *     than its calls, so it never drops this one.
- *   - `below` is the last field that is filled, and the first that is emptied.
+ *   - `below` is the last field that is filled, and the first that is emptied. Only an entry
+ *     that has it keeps its holder from being freed.
  *
  * An entry has 16 bytes, because there is one for every 16 bytes of the stack.
  */
@@ -131,20 +132,26 @@ NOKPROBE_INLINE void shadow_unclaim(struct shadow *s)
     WRITE_ONCE(s->last, s->last - 1);
 }
 
-/* shadow_pop - empty the latest entry and give it up, with the instance's data. */
+/* shadow_pop - empty the latest entry and give it up, with the instance's data.
+ *
+ *   1. The holder is read and changed while the entry has its place on the stack.
+ *   2. The entry loses its place. From here on holder_sweep() may free the holder: an
+ *      interrupt may come, and another CPU may do a whole sweep meanwhile.
+ *   3. The entry is given up.
+ */
 NOKPROBE_INLINE void shadow_pop(struct shadow *s)
 {
     struct shadow_entry *e = s->last;
     struct kretprobe_holder *h = e->holder;
 
-    WRITE_ONCE(e->below, 0);
-    barrier();
-    if (unlikely(h->extras)) {
+    if (unlikely(h->extras)) { /* 1 */
         WRITE_ONCE(s->data_used, s->data_used - h->data_len);
         if (h->limit)
             __atomic_sub_fetch(&h->active, 1, __ATOMIC_RELAXED);
     }
-    WRITE_ONCE(s->last, e - 1);
+    __atomic_store_n(&e->below, 0, __ATOMIC_RELEASE); /* 2 */
+    barrier();
+    WRITE_ONCE(s->last, e - 1); /* 3 */
 }
 
 /* shadow_drop - pop the entry of a call that will never return; count it as dropped. */
