@@ -133,11 +133,8 @@ int boundary_find(uintptr_t addr, const struct plat_symbol *function, struct ins
 int boundary_before(uintptr_t addr, const struct plat_symbol *function, struct insn *insn)
 {
     const struct map *map;
-    int err;
+    int err = addr == function->start ? -ENOENT : map_get(&map, function, NULL);
 
-    if (addr == function->start)
-        return -ENOENT;
-    err = map_get(&map, function, NULL);
     return err ? err : boundary_find(insn_start(map, addr - 1), function, insn, NULL);
 }
 

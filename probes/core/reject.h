@@ -51,6 +51,7 @@
     X(NO_HANDLER,    EINVAL,        "a jprobe is its handler")                           \
     X(HAS_JPROBE,    EEXIST,        "a function can have one jprobe")                    \
     X(SWITCHES_STACK, EOPNOTSUPP,   "returns on another stack than it was called on")    \
+    X(POPS_ARGUMENTS, EOPNOTSUPP,   "a `ret` with an operand moves the stack on") \
     X(DATA_TOO_BIG,  E2BIG,         "more data for each instance than there is room for") \
     X(GONE,          EINVAL,        "the code it was on no longer exists")               \
     X(NO_TARGETS,    EOPNOTSUPP,    "where jumps lead into this code is not known")      \

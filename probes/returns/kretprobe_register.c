@@ -161,16 +161,20 @@ static int unregister_locked(struct kretprobe **rps, struct kprobe **ps, size_t 
     return err;
 }
 
-static int unregister_in_turn(struct kretprobe **rps, size_t count)
+/* unregister_by - unregister @rps at once, or without @ps, an array of their kprobes, one
+ * after the other.
+ */
+static int unregister_by(struct kretprobe **rps, struct kprobe **ps, size_t count)
 {
-    for (size_t i = 0; i < count; i++) {
-        struct kprobe *p = &rps[i]->kp;
-        int err = rps[i]->holder ? unregister_locked(&rps[i], &p, 1) : 0;
+    int err = 0;
 
-        if (err)
-            return err;
+    for (size_t i = 0, step = ps ? count : 1; i < count && !err; i += step) {
+        struct kprobe *p = &rps[i]->kp;
+
+        if (rps[i]->holder) /* NULL: @rps has it twice, and this is the second time */
+            err = unregister_locked(&rps[i], ps ? ps : &p, step);
     }
-    return 0;
+    return err;
 }
 
 int unregister_kretprobes(struct kretprobe **rps, size_t count)
@@ -183,7 +187,7 @@ int unregister_kretprobes(struct kretprobe **rps, size_t count)
     if (!all_registered(rps, count))
         return -EINVAL;
     ps = count > 1 ? kprobes_of(rps, count) : NULL;
-    err = ps ? unregister_locked(rps, ps, count) : unregister_in_turn(rps, count);
+    err = unregister_by(rps, ps, count);
     plat_free(ps);
     return err;
 }

@@ -149,7 +149,8 @@ struct kretprobe {
  *
  * Context: thread.  Locks: takes PLAT_PROBES.
  * Return:  0; -EINVAL not an entry, -E2BIG too much data, -EOPNOTSUPP a function that
- *          returns on another stack; else as register_kprobes_why().
+ *          returns on another stack, or by a `ret` with an operand; else as
+ *          register_kprobes_why().
  */
 int register_kretprobes_why(struct kretprobe **rps, size_t count,
                             struct probe_reject *why);

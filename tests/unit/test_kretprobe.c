@@ -496,6 +496,15 @@ UNIT_TEST(a_function_that_switches_stacks_is_refused)
     CHECK_EQ(registry_count(), 0);
 }
 
+UNIT_TEST(a_function_that_removes_its_arguments_is_refused)
+{
+    rp.kp.addr = fake_function("f", "85 ff 74 01 c3 c2 08 00");
+    refused(-EOPNOTSUPP, PROBE_POPS_ARGUMENTS);
+    CHECK_EQ(registry_count(), 0);
+    rp.kp.addr = fake_function("g", "85 ff 74 01 c3 b8 c2 08 00 00 c3");
+    CHECK_EQ(register_kretprobe(&rp), 0);
+}
+
 /* Its text was not there when the return probe was registered. */
 UNIT_TEST(also_when_it_comes_later)
 {
