@@ -55,13 +55,20 @@ void jprobe_return(void)
 
 /* ---- in and out ---- */
 
+/* check_jprobe - check @jp. *@addr receives its address; 0: nothing has its name, and
+ * register_kprobes_why() decides whether it may wait.
+ */
 static int check_jprobe(struct jprobe *jp, uintptr_t *addr, struct probe_reject *why)
 {
+    int err;
+
+    *addr = 0;
     if (!jp->entry)
         return probe_refuse(why, PROBE_NO_HANDLER, 0);
     if (jp->kp.site)
         return probe_refuse(why, PROBE_REGISTERED, jp->kp.addr);
-    return register_resolve(&jp->kp, addr, why);
+    err = register_resolve(&jp->kp, addr, why);
+    return err == -ENOENT && jp->kp.flags & KPROBE_FLAG_PENDING ? 0 : err;
 }
 
 /* check_all - check each of @jps, and that no two of them are at the same address.
@@ -75,7 +82,7 @@ static int check_all(struct jprobe **jps, uintptr_t *addrs, size_t count,
     for (size_t i = 0; i < count && !err; i++) {
         err = check_jprobe(jps[i], &addrs[i], why);
         for (size_t j = 0; j < i && !err; j++)
-            if (addrs[j] == addrs[i])
+            if (addrs[i] && addrs[j] == addrs[i])
                 err = probe_refuse(why, PROBE_HAS_JPROBE, addrs[i]);
         if (err && why)
             why->index = i;

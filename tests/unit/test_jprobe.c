@@ -1,6 +1,7 @@
 /* test_jprobe.c - tests of jprobes: which jprobes are accepted, and how their handlers
  * end.
  */
+#include "probes/text/text_part.h"
 #include "tests/unit/port_fake.h"
 
 #define LEA "48 8d 7f 01 c3" /* lea rdi, [rdi + 1]; ret */
@@ -177,6 +178,31 @@ UNIT_TEST(a_batch_comes_and_goes)
     }
     CHECK_EQ(ran, 2);
     CHECK_EQ(unregister_kprobes((struct kprobe *[]){ &jps[0].kp, &jps[1].kp }, 2), 0);
+}
+
+/* The second has to wait on, because a function can have one jprobe. */
+UNIT_TEST(they_may_wait_for_their_text)
+{
+    struct jprobe jps[2] = { [0] = { .entry = plain }, [1] = { .entry = plain } };
+    struct jprobe *both[2] = { &jps[0], &jps[1] };
+    struct text_part part = { 0 };
+    struct pt_regs regs = fake_regs();
+
+    jps[0].kp.symbol_name = jps[1].kp.symbol_name = "f";
+    CHECK_EQ(register_jprobe(&jps[0]), -ENOENT);
+    jps[0].kp.flags = jps[1].kp.flags = KPROBE_FLAG_PENDING;
+    CHECK_EQ(register_jprobes(both, 2), 0);
+    part.start = start();
+    part.end = part.start + 5;
+    CHECK_EQ(text_comes(&part), 0);
+    CHECK(fake_int3(&regs, part.start));
+    CHECK_EQ(ran, 1);
+    CHECK(!(jps[0].kp.flags & KPROBE_FLAG_GONE));
+    CHECK(jps[1].kp.flags & KPROBE_FLAG_GONE);
+    CHECK_EQ(unregister_jprobe(&jps[0]), 0);
+    CHECK_EQ(unregister_jprobe(&jps[1]), 0);
+    text_goes(&part);
+    text_gone(&part);
 }
 
 UNIT_TEST(jprobe_return_anywhere_else_is_a_bug)
