@@ -73,8 +73,9 @@ static inline int disable_jprobe(struct jprobe *jp)
  * handler runs each time the function returns, by any of its `ret` instructions. At the
  * entry the engine exchanges the return address, and keeps the real one in a shadow stack.
  * Each stack has its shadow, with one entry for every 16 bytes of the stack. So a deep
- * recursion cannot fill the shadow, and neither can a large number of threads that sleep in
- * the function.
+ * recursion cannot fill the shadow if each function has one kretprobe; each further one
+ * takes an entry for each call, too. A large number of threads that sleep in the function
+ * cannot fill a shadow either.
  *
  * A function may end with a jump to another function (a tail call). It returns when the
  * other function returns. If both are probed, the handler of the other, inner one runs

@@ -319,8 +319,7 @@ static size_t fill_stack(size_t step, uintptr_t *top)
 {
     size_t len = fake_stack_area(0, top);
 
-    rp.handler = ignore;
-    probe_f();
+    rp.handler = other.handler = ignore;
     for (uintptr_t sp = *top - step; sp >= *top - len; sp -= step)
         call_at(fake_regs().sp - sp, &rp, RETURN_ADDR);
     return len;
@@ -329,8 +328,10 @@ static size_t fill_stack(size_t step, uintptr_t *top)
 UNIT_TEST(the_shadow_holds_an_entry_for_every_16_bytes)
 {
     uintptr_t top;
-    size_t len = fill_stack(16, &top);
+    size_t len;
 
+    probe_f();
+    len = fill_stack(16, &top);
     CHECK_EQ(rp.nmissed, 0);
     for (regs.sp = top - len; regs.sp < top; regs.sp += 8)
         CHECK(fake_return(&regs));
@@ -339,10 +340,30 @@ UNIT_TEST(the_shadow_holds_an_entry_for_every_16_bytes)
 UNIT_TEST(closer_calls_than_that_are_missed_and_counted)
 {
     uintptr_t top;
-    size_t len = fill_stack(8, &top);
+    size_t len;
 
+    probe_f();
+    len = fill_stack(8, &top);
     CHECK_EQ(rp.missed[KRETPROBE_MISS_FULL], len / 16);
     for (uintptr_t sp = top - len; sp < top; sp += 8) {
+        regs.sp = sp;
+        CHECK_EQ(fake_return(&regs), top - sp <= len / 2);
+        CHECK_EQ(regs.ip, RETURN_ADDR);
+    }
+}
+
+UNIT_TEST(each_probe_of_a_function_takes_an_entry)
+{
+    uintptr_t top;
+    size_t len;
+
+    probe_f();
+    other.kp.addr = rp.kp.addr;
+    CHECK_EQ(register_kretprobe(&other), 0);
+    len = fill_stack(16, &top);
+    CHECK_EQ(rp.missed[KRETPROBE_MISS_FULL] + other.missed[KRETPROBE_MISS_FULL],
+             len / 16);
+    for (uintptr_t sp = top - len; sp < top; sp += 16) {
         regs.sp = sp;
         CHECK_EQ(fake_return(&regs), top - sp <= len / 2);
         CHECK_EQ(regs.ip, RETURN_ADDR);
