@@ -20,6 +20,7 @@ explore_kprobe := tests/explore/text.c $(filter-out tests/unit/test_%,$(unit_ext
 explore_text_poke := $(explore_kprobe)
 explore_programs := tests/explore/text.c $(engine_on_arrays)
 explore_marker := probes/marker/marker.c kernel/debug/marker.c libc/string.c
+explore_shadow := $(addprefix probes/returns/,shadow.c holder.c)
 explore_debug_reg := kernel/cpu/debug_reg.c libc/string.c
 
 # The compiler calls a function before each access to memory: seen.c has these functions.
