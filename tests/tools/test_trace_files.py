@@ -6,8 +6,11 @@ import io
 import json
 import os
 import re
+import signal
 import struct
 import sys
+import threading
+import types
 
 sys.dont_write_bytecode = True
 import scratch
@@ -22,8 +25,9 @@ from probes.trace.host.question import Question
 from probes.trace.host.capture import ROOT, Capture
 from probes.trace.host.memory import FRAME, GAP, runs
 from probes.trace.host.recording import Recording
-from probes.trace.host.session import Live
-from probes.trace.host.take import TraceError
+from probes.trace.host.session import Live, Session
+from probes.trace.host.take import ENTRY as LISTED
+from probes.trace.host.take import Taker, TraceError
 from sonde.machine import Reply, unescape
 
 COMMON = """name: {name}
@@ -542,6 +546,41 @@ class Living(scratch.Scratch):
         with contextlib.redirect_stdout(io.StringIO()) as out:
             live.show(*until)
         return re.findall(r"count=\d+|LOST \d+", out.getvalue())
+
+
+class Sessions(scratch.Scratch):
+    def session(self, *paths, say=str):
+        options = types.SimpleNamespace(
+            live=False, watch=False, json=False, output=[self.path(p) for p in paths]
+        )
+        return Session(None, options, None, say)
+
+    def test_a_signal_does_not_interrupt_a_request(self):
+        begun, kept = threading.Event(), []
+
+        def take():
+            begun.wait()
+            os.kill(os.getpid(), signal.SIGINT)
+            kept.append("page")
+
+        self.session(say=lambda _: begun.set()).record(types.SimpleNamespace(take=take))
+        self.assertEqual(kept[:1], ["page"])
+
+    def test_a_batch_that_was_not_read_is_not_confirmed(self):
+        said = Reply(b"batch 8 pages 1 list 0x10 now 0\n", 0, "OK")
+        machine = types.SimpleNamespace(request=lambda *_, **__: said)
+
+        def frames(_):
+            raise OSError
+
+        memory = types.SimpleNamespace(
+            physical=lambda *_: LISTED.pack(0, 0), frames=frames
+        )
+        taker = Taker(machine, memory)
+        taker.number = 7
+        with self.assertRaises(OSError):
+            taker.take()
+        self.assertEqual(taker.number, 7)
 
 
 class Console:

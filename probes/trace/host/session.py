@@ -149,6 +149,7 @@ class Session:
         self.shown = time.monotonic()  # when `watch` has printed last
         self.outcome = 0  # exit status of the commands, or the exception that they raised
         self.interrupt = None  # what to raise at the end: a signal came
+        self.error = None  # what the thread that takes pages has raised
 
     def run(self):
         """Write the files. Then return the exit status, or raise the commands' error."""
@@ -196,20 +197,35 @@ class Session:
         except BaseException as error:
             self.outcome = error
 
-    def record(self, capture):
-        over = threading.Event()
-        task = self.work if self.run_all else over.wait
-        worker = threading.Thread(target=task, daemon=True)
-        worker.start()
+    def take_pages(self, capture, worker, over):
+        """Take pages while the commands run. This is the function of a thread of its own,
+        because a signal interrupts the main thread: a request would not get its answer.
+        """
         try:
-            if not self.run_all:
-                self.say("recording; Ctrl-C ends it")
-            while worker.is_alive():
+            while worker.is_alive() and not over.is_set():
                 with self.watched.asking:
                     if not self.watched.is_stopped:
                         self.take(capture)
                         self.watch(capture)
                 worker.join(LIVE_PAUSE if self.live else PAUSE)
+        except Exception as error:
+            self.error = error
+
+    def record(self, capture):
+        over = threading.Event()
+        task = self.work if self.run_all else over.wait
+        worker = threading.Thread(target=task, daemon=True)
+        taker = threading.Thread(
+            target=self.take_pages, args=(capture, worker, over), daemon=True
+        )
+        worker.start()
+        taker.start()
+        try:
+            if not self.run_all:
+                self.say("recording; Ctrl-C ends it")
+            taker.join()
+            if self.error:
+                raise self.error
         except (KeyboardInterrupt, SystemExit, Unwritable) as interrupt:
             # Ctrl-C, SIGTERM, or the output has no reader
             over.set()
@@ -218,6 +234,7 @@ class Session:
                 worker.join(10)
             if self.run_all or not isinstance(interrupt, KeyboardInterrupt):
                 self.interrupt = interrupt.__cause__ or interrupt
+            taker.join()
 
     def watch(self, capture):
         """Print the tables as they are now, if it is time."""

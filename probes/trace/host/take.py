@@ -55,9 +55,10 @@ class Taker:
         if reply.errno or not answer:
             raise TraceError(reply.text.strip() or f"trace-pages {words}: {reply.name}")
         number, count, frames, now = answer.groups()
-        self.number = int(number)
         listed = self.memory.physical(int(frames, 16), ENTRY.size * int(count))
-        return pages_of(self.memory, listed), int(now)
+        pages = pages_of(self.memory, listed)
+        self.number = int(number)
+        return pages, int(now)
 
     def open(self):
         """Begin. Return the pages that an earlier host has not confirmed."""
