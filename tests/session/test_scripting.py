@@ -202,12 +202,12 @@ def a_guest_does_what_the_document_says():
         )
         refused = guest.request("probe on nothing", may_fail=True)
         tap.equal(refused.name, "ENOENT", "a reply of a command that has failed")
-        guest.machine.write("/tmp/a", "one ' two\n")
-        tap.equal(
-            guest.machine.read("/tmp/a"), "one ' two\n", "a file is written and read"
-        )
-        guest.machine.truncate("/tmp/a")
-        tap.equal(guest.machine.read("/tmp/a"), "", "and made empty")
+        for path in ("/tmp/a", "/tmp/a b's"):
+            guest.machine.write(path, "one ' two\n")
+            said = guest.machine.read(path)
+            tap.equal(said, "one ' two\n", f"{path} is written and read")
+            guest.machine.truncate(path)
+            tap.equal(guest.machine.read(path), "", "and made empty")
         try:
             guest.request("sleep 100", 0.3)
             tap.check(False, "a command is late")

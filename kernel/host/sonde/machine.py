@@ -14,6 +14,7 @@ import collections
 import contextlib
 import random
 import re
+import shlex
 import socket
 import time
 
@@ -247,11 +248,11 @@ class Machine:
 
     def read(self, path, timeout=LIMIT):
         """Return what a file has, as text."""
-        return self.request(f"cat {path}", timeout).text
+        return self.request(f"cat {shlex.quote(path)}", timeout).text
 
     def write(self, path, text, timeout=LIMIT):
         """Append the bytes of @text to the file, by one write."""
-        self.request(f"echo -ne {quote(text)} >> {path}", timeout)
+        self.request(f"echo -ne {quote(text)} >> {shlex.quote(path)}", timeout)
 
     def truncate(self, path, timeout=LIMIT):
-        self.request(f"echo -n '' > {path}", timeout)
+        self.request(f"echo -n '' > {shlex.quote(path)}", timeout)
