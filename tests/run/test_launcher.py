@@ -350,6 +350,7 @@ def usages():
     yield ["exec", "--boot", "pvh", "--append", "x" * 4090, "say a"], "bytes"
     yield ["record", "--append", "x" * 4090, "/tmp/none", "say a"], "bytes"
     yield ["gdb", "--socket", "/tmp/none", "say a"], "does not go with --socket"
+    yield ["gdb", "--log", "/dev/null", "say a"], "regular file, not --log /dev/null"
     yield ["run", "--accel", "kvm", "--icount"], "--icount"
     yield ["run", "--log", "/no/such/dir/log"], "/no/such/dir"
     yield ["run", "--log", "/tmp"], "directory"

@@ -690,6 +690,7 @@ FACTS = {
     ("128+N", "gdb", SIGNAL): [
         lambda: (after_signal(TERM, "gdb", "--", "-batch", "-ex", "echo sonde> \\n",
                               "-ex", "continue"), 143),
+        lambda: (after_sigpipe("gdb dmesg dmesg help -- -batch -ex continue"), 141),
     ],
     ("128+N", "attach", SIGNAL): [
         lambda: (attached(number=INT), 130),

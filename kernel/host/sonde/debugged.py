@@ -72,6 +72,7 @@ class Commands(threading.Thread):
         self.guest, self.log, self.commands = guest, log, commands
         self.ends = ends
         self.show = show
+        self.error = None  # why show() could not take more
 
     def run(self):
         while not self._at_prompt():
@@ -85,8 +86,11 @@ class Commands(threading.Thread):
                     errors.say_failure(command, reply, self.commands)
             if self.ends:
                 self.run_one(b"poweroff")
-        except (Gone, OSError, ProtocolError):
+        except (Gone, ProtocolError):
             pass  # the guest has ended
+        except OSError as error:
+            self.error = error
+            self.guest.stop()  # gdb would wait for it without end
 
     def run_one(self, command):
         return self.guest.machine.request(command, None, self.show, may_fail=True)
