@@ -566,6 +566,17 @@ class Sessions(scratch.Scratch):
         self.session(say=lambda _: begun.set()).record(types.SimpleNamespace(take=take))
         self.assertEqual(kept[:1], ["page"])
 
+    def test_files_are_written_whatever_fails(self):
+        """The first file has no folder, and the output has no reader."""
+        session = self.session("none/a.csv", "b.csv")
+        session.show_all = self.raise_broken_pipe
+        with self.assertRaisesRegex(OSError, "none/a.csv"):
+            session.write(recording([]))
+        self.assertEqual(os.listdir(self.dir), ["b.csv"])
+
+    def raise_broken_pipe(self, *_):
+        raise BrokenPipeError
+
     def test_a_batch_that_was_not_read_is_not_confirmed(self):
         said = Reply(b"batch 8 pages 1 list 0x10 now 0\n", 0, "OK")
         machine = types.SimpleNamespace(request=lambda *_, **__: said)

@@ -317,15 +317,28 @@ class Session:
             print(line)
 
     def write(self, result):
+        """Write all files that can be written. Then print: the output may have no reader."""
         result.forget()
+        failed = []
+        for path in self.options.output:
+            try:
+                with writing(path), open(path, "wb") as file:
+                    WRITERS[os.path.splitext(path)[1]].write(result, file)
+            except OSError as error:
+                failed.append(error)
+        try:
+            self.show(result)
+        finally:
+            if failed:
+                raise failed[0]
+        if self.options.output:
+            count, lost = len(result.all_events), result.lost_in_all()
+            self.say(f"{count} events and {lost} lost: {', '.join(self.options.output)}")
+
+    def show(self, result):
+        """Print what has not been printed yet."""
         if self.live:
             self.live.show()
         elif not self.options.output:
             self.show_events(result)
         self.show_all(result, result.tables)
-        for path in self.options.output:
-            with writing(path), open(path, "wb") as file:
-                WRITERS[os.path.splitext(path)[1]].write(result, file)
-        if self.options.output:
-            count, lost = len(result.all_events), result.lost_in_all()
-            self.say(f"{count} events and {lost} lost: {', '.join(self.options.output)}")
