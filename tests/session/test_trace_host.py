@@ -14,10 +14,13 @@ import time
 sys.dont_write_bytecode = True
 from recorded import CPUS, MARKER, ROOT, Recorded, lines_of, without_comments
 import tap
+from kernel.console.web.answer import Standing
 from kernel.module import send as modules
 from probes.trace.host import dead, dead_hist, write_folded
+from probes.trace.host.capture import Files
 from probes.trace.host.console_line import ConsoleLine
 from probes.trace.host.take import TraceError
+from sonde.guest import Guest, Setup
 from sonde.machine import Machine
 from session import sonde
 
@@ -384,6 +387,26 @@ def the_command_records():
     )
 
 
+def a_page_leaves_the_tracer_as_it_was():
+    """A question of ./sonde web is withdrawn. The user's own event and histogram go on."""
+    with Guest(Setup(smp=1)) as guest:
+        guest.wait_prompt()
+        files = Files(guest.machine)
+        files.write("kprobe_events", "p:k/reads vfs_read")
+        files.write("events/k/reads/enable", "1")
+        files.write("events/k/reads/trigger", "hist:keys=common_cpu")
+        for on in "01":
+            files.write("tracing_on", on)
+            Standing(guest.machine, guest, "profile 500 { count }").withdraw()
+            tap.equal(files.read("tracing_on"), f"{on}\n", "tracing_on is as it was")
+            tap.equal(files.read("profile_hz"), "0\n", "no samples come any more")
+            guest.request("run vfs")
+        recorded = without_comments(files.read("trace"))
+        tap.check(len(recorded) >= 720, "hits are recorded")
+        counted = re.search(r"Hits: (\d+)", files.read("events/k/reads/hist"))
+        tap.check(counted and int(counted[1]) >= 1440, "and counted")
+
+
 def a_panic_is_read_out():
     with tempfile.TemporaryDirectory() as folder:
         paths = [os.path.join(folder, "t" + ending) for ending in (".folded", ".html")]
@@ -418,5 +441,6 @@ tap.run(
     many_pages_at_once,
     stacks,
     the_command_records,
+    a_page_leaves_the_tracer_as_it_was,
     a_panic_is_read_out,
 )

@@ -35,6 +35,7 @@ class Standing(Capture):
             self.written.append((name, text))
 
         self.files.write = write_and_note
+        self.was_on = self.files.read("tracing_on")
         try:
             self.set_up()
         except BaseException:
@@ -65,11 +66,13 @@ class Standing(Capture):
         """
         with contextlib.suppress(TraceError), contextlib.ExitStack() as undo:
             undo.callback(self.memory.__exit__)
+            undo.callback(self.files.write, "tracing_on", self.was_on)
+            undo.callback(self.taker.switch, True)  # for histograms of the user
             for name, text in self.written:
                 event = re.match(r"[pr]\d*:(\S+)", text)
                 if name.endswith("/trigger"):
                     undo.callback(self.files.write, name, "!" + text)
-                elif name.endswith("/enable"):
+                elif name.endswith("/enable") or name == "profile_hz":
                     undo.callback(self.files.write, name, "0")
                 elif name == "kprobe_events" and event:
                     undo.callback(self.files.write, name, f"-:{event[1]}")
