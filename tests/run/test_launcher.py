@@ -231,7 +231,7 @@ def resets_are_told():
 def an_end_elsewhere_is_as_asked():
     """Only the command tells, in a guest of another ./sonde."""
     launcher = load_launcher()
-    guest = launcher.Elsewhere()
+    guest = launcher.Elsewhere(None)
     for command in ("poweroff", " exit # now", "reboot"):
         tap.check(launcher.ended_as_asked(guest, command), command)
     for command in ("exits", "echo exit"):

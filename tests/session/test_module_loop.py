@@ -8,6 +8,7 @@ machine this time says little.
 
 import json
 import os
+import signal
 import statistics
 import subprocess
 import sys
@@ -18,6 +19,7 @@ from unittest import mock
 
 sys.dont_write_bytecode = True
 import tap
+from fake import heed_interrupts
 from kernel.module import send
 from sonde.guest import ROOT, Guest, Setup
 from sonde.machine import Reply
@@ -89,6 +91,19 @@ def edits_reach_a_running_guest(folder, line):
     tap.check(status == 1 and "not_there" in text, "a name that nothing has")
 
 
+def no_command_is_left_behind(path, line):
+    words = ["--socket", line, "--timeout", "5", path, "echo begun", "sleep 100"]
+    for number, want in ((0, 124), (signal.SIGINT, 130), (signal.SIGTERM, 143)):
+        with subprocess.Popen(
+            [*SONDE, *words], stdout=subprocess.PIPE, preexec_fn=heed_interrupts
+        ) as process:
+            process.stdout.readline()
+            process.send_signal(number)
+        tap.equal(process.returncode, want, f"a command that is ended: status {want}")
+    status, text = module("--socket", line, path, "echo next")
+    tap.equal((status, text), (0, "next\n"), "the guest takes the next one")
+
+
 def a_guest_that_stays():
     with tempfile.TemporaryDirectory() as folder:
         line = os.path.join(folder, "line")
@@ -96,6 +111,7 @@ def a_guest_that_stays():
             guest.wait_prompt(LIMIT)
             edits_reach_a_running_guest(folder, line)
             write(folder + "/edited.c", 0)
+            no_command_is_left_behind(folder + "/edited.c", line)
             status, text = module(
                 "--socket", line, folder + "/edited.c", "poweroff # now"
             )
