@@ -21,6 +21,12 @@ def fake_guest():
     return guest
 
 
+def the_first_prompt_stays_the_first():
+    with fake_guest() as guest:
+        guest.wait_prompt(1)
+        tap.equal(guest.request("say a").text, "a\n", "it is waited for twice")
+
+
 def output_comes_line_by_line():
     with fake_guest() as guest:
         pieces = []
@@ -165,6 +171,7 @@ def what_is_no_line_is_refused():
 if __name__ == "__main__":
     with_fake_qemu(
         lambda: tap.run(
+            the_first_prompt_stays_the_first,
             output_comes_line_by_line,
             every_byte_survives,
             other_text_on_the_line_is_skipped,

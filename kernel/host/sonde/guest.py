@@ -488,10 +488,13 @@ class Guest:
             raise self.failure(f"in '{command}'", timeout) from None
 
     def wait_prompt(self, timeout=LIMIT):
-        """Wait for the prompt. Return the seconds since the start. GuestError: none."""
+        """Wait for the first prompt. Return the seconds since the start. GuestError: none."""
         deadline = time.monotonic() + timeout
         left = timeout
-        while self.console.expect(PROMPT, min(left, LOOK)) is None:
+        while (
+            self.console.text.find(PROMPT, 0, self.console.seen) < 0
+            and self.console.expect(PROMPT, min(left, LOOK)) is None
+        ):
             left = deadline - time.monotonic()
             if self.ended() or left <= 0 or self.stopped() in BROKEN:
                 raise self.failure("before its prompt", timeout)
