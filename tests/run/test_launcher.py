@@ -567,6 +567,21 @@ def the_reader_has_gone():
         os.environ["PYTHONUNBUFFERED"] = environment
 
 
+def a_guest_may_end_with_keys_unread():
+    """./sonde attach ends as usual. The guest has typed keys, and more are typed."""
+    ours, theirs = socket.socketpair()
+    ours.sendall(b"unread")
+    theirs.sendall(b"last words")
+    theirs.close()
+    shown, stdin = [], sys.stdin
+    with tempfile.TemporaryFile("w+") as sys.stdin:
+        sys.stdin.write("more")
+        sys.stdin.seek(0)
+        status = load_launcher().pass_through(ours, shown.append)
+    sys.stdin = stdin
+    tap.equal((status, shown), (0, [b"last words"]), "attach ends with its guest")
+
+
 def a_socket_without_a_guest_is_named():
     for path, why in (("/no/such", "No such file"), ("/tmp/" + "x" * 108, "too long")):
         with tempfile.NamedTemporaryFile(suffix=".c") as file:
@@ -1095,6 +1110,7 @@ if __name__ == "__main__":
             a_pipe_gets_text,
             closed_streams_are_no_trouble,
             the_reader_has_gone,
+            a_guest_may_end_with_keys_unread,
             a_socket_without_a_guest_is_named,
             an_object_that_is_none_is_named,
             a_full_disk_is_told,

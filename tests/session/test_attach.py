@@ -36,12 +36,17 @@ def the_console_of_a_guest_under_gdb():
     console = os.path.join(BUILD, "console.sock")
     if os.path.exists(console):
         os.unlink(console)
+    log = tempfile.NamedTemporaryFile()
     gdb = subprocess.Popen(
-        [SONDE, "gdb", "--", "-batch", "-ex", "continue"],
+        [SONDE, "gdb", "--log", log.name, "--", "-batch", "-ex", "continue"],
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
     )
     wait_for(console)
+    deadline = time.monotonic() + LIMIT
+    while b"sonde> " not in log.read() and time.monotonic() < deadline:
+        log.seek(0)
+        time.sleep(0.05)
     attach = subprocess.Popen(
         [SONDE, "attach"], stdin=subprocess.PIPE, stdout=subprocess.PIPE
     )

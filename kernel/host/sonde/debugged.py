@@ -46,7 +46,7 @@ class Place:
 
     def clear(self):
         for path in (self.gdb, self.stub, self.console, self.log):
-            if os.path.exists(path):
+            if os.path.lexists(path):
                 os.unlink(path)
 
 
