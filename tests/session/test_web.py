@@ -1226,6 +1226,18 @@ def a_file_that_two_change(server):
     now = os.stat(path)
     same = (now.st_mode, now.st_uid) == (before.st_mode, before.st_uid)
     tap.check(same, "the file's owner and mode stay")
+    with open(path, "wb") as file:
+        file.write(b"one\r\ntwo\r\n")
+    ask("save", save, {"was": "one\ntwo\n", "text": "one\nnew\n"})
+    with open(path, "rb") as file:
+        tap.equal(file.read(), b"one\r\nnew\r\n", "its line ends stay")
+    with open(path, "wb") as file:
+        file.write(b"\xe9")
+    for asked in (ask("lab", "lab=4"), ask("save", save, {"was": None, "text": "x"})):
+        told = asked[1].get("error", "")
+        tap.check(asked[0] == 400 and "UTF-8" in told, f"not UTF-8: {told}")
+    with open(path, "rb") as file:
+        tap.equal(file.read(), b"\xe9", "a file that is not UTF-8 stays")
     for bad in ("../x", "/etc/passwd", "none.c", ""):
         tap.equal(
             ask("save", f"lab=4&name={bad}", {"text": "x"})[0],

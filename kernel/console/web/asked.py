@@ -32,6 +32,19 @@ PLACE = re.compile(r"[\w.:#/+-]+")  # what names a function or a file
 # ---- labs and documents
 
 
+def text_to_edit(path):
+    """Return the text of a file, with a line feed behind each line, and how the lines end
+    in the file. Refused: it is not UTF-8.
+    """
+    try:
+        with open(path, encoding="utf-8") as file:
+            text = file.read()
+    except UnicodeDecodeError:
+        wrong = f"{os.path.basename(path)} is not UTF-8: the editor would damage it"
+        raise Refused(400, wrong) from None
+    return text, file.newlines if isinstance(file.newlines, str) else "\n"
+
+
 class Lab:
     """A lab that a page shows, or none. Needs no guest."""
 
@@ -50,7 +63,7 @@ class Lab:
     def files(self):
         """Return {name: text} of the files that the student writes."""
         names = labs.handed_in(self.name) if self.name else ()
-        return {name: text_of(self.path_of(name)) for name in names}
+        return {name: text_to_edit(self.path_of(name))[0] for name in names}
 
     def headers(self):
         """Return {name: text} of the lab's headers. The grader has its own copies."""
@@ -182,13 +195,13 @@ def ask_leave(desk, query, _body):
 def ask_save(_desk, query, body):
     """@body: {"was": the text that the page began with, "text": the new one}"""
     path = Lab(query.get("lab", "")).path_of(query.get("name", ""))
-    now, text = text_of(path), body.get("text")
+    (now, ends), text = text_to_edit(path), body.get("text")
     if text is None:
         raise Refused(400, "no text to save")
     if body.get("was") not in (now, None) and now != text:
         raise Refused(409, "the file was changed elsewhere; save again to replace that")
     try:
-        write_whole(path, text.encode())
+        write_whole(path, text.replace("\n", ends).encode())
     except UnicodeEncodeError as error:
         wrong = f"{text[error.start]!a} at character {error.start} is half of a character"
         raise Refused(400, f"not saved: {wrong}") from None
