@@ -161,6 +161,10 @@ def exec_prints_json():
     row = json.loads(out)
     tap.equal(base64.b64decode(row["base64"]), b"\xff\n", "bytes that are no UTF-8")
     tap.equal((row["command"], row["output"]), ("say \\xff", "\\xff\n"), "and as text")
+    for command in ("poweroff", "reboot"):
+        status, out, _ = run_launcher("exec", "--json", command)
+        told = out and json.loads(out)["command"]
+        tap.equal((status, told), (0, command), "a line for one that ends the guest")
     for command, want in (("panic", 3), ("hang", 124)):
         status, out, _ = run_launcher(
             "exec", "--json", "--timeout", "1", "say a", command
