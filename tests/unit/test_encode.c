@@ -89,15 +89,6 @@ UNIT_TEST(any_prefixes_are_the_same_jump)
     }
 }
 
-UNIT_TEST(int3s_fill)
-{
-    uint8_t out[4] = { 0, 0, 0, 7 };
-
-    CHECK_EQ(insn_encode_int3s(out, 3), 3);
-    CHECK_BYTES(out, "cc cc cc 07");
-    CHECK_EQ(insn_encode_int3s(out, 0), 0);
-}
-
 UNIT_TEST(a_constant_takes_its_shortest_form)
 {
     uint8_t out[INSN_MOV_IMM_MAX_LEN];

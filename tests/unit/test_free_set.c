@@ -15,16 +15,6 @@ static void set_drop(struct free_set *s)
     free(s->level[0]);
 }
 
-UNIT_TEST(new_set_has_nothing_free)
-{
-    struct free_set s = set_make(5000);
-
-    CHECK_EQ(s.free, 0);
-    CHECK(free_set_find(&s, 0) == FREE_SET_NONE);
-    CHECK(free_set_find_run(&s, 0, 1, 1) == FREE_SET_NONE);
-    set_drop(&s);
-}
-
 UNIT_TEST(a_set_of_one)
 {
     struct free_set s = set_make(1);
