@@ -111,16 +111,6 @@ static void end(void)
     optimize_set_method(OPTIMIZE_OFF);
 }
 
-UNIT_TEST(each_is_hit_each_time)
-{
-    start();
-    for (int x = 0; x < 1000; x++)
-        CHECK_EQ(row_call(x), expected(x));
-    for (size_t i = 0; i < COUNT; i++)
-        CHECK_EQ(kprobe_hits(&row[i]), 1000);
-    end();
-}
-
 /* The second and the fourth probe stay enabled. */
 UNIT_TEST(neighbours_come_and_go_under_threads)
 {

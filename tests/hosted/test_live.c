@@ -1,5 +1,5 @@
-/* test_live.c - tests of handlers in a process: what they see and change, what happens
- * when they fault, and probes that are registered and unregistered while threads run.
+/* test_live.c - tests of probes in a process: their handlers, the engine's own code, probes
+ * that are registered and unregistered while threads run, and a storm of NMIs.
  */
 #define _GNU_SOURCE
 #include "probes/core/life.h"
@@ -43,7 +43,7 @@ static void end(struct kprobe *p)
     CHECK_EQ(unregister_kprobe(p), 0);
 }
 
-/* ---- what a handler can do ---- */
+/* Some of these are run under gdb, by tests/hosted/test_gdb.py. */
 
 static int see_arguments(struct kprobe *p, struct pt_regs *regs)
 {
@@ -64,38 +64,6 @@ UNIT_TEST(a_handler_sees_the_arguments)
     end(&p);
     CHECK_EQ(target(5, 7), 22);
     CHECK_EQ(ran, 1);
-}
-
-static int change_argument(struct kprobe *p UNUSED, struct pt_regs *regs)
-{
-    regs->di = 100;
-    return 0;
-}
-
-UNIT_TEST(what_it_changes_is_what_goes_on)
-{
-    struct kprobe p = { .pre_handler = change_argument };
-
-    start(&p, (uintptr_t)target);
-    CHECK_EQ(target(5, 7), 307);
-    end(&p);
-}
-
-static int return_at_once(struct kprobe *p UNUSED, struct pt_regs *regs)
-{
-    regs->ip = *(const uint64_t *)regs->sp;
-    regs->sp += 8;
-    regs->ax = 42;
-    return 1;
-}
-
-UNIT_TEST(it_can_replace_a_function)
-{
-    struct kprobe p = { .pre_handler = return_at_once };
-
-    start(&p, (uintptr_t)target);
-    CHECK_EQ(target(5, 7), 42);
-    end(&p);
 }
 
 static int call_helper(struct kprobe *p UNUSED, struct pt_regs *regs UNUSED)
@@ -120,33 +88,11 @@ UNIT_TEST(probed_code_may_be_called_from_a_handler)
     end(&p);
 }
 
-/* ---- light handlers ---- */
-
 static void jump_to(struct kprobe *p)
 {
     optimize_set_method(OPTIMIZE_PUN);
     optimize_run();
     CHECK(p->flags & KPROBE_FLAG_OPTIMIZED);
-}
-
-static void note_lightly(struct kprobe *p, uintptr_t ip)
-{
-    ran += ip == p->addr;
-}
-
-UNIT_TEST(a_light_handler_runs_by_a_trap_and_by_a_jump)
-{
-    struct kprobe p = { .light_handler = note_lightly };
-
-    start(&p, (uintptr_t)target);
-    CHECK_EQ(target(5, 7), 22);
-    CHECK_EQ(ran, 1);
-    jump_to(&p);
-    CHECK_EQ(target(5, 7), 22);
-    CHECK_EQ(ran, 2);
-    CHECK_EQ(kprobe_hits(&p), 2);
-    optimize_set_method(OPTIMIZE_OFF);
-    end(&p);
 }
 
 /* C counts a hit in the probe itself, and a detour that calls the handler does not. With a
@@ -170,31 +116,6 @@ UNIT_TEST(a_flag_that_a_detour_does_not_know_is_left_to_c)
     end(&p);
 }
 
-static void read_nowhere_lightly(struct kprobe *p UNUSED, uintptr_t ip UNUSED)
-{
-    const volatile char *nowhere = (const char *)8;
-
-    ran++;
-    __asm__ volatile("" : "+r"(nowhere) : : "rbx", "r12", "r13", "r14", "r15");
-    ran += (unsigned char)*nowhere;
-}
-
-UNIT_TEST(so_is_one_that_faults_given_up)
-{
-    struct kprobe p = { .light_handler = read_nowhere_lightly };
-
-    start(&p, (uintptr_t)target);
-    jump_to(&p);
-    for (int i = 0; i < 3; i++)
-        CHECK_EQ(target(5, 7), 22);
-    CHECK_EQ(ran, 1);
-    CHECK(p.flags & KPROBE_FLAG_TRIPPED);
-    optimize_set_method(OPTIMIZE_OFF);
-    end(&p);
-}
-
-/* ---- faults ---- */
-
 static int read_nothing(struct kprobe *p UNUSED, struct pt_regs *regs UNUSED)
 {
     const volatile char *nowhere = (const char *)8;
@@ -217,66 +138,6 @@ UNIT_TEST(a_handler_that_faults_is_switched_off_and_the_program_goes_on)
     CHECK_EQ(target(5, 7), 22);
     CHECK_EQ(ran, 2);
     end(&p);
-}
-
-static void fault_after(struct kprobe *p, struct pt_regs *regs,
-                        unsigned long flags UNUSED)
-{
-    read_nothing(p, regs);
-}
-
-UNIT_TEST(a_post_handler_too)
-{
-    for (enum step_engine engine = STEP_INT3; engine <= STEP_TF; engine++) {
-        struct kprobe p = { .post_handler = fault_after };
-
-        start(&p, (uintptr_t)target);
-        step_set_engine(engine);
-        CHECK_EQ(target(5, 7), 22);
-        CHECK_EQ(target(5, 7), 22);
-        CHECK_EQ(ran, 1);
-        CHECK(p.flags & KPROBE_FLAG_TRIPPED);
-        end(&p);
-    }
-    step_set_engine(STEP_INT3);
-}
-
-UNIT_TEST(the_other_handlers_of_the_hit_still_run)
-{
-    struct kprobe bad = { .pre_handler = read_nothing };
-    struct kprobe good = { .pre_handler = see_arguments };
-
-    start(&bad, (uintptr_t)target);
-    start(&good, (uintptr_t)target);
-    CHECK_EQ(target(5, 7), 22);
-    CHECK_EQ(ran, 2);
-    CHECK_EQ(good.hits, 1);
-    CHECK_EQ(good.flags, 0);
-    end(&good);
-    end(&bad);
-}
-
-static int call_bad_helper(struct kprobe *p UNUSED, struct pt_regs *regs UNUSED)
-{
-    ran++;
-    helper(1);
-    ran++;
-    return 0;
-}
-
-UNIT_TEST(a_fault_deep_inside_unwinds_one_hit_only)
-{
-    struct kprobe outer = { .pre_handler = call_bad_helper };
-    struct kprobe inner = { .pre_handler = read_nothing };
-
-    start(&outer, (uintptr_t)target);
-    start(&inner, (uintptr_t)helper);
-    CHECK_EQ(target(5, 7), 22);
-    CHECK_EQ(ran, 3);
-    CHECK(inner.flags & KPROBE_FLAG_TRIPPED);
-    CHECK_EQ(outer.flags, 0);
-    end(&inner);
-    end(&outer);
 }
 
 /* ---- the engine's own code ---- */
@@ -360,18 +221,6 @@ UNIT_TEST(the_decoder_works_with_probes_on_all_of_it)
     unit_note("%ld probes in the decoder, %lu hits", in, hits);
     CHECK(hits > 10000);
     CHECK_EQ(unregister_kprobes(ps, (size_t)in), 0);
-}
-
-UNIT_TEST(what_a_trap_runs_is_refused)
-{
-    struct kprobe p = { .symbol_name = "kprobe_int3_handler" };
-    struct kprobe q = { .symbol_name = "on_trap" };
-    struct probe_reject why;
-
-    posix_init();
-    CHECK_EQ(register_kprobe_why(&p, &why), -EPERM);
-    CHECK_EQ(why.reason, PROBE_BLACKLISTED);
-    CHECK_EQ(register_kprobe(&q), -EPERM);
 }
 
 /* ---- coming and going under running threads ---- */
