@@ -143,27 +143,6 @@ proc return_circle_back
     jmp return_circle
 endproc return_circle_back
 
-; uint64_t return_exits(uint64_t n): return 10 + n, by another ret for each n below 3
-proc return_exits
-    mov eax, 10
-    test rdi, rdi
-    jnz .one
-    ret
-.one:
-    inc eax
-    dec rdi
-    jnz .two
-    ret
-.two:
-    inc eax
-    dec rdi
-    jnz .more
-    ret
-.more:
-    add eax, edi
-    ret
-endproc return_exits
-
 ; uint64_t return_elsewhere(uint64_t (*fn)(uint64_t), uint64_t x, void *top): return
 ; fn(x), called on the stack that ends at top
 proc return_elsewhere

@@ -23,7 +23,6 @@ uint64_t return_outer(uint64_t x);
 uint64_t return_inner(uint64_t x);
 uint64_t return_circle(uint64_t n);
 uint64_t return_circle_back(uint64_t n);
-uint64_t return_exits(uint64_t n);
 uint64_t return_elsewhere(uint64_t (*fn)(uint64_t x), uint64_t x, void *top);
 void return_echo_call(uint64_t out[16], uint64_t flags);
 void return_echo(void);

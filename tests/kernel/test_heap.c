@@ -29,27 +29,9 @@ KTEST(heap, blocks_are_counted)
     kfree(b);
     kfree(c);
     kfree(NULL);
+    ktest_report(kmalloc((size_t)64 * GiB) == NULL, "64 GiB are refused");
     ktest_report(heap_in_use() == bytes && heap_block_count() == blocks,
                  "and discounted");
-}
-
-KTEST(heap, the_nth_allocation_fails_once)
-{
-    void *a, *b, *c;
-
-    heap_fail_after(2);
-    a = kmalloc(10);
-    b = kzalloc(10);
-    c = kmalloc(10);
-    ktest_report(a && !b && c, "the second of three");
-    kfree(a);
-    kfree(c);
-    heap_fail_after(1);
-    heap_fail_after(-1);
-    a = kmalloc(10);
-    ktest_report(a != NULL, "-1 turns it off");
-    kfree(a);
-    ktest_report(kmalloc((size_t)64 * GiB) == NULL, "64 GiB are refused");
 }
 
 KTEST(heap, works_with_interrupts_off)

@@ -514,33 +514,9 @@ KTEST(jump, nmis_hit_it_too_at_any_moment)
 
 /* ---- backtraces, and the place that a saved ip belongs to ---- */
 
-static char caller_name[64];
-static uintptr_t caller_at[3];
-
-static int trace(struct kprobe *p UNUSED, struct pt_regs *regs)
-{
-    struct ksym sym;
-
-    backtrace_collect(regs, caller_at, 2);
-    if (!ksyms_at(caller_at[1], &sym))
-        memcpy(caller_name, sym.name, strlen(sym.name) + 1);
-    return 0;
-}
-
 static NOINLINE long calls_target(long x)
 {
     return target(x) + 1;
-}
-
-KTEST(jump, a_backtrace_goes_on_into_the_program)
-{
-    struct kprobe p = { .pre_handler = trace };
-
-    if (!with_jump(&p, target))
-        return;
-    calls_target(3);
-    without_jump(&p);
-    ktest_report(strcmp(caller_name, "calls_target") == 0, "called by %s", caller_name);
 }
 
 #define FRAMES 8

@@ -55,37 +55,6 @@ KTEST(kretprobe, every_return_is_seen_and_nothing_changes)
     ktest_report(unregister_kretprobe(&rp) == -EINVAL, "once");
 }
 
-static int call_from_here(void *unused UNUSED)
-{
-    call_target(CALLS);
-    return 0;
-}
-
-KTEST(kretprobe, returns_on_all_cpus_are_seen)
-{
-    struct kretprobe rp = { 0 };
-
-    return_counts_start();
-    return_probe(&rp, target);
-    each_cpu_run(call_from_here, NULL);
-    report_seen((uint64_t)CALLS * cpu_count(), &rp, "all CPUs");
-    unregister_kretprobe(&rp);
-}
-
-KTEST(kretprobe, every_exit_is_one)
-{
-    struct kretprobe rp = { 0 };
-    bool same = true;
-
-    return_counts_start();
-    return_probe(&rp, return_exits);
-    for (uint64_t n = 0; n < 10; n++)
-        same &= return_exits(n) == 10 + n;
-    report_seen(10, &rp, "four exits");
-    ktest_report(same, "each returns what it should");
-    unregister_kretprobe(&rp);
-}
-
 /* ---- registers and flags ---- */
 
 static uint64_t seen_flags, seen_sum;
@@ -176,28 +145,6 @@ KTEST(kretprobe, what_a_handler_changes_is_what_goes_on)
     ktest_report(target(1, 2) == 6, "where it goes, and with which stack");
     unregister_kretprobe(&elsewhere);
     ktest_report(target(1, 2) == 5 && preempt_count() == 0, "nothing is left behind");
-}
-
-static int see_interrupts(struct kretprobe_instance *ri UNUSED, struct pt_regs *regs)
-{
-    seen_flags = irqs_enabled();
-    return regs->flags & FLAGS_IF ? 0 : 1;
-}
-
-KTEST(kretprobe, interrupts_are_as_the_probe_says)
-{
-    struct kretprobe on = { .handler = see_interrupts };
-    struct kretprobe off = { .handler = see_interrupts,
-                             .kp.flags = KPROBE_FLAG_IRQS_OFF };
-
-    return_probe(&on, target);
-    target(1, 2);
-    ktest_report(seen_flags == 1, "on, as the function has them");
-    unregister_kretprobe(&on);
-    return_probe(&off, target);
-    target(1, 2);
-    ktest_report(seen_flags == 0 && irqs_enabled(), "off, for the handler alone");
-    unregister_kretprobe(&off);
 }
 
 struct pair {

@@ -8,7 +8,6 @@
 #include "tests/kernel/by_hand.h"
 #include "tests/kernel/ktest.h"
 #include "tests/kernel/nmi_send.h"
-#include "tests/kernel/stairs.h"
 
 KTEST_TARGET(target, x, x * 9 + 2)
 
@@ -102,39 +101,6 @@ KTEST(light, it_runs_with_preemption_off)
     without_jump(&p);
 }
 
-static volatile bool held;
-
-static void dawdle(struct kprobe *p UNUSED, uintptr_t ip UNUSED)
-{
-    held = true;
-    clock_spin_ns(UINT64_C(50000000));
-    right++;
-    held = false;
-}
-
-static int hit_once(void *unused UNUSED)
-{
-    return target(3) != 29;
-}
-
-KTEST(light, whoever_unregisters_waits_for_it)
-{
-    struct kprobe p = { .light_handler = dawdle };
-    int tid, code = 1;
-
-    right = 0;
-    held = false;
-    if (!with_jump(&p, target))
-        return;
-    tid = ktest_thread(hit_once, NULL, BIT(cpu_count() - 1));
-    while (!held && !right)
-        thread_yield();
-    without_jump(&p);
-    ktest_report(right == 1 && !held, "it has ended");
-    thread_join(tid, &code);
-    ktest_report(code == 0 && p.hits == 1, "and was counted");
-}
-
 /* ---- hits inside of a light handler ---- */
 
 static void call_target(struct kprobe *p UNUSED, uintptr_t ip UNUSED)
@@ -185,42 +151,6 @@ KTEST(light, it_meets_itself_and_others)
     ktest_report(!plat_this_cpu()->depth && !preempt_is_off(), "nothing is left");
     without_jump(&inner);
     without_jump(&outer);
-}
-
-/* ---- nested light handlers ---- */
-
-static struct kprobe chain[STAIRS];
-
-static void descend(struct kprobe *p, uintptr_t ip UNUSED)
-{
-    size_t level = (size_t)(p - chain) + 1;
-
-    ran++;
-    if (level < STAIRS)
-        right += stair_is_right(level);
-}
-
-KTEST(light, four_levels_of_it_run_and_the_fifth_is_counted)
-{
-    bool hit = true;
-
-    ran = right = 0;
-    for (size_t i = 0; i < STAIRS; i++) {
-        chain[i] = (struct kprobe){ .light_handler = descend };
-        if (!with_jump(&chain[i], stairs[i]))
-            return;
-    }
-    for (int n = 0; n < 20; n++)
-        stairs[0](7);
-    for (size_t i = 0; i < STAIRS; i++) {
-        without_jump(&chain[i]);
-        hit = hit && chain[i].hits == (i < PROBE_NEST_MAX ? 20u : 0u);
-    }
-    ktest_report(ran == 20 * PROBE_NEST_MAX && right == ran && hit,
-                 "four run, and the functions return what they should");
-    ktest_report(chain[STAIRS - 1].missed[MISS_NESTED] == 20,
-                 "the fifth is counted as nested");
-    ktest_report(!plat_this_cpu()->depth && !preempt_is_off(), "nothing is left");
 }
 
 /* ---- interrupts and NMIs in a light handler ---- */
@@ -302,27 +232,6 @@ KTEST(light, nmis_and_interrupts_come_on_top)
 }
 
 /* ---- a light handler that is given up ---- */
-
-static void sleep_in_it(struct kprobe *p UNUSED, uintptr_t ip UNUSED)
-{
-    ran++;
-    thread_yield();
-    right++;
-}
-
-KTEST(light, one_that_sleeps_is_given_up)
-{
-    struct kprobe p = { .light_handler = sleep_in_it };
-
-    ran = right = 0;
-    if (!with_jump(&p, target))
-        return;
-    ktest_report(target(3) == 29 && target(3) == 29, "the program goes on");
-    ktest_report(ran == 1 && right == 0 && p.flags & KPROBE_FLAG_TRIPPED,
-                 "the handler got no further, and its probe is off");
-    ktest_report(!preempt_is_off() && irqs_enabled(), "nothing is left");
-    without_jump(&p);
-}
 
 static int asked;
 

@@ -381,29 +381,6 @@ KTEST(smp, a_cpu_that_a_debugger_keeps_is_not_reported)
 
 /* ---- bare interrupts ------------------------------------------------------------------- */
 
-static bool nmis_arrived(unsigned cpu, uint64_t before)
-{
-    for (unsigned n = 0; n < 1000; n++) {
-        if (irq_count(cpu, TRAP_NMI) > before)
-            return true;
-        thread_sleep_ns(MS);
-    }
-    return false;
-}
-
-KTEST(smp, nmis_reach_every_cpu)
-{
-    unsigned right = 0;
-
-    for (unsigned cpu = 0; cpu < cpu_count(); cpu++) {
-        uint64_t before = irq_count(cpu, TRAP_NMI);
-
-        smp_send_nmi(cpu);
-        right += nmis_arrived(cpu, before);
-    }
-    ktest_report(right == cpu_count(), "%u NMIs sent, %u taken", cpu_count(), right);
-}
-
 static bool ticks_everywhere(const uint64_t *before)
 {
     for (unsigned cpu = 0; cpu < cpu_count(); cpu++)

@@ -392,34 +392,6 @@ KTEST(thread, switches_and_time_are_accounted)
 
 /* ---- registers across a switch --------------------------------------------------------- */
 
-static unsigned damaged;
-
-static int keep_locals(void *arg)
-{
-    uint64_t a = (uintptr_t)arg * 3, b = a * 5, c = b * 7, d = c * 11, e = d * 13;
-
-    for (unsigned n = 0; n < 500; n++) {
-        __asm__ volatile("" : "+b"(a), "+r"(b), "+r"(c), "+r"(d), "+r"(e));
-        thread_yield();
-        __asm__ volatile("" : "+b"(a), "+r"(b), "+r"(c), "+r"(d), "+r"(e));
-        if (b != a * 5 || c != b * 7 || d != c * 11 || e != d * 13)
-            __atomic_add_fetch(&damaged, 1, __ATOMIC_RELAXED);
-    }
-    return 0;
-}
-
-KTEST(thread, registers_survive_switches)
-{
-    int tids[6];
-
-    damaged = 0;
-    for (unsigned i = 0; i < 6; i++)
-        tids[i] = ktest_thread(keep_locals, (void *)(uintptr_t)(i + 1), 0);
-    for (unsigned i = 0; i < 6; i++)
-        thread_join(tids[i], NULL);
-    ktest_report(damaged == 0, "six threads, 500 switches each, kept their values");
-}
-
 /* uint64_t switch_check(void): tests/kernel/switch_check.asm */
 uint64_t switch_check(void);
 

@@ -34,18 +34,6 @@ KTEST(watch, writes_are_hits_and_reads_are_not)
     expect_no_watches();
 }
 
-KTEST(watch, reads_are_hits_too_where_asked_for)
-{
-    struct watch w = watch_of(&watched.target, WATCH_ACCESS, 8, note_hit);
-
-    register_watch(&w);
-    load();
-    ktest_report(watch_hits(&w) == 1 && noted_in(load), "a load is a hit");
-    watched_store(1);
-    ktest_report(watch_hits(&w) == 2, "a store is one");
-    unregister_watch(&w);
-}
-
 /* touch - one access of @len bytes, @at bytes behind the start of the target. */
 static NOINLINE void touch(size_t at, size_t len)
 {
@@ -336,40 +324,5 @@ KTEST(watch, in_an_nmi)
     watched_store(1);
     ktest_report(watch_hits(&x) == NMIS + 1, "behind them it is watched as before");
     unregister_watch(&x);
-    expect_no_watches();
-}
-
-static void store_called(void *arg UNUSED)
-{
-    watched_store(1);
-}
-
-KTEST(watch, in_an_interrupt)
-{
-    struct watch w = watch_of(&watched.target, WATCH_WRITE, 8, note_hit);
-
-    register_watch(&w);
-    smp_call(cpu_count() - 1, store_called, NULL);
-    ktest_report(watch_hits(&w) == 1, "a store in an interrupt is a hit");
-    unregister_watch(&w);
-}
-
-/* ---- an object of the heap ---- */
-
-KTEST(watch, from_allocation_to_release)
-{
-    volatile uint64_t *object;
-
-    moved = watch_of(NULL, WATCH_WRITE, 8, NULL);
-    register_watch(&moved);
-    object = kmalloc(64);
-    watch_move(&moved, (uintptr_t)object);
-    object[0] = 1;
-    object[1] = 2;
-    watch_move(&moved, 0);
-    kfree((void *)object);
-    ktest_report(watch_hits(&moved) == 1, "what was written in between is a hit: %lu",
-                 watch_hits(&moved));
-    unregister_watch(&moved);
     expect_no_watches();
 }

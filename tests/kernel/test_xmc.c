@@ -1,5 +1,5 @@
-/* test_xmc.c - instructions are exchanged while CPUs execute them, and exchanges that
- * cannot be made are refused.
+/* test_xmc.c - instructions are exchanged while CPUs execute them, and while probes are on
+ * them or in front of them.
  */
 #include "probes/region/region.h"
 #include "probes/xmc/xmc.h"
@@ -297,7 +297,3 @@ KTEST(xmc, flags_pass_jumps_that_were_there_before)
                "a handler with interrupts off");
     optimize_set_method(method);
 }
-
-/* ---- what is refused ---- */
-
-extern const char probes_text_start[];
