@@ -164,12 +164,6 @@ class Page:
             self.mouse("Moved", *place)
         self.mouse("Released", *places[-1])
 
-    def click(self, selector):
-        """Click with the mouse on what is seen in the middle of an element."""
-        found = f"document.querySelector({json.dumps(selector)})"
-        middle = "[r.left + r.width / 2, r.top + r.height / 2]"
-        self.drag(self.evaluate(f"(r => {middle})({found}.getBoundingClientRect())"))
-
     def press(self, selector):
         self.evaluate(f"document.querySelector({json.dumps(selector)}).click()")
 

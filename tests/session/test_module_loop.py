@@ -122,25 +122,6 @@ def a_guest_that_stays():
             tap.equal(status, 4, f"one that ends otherwise: {text!r}")
 
 
-def a_guest_of_its_own():
-    path = os.path.join(ROOT, "docs", "samples", "reads.c")
-    status, text = module(
-        "--smp",
-        "1",
-        path,
-        "probe add reads:before_read",
-        "stat /tmp",
-        "cat /proc/version",
-        "module del reads",
-        "probe list",
-    )
-    tap.check(
-        status == 0 and "reads:before_read [GONE]" in text, "ends with its commands"
-    )
-    tap.equal(module()[0], 2, "without a file: usage")
-    tap.equal(module("no/such.c")[0], 2, "a file that is not there")
-
-
 def any_file_name():
     """The guest's name of a module has _ for each character that a name cannot have."""
     with tempfile.TemporaryDirectory() as folder:
@@ -229,5 +210,4 @@ tap.run(
     any_file_name,
     no_guest_at_the_socket,
     a_guest_that_stays,
-    a_guest_of_its_own,
 )

@@ -3,7 +3,6 @@
 
 import os
 import re
-import subprocess
 import sys
 import tempfile
 
@@ -15,7 +14,6 @@ from sonde.guest import ROOT, Guest, Setup
 from kernel.module import send as modules
 
 SAMPLES = os.path.join(ROOT, "docs", "samples")
-SONDE = [sys.executable, os.path.join(ROOT, "sonde")]
 LIMIT = 60
 
 # What the workload of each sample prints after `run vfs`. Numbers in brackets must
@@ -172,47 +170,9 @@ def modules_come_with_the_kernel():
     )
 
 
-def a_module_among_probes():
-    """Load and unload a module among many armed probes. These probes do not change."""
-    what = "all" if tap.LONG else "all vfs_*"
-    commands = (
-        f"probe {what}",
-        "probe stat",
-        "module load /boot/reads.o",
-        "run reads",
-        "probe stat",
-        "module del reads",
-        "module list",
-        "bench marker",
-    )
-    done = subprocess.run(
-        [*SONDE, "exec", *commands],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=10 * LIMIT,
-    )
-    if not tap.check(done.returncode == 0, "among many probes a module comes and goes"):
-        tap.note(done.stdout + done.stderr)
-    sites = [int(count) for count in re.findall(r"^sites (\d+)$", done.stdout, re.M)]
-    tap.check(
-        len(sites) == 2 and sites[0] <= sites[1] <= sites[0] + 1,
-        "the module's own probe is the only one more",
-    )
-    tap.check(
-        re.search(r"^[1-9]\d* reads of \d+ bytes, 0 missed$", done.stdout, re.M),
-        "and it is hit",
-    )
-    tap.check(
-        re.search(r"marker\.switch\.1\.on", done.stdout, re.M),
-        "markers are measured among all that",
-    )
-
-
 tap.run(
     every_sample_works,
     an_event_on_a_function_of_a_sample,
     what_cannot_be_reloaded,
     modules_come_with_the_kernel,
-    a_module_among_probes,
 )

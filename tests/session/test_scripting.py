@@ -227,20 +227,6 @@ def a_guest_does_what_the_document_says():
             tap.check("panicked" in str(error) and error.lines, "a panic is an error")
 
 
-def a_machine_of_another_guest():
-    with tempfile.TemporaryDirectory() as folder:
-        path = os.path.join(folder, "machine")
-        try:
-            sonde.Machine.connect(path)
-            tap.check(False, "no guest is there")
-        except sonde.SondeError as error:
-            tap.check("no guest listens" in str(error), "no guest is there")
-        with Guest(Setup(smp=1, socket=path)) as guest:
-            guest.wait_prompt()
-            with sonde.Machine.connect(path) as machine:
-                tap.equal(machine.request("echo x").text, "x\n", "Machine.connect()")
-
-
 def an_image_that_is_missing():
     try:
         Guest(elf="/no/such/image")
@@ -257,6 +243,5 @@ tap.run(
     pip_installs_it,
     the_document_names_what_is_there,
     a_guest_does_what_the_document_says,
-    a_machine_of_another_guest,
     an_image_that_is_missing,
 )

@@ -98,16 +98,6 @@ def what_is_refused():
         tap.check("watch.registers 0\n" in ask(guest, "probe stat"), "nothing was taken")
 
 
-def tab_completes():
-    with at_prompt() as guest:
-        ask(guest, "probe watch jiffies w")
-        guest.console.send("probe watch jif\t")
-        guest.console.expect(b"jiffies", 10)
-        guest.console.send(" r\t")
-        guest.console.expect(b"jiffies rw", 10)
-        tap.check(True, "Tab knows data and kinds")
-
-
 TRACING = "/sys/kernel/tracing"
 
 
@@ -298,7 +288,6 @@ def look_at_lives(guest, size):
 tap.run(
     what_a_watch_says,
     what_is_refused,
-    tab_completes,
     an_event_records_accesses,
     four_events_at_a_time,
     an_object_is_watched_from_allocation_to_release,
