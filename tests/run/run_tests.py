@@ -7,7 +7,6 @@ The usual run takes some minutes on two CPUs. It leaves out the tests that take 
 others of their kind, and those that need a large program of another project: --tools runs
 these. --long runs all tests, with guests of more CPUs, once with more rounds of everything
 (kernel/longN), and passes --long to the tests in Python.
-tests/tools/facts.py shows which facts only the long run has.
 
 A test has a label TIER/STEM. A NAME is a label, a tier, or a stem; a stem means its tests
 in every tier. `kernel/STEM` boots with the tests of one subject. A whole run has these
