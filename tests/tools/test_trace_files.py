@@ -9,7 +9,6 @@ import re
 import signal
 import struct
 import sys
-import threading
 import types
 
 sys.dont_write_bytecode = True
@@ -549,22 +548,23 @@ class Living(scratch.Scratch):
 
 
 class Sessions(scratch.Scratch):
-    def session(self, *paths, say=str):
+    def session(self, *paths):
         options = types.SimpleNamespace(
             live=False, watch=False, json=False, output=[self.path(p) for p in paths]
         )
-        return Session(None, options, None, say)
+        return Session(None, options, None, str)
 
     def test_a_signal_does_not_interrupt_a_request(self):
-        begun, kept = threading.Event(), []
+        session, kept = self.session(), []
 
         def take():
-            begun.wait()
-            os.kill(os.getpid(), signal.SIGINT)
+            for _ in range(2):
+                signal.raise_signal(signal.SIGINT)
             kept.append("page")
 
-        self.session(say=lambda _: begun.set()).record(types.SimpleNamespace(take=take))
-        self.assertEqual(kept[:1], ["page"])
+        with session.heeding():
+            session.record(types.SimpleNamespace(take=take))
+        self.assertEqual(kept, ["page"])
 
     def test_files_are_written_whatever_fails(self):
         """The first file has no folder, and the output has no reader."""

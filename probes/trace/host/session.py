@@ -11,6 +11,7 @@ import heapq
 import itertools
 import os
 import shutil
+import signal
 import struct
 import sys
 import threading
@@ -48,6 +49,8 @@ PAUSE = 0.1  # seconds between two requests for pages
 LIVE_PAUSE = 0.2
 WATCH_PAUSE = 1
 GONE_WAIT = 2
+AGAIN = 1  # seconds; `timeout` sends its signal twice
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 CLEAR = "\x1b[H\x1b[J"
 
 
@@ -149,7 +152,8 @@ class Session:
         self.shown = time.monotonic()  # when `watch` has printed last
         self.outcome = 0  # exit status of the commands, or the exception that they raised
         self.interrupt = None  # what to raise at the end: a signal came
-        self.error = None  # what the thread that takes pages has raised
+        self.ended = None  # when end() was called
+        self.finished = threading.Event()  # the commands have run
 
     def run(self):
         """Write the files. Then return the exit status, or raise the commands' error."""
@@ -173,21 +177,61 @@ class Session:
                 raise self.guest.failure("while its tracer was set up", LIMIT) from None
             if self.options.live:
                 self.live = Live(capture.result, self.options.json)
-            try:
-                self.record(capture)
-                if self.watched.is_stopped:
-                    raise Stopped("a command had no end")
-                capture.finish()
-            except (Stopped, Gone, TimeoutError, OSError, ValueError) as error:
-                # The lines of the guest close before QEMU ends.
-                if not self.guest.panicked and self.guest.wait_end(GONE_WAIT) is not None:
-                    raise self.guest.failure("while it was recorded", 0) from None
-                why = str(error) if isinstance(error, Stopped) else type(error).__name__
-                self.harvest(capture, memory, why)
-        self.write(capture.result)
+            with self.heeding():
+                try:
+                    self.record(capture)
+                    if self.watched.is_stopped:
+                        raise Stopped("a command had no end")
+                    capture.finish()
+                except (Stopped, Gone, TimeoutError, OSError, ValueError) as error:
+                    # The lines of the guest close before QEMU ends.
+                    if (
+                        not self.guest.panicked
+                        and self.guest.wait_end(GONE_WAIT) is not None
+                    ):
+                        raise self.guest.failure("while it was recorded", 0) from None
+                    is_told = isinstance(error, Stopped)
+                    why = str(error) if is_told else type(error).__name__
+                    self.harvest(capture, memory, why)
+                self.write(capture.result)
         if self.interrupt or isinstance(self.outcome, BaseException):
             raise self.interrupt or self.outcome
         return self.outcome
+
+    @contextlib.contextmanager
+    def heeding(self):
+        """Let a signal end the recording, but interrupt nothing: a request would have no
+        answer, and a file no end. A signal that comes AGAIN seconds later interrupts that.
+        """
+        usual = {number: signal.getsignal(number) for number in SIGNALS}
+
+        def heed(number, frame):
+            try:
+                usual[number](number, frame)
+            except (KeyboardInterrupt, SystemExit) as why:
+                if self.ended and time.monotonic() - self.ended > AGAIN:
+                    raise
+                self.end(why)
+
+        for number in SIGNALS:
+            if callable(usual[number]):
+                signal.signal(number, heed)
+        try:
+            yield
+        finally:
+            for number in SIGNALS:
+                signal.signal(number, usual[number])
+
+    def end(self, why):
+        """End the recording. @why: Ctrl-C, SIGTERM, or an error of the output"""
+        if self.ended:
+            return
+        self.ended = time.monotonic()
+        if self.run_all:  # pass the Ctrl-C on to the command
+            with contextlib.suppress(OSError):
+                self.guest.console.send(b"\x03", AGAIN)
+        if self.run_all or not isinstance(why, KeyboardInterrupt):
+            self.interrupt = why
 
     def work(self):
         """Run the commands. This is the function of their thread."""
@@ -196,45 +240,24 @@ class Session:
             self.outcome = self.run_all(self.watched, machine)
         except BaseException as error:
             self.outcome = error
+        self.finished.set()
 
-    def take_pages(self, capture, worker, over):
-        """Take pages while the commands run. This is the function of a thread of its own,
-        because a signal interrupts the main thread: a request would not get its answer.
-        """
+    def record(self, capture):
+        if self.run_all:
+            threading.Thread(target=self.work, daemon=True).start()
+        else:
+            self.say("recording; Ctrl-C ends it")
         try:
-            while worker.is_alive() and not over.is_set():
+            while not self.ended and not self.finished.is_set():
                 with self.watched.asking:
                     if not self.watched.is_stopped:
                         self.take(capture)
                         self.watch(capture)
-                worker.join(LIVE_PAUSE if self.live else PAUSE)
-        except Exception as error:
-            self.error = error
-
-    def record(self, capture):
-        over = threading.Event()
-        task = self.work if self.run_all else over.wait
-        worker = threading.Thread(target=task, daemon=True)
-        taker = threading.Thread(
-            target=self.take_pages, args=(capture, worker, over), daemon=True
-        )
-        worker.start()
-        taker.start()
-        try:
-            if not self.run_all:
-                self.say("recording; Ctrl-C ends it")
-            taker.join()
-            if self.error:
-                raise self.error
-        except (KeyboardInterrupt, SystemExit, Unwritable) as interrupt:
-            # Ctrl-C, SIGTERM, or the output has no reader
-            over.set()
-            if self.run_all:  # pass the Ctrl-C on to the command
-                self.guest.console.send(b"\x03")
-                worker.join(10)
-            if self.run_all or not isinstance(interrupt, KeyboardInterrupt):
-                self.interrupt = interrupt.__cause__ or interrupt
-            taker.join()
+                self.finished.wait(LIVE_PAUSE if self.live else PAUSE)
+        except Unwritable as error:
+            self.end(error.__cause__)
+        if self.run_all:
+            self.finished.wait(10)
 
     def watch(self, capture):
         """Print the tables as they are now, if it is time."""
