@@ -494,6 +494,19 @@ NOKPROBE_INLINE void site_go_anywhere(struct pt_regs *regs)
         ext_resume(NULL, regs);
 }
 
+/* site_step_anywhere - the same for a program that steps itself, and has just ended a step.
+ * If jumps of regions are there, the program gets its #DB first, and only then goes on to
+ * the copies of a region. Return: false: the #DB is still to be raised. Context: trap.
+ */
+NOKPROBE_INLINE bool site_step_anywhere(struct pt_regs *regs)
+{
+    if (likely(!READ_ONCE(ext_regions)))
+        return false;
+    plat_raise_step(regs);
+    ext_resume(NULL, regs);
+    return true;
+}
+
 /* boost_run - let the program go on in the copy that ends with a jump back. */
 NOKPROBE_INLINE void boost_run(struct site *site, struct pt_regs *regs)
 {

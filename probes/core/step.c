@@ -64,20 +64,6 @@ NOKPROBE_INLINE bool step_at_copy(struct site *site, struct pt_regs *regs, bool 
     return site->repeats || regs->ip != (uintptr_t)site->step_slot;
 }
 
-/* go_on - let a program that steps itself go on behind the probed instruction. If the
- * jump of a region may lie there, the program gets its #DB first, and only then goes on
- * to the copies of the region.
- * Return: false: the #DB is still to be raised.
- */
-NOKPROBE_INLINE bool go_on(struct site *site, struct pt_regs *regs)
-{
-    if (likely(!READ_ONCE(site->asks_resume)))
-        return false;
-    plat_raise_step(regs);
-    ext_resume(site, regs);
-    return true;
-}
-
 bool step_in_copy(struct site *site, uintptr_t copy, bool iterates, struct pt_regs *regs,
                   struct probe_cpu *cpu)
 {
@@ -86,7 +72,7 @@ bool step_in_copy(struct site *site, uintptr_t copy, bool iterates, struct pt_re
     if (regs->ip != copy + site->len)
         return false;
     hit_stepped(cpu, site, regs, probe_in_nmi(cpu), false);
-    return go_on(site, regs);
+    return site_step_anywhere(regs);
 }
 NOKPROBE(step_in_copy);
 

@@ -313,8 +313,8 @@ enum ext_step ext_step(struct pt_regs *regs, struct probe_cpu *cpu)
     if (plat_is_detour(regs->ip))
         return EXT_STEP_INSIDE;
     if (regs->ip == (uintptr_t)kretprobe_trampoline) {
-        kretprobe_return_stepped(regs, cpu);
-        return EXT_STEP_PROGRAM; /* regs->ip is where the program returns to */
+        kretprobe_return_stepped(regs, cpu); /* ip is where the program returns to now */
+        return site_step_anywhere(regs) ? EXT_STEP_INSIDE : EXT_STEP_PROGRAM;
     }
     site = insn_slot_owner(regs->ip, &off);
     if (!site) { /* has the program stepped to a pad? */

@@ -16,12 +16,15 @@
 ;      instance is stored in the image, in aux and orig_ax, which have no other use here; so
 ;      the image is right above the handler's frame.
 ;   4. In all other cases kretprobe_return() is called.
-;   5. If the handlers have changed only general registers and ip, the CPU goes on without
-;      popfq and IRET. The return address is stored in its old place, which is above
+;   5. If the handlers have changed only general registers and status flags, the CPU goes on
+;      without popfq and IRET. The return address is stored in its old place, which is above
 ;      all words that are loaded. Status flags are loaded by sahf and a rotation. rsp
 ;      changes last, and `ret` follows.
 ;   6. Otherwise the image is left as a trap leaves it. This is also done when the handler
-;      has changed a flag of the CPU itself, such as IF, and has not changed it back.
+;      has changed a flag of the CPU itself, such as IF, and has not changed it back. If the
+;      handler has set ip, the new ip may lie under the jump of a region: ext_resume(). After
+;      kretprobe_return() in an NMI, ip always looks as if it were set, because step 1 reads
+;      the shadow of the thread.
 
 %include "asm_offsets.inc"
 %include "probe_offsets.inc"
@@ -36,6 +39,7 @@ extern kretprobe_none           ; struct kretprobe
 extern holder_none              ; struct kretprobe_holder
 extern shadow_unwind            ; void shadow_unwind(struct shadow *, uint32_t below)
 extern switch_if_due
+extern ext_resume               ; void ext_resume(const struct site *, struct pt_regs *)
 
 ; OR_IF_ZERO reg, scratch: rax |= all ones if reg is 0
 %macro OR_IF_ZERO 2
@@ -45,6 +49,7 @@ extern switch_if_due
 %endmacro
 
 %define CPU(field) gs:field
+FLAGS_STATUS equ 0x8d5          ; CF, PF, AF, ZF, SF, OF
 
 section .text.image
 
@@ -64,15 +69,14 @@ proc kretprobe_trampoline, 64
     mov [rsp + REGS_SP], rdi
     mov qword [rsp + REGS_SS], SEL_DATA
     mov qword [rsp + REGS_CS], SEL_CODE
-    mov ebx, [rsp + REGS_FLAGS]
     cld
     mov r12, [gs:PERCPU_THREAD_PROBE]
     test r12, r12
     cmovz r12, [rel no_shadow]
     mov r13, [r12 + SHADOW_LAST]
-    movsxd r10, dword [r13 + ENTRY_RET]
-    lea r10, [r10 + kretprobe_trampoline]
-    mov [rsp + REGS_IP], r10
+    movsxd r15, dword [r13 + ENTRY_RET]
+    lea r15, [r15 + kretprobe_trampoline]
+    mov [rsp + REGS_IP], r15
 .known:                         ; 2
     frame returning
     mov edx, [r12 + SHADOW_TOP]
@@ -88,19 +92,19 @@ proc kretprobe_trampoline, 64
     test r14, r14
     cmovz r14, [rel no_holder]       ; this is in an NMI that came between claim and fill
     or rax, [r14 + HOLDER_EXTRAS]
-    mov r15, [r14 + HOLDER_RP]
-    test r15, r15
-    cmovz r15, [rel no_retprobe]
-    mov r9, [r15 + KRETPROBE_HANDLER]
+    mov r10, [r14 + HOLDER_RP]
+    test r10, r10
+    cmovz r10, [rel no_retprobe]
+    mov r9, [r10 + KRETPROBE_HANDLER]
     OR_IF_ZERO r9, rcx
-    ADMIT_CPU c, NO_NMI, r15    ; stack room was checked when the function was called
+    ADMIT_CPU c, NO_NMI, r10    ; stack room was checked when the function was called
     mov r14d, r11d              ; .leave wants the old preempt count in r14d
     or rax, rcx
     jnz .rare
     ENTER IS_JUMPED | IS_RETURN, r14d, rcx ; 3
-    mov [CPU(HIT_RUNNING)], r15 ; hit_site() finds the site by this probe
-    mov [rsp + REGS_AUX], r15   ; struct kretprobe_instance
-    mov [rsp + REGS_ORIG_AX], r10
+    mov [CPU(HIT_RUNNING)], r10 ; hit_site() finds the site by this probe
+    mov [rsp + REGS_AUX], r10   ; struct kretprobe_instance
+    mov [rsp + REGS_ORIG_AX], r15
     lea rdi, [rsp + REGS_AUX]
     mov rsi, rsp
     call r9
@@ -112,15 +116,14 @@ proc kretprobe_trampoline, 64
     lea r13, [r13 - ENTRY_SIZE]
     mov [r12 + SHADOW_LAST], r13
 .leave:
-    and ebx, ~FLAGS_DF
+    mov rbx, [rsp + REGS_FLAGS]
     pushfq
 .flags_pushed:
     pop rax
-    xor eax, ebx
-    and eax, FLAGS_OF_CPU
-    mov rcx, [rsp + REGS_FLAGS]
-    xor rcx, rbx
-    or rax, rcx
+    xor rax, rbx
+    and rax, ~FLAGS_STATUS
+    xor r15, [rsp + REGS_IP]
+    or rax, r15
     lea rcx, [rsp + REGS_SIZE]
     xor rcx, [rsp + REGS_SP]
     or rax, rcx
@@ -154,6 +157,9 @@ proc kretprobe_trampoline, 64
 .as_a_trap:                     ; 6
     frame image
     cld
+    xor edi, edi
+    mov rsi, rsp
+    call ext_resume
     INTERRUPTS_OFF
     mov [gs:PERCPU_PREEMPT_COUNT], r14d
     jmp switch_if_due

@@ -69,6 +69,12 @@ region_late_at:
     ret
 endproc region_late
 
+; uint32_t region_outer(uint32_t x): return region_side(x).
+proc region_outer
+    call region_side
+    ret
+endproc region_outer
+
 ; uint32_t region_side(uint32_t x): return x, unless a test has replaced the NOP at
 ; region_enter_at by a branch.
 proc region_side

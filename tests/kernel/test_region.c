@@ -17,6 +17,7 @@
 #include "probes/region/region.h"
 #include "probes/xmc/xmc.h"
 #include "tests/kernel/ktest.h"
+#include "tests/kernel/own_steps.h"
 #include "tests/kernel/share.h"
 #include "tests/kernel/text_sum.h"
 
@@ -189,6 +190,7 @@ uint32_t region_mix(uint32_t x);
 uint32_t region_choose(uint32_t x);
 uint32_t region_late(uint32_t x);
 uint32_t region_side(uint32_t x);
+uint32_t region_outer(uint32_t x);
 extern const char region_mix_at[], region_choose_at[], region_late_at[],
     region_enter_at[];
 
@@ -464,6 +466,37 @@ KTEST(region, h70_a_second_probe_inside)
     unregister_kprobe(&a);
     optimize_set_method(OPTIMIZE_OFF);
     ktest_report(text_sum() == before, "the text is as it was");
+}
+
+/* The code behind the call in region_outer() is left out. */
+static int return_to_second(struct kretprobe_instance *ri UNUSED, struct pt_regs *regs)
+{
+    regs->ip = second_insn(region_mix_at);
+    return 0;
+}
+
+static uint64_t outer(uint64_t x)
+{
+    return region_outer((uint32_t)x);
+}
+
+KTEST(region, a_return_handler_sends_to_the_copies)
+{
+    struct kprobe p = { .addr = (uintptr_t)region_mix_at, .pre_handler = note_pre };
+    struct kretprobe rp = { .kp.symbol_name = "region_side",
+                            .handler = return_to_second };
+    struct own_steps steps;
+
+    optimize_set_method(OPTIMIZE_REGION);
+    register_kprobe(&p);
+    ktest_report(!register_kretprobe(&rp), "a return handler sets ip");
+    optimize_run();
+    ktest_report(is_jump(&p), "to an instruction that a jump displaces");
+    ktest_report(region_outer(6) == 5, "the copy is executed: %u", region_outer(6));
+    ktest_report(own_steps_of(&steps, outer, 6) == 5, "also if the program steps itself");
+    unregister_kretprobe(&rp);
+    unregister_kprobe(&p);
+    optimize_set_method(OPTIMIZE_OFF);
 }
 
 /* H63: after the jump was written, a branch to the middle of its region is written. */

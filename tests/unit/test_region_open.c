@@ -254,14 +254,15 @@ UNIT_TEST(a_fault_in_a_copy_is_where_its_original_lies)
     close_region();
 }
 
-static void step_from(uintptr_t ip)
+/* step_from - Return: true: the engine has raised the #DB of the step itself. */
+static bool step_from(uintptr_t ip)
 {
     regs = fake_regs();
     regs.flags |= FLAGS_TF;
     regs.ip = ip;
     regs.dr6 = 1ul << 14;
     fake.raised_steps = 0;
-    CHECK(kprobe_debug_handler(&regs, plat_this_cpu()));
+    return kprobe_debug_handler(&regs, plat_this_cpu());
 }
 
 UNIT_TEST(a_program_that_steps_itself_sees_the_originals)
@@ -275,11 +276,23 @@ UNIT_TEST(a_program_that_steps_itself_sees_the_originals)
     for (size_t i = 0; i < 3; i++) {
         static const unsigned off[] = { 1, 4, 6 };
 
-        step_from(cell + off[i]);
+        CHECK(step_from(cell + off[i]));
         CHECK_EQ(fake.raised_steps, 1);
         CHECK_EQ(regs.ip, i < 2 ? cell + off[i] : fn + 6);
     }
     close_region();
+}
+
+UNIT_TEST(a_post_handler_of_its_step_sends_it_to_the_copies)
+{
+    other_start("48 89 c3 c3");
+    q.post_handler = set_ip_behind;
+    CHECK_EQ(register_kprobe(&q), 0);
+    CHECK(step_from((uintptr_t)q.site->boost_slot + 3));
+    CHECK_EQ(fake.raised_steps, 1);
+    CHECK_EQ(fake.raised_ip, fn + 4);
+    CHECK_EQ(regs.ip, (uintptr_t)jump_site(p.site)->region->cell + 4);
+    other_end();
 }
 
 UNIT_TEST(it_sees_each_iteration_in_either_copy)
@@ -292,7 +305,7 @@ UNIT_TEST(it_sees_each_iteration_in_either_copy)
     copies[0] = (uintptr_t)jump_site(p.site)->region->cell;
     copies[1] = (uintptr_t)p.site->boost_slot;
     for (size_t i = 0; i < 2; i++) {
-        step_from(copies[i]);
+        CHECK(step_from(copies[i]));
         CHECK_EQ(fake.raised_steps, 1);
         CHECK_EQ(fake.raised_ip, fn);
         CHECK_EQ(regs.ip, copies[i]);
@@ -323,8 +336,8 @@ UNIT_TEST(a_thread_in_the_other_copy_is_where_its_original_lies)
     plat_unlock(PLAT_PROBES);
     CHECK_EQ(copy_original(cell), fn);
     CHECK_EQ(copy_original(cell + 1), fn + 1);
-    step_from(cell + 1);
-    CHECK_EQ(fake.raised_steps, 1);
+    CHECK(!step_from(cell + 1));
+    CHECK_EQ(fake.raised_steps, 0);
     CHECK_EQ(regs.ip, fn + 1);
     close_region();
 }
