@@ -25,6 +25,7 @@
 #include "probes/gdb/gdb_output.h"
 #include "probes/gdb/gdb_stop.h"
 #include "probes/gdb/gdb_threads.h"
+#include "probes/port/port_held.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -96,7 +97,7 @@ static const char *why_not_now(const char *line)
     for (unsigned cpu = 0; cpu < cpu_count(); cpu++)
         if (percpu_of(cpu)->preempt_count)
             return "a CPU stands where it may hold a lock";
-    gdb_thread_for_each(has_no_mutex, &is_held);
+    port_threads(has_no_mutex, &is_held);
     if (is_held)
         return "a thread that stands holds a mutex";
     if (monitor_stack_left() < STACK_MIN)

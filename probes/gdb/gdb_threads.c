@@ -1,14 +1,11 @@
-/* gdb_threads.c - reads the list of all threads while the kernel stands. */
+/* gdb_threads.c - tells the debugger what threads there are, and what they do. */
 #include "probes/gdb/gdb_threads.h"
 
-#include "kernel/base/list.h"
-#include "kernel/mm/extable.h"
 #include "kernel/thread/sched.h"
 #include "probes/gdb/gdb_stop.h"
+#include "probes/port/port_held.h"
 
 #include <stdio.h>
-
-#define THREADS_MAX 65536 /* a list in the middle of a change may have a cycle */
 
 unsigned gdb_thread_id(const struct thread *t)
 {
@@ -23,20 +20,6 @@ unsigned gdb_thread_id(const struct thread *t)
 void gdb_thread_put(struct gdb_out *to, const struct thread *t)
 {
     gdb_put_number(to, gdb_thread_id(t));
-}
-
-void gdb_thread_for_each(bool (*fn)(struct thread *t, void *arg), void *arg)
-{
-    struct list *link = sched_all.next;
-    struct thread copy;
-
-    for (size_t n = 0; link && link != &sched_all && n < THREADS_MAX; n++) {
-        struct thread *t = CONTAINER_OF(link, struct thread, all_link);
-
-        if (copy_nofault(&copy, t, sizeof(copy)) || !fn(t, arg))
-            return;
-        link = copy.all_link.next;
-    }
 }
 
 struct wanted_thread {
@@ -57,7 +40,7 @@ struct thread *gdb_thread_find(unsigned id)
 {
     struct wanted_thread wanted = { .id = id };
 
-    gdb_thread_for_each(is_wanted_thread, &wanted);
+    port_threads(is_wanted_thread, &wanted);
     return wanted.found;
 }
 

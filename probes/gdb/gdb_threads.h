@@ -1,8 +1,7 @@
 /* gdb_threads.h - shows kernel threads to the debugger.
  *
  * The number of a thread is its tid. The idle thread of CPU n has no tid: its number is
- * GDB_IDLE + n. The list of threads is read as it is, maybe in the middle of a change. So
- * each read may fail, and the number of steps through the list has a limit.
+ * GDB_IDLE + n.
  */
 #pragma once
 
@@ -21,10 +20,6 @@ void gdb_thread_put(struct gdb_out *to, const struct thread *t);
  * Context: held.
  */
 struct thread *gdb_thread_find(unsigned id);
-
-/* gdb_thread_for_each - call @fn for each thread, until @fn returns false. Context: held.
- */
-void gdb_thread_for_each(bool (*fn)(struct thread *t, void *arg), void *arg);
 
 /* gdb_thread_state - write into @text what @t does: "waiting", "on CPU 1". Context: held. */
 void gdb_thread_state(const struct thread *t, char *text, size_t len);

@@ -10,6 +10,7 @@
 #include "probes/gdb/gdb_stop.h"
 #include "probes/gdb/gdb_threads.h"
 #include "probes/gdb/gdb_tracepoint.h"
+#include "probes/port/port_held.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -38,7 +39,7 @@ static bool list_thread(struct thread *t, void *arg)
 void gdb_query_threads(struct gdb_request *r)
 {
     listed = NULL;
-    gdb_thread_for_each(list_thread, r);
+    port_threads(list_thread, r);
 }
 
 /* The first packet lists the threads that fit. Its 16 KiB have room for more than a
@@ -47,7 +48,7 @@ void gdb_query_threads(struct gdb_request *r)
 void gdb_query_more_threads(struct gdb_request *r)
 {
     if (listed)
-        gdb_thread_for_each(list_thread, r);
+        port_threads(list_thread, r);
     if (gdb_is_empty(r->out))
         gdb_put_text(r->out, "l");
 }
@@ -124,7 +125,7 @@ static bool add_thread(struct thread *t, void *arg)
 static void write_threads(struct transfer *p)
 {
     transfer_add(p, "<threads>");
-    gdb_thread_for_each(add_thread, p);
+    port_threads(add_thread, p);
     transfer_add(p, "</threads>");
 }
 

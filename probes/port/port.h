@@ -30,6 +30,11 @@ int port_text_init(void);
 /* port_shadow_init - let the engine be told when a thread begins or ends. Context: boot. */
 void port_shadow_init(void);
 
+/* port_shadow_of - plat_shadow_of() for a backtrace. In `held` and `stopped` it finds the
+ * shadow of any thread: then the list of threads can be read without its lock. Context: any.
+ */
+const struct shadow *port_shadow_of(uintptr_t at);
+
 /* port_detour_cell - a CPU is at @ip, in code that the detours call, with stack pointer
  * @sp: find the address in the detour's cell at which the CPU will go on. Context: any.
  * Return: that address; @ip itself when the stack cannot be read.

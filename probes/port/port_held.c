@@ -7,10 +7,13 @@
 #include "probes/port/port_held.h"
 
 #include "kernel/base/bits.h"
+#include "kernel/base/list.h"
 #include "kernel/mm/exec.h"
+#include "kernel/mm/extable.h"
 #include "kernel/mm/heap.h"
 #include "kernel/mm/paging.h"
 #include "kernel/sync/mutex.h"
+#include "kernel/thread/sched.h"
 #include "probes/core/platform.h"
 #include "probes/jump/optimize.h"
 #include "probes/jump/platform_jump.h"
@@ -18,6 +21,7 @@
 
 #include <string.h>
 
+#define THREADS_MAX 65536 /* a list in the middle of a change may have a cycle */
 #define BLOCK 64u
 #define BLOCKS 2048u
 #define WORDS (BLOCKS / 64)
@@ -182,4 +186,20 @@ void *port_held_page(void)
             return taken;
     }
     return NULL;
+}
+
+/* ---- threads ---- */
+
+void port_threads(bool (*fn)(struct thread *t, void *arg), void *arg)
+{
+    struct list *link = sched_all.next;
+    struct thread copy;
+
+    for (size_t n = 0; link && link != &sched_all && n < THREADS_MAX; n++) {
+        struct thread *t = CONTAINER_OF(link, struct thread, all_link);
+
+        if (copy_nofault(&copy, t, sizeof(copy)) || !fn(t, arg))
+            return;
+        link = copy.all_link.next;
+    }
 }

@@ -32,6 +32,14 @@ bool port_uses_reserve(void);
  */
 void port_held_refill(void);
 
+struct thread;
+
+/* port_threads - call @fn for each thread, until @fn returns false. The list of threads is
+ * read without its lock, as it is, maybe in the middle of a change. So each read may fail,
+ * and the number of steps through the list has a limit. Context: held or stopped.
+ */
+void port_threads(bool (*fn)(struct thread *t, void *arg), void *arg);
+
 /* For the platform: take memory from the reserve, and give it back. port_held_free()
  * returns false if @p is not of the reserve.
  * Context: held. For port_held_free() any context.

@@ -11,9 +11,11 @@
 #include "kernel/cpu/smp.h"
 #include "kernel/module/module.h"
 #include "kernel/sync/mutex.h"
+#include "kernel/sync/stop_machine.h"
 #include "kernel/thread/thread.h"
 #include "probes/core/life.h"
 #include "probes/port/port.h"
+#include "probes/port/port_held.h"
 #include "probes/returns/platform_returns.h"
 #include "probes/returns/shadow.h"
 
@@ -25,14 +27,44 @@ static bool wanted, data_wanted; /* PLAT_PROBES to write */
 
 /* ---- for hits and backtraces ---- */
 
-const struct shadow *plat_shadow_running(unsigned cpu, bool nmi)
-{
-    const struct percpu *p = percpu_of(cpu);
+struct shadow_wanted {
+    uintptr_t at;
+    const struct shadow *found;
+};
 
-    if (!p || !p->probe || !READ_ONCE(p->current))
-        return NULL;
-    return nmi ? READ_ONCE(plat_probe_cpu(cpu)->plat.nmi_shadow)
-               : READ_ONCE(p->current)->probe;
+static bool is_not_on(const struct shadow *s, struct shadow_wanted *w)
+{
+    if (s && shadow_covers(s, w->at))
+        w->found = s;
+    return !w->found;
+}
+
+static bool is_not_of(struct thread *t, void *wanted)
+{
+    return is_not_on(t->probe, wanted);
+}
+
+const struct shadow *plat_shadow_of(uintptr_t at)
+{
+    struct shadow_wanted w = { .at = at };
+
+    for (unsigned id = 0; id < cpu_count() && !w.found; id++) {
+        const struct percpu *p = percpu_of(id);
+
+        if (p && p->probe && READ_ONCE(p->current) &&
+            is_not_on(READ_ONCE(plat_probe_cpu(id)->plat.nmi_shadow), &w))
+            is_not_on(READ_ONCE(p->current)->probe, &w);
+    }
+    return w.found;
+}
+
+const struct shadow *port_shadow_of(uintptr_t at)
+{
+    struct shadow_wanted w = { .at = at, .found = plat_shadow_of(at) };
+
+    if (!w.found && (cpu_context() == CTX_HELD || stop_machine_running()))
+        port_threads(is_not_of, &w);
+    return w.found;
 }
 
 bool plat_switches_stack(uintptr_t addr)

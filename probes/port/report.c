@@ -29,6 +29,7 @@
 #include "probes/returns/kretprobe.h"
 #include "probes/returns/platform_returns.h"
 #include "probes/returns/return_point.h"
+#include "probes/returns/shadow.h"
 
 #include <stdio.h>
 
@@ -59,17 +60,19 @@ static bool is_in_trampoline(uintptr_t ip)
  */
 static uintptr_t return_address(uintptr_t ip, uintptr_t sp)
 {
+    const struct shadow *s;
     uint64_t ret;
 
+    if (ip < kretprobe_trampoline_known) {
+        sp -= sizeof(ret);
+        s = port_shadow_of(sp);
+        return s && shadow_find_above(s, sp, &ret) ? ret : ip;
+    }
     if (ip == kretprobe_trampoline_flags_pushed)
         sp += sizeof(ret);
-    if (ip < kretprobe_trampoline_known)
-        ret = kretprobe_find_ret_above(sp - sizeof(ret));
-    else if (plat_read(&ret, ip == kretprobe_trampoline_ret
-                                 ? sp
-                                 : sp + offsetof(struct pt_regs, ip)))
-        ret = 0;
-    return ret ? ret : ip;
+    if (ip != kretprobe_trampoline_ret)
+        sp += offsetof(struct pt_regs, ip);
+    return plat_read(&ret, sp) ? ip : ret;
 }
 
 /* is_about_to_call - is @ip the call in the cell of a return probe's detour? There the
@@ -88,10 +91,14 @@ static bool is_about_to_call(uintptr_t ip)
  */
 static uintptr_t original_address(uintptr_t addr, const uintptr_t *slot, uintptr_t sp)
 {
-    if (slot && return_point_is(addr) && kretprobe_find_ret(slot))
-        return kretprobe_find_ret(slot);
-    if (slot)
+    const struct shadow *s;
+
+    if (slot) {
+        s = return_point_is(addr) ? port_shadow_of((uintptr_t)slot) : NULL;
+        if (s)
+            shadow_find(s, (uintptr_t)slot, &addr);
         return addr;
+    }
     if (plat_is_detour(addr))
         return copy_original(port_detour_cell(addr, sp));
     if (is_about_to_call(addr))

@@ -366,24 +366,6 @@ void kretprobe_given_up(const struct probe_cpu *cpu, const struct probe_hit *hit
 
 /* ---- for code that looks at stacks ---- */
 
-/* find_shadow - call @fn with each shadow of a stack that a CPU runs on, until it finds the
- * return address. Return: the address; 0: not found.
- */
-static uintptr_t find_shadow(bool (*fn)(const struct shadow *s, uintptr_t at,
-                                        uintptr_t *ret),
-                             uintptr_t at)
-{
-    uintptr_t ret;
-
-    for (unsigned i = 0; i < 2 * plat_cpu_count(); i++) {
-        const struct shadow *s = plat_shadow_running(i / 2, i % 2);
-
-        if (s && fn(s, at, &ret))
-            return ret;
-    }
-    return 0;
-}
-
 /* Several probes of one function have entries next to each other, for the same call. An
  * entry that is claimed but not filled has an old holder, which may be freed.
  */
@@ -410,10 +392,8 @@ int kretprobe_depth(uintptr_t addr)
 
 uintptr_t kretprobe_find_ret(const uintptr_t *slot)
 {
-    return find_shadow(shadow_find, (uintptr_t)slot);
-}
+    const struct shadow *s = plat_shadow_of((uintptr_t)slot);
+    uintptr_t ret;
 
-uintptr_t kretprobe_find_ret_above(uintptr_t sp)
-{
-    return find_shadow(shadow_find_above, sp);
+    return s && shadow_find(s, (uintptr_t)slot, &ret) ? ret : 0;
 }

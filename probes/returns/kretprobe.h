@@ -43,8 +43,3 @@ void kretprobe_resume(struct pt_regs *regs, struct probe_cpu *cpu, bool jumped);
 void kretprobe_unwind(const struct probe_cpu *cpu, uintptr_t sp);
 void kretprobe_given_up(const struct probe_cpu *cpu, const struct probe_hit *hit,
                         uintptr_t sp);
-/* kretprobe_find_ret_above - find the innermost probed function that has its return
- * address at @sp or above it, on a stack that a CPU runs on.
- * Return: its real return address; 0: there is no such function. Context: any.
- */
-uintptr_t kretprobe_find_ret_above(uintptr_t sp);

@@ -24,10 +24,11 @@ int plat_shadow_make(bool with_data);
  * Context: thread, interrupts on or off.
  */
 void plat_shadow_for_each(void (*fn)(struct shadow *shadow, void *arg), void *arg);
-/* plat_shadow_running - the shadow of the thread that CPU @cpu runs now; with @nmi, the
- * shadow of that CPU's NMI stack. Context: any.  Return: NULL: there is none.
+/* plat_shadow_of - find the shadow of the stack that has the address @at: the NMI stack of a
+ * CPU, or the stack of a thread that a CPU runs now. Context: any.  Return: NULL: there is
+ * none.
  */
-const struct shadow *plat_shadow_running(unsigned cpu, bool nmi);
+const struct shadow *plat_shadow_of(uintptr_t at);
 /* plat_switches_stack - does the function at @addr return on another stack, or in another
  * thread, than the one where it was called? Context: any.
  */

@@ -93,9 +93,11 @@ void plat_shadow_for_each(void (*fn)(struct shadow *shadow, void *arg), void *ar
     posix_thread_each(visit_thread, &visit);
 }
 
-const struct shadow *plat_shadow_running(unsigned cpu, bool nmi)
+const struct shadow *plat_shadow_of(uintptr_t at)
 {
-    return nmi || cpu || !posix_self ? NULL : posix_self->cpu->thread_probe;
+    const struct shadow *s = posix_self ? posix_self->cpu->thread_probe : NULL;
+
+    return s && shadow_covers(s, at) ? s : NULL;
 }
 
 bool plat_switches_stack(uintptr_t addr UNUSED)

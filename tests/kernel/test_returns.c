@@ -8,6 +8,7 @@
 #include "kernel/debug/log.h"
 #include "kernel/debug/panic.h"
 #include "kernel/sync/spinlock.h"
+#include "kernel/sync/stop_machine.h"
 #include "probes/jump/detour.h"
 #include "probes/jump/jump_site.h"
 #include "probes/many/walk.h"
@@ -658,6 +659,64 @@ KTEST(returns, h86_backtraces_show_the_real_callers)
                  "and from the handler itself, through the engine");
     for (size_t i = 0; i < ARRAY_LEN(rps); i++)
         unregister_kretprobe(&rps[i]);
+}
+
+static uintptr_t callers[FRAMES];
+static size_t caller_count;
+static int of_tid;
+
+static void collect_callers(struct thread *t, void *arg UNUSED)
+{
+    if (t->tid == of_tid)
+        caller_count =
+            backtrace_calls(((const struct switch_frame *)t->sp)->bp, callers, FRAMES);
+}
+
+static void collect_stopped(void *arg UNUSED)
+{
+    caller_count = 0;
+    thread_for_each(collect_callers, NULL);
+}
+
+static void collect_held(void)
+{
+    unsigned long irqs = irq_save();
+
+    this_cpu()->held = 1;
+    collect_stopped(NULL);
+    this_cpu()->held = 0;
+    irq_restore(irqs);
+}
+
+static bool callers_are_real(void)
+{
+    char names[FRAMES * KSYMS_TEXT_LEN] = "";
+    struct ksym sym;
+
+    for (size_t i = 0; i < caller_count; i++) {
+        strlcat(names, ksyms_at(callers[i], &sym) ? "?" : sym.name, sizeof(names));
+        strlcat(names, " ", sizeof(names));
+    }
+    ktest_note("%s", names);
+    return strstr(names, " sleep_inside sleeper ");
+}
+
+KTEST(returns, the_real_callers_of_a_thread_that_sleeps)
+{
+    struct kretprobe rp = { 0 };
+    unsigned made;
+
+    return_probe(&rp, sleep_inside);
+    made = sleepers_start(&of_tid, 1);
+    while (kprobe_hits(&rp.kp) != made)
+        thread_yield();
+    thread_sleep_ns(20000000);
+    stop_machine(collect_stopped, NULL);
+    ktest_report(callers_are_real(), "are known when the machine is stopped");
+    collect_held();
+    ktest_report(callers_are_real(), "and to a debugger");
+    sleepers_end(&of_tid, 1);
+    unregister_kretprobe(&rp);
 }
 
 static int panic_here(struct kretprobe_instance *ri UNUSED, struct pt_regs *regs UNUSED)

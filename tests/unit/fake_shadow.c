@@ -52,10 +52,12 @@ void plat_shadow_for_each(void (*fn)(struct shadow *shadow, void *arg), void *ar
             fn(shadows[i], arg);
 }
 
-const struct shadow *plat_shadow_running(unsigned cpu, bool nmi)
+const struct shadow *plat_shadow_of(uintptr_t at)
 {
-    CHECK(cpu < plat_cpu_count());
-    return cpu == fake.this_cpu ? shadows[nmi] : NULL;
+    for (unsigned i = 0; i < 2; i++)
+        if (shadows[i] && shadow_covers(shadows[i], at))
+            return shadows[i];
+    return NULL;
 }
 
 void fake_switches_stack(uintptr_t addr)

@@ -607,6 +607,13 @@ UNIT_TEST(its_kprobe_may_be_an_ordinary_one_later)
 
 /* ---- code that looks at stacks ---- */
 
+static uintptr_t found_above(uintptr_t sp)
+{
+    uintptr_t ret;
+
+    return shadow_find_above(plat_shadow_of(sp), sp, &ret) ? ret : 0;
+}
+
 UNIT_TEST(the_real_address_is_found_by_its_slot)
 {
     probe_f();
@@ -615,9 +622,9 @@ UNIT_TEST(the_real_address_is_found_by_its_slot)
     CHECK_EQ(kretprobe_find_ret(fake_stack()), RETURN_ADDR);
     CHECK_EQ(kretprobe_find_ret((uintptr_t *)regs.sp), RETURN_ADDR + 1);
     CHECK_EQ(kretprobe_find_ret(fake_stack() - 1), 0);
-    CHECK_EQ(kretprobe_find_ret_above(regs.sp), RETURN_ADDR + 1);
-    CHECK_EQ(kretprobe_find_ret_above(regs.sp + 8), RETURN_ADDR);
-    CHECK_EQ(kretprobe_find_ret_above((uintptr_t)fake_stack() + 8), 0);
+    CHECK_EQ(found_above(regs.sp), RETURN_ADDR + 1);
+    CHECK_EQ(found_above(regs.sp + 8), RETURN_ADDR);
+    CHECK_EQ(found_above((uintptr_t)fake_stack() + 8), 0);
     CHECK(fake_return(&regs));
     CHECK(return_at(0));
     CHECK_EQ(kretprobe_find_ret(fake_stack()), 0);
@@ -643,10 +650,10 @@ UNIT_TEST(no_entry_points_at_what_is_freed)
     call_at(64, &rp, RETURN_ADDR);
     CHECK(fake_return(&regs));
     gone = rp.holder;
-    CHECK(points_at(plat_shadow_running(0, false), gone));
+    CHECK(points_at(plat_shadow_of((uintptr_t)fake_stack()), gone));
     CHECK_EQ(unregister_kretprobe(&rp), 0);
-    CHECK(!points_at(plat_shadow_running(0, false), gone));
-    CHECK(points_at(plat_shadow_running(0, false), other.holder));
+    CHECK(!points_at(plat_shadow_of((uintptr_t)fake_stack()), gone));
+    CHECK(points_at(plat_shadow_of((uintptr_t)fake_stack()), other.holder));
     CHECK(return_at(0));
 }
 
