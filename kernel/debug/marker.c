@@ -41,7 +41,7 @@ static bool enter(unsigned cpu, struct marker_site *site, uintptr_t sp)
         return false;
     }
     WRITE_ONCE(stacks[cpu].depth, depth + 1);
-    stacks[cpu].running[depth].sp = sp;
+    WRITE_ONCE(stacks[cpu].running[depth].sp, sp);
     WRITE_ONCE(stacks[cpu].running[depth].site, site);
     return true;
 }
@@ -54,14 +54,17 @@ static void marker_leave(unsigned cpu)
     WRITE_ONCE(stacks[cpu].depth, depth);
 }
 
+/* An entry without a site is not written yet, because an NMI has come first. It belongs to
+ * the interrupted code, and its sp is left over from an earlier marker.
+ */
 void marker_given_up(uintptr_t low, uintptr_t high)
 {
     unsigned cpu = cpu_id();
 
     while (stacks[cpu].depth) {
-        uintptr_t sp = stacks[cpu].running[stacks[cpu].depth - 1].sp;
+        const struct running *last = &stacks[cpu].running[stacks[cpu].depth - 1];
 
-        if (sp < low || sp >= high)
+        if (!last->site || last->sp < low || last->sp >= high)
             return;
         marker_leave(cpu);
     }

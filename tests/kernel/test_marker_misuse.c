@@ -7,6 +7,8 @@
 #include "kernel/sync/spinlock.h"
 #include "tests/kernel/ktest.h"
 #include "tests/kernel/marked.h"
+#include "tests/kernel/own_steps.h"
+#include "tests/kernel/return_targets.h"
 
 /* ---- functions that misbehave ---- */
 
@@ -57,6 +59,12 @@ KTEST(marker_misuse, a_function_may_not_switch_markers)
     ktest_report(looked.calls[0] == 1, "and then it is off");
 }
 
+static uint64_t pass_marked(uint64_t x UNUSED)
+{
+    marked(1);
+    return 0;
+}
+
 static int pass_marker(struct kprobe *p UNUSED, struct pt_regs *regs UNUSED)
 {
     marked(1);
@@ -94,6 +102,52 @@ KTEST(marker_misuse, a_handler_that_is_given_up_inside_of_it)
     unregister_kprobe(&p);
     ktest_report(!marker_disconnect("ktest_marked", fault_once, &looked.calls[0]),
                  "its function may go");
+}
+
+static uintptr_t latest_sp, earlier_sp;
+
+static void note_sp(void *private, struct marker_call *call)
+{
+    look(private, call);
+    latest_sp = call->sp;
+}
+
+static void give_up_earlier(struct pt_regs *regs UNUSED)
+{
+    marker_given_up(earlier_sp, earlier_sp + 1);
+}
+
+static NOINLINE uint64_t pass_deeper(void)
+{
+    volatile uint64_t room[32];
+
+    room[0] = marked(1);
+    return room[0];
+}
+
+/* Between any two instructions a handler of an NMI is given up, whose stack lies where the
+ * marker was passed before.
+ */
+KTEST(marker_misuse, a_handler_given_up_on_top_ends_only_its_own)
+{
+    unsigned long irqs;
+
+    look_begin();
+    marker_connect("ktest_marked", MARKED_FORMAT, look, &looked.calls[0]);
+    marker_connect("ktest_marked", MARKED_FORMAT, note_sp, &looked.calls[1]);
+    irqs = irq_save();
+    pass_deeper();
+    earlier_sp = latest_sp;
+    own_steps_watch(give_up_earlier);
+    return_stepped(pass_marked, 1);
+    own_steps_unwatch();
+    irq_restore(irqs);
+    ktest_report(!marker_is_running() && latest_sp != earlier_sp,
+                 "the marker has been left");
+    ktest_report(looked.calls[0] == 2 && looked.calls[1] == 2,
+                 "its functions were called");
+    marker_disconnect("ktest_marked", look, &looked.calls[0]);
+    marker_disconnect("ktest_marked", note_sp, &looked.calls[1]);
 }
 
 static bool turn_on;
