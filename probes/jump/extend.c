@@ -174,6 +174,8 @@ size_t ext_arm(struct site **sites, size_t count)
 {
     bool among_jumps;
 
+    for (size_t i = 0; i < count; i++)
+        kretprobe_armed(sites[i], true);
     count = site_to_front(sites, count, must_change);
     among_jumps = count == 1 && unoptimize_reader(sites[0]->addr);
     wait_all(sites, count);
@@ -212,6 +214,8 @@ size_t ext_disarm(struct site **sites, size_t count)
 {
     size_t left = 0;
 
+    for (size_t i = 0; i < count; i++)
+        kretprobe_armed(sites[i], false);
     move_all_to(sites, count, STAGE_TO_ORIGINAL);
     if (!make_free(sites, count))
         left = site_to_front(sites, count, is_still_armed);
@@ -390,9 +394,3 @@ void ext_given_up(struct probe_cpu *cpu, const struct probe_hit *hit,
     WRITE_ONCE(jump_site(site)->holder, NULL);
     kretprobe_given_up(cpu, hit, sp);
 }
-
-void ext_return_resume(struct pt_regs *regs, struct probe_cpu *cpu, bool jumped)
-{
-    kretprobe_resume(regs, cpu, jumped);
-}
-NOKPROBE(ext_return_resume);

@@ -28,11 +28,11 @@
 
 static struct kretprobe_holder *unused; /* [PLAT_PROBES] retired, and not freed yet */
 
-static uint32_t instance_len(size_t data_size)
+static uint16_t instance_len(size_t data_size)
 {
     size_t len = sizeof(struct kretprobe_instance) + data_size;
 
-    return data_size ? (uint32_t)((len + DATA_ALIGN - 1) / DATA_ALIGN * DATA_ALIGN) : 0;
+    return data_size ? (uint16_t)((len + DATA_ALIGN - 1) / DATA_ALIGN * DATA_ALIGN) : 0;
 }
 
 struct kretprobe_holder *holder_new(struct kretprobe *rp)

@@ -28,6 +28,7 @@
  */
 #include "probes/returns/kretprobe.h"
 #include "probes/core/aggr.h"
+#include "probes/core/extend.h"
 #include "probes/returns/holder.h"
 #include "probes/returns/platform_returns.h"
 #include "probes/returns/return_point.h"
@@ -122,7 +123,7 @@ NOKPROBE_INLINE enum kretprobe_miss push_entry(struct shadow *s, uint32_t below,
     e = shadow_claim(s);
     if (unlikely(!e))
         return KRETPROBE_MISS_FULL;
-    cause = unlikely(h->extras) ? extras_claim(s, h) : KRETPROBE_MISS_CAUSES;
+    cause = unlikely(READ_ONCE(h->extras)) ? extras_claim(s, h) : KRETPROBE_MISS_CAUSES;
     if (unlikely(cause != KRETPROBE_MISS_CAUSES)) {
         shadow_unclaim(s);
         return cause;
@@ -216,6 +217,13 @@ struct kretprobe_holder *kretprobe_without_image(const struct site *site)
     return h->extras || of_kprobe(p)->entry_handler ? NULL : h;
 }
 
+void kretprobe_armed(const struct site *site, bool armed)
+{
+    for (const struct kprobe *p = site->probes; p; p = p->next)
+        if (p->kind == KPROBE_KIND_RETURN)
+            WRITE_ONCE(of_kprobe(p)->holder->unarmed, !armed);
+}
+
 /* ---- at the return ---- */
 
 /* run_handler - call the handler for the latest instance, in @hit. */
@@ -250,12 +258,14 @@ NOKPROBE_INLINE void run_handler(struct probe_hit *hit, struct kretprobe *rp,
 static void instance_return(struct probe_cpu *cpu, struct shadow *s, struct pt_regs *regs,
                             bool jumped)
 {
-    struct kretprobe *rp = READ_ONCE(s->last->holder->rp);
-    struct probe_hit *hit;
+    const struct kretprobe_holder *h = s->last->holder;
+    struct kretprobe *rp = READ_ONCE(h->rp);
+    struct probe_hit *hit = NULL;
 
     if (!rp || !rp->handler)
         return;
-    hit = aggr_is_off(&rp->kp) ? NULL : hit_enter(cpu, rp->kp.site, regs, HIT_RETURN);
+    if (!aggr_is_off(&rp->kp) && !READ_ONCE(h->unarmed))
+        hit = hit_enter(cpu, rp->kp.site, regs, HIT_RETURN);
     if (!hit) {
         count_miss(rp, KRETPROBE_MISS_RETURN);
         return;
@@ -321,7 +331,7 @@ NOKPROBE(kretprobe_return_stepped);
  * from that entry and not computed from regs->sp, because the handler may have changed
  * regs->sp.
  */
-void kretprobe_resume(struct pt_regs *regs, struct probe_cpu *cpu, bool jumped)
+void ext_return_resume(struct pt_regs *regs, struct probe_cpu *cpu, bool jumped)
 {
     struct shadow *s = shadow_of(cpu);
     uint32_t below = s->last->below;
@@ -330,7 +340,7 @@ void kretprobe_resume(struct pt_regs *regs, struct probe_cpu *cpu, bool jumped)
     shadow_pop(s);
     group_return(cpu, s, below, regs, jumped);
 }
-NOKPROBE(kretprobe_resume);
+NOKPROBE(ext_return_resume);
 
 /* ---- handlers that do not return ---- */
 

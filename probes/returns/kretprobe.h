@@ -16,6 +16,11 @@ int kretprobe_entry(struct kprobe *p, struct pt_regs *regs);
  * Locks: PLAT_PROBES held.  Return: the holder of that probe; NULL: an image is needed.
  */
 struct kretprobe_holder *kretprobe_without_image(const struct site *site);
+/* kretprobe_armed - the entry at @site is about to be armed, or (!@armed) disarmed. While it
+ * is disarmed, the handler of no return probe there runs: kprobes may be off as a whole.
+ * Locks: PLAT_PROBES held.
+ */
+void kretprobe_armed(const struct site *site, bool armed);
 /* kretprobe_return - a function with a return probe has returned to the trampoline: call
  * the handlers, and set regs->ip to the real return address.
  * @regs: the image at the return; its ip is not filled in yet
@@ -28,10 +33,6 @@ void kretprobe_return(struct pt_regs *regs, struct probe_cpu *cpu);
  * see the trampoline. Context: trap.
  */
 void kretprobe_return_stepped(struct pt_regs *regs, struct probe_cpu *cpu);
-/* kretprobe_resume - a handler was given up because it had faulted: do the rest of the work
- * of kretprobe_return() (@jumped) or kretprobe_return_stepped() (!@jumped).
- */
-void kretprobe_resume(struct pt_regs *regs, struct probe_cpu *cpu, bool jumped);
 /* kretprobe_unwind - the code that runs at @sp has given up all calls that are deeper on
  * its stack. These calls will never return: drop their shadow entries, and count each as
  * dropped.

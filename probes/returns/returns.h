@@ -113,7 +113,8 @@ enum kretprobe_miss {
     KRETPROBE_MISS_DATA,  /* no room for data_size bytes */
     KRETPROBE_MISS_MAXACTIVE, /* maxactive instances exist already */
     KRETPROBE_MISS_RETURN,    /* when the function returned, no handler was allowed to run
-                            * (see probe_miss), or the probe was disabled */
+                            * (see probe_miss), or the probe was disabled, or
+                            * kprobes were off as a whole */
     KRETPROBE_MISS_CAUSES,
 };
 

@@ -34,10 +34,11 @@ struct kretprobe_holder {
     struct kretprobe *rp; /* [p] NULL: unregistered */
     union {
         struct {
-            uint32_t data_len; /* [I] bytes of an instance with its data; 0: no data */
+            uint16_t data_len; /* [I] bytes of an instance with its data; 0: no data */
+            bool unarmed;      /* [p] the entry is not armed: no handler may run */
             int32_t limit;     /* [I] the most instances at a time; 0: no limit */
         };
-        uint64_t extras; /* not 0: instances have data or a limit, or both */
+        uint64_t extras; /* not 0: instances have data or a limit, or are `unarmed` */
     };
     uint32_t counter; /* [P] of hits by a jump; set by kretprobe_without_image() */
     int active;       /* instances now, if there is a limit; atomic */
@@ -144,7 +145,7 @@ NOKPROBE_INLINE void shadow_pop(struct shadow *s)
     struct shadow_entry *e = s->last;
     struct kretprobe_holder *h = e->holder;
 
-    if (unlikely(h->extras)) { /* 1 */
+    if (unlikely(READ_ONCE(h->extras))) { /* 1 */
         WRITE_ONCE(s->data_used, s->data_used - h->data_len);
         if (h->limit)
             __atomic_sub_fetch(&h->active, 1, __ATOMIC_RELAXED);

@@ -427,7 +427,7 @@ KTEST(kretprobe, h43_what_switches_stacks_is_refused)
 KTEST(kretprobe, h96_the_return_path_is_refused)
 {
     static const char *const names[] = { "kretprobe_trampoline", "kretprobe_return",
-                                         "kretprobe_resume" };
+                                         "ext_return_resume" };
 
     for (size_t i = 0; i < ARRAY_LEN(names); i++)
         ktest_report(reason_for(names[i], 0) == PROBE_BLACKLISTED, "%s", names[i]);

@@ -105,6 +105,27 @@ KTEST(returns, h91_unregistering_does_not_wait_for_calls)
     kfree(tids);
 }
 
+KTEST(returns, with_kprobes_off_as_a_whole_no_handler_runs)
+{
+    struct kretprobe rp = { 0 };
+    unsigned made;
+    int tid;
+
+    return_counts_start();
+    return_probe(&rp, sleep_inside);
+    made = sleepers_start(&tid, 1);
+    kprobes_switch(false);
+    sleepers_end(&tid, 1);
+    ktest_report(made && sleepers.came_back && !return_counts.returned,
+                 "a call from before returns unseen");
+    ktest_report(rp.missed[KRETPROBE_MISS_RETURN] == 1, "and is counted as missed");
+    kprobes_switch(true);
+    sleepers_start(&tid, 1);
+    sleepers_end(&tid, 1);
+    ktest_report(return_counts.returned == 1, "with kprobes on again, one is seen");
+    unregister_kretprobe(&rp);
+}
+
 KTEST(returns, h95_calls_from_before_are_never_reported)
 {
     struct kretprobe rp = { 0 };

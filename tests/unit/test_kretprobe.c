@@ -431,6 +431,19 @@ UNIT_TEST(a_handler_runs_with_interrupts_off_on_request)
     CHECK_STR(order, "r");
 }
 
+UNIT_TEST(with_kprobes_off_as_a_whole_it_sees_no_return)
+{
+    probe_f();
+    call();
+    CHECK_EQ(kprobes_switch(false), 0);
+    CHECK(fake_return(&regs));
+    CHECK_EQ(regs.ip, RETURN_ADDR);
+    CHECK_EQ(rp.missed[KRETPROBE_MISS_RETURN], 1);
+    CHECK_EQ(kprobes_switch(true), 0);
+    CHECK_EQ(recurse(1), 1);
+    CHECK_STR(order, "r");
+}
+
 UNIT_TEST(a_disabled_one_sees_nothing)
 {
     rp.entry_handler = on_entry;
