@@ -120,15 +120,7 @@ bool kprobe_int3_handler(struct pt_regs *regs, struct probe_cpu *cpu)
     if (unlikely(!cache_find(cpu, addr, in_nmi, &site)))
         return retry(cpu, regs, addr);
     if (site->addr != addr) {
-        probe_count(&cpu->steps);
-        /* The int3 behind a copy in a step slot. TF may still be set, if a step was to
-         * end by TF but the CPU has not raised #DB, as some CPUs do behind an STI. It is
-         * the engine's TF: if the program had set TF, the engine would not have used the
-         * step slot. RF: see emulate_run().
-         */
-        regs->flags &= ~(FLAGS_TF | FLAGS_RF);
-        hit_stepped(cpu, site, regs, in_nmi, true);
-        site_go_anywhere(regs);
+        hit_step_ended(cpu, site, regs, in_nmi);
         return true;
     }
     arrive(cpu, site, regs, in_nmi);

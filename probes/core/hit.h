@@ -125,10 +125,26 @@ NOKPROBE_INLINE void hit_stepped(struct probe_cpu *cpu, struct site *site,
     if (READ_ONCE(site->has_post))
         hit = admitted ? hit_follow(cpu, site, regs, in_nmi)
                        : hit_begin(cpu, site, regs, HIT_POST, in_nmi);
+    if (hit && !admitted)
+        hit->is.owes_step = true;
     if (hit)
         hit_after(cpu, hit, aggr_first(site), regs, false);
     if (unlikely(site->is_sti))
         boost_sti_again(site, regs);
+}
+
+/* hit_step_ended - handle the end of a step that the engine has started, by TF or by the
+ * int3 behind the copy. TF may still be set at the int3, if a step was to end by TF but the
+ * CPU has not raised #DB, as some CPUs do behind an STI. It is the engine's TF: if the
+ * program had set TF, the engine would not have used the step slot. RF: see emulate_run().
+ */
+NOKPROBE_INLINE void hit_step_ended(struct probe_cpu *cpu, struct site *site,
+                                    struct pt_regs *regs, bool in_nmi)
+{
+    probe_count(&cpu->steps);
+    regs->flags &= ~(FLAGS_TF | FLAGS_RF);
+    hit_stepped(cpu, site, regs, in_nmi, true);
+    site_go_anywhere(regs);
 }
 
 /* hit_emulate - emulate the instruction of @site, and run its post-handlers at once, if

@@ -137,7 +137,7 @@ enum hit_stage {
 struct hit_facts {
     uint8_t stage;  /* enum hit_stage */
     bool faulting;  /* a fault handler is being called */
-    bool owes_step; /* a #DB is due for an emulated instruction: TF was set */
+    bool owes_step; /* TF was set: after a handler that is given up, a #DB is due */
     bool jumped;    /* see hit_by_jump(): interrupts are as the program has them */
     bool light;     /* a light handler runs: it has a struct plat_light, and no image */
 } ALIGNED(8);       /* one word: one store writes all of them */

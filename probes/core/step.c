@@ -76,16 +76,6 @@ bool step_in_copy(struct site *site, uintptr_t copy, bool iterates, struct pt_re
 }
 NOKPROBE(step_in_copy);
 
-/* step_ended - handle the end of a step by TF that the engine has started. */
-NOKPROBE_INLINE void step_ended(struct probe_cpu *cpu, struct site *site,
-                                struct pt_regs *regs, bool in_nmi)
-{
-    probe_count(&cpu->steps);
-    regs->flags &= ~(FLAGS_TF | FLAGS_RF); /* see emulate_run() */
-    hit_stepped(cpu, site, regs, in_nmi, true);
-    site_go_anywhere(regs);
-}
-
 /* step_by_program - handle a step that the engine has not started: the program has TF
  * set, and may have stepped into code of the engine. Return: as kprobe_debug_handler().
  */
@@ -115,7 +105,7 @@ bool kprobe_debug_handler(struct pt_regs *regs, struct probe_cpu *cpu)
     in_nmi = probe_in_nmi(cpu);
     if (unlikely(!cache_find_step(cpu, regs->ip, in_nmi, &site)))
         return step_by_program(regs, cpu);
-    step_ended(cpu, site, regs, in_nmi);
+    hit_step_ended(cpu, site, regs, in_nmi);
     return true;
 }
 NOKPROBE(kprobe_debug_handler);

@@ -270,8 +270,10 @@ static void instance_return(struct probe_cpu *cpu, struct shadow *s, struct pt_r
         count_miss(rp, KRETPROBE_MISS_RETURN);
         return;
     }
-    if (jumped)
+    if (likely(jumped))
         hit_by_jump(hit);
+    else
+        hit->is.owes_step = true;
     run_handler(hit, rp, s, regs);
     hit_leave(cpu, hit, jumped);
 }

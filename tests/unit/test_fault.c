@@ -1,5 +1,6 @@
 /* test_fault.c - tests of faults in copies and in handlers. */
 #include "tests/unit/port_fake.h"
+#include "tests/unit/port_fake_parts.h"
 
 #define PF 14
 #define UD 6
@@ -201,6 +202,20 @@ UNIT_TEST(a_post_handler_too)
     CHECK_STR(order, "abAB2");
     CHECK(b.flags & KPROBE_FLAG_TRIPPED);
     CHECK_EQ(regs.ip, a.addr + 2);
+}
+
+UNIT_TEST(a_post_handler_in_a_step_of_the_program_owes_it_the_trap)
+{
+    start("90 c3", true);
+    bad_post = &a;
+    regs.flags |= FLAGS_TF;
+    CHECK(fake_int3(&regs, a.addr));
+    regs.ip = (uintptr_t)a.site->boost_slot + 1;
+    regs.dr6 = 1ul << 14;
+    fake_take(&regs, kprobe_debug_handler);
+    CHECK_STR(order, "abA1B");
+    CHECK_EQ(fake.raised_steps, 1);
+    CHECK_EQ(fake.raised_ip, a.addr + 1);
 }
 
 UNIT_TEST(its_fault_handler_can_save_it)

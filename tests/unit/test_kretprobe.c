@@ -5,6 +5,7 @@
 #include "probes/returns/shadow.h"
 #include "probes/text/text_part.h"
 #include "tests/unit/port_fake.h"
+#include "tests/unit/port_fake_parts.h"
 
 #define LEA "48 8d 7f 01 c3" /* lea rdi, [rdi + 1]; ret */
 #define RETURN_ADDR ((uintptr_t)kretprobe_trampoline + 0x1000)
@@ -482,6 +483,22 @@ UNIT_TEST(a_handler_that_faults_has_had_its_last_return)
     CHECK_STR(order, "frr");
     CHECK_EQ(fake.preempt_enables, 1);
     CHECK(other.kp.flags & KPROBE_FLAG_TRIPPED);
+}
+
+UNIT_TEST(and_owes_a_program_that_steps_itself_its_trap)
+{
+    rp.handler = fault_here;
+    probe_f();
+    call();
+    regs = fake_regs();
+    regs.sp += sizeof(uintptr_t);
+    regs.ip = (uintptr_t)kretprobe_trampoline;
+    regs.flags |= FLAGS_TF;
+    regs.dr6 = 1ul << 14;
+    fake_take(&regs, kprobe_debug_handler);
+    CHECK_STR(order, "f");
+    CHECK_EQ(fake.raised_steps, 1);
+    CHECK_EQ(fake.raised_ip, RETURN_ADDR);
 }
 
 UNIT_TEST(an_entry_handler_that_faults_leaves_the_return_alone)
