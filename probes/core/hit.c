@@ -119,11 +119,10 @@ bool kprobe_int3_handler(struct pt_regs *regs, struct probe_cpu *cpu)
     in_nmi = probe_in_nmi(cpu);
     if (unlikely(!cache_find(cpu, addr, in_nmi, &site)))
         return retry(cpu, regs, addr);
-    if (site->addr != addr) {
+    if (site->addr != addr)
         hit_step_ended(cpu, site, regs, in_nmi);
-        return true;
-    }
-    arrive(cpu, site, regs, in_nmi);
+    else
+        arrive(cpu, site, regs, in_nmi);
     return true;
 }
 NOKPROBE(kprobe_int3_handler);

@@ -34,9 +34,15 @@ NOKPROBE_INLINE enum probe_miss may_enter(const struct probe_cpu *cpu,
      */
     if (cpu->depth && (site->in_engine || is_light_at(cpu, site)))
         return MISS_RECURSION;
-    for (unsigned i = 0; i < cpu->depth; i++)
-        if (hit_site(&cpu->hits[i]) == site)
+    /* probes/xmc may have put @site in place of the site of an active hit. Both have the
+     * same list of probes.
+     */
+    for (unsigned i = 0; i < cpu->depth; i++) {
+        const struct site *active = hit_site(&cpu->hits[i]);
+
+        if (active && READ_ONCE(active->probes) == READ_ONCE(site->probes))
             return MISS_RECURSION;
+    }
     if (cpu->depth == PROBE_NEST_MAX)
         return MISS_NESTED;
     if (hit_stack_left(cpu, in_nmi, (uintptr_t)regs) < PROBE_STACK_MIN)

@@ -354,6 +354,36 @@ UNIT_TEST(the_old_copy_stays_until_quiescence)
     CHECK_EQ(unregister_kprobe(&p), 0);
 }
 
+/* A handler that has begun by the old site comes to the same instruction. */
+static void hit_again(void)
+{
+    struct probe_cpu *cpu = plat_this_cpu();
+    struct pt_regs outer = fake_regs(), inner = fake_regs();
+    struct probe_hit *hit = hit_enter(cpu, seen_before, &outer, HIT_PRE);
+
+    CHECK(registry_find(trap_at) != seen_before);
+    CHECK(fake_int3(&inner, trap_at));
+    hit_leave(cpu, hit, false);
+    quiesced++;
+}
+
+UNIT_TEST(a_handler_of_the_old_site_does_not_hit_the_new_one)
+{
+    struct kprobe p = { .addr = fn + 8, .pre_handler = count_hit };
+    unsigned before = hits;
+
+    CHECK_EQ(register_kprobe(&p), 0);
+    seen_before = p.site;
+    quiesced = 0;
+    trap_at = fn + 8;
+    fake.on_quiesce = hit_again;
+    CHECK_EQ(exchange(fn + 8, "31 c9", XMC_INT3), 0);
+    CHECK_EQ(quiesced, 1);
+    CHECK_EQ(hits, before);
+    CHECK_EQ(p.missed[MISS_RECURSION], 1);
+    CHECK_EQ(unregister_kprobe(&p), 0);
+}
+
 UNIT_TEST(a_jump_that_reads_the_bytes_is_planned_again)
 {
     struct kprobe p = { .addr = fn + 8, .pre_handler = count_hit };
