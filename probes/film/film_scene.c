@@ -106,14 +106,6 @@ bool film_bp(struct pt_regs *regs, void *probe)
 }
 NOKPROBE(film_bp);
 
-/* ends_step - is this #DB the end of a single step of step_on()? A debug register that was
- * hit may be another cause of the same #DB, or the only one.
- */
-NOKPROBE_INLINE bool ends_step(const struct pt_regs *regs, unsigned cpu)
-{
-    return regs->dr6 & DR6_BS && cpus[cpu].stepping && is_fixture(cpu);
-}
-
 /* step_off - end the single steps if the thread has left the copy. */
 NOKPROBE_INLINE void step_off(struct pt_regs *regs, unsigned cpu)
 {
@@ -130,7 +122,7 @@ bool film_db(struct pt_regs *regs, void *probe)
 {
     unsigned cpu = cpu_id();
 
-    if (ends_step(regs, cpu)) {
+    if (cpus[cpu].stepping && is_fixture(cpu)) { /* a debug register may be hit as well */
         step_off(regs, cpu);
         regs->dr6 &= ~(unsigned long)DR6_BS;
     }

@@ -204,15 +204,6 @@ static struct marker *marker_new(const char *name, const char *format)
     return m;
 }
 
-/* caller_may_switch - refuse a caller that is a handler of a probe or a marker's
- * function, as such a caller would wait for its own end, and a caller that cannot wait.
- * Return: 0; -EDEADLK.
- */
-static int caller_may_switch(const char *verb)
-{
-    return marker_is_running() ? -EDEADLK : register_check_caller(verb, NULL);
-}
-
 /* marker_plan - do step 1 for @m: make a copy of its latest list, without @gone and with
  * @added. @gone or @added may be NULL. Return: 0; -ENOMEM.
  */
@@ -362,7 +353,7 @@ static bool is_too_long(const struct marker_wish *w)
 
 int marker_connect_all(const struct marker_wish *wishes, size_t count)
 {
-    int err = caller_may_switch("marker_connect");
+    int err = register_check_caller("marker_connect", NULL);
 
     if (err)
         return err;
@@ -379,7 +370,7 @@ int marker_connect_all(const struct marker_wish *wishes, size_t count)
 
 int marker_disconnect_all(const struct marker_wish *wishes, size_t count)
 {
-    int err = caller_may_switch("marker_disconnect");
+    int err = register_check_caller("marker_disconnect", NULL);
 
     if (err)
         return err;

@@ -1,12 +1,14 @@
 /* explore_gdb_late.c - a CPU takes the NMI of a stop so late that the owner does not wait for
  * it. It may then stand for a moment, and must not stand for ever. If it does stand, it may
- * run alone; later it comes to a breakpoint of its own.
+ * run alone; later it comes to a breakpoint of its own, which the debugger may have removed
+ * by then.
  */
 #include "probes/gdb/gdb_step.h"
 #include "tests/explore/two_stops.h"
 
 static struct pt_regs images[2], nmi_image = { .flags = FLAGS_FIXED | FLAGS_IF };
-static bool has_reported; /* CPU 1 its breakpoint */
+static bool has_reported;         /* CPU 1 its breakpoint */
+static bool is_there ALIGNED(64); /* that breakpoint */
 
 /* No CPU is stepped. */
 void gdb_step_irqs(bool runs UNUSED)
@@ -18,8 +20,17 @@ static void talk(unsigned cpu)
     bool stands = gdb_cpu(1)->regs;
 
     explore_seen(stands ? "the other CPU stands" : "the other CPU is late");
+    explore_check(!cpu || is_there, "no breakpoint is reported that was removed");
     has_reported |= cpu == 1;
-    gdb_release(stands && !has_reported && explore_choose(2) ? 1 : GDB_ALL_CPUS);
+    if (!cpu && explore_choose(2))
+        WRITE_ONCE(is_there, false);
+    gdb_release(stands && !has_reported && is_there && explore_choose(2) ? 1
+                                                                         : GDB_ALL_CPUS);
+}
+
+static bool is_wanted(void *cpu)
+{
+    return !cpu || READ_ONCE(is_there);
 }
 
 static void stop(void)
@@ -27,7 +38,8 @@ static void stop(void)
     unsigned cpu = explore_cpu();
 
     explore_irqs(false);
-    explore_check(gdb_stop(&images[cpu], GDB_WHY_BREAK, NULL, NULL), "the CPU stops");
+    explore_check(gdb_stop(&images[cpu], GDB_WHY_BREAK, is_wanted, cpu ? &cpu : NULL),
+                  "the CPU stops");
     explore_check(!gdb_cpu(cpu)->regs, "and goes on");
 }
 
@@ -39,7 +51,8 @@ static void nmi(void)
 static void start(void)
 {
     cpus_online = 2;
-    two_stops_late = 600000000;
+    is_there = true;
+    two_stops_late = 200000000;
     gdb_stop_init(talk);
 }
 

@@ -452,6 +452,45 @@ UNIT_TEST(a_second_probe_gets_the_handlers_called)
     CHECK_EQ(unregister_kprobe(&second), 0);
 }
 
+/* Of two counters, one comes first in the code. Without the other one its code is the
+ * same, as far as it goes: no flags are saved in front of an instruction that writes them.
+ */
+UNIT_TEST(the_code_of_a_counter_that_leaves_goes_as_well)
+{
+    uintptr_t sums = fake_function("sums", "48 81 c1 01 00 00 00 c3");
+
+    for (size_t leaves = 0; leaves < 2; leaves++) {
+        for (size_t i = 0; i < 2; i++) {
+            probes[i] = (struct kprobe){ .addr = sums };
+            CHECK_EQ(register_kprobe(&probes[i]), 0);
+        }
+        optimize_run();
+        CHECK(is_jump(0));
+        CHECK_EQ(unregister_kprobe(&probes[leaves]), 0);
+        CHECK_EQ(byte_at(sums), 0xcc);
+        CHECK_EQ(unregister_kprobe(&probes[!leaves]), 0);
+    }
+}
+
+UNIT_TEST(the_code_of_a_program_that_is_exchanged_goes_as_well)
+{
+    static struct kprobe_op ops[2] = { KPROBE_COUNT(0), KPROBE_COUNT(1) };
+    struct kprobe_program program[2];
+
+    for (size_t i = 0; i < 2; i++)
+        program[i] = (struct kprobe_program){ &ops[i], 1, .words = 2 };
+    probes[0] = (struct kprobe){ .addr = text, .program = &program[0] };
+    CHECK_EQ(register_kprobe(&probes[0]), 0);
+    optimize_run();
+    CHECK(is_jump(0) && detour_is_current(probes[0].site));
+    CHECK_EQ(
+        kprobe_exchange(&(struct kprobe_exchange){ &probes[0], &program[1], NULL }, 1),
+        0);
+    CHECK(!is_jump(0) || detour_is_current(probes[0].site));
+    CHECK_EQ(unregister_kprobe(&probes[0]), 0);
+    kprobe_program_end(&program[0]);
+}
+
 /* A detour for several probes counts hits for the first one. Each of them may become the
  * first one, so each needs a counter.
  */
