@@ -411,6 +411,13 @@ class Maker:
         number += self.random.choice((-1, 0, step - 1))
         return [Op("get", IMM, imm=number & MASK), op.changed(source=VALUE)]
 
+    def bits(self):
+        """Count at the number of bits of a value that is often a power of two."""
+        choice, rest = self.random.choice, self.random.randrange
+        value = (1 << rest(64)) - choice((0, 0, 1))
+        count = Op("count", sub=KEYED, at=rest(12))
+        return [Op("get", IMM, imm=value), Op("log2", VALUE, choice((0, UP))), count]
+
     def near(self, op):
         """A number at the constant of @op, or next to it, as the value that it takes."""
         number = op.imm + self.random.choice((-1, 0, 1))
@@ -489,6 +496,8 @@ class Maker:
                 ops += self.pair(left)
             elif name == "linear" and left:
                 ops += self.step(self.one(name, left - 1))
+            elif name == "log2" and left > 1:
+                ops += self.bits()
             elif name == "if" and left and self.random.random() < 0.4:
                 ops += self.near(self.one(name, left - 1))
             elif name == "get" and left and self.random.random() < 0.2:
