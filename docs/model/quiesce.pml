@@ -73,7 +73,7 @@ inline go(t, place)
     at[t] = place
 }
 
-/* quiesce_hit_ends */
+/* quiesce_hit_ends, of a hit that goes on in a copy */
 inline pass(t)
 {
     printf("thread %d, at %d, comes to the end of a hit\n", t, at[t]);
@@ -83,6 +83,16 @@ inline pass(t)
     seen[t] = seen[t] || (closed && passed[t]);
 #endif
     passed[t] = closed
+}
+
+/* the end of a #DB in a copy */
+inline pass_db(t)
+{
+#ifdef DB_COUNTS
+    pass(t)
+#else
+    skip
+#endif
 }
 
 #ifdef END_PASSED_TWICE
@@ -113,9 +123,12 @@ end:
     :: atomic { RUNS(t) && at[t] == INSIDE -> go(t, CALLEE) }
     :: atomic { RUNS(t) && at[t] == INSIDE -> go(t, OUTSIDE) }
     :: atomic { RUNS(t) && at[t] > INSIDE -> go(t, INSIDE) }
-    /* the thread comes to the end of its hit, or of a hit at another site */
+    /* the thread comes to the end of its hit, of a #DB in the copy, of a hit at another
+     * site, whose copy is not about to go, or of a hit that goes on outside */
     :: atomic { RUNS(t) && at[t] == INSIDE && !HAS_ENDED(t) -> pass(t); ended[t] = true }
+    :: atomic { RUNS(t) && at[t] == INSIDE -> pass_db(t) }
     :: atomic { RUNS(t) && at[t] == OUTSIDE && closed -> pass(t) }
+    :: atomic { RUNS(t) && IS_OUTSIDE_AT(t) && closed -> seen[t] = true }
 
     /* the thread leaves its CPU, and comes back to a CPU */
     :: atomic {

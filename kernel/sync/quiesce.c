@@ -12,11 +12,23 @@
  *
  * A thread that spends nearly all of its time in hits would be seen inside in each round:
  * an interrupt comes in a handler, or as soon as the trap is over, in front of the copy.
- * So the end of a hit counts, too. A thread that comes to the end of a hit, and later in
- * the same quiesce() to the end of another hit, has left the first hit in between. If
- * need_hit_end is set, the code that ends a hit calls the scheduler, which notes the end;
- * the thread goes on. The IPI sets need_hit_end for the thread that it interrupts, and
- * the scheduler sets it for a thread that gets a CPU.
+ * So the ends of its hits count, too. If need_hit_end is set, the code that ends a hit
+ * calls the scheduler, which notes the end; the thread goes on. The IPI sets need_hit_end
+ * for the thread that it interrupts, and the scheduler sets it for a thread that gets a
+ * CPU. When two ends have counted, the thread has left the old code in between:
+ *
+ *   1. If the ip with which the thread goes on is outside, the thread is outside, as if an
+ *      IPI had come there. One such end is enough. All other ends go on inside.
+ *   2. An int3 (TRAP_BP) or a detour (VECTOR_SWITCH) then goes on in front of a copy. This
+ *      end counts: the way to a copy has only one. Behind a copy, where post-handlers run,
+ *      a thread that notes an end leaves by the image, so 1 is about it.
+ *   3. A #DB does not count: a copy may touch what a debug register watches, or be stepped,
+ *      any number of times, and goes on behind the trap.
+ *   4. From a copy the thread goes to the text. A link leads on to another detour, but a
+ *      detour that is taken out of use has no link (probes/jump/link.c). Text that is
+ *      about to be overwritten, which counts as inside, has no probe, and so no end of 2.
+ *   5. So old code in which a thread was when all ways in were closed has at most one end
+ *      of 2 before it. When the thread comes to another, it has been outside.
  */
 #include "kernel/sync/quiesce.h"
 
@@ -63,13 +75,6 @@ static void look_at_running(void *arg)
     this_cpu()->need_hit_end = true;
 }
 
-/* was_end_of_hit - is @regs the image of a hit? An interrupt may come anywhere. */
-static bool was_end_of_hit(const struct pt_regs *regs)
-{
-    return regs->vector == TRAP_BP || regs->vector == TRAP_DB ||
-           regs->vector == VECTOR_SWITCH;
-}
-
 bool quiesce_waits_for(const struct thread *t)
 {
     return READ_ONCE(under_way) && t->quiesce_seen != READ_ONCE(quiesce_epoch);
@@ -80,9 +85,11 @@ void quiesce_hit_ends(const struct pt_regs *regs)
     struct thread *t = thread_current();
     uint64_t epoch = READ_ONCE(quiesce_epoch);
 
-    if (was_end_of_hit(regs)) {
+    if (is_outside_at(regs->ip)) { /* 1 */
+        t->quiesce_seen = epoch;
+    } else if (regs->vector == TRAP_BP || regs->vector == VECTOR_SWITCH) { /* 2 */
         if (t->quiesce_hit == epoch)
-            t->quiesce_seen = epoch;
+            t->quiesce_seen = epoch; /* 5 */
         t->quiesce_hit = epoch;
     }
     this_cpu()->need_hit_end = quiesce_waits_for(t);

@@ -28,7 +28,7 @@ quiesce_inside_t quiesce_set_inside(quiesce_inside_t inside);
  *   - it switched voluntarily (or was switched out voluntarily all the time), or
  *   - an IPI found it running, preemptible, at an ip that is not inside, or
  *   - it was found preempted by an interrupt at an ip that is not inside, or
- *   - it has come to the end of a hit twice, or
+ *   - it has come to the end of a hit, outside, or twice in front of a copy, or
  *   - it is the idle thread of a CPU that was found halted.
  *
  * A thread that was found with preemption off is looked at again: it may be in a handler

@@ -313,14 +313,17 @@ endproc detour_image_called
 nokprobe detour_image_called
 
 ; For post-handlers: the instruction has been run. The program goes on with the image as the
-; post-handler leaves it.
+; post-handler leaves it. If a switch is due, the program leaves by the image, and does not
+; come back to the cell: quiesce() counts one end of a hit in a cell, that of the first call.
 CODE detour_post
     frame detour_post, SITE_ADDR, SITE_LEN
     BUILD 1
     CALL_ENGINE kprobe_post_handler
     movzx eax, al
     UNCHANGED 1, .leave
-    PREEMPT_ON
+    mov [gs:PERCPU_PREEMPT_COUNT], r12d
+    cmp word [gs:PERCPU_DUE], 0
+    jne .leave
     RESTORE_FLAGS
     GO_ON
 .leave:

@@ -9,6 +9,7 @@
 #include "probes/jump/optimize.h"
 #include "tests/kernel/jumps.h"
 #include "tests/kernel/ktest.h"
+#include "tests/kernel/watched.h"
 
 #define MS UINT64_C(1000000)
 #define LONG_ENOUGH (60 * MS)
@@ -22,9 +23,10 @@ static enum place at, leave_to;
 
 static NOINLINE void loiter(void)
 {
-    WRITE_ONCE(at, INSIDE);
-    while (READ_ONCE(leave_to) == INSIDE)
+    do {
+        WRITE_ONCE(at, INSIDE);
         pause();
+    } while (READ_ONCE(leave_to) == INSIDE);
 }
 
 static NOINLINE void spin_outside(void)
@@ -137,6 +139,21 @@ KTEST(quiesce, waits_for_a_running_thread_inside)
         return;
     thread_set_affinity(BIT(0));
     waits_for_wanderer(BIT(1), BIT(0));
+}
+
+/* Each store of the thread is a #DB, which ends with its ip inside. */
+KTEST(quiesce, waits_for_a_thread_with_watch_hits_inside)
+{
+    struct watch w = watch_of(&at, WATCH_WRITE, sizeof(at), note_hit);
+
+    if (ktest_lacks_cpus(2))
+        return;
+    thread_set_affinity(BIT(0));
+    noted.calls = 0;
+    ktest_report(!register_watch(&w), "what a thread stores to is watched");
+    waits_for_wanderer(BIT(1), BIT(0));
+    unregister_watch(&w);
+    ktest_report(noted.calls > 3, "it has stored often");
 }
 
 struct parked {
@@ -410,4 +427,56 @@ KTEST(quiesce, ends_among_threads_that_are_always_in_hits)
 {
     ends_among_hitters(OPTIMIZE_OFF, "by traps");
     ends_among_hitters(OPTIMIZE_PUN, "by jumps");
+}
+
+/* ---- what counts as an end of a hit ---------------------------------------------------- */
+
+/* ask - let quiesce() ask for the end of this hit. No earlier end has counted. */
+static void ask(void)
+{
+    thread_current()->quiesce_hit = 0;
+    this_cpu()->need_hit_end = true;
+}
+
+static int ask_before(struct kprobe *p UNUSED, struct pt_regs *regs UNUSED)
+{
+    ask();
+    return 0;
+}
+
+static void ask_behind(struct kprobe *p UNUSED, struct pt_regs *regs UNUSED,
+                       unsigned long flags UNUSED)
+{
+    ask();
+}
+
+/* counts - does the end count behind which the handler of @p asks? */
+static bool counts(struct kprobe *p, enum optimize_method method)
+{
+    uint64_t noted_end;
+
+    p->addr = (uintptr_t)hit_me;
+    jumps_by(method);
+    register_kprobe(p);
+    optimize_run();
+    hit_me(1);
+    noted_end = thread_current()->quiesce_hit;
+    unregister_kprobe(p);
+    jumps_as_before();
+    return noted_end;
+}
+
+static void one_end(enum optimize_method method, const char *how)
+{
+    ktest_report(counts(&(struct kprobe){ .pre_handler = ask_before }, method),
+                 "%s: the end in front of the copy counts", how);
+    ktest_report(!counts(&(struct kprobe){ .post_handler = ask_behind }, method),
+                 "%s: no second end counts behind the copy", how);
+}
+
+KTEST(quiesce, a_hit_has_one_end)
+{
+    quiesce();
+    one_end(OPTIMIZE_OFF, "by traps");
+    one_end(OPTIMIZE_PUN, "by jumps");
 }

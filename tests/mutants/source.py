@@ -2,7 +2,7 @@
 
 In a row of a table, a function is one of these:
     C       a function, a #define, a variable with an initialiser
-    NASM    proc NAME ... endproc, %macro NAME ... %endmacro
+    NASM    proc (or CODE) NAME ... endproc, %macro NAME ... %endmacro
     Promela a proctype, an inline, init
     Python  a function or a method
 """
@@ -21,7 +21,7 @@ FORMS = {
         (r"^[a-zA-Z_}][^;(){}\n]*\b@(?:\[[^;={}]*\])*[^;={}\n]*=\s*\{", r"^\};"),
     ),
     "asm": (
-        (r"^proc @\b", r"^endproc @\b"),
+        (r"^(?:proc|CODE) @\b", r"^endproc @\b"),
         (r"^%i?macro @\b", r"^%endmacro"),
     ),
     "pml": (
@@ -43,7 +43,7 @@ WORD = re.compile(r"\w+")
 # for the patterns of FORMS, or to parse, takes longer.
 NAMED_IN = {
     "c": re.compile(r"^[a-zA-Z_}#][^;={}]*", re.M),
-    "asm": re.compile(r"^(?:proc|%i?macro) \w+", re.M),
+    "asm": re.compile(r"^(?:proc|CODE|%i?macro) \w+", re.M),
     "pml": WORD,
     "py": re.compile(r"\bdef \w+"),
 }
