@@ -152,15 +152,18 @@ inline b_leaves()
 
 inline a_leaves()
 {
+    store(LINK, BACK);
     store(TEXT_A, ORIGINAL);
     sync();
     wait();
     a_freed = true
 }
 
-/* Both go; the link stays as it is. */
 inline both_leave()
 {
+#ifndef BOTH_STAY_LINKED
+    store(LINK, BACK);
+#endif
     if
     :: store(TEXT_A, ORIGINAL); store(TEXT_B, ORIGINAL)
     :: store(TEXT_B, ORIGINAL); store(TEXT_A, ORIGINAL)
@@ -172,12 +175,6 @@ inline both_leave()
 
 inline a_comes_back()
 {
-#ifndef NOT_FORGOTTEN
-    store(LINK, BACK);
-#endif
-#ifndef FORGET_NOT_SYNCED
-    sync();
-#endif
     store(TEXT_A, JUMP);
     sync()
 }
@@ -193,12 +190,12 @@ init
     }
     b_comes();
     if
-    :: b_leaves();
-       HOLDS(all_go_by_the_text, IS_SURELY(0, LINK, BACK) && IS_SURELY(CPUS - 1, LINK, BACK))
+    :: b_leaves()
     :: a_leaves()
     :: both_leave();
        a_freed = true
     :: both_leave();
        a_comes_back()
-    fi
+    fi;
+    HOLDS(all_go_by_the_text, IS_SURELY(0, LINK, BACK) && IS_SURELY(CPUS - 1, LINK, BACK))
 }

@@ -601,9 +601,6 @@ void detour_release(struct site *site)
 
     if (!site_detour(site))
         return;
-    plat_lock(PLAT_TEXT);
-    link_drop(site);
-    plat_unlock(PLAT_TEXT);
     insn_slot_put(cell);
     if (!cell && room)
         text_put(site->boost_slot - room, int3s, insn_encode_int3s(int3s, room));

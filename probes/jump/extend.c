@@ -150,21 +150,6 @@ static bool must_change(const struct site *site)
     return site_is_bare(site) || jump_is_at(site, STAGE_NONE);
 }
 
-/* The lock costs more than the look: few sites that become breakpoints have had a link. */
-static void forget_links(struct site **sites, size_t count)
-{
-    size_t linked = 0;
-
-    for (size_t i = 0; i < count; i++)
-        linked += jump_site(sites[i])->linked;
-    if (!linked)
-        return;
-    plat_lock(PLAT_TEXT);
-    for (size_t i = 0; i < count; i++)
-        link_forget(sites[i]);
-    plat_unlock(PLAT_TEXT);
-}
-
 /* If a site is armed already, its jump does not suit the new probes, and is removed. A
  * site whose bytes jumps read becomes a jump at once: as an int3 it would keep its
  * original bytes behind the first one, but the jumps that read these may need other
@@ -186,7 +171,6 @@ size_t ext_arm(struct site **sites, size_t count)
     count = site_to_front(sites, count, site_is_bare);
     if (!count || make_free(sites, count))
         return 0;
-    forget_links(sites, count);
     return count;
 }
 

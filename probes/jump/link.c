@@ -8,7 +8,7 @@
  *     detour of B   | inc | copy of B | jmp   <-'    linked: to B's detour
  *
  * Both ways do the same as long as B is a jump that leads to this detour. So a link
- * exists only while B is such a jump, or while no CPU comes to A:
+ * exists only while A and B are such jumps:
  *
  *   1. The link is made when both A and B are jumps, or are certain to be written as
  *      jumps, and when all CPUs see the whole of B's detour, that is, after the first
@@ -20,9 +20,10 @@
  *      by its address, as if there were no links.
  *   3. B's detour is freed after the quiescence that follows, as always: threads that
  *      were on their way to the detour, or in it, have left.
- *   4. If A and B lose their jumps together, the link stays. No CPU comes to A any more,
- *      and a thread in A's detour leaves through B's detour, which is kept until
- *      quiescence. The link is cut before A becomes a jump, or a breakpoint, again.
+ *   4. If A loses its jump, with B or without, the link is cut in the same way. So a thread
+ *      in a detour that is taken out of use goes on in the text. By a link it would come to
+ *      the end of a second hit, and might still be in such a detour: quiesce() takes a
+ *      thread that comes to two ends for outside.
  *
  * docs/model/link.pml is a model of this. A link leads only to the instruction that is
  * next in the text. So a loop always passes the text, and the engine can see there that
@@ -90,8 +91,7 @@ static uintptr_t jump_of(const struct site *site)
 }
 
 /* jump_put - let the jump at @jump lead to @target. Return: false: it cannot reach it. */
-static bool jump_put(uintptr_t jump, uintptr_t target,
-                     int (*write)(uintptr_t addr, const void *bytes, size_t len))
+static bool jump_put(uintptr_t jump, uintptr_t target)
 {
     uintptr_t word = align_down(jump + OPCODE_LEN, WORD_LEN);
     uint8_t bytes[WORD_LEN], code[INSN_JMP32_LEN];
@@ -102,7 +102,7 @@ static bool jump_put(uintptr_t jump, uintptr_t target,
         plat_bug("a detour is not readable", jump);
     for (size_t i = 0; i < DISP_LEN; i++)
         bytes[jump + OPCODE_LEN - word + i] = code[OPCODE_LEN + i];
-    if (write(word, bytes, sizeof(bytes)))
+    if (plat_text_store(word, bytes, sizeof(bytes)))
         plat_bug("a detour is not writable", jump);
     return true;
 }
@@ -149,7 +149,7 @@ static void make_link(struct site *site)
         return;
     next = site_behind(site);
     jump = can_enter(next) ? jump_of(site) : 0;
-    if (!jump || !jump_put(jump, (uintptr_t)site_detour(next), plat_text_store))
+    if (!jump || !jump_put(jump, (uintptr_t)site_detour(next)))
         return;
     jump_site(site)->linked = true;
     link_total++;
@@ -164,12 +164,11 @@ void link_make_around(struct site *site)
     make_link(site);
 }
 
-static void lead_back(struct site *site,
-                      int (*write)(uintptr_t addr, const void *bytes, size_t len))
+static void lead_back(struct site *site)
 {
     uintptr_t jump = jump_of(site);
 
-    if (!jump || !jump_put(jump, site->addr + site->len, write))
+    if (!jump || !jump_put(jump, site->addr + site->len))
         plat_bug("a link cannot be cut", site->addr);
     jump_site(site)->linked = false;
     link_total--;
@@ -179,23 +178,10 @@ void link_cut(struct site *site)
 {
     struct site *first = site_before(site->addr);
 
-    if (first && jump_site(first)->linked &&
-        !(jump_is_at(first, STAGE_TO_ORIGINAL) && jump_is_at(site, STAGE_TO_ORIGINAL)))
-        lead_back(first, plat_text_store);
-    if (jump_site(site)->linked && !jump_is_at(site, STAGE_TO_ORIGINAL))
-        lead_back(site, plat_text_store);
-}
-
-void link_forget(struct site *site)
-{
+    if (first && jump_site(first)->linked)
+        lead_back(first);
     if (jump_site(site)->linked)
-        lead_back(site, plat_text_store);
-}
-
-void link_drop(struct site *site)
-{
-    if (jump_site(site)->linked)
-        lead_back(site, plat_text_write);
+        lead_back(site);
 }
 
 uintptr_t link_into(uintptr_t addr)

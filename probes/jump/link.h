@@ -14,20 +14,11 @@ struct site;
  *            jumps, or become jumps in the batch that is being written, and the cores
  *            must have been synchronised since their detours were written. A CPU may
  *            still go through the text between them for a while.
- * link_cut - @site is a jump, and the jump is about to be removed: cut its links. The
- *            synchronisations of that change also serve the cut. A link between two sites
- *            whose jumps are both removed stays: no CPU enters it any more, and the
- *            engine waits for the threads inside before it frees either detour.
- * link_forget - @site is not a jump, and is about to be armed: cut the link of its
- *               detour, which may lead to freed memory. The caller synchronises the cores
- *               before it arms @site.
- * link_drop - cut the link of the detour of @site, which is about to be freed. No thread
- *             can be inside. Locks: PLAT_PROBES and PLAT_TEXT held.
+ * link_cut - @site is a jump, and the jump is about to be removed: cut its links, to its
+ *            detour and from there. The synchronisations of that change also serve the cut.
  */
 void link_make_around(struct site *site);
 void link_cut(struct site *site);
-void link_forget(struct site *site);
-void link_drop(struct site *site);
 
 /* link_into - the address of the jump that is the link to the detour of the site at
  * @addr; 0: there is no such link. Locks: PLAT_PROBES held.

@@ -264,24 +264,13 @@ static void refuse_unplanned(struct plan *plan)
             optimize_refuse(plan->sites[i], plan_reason(&plan->puns[i]));
 }
 
-/* cut_at - cut the links around @site, which loses its jump. A site that is no jump now may
- * have an old link in its detour, which is cut as well.
- */
-static void cut_at(struct site *site)
-{
-    if (is_jump(site))
-        link_cut(site);
-    else
-        link_forget(site);
-}
-
 static void cut_links(struct plan *plan)
 {
     for (size_t i = 0; i < plan_len(plan); i++)
-        if (!is_jump(plan->sites[i]) || plan->puns[i].rung == PUN_NONE)
-            cut_at(plan->sites[i]);
+        if (is_jump(plan->sites[i]) && plan->puns[i].rung == PUN_NONE)
+            link_cut(plan->sites[i]);
     for (size_t i = 0; i < plan->down_count; i++)
-        cut_at(plan->down[i]);
+        link_cut(plan->down[i]);
 }
 
 static enum jump_stage stage_for(const struct pun *pun)

@@ -168,7 +168,7 @@ static int take_all_out(void *unused UNUSED)
     return 0;
 }
 
-/* The detours stay linked, so the thread that was inside runs through all of them. */
+/* The links are cut, so the thread that was inside goes on in the text. */
 KTEST(link, all_leave_with_a_thread_inside)
 {
     int inside, remover, wrong = 1;

@@ -188,8 +188,8 @@ UNIT_TEST(follows_when_the_detour_changes)
     CHECK(is_linked(FIRST) && is_linked(SECOND));
 }
 
-/* A set becomes jumps at once, without being breakpoints before. The old link of FIRST
- * must not lead to SECOND, which is still disabled.
+/* A set becomes jumps at once, without being breakpoints before. FIRST has no link, since
+ * SECOND is still disabled.
  */
 UNIT_TEST(a_set_that_comes_back_leads_nowhere_else)
 {
@@ -201,52 +201,15 @@ UNIT_TEST(a_set_that_comes_back_leads_nowhere_else)
     CHECK(is_jump(FIRST) && is_not_linked(FIRST));
 }
 
-/* As a breakpoint it has no link: a CPU that is still inside of the old detour must find
- * the text behind it, and not a detour that may be freed.
- */
-UNIT_TEST(a_breakpoint_that_comes_back_has_no_link)
+/* A thread in the detour of FIRST goes on in the text, not in another old detour. */
+UNIT_TEST(is_cut_when_both_jumps_go)
 {
-    start_all();
+    start_look();
     CHECK_EQ(disable_kprobes(pointers, CALL), 0);
-    CHECK(jump_site(probes[FIRST].site)->linked);
-    CHECK_EQ(enable_kprobe(&probes[FIRST]), 0);
-    CHECK_EQ(probes[FIRST].site->state, SITE_ARMED);
-    CHECK(!jump_site(probes[FIRST].site)->linked && is_not_linked(FIRST));
-}
-
-/* The same among jumps, where a site becomes a breakpoint in a batch with its neighbours: a
- * jump in front reads its bytes, and there was no memory for its own jump.
- */
-UNIT_TEST(a_breakpoint_between_jumps_has_no_link)
-{
-    struct kprobe row[3], *all[3] = { &row[0], &row[1], &row[2] };
-    unsigned breakpoints = 0;
-    bool failed = true;
-
-    for (unsigned n = 1; failed; n++) {
-        uintptr_t text;
-
-        fake_start();
-        CHECK_EQ(optimize_set_method(OPTIMIZE_PUN), 0);
-        text = fake_function("row", "90 48 c7 c0 01 00 00 00 48 8d 44 38 01 c3");
-        row[0] = (struct kprobe){ .addr = text };
-        row[1] = (struct kprobe){ .addr = text + 1 };
-        row[2] = (struct kprobe){ .addr = text + 8 };
-        CHECK_EQ(register_kprobes(all, 3), 0);
-        CHECK_EQ(disable_kprobes(&all[1], 2), 0);
-        CHECK(jump_site(row[1].site)->linked);
-        fake_fail_at(n);
-        enable_kprobe(&row[1]);
-        failed = fake_failed();
-        fake_fail_at(0);
-        if (row[1].site->state == SITE_ARMED) {
-            breakpoints++;
-            CHECK(!jump_site(row[1].site)->linked);
-        }
-        CHECK_EQ(unregister_kprobes(all, 3), 0);
-        end();
-    }
-    CHECK(breakpoints);
+    fake.on_sync = NULL;
+    CHECK(syncs && !late);
+    CHECK(is_not_linked(FIRST) && is_not_linked(SECOND));
+    CHECK_EQ(link_count(), 0);
 }
 
 /* ---- bytes ---- */
