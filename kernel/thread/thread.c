@@ -10,6 +10,7 @@
 #include "kernel/mm/heap.h"
 #include "kernel/mm/stack.h"
 #include "kernel/sync/wait.h"
+#include "kernel/sync/wait_check.h"
 #include "kernel/thread/sched.h"
 #include "kernel/time/clock.h"
 
@@ -270,9 +271,12 @@ void thread_bury(void)
 
 int thread_set_affinity(uint64_t mask)
 {
+    int err = wait_check(__func__);
     unsigned long flags;
     bool stays;
 
+    if (err)
+        return err;
     if (!(mask & online_mask()))
         return -EINVAL;
     flags = sched_enter();
@@ -343,9 +347,11 @@ static int joiner_claim(int tid, struct thread **out)
 
 int thread_join(int tid, int *code)
 {
+    int err = wait_check(__func__);
     struct thread *t;
-    int err = joiner_claim(tid, &t);
 
+    if (!err)
+        err = joiner_claim(tid, &t);
     if (err)
         return err;
     wait_event(&mourners, READ_ONCE(t->state) == THREAD_DEAD);

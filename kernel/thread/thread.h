@@ -133,7 +133,8 @@ _Noreturn void do_exit(int code);
  * @code: receives its exit code; may be NULL
  *
  * Context: thread, preemptible.
- * Return:  0; -ENOENT unknown, detached or joined already; -EDEADLK the caller itself.
+ * Return:  0; -ENOENT unknown, detached or joined already; -EDEADLK the caller itself, or
+ *          it cannot wait: wait_check().
  */
 int thread_join(int tid, int *code);
 
@@ -149,7 +150,8 @@ void thread_sleep_ns(uint64_t ns);
 
 /* thread_set_affinity - let the current thread run only on the CPUs of @mask. On return
  * the thread runs on such a CPU.
- * Context: thread, preemptible.  Return: 0; -EINVAL no CPU of @mask is online.
+ * Context: thread, preemptible.
+ * Return:  0; -EINVAL no CPU of @mask is online; -EDEADLK the caller cannot wait.
  */
 int thread_set_affinity(uint64_t mask);
 

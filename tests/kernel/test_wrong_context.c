@@ -44,6 +44,12 @@ static struct jprobe jp_out;
 static struct watch w_in, w_out;
 static struct text_part part;
 static uint8_t byte;
+static int joinable; /* the tid of a thread that may be joined */
+
+static int nothing(void *arg UNUSED)
+{
+    return 0;
+}
 
 static long jprobe_handler(long a UNUSED)
 {
@@ -86,6 +92,8 @@ static long jprobe_handler(long a UNUSED)
     X(film_stop())                                                                       \
     X(LOAD(guest))                                                                       \
     X(module_unload("guest", loaded_why))                                                \
+    X(thread_join(joinable, NULL))                                                       \
+    X(thread_set_affinity(UINT64_MAX))                                                   \
     X(live_command("p:wrong/context vfs_read"))                                          \
     X(live_clear())                                                                      \
     X(live_switch(NULL, 0, true))                                                        \
@@ -349,12 +357,14 @@ KTEST(wrong_context, each_function_in_each)
     bool on = optimize_is_on();
 
     optimize_switch(false); /* no jump is made meanwhile */
+    joinable = ktest_thread(nothing, NULL, 0);
     set_up();
     for (size_t i = 0; i < ARRAY_LEN(contexts); i++)
         each_in(&contexts[i]);
     ktest_report(!unregister_watch(&w_in) && !unregister_kretprobe(&rp_in) &&
                      !unregister_kprobe(&in),
                  "outside, a thread takes them away");
+    ktest_report(!thread_join(joinable, NULL), "and joins");
     optimize_switch(on);
 }
 
