@@ -312,18 +312,22 @@ static bool thread_forget(struct thread *t)
     return is_free;
 }
 
-/* thread_free - free @t, which is dead. Only the caller frees it. */
-static void thread_free(struct thread *t)
+/* thread_free - free @t, which is dead. Only the caller frees it. Return: false: a walk has
+ * pinned @t, and mourners are woken when it is free to go.
+ */
+static bool thread_free(struct thread *t)
 {
     if (thread_burial_hook)
         thread_burial_hook(t, true);
-    wait_event(&mourners, thread_forget(t));
+    if (!thread_forget(t))
+        return false;
     if (thread_burial_hook)
         thread_burial_hook(t, false);
     if (t == &boot_thread)
-        return;
+        return true;
     stack_free(t->stack_top, t->stack_len);
     kfree(t);
+    return true;
 }
 
 /* joiner_claim - let only the caller join thread @tid. Return: as thread_join(). */
@@ -357,7 +361,8 @@ int thread_join(int tid, int *code)
     wait_event(&mourners, READ_ONCE(t->state) == THREAD_DEAD);
     if (code)
         *code = t->exit_code;
-    thread_free(t);
+    while (!thread_free(t))
+        wait_event(&mourners, READ_ONCE(t->pins) == 0);
     return 0;
 }
 
@@ -377,6 +382,9 @@ static struct thread *reaper_next(void)
     return found;
 }
 
+/* reap_next - free the next detached thread. If a walk has pinned it meanwhile, it stays in
+ * the list: the function that the walk calls may sleep for long, and other threads wait.
+ */
 static void reap_next(void)
 {
     struct thread *t;

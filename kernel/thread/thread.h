@@ -189,10 +189,10 @@ const char *thread_state_name(enum thread_state state);
 
 /* thread_birth_hook - a socket: called for each new thread, which is in the list of all
  * threads then, but has not run yet; in the thread that makes the new one. It may sleep.
- * thread_burial_hook - a socket: called twice for each thread that is about to be freed; no
- * CPU is on the stack of this thread any more. At the first call (@is_listed) the thread is
- * in the list of all threads. At the second call it is not, so no call of thread_for_each()
- * looks at it. It may sleep. Both are set at boot.
+ * thread_burial_hook - a socket: called for each thread that is about to be freed; no CPU is
+ * on the stack of this thread any more. At the first call, and at more if a walk pins the
+ * thread (@is_listed), the thread is in the list of all threads. At the last call it is not,
+ * so no call of thread_for_each() looks at it. It may sleep. Both are set at boot.
  */
 extern void (*thread_birth_hook)(struct thread *t);
 extern void (*thread_burial_hook)(struct thread *t, bool is_listed);

@@ -143,6 +143,83 @@ static void gate_let_pass(void)
     wake_all(&gate);
 }
 
+/* A thread that a walk pins after the reaper has chosen it. */
+static struct {
+    void (*others)(struct thread *t, bool is_listed); /* the hook of the running kernel */
+    int pinned, other;                                /* two detached threads */
+    bool may_walk, is_pinned, may_unpin, pinned_has_gone, other_has_gone;
+} burial;
+
+static void pin(struct thread *t, void *arg UNUSED)
+{
+    if (t->tid != burial.pinned)
+        return;
+    WRITE_ONCE(burial.is_pinned, true);
+    while (!READ_ONCE(burial.may_unpin))
+        thread_sleep_ns(MS);
+}
+
+static int pin_in_a_walk(void *arg UNUSED)
+{
+    while (!READ_ONCE(burial.may_walk))
+        thread_sleep_ns(MS);
+    thread_for_each(pin, NULL);
+    return 0;
+}
+
+static void bury(struct thread *t, bool is_listed)
+{
+    if (is_listed && t->tid == burial.pinned) {
+        WRITE_ONCE(burial.may_walk, true);
+        while (!READ_ONCE(burial.is_pinned))
+            thread_sleep_ns(MS);
+    }
+    burial.others(t, is_listed);
+    if (!is_listed && t->tid == burial.pinned)
+        WRITE_ONCE(burial.pinned_has_gone, true);
+    if (!is_listed && t->tid == burial.other)
+        WRITE_ONCE(burial.other_has_gone, true);
+}
+
+static int end_when_known(void *tid)
+{
+    while (!READ_ONCE(*(int *)tid))
+        thread_sleep_ns(MS);
+    return 0;
+}
+
+static bool comes_true(const bool *fact)
+{
+    for (unsigned n = 0; n < 100 && !READ_ONCE(*fact); n++)
+        settle();
+    return READ_ONCE(*fact);
+}
+
+static void detached_ends(int *tid)
+{
+    WRITE_ONCE(*tid, kernel_clone(&(struct clone_args){
+                         .fn = end_when_known, .arg = tid, .detached = true }));
+}
+
+KTEST(thread, a_pinned_thread_does_not_stop_the_reaper)
+{
+    int walker;
+
+    memset(&burial, 0, sizeof(burial));
+    burial.others = thread_burial_hook;
+    thread_burial_hook = bury;
+    walker = ktest_thread(pin_in_a_walk, NULL, 0);
+    detached_ends(&burial.pinned);
+    ktest_report(comes_true(&burial.is_pinned), "a walk pins the thread that is reaped");
+    detached_ends(&burial.other);
+    ktest_report(comes_true(&burial.other_has_gone), "another thread is freed meanwhile");
+    ktest_report(!burial.pinned_has_gone, "the pinned thread is not");
+    WRITE_ONCE(burial.may_unpin, true);
+    ktest_report(comes_true(&burial.pinned_has_gone), "it is freed after the walk");
+    thread_join(walker, NULL);
+    thread_burial_hook = burial.others;
+}
+
 /* The first crowd allocates the page tables that a hundred stacks need, and these stay.
  */
 KTEST(thread, detached_threads_are_reaped)
