@@ -32,7 +32,9 @@ static void all_take_place(struct all *all, uintptr_t addr)
 {
     struct console_probe *cp = all->cp;
 
-    if (cp && all->places < cp->room) {
+    if (cp && all->places == cp->room)
+        return; /* a module has come since the places were counted */
+    if (cp) {
         cp->probes[all->places].addr = addr;
         cp->ps[all->places] = &cp->probes[all->places];
     }

@@ -12,6 +12,7 @@
 #include "kernel/mm/paging.h"
 #include "kernel/module/module.h"
 #include "kernel/work/work.h"
+#include "probes/console/console_probe.h"
 #include "probes/jump/optimize.h"
 #include "probes/region/targets.h"
 #include "tests/kernel/jumps.h"
@@ -704,6 +705,37 @@ KTEST(module, its_name_stands_in_front_of_patterns_and_clones)
                      said("the compiler has made guest:guest_weigh.constprop.0 of it"),
                  "what the compiler has made of its function is named");
     unload("guest");
+}
+
+static struct kprobe meanwhile;
+
+static NOINLINE int load_meanwhile(struct console_probe **out, const char *name,
+                                   size_t room)
+{
+    disable_kprobe(&meanwhile);
+    load_guest();
+    return console_probe_new(out, name, room);
+}
+
+static int go_to_load(struct kprobe *p UNUSED, struct pt_regs *regs)
+{
+    regs->ip = (uintptr_t)load_meanwhile;
+    return 1;
+}
+
+KTEST(module, it_may_come_while_places_are_collected)
+{
+    meanwhile =
+        (struct kprobe){ .symbol_name = "console_probe_new", .pre_handler = go_to_load };
+    ktest_report(LOAD(acts) == 0 && register_kprobe(&meanwhile) == 0,
+                 "a module with one sleeper; then the guest comes with another");
+    ktest_report(say("probe all '*_sleeper' --entries") == 0 &&
+                     said("armed 1 of 1 entries") && of("guest_twice"),
+                 "the set has the places for which it has room");
+    say("probe del all");
+    ktest_report(unregister_kprobe(&meanwhile) == 0, "unregistered");
+    unload("guest");
+    unload("acts");
 }
 
 KTEST(module, parameters_are_known_from_debug_data)
