@@ -1,7 +1,8 @@
-/* bits.h - bit and alignment arithmetic. Pure. */
+/* bits.h - arithmetic with bits, alignments and addresses. Pure. */
 #pragma once
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #define BIT(n) (UINT64_C(1) << (n))
@@ -22,6 +23,22 @@ static inline uint64_t align_down(uint64_t x, uint64_t align)
 static inline bool is_aligned(uint64_t x, uint64_t align)
 {
     return (x & (align - 1)) == 0;
+}
+
+/* leads_into - does @object lie in [@start, @end), or does one of its words point there? An
+ * object in the heap may have functions of a module.
+ * @object: a struct or a table of structs; @size: its bytes, a multiple of 8
+ */
+static inline bool leads_into(const void *object, size_t size, uintptr_t start,
+                              uintptr_t end)
+{
+    const uintptr_t *word = object, *behind = word + size / sizeof(*word);
+    uintptr_t addr = (uintptr_t)object;
+
+    for (; addr - start >= end - start; addr = *word++)
+        if (word == behind)
+            return false;
+    return true;
 }
 
 /* bit_lowest - index of the lowest set bit. @x: not 0. */

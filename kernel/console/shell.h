@@ -68,8 +68,8 @@ static inline int shell_add_developer_command(const struct shell_command *cmd)
     return shell_table_add(cmd, true);
 }
 
-/* shell_has_command - does a struct shell_command in [@start, @end) stand in the table? A
- * command cannot be taken out of the table. Context: thread.
+/* shell_has_command - does the table have a struct shell_command that lies in [@start, @end)
+ * or points there? A command cannot be taken out of the table. Context: thread.
  */
 bool shell_has_command(uintptr_t start, uintptr_t end);
 

@@ -3,6 +3,7 @@
  * The table is filled at boot and never changes afterwards, so shells read it without a
  * lock.
  */
+#include "kernel/base/bits.h"
 #include "kernel/base/compiler.h"
 #include "kernel/base/err.h"
 #include "kernel/console/shell_state.h"
@@ -51,7 +52,7 @@ int shell_table_add(const struct shell_command *cmd, bool for_developers)
 bool shell_has_command(uintptr_t start, uintptr_t end)
 {
     for (unsigned i = 0; i < count; i++)
-        if ((uintptr_t)table[i].cmd >= start && (uintptr_t)table[i].cmd < end)
+        if (leads_into(table[i].cmd, sizeof(*table[i].cmd), start, end))
             return true;
     return false;
 }

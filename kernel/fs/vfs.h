@@ -127,8 +127,8 @@ int vfs_unlink(const char *path);
  */
 int vfs_add_tree(const char *path, const struct vfs_file *files, size_t count);
 
-/* vfs_remove_files - remove all files of subsystems that have their struct vfs_file in
- * [@start, @end), from all directories. Directories stay.
+/* vfs_remove_files - remove all files of subsystems that have their struct vfs_file, or
+ * anything that it points to, in [@start, @end), from all directories. Directories stay.
  * Return:  0; -EBUSY one of these files is open, and no file is removed.
  */
 int vfs_remove_files(uintptr_t start, uintptr_t end);

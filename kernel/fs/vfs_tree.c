@@ -1,4 +1,5 @@
 /* vfs_tree.c - adds and removes trees of subsystems' files, and directories in /tmp. */
+#include "kernel/base/bits.h"
 #include "kernel/base/err.h"
 #include "kernel/fs/vfs_node.h"
 
@@ -193,23 +194,20 @@ int vfs_remove_tree(const char *path)
     return err;
 }
 
-static bool is_node_of(const struct vfs_node *node, uintptr_t start, uintptr_t end)
-{
-    return node->file && (uintptr_t)node->file >= start && (uintptr_t)node->file < end;
-}
-
 static int remove_files_locked(uintptr_t start, uintptr_t end)
 {
     struct vfs_node *root = vfs_node_root, *next;
 
-    for (struct vfs_node *node = root; node; node = next_below(node, root))
-        if (is_node_of(node, start, end) && node->users)
-            return -EBUSY;
-    for (struct vfs_node *node = root; node; node = next) {
-        next = next_below(node, root);
-        if (is_node_of(node, start, end))
-            vfs_node_remove(node);
-    }
+    for (int removes = 0; removes < 2; removes++)
+        for (struct vfs_node *node = root; node; node = next) {
+            next = next_below(node, root);
+            if (!node->file || !leads_into(node->file, sizeof(*node->file), start, end))
+                continue;
+            if (node->users)
+                return -EBUSY; /* in the first walk, before any file is removed */
+            if (removes)
+                vfs_node_remove(node);
+        }
     return 0;
 }
 

@@ -257,11 +257,6 @@ static void module_end_work(struct module *m, enum module_state state, const cha
 
 static int module_take_out(struct module *m, char *why);
 
-static const struct workload *workloads_of(const struct module *m)
-{
-    return (const struct workload *)m->workloads.start;
-}
-
 /* module_start - do steps 4 to 6. */
 static int module_start(struct module *m, char *why)
 {
@@ -274,7 +269,8 @@ static int module_start(struct module *m, char *why)
     call_functions(&m->init, false); /* 5 */
     err = m->refused;
     if (!err)
-        err = workload_add(workloads_of(m), m->workloads.count); /* 6 */
+        err = workload_add((const struct workload *)m->workloads.start,
+                           m->workloads.count); /* 6 */
     if (!err) {
         module_end_work(m, MODULE_LIVE, "");
         return 0;
@@ -310,7 +306,7 @@ int module_load(const char *name, const void *file, size_t len, char *why)
 static int module_take_out(struct module *m, char *why)
 {
     const struct module_facts *f = &m->facts;
-    int err = workload_remove(workloads_of(m)); /* 1 */
+    int err = workload_remove(f->memory, f->memory_end); /* 1 */
 
     if (!err)
         err = vfs_remove_files(f->memory, f->memory_end);

@@ -3,6 +3,7 @@
  */
 #include "kernel/work/work.h"
 
+#include "kernel/base/bits.h"
 #include "kernel/base/err.h"
 #include "kernel/cpu/percpu.h"
 #include "kernel/mm/heap.h"
@@ -94,31 +95,28 @@ int workload_add(const struct workload *loads, size_t count)
     return 0;
 }
 
-static struct table *workload_remove_locked(const struct workload *loads, int *err)
+int workload_remove(uintptr_t start, uintptr_t end)
 {
     struct table **link = &tables, *t;
-
-    while (*link && (*link)->start != loads)
-        link = &(*link)->next;
-    t = *link;
-    *err = t && t->users ? -EBUSY : 0;
-    if (t)
-        t->going = true;
-    if (!t || *err)
-        return NULL;
-    *link = t->next;
-    return t;
-}
-
-int workload_remove(const struct workload *loads)
-{
-    struct table *t;
-    int err;
+    int err = 0;
 
     mutex_lock(&tables_lock);
-    t = workload_remove_locked(loads, &err);
+    while ((t = *link) != NULL) {
+        size_t size = (size_t)((uintptr_t)t->end - (uintptr_t)t->start);
+        bool is_of_it = leads_into(t->start, size, start, end);
+
+        if (is_of_it && !t->users) {
+            *link = t->next;
+            kfree(t);
+            continue;
+        }
+        if (is_of_it) {
+            t->going = true;
+            err = -EBUSY;
+        }
+        link = &t->next;
+    }
     mutex_unlock(&tables_lock);
-    kfree(t);
     return err;
 }
 

@@ -73,14 +73,14 @@ int work_stop(void);
 
 /* workload_add - add the @count workloads of loaded code; @loads is borrowed until
  * workload_remove().
- * workload_remove - remove them. @loads: as for workload_add(); it is no error if they
- * are unknown
+ * workload_remove - remove each table of workloads that lies in [@start, @end) or points
+ * there; it is no error if there is none
  * Context: thread.
  * Return:  0; -ENOMEM; -EBUSY one of them runs or is about to run. None of them can be
  *          started again; the caller has to repeat the call.
  */
 int workload_add(const struct workload *loads, size_t count);
-int workload_remove(const struct workload *loads);
+int workload_remove(uintptr_t start, uintptr_t end);
 
 /* workload_get - return the workload at @idx in the order of names; NULL: there is none.
  */

@@ -26,6 +26,7 @@
  */
 #include "probes/marker/marker.h"
 
+#include "kernel/base/bits.h"
 #include "kernel/base/compiler.h"
 #include "kernel/base/err.h"
 #include "kernel/debug/panic.h"
@@ -468,21 +469,14 @@ int marker_comes(struct marker_part *part)
     return err ? err : odd;
 }
 
-static bool hook_is_inside(const struct marker_part *part, const struct marker_hook *hook)
-{
-    return ((uintptr_t)hook->fn >= part->memory &&
-            (uintptr_t)hook->fn < part->memory_end) ||
-           ((uintptr_t)hook->private >= part->memory &&
-            (uintptr_t)hook->private < part->memory_end);
-}
-
 static struct marker_hook *find_inside(const struct marker *m,
                                        const struct marker_part *part)
 {
     struct marker_hooks *h = latest(m);
 
     for (size_t i = 0; h && i < h->count; i++)
-        if (h->hook[i].fn != marker_nothing && hook_is_inside(part, &h->hook[i]))
+        if (h->hook[i].fn != marker_nothing &&
+            leads_into(&h->hook[i], sizeof(h->hook[i]), part->memory, part->memory_end))
             return &h->hook[i];
     return NULL;
 }

@@ -87,6 +87,26 @@ KTEST(work, a_probe_sees_the_calls_that_are_printed)
     }
 }
 
+static int guest_run(struct work *w)
+{
+    w->function = "guest_run";
+    return 0;
+}
+
+KTEST(work, a_table_goes_with_the_code_that_it_calls)
+{
+    static const struct workload guest = { "work_guest", "", guest_run };
+    uintptr_t code = (uintptr_t)guest_run;
+    struct result r = { 0 };
+
+    ktest_report(workload_add(&guest, 1) == 0 && workload_remove(0, code) == 0 &&
+                     run("work_guest", "1", &r) == 0,
+                 "it stays when other code goes");
+    ktest_report(workload_remove(code, code + 1) == 0 &&
+                     run("work_guest", "1", &r) == -ENOENT,
+                 "it goes with this function, though the table lies elsewhere");
+}
+
 KTEST(work, fork_creates_one_thread)
 {
     struct result r = { 0 };

@@ -585,7 +585,9 @@ UNIT_TEST(control_c_drops_no_message)
                                                NULL };
 
     set_up_once();
+    CHECK(!shell_has_command((uintptr_t)stop_run, (uintptr_t)stop_run + 1));
     CHECK_EQ(shell_add_command(&stop), 0);
+    CHECK(shell_has_command((uintptr_t)stop_run, (uintptr_t)stop_run + 1));
     CHECK_STR(ask("@1 stop\n\003"), "#1|stop: half of it is done\n#1=4 EINTR\n");
     CHECK_STR(ask("@1 nest stop x\n\003"), "#1|stop: half of it is done\n#1=4 EINTR\n");
     CHECK_STR(ask("@1 stop | wc -l\n\003"), "#1|stop: half of it is done\n#1=4 EINTR\n");

@@ -339,6 +339,20 @@ UNIT_TEST(a_tree_in_use_stays)
     CHECK_EQ(vfs_remove_tree("/sys/demo/status"), -ENOTDIR);
 }
 
+UNIT_TEST(files_go_with_the_code_that_they_call)
+{
+    uintptr_t code = (uintptr_t)demo_truncate;
+    struct vfs_stat st;
+    struct file f = { .flags = VFS_READ };
+
+    CHECK_EQ(vfs_open("/sys/demo/control", &f), 0);
+    CHECK_EQ(vfs_remove_files(code, code + 1), -EBUSY);
+    vfs_close(&f);
+    CHECK_EQ(vfs_remove_files(code, code + 1), 0);
+    CHECK_EQ(vfs_stat("/sys/demo/control", &st), -ENOENT);
+    CHECK_EQ(vfs_stat("/sys/demo/status", &st), 0);
+}
+
 UNIT_TEST(no_memory_is_an_error_without_a_leak)
 {
     static const char path[] = "/sys/more/deep";
