@@ -109,7 +109,7 @@ static bool is_on(const struct marker_insn *insn)
 /* collect - find the instructions in @p that must change. With @on these are instructions
  * that are off at sites with functions; without @on, instructions that are on at sites
  * with the empty list.
- * @out: receives the changes; NULL: only count them
+ * @out: receives the changes, @p->insn_count at most
  * Locks: PLAT_PROBES held.  Return: how many there are.
  */
 static size_t collect(const struct marker_part *p, bool on, struct xmc_change *out)
@@ -120,40 +120,32 @@ static size_t collect(const struct marker_part *p, bool on, struct xmc_change *o
         const struct marker_insn *insn = &p->insns[i];
         const struct marker_hooks *hooks = insn->site->hooks;
 
-        if (!hooks || (hooks != &empty) != on || is_on(insn) == on)
-            continue;
-        if (out)
-            out[count] = (struct xmc_change){ insn->insn, code[on], INSN_LEN };
-        count++;
+        if (hooks && (hooks != &empty) == on && is_on(insn) != on)
+            out[count++] = (struct xmc_change){ insn->insn, code[on], INSN_LEN };
     }
     return count;
 }
 
-static size_t collect_all(bool on, struct xmc_change *out)
-{
-    size_t count = 0;
-
-    plat_lock(PLAT_PROBES);
-    for (const struct marker_part *p = parts; p; p = p->next)
-        count += collect(p, on, out ? out + count : NULL);
-    plat_unlock(PLAT_PROBES);
-    return count;
-}
-
-/* switch_all - do step 3 for the markers of all text. */
+/* switch_all - do step 3 for the markers of all text. There is room for all of them: how
+ * many must change may be another number at each look, because xmc_batch() exchanges
+ * any instruction.
+ */
 static int switch_all(bool on)
 {
     struct probe_reject why;
     struct xmc_change *changes;
-    size_t count = collect_all(on, NULL);
+    size_t room = 0, count = 0;
     int err;
 
-    if (!count)
-        return 0;
-    changes = plat_alloc(count * sizeof(*changes));
+    for (const struct marker_part *p = parts; p; p = p->next)
+        room += p->insn_count;
+    changes = plat_alloc(room * sizeof(*changes));
     if (!changes)
         return -ENOMEM;
-    collect_all(on, changes);
+    plat_lock(PLAT_PROBES);
+    for (const struct marker_part *p = parts; p; p = p->next)
+        count += collect(p, on, changes + count);
+    plat_unlock(PLAT_PROBES);
     qsort(changes, count, sizeof(*changes), compare_addresses);
     err = xmc_batch(changes, count, &why);
     plat_free(changes);

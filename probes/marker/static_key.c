@@ -30,7 +30,7 @@ struct key_batch {
     const struct static_key *key; /* NULL: all keys that are on */
     bool on;
     size_t count;
-    struct xmc_change *changes; /* NULL: only count */
+    struct xmc_change *changes; /* with room for all places that may change */
     uint8_t (*code)[INSN_JMP32_LEN];
 };
 
@@ -52,15 +52,12 @@ static void add_place(struct key_batch *b, const struct static_key_insn *i)
 
     if ((b->key ? i->key != b->key : !i->key->is_on) || jumps(i) == b->on)
         return;
-    if (b->changes) {
-        code = b->code[b->count];
-        if (b->on)
-            insn_encode_jmp32(code, i->insn, i->target);
-        else
-            memcpy(code, nop, sizeof(nop));
-        b->changes[b->count] = (struct xmc_change){ i->insn, code, INSN_JMP32_LEN };
-    }
-    b->count++;
+    code = b->code[b->count];
+    if (b->on)
+        insn_encode_jmp32(code, i->insn, i->target);
+    else
+        memcpy(code, nop, sizeof(nop));
+    b->changes[b->count++] = (struct xmc_change){ i->insn, code, INSN_JMP32_LEN };
 }
 
 static void add_places(struct key_batch *b, const struct static_key_insn *insns,
@@ -73,7 +70,6 @@ static void add_places(struct key_batch *b, const struct static_key_insn *insns,
 /* add_all_places - add the places of @only; NULL: the places of all text. */
 static void add_all_places(struct key_batch *b, const struct static_key_part *only)
 {
-    b->count = 0;
     plat_lock(PLAT_PROBES);
     if (only) {
         add_places(b, only->insns, only->count);
@@ -85,16 +81,19 @@ static void add_all_places(struct key_batch *b, const struct static_key_part *on
     plat_unlock(PLAT_PROBES);
 }
 
+/* exchange_places - exchange the places of @only, or of all text. How many must change may
+ * be another number at each look, because xmc_batch() exchanges any instruction.
+ */
 static int exchange_places(struct key_batch *b, const struct static_key_part *only)
 {
+    size_t room = only ? only->count : (size_t)(static_keys_end - static_keys_start);
     struct probe_reject why;
     int err = -ENOMEM;
 
-    add_all_places(b, only);
-    if (!b->count)
-        return 0;
-    b->changes = plat_alloc(b->count * sizeof(*b->changes));
-    b->code = plat_alloc(b->count * sizeof(*b->code));
+    for (const struct static_key_part *p = loaded; p && !only; p = p->next)
+        room += p->count;
+    b->changes = plat_alloc(room * sizeof(*b->changes));
+    b->code = plat_alloc(room * sizeof(*b->code));
     if (b->changes && b->code) {
         add_all_places(b, only);
         qsort(b->changes, b->count, sizeof(*b->changes), compare_addresses);

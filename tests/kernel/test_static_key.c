@@ -5,8 +5,10 @@
 
 #include "kernel/debug/ksyms.h"
 #include "kernel/module/module.h"
+#include "probes/core/platform.h"
 #include "probes/jump/optimize.h"
 #include "probes/marker/marker.h"
+#include "probes/xmc/xmc.h"
 #include "tests/kernel/jumps.h"
 #include "tests/kernel/ktest.h"
 
@@ -77,6 +79,46 @@ KTEST(static_key, without_memory_it_stays)
     }
     ktest_report(!err && n > 4, "each of %ld allocations may fail", n - 2);
     static_key_switch(&ktest_key, false);
+    ktest_report(both_say(false) && heap_in_use() == heap, "nothing is left over");
+}
+
+static const uint8_t nop[] = { 0x0f, 0x1f, 0x44, 0x00, 0x00 };
+static uint8_t *text_of_jump;
+static volatile bool exchanges;
+
+static NOINLINE void *alloc_and_exchange(size_t len)
+{
+    xmc((uintptr_t)text_of_jump, nop, sizeof(nop));
+    return plat_alloc(len);
+}
+
+static int go_to_exchange(struct kprobe *p UNUSED, struct pt_regs *regs)
+{
+    if (!exchanges)
+        return 0;
+    exchanges = false;
+    regs->ip = (uintptr_t)alloc_and_exchange;
+    return 1;
+}
+
+KTEST(static_key, a_place_may_change_while_it_is_switched)
+{
+    struct kprobe p = { .symbol_name = "plat_alloc", .pre_handler = go_to_exchange };
+    uint8_t jump[sizeof(nop)];
+    size_t heap = heap_in_use();
+
+    text_of_jump = text_of_asks() + 3;
+    static_key_switch(&ktest_key, true);
+    memcpy(jump, text_of_jump, sizeof(jump));
+    static_key_switch(&ktest_key, false);
+    ktest_report(register_kprobe(&p) == 0 &&
+                     xmc((uintptr_t)text_of_jump, jump, sizeof(jump)) == 0,
+                 "one of its two places is on");
+    exchanges = true;
+    ktest_report(static_key_switch(&ktest_key, true) == 0 && !exchanges && both_say(true),
+                 "it goes off during the switch, and both are on");
+    static_key_switch(&ktest_key, false);
+    unregister_kprobe(&p);
     ktest_report(both_say(false) && heap_in_use() == heap, "nothing is left over");
 }
 
