@@ -654,6 +654,25 @@ KTEST(module, events_are_about_its_functions)
     say("echo > " TRACING "trace");
 }
 
+KTEST(module, an_event_by_the_symbol_alone_comes_back)
+{
+    load_guest();
+    ktest_report(say("echo 'p:bare guest_twice' > " TRACING "kprobe_events") == 0 &&
+                     say("echo 1 > " TRACING "events/kprobes/enable") == 0,
+                 "defined without the name of its module");
+    for (int i = 0; i < 2; i++) {
+        call("guest_twice", 21, 0);
+        unload("guest");
+        load_guest();
+    }
+    unload("guest");
+    ktest_report(say("cat " TRACING "kprobe_profile") == 0 && said(" 4 "),
+                 "it counts on each time");
+    say("echo 0 > " TRACING "events/kprobes/enable");
+    say("echo > " TRACING "kprobe_events");
+    say("echo > " TRACING "trace");
+}
+
 KTEST(module, events_are_refused_where_it_has_no_such_place)
 {
     load_guest();

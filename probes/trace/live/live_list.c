@@ -308,6 +308,15 @@ static bool may_come(const char *symbol)
     return true;
 }
 
+/* is_module_def - is the place of @def the name of a module's symbol? The module may be
+ * loaded later, and more than once, so the engine gets the name.
+ */
+static bool is_module_def(const struct def *def)
+{
+    return def->symbol &&
+           (strchr(def->symbol, ':') || module_text_contains(def->addr, 1));
+}
+
 /* probe_register - register @p, enabled if its event is armed. @line: for the log. */
 static int probe_register(struct live_probe *p, const char *line)
 {
@@ -323,8 +332,7 @@ static int probe_register(struct live_probe *p, const char *line)
     }
     p->rp.kp.addr = p->def->addr;
     p->rp.kp.flags = p->event->armed ? 0 : KPROBE_FLAG_DISABLED;
-    if (p->def->symbol && strchr(p->def->symbol, ':')) {
-        /* The module may be loaded later, and more than once: so the name is given. */
+    if (is_module_def(p->def)) {
         p->rp.kp.addr = 0;
         p->rp.kp.symbol_name = p->def->symbol;
         p->rp.kp.offset = p->def->offset;
@@ -528,8 +536,7 @@ static int define_new(struct live_probe *p, const char *line)
  */
 static bool may_be_there(const struct def *def)
 {
-    return registry_find(def->addr) || is_nowhere(def) ||
-           (def->symbol && strchr(def->symbol, ':'));
+    return registry_find(def->addr) || is_nowhere(def) || is_module_def(def);
 }
 
 /* define_more - make @p one more probe of @e. All probes of @e are of one kind, so the first
