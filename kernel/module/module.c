@@ -275,7 +275,8 @@ static int module_start(struct module *m, char *why)
         module_end_work(m, MODULE_LIVE, "");
         return 0;
     }
-    snprintf(why, MODULE_WHY_MAX, "its constructors have refused");
+    if (m->refused)
+        snprintf(why, MODULE_WHY_MAX, "its constructors have refused");
     m->state = MODULE_GOING;
     if (module_take_out(m, why))
         module_end_work(m, MODULE_GOING, why);
