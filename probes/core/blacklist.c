@@ -49,11 +49,7 @@ static void insert_function(struct marks *t, uintptr_t mark, const char *why)
     blacklist_insert(t, (struct nokprobe_range){ sym.start, sym.start + sym.size, why });
 }
 
-/* table_replace - replace the table by a new one. The new table has the ranges of @more,
- * and all ranges of the old table that do not begin in [@start, @end).
- */
-static int table_replace(uintptr_t start, uintptr_t end,
-                         const struct nokprobe_marks *more)
+int blacklist_replace(uintptr_t start, uintptr_t end, const struct nokprobe_marks *more)
 {
     const char *why = more->why ? more->why : probe_reason_text(PROBE_BLACKLISTED);
     struct marks *old = table, *t;
@@ -63,7 +59,7 @@ static int table_replace(uintptr_t start, uintptr_t end,
     if (!t)
         return -ENOMEM;
     for (size_t i = 0; i < old->count; i++)
-        if (old->ranges[i].start < start || old->ranges[i].start >= end)
+        if (old->ranges[i].end <= start || old->ranges[i].start >= end)
             t->ranges[t->count++] = old->ranges[i];
     for (size_t i = 0; i < more->function_count; i++)
         insert_function(t, more->functions[i], why);
@@ -85,12 +81,7 @@ static int table_replace(uintptr_t start, uintptr_t end,
 
 int blacklist_add(const struct nokprobe_marks *more)
 {
-    return table_replace(0, 0, more);
-}
-
-void blacklist_remove(uintptr_t start, uintptr_t end)
-{
-    table_replace(start, end, &(struct nokprobe_marks){ 0 });
+    return blacklist_replace(0, 0, more);
 }
 
 int blacklist_next(uintptr_t addr, struct nokprobe_range *out)

@@ -324,14 +324,13 @@ int blacklist_next(uintptr_t addr, struct nokprobe_range *out);
 /* blacklist_add - add the functions and ranges that code has marked. If two of them overlap,
  * one lies in the other, and is ignored; so is an empty range. The sentences of the ranges
  * must never be freed.
- * blacklist_remove - remove each range of the list that begins in [@start, @end). If
- * there is no memory for a new list, these ranges stay in the list, and apply to any code
- * that is loaded there later.
+ * blacklist_replace - the same, after each range of the list that has bytes in [@start, @end)
+ * was removed. If there is no memory for a new list, nothing changes.
  * Context: thread or boot. In `boot` only blacklist_add(), without a lock.
  * Locks: PLAT_PROBES held.  Return: 0; -ENOMEM.
  */
 int blacklist_add(const struct nokprobe_marks *more);
-void blacklist_remove(uintptr_t start, uintptr_t end);
+int blacklist_replace(uintptr_t start, uintptr_t end, const struct nokprobe_marks *more);
 
 /* boundary_find - decode the instruction at @addr, if one begins there. To tell that,
  * @function, which contains @addr, is decoded from its start.

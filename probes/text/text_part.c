@@ -231,7 +231,7 @@ void text_gone(struct text_part *t)
     text_part_may_wait(t, __func__);
     plat_lock(PLAT_PROBES);
     list_remove(&t->link);
-    blacklist_remove(t->start, t->end);
+    blacklist_replace(t->start, t->end, &(struct nokprobe_marks){ 0 });
     plat_unlock(PLAT_PROBES);
 }
 
@@ -295,7 +295,8 @@ int text_comes(struct text_part *t)
     if (err)
         return err;
     plat_lock(PLAT_PROBES);
-    err = blacklist_add(&t->nokprobe);
+    /* Without memory, text_gone() has left the ranges of other text here. */
+    err = blacklist_replace(t->start, t->end, &t->nokprobe);
     if (err) {
         plat_unlock(PLAT_PROBES);
         return err;

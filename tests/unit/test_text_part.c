@@ -118,6 +118,35 @@ UNIT_TEST(they_go_without_memory)
     }
 }
 
+/* The text that comes next is another one, so it begins within a range of the old one. */
+UNIT_TEST(marks_that_could_not_go_go_later)
+{
+    const struct nokprobe_range range = { text + 7, text + 11, "of old" };
+    const struct nokprobe_marks none = part.nokprobe;
+
+    for (unsigned n = 0; n < 2; n++) {
+        text_goes(&part);
+        text_gone(&part);
+        part.nokprobe = (struct nokprobe_marks){ .ranges = &range, .range_count = 1 };
+        CHECK_EQ(text_comes(&part), 0);
+        CHECK(blacklist_why(text + 7) && blacklist_why(text + 10));
+        text_goes(&part);
+        fake_fail_at(n);
+        text_gone(&part);
+        fake_fail_at(0);
+        CHECK_EQ(!blacklist_why(text + 10), !n);
+        part.nokprobe = none;
+        part.start += 8;
+        CHECK_EQ(text_comes(&part), 0);
+        CHECK(!blacklist_why(text + 7) && !blacklist_why(text + 10));
+        part.start = text;
+    }
+    text_goes(&part);
+    text_gone(&part);
+    CHECK_EQ(text_comes(&part), 0);
+    check_all_are_armed();
+}
+
 UNIT_TEST(nothing_can_wait_in_a_hit)
 {
     fake.context = PLAT_TRAP;
