@@ -79,11 +79,6 @@ int blacklist_replace(uintptr_t start, uintptr_t end, const struct nokprobe_mark
     return 0;
 }
 
-int blacklist_add(const struct nokprobe_marks *more)
-{
-    return blacklist_replace(0, 0, more);
-}
-
 int blacklist_next(uintptr_t addr, struct nokprobe_range *out)
 {
     unsigned long flags = plat_irq_save();

@@ -329,8 +329,11 @@ int blacklist_next(uintptr_t addr, struct nokprobe_range *out);
  * Context: thread or boot. In `boot` only blacklist_add(), without a lock.
  * Locks: PLAT_PROBES held.  Return: 0; -ENOMEM.
  */
-int blacklist_add(const struct nokprobe_marks *more);
 int blacklist_replace(uintptr_t start, uintptr_t end, const struct nokprobe_marks *more);
+static inline int blacklist_add(const struct nokprobe_marks *more)
+{
+    return blacklist_replace(0, 0, more);
+}
 
 /* boundary_find - decode the instruction at @addr, if one begins there. To tell that,
  * @function, which contains @addr, is decoded from its start.

@@ -71,6 +71,13 @@ size_t text_history_find(uintptr_t start, uintptr_t end, struct text_change *out
     return count;
 }
 
+void text_history_forget(uintptr_t start, uintptr_t end)
+{
+    for (size_t i = 0; i < TEXT_HISTORY_LEN; i++)
+        if (changes[i].addr - start < end - start)
+            changes[i].addr = 0;
+}
+
 static bool tail_differs(const struct text_change *c)
 {
     for (size_t i = 1; i < c->len; i++)

@@ -31,9 +31,11 @@ void text_history_begin(const struct text_poke *pokes, size_t count);
 void text_history_end(size_t count);
 /* text_history_find - the latest changes of bytes in [@start, @end), the latest one first.
  * Context: thread or held.  Locks: PLAT_TEXT held.  Return: how many, at most @max.
+ * text_history_forget - forget them: this text goes, and other text may come there. The same.
  */
 size_t text_history_find(uintptr_t start, uintptr_t end, struct text_change *out,
                          size_t max);
+void text_history_forget(uintptr_t start, uintptr_t end);
 
 /* text_change_in - find the bytes of @c that one of its phases has stored.
  * @step, @level: of the phase

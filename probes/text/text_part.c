@@ -17,6 +17,7 @@
 #include "probes/jump/jump_site.h"
 #include "probes/program/program.h"
 #include "probes/returns/kretprobe.h"
+#include "probes/text/text_history.h"
 
 /* The operations of programs whose constant is an address: of a function, table or byte. */
 #define ADDRESSES                                                                        \
@@ -228,10 +229,15 @@ void text_goes(struct text_part *t)
 
 void text_gone(struct text_part *t)
 {
+    static const struct nokprobe_marks none;
+
     text_part_may_wait(t, __func__);
     plat_lock(PLAT_PROBES);
     list_remove(&t->link);
-    blacklist_replace(t->start, t->end, &(struct nokprobe_marks){ 0 });
+    blacklist_replace(t->start, t->end, &none);
+    plat_lock(PLAT_TEXT);
+    text_history_forget(t->start, t->end);
+    plat_unlock(PLAT_TEXT);
     plat_unlock(PLAT_PROBES);
 }
 

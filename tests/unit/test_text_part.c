@@ -4,6 +4,7 @@
 #include "probes/text/text_part.h"
 
 #include "probes/core/extend.h"
+#include "probes/text/text_history.h"
 #include "tests/unit/port_fake.h"
 
 #define COUNT 300 /* more than text_part.c has static memory for */
@@ -145,6 +146,33 @@ UNIT_TEST(marks_that_could_not_go_go_later)
     text_gone(&part);
     CHECK_EQ(text_comes(&part), 0);
     check_all_are_armed();
+}
+
+static size_t count_changes(uintptr_t start, uintptr_t end)
+{
+    static struct text_change found[TEXT_HISTORY_LEN];
+    size_t count;
+
+    plat_lock(PLAT_TEXT);
+    count = text_history_find(start, end, found, ARRAY_LEN(found));
+    plat_unlock(PLAT_TEXT);
+    return count;
+}
+
+UNIT_TEST(its_changes_are_not_those_of_the_next_text)
+{
+    struct kprobe behind = { .pre_handler = NULL };
+
+    part.end--;
+    behind.addr = part.end;
+    CHECK_EQ(register_kprobe(&behind), 0);
+    text_goes(&part);
+    CHECK(count_changes(text, part.end) > 0);
+    text_gone(&part);
+    CHECK_EQ(count_changes(text, part.end), 0);
+    CHECK_EQ(count_changes(part.end, part.end + 1), 1);
+    CHECK_EQ(unregister_kprobe(&behind), 0);
+    CHECK_EQ(text_comes(&part), 0);
 }
 
 UNIT_TEST(nothing_can_wait_in_a_hit)
