@@ -223,7 +223,6 @@ void text_goes(struct text_part *t)
             ext_wait(some.ps[i]);
     }
     plat_free(some.memory);
-    boundary_forget();
     plat_unlock(PLAT_PROBES);
 }
 
@@ -234,6 +233,7 @@ void text_gone(struct text_part *t)
     text_part_may_wait(t, __func__);
     plat_lock(PLAT_PROBES);
     list_remove(&t->link);
+    boundary_forget(); /* not in text_goes(): while there are symbols, a watch may decode */
     blacklist_replace(t->start, t->end, &none);
     plat_lock(PLAT_TEXT);
     text_history_forget(t->start, t->end);

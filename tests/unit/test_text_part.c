@@ -175,6 +175,28 @@ UNIT_TEST(its_changes_are_not_those_of_the_next_text)
     CHECK_EQ(text_comes(&part), 0);
 }
 
+/* The boundaries are found as an execute watch finds them, while the text is closed. */
+UNIT_TEST(its_boundaries_are_not_those_of_the_next_text)
+{
+    struct plat_symbol fn;
+    struct insn insn;
+
+    text_goes(&part);
+    plat_lock(PLAT_PROBES);
+    CHECK(!plat_symbol_find("fn", &fn) && !boundary_find(text + 4, &fn, &insn, NULL));
+    plat_unlock(PLAT_PROBES);
+    text_gone(&part);
+    fake_text_poke(text + 3, 0x66);
+    CHECK_EQ(text_comes(&part), 0);
+    CHECK_EQ(*(const uint8_t *)(text + 3), 0xcc);
+    CHECK_EQ(*(const uint8_t *)(text + 4), 0x90);
+    text_goes(&part);
+    text_gone(&part);
+    fake_text_poke(text + 3, 0x90);
+    CHECK_EQ(text_comes(&part), 0);
+    check_all_are_armed();
+}
+
 UNIT_TEST(nothing_can_wait_in_a_hit)
 {
     fake.context = PLAT_TRAP;
