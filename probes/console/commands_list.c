@@ -84,16 +84,16 @@ static void print_line(struct shell *sh, const char *name, const struct kprobe *
 static void print_single(struct shell *sh, const struct console_probe *cp)
 {
     const struct kprobe *p = cp->one_ptr;
-    bool is_gone = p->flags & KPROBE_FLAG_GONE;
     char at[PLACE_TEXT_MAX];
 
     print_line(sh, cp->name, p,
-               is_gone ? place_own_text(at, &cp->place) : place_text(at, p->addr),
+               p->flags & KPROBE_FLAG_GONE ? place_own_text(at, &cp->place)
+                                           : place_text(at, p->addr),
                console_probe_hits(cp, p),
                READ_ONCE(cp->ret.nmissed) + console_probe_hidden(cp, p));
     if (p->post_handler)
         shell_printf(sh, " post=%lu", READ_ONCE(cp->posts));
-    if (cp->takes && !is_gone)
+    if (cp->takes && p->program->first)
         shell_printf(sh, " taken=%lu", program_sum(p->program, LINE_TAKEN));
     if (cp->kind == CONSOLE_RETURN)
         print_returns(sh, cp->one_ptr->addr, &cp->returns);

@@ -74,10 +74,10 @@ static int set_hides(struct console_probe *cp)
     return 0;
 }
 
-/* Without its text, a kprobe has no words. */
+/* Before its text has come, a kprobe has no words. */
 static bool asks_now(const struct console_probe *cp, const struct kprobe *p)
 {
-    return cp->hides && !(p->flags & KPROBE_FLAG_GONE);
+    return cp->hides && p->program->first;
 }
 
 uint64_t console_probe_hits(const struct console_probe *cp, const struct kprobe *p)

@@ -78,6 +78,26 @@ def what_is_hidden(guest, how):
     guest.request("probe del all")
 
 
+def text_that_goes():
+    """A kprobe whose text has gone keeps its counts, with what hidden threads did."""
+    with Guest(smp=2) as guest:
+        guest.request("probe hide")
+        its_counts_stay(guest)
+
+
+def its_counts_stay(guest):
+    guest.request("module load /boot/reads.o")
+    guest.request("probe add --if 'p > 0' reads:before_read goes")
+    guest.request("run vfs")
+    guest.request("cat /proc/version")
+    there = guest.request("probe list goes").text.splitlines()[1].split()
+    guest.request("module del reads")
+    gone = guest.request("probe list goes").text.splitlines()[1].split()
+    tap.check(int(there[4]) and int(there[5]), f"hits and misses: {there}")
+    tap.check(gone[-2] == "[GONE]", f"its text goes: {gone}")
+    tap.equal((gone[4:6], gone[-1]), (there[4:6], there[-1]), "its counts do not change")
+
+
 def hidden_threads():
     with Guest(smp=2) as guest:
         guest.request("probe add vfs_read before")
@@ -90,4 +110,4 @@ def hidden_threads():
         what_is_hidden(guest, "breakpoints")
 
 
-tap.run(hidden_threads)
+tap.run(hidden_threads, text_that_goes)
