@@ -95,7 +95,7 @@ uint64_t console_probe_hidden(const struct console_probe *cp, const struct kprob
 
 /* ---- new, free ---- */
 
-static bool is_taken(const char *name)
+static NOINLINE bool is_taken(const char *name)
 {
     return strcmp(name, "all") == 0 || console_probe_find(name);
 }

@@ -266,13 +266,15 @@ size_t site_to_front(struct site **sites, size_t count,
 /* register_some - do the work of register_kprobes_some() with the caller's memory: @list
  * has room for @count sites. Context: thread or held. In `held`, a jump that reads bytes
  * of the new probes becomes a breakpoint.
+ * @more: flags that the probes may have beside those that callers may give
+ *
  * register_take_out - do the work of unregister_kprobes() with the caller's memory: @room
  * has room for 2 * @count sites. The probes keep their kind, so they can be registered
  * again. Context: thread.
  * Locks:   PLAT_PROBES held.  Return: as these functions.
  */
 size_t register_some(struct kprobe **ps, size_t count, struct site_list *list,
-                     register_refused_t refused, void *arg);
+                     uint32_t more, register_refused_t refused, void *arg);
 int register_take_out(struct kprobe **ps, size_t count, struct site **room);
 /* register_resolve - find the address that @p means. Return: 0; a reason's errno. */
 int register_resolve(const struct kprobe *p, uintptr_t *addr, struct probe_reject *why);

@@ -56,11 +56,12 @@ static bool is_chosen(const struct kprobe *p)
     return p->next == p;
 }
 
-static int check_request(const struct kprobe *p, struct probe_reject *why)
+static int check_request(const struct kprobe *p, uint32_t more, struct probe_reject *why)
 {
     if (is_chosen(p) || site_of(p))
         return probe_refuse(why, PROBE_REGISTERED, p->addr);
-    if (p->flags & ~(KPROBE_FLAG_DISABLED | KPROBE_FLAG_IRQS_OFF | KPROBE_FLAG_PENDING))
+    if (p->flags &
+        ~(KPROBE_FLAG_DISABLED | KPROBE_FLAG_IRQS_OFF | KPROBE_FLAG_PENDING | more))
         return probe_refuse(why, PROBE_BAD_FLAGS, 0);
     if (p->pre_handler && p->light_handler)
         return probe_refuse(why, PROBE_TWO_HANDLERS, 0);
@@ -118,12 +119,14 @@ static int choose_later(struct kprobe *p)
     return 0;
 }
 
-/* choose_site - do every step for @p that can be refused. Hits do not see @p yet. */
-static int choose_site(struct kprobe *p, struct probe_reject *why)
+/* choose_site - do every step for @p that can be refused. Hits do not see @p yet.
+ * @more: as for register_some()
+ */
+static int choose_site(struct kprobe *p, uint32_t more, struct probe_reject *why)
 {
     uintptr_t addr = 0;
     struct site *site;
-    int err = check_request(p, why);
+    int err = check_request(p, more, why);
 
     if (!err)
         err = register_resolve(p, &addr, why);
@@ -188,7 +191,7 @@ static int choose_sites(struct kprobe **ps, size_t count, struct kprobe *given,
         int err;
 
         given[i] = *ps[i];
-        err = choose_site(ps[i], why);
+        err = choose_site(ps[i], 0, why);
         if (!err)
             continue;
         why->index = i;
@@ -217,7 +220,7 @@ static int register_locked(struct kprobe **ps, size_t count, struct site_list *l
 }
 
 size_t register_some(struct kprobe **ps, size_t count, struct site_list *list,
-                     register_refused_t refused, void *arg)
+                     uint32_t more, register_refused_t refused, void *arg)
 {
     struct probe_reject why;
     size_t in = 0;
@@ -225,7 +228,7 @@ size_t register_some(struct kprobe **ps, size_t count, struct site_list *list,
     for (size_t i = 0; i < count; i++) {
         struct kprobe *p = ps[i], as_given = *p;
 
-        if (choose_site(p, &why)) {
+        if (choose_site(p, more, &why)) {
             forget_probes(&p, &as_given, 1, list);
             refused(p, &why, arg);
             continue;
@@ -255,7 +258,7 @@ static long register_set(struct kprobe **ps, size_t count, struct probe_reject *
         return err;
     plat_lock(PLAT_PROBES);
     if (refused)
-        in = (long)register_some(ps, count, &list, refused, arg);
+        in = (long)register_some(ps, count, &list, 0, refused, arg);
     else
         err = register_locked(ps, count, &list, why);
     if (count > 1)

@@ -322,7 +322,7 @@ static bool break_arm(struct kprobe *p, struct probe_reject *why)
     size_t in;
 
     site_list_make(&list, 1, NULL);
-    in = register_some(&p, 1, &list, note_refusal, why);
+    in = register_some(&p, 1, &list, 0, note_refusal, why);
     site_list_free(&list);
     return in == 1;
 }

@@ -275,7 +275,8 @@ static size_t wake(const struct text_part *t, struct waking *w, struct portion *
         ext_wake(p);
         p->site = NULL;
         p->addr = 0;
-        p->flags &= KPROBE_FLAG_DISABLED | KPROBE_FLAG_IRQS_OFF | KPROBE_FLAG_PENDING;
+        p->flags &= KPROBE_FLAG_DISABLED | KPROBE_FLAG_TRIPPED | KPROBE_FLAG_IRQS_OFF |
+                    KPROBE_FLAG_PENDING;
         some->ps[some->count++] = p;
     }
     return some->count;
@@ -313,7 +314,8 @@ int text_comes(struct text_part *t)
     while (wake(t, &w, &some) != 0) {
         struct site_list list = { .sites = some.room };
 
-        register_some(some.ps, some.count, &list, text_part_stay, &w);
+        register_some(some.ps, some.count, &list, KPROBE_FLAG_TRIPPED, text_part_stay,
+                      &w);
         portion_grow(&some);
     }
     plat_free(some.memory);

@@ -254,7 +254,7 @@ UNIT_TEST(while_the_machine_is_held_nothing_waits)
     fake.context = PLAT_HELD;
     CHECK_EQ(register_kprobe(p), -EDEADLK);
     site_list_make(&list, 1, NULL);
-    CHECK_EQ(register_some(&p, 1, &list, no_refusal, NULL), 1);
+    CHECK_EQ(register_some(&p, 1, &list, 0, no_refusal, NULL), 1);
     site_list_free(&list);
     CHECK_EQ(jumps(), 0);
     CHECK_EQ(byte_at(p->addr), 0xcc);

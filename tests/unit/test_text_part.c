@@ -197,6 +197,23 @@ UNIT_TEST(its_boundaries_are_not_those_of_the_next_text)
     check_all_are_armed();
 }
 
+UNIT_TEST(a_probe_that_was_given_up_stays_so)
+{
+    const uint32_t given_up = KPROBE_FLAG_DISABLED | KPROBE_FLAG_TRIPPED;
+
+    CHECK_EQ(disable_kprobe(&second), 0);
+    second.flags |= KPROBE_FLAG_TRIPPED; /* as fault.c does */
+    for (unsigned i = 0; i < 2; i++) {
+        text_goes(&part);
+        text_gone(&part);
+        CHECK_EQ(second.flags, given_up | KPROBE_FLAG_GONE);
+        CHECK_EQ(text_comes(&part), 0);
+        CHECK_EQ(second.flags, given_up);
+    }
+    CHECK_EQ(enable_kprobe(&second), 0);
+    CHECK_EQ(second.flags, 0);
+}
+
 UNIT_TEST(nothing_can_wait_in_a_hit)
 {
     fake.context = PLAT_TRAP;
