@@ -420,23 +420,23 @@ static int part_connect(struct marker_part *p)
     return err;
 }
 
-static marker_watch_fn watch_came, watch_went; /* set at boot */
+static marker_watch_fn marker_watch; /* set at boot */
 
-INIT void marker_set_watch(marker_watch_fn came, marker_watch_fn went)
+INIT void marker_set_watch(marker_watch_fn watch)
 {
-    watch_came = came;
-    watch_went = went;
-    came(image.sites, image.site_count);
+    marker_watch = watch;
+    watch(image.sites, image.site_count, true);
 }
 
-bool marker_exists(const char *name)
+bool marker_exists(const char *name, const char *format)
 {
     bool found = false;
 
     mutex_lock(&lock);
     for (const struct marker_part *p = parts; p; p = p->next)
         for (size_t i = 0; i < p->site_count; i++)
-            found |= strcmp(p->sites[i].name, name) == 0;
+            found |=
+                !strcmp(p->sites[i].name, name) && !strcmp(p->sites[i].format, format);
     mutex_unlock(&lock);
     return found;
 }
@@ -456,8 +456,8 @@ int marker_comes(struct marker_part *part)
     if (err)
         image.next = part->next;
     mutex_unlock(&lock);
-    if (!err && watch_came)
-        watch_came(part->sites, part->site_count);
+    if (!err && marker_watch)
+        marker_watch(part->sites, part->site_count, true);
     return err ? err : odd;
 }
 
@@ -498,8 +498,8 @@ void marker_goes(struct marker_part *part)
         if (p->next == part)
             p->next = part->next;
     mutex_unlock(&lock);
-    if (watch_went)
-        watch_went(part->sites, part->site_count);
+    if (marker_watch)
+        marker_watch(part->sites, part->site_count, false);
 }
 
 /* ---- facts about markers ---- */

@@ -91,16 +91,15 @@ int marker_comes(struct marker_part *part);
 void marker_leaves(const struct marker_part *part);
 void marker_goes(struct marker_part *part);
 
-/* marker_set_watch - set the two functions that are called when markers come and go.
- * @came: gets the markers of each text. It gets the markers of the image at once, and the
- *        markers of a module before any CPU executes the module
- * @went: gets the markers of a module that is being unloaded
- * Context: boot. @came and @went run in `thread`.
+/* marker_set_watch - set the function that is called when markers come and go.
+ * @watch: gets the markers of the image at once, and the markers of a module before any CPU
+ *         executes the module (@come), and when it is being unloaded
+ * Context: boot. @watch runs in `thread`.
  */
-typedef void (*marker_watch_fn)(const struct marker_site *sites, size_t count);
-void marker_set_watch(marker_watch_fn came, marker_watch_fn went);
-/* marker_exists - is there a marker with the name @name? Context: thread. */
-bool marker_exists(const char *name);
+typedef void (*marker_watch_fn)(const struct marker_site *sites, size_t count, bool come);
+void marker_set_watch(marker_watch_fn watch);
+/* marker_exists - is there a marker with this name and format? Context: thread. */
+bool marker_exists(const char *name, const char *format);
 
 /* marker_init - find the image's markers. Context: boot, after probes_init().
  * marker_add_command - add the console's `marker`, and the file that lists all markers.

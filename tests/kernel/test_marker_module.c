@@ -102,6 +102,31 @@ KTEST(marker_module, of_another_format_in_a_module)
     marker_disconnect("ktest_other", look_at_module, &looked.calls[0]);
 }
 
+/* The event is in use when its marker goes, so it stays. */
+KTEST(marker_module, an_event_makes_room_for_another_format)
+{
+    static const char event[] = "events/markers/ktest_module/enable", format[] = "i %ld";
+    size_t len = (size_t)(module_marks_end - module_marks), at = 0;
+    uint8_t *file = kmalloc(len);
+
+    memcpy(file, module_marks, len);
+    while (memcmp(file + at, format, sizeof(format)) != 0)
+        at++;
+    file[at] = 'j';
+    load();
+    ktest_report(!trace_put(event, "1", 0), "it is armed");
+    ktest_report(!unload("marks") && !trace_put(event, "0", 0), "when its marker goes");
+    ktest_report(load() == 0 && !trace_put(event, "1", 0), "the same one comes back");
+    unload("marks");
+    trace_put(event, "0", 0);
+    ktest_report(!module_load("marks", file, len, loaded_why) &&
+                     !trace_put(event, "1", 0),
+                 "and one of another format comes");
+    trace_put(event, "0", 0);
+    ktest_report(!unload("marks") && trace_put(event, "0", 0) == -ENOENT, "and goes");
+    kfree(file);
+}
+
 /* If a damaged marker were accepted, switching it would overwrite other instructions. */
 KTEST(marker_module, what_is_no_marker_is_refused)
 {

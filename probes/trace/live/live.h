@@ -135,12 +135,9 @@ int live_clear(void);
  * module while the module is loaded. Takes the trace lock.
  * live_add_mark - make the event of one marker. Return: 0; -EEXIST an event has that name
  * already; -EINVAL, -ENOMEM.
- * live_remove_mark - delete the event of a marker, after the last marker of that name was
- * unloaded. An event that is in use stays. It has no hits until such a marker is loaded.
  */
 void live_add_marks(void);
 int live_add_mark(const char *name, const char *format);
-void live_remove_mark(const char *name);
 /* live_publish - make the event of @p, which no line of kprobe_events has made. Return: 0;
  * -EEXIST, -ENOMEM, -ENOSPC.
  * live_withdraw - delete the event of such a probe, and @p. Return: 0; -EBUSY it is in use.

@@ -632,15 +632,6 @@ int live_withdraw(struct live_probe *p)
     return 0;
 }
 
-void live_remove_mark(const char *name)
-{
-    struct live_event *e = live_event_find(DEF_MARK_GROUP, name);
-    struct live_probe *p = e ? live_mark(e) : NULL;
-
-    if (p)
-        live_withdraw(p);
-}
-
 /* ends_with - tell whether all probes of @e are among the @count probes of @gone. */
 static bool ends_with(const struct live_event *e, struct live_probe *const *gone,
                       size_t count)
