@@ -23,6 +23,7 @@ from trial import LIMIT, counted, show
 
 LEFT_OUT = re.compile(
     "wait|wake|idle|switch_to|reaper|percpu_of|quiesce|thread_sleep|exec_contains"
+    "|inside_copy|region_is_watched|xmc_is_inside"  # of quiesce(), at the ends of hits
     "|thread_forget|is_free_to_go|has_work|input_pending"
     "|block_free_check|small_block_check"
 )
