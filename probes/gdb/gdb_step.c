@@ -37,6 +37,7 @@
 #include "kernel/cpu/instr.h"
 #include "kernel/cpu/msr.h"
 #include "kernel/cpu/percpu.h"
+#include "kernel/debug/backtrace.h"
 #include "kernel/mm/extable.h"
 #include "kernel/thread/thread.h"
 #include "probes/gdb/gdb_memory.h"
@@ -62,8 +63,8 @@ static struct gdb_step {
     struct thread *thread;
     uintptr_t start, end;
     bool alone;
-    uintptr_t ip;                 /* of the instruction */
-    uintptr_t image_ip, image_sp; /* of the thread: image_ip may be in a copy */
+    uintptr_t ip; /* of the instruction */
+    uintptr_t sp; /* of the thread, in front of it */
     bool in_copy; /* the thread is in code of the engine that leads to the instruction */
     enum step_kind kind;
     struct pt_regs *trap; /* while BEHIND: the image of the trap */
@@ -126,8 +127,7 @@ static void gdb_step_prepare(struct gdb_step *s, struct pt_regs *regs)
 {
     s->ip = gdb_stop_ip(regs);
     s->in_copy = regs->ip != s->ip;
-    s->image_ip = regs->ip;
-    s->image_sp = regs->sp;
+    s->sp = regs->sp;
     s->kind = kind_at(s->ip);
     regs->flags |= FLAGS_TF;
 }
@@ -277,15 +277,17 @@ static struct gdb_step *step_at(enum step_state state, uintptr_t ip, uintptr_t s
 
     for (unsigned i = 0; i < STEPS_MAX; i++)
         if (READ_ONCE(steps[i].state) == state && steps[i].thread == t &&
-            steps[i].image_ip == ip && steps[i].image_sp == sp)
+            steps[i].ip == ip && steps[i].sp == sp)
             return &steps[i];
     return NULL;
 }
 
 void gdb_step_lost(struct pt_regs *regs, uintptr_t ip, uintptr_t sp)
 {
-    struct gdb_step *s = step_at(UNDER_WAY, ip, sp);
+    struct gdb_step *s;
 
+    ip = backtrace_original(ip, NULL, sp);
+    s = step_at(UNDER_WAY, ip, sp);
     if (s && gdb_step_move(s, UNDER_WAY, BEHIND)) {
         s->end = s->start; /* it stops, wherever the thread goes on */
         s->trap = regs;

@@ -42,9 +42,9 @@ void gdb_step_irqs(bool runs);
  */
 bool gdb_step_trap(struct pt_regs *regs);
 
-/* gdb_step_lost - end the step of the instruction at @ip, with the stack at @sp: it has
- * faulted in a handler, which the engine has given up. @regs: how the thread goes on.
- * Context: trap.
+/* gdb_step_lost - end the step of the instruction at @ip, or of which @ip is a copy, with the
+ * stack at @sp: it has faulted in a handler, which the engine has given up. @regs: how the
+ * thread goes on. Context: trap.
  */
 void gdb_step_lost(struct pt_regs *regs, uintptr_t ip, uintptr_t sp);
 

@@ -194,10 +194,12 @@ def steps_back_into_a_cancelled_step(d):
     ends(d, "stepped out of a hit")
 
 
-def a_step_over_a_fault_of_a_handler(d):
-    """The handler of the probe faults in the instruction that is stepped. It is given up, and
-    the thread goes on without TF.
+def a_step_over_a_fault_of_a_handler(d, in_copy):
+    """The handler of the probe faults in the instruction that is stepped, or in the copy of it
+    for a breakpoint. It is given up, and the thread goes on without TF.
     """
+    for verb in ("del reads", "load /boot/reads.o"):
+        d.console("module " + verb)
     place, handler = d.symbol("vfs_read"), d.symbol("before_read")
     thread = stand_before(d, place)
     d.client.ask(f"Z0,{handler:x},1")
@@ -206,6 +208,8 @@ def a_step_over_a_fault_of_a_handler(d):
     d.client.ask(f"z0,{handler:x},1")
     d.client.ask("Hg" + thread)
     d.client.ask(f"P{RSI:x}=" + "00" * 8)
+    if in_copy:
+        d.client.ask(f"Z0,{handler + 5:x},1")
     ip, steps = handler, 0
     while handler <= ip < handler + 64 and steps < 8:
         d.client.resume("s:" + thread)
@@ -214,6 +218,7 @@ def a_step_over_a_fault_of_a_handler(d):
     tap.equal(
         Symbols(ELF).at(ip), "trap_resume_hit+0x0", "a step over its fault ends behind it"
     )
+    d.client.ask(f"z0,{handler + 5:x},1")
     ends(d, "stepped over a fault")
 
 
@@ -407,7 +412,8 @@ def on(cpus):
         a_step_is_cancelled_below_a_hit(d)
         steps_back_into_a_cancelled_step(d)
         steps_among_others(d)
-        a_step_over_a_fault_of_a_handler(d)
+        a_step_over_a_fault_of_a_handler(d, in_copy=False)
+        a_step_over_a_fault_of_a_handler(d, in_copy=True)
 
 
 def on_any_number_of_cpus():
