@@ -5,12 +5,20 @@
 
 #include "probes/core/life.h"
 
-/* step_run - start a step. If the program has TF set, boost_run() will do: see step.c. */
+/* step_run - start a step. If the program has TF set, boost_run() will do: see step.c. But
+ * behind an STI some CPUs raise no #DB, so the STI is done to the image.
+ */
 NOKPROBE_INLINE void step_run(struct probe_cpu *cpu, struct site *site,
                               struct pt_regs *regs)
 {
     if (unlikely(regs->flags & FLAGS_TF)) {
         boost_run(site, regs);
+        if (!site->is_sti)
+            return;
+        regs->flags |= FLAGS_IF;
+        regs->ip = (uintptr_t)site->boost_slot + site->len;
+        if (!step_in_copy(site, (uintptr_t)site->boost_slot, false, regs, cpu))
+            plat_raise_step(regs);
         return;
     }
     regs->ip = (uintptr_t)site->step_slot;

@@ -329,6 +329,36 @@ KTEST(jump, a_program_that_steps_itself_sees_its_own_instructions)
     stepped_under(note, no_post, "a post-handler");
 }
 
+/* Behind an sti some CPUs raise no #DB. */
+static NOINLINE long target_sti(long x)
+{
+    __asm__ volatile("sti" ::: "memory");
+    return x;
+}
+
+static unsigned behind_sti;
+
+static void note_behind_sti(struct kprobe *p, struct pt_regs *regs,
+                            unsigned long flags UNUSED)
+{
+    behind_sti += regs->ip == p->addr + 1 && regs->flags & FLAGS_IF;
+}
+
+KTEST(jump, a_program_that_steps_itself_over_sti_runs_the_post_handlers)
+{
+    const uint8_t *at = (const uint8_t *)target_sti;
+    struct kprobe p = { .post_handler = note_behind_sti };
+
+    while (*at != 0xfb)
+        at++;
+    p.addr = (uintptr_t)at;
+    behind_sti = 0;
+    register_kprobe(&p);
+    ktest_report(step_through(&steps, target_sti) == 3, "the function returns");
+    unregister_kprobe(&p);
+    ktest_report(p.hits == 1 && behind_sti == 1, "a hit, and %u behind it", behind_sti);
+}
+
 /* No quiescence would wait for a thread that was preempted between the engine's own code
  * and a cell. So where a hit ends by loading the image, the engine first switches
  * interrupts off, and only then enables preemption.
