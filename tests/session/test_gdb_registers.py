@@ -195,8 +195,8 @@ def steps_back_into_a_cancelled_step(d):
 
 
 def a_step_over_a_fault_of_a_handler(d, in_copy):
-    """The handler of the probe faults in the instruction that is stepped, or in the copy of it
-    for a breakpoint. It is given up, and the thread goes on without TF.
+    """The handler of the probe faults in the instruction that is stepped, or in the copy of
+    it for a breakpoint. It is given up, and the thread goes on without TF.
     """
     for verb in ("del reads", "load /boot/reads.o"):
         d.console("module " + verb)
