@@ -40,6 +40,8 @@
 #include "kernel/debug/backtrace.h"
 #include "kernel/mm/extable.h"
 #include "kernel/thread/thread.h"
+#include "probes/core/insn_slot.h"
+#include "probes/core/life.h"
 #include "probes/gdb/gdb_memory.h"
 #include "probes/gdb/gdb_regs.h"
 #include "probes/gdb/gdb_stepping.h"
@@ -355,6 +357,16 @@ static bool take_up(struct thread *t, uintptr_t start, uintptr_t end)
     return gdb_step_move(s, LEFT_OVER, UNDER_WAY);
 }
 
+/* trap_is_theirs - does the program or the engine take the trap behind the instruction? */
+static bool trap_is_theirs(const struct pt_regs *regs)
+{
+    size_t off;
+    const struct site *site = insn_slot_owner(regs->ip, &off);
+
+    return regs->flags & FLAGS_TF ||
+           (site && regs->ip - off == (uintptr_t)site_step_slot(site));
+}
+
 const char *gdb_step_start(struct thread *t, uintptr_t start, uintptr_t end, bool alone,
                            bool *done)
 {
@@ -374,10 +386,8 @@ const char *gdb_step_start(struct thread *t, uintptr_t start, uintptr_t end, boo
     if (!s)
         return "the ends of 17 earlier steps are still to come: continue";
     regs = gdb_cpu((unsigned)cpu)->regs;
-    /* There is one trap behind the instruction, and it is theirs. */
-    if (regs->flags & FLAGS_TF)
-        return "the program or the engine steps here, by TF: set a breakpoint and "
-               "continue";
+    if (trap_is_theirs(regs))
+        return "the program or the engine steps here: set a breakpoint and continue";
     *done = alone && kind_at(gdb_stop_ip(regs)) == HLT && gdb_stop_ip(regs) == regs->ip;
     if (*done) {
         regs->ip++;

@@ -29,6 +29,11 @@ size_t gdb_memory_read(void *out, uintptr_t addr UNUSED, size_t len)
     return len;
 }
 
+struct site *insn_slot_owner(uintptr_t addr UNUSED, size_t *off UNUSED)
+{
+    return NULL;
+}
+
 int copy_nofault(void *dst, const void *src, size_t len)
 {
     memcpy(dst, src, len);

@@ -21,6 +21,7 @@ IF, TF = 1 << 9, 1 << 8
 IP, RSI = 16, 4
 FLAGS_OF_IMAGE = 19 * 8  # struct pt_regs
 EXECUTE, ACCESS = 1, 4
+REFUSED = "E.the program or the engine steps here: set a breakpoint and continue"
 
 
 class Debugged:
@@ -195,8 +196,8 @@ def steps_back_into_a_cancelled_step(d):
 
 
 def a_step_over_a_fault_of_a_handler(d, in_copy):
-    """The handler of the probe faults in the instruction that is stepped, or in the copy of
-    it for a breakpoint. It is given up, and the thread goes on without TF.
+    """The handler of the probe faults in the instruction that is stepped, or in its copy for
+    a breakpoint. It is given up, and the thread goes on without TF.
     """
     for verb in ("del reads", "load /boot/reads.o"):
         d.console("module " + verb)
@@ -270,7 +271,7 @@ def no_step_beside_tf(d, thread, where):
     d.client.resume("s:" + thread)
     tap.equal(
         d.client.packet(LIMIT),
-        "E.the program or the engine steps here, by TF: set a breakpoint and continue",
+        REFUSED,
         f"a program has TF set, {where}: a step is refused",
     )
     d.client.ask(f"P11={flags.to_bytes(4, 'little').hex()}")
@@ -309,7 +310,17 @@ def a_step_out_of_a_copy(d):
     tap.check(d.stop()["ip"] != behind, "a step from there executes the next one")
     ends(d, "stepped out of a copy")
     d.console(f"probe del {at}")
+    a_step_of_the_engine(d, word, at)
     d.console("echo 1 > /proc/sys/debug/kprobes-optimization")
+
+
+def a_step_of_the_engine(d, word, at):
+    """Behind a copy that ends with an int3 the next trap is that of the engine."""
+    d.console(f"probe add --post {at}")
+    d.client.resume("s:" + stand_behind_an_access(d, word)["thread"])
+    tap.equal(d.client.packet(LIMIT), REFUSED, "a step of the engine: a step is refused")
+    ends(d, "refused behind a copy")
+    d.console(f"probe del {at}")
 
 
 def steps_among_others(d):
