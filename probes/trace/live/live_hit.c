@@ -477,9 +477,7 @@ static void hit_watch(struct watch *w, struct pt_regs *regs)
 static int hit_entry(struct kretprobe_instance *ri, struct pt_regs *regs)
 {
     const struct live_probe *p = CONTAINER_OF(ri->rp, struct live_probe, rp);
-    struct fetch_from from = { .regs = regs,
-                               .time = clock_ns(),
-                               .read = hit_read_memory };
+    struct fetch_from from = { .regs = regs, .read = hit_read_memory };
     bool was = own_work();
 
     if (p->def->within && kretprobe_depth(p->def->within) < 0)
