@@ -161,20 +161,16 @@ static int unregister_locked(struct kretprobe **rps, struct kprobe **ps, size_t 
     return err;
 }
 
-/* unregister_by - unregister @rps at once, or without @ps, an array of their kprobes, one
- * after the other.
- */
-static int unregister_by(struct kretprobe **rps, struct kprobe **ps, size_t count)
+static int unregister_in_turn(struct kretprobe **rps, size_t count)
 {
-    int err = 0;
-
-    for (size_t i = 0, step = ps ? count : 1; i < count && !err; i += step) {
+    for (size_t i = 0; i < count; i++) {
         struct kprobe *p = &rps[i]->kp;
+        int err = rps[i]->holder ? unregister_locked(&rps[i], &p, 1) : 0;
 
-        if (rps[i]->holder) /* NULL: @rps has it twice, and this is the second time */
-            err = unregister_locked(&rps[i], ps ? ps : &p, step);
+        if (err)
+            return err;
     }
-    return err;
+    return 0;
 }
 
 int unregister_kretprobes(struct kretprobe **rps, size_t count)
@@ -187,7 +183,7 @@ int unregister_kretprobes(struct kretprobe **rps, size_t count)
     if (!all_registered(rps, count))
         return -EINVAL;
     ps = count > 1 ? kprobes_of(rps, count) : NULL;
-    err = unregister_by(rps, ps, count);
+    err = ps ? unregister_locked(rps, ps, count) : unregister_in_turn(rps, count);
     plat_free(ps);
     return err;
 }
