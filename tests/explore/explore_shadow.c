@@ -15,38 +15,16 @@ static struct kretprobe goes, stays;
 
 /* ---- the platform ---- */
 
-unsigned long __wrap_plat_irq_save(void);
-unsigned long __wrap_plat_irq_save(void)
-{
-    bool on = !machine_self()->irqs_off;
-
-    if (on)
-        machine_irqs(false);
-    return on;
-}
-
-void __wrap_plat_irq_restore(unsigned long on);
-void __wrap_plat_irq_restore(unsigned long on)
-{
-    if (on)
-        machine_irqs(true);
-}
-
 void plat_shadow_for_each(void (*fn)(struct shadow *shadow, void *arg), void *arg)
 {
     fn(shadow, arg);
-}
-
-static bool answers(const void *cpu)
-{
-    return !((const struct machine_cpu *)cpu)->irqs_off;
 }
 
 /* A CPU answers when it lets interrupts in, and is in no NMI. */
 void __wrap_plat_sync_cores(void);
 void __wrap_plat_sync_cores(void)
 {
-    explore_wait(answers, &machine[0]);
+    explore_wait(machine_takes_irqs, &machine[0]);
 }
 
 /* ---- the actors ---- */

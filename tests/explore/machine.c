@@ -23,6 +23,28 @@ void machine_irqs(bool on)
     explore_irqs(on);
 }
 
+bool machine_takes_irqs(const void *cpu)
+{
+    return !((const struct machine_cpu *)cpu)->irqs_off;
+}
+
+unsigned long __wrap_plat_irq_save(void);
+unsigned long __wrap_plat_irq_save(void)
+{
+    bool on = !machine_self()->irqs_off;
+
+    if (on)
+        machine_irqs(false);
+    return on;
+}
+
+void __wrap_plat_irq_restore(unsigned long on);
+void __wrap_plat_irq_restore(unsigned long on)
+{
+    if (on)
+        machine_irqs(true);
+}
+
 /* ---- quiescence ---- */
 
 void machine_enter(void)

@@ -25,6 +25,11 @@ static inline struct machine_cpu *machine_self(void)
 /* machine_irqs - let interrupts of this CPU in, or keep them out. */
 void machine_irqs(bool on);
 
+/* machine_takes_irqs - does @cpu, a struct machine_cpu, let interrupts in? For
+ * explore_wait().
+ */
+bool machine_takes_irqs(const void *cpu);
+
 /* machine_enter, machine_leave - this CPU is in code that quiesce() waits for, such as a
  * handler of a hit.
  */

@@ -157,18 +157,13 @@ int __wrap_plat_text_read(void *dst, uintptr_t addr, size_t len)
     return __real_plat_text_read(dst, addr, len);
 }
 
-static bool takes_interrupts(const void *arg)
-{
-    return !((const struct machine_cpu *)arg)->irqs_off;
-}
-
 void __wrap_plat_sync_cores(void);
 void __wrap_plat_sync_cores(void)
 {
     fake.syncs++;
     for (unsigned i = 0; i < MACHINE_CPUS; i++) {
         if (i != explore_cpu())
-            explore_wait(takes_interrupts, &machine[i]);
+            explore_wait(machine_takes_irqs, &machine[i]);
         explore_together(true);
         serialise(i);
         explore_together(false);
@@ -186,23 +181,6 @@ struct probe_cpu *__wrap_plat_this_cpu(void);
 struct probe_cpu *__wrap_plat_this_cpu(void)
 {
     return plat_probe_cpu(explore_cpu());
-}
-
-unsigned long __wrap_plat_irq_save(void);
-unsigned long __wrap_plat_irq_save(void)
-{
-    bool on = !machine_self()->irqs_off;
-
-    if (on)
-        machine_irqs(false);
-    return on;
-}
-
-void __wrap_plat_irq_restore(unsigned long on);
-void __wrap_plat_irq_restore(unsigned long on)
-{
-    if (on)
-        machine_irqs(true);
 }
 
 /* ---- of tests/unit/unit.h ---- */
