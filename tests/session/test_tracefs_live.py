@@ -101,9 +101,12 @@ rm -rf FOLDER.m FOLDER.dat
 
 
 def run(script, name="sh"):
-    """Run a script under ./sonde tracefs. Return (status, its lines, its errors)."""
+    """Run a script under ./sonde tracefs. Return (status, its lines, its errors). Its input
+    is no pipe: if that is closed, trace-cmd stream reads without end after its readers have
+    ended.
+    """
     with tempfile.TemporaryDirectory() as folder:
-        script = script.replace("FOLDER", os.path.join(folder + ".x"))
+        script = "exec </dev/null\n" + script.replace("FOLDER", folder + ".x")
         status, out, err = sonde("tracefs", folder, "--", name, "-c", script)
         tap.check(not is_mounted(folder), "the files are gone behind it")
     return status, out.splitlines(), err
