@@ -123,31 +123,30 @@ extern switch_if_due
     HIT_END 0, HIT_RUNNING, HIT_SITE
 %endmacro
 
-; INTERRUPTS_AS_IMAGE: do the work of plat_flags_as().
-%macro INTERRUPTS_AS_IMAGE 0
+; INTERRUPTS_AS_IMAGE label: do the work of plat_flags_as(), and go on at @label.
+%macro INTERRUPTS_AS_IMAGE 1
     cld
   %ifndef HOSTED
     FLAGS_OF_CPU_TO rcx
     xor ecx, [rsp + REGS_FLAGS]
     test ecx, FLAGS_IF
-    jz %%as_image
+    jz %1
     cli
     test dword [rsp + REGS_FLAGS], FLAGS_IF
-    jz %%as_image
+    jz %1
     sti
-%%as_image:
   %endif
+    jmp %1
 %endmacro
 
 ; MORE: after a handler that has returned eax, run the handlers of the other probes of the
 ; site; rdi = the next probe. If that is a return probe and the call is simple (follow.inc),
-; the call is followed here, without calling C. The per-CPU counter is not changed, because
+; the call is followed here, without calling C, with the flags of the CPU as they are. The per-CPU counter is not changed, because
 ; it counts hits, and this is still the same hit.
 %macro MORE 0
     test eax, eax
     jnz .done
 .next:
-    INTERRUPTS_AS_IMAGE
     mov r9, [rdi + KPROBE_PRE]
     mov ecx, [rdi + KPROBE_FLAGS]
     and ecx, KPROBE_SLOW_FLAGS
@@ -157,7 +156,7 @@ extern switch_if_due
     jnz .rest
     lock inc qword [rdi + KPROBE_HITS]
     cmp byte [rdi + KPROBE_KIND], KIND_RETURN
-    jne .call
+    jne .handler
     mov r15, rdi
     mov r11, [rsp + REGS_SP]
     IS_SIMPLE r11
@@ -176,8 +175,11 @@ extern switch_if_due
 .not_simple:
     mov rdi, r15
     mov r9, [rdi + KPROBE_PRE]
-    jmp .call
+.handler:
+    INTERRUPTS_AS_IMAGE .call
 .rest:
+    INTERRUPTS_AS_IMAGE .as_image
+.as_image:
     mov rsi, rdi
     mov rdi, rsp
     mov rdx, [gs:PERCPU_PROBE]

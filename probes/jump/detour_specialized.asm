@@ -1,4 +1,4 @@
-; detour_specialized.asm - two patterns for specialized detours. Such a detour is a copy of
+; detour_specialized.asm - patterns for specialized detours. Such a detour is a copy of
 ; a pattern, made for one site.
 ;
 ; At a site with one handler it does the work of detour_call, but only in the common case:
@@ -33,9 +33,10 @@ STACK equ WORD_0 + 8                    ; from the start of the image to the pro
 %define CPU(field) r13 + field - ROOM_OFF
 %define IMAGE(field) r15 + field - REGS_FLAGS
 
-; SPECIALIZED name, live: a pattern, struct plat_pattern. @live: whether the program may
-; still read the status flags.
-%macro SPECIALIZED 2
+; SPECIALIZED name, live, leaf: a pattern, struct plat_pattern. @live: whether the program may
+; still read the status flags. @leaf: whether the handler is one that cannot change a flag of
+; the CPU, so that no pushfq behind it has to ask; that takes an emulator a twelfth of the hit.
+%macro SPECIALIZED 3
     PATTERN
 %%rare:
     call detour_specialized_rare
@@ -56,12 +57,19 @@ STACK equ WORD_0 + 8                    ; from the start of the image to the pro
     push 0                              ; no error code; the vector is filled in below
     push 0                              ; aux
     PUSH EACH_REGISTER_DOWN
-    inc dword [gs:PERCPU_PREEMPT_COUNT] ; as PREEMPT_OFF, in fewer bytes
+    lea r15, [rsp + REGS_FLAGS]
+  %if %3
+    PREEMPT_OFF
+    mov r13, [gs:PERCPU_PROBE]
+    lea rdx, [IMAGE(STACK)]
+    mov [IMAGE(REGS_SP)], rdx
+  %else                                 ; the same, in fewer bytes
+    inc dword [gs:PERCPU_PREEMPT_COUNT]
     mov r13, [gs:PERCPU_PROBE]
     mov r12d, [CPU(PERCPU_PREEMPT_COUNT)]
     dec r12d
-    lea r15, [rsp + REGS_FLAGS]
     add qword [IMAGE(REGS_SP)], STACK - REGS_SS
+  %endif
     mov byte [IMAGE(REGS_ORIG_AX) + 4], VECTOR_BP
     mov rdi, strict qword 0
     HOLE HOLE_PROBE
@@ -80,14 +88,16 @@ STACK equ WORD_0 + 8                    ; from the start of the image to the pro
     HOLE HOLE_HANDLER
     HIT_END d, HIT_RUNNING
 %%ran:
-    pushfq
-    pop rcx
+    mov ecx, [IMAGE(REGS_FLAGS)]
     xor ecx, ebx
-    and ecx, FLAGS_OF_CPU
     or ecx, eax
-    mov edx, [IMAGE(REGS_FLAGS)]
+  %if !%3
+    pushfq
+    pop rdx
     xor edx, ebx
+    and edx, FLAGS_OF_CPU
     or ecx, edx
+  %endif
     lea rdx, [IMAGE(STACK)]
     xor rdx, [IMAGE(REGS_SP)]
     or rcx, rdx
@@ -101,29 +111,39 @@ STACK equ WORD_0 + 8                    ; from the start of the image to the pro
     PATTERN_END %1
 %endmacro
 
-    SPECIALIZED detour_specialized, 1
+    SPECIALIZED detour_specialized, 1, 0
+    SPECIALIZED detour_specialized_leaf, 1, 1
 
 ; For sites where the status flags are dead: on each path the program writes them before it
 ; reads them.
-    SPECIALIZED detour_specialized_dead, 0
+    SPECIALIZED detour_specialized_dead, 0, 0
+    SPECIALIZED detour_specialized_leaf_dead, 0, 1
 
 ; A specialized detour calls both of these routines. The register image lies above the
 ; return address, and right above that of the C code; rbx, r12 and r13 have the same values
 ; as in that detour.
 section .text.detour.rare progbits alloc exec nowrite align=64
 
-; A condition of the common case does not hold, so C code runs the handlers.
+; A condition of the common case does not hold, so C code runs the handlers: of all probes
+; that the site has by now. So this code asks for the flags of the CPU in any case. If one has
+; changed, or DF was set, the detour sees that flags have changed, because ebx differs.
 ; In: rdi = the probe. Out: eax = the return value of kprobe_jump_handler()
 proc detour_specialized_rare
     pop r14
     frame image
     cld
-    btr ebx, FLAGS_DF_BIT               ; then the detour sees that flags have changed
+    btr ebx, FLAGS_DF_BIT
     mov rsi, [rdi + KPROBE_SITE]
     mov rdi, rsp
     mov rdx, r13
     call kprobe_jump_handler
     movzx eax, al
+    pushfq
+.pushed:
+    pop rcx
+    xor ecx, ebx
+    and ecx, FLAGS_OF_CPU
+    xor ebx, ecx
     jmp r14
 endproc detour_specialized_rare
 nokprobe detour_specialized_rare
@@ -147,6 +167,8 @@ proc detour_specialized_leave
 endproc detour_specialized_leave
 nokprobe detour_specialized_leave
 
+[section .rodata_detour_pops progbits alloc noexec nowrite align=8]
+    dq detour_specialized_rare.pushed
 section .rodata
 align 8
 global detour_specialized_rare_range, detour_specialized_leave_range

@@ -51,13 +51,16 @@ bool detour_specialized_is_denied(const struct site *site)
            detour_specialized_fits(site);
 }
 
-/* handler_is_light - can the only handler of @site be called as a light handler? */
-static bool handler_is_light(const struct site *site)
+/* which_for_handler - the pattern for the only handler of a site, that of @p. A fault handler
+ * may want an image, and change the flags with which the handler goes on.
+ */
+static enum plat_specialized which_for_handler(const struct kprobe *p)
 {
-    const struct kprobe *p = site->probes;
+    unsigned facts = p->fault_handler ? 0 : handler_read((uintptr_t)p->pre_handler);
 
-    return has_one_handler(site) && !p->fault_handler &&
-           handler_needs_no_image((uintptr_t)p->pre_handler);
+    if (facts & HANDLER_NO_IMAGE)
+        return PLAT_SPECIALIZED_LIGHT;
+    return facts & HANDLER_KEEPS ? PLAT_SPECIALIZED_LEAF : PLAT_SPECIALIZED_CALL;
 }
 
 /* op_keeps - do the registers that a function must preserve keep their values, wherever the
@@ -65,7 +68,7 @@ static bool handler_is_light(const struct site *site)
  */
 static bool op_keeps(const struct kprobe_op *op)
 {
-    return op->code != KPROBE_OP_CALL || handler_keeps_callee_saved((uintptr_t)op->imm);
+    return op->code != KPROBE_OP_CALL || handler_read((uintptr_t)op->imm) & HANDLER_KEEPS;
 }
 
 /* programs_keep - must the detour save all fields of struct plat_light? */
@@ -91,7 +94,7 @@ enum plat_specialized detour_specialized_which(const struct site *site)
     if (programs_to_call(site, &programs))
         return programs_keep(&programs) ? PLAT_SPECIALIZED_LIGHT_KEEP
                                         : PLAT_SPECIALIZED_LIGHT;
-    return handler_is_light(site) ? PLAT_SPECIALIZED_LIGHT : PLAT_SPECIALIZED_CALL;
+    return which_for_handler(site->probes);
 }
 
 /* put_value - write the low @len bytes of @value in front of @end. */
@@ -204,7 +207,7 @@ static int body_put(struct composed *c, uint8_t *out, uintptr_t at,
     struct programs programs;
     struct insn_builder b;
 
-    if (which == PLAT_SPECIALIZED_CALL)
+    if (which == PLAT_SPECIALIZED_CALL || which == PLAT_SPECIALIZED_LEAF)
         return 0;
     if (!programs_to_call(site, &programs))
         programs_of_handler(site, &programs);

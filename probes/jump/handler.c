@@ -101,8 +101,7 @@ static void read_insn(struct reading *l, const struct insn *insn)
         l->keeps = false;
 }
 
-/* The function is decoded until the answer is no. */
-bool handler_read(uintptr_t fn, bool image)
+unsigned handler_read(uintptr_t fn)
 {
     struct reading l = { .keeps = true };
     uint8_t bytes[INSN_MAX_LEN];
@@ -110,17 +109,17 @@ bool handler_read(uintptr_t fn, bool image)
     size_t left;
 
     if (plat_symbol_at(fn, &l.function))
-        return false;
+        return 0;
     for (size_t off = 0; off < l.function.size; off += insn.len) {
         uintptr_t addr = l.function.start + off;
 
         left = l.function.size - off;
         left = left < sizeof(bytes) ? left : sizeof(bytes);
         if (recover_bytes(bytes, addr, left) || insn_decode(&insn, bytes, left, addr))
-            return false;
+            return 0;
         read_insn(&l, &insn);
-        if (!l.keeps || (image && l.takes_image))
-            return false;
+        if (!l.keeps)
+            return 0;
     }
-    return true;
+    return HANDLER_KEEPS | (l.takes_image ? 0 : HANDLER_NO_IMAGE);
 }

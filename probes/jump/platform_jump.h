@@ -56,9 +56,10 @@ enum plat_hole {
 };
 /* What a pattern is for. */
 enum plat_specialized {
-    PLAT_SPECIALIZED_CALL,  /* a pre-handler */
-    PLAT_SPECIALIZED_LIGHT, /* a light handler with handler_keeps_callee_saved(), or a
-                                  * pre-handler with handler_needs_no_image() */
+    PLAT_SPECIALIZED_CALL,       /* a pre-handler */
+    PLAT_SPECIALIZED_LEAF,       /* one with HANDLER_KEEPS, and without a fault handler */
+    PLAT_SPECIALIZED_LIGHT,      /* a light handler with HANDLER_KEEPS, or a
+                                  * pre-handler with HANDLER_NO_IMAGE */
     PLAT_SPECIALIZED_LIGHT_KEEP, /* any light handler */
     PLAT_OWNS,
 };

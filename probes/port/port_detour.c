@@ -13,6 +13,7 @@ extern const char detour_return[];
 extern const uintptr_t detour_specialized_rare_range[2],
     detour_specialized_leave_range[2];
 extern const struct plat_pattern detour_specialized, detour_specialized_dead;
+extern const struct plat_pattern detour_specialized_leaf, detour_specialized_leaf_dead;
 extern const struct plat_pattern detour_light, detour_light_dead;
 extern const struct plat_pattern detour_light_keep, detour_light_keep_dead;
 
@@ -36,6 +37,8 @@ const struct plat_pattern *plat_detour_specialized(enum plat_specialized which,
 {
     static const struct plat_pattern *const patterns[PLAT_OWNS][2] = {
         [PLAT_SPECIALIZED_CALL] = { &detour_specialized_dead, &detour_specialized },
+        [PLAT_SPECIALIZED_LEAF] = { &detour_specialized_leaf_dead,
+                                    &detour_specialized_leaf },
         [PLAT_SPECIALIZED_LIGHT] = { &detour_light_dead, &detour_light },
         [PLAT_SPECIALIZED_LIGHT_KEEP] = { &detour_light_keep_dead, &detour_light_keep },
     };
@@ -110,7 +113,7 @@ static uintptr_t stack_word_at(uintptr_t ip, uintptr_t sp)
         return sp + sizeof(uint64_t) + offsetof(struct pt_regs, ip);
     if (is_within_range(ip, detour_specialized_rare_range) ||
         is_within_range(ip, detour_specialized_leave_range))
-        return sp + offsetof(struct pt_regs, ip);
+        return sp + offsetof(struct pt_regs, ip) + 8 * is_pop(ip);
     return sp + 8 * (words_below(code_at(ip), ip) + is_pop(ip));
 }
 

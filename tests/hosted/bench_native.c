@@ -37,13 +37,11 @@ static int count(struct kprobe *p UNUSED, struct pt_regs *regs UNUSED)
     return 0;
 }
 
-/* want_image - a fault handler may use the image, so the pre-handler gets one; else the code
- * of count() would show that it needs none.
- */
-static int want_image(struct kprobe *p UNUSED, struct pt_regs *regs UNUSED,
-                      int trap UNUSED)
+/* count_with_image - its code shows that it wants an image; the error code there is 0. */
+static int count_with_image(struct kprobe *p UNUSED, struct pt_regs *regs)
 {
-    return 0;
+    handled++;
+    return (int)regs->orig_ax;
 }
 
 static void count_after(struct kprobe *p, struct pt_regs *regs,
@@ -79,18 +77,17 @@ static const struct kind {
     kprobe_pre_handler_t pre;
     kprobe_post_handler_t post;
     kprobe_light_handler_t light;
-    kprobe_fault_handler_t fault;
     double goal; /* the cost of a hit should be at most that of @goal calls; 0: no goal */
 } kinds[] = {
-    { "count", bench_dead, 0, NULL, NULL, NULL, NULL, 1.0 },
-    { "count_flags", bench_live, 3, NULL, NULL, NULL, NULL, 1.0 },
-    { "light", bench_dead, 0, NULL, NULL, count_light, NULL, 2.5 },
-    { "light_flags", bench_live, 3, NULL, NULL, count_light, NULL, 2.5 },
-    { "light_calls", bench_dead, 0, NULL, NULL, count_light_by_call, NULL, 0 },
-    { "no_image", bench_dead, 0, count, NULL, NULL, NULL, 2.5 },
-    { "image", bench_dead, 0, count, NULL, NULL, want_image, 6.0 },
-    { "image_flags", bench_live, 3, count, NULL, NULL, want_image, 0 },
-    { "image_posthandler", bench_dead, 0, count, count_after, NULL, want_image, 0 },
+    { "count", bench_dead, 0, NULL, NULL, NULL, 1.0 },
+    { "count_flags", bench_live, 3, NULL, NULL, NULL, 1.0 },
+    { "light", bench_dead, 0, NULL, NULL, count_light, 2.5 },
+    { "light_flags", bench_live, 3, NULL, NULL, count_light, 2.5 },
+    { "light_calls", bench_dead, 0, NULL, NULL, count_light_by_call, 0 },
+    { "no_image", bench_dead, 0, count, NULL, NULL, 2.5 },
+    { "image", bench_dead, 0, count_with_image, NULL, NULL, 6.0 },
+    { "image_flags", bench_live, 3, count_with_image, NULL, NULL, 0 },
+    { "image_posthandler", bench_dead, 0, count_with_image, count_after, NULL, 0 },
 };
 #define PLAN_GOAL 5.0 /* us */
 
@@ -131,7 +128,6 @@ static void probe_set(struct kprobe *p, const struct kind *kind)
     *p = (struct kprobe){ .addr = (uintptr_t)kind->fn + kind->offset,
                           .pre_handler = kind->pre,
                           .light_handler = kind->light,
-                          .fault_handler = kind->fault,
                           .post_handler = kind->post };
     if (register_kprobe(p))
         abort();
@@ -437,9 +433,8 @@ static void crowd_register(bool own, bool light)
     for (size_t i = 0; i < CROWD_MAX; i++) {
         crowd[i] =
             (struct kprobe){ .addr = bench_among_all.first + i * bench_among_all.stride,
-                             .pre_handler = light ? NULL : count,
-                             .light_handler = light ? count_light : NULL,
-                             .fault_handler = light ? NULL : want_image };
+                             .pre_handler = light ? NULL : count_with_image,
+                             .light_handler = light ? count_light : NULL };
         ps[i] = &crowd[i];
     }
     if (register_kprobes(ps, CROWD_MAX))

@@ -641,25 +641,29 @@ KTEST(jump, a_backtrace_from_each_instruction_of_a_detour_has_names_and_the_call
 
 /* While a CPU is in a routine of a specialized detour, port_detour_cell() must find the
  * address at which the program goes on: the ip of the image. The return address lies below
- * the image until it is popped.
+ * the image until it is popped, and the flags between a pushfq and its pop.
  */
 KTEST(jump, an_ip_in_a_routine_of_code_of_its_own_leads_where_the_image_does)
 {
     extern const uintptr_t detour_specialized_rare_range[2],
         detour_specialized_leave_range[2];
+    extern const uintptr_t detour_pops[], detour_pops_end[];
     const uintptr_t *const ranges[] = { detour_specialized_rare_range,
                                         detour_specialized_leave_range };
     struct {
-        uint64_t return_address;
+        uint64_t word;
         struct pt_regs image;
     } stack = { .image.ip = (uintptr_t)target };
     size_t right = 0, bytes = 0;
 
     for (size_t i = 0; i < ARRAY_LEN(ranges); bytes += ranges[i][1] - ranges[i][0], i++)
         for (uintptr_t ip = ranges[i][0]; ip < ranges[i][1]; ip++) {
-            uintptr_t sp =
-                (uintptr_t)(ip == ranges[i][0] ? (void *)&stack : &stack.image);
+            bool has_word = ip == ranges[i][0];
+            uintptr_t sp;
 
+            for (const uintptr_t *pop = detour_pops; pop < detour_pops_end; pop++)
+                has_word |= *pop == ip;
+            sp = (uintptr_t)(has_word ? (void *)&stack : &stack.image);
             right += port_detour_cell(ip, sp) == (uintptr_t)target;
         }
     ktest_report(bytes && right == bytes, "at each of %zu bytes", bytes);

@@ -39,6 +39,13 @@ static int note_argument(struct kprobe *p UNUSED, struct pt_regs *regs)
     return 0;
 }
 
+static int switch_off(struct kprobe *p UNUSED, struct pt_regs *regs UNUSED)
+{
+    ran++;
+    cli();
+    return 0;
+}
+
 static unsigned which_is(kprobe_pre_handler_t pre, kprobe_fault_handler_t fault)
 {
     struct kprobe p = { .pre_handler = pre, .fault_handler = fault };
@@ -64,10 +71,35 @@ static int never_asked(struct kprobe *p UNUSED, struct pt_regs *regs UNUSED,
 KTEST(light, a_pre_handler_whose_code_needs_no_image_is_called_without_one)
 {
     ktest_report(which_is(count_only, NULL) == PLAT_SPECIALIZED_LIGHT, "it only counts");
-    ktest_report(which_is(note_argument, NULL) == PLAT_SPECIALIZED_CALL && right == 1,
+    ktest_report(which_is(note_argument, NULL) == PLAT_SPECIALIZED_LEAF && right == 1,
                  "it reads a register, and gets it");
-    ktest_report(which_is(count_only, never_asked) == PLAT_SPECIALIZED_CALL,
-                 "its fault handler may want the image");
+    ktest_report(which_is(switch_off, NULL) == PLAT_SPECIALIZED_CALL && irqs_enabled(),
+                 "it switches interrupts off, but only for itself");
+    ktest_report(which_is(count_only, never_asked) == PLAT_SPECIALIZED_CALL &&
+                     which_is(note_argument, never_asked) == PLAT_SPECIALIZED_CALL,
+                 "a fault handler may want the image, and change flags");
+}
+
+#define UNKNOWN_FLAG                                                                     \
+    (1u << 31) /* a hit of a probe with a flag that is not known is rare */
+
+/* A rare hit runs what the site has by now: here another handler than the one that the
+ * pattern was chosen for.
+ */
+KTEST(light, a_rare_hit_asks_whether_a_handler_has_changed_flags)
+{
+    struct kprobe p = { .pre_handler = note_argument };
+
+    ran = 0;
+    if (!with_jump(&p, target))
+        return;
+    p.pre_handler = switch_off;
+    p.flags |= UNKNOWN_FLAG;
+    ktest_report(target(3) == 29 && ran == 1, "it is called");
+    ktest_report(irqs_enabled(), "interrupts are as they were");
+    sti();
+    p.flags &= ~UNKNOWN_FLAG;
+    without_jump(&p);
 }
 
 /* ---- the context of a light handler ---- */

@@ -1,18 +1,23 @@
-/* test_handler.c - tests of handler_keeps_callee_saved(): which functions can be left in
- * the middle; and of handler_needs_no_image().
+/* test_handler.c - tests of handler_read(): which functions can be left in the middle, and
+ * which need no image.
  */
 #include "probes/jump/handler.h"
 
 #include "tests/unit/port_fake.h"
 
-static bool is_plain(const char *hex)
+static unsigned facts_of(const char *hex)
 {
-    bool plain;
+    unsigned facts;
 
     plat_lock(PLAT_PROBES);
-    plain = handler_keeps_callee_saved(fake_function("handler", hex));
+    facts = handler_read(fake_function("handler", hex));
     plat_unlock(PLAT_PROBES);
-    return plain;
+    return facts;
+}
+
+static bool is_plain(const char *hex)
+{
+    return facts_of(hex) & HANDLER_KEEPS;
 }
 
 UNIT_TEST(what_changes_only_what_it_may_is_plain)
@@ -52,18 +57,13 @@ UNIT_TEST(nor_what_cannot_be_read)
     CHECK(!is_plain("90 06"));
     CHECK(!is_plain("90 48"));
     plat_lock(PLAT_PROBES);
-    CHECK(!handler_keeps_callee_saved(0x1000));
+    CHECK(!handler_read(0x1000));
     plat_unlock(PLAT_PROBES);
 }
 
 static bool is_light(const char *hex)
 {
-    bool light;
-
-    plat_lock(PLAT_PROBES);
-    light = handler_needs_no_image(fake_function("handler", hex));
-    plat_unlock(PLAT_PROBES);
-    return light;
+    return facts_of(hex) & HANDLER_NO_IMAGE;
 }
 
 UNIT_TEST(what_returns_0_and_reads_no_image_needs_none)

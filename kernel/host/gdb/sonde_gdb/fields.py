@@ -86,6 +86,8 @@ SYMBOLS = ("kretprobe_trampoline", "exc_int3", "_text", "_etext", "_end", "notes
 PATTERNS = (
     "detour_specialized",
     "detour_specialized_dead",
+    "detour_specialized_leaf",
+    "detour_specialized_leaf_dead",
     "detour_light",
     "detour_light_dead",
     "detour_light_keep",
