@@ -156,7 +156,7 @@ class Side:
                     LC_ALL="C",
                     TERM="dumb",
                 ),
-                preexec_fn=die_with_parent,
+                preexec_fn=die_with_parent(),
             )
             try:
                 process.wait(LIMIT)

@@ -605,7 +605,7 @@ def main():
         with open(os.environ["PLAN"], "wb") as file:
             marshal.dump({label: planned(label) for label in labels}, file)
         # The working directory must not contain a folder with the name of a label.
-        status = subprocess.run(words, cwd=HERE, preexec_fn=die_with_parent).returncode
+        status = subprocess.run(words, cwd=HERE, preexec_fn=die_with_parent()).returncode
         shutil.copy(times, os.path.join(BUILD, "times.txt"))
         if report:
             with errors.writing(report):

@@ -6,7 +6,7 @@ import subprocess
 import tempfile
 
 import tap
-from sonde.guest import EXIT_POWEROFF, Guest, Setup
+from sonde.guest import EXIT_POWEROFF, Guest, Setup, die_with_parent
 from sonde.machine import Gone
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -34,6 +34,28 @@ def end_of(letter, limit=10, **setup):
         failure = mini.failure("in the test", limit)
         status = mini.wait_end(1)
         return status, failure.status, "\n".join([str(failure), *failure.lines])
+
+
+def a_child_ends_with_a_parent_that_has_gone():
+    """The parent has ended before the child can ask to end with it, as on a busy host."""
+    begin_read, begin_write = os.pipe()
+    alive_read, alive_write = os.pipe()
+    parent = os.fork()
+    if not parent:
+        begin = die_with_parent()
+        if not os.fork():
+            os.close(begin_write)
+            os.close(alive_read)
+            os.read(begin_read, 1)
+            begin()
+            os.write(alive_write, b"x")
+        os._exit(0)
+    os.waitpid(parent, 0)
+    os.close(alive_write)
+    os.close(begin_write)
+    tap.equal(os.read(alive_read, 1), b"", "a child without its parent does not begin")
+    os.close(begin_read)
+    os.close(alive_read)
 
 
 def a_poweroff_has_its_status():
@@ -71,6 +93,7 @@ if __name__ == "__main__":
     with tempfile.TemporaryDirectory() as work:
         MINI = build_mini(work)
         tap.run(
+            a_child_ends_with_a_parent_that_has_gone,
             a_poweroff_has_its_status,
             a_triple_fault_is_seen,
             a_reset_is_no_triple_fault,

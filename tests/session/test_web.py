@@ -63,7 +63,7 @@ class Server:
             stderr=subprocess.PIPE,
             text=True,
             start_new_session=True,
-            preexec_fn=self.prepare,
+            preexec_fn=self.prepare(),
             env=dict(os.environ, SONDE_LABS=self.home),
         )
         for line in self.process.stderr:
@@ -78,8 +78,13 @@ class Server:
     @staticmethod
     def prepare():
         """Let SIGINT end the server: a background test may have SIGINT ignored."""
-        signal.signal(signal.SIGINT, signal.SIG_DFL)
-        die_with_parent()
+        die = die_with_parent()
+
+        def begin():
+            signal.signal(signal.SIGINT, signal.SIG_DFL)
+            die()
+
+        return begin
 
     def ask(self, method, path, body=None, **headers):
         """Send one request. Return the status and the text of the reply."""

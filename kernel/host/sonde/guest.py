@@ -238,8 +238,15 @@ def refusal(setup):
 
 
 def die_with_parent():
-    """Called in a child before its program runs: the child will end with ./sonde."""
-    ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
+    """Return a preexec_fn: the child ends with this process, even if it has ended by then."""
+    parent = os.getpid()
+
+    def begin():
+        ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
+        if os.getppid() != parent:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    return begin
 
 
 class Console:
@@ -414,7 +421,7 @@ class Guest:
             stderr=self.errors,
             pass_fds=[file.fileno() for file in passed],
             start_new_session=not stdio,
-            preexec_fn=die_with_parent,
+            preexec_fn=die_with_parent(),
         )
         for theirs in passed:
             if isinstance(theirs, socket.socket):

@@ -113,7 +113,7 @@ def record(folder, commands, append, memory, limit, elf=ELF):
             capture_output=True,
             text=True,
             check=False,
-            preexec_fn=die_with_parent,
+            preexec_fn=die_with_parent(),
         )
     except subprocess.TimeoutExpired:
         return line, None, ""

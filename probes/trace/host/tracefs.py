@@ -515,14 +515,17 @@ class Mounted:
             [*words, self.folder, self.more.name, *command],
             check=False,
             cwd=self.home,
-            preexec_fn=heed_interrupts,
+            preexec_fn=heed_interrupts(die_with_parent()),
         )
         return done.returncode
 
 
-def heed_interrupts():
-    die_with_parent()
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
+def heed_interrupts(before):
+    def begin():
+        before()
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+    return begin
 
 
 def prepare(folder, elf):
