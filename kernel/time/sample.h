@@ -8,9 +8,9 @@
 #define SAMPLE_HZ_MIN 19u
 #define SAMPLE_HZ_MAX 10000u
 
-/* sample_init - @tick: lets ISA interrupt 0 come @hz times a second; 0: never. Context: boot.
+/* sample_init - @fn: lets ISA interrupt 0 come @hz times a second; 0: never. Context: boot.
  */
-void sample_init(void (*tick)(unsigned hz));
+void sample_init(void (*fn)(unsigned hz));
 
 /* sample_set_hz - send @hz NMIs in a second to each CPU from now on.
  * @hz: SAMPLE_HZ_MIN..SAMPLE_HZ_MAX; 0: none

@@ -38,7 +38,7 @@ static inline uint32_t counter_words_get(size_t count)
 {
     return counter_take(count, true);
 }
-void counter_words_put(uint32_t first, size_t count);
+void counter_words_put(uint32_t counter, size_t count);
 /* counter_word - word @number, of CPU @cpu. Context: any. */
 uint64_t *counter_word(unsigned cpu, uint32_t number);
 

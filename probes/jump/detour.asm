@@ -141,8 +141,8 @@ extern switch_if_due
 
 ; MORE: after a handler that has returned eax, run the handlers of the other probes of the
 ; site; rdi = the next probe. If that is a return probe and the call is simple (follow.inc),
-; the call is followed here, without calling C, with the flags of the CPU as they are. The per-CPU counter is not changed, because
-; it counts hits, and this is still the same hit.
+; the call is followed here, without calling C, and with the flags of the CPU as they are. The
+; per-CPU counter is not changed, because it counts hits, and this is still the same hit.
 %macro MORE 0
     test eax, eax
     jnz .done

@@ -33,9 +33,9 @@ STACK equ WORD_0 + 8                    ; from the start of the image to the pro
 %define CPU(field) r13 + field - ROOM_OFF
 %define IMAGE(field) r15 + field - REGS_FLAGS
 
-; SPECIALIZED name, live, leaf: a pattern, struct plat_pattern. @live: whether the program may
-; still read the status flags. @leaf: whether the handler is one that cannot change a flag of
-; the CPU, so that no pushfq behind it has to ask; that takes an emulator a twelfth of the hit.
+; SPECIALIZED name, live, leaf: a pattern, struct plat_pattern. @live: whether the program
+; may still read the status flags. @leaf: whether the handler cannot change a flag of the CPU,
+; so that no pushfq behind it has to ask; that takes an emulator a twelfth of the hit.
 %macro SPECIALIZED 3
     PATTERN
 %%rare:
