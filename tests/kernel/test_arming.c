@@ -5,6 +5,7 @@
 #include "kernel/mm/paging.h"
 #include "probes/core/text_poke.h"
 #include "probes/explain/totals.h"
+#include "probes/text/text_engine.h"
 #include "tests/kernel/engines.h"
 #include "tests/kernel/ktest.h"
 #include "tests/kernel/logged.h"
@@ -272,8 +273,10 @@ static void call_target(void *unused UNUSED)
     target(1);
 }
 
+/* The engine stop_machine wakes halted CPUs, because it stops all of them. */
 KTEST(arming, a_halted_cpu_is_left_alone_and_serialises_when_it_wakes)
 {
+    const struct text_engine *before = text_engine_get();
     struct kprobe keeps_the_page = { .addr = (uintptr_t)call_target };
     struct kprobe p = { .addr = (uintptr_t)target, .pre_handler = count_here };
     struct percpu *other;
@@ -282,6 +285,7 @@ KTEST(arming, a_halted_cpu_is_left_alone_and_serialises_when_it_wakes)
 
     if (ktest_lacks_cpus(2))
         return;
+    text_engine_set(text_engines[0]);
     memset(runners, 0, sizeof(runners));
     thread_set_affinity(BIT(0));
     other = percpu_of(1);
@@ -298,6 +302,7 @@ KTEST(arming, a_halted_cpu_is_left_alone_and_serialises_when_it_wakes)
     ktest_report(runners[1].hits == 1, "and sees the probe");
     unregister_kprobe(&p);
     unregister_kprobe(&keeps_the_page);
+    text_engine_set(before);
     nmis = READ_ONCE(other->nmi_sync_count);
     for (tries = 0; tries < TRIES && READ_ONCE(other->nmi_sync_count) == nmis; tries++) {
         while (!READ_ONCE(other->halted))

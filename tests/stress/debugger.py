@@ -28,7 +28,7 @@ COMMANDS = (
     "film",
     "nosuch",
 )
-LIMIT = 120
+LIMIT = rsp.LIMIT
 TARGETS = pathlib.Path(__file__).with_name("targets.asm")
 
 
@@ -37,7 +37,7 @@ class Debugger:
 
     def __init__(self, path, elf, seed, begun):
         self.path, self.random, self.begun = path, random.Random(seed), begun
-        self.failure = None
+        self.failure, self.last = None, "nothing"
         self.counts = dict.fromkeys(("stops", "steps", "breaks", "refused"), 0)
         lines = subprocess.check_output(["nm", elf], text=True).splitlines()
         self.symbols = {line.split()[-1]: int(line.split()[0], 16) for line in lines}
@@ -68,7 +68,8 @@ class Debugger:
         except ConnectionError:
             pass  # the guest is off
         except (OSError, ValueError, KeyError) as error:
-            self.failure = f"the debugger: {type(error).__name__} {error}"
+            what = f"{type(error).__name__} {error}"
+            self.failure = f"the debugger: {what}, {time.ctime()}, after {self.last}"
 
     # ---- packets ----
 
@@ -80,14 +81,17 @@ class Debugger:
         return packet
 
     def _ask(self, data):
+        self.last = data
         self.client.send(rsp.frame(data.encode("latin-1")))
         return self._answer()
 
     def _stop(self):
+        self.last += ", Ctrl-C"
         self.client.send(b"\x03")
         return self._answer()
 
     def _go(self, actions="c"):
+        self.last = actions
         self.client.resume(actions)
 
     def _share(self, offset, value=None):
