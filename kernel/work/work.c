@@ -264,11 +264,21 @@ int workload_run(const char *name, int argc, char **argv, struct seq *out,
 
 /* -- threads ------------------------------------------------------------------------- */
 
+static struct mutex starting = MUTEX_INIT(starting); /* held until all tasks are there */
+static int start_err; /* [starting] the errno of a task that could not be started, or 0 */
+
+/* task_thread - run a task, but only if all of them are there: tasks may wait for one
+ * another.
+ */
 static int task_thread(void *arg)
 {
     struct work_task *t = arg;
 
-    t->err = t->fn(t);
+    mutex_lock(&starting);
+    t->err = start_err;
+    mutex_unlock(&starting);
+    if (!t->err)
+        t->err = t->fn(t);
     return 0;
 }
 
@@ -288,19 +298,23 @@ int work_spread(struct work *w, int (*fn)(struct work_task *), void *shared)
 {
     struct work_task tasks[WORK_TASKS];
     int tids[WORK_TASKS];
-    int err = 0;
+    int err;
 
+    mutex_lock(&starting);
+    start_err = 0;
     for (unsigned i = 0; i < WORK_TASKS; i++) {
         tasks[i] = (struct work_task){
             .idx = i, .seed = work_random(w), .shared = shared, .fn = fn
         };
         tids[i] = start_task(&tasks[i]);
+        if (tids[i] < 0)
+            start_err = tids[i];
     }
+    err = start_err;
+    mutex_unlock(&starting);
     for (unsigned i = 0; i < WORK_TASKS; i++) {
         if (tids[i] > 0)
             thread_join(tids[i], NULL);
-        else
-            tasks[i].err = tids[i];
         err = err ? err : tasks[i].err;
         w->calls += tasks[i].calls;
         work_mix(w, tasks[i].result);

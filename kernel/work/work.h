@@ -120,6 +120,7 @@ struct work_task {
 
 /* work_spread - run @fn in WORK_TASKS threads, with task i pinned to CPU i modulo the
  * number of CPUs. Wait for all of them, then mix their results in the order of their idx.
+ * If one of the threads cannot be made, @fn runs in none of them.
  * @shared:  the same for all tasks
  *
  * Return:  0; -ENOMEM; or the errno of the first task that failed.

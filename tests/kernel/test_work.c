@@ -3,6 +3,8 @@
  */
 #include "kernel/work/work.h"
 
+#include "probes/kprobe.h"
+
 #include "tests/kernel/hits.h"
 #include "tests/kernel/ktest.h"
 #include "tests/kernel/say.h"
@@ -113,6 +115,40 @@ KTEST(work, fork_creates_one_thread)
 
     ktest_report(run("fork", "1", &r) == 0 && r.calls == 1, "one call is printed");
     ktest_report(strcmp(r.function, "kernel_clone") == 0, "of kernel_clone");
+}
+
+/* refuse_sixth - let the calls of kernel_clone() fail from the sixth one on. */
+static unsigned clones;
+
+static int refuse_sixth(struct kprobe *p UNUSED, struct pt_regs *regs)
+{
+    if (++clones < 6)
+        return 0;
+    regs->ax = (uint64_t)-ENOMEM;
+    regs->ip = *(const uintptr_t *)regs->sp;
+    regs->sp += sizeof(uintptr_t);
+    return 1;
+}
+
+/* In `wait` each task waits for the one before it. */
+KTEST(work, a_task_that_cannot_be_started_ends_the_run)
+{
+    static const char *const names[] = { "sleep", "wait" };
+    static const char *const tasks[] = { "sleep_task", "wait_task" };
+    struct result r = { 0 };
+
+    for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+        struct kprobe p = { .symbol_name = "kernel_clone", .pre_handler = refuse_sixth };
+        struct hits *h;
+
+        clones = 0;
+        ktest_report(register_kprobe(&p) == 0, "there is memory for five threads");
+        h = hits_begin(tasks[i]);
+        ktest_report(run(names[i], "1", &r) == -ENOMEM, "%s says so", names[i]);
+        ktest_report(hits_end(h) == 0, "and no task has begun");
+        unregister_kprobe(&p);
+        ktest_report(run(names[i], "1", &r) == 0, "with memory it runs");
+    }
 }
 
 KTEST(work, all_runs_all_and_leaves_nothing)
