@@ -16,8 +16,8 @@
 #define FRAME_SHIFT 12
 #define FIRST_MIB_FRAMES (MiB >> FRAME_SHIFT)
 
-/* The set of free frames, by frame number. The first MiB is in the set, too, but only
- * frame_alloc_low() looks there.
+/* The set of free frames, by frame number. Frames of the first MiB are handed out last,
+ * because the other CPUs start from one of them.
  */
 static struct {
     struct spinlock lock;
@@ -125,13 +125,7 @@ static uint64_t zeroed(uint64_t phys, size_t count)
 
 uint64_t frame_alloc(void)
 {
-    unsigned long flags;
-    uint64_t phys;
-
-    spin_lock_irqsave(&frames.lock, &flags);
-    phys = take_locked(free_set_find(&frames.set, FIRST_MIB_FRAMES), 1);
-    spin_unlock_irqrestore(&frames.lock, flags);
-    return zeroed(phys, 1);
+    return frame_alloc_run_aligned(1, 1);
 }
 
 uint64_t frame_alloc_low(uint64_t limit)
@@ -158,6 +152,8 @@ uint64_t frame_alloc_run_aligned(size_t count, size_t align)
 
     spin_lock_irqsave(&frames.lock, &flags);
     found = free_set_find_run(&frames.set, FIRST_MIB_FRAMES, count, align);
+    if (found == FREE_SET_NONE)
+        found = free_set_find_run(&frames.set, 0, count, align);
     phys = take_locked(found, count);
     spin_unlock_irqrestore(&frames.lock, flags);
     return zeroed(phys, count);

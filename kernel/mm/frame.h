@@ -25,9 +25,10 @@ struct frame_stats {
  */
 void frame_init(const struct boot_info *info);
 
-/* frame_alloc - allocate a zeroed frame, the lowest free frame above 1 MiB.
- * frame_alloc_low - do as frame_alloc(), but below @limit. With @limit <= 1 MiB the frame
- * is in the first MiB, which only this function uses: real mode code must be there.
+/* frame_alloc - allocate a zeroed frame: the lowest free frame above 1 MiB, or, if none is
+ * free there, the lowest of all.
+ * frame_alloc_low - allocate a zeroed frame below @limit. With @limit <= 1 MiB the frame
+ * is in the first MiB, where real mode code must be, else above.
  * frame_alloc_run - allocate @count zeroed frames in one piece.
  * frame_alloc_run_aligned - do as frame_alloc_run(), but the number of the first frame is
  * a multiple of @align.
