@@ -10,7 +10,8 @@
  *
  * A busy host delivers an IPI late, so step 3 repeats the start IPI; a CPU that runs
  * already ignores it. A CPU that is not online after GIVE_UP_NS is reported and left out;
- * its area and its thread serve the next CPU.
+ * its area and its thread serve the next CPU. When memory runs short, no more CPUs are
+ * started.
  *
  * Only one CPU at a time is between its start IPI and percpu_set_online(). So single
  * variables, the ap_start_* of ap_start.asm, hold what it needs to know.
@@ -38,6 +39,10 @@
 #define SECOND_NS UINT64_C(200000)  /* from the first start IPI to the second */
 #define RETRY_NS UINT64_C(10000000) /* from the second to the third, and so on */
 #define GIVE_UP_NS UINT64_C(5000000000)
+
+/* Frames that a CPU takes, and frames that boot and the first commands need later. */
+#define CPU_FRAMES 24
+#define LATER_FRAMES(cpus) (256 + 4 * (cpus))
 
 /* boot/ap_start.asm */
 extern const uint8_t ap_trampoline_template[], ap_trampoline_template_end[];
@@ -163,6 +168,17 @@ static INIT bool start_and_wait(const struct percpu *cpu, uint64_t trampoline)
     return false;
 }
 
+/* memory_suffices - is there memory for CPU @id, and for the parts of the kernel that boot
+ * starts later? Without it boot would have to panic then.
+ */
+static INIT bool memory_suffices(unsigned id)
+{
+    struct frame_stats stats;
+
+    frame_stats_get(&stats);
+    return stats.free >= CPU_FRAMES + LATER_FRAMES(id + 1);
+}
+
 /* next_prepare - make the area and the idle thread for the next CPU, unless a CPU that
  * did not start has left them. Return: false without memory.
  */
@@ -173,10 +189,10 @@ static INIT bool next_prepare(void)
 
     if (ap_percpu && ap_percpu->id == id)
         return true;
-    ap_percpu = percpu_add(id);
-    idle = thread_create_idle(id);
-    if (!ap_percpu || !idle) {
-        log_error("smp: no memory for CPU %u", id);
+    ap_percpu = memory_suffices(id) ? percpu_add(id) : NULL;
+    idle = ap_percpu ? thread_create_idle(id) : NULL;
+    if (!idle) {
+        log_error("smp: no memory for CPU %u and those after it", id);
         return false;
     }
     ap_start_stack = (uintptr_t)idle->stack_top;

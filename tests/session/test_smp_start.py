@@ -177,6 +177,18 @@ def cpus_without_room_are_counted():
     )
 
 
+def cpus_without_memory_are_left_out():
+    with at_prompt(smp=64, memory="8M") as guest:
+        log = ask(guest, "dmesg")
+        cpus = ask(guest, "cat /proc/cpuinfo").count("processor")
+        idle = ask(guest, "ps").count("idle/")
+        ask(guest, "run all")
+    tap.check(16 <= cpus < 64, f"{cpus} CPUs of 64 run with 8 MiB")
+    sentence = f"smp: no memory for CPU {cpus} and those after it"
+    tap.check(sentence in log, "the log says why")
+    tap.equal(idle, cpus, "there is no thread of a CPU that is left out")
+
+
 tap.run(
     cpus_are_started_by_the_manual,
     an_ipi_is_sent_behind_a_fence,
@@ -185,4 +197,5 @@ tap.run(
     a_wrong_list_of_cpus_resets_none,
     places_of_absent_cpus_take_no_room,
     cpus_without_room_are_counted,
+    cpus_without_memory_are_left_out,
 )
