@@ -52,6 +52,11 @@ extern uint64_t ap_start_stack;
 
 static struct percpu *ap_percpu; /* of the CPU that is being started, or did not start */
 
+/* The CPU that is being started sets it when it begins, and CPU 0 when it gives that CPU up.
+ * The first of the two wins, so a CPU that counts as online is never reset.
+ */
+static bool ap_is_decided;
+
 /* ---- on the new CPU -------------------------------------------------------------------- */
 
 /* ap_main - run a further CPU: the first C code, on the stack of its idle thread. The CPU
@@ -61,6 +66,9 @@ static struct percpu *ap_percpu; /* of the CPU that is being started, or did not
 _Noreturn void ap_main(void);
 void ap_main(void)
 {
+    if (__atomic_exchange_n(&ap_is_decided, true, __ATOMIC_SEQ_CST))
+        for (;;)
+            hlt(); /* given up: INIT comes */
     percpu_load(ap_percpu);
     features_init_cpu();
     memory_types_init_cpu();
@@ -150,7 +158,8 @@ static INIT bool came_online(unsigned count, uint64_t ns)
 }
 
 /* start_and_wait - send start IPIs, and wait until the CPU is online. A CPU that is given
- * up is reset by INIT: else it could start later, and run on the stack of the next CPU.
+ * up is reset by INIT: else it could start later, and run on the stack of the next CPU. A
+ * CPU that begins in the last moment is waited for.
  * Return: is it online?
  */
 static INIT bool start_and_wait(const struct percpu *cpu, uint64_t trampoline)
@@ -158,12 +167,18 @@ static INIT bool start_and_wait(const struct percpu *cpu, uint64_t trampoline)
     uint64_t end = clock_ns() + GIVE_UP_NS;
     uint64_t patience = SECOND_NS;
 
+    ap_is_decided = false;
     do {
         lapic_send(cpu->apic_id, LAPIC_STARTUP | (unsigned)(trampoline / PAGE_SIZE));
         if (came_online(cpu->id + 1, patience))
             return true;
         patience = RETRY_NS;
     } while (clock_ns() < end);
+    if (__atomic_exchange_n(&ap_is_decided, true, __ATOMIC_SEQ_CST)) {
+        while (!came_online(cpu->id + 1, GIVE_UP_NS))
+            ;
+        return true;
+    }
     lapic_send(cpu->apic_id, LAPIC_INIT);
     return false;
 }

@@ -18,8 +18,9 @@ import tap
 from sonde.guest import ELF, EXIT_POWEROFF, ROOT, Guest, Setup
 from session import LIMIT, ask, at_prompt
 
-sys.path.insert(0, os.path.join(ROOT, "kernel", "debug"))
+sys.path[:0] = [os.path.join(ROOT, folder) for folder in ("kernel/debug", "tests/gdb")]
 from elf64 import Elf
+from under import GdbOn
 
 # ---- the commands to the APICs ---------------------------------------------------------
 
@@ -150,6 +151,30 @@ def a_cpu_that_does_not_start_is_left_out():
     tap.equal(cpus, 3, "and those behind it are started")
 
 
+def a_cpu_that_was_given_up_stays_off():
+    """gdb lets the second CPU begin right before CPU 0, which gave it up, resets it. If it
+    came online then, the kernel would wait for a CPU that executes nothing.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "gdb.sock")
+        words = f"-S -chardev socket,path={path},server=on,wait=off,id=g -gdb chardev:g"
+        with Guest(Setup(smp=2, qemu=words)) as guest, GdbOn(path) as gdb:
+            gdb.ask("hbreak ap_main", "continue", "delete", "set scheduler-locking on")
+            gdb.ask("thread 1", "hbreak lapic_send if $esi == 0x4500", "continue")
+            halts = re.findall(r"(0x\w+) <.*:\thlt", gdb.ask("disassemble ap_main"))
+            gdb.ask("delete", "thread 2", "hbreak percpu_set_online")
+            gdb.ask(*[f"hbreak *{halt}" for halt in halts], "continue")
+            if "in percpu_set_online" in gdb.ask("bt 1"):
+                gdb.ask("finish")
+            gdb.ask("delete", "thread 1", "set scheduler-locking off")
+            gdb.tell("continue")
+            guest.wait_prompt(LIMIT)
+            cpus = ask(guest, "cat /proc/cpuinfo").count("processor")
+            log = ask(guest, "dmesg")
+    tap.equal(cpus, 1, "a CPU that is given up does not come online")
+    tap.check("the CPU with APIC id 1 has not started" in log, "and it is named")
+
+
 def a_wrong_list_of_cpus_resets_none():
     """A list has an id twice, or has the id 255: an INIT to 255 would reset all CPUs."""
     for apic_id in (3, 255):
@@ -194,6 +219,7 @@ tap.run(
     an_ipi_is_sent_behind_a_fence,
     what_a_loader_leaves_makes_no_difference,
     a_cpu_that_does_not_start_is_left_out,
+    a_cpu_that_was_given_up_stays_off,
     a_wrong_list_of_cpus_resets_none,
     places_of_absent_cpus_take_no_room,
     cpus_without_room_are_counted,
