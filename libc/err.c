@@ -43,6 +43,7 @@ static const struct err err_table[] = {
     ERR(ENOTEMPTY, "Directory not empty"),
     ERR(ELOOP, "Too many levels of symbolic links"),
     ERR(ETIME, "Timer expired"),
+    ERR(EOVERFLOW, "Value too large for defined data type"),
     ERR(EILSEQ, "Invalid or incomplete multibyte or wide character"),
     ERR(EOPNOTSUPP, "Operation not supported"),
     ERR(EADDRNOTAVAIL, "Cannot assign requested address"),

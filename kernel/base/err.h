@@ -34,6 +34,7 @@
 #define ENOTEMPTY 39
 #define ELOOP 40
 #define ETIME 62
+#define EOVERFLOW 75
 #define EILSEQ 84     /* no instruction boundary, no instruction, or a trap instruction */
 #define EOPNOTSUPP 95 /* an instruction that cannot be moved or emulated here */
 #define EADDRNOTAVAIL 99 /* several symbols have this name */

@@ -105,7 +105,7 @@ static void add_pid(struct pids *pids, int pid)
     pids->count++;
 }
 
-/* add_pids - add the numbers of @text. Return: 0; -EINVAL. */
+/* add_pids - add the numbers of @text. Return: as select_add_pids(). */
 static int add_pids(struct pids *pids, const char *text, size_t len)
 {
     const char *end = text + len;
@@ -117,9 +117,10 @@ static int add_pids(struct pids *pids, const char *text, size_t len)
         while (text < end && !isspace((unsigned char)*text))
             text++;
         word += text > word && *word == '+';
-        if (text > word &&
-            (fetch_number(word, (size_t)(text - word), &pid) || pid >= PID_MAX))
+        if (text > word && fetch_number(word, (size_t)(text - word), &pid))
             return -EINVAL;
+        if (text > word && (uint32_t)pid >= PID_MAX)
+            return -EPERM;
         if (text > word)
             add_pid(pids, (int)pid);
         text++;

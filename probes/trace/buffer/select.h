@@ -53,7 +53,8 @@ const struct pids *select_pids(enum select_list which);
  * nothing changes.
  * @text: @len bytes; blanks between the numbers
  *
- * Return: 0; -EINVAL; -ENOMEM.
+ * Return: 0; -ENOMEM; as on Linux -EINVAL no number, -EPERM a number from 2^30 on, of
+ *         which the lowest 32 bits count.
  */
 int select_add_pids(enum select_list which, const char *text, size_t len);
 void select_drop_pids(enum select_list which);

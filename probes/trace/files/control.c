@@ -45,23 +45,36 @@ static int pids_truncate(void *priv)
 
 /* ---- CPUs ---- */
 
-/* mask_parse - read a mask of CPUs: hexadecimal digits, maybe with commas between them,
- * as mask_show() prints it.
- * Return: 0; -EINVAL: a character is not a digit, or a CPU does not exist.
+/* mask_parse - read a mask of CPUs as Linux's bitmap_parse() does: groups of up to eight
+ * hexadecimal digits for 32 CPUs each, the last one for CPU 0 on; commas and blanks between
+ * them.
+ * Return: 0; -EINVAL: a character is not a digit; -EOVERFLOW: a group has more digits, or
+ *         a group or a bit stands for no CPU.
  */
 static int mask_parse(const char *text, size_t len, uint64_t *mask)
 {
-    *mask = 0;
-    for (; len; text++, len--) {
-        unsigned char c = (unsigned char)*text;
+    unsigned group = 0, bits = 0; /* the first CPU of the group; CPUs read of it */
 
-        if (c == ',')
+    *mask = 0;
+    while (len--) {
+        unsigned char c = (unsigned char)text[len];
+
+        if (c == ',' || isspace(c)) {
+            group += bits ? 32 : 0;
+            bits = 0;
             continue;
-        if (!isxdigit(c) || *mask >> 60)
+        }
+        if (group >= cpu_count())
+            return -EOVERFLOW;
+        if (!isxdigit(c))
             return -EINVAL;
-        *mask = *mask << 4 | (unsigned)(isdigit(c) ? c - '0' : (c | 0x20) - 'a' + 10);
+        if (bits == 32)
+            return -EOVERFLOW;
+        c = (unsigned char)(isdigit(c) ? c - '0' : (c | 0x20) - 'a' + 10);
+        *mask |= (uint64_t)c << (group + bits);
+        bits += 4;
     }
-    return cpu_count() < 64 && *mask >> cpu_count() ? -EINVAL : 0;
+    return cpu_count() < 64 && *mask >> cpu_count() ? -EOVERFLOW : 0;
 }
 
 static int mask_show(struct seq *s, void *priv UNUSED)
@@ -79,10 +92,8 @@ static int mask_show(struct seq *s, void *priv UNUSED)
 
 static long mask_write(void *priv UNUSED, const char *text, size_t len)
 {
-    size_t word_len = len;
-    const char *word = trace_word(text, &word_len);
     uint64_t mask;
-    int err = mask_parse(word, word_len, &mask);
+    int err = mask_parse(text, len, &mask);
 
     if (err)
         return err;
