@@ -1,7 +1,8 @@
 /* serial.h - a 16550 serial port: a line to the host.
  *
  * Bytes are received by interrupts, into a large ring. If the ring is full, QEMU makes the
- * sender wait, so no byte is lost. Sending is done by polling. While a thread is in
+ * sender wait, so no byte is lost, but a Ctrl-C among the bytes that wait is not seen until
+ * a thread has read from the ring. Sending is done by polling. While a thread is in
  * serial_write(), it owns the line, and no other output comes into its text. Log lines are
  * held back until its end, and as long as the host is slow, up to SERIAL_HELD_LEN bytes.
  */
