@@ -159,6 +159,11 @@ static void console_write(struct console *con, const char *text, size_t len)
     serial_write(con->priv, text, len);
 }
 
+static void console_show(struct console *con, const char *text, size_t len)
+{
+    serial_log(con->priv, text, len);
+}
+
 INIT int serial_init(struct serial *s, const char *name, uint16_t port, unsigned irq)
 {
     memset(s, 0, sizeof(*s));
@@ -169,6 +174,7 @@ INIT int serial_init(struct serial *s, const char *name, uint16_t port, unsigned
     wait_queue_init(&s->readers);
     s->console = (struct console){ .name = name,
                                    .write = console_write,
+                                   .show = console_show,
                                    .read = serial_read,
                                    .interrupt_pending = serial_interrupt_pending,
                                    .input_pending = serial_input_pending,

@@ -138,7 +138,9 @@ bool shell_is_read(const struct shell *sh);
  */
 unsigned shell_page(struct shell *sh);
 
-/* shell_printf - print to the output of the command: the console, a pipe or a file. */
+/* shell_printf - print to the output of the command: the console, a pipe or a file. The
+ * console gets it when the thread owns no mutex.
+ */
 void shell_printf(struct shell *sh, const char *fmt, ...) PRINTF(2, 3);
 
 /* shell_out - return this output as a seq, for functions that print to a seq. */
@@ -177,7 +179,7 @@ bool shell_stop(void *sh);
 
 /* shell_progress - show how far a long command is; on a terminal only. Each text takes
  * the place of the text before. NULL removes the last text: a command does this before
- * other output.
+ * other output. The call does not wait for the terminal, so the thread may own mutexes.
  */
 void shell_progress(struct shell *sh, const char *fmt, ...) PRINTF(2, 3);
 /* shell_show_progress - do the same with a text, for functions that take such a function

@@ -1,13 +1,17 @@
 /* shell_output.c - sends the output of commands to a user or to a tool.
  *
  * The output is split into lines, and each line is written to the console in one call, so
- * no other output comes into the middle of a line. The buffers are allocated when the
+ * no other output comes into the middle of a line. Lines that are printed while the thread
+ * owns a mutex wait until it owns none, because the console may take nothing for a long
+ * time: the host reads no more, for instance. The buffers are allocated when the
  * shell starts. So a line that fits into them can be printed even when there is no free
  * memory.
  */
 #include "kernel/base/err.h"
 #include "kernel/console/shell_state.h"
+#include "kernel/sync/mutex.h"
 
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -57,18 +61,19 @@ static void send_lines(struct seq *lines)
     struct shell *sh = lines->priv;
     size_t done = 0;
 
-    while (!lines->err) {
+    while (!lines->err && !mutex_any_held()) {
         const char *start = lines->text + done;
         const char *lf = memchr(start, '\n', lines->len - done);
 
         if (!lf)
             break;
-        if (!sh->is_telling && shell_interrupted(sh))
+        if (done >= sh->told && shell_interrupted(sh))
             lines->err = -EINTR;
         else
             send_line(sh, start, (size_t)(lf - start), true);
         done = (size_t)(lf - lines->text) + 1;
     }
+    sh->told -= sh->told < done ? sh->told : done;
     seq_remove(lines, done);
 }
 
@@ -116,6 +121,7 @@ void shell_output_flush(struct shell *sh)
         send_line(sh, lines->text, lines->len, false);
     seq_resize(lines, 0);
     lines->err = 0;
+    sh->told = 0;
     shrink_buffer(lines);
     shrink_buffer(&sh->bytes);
 }
@@ -156,7 +162,7 @@ struct seq *shell_out(struct shell *sh)
 
 void shell_progress(struct shell *sh, const char *fmt, ...)
 {
-    char text[LINE_COLUMNS] = "";
+    char text[LINE_COLUMNS] = "", drawn[LINE_COLUMNS + 8];
     va_list args;
 
     if (!sh->con || sh->tag || !shell_on_terminal(sh) || (!fmt && !sh->has_progress))
@@ -166,9 +172,8 @@ void shell_progress(struct shell *sh, const char *fmt, ...)
     if (fmt)
         vsnprintf(text, sizeof(text), fmt, args);
     va_end(args);
-    shell_send(sh, "\r");
-    shell_send(sh, text);
-    shell_send(sh, "\x1b[K");
+    sh->con->show(sh->con, drawn,
+                  (size_t)snprintf(drawn, sizeof(drawn), "\r%s\x1b[K", text));
 }
 
 bool shell_is_read(const struct shell *sh)
@@ -219,17 +224,18 @@ static struct shell *outermost(struct shell *sh)
 
 static void print_message(struct shell *sh, int err, const char *fmt, va_list args)
 {
+    struct shell *sender = outermost(sh);
     int before;
 
-    outermost(sh)->is_telling = true;
+    sender->told = SIZE_MAX;
     before = begin_message(sh->console);
     seq_vprintf(sh->console, fmt, args);
     if (err)
         seq_printf(sh->console, ": %s", err_text(err));
     seq_puts(sh->console, "\n");
-    if (before)
+    sender->told = sender->lines.len; /* 0 unless the message waits */
+    if (before && !sender->told)
         sh->console->err = before;
-    outermost(sh)->is_telling = false;
 }
 
 int shell_error(struct shell *sh, int err, const char *fmt, ...)

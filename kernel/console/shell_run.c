@@ -44,6 +44,7 @@ static int run_words(struct shell *sh, int argc, char **argv)
         return shell_usage(sh, argc, argv);
     at_edge(sh, true);
     status = cmd->run(sh, argc, argv);
+    seq_pass_on(sh->out);
     at_edge(sh, false);
     if (!status && sh->out->err == -ENOMEM)
         return shell_error(sh, ENOMEM, "sh: output of %s is lost", argv[0]);

@@ -19,7 +19,7 @@ struct shell {
     bool failed;          /* a line that was typed has failed */
     const char *tag;      /* of the request that is answered; NULL: a typed line */
     bool has_progress;    /* a text of shell_progress() is on the terminal */
-    bool is_telling;      /* a message is being printed; Ctrl-C does not drop messages */
+    size_t told;          /* Ctrl-C does not drop so much of @lines: there are messages */
 
     struct seq *in;      /* the output of the stage before; NULL: no pipe */
     struct seq *out;     /* the output of the command */
@@ -64,13 +64,17 @@ int shell_run_into(struct shell *sh, int argc, char **argv,
  */
 int shell_output_init(struct shell *sh);
 
-/* shell_output_flush - send the rest of the output as well, which has no line feed. */
+/* shell_output_flush - send the rest of the output as well, which has no line feed.
+ * Context: thread. It owns no mutex, as in shell_send().
+ */
 void shell_output_flush(struct shell *sh);
 
 /* shell_echo - print a line that came through a pipe as a terminal would show it. */
 void shell_echo(struct shell *sh, const char *text, size_t len);
 
-/* shell_send - send a string to the console at once, LF as CR LF. Used for prompts. */
+/* shell_send - send a string to the console at once, LF as CR LF. Used for prompts.
+ * Context: thread. It owns no mutex, since the console may take nothing for ever.
+ */
 void shell_send(struct shell *sh, const char *text);
 
 /* -- shell_run.c -- */

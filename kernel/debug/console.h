@@ -17,9 +17,17 @@ struct console {
      * The output of another thread or of the log never comes in the middle of one call,
      * so that lines stay whole.
      *
+     * It waits as long as the host takes no bytes, perhaps for ever. So the caller owns no
+     * mutex: a Ctrl-C does not end the wait of another thread for it.
+     *
      * Context: thread.  Locks: takes the driver's lock.
      */
     void (*write)(struct console *con, const char *text, size_t len);
+
+    /* show - send text as the log does: without waiting, and what the host does not take yet
+     * is sent later. LF becomes CR LF.
+     */
+    void (*show)(struct console *con, const char *text, size_t len);
 
     /* read - wait for input and take it.
      * @len:  1 or more

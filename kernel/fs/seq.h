@@ -23,7 +23,8 @@ struct seq {
     int err;                     /* 0, or a negative errno after output was lost */
     void (*drain)(struct seq *); /* called after a write that completed a line. It sends
                                   * the complete lines on, and removes them with
-                                  * seq_remove() */
+                                  * seq_remove(). If it may wait for the reader, it leaves
+                                  * them while the thread owns a mutex */
     void *priv;                  /* for @drain */
 };
 
@@ -49,6 +50,13 @@ int seq_resize(struct seq *s, size_t len);
 
 /* seq_remove - remove the first @len bytes. @len: 0..s->len. */
 void seq_remove(struct seq *s, size_t len);
+
+/* seq_pass_on - call @drain, for lines that were printed while the thread owned a mutex. */
+static inline void seq_pass_on(struct seq *s)
+{
+    if (s->drain)
+        s->drain(s);
+}
 
 /* seq_str - return the text as a string, "" if there is none; valid until the next write.
  */

@@ -42,6 +42,11 @@ bool mutex_held(const struct mutex *m)
            __atomic_load_n(&m->owner, __ATOMIC_ACQUIRE) == thread_current();
 }
 
+bool mutex_any_held(void)
+{
+    return thread_current()->mutexes;
+}
+
 /* set_owner_locked - make @t (NULL: no thread) the owner of @m, and count it there. A
  * debugger that finds a CPU in the middle finds its preemption off.
  */

@@ -46,3 +46,8 @@ bool mutex_is_free(const struct mutex *m);
  * assertions. Context: any.
  */
 bool mutex_held(const struct mutex *m);
+
+/* mutex_any_held - does the current thread own any mutex? One that a given-up handler has
+ * left does not count. Context: thread or held.
+ */
+bool mutex_any_held(void);

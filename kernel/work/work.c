@@ -19,7 +19,8 @@
 
 extern const struct workload workloads_start[], workloads_end[];
 
-static struct mutex running = MUTEX_INIT(running); /* held during the one run */
+/* There is one run at a time. This is no mutex, because a run may be long, and prints. */
+static bool is_running; /* [a] */
 
 /* The @stop and @arg of this run. Written before and after the run only. */
 static struct {
@@ -227,7 +228,7 @@ static int run_all_workloads(struct work *w)
 
 static int take_turn(bool (*stop)(void *arg), void *arg)
 {
-    while (!mutex_trylock(&running)) {
+    while (__atomic_exchange_n(&is_running, true, __ATOMIC_ACQUIRE)) {
         if (stop && stop(arg))
             return -EINTR;
         thread_sleep_ns(TURN_LOOK_NS);
@@ -256,7 +257,7 @@ int workload_run(const char *name, int argc, char **argv, struct seq *out,
     if (!err) {
         err = all ? run_all_workloads(&w) : run_one(load, &w);
         stop_asked.fn = NULL;
-        mutex_unlock(&running);
+        __atomic_store_n(&is_running, false, __ATOMIC_RELEASE);
     }
     table_give(from);
     return err;

@@ -59,7 +59,6 @@ struct workload {
  *         @arg, between two workloads and during long workloads. NULL: never
  *
  * The kernel does one run at a time; further callers wait.
- * Locks:   takes the workload lock.
  * Return:  0; -ENOENT no such workload; -EINVAL SEED is not a number; -EINTR the run has
  *          ended early; or the errno of the workload.
  */

@@ -740,6 +740,7 @@ static void print_answer(struct session *s)
         live_hist_view_free(view);
     }
     trace_unlock();
+    seq_pass_on(shell_out(s->sh)); /* with -w it is long until more is printed */
 }
 
 /* session_window - open the window of each answer, or close it: one store each. */

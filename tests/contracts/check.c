@@ -230,6 +230,8 @@ void contract_check(unsigned number, uintptr_t caller, const uint64_t arguments[
              order_broken_by((const struct mutex *)arguments[0]))
         contract_broken(rule, caller, places, state,
                         "a mutex is held that comes behind this one elsewhere");
+    else if (rule->moment == CONTRACT_WAITS_FOR_HOST && thread_current()->mutexes)
+        contract_broken(rule, caller, places, state, "a mutex is held");
     else if (contract_out_of_range(rule, arguments))
         contract_broken(rule, caller, places, state, "an argument is out of its range");
 }

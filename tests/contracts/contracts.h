@@ -42,7 +42,8 @@ enum contract_lock {
 enum contract_moment {
     CONTRACT_BOOT_ENDS = 1,
     CONTRACT_CHECKS_END,
-    CONTRACT_TAKES_MUTEX, /* its first argument */
+    CONTRACT_TAKES_MUTEX,    /* its first argument */
+    CONTRACT_WAITS_FOR_HOST, /* perhaps for ever */
 };
 
 struct contract {

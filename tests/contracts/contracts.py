@@ -105,7 +105,9 @@ PROTOTYPE = r"^[a-zA-Z_][\w *]*?[ *]{}\(([^;{{}}]*?)\)[^;{{}}()]*(?:\([^;{{}}]*\
 BOOT_ENDS = ("init_text_free",)
 CHECKS_END = ("panic", "panic_regs")
 TAKES_MUTEX = ("mutex_lock",)
-MOMENTS = (BOOT_ENDS, CHECKS_END, TAKES_MUTEX)  # enum contract_moment, from 1
+WAITS_FOR_HOST = ("shell_send", "shell_output_flush")
+# By enum contract_moment, from 1.
+MOMENTS = (BOOT_ENDS, CHECKS_END, TAKES_MUTEX, WAITS_FOR_HOST)
 REFUSAL = re.compile(
     r"-EDEADLK(?! the caller itself)"
 )  # it finds out itself whether it can wait

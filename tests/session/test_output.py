@@ -6,7 +6,7 @@ import tempfile
 import time
 
 import tap
-from sonde.guest import Guest, Setup
+from sonde.guest import PROMPT, Guest, Setup
 from session import LIMIT, ask, at_prompt, stat, typed
 
 # All functions on the way from a command to the serial line. Each instruction
@@ -77,6 +77,26 @@ def after_a_pause(**setup):
     return guest
 
 
+def a_terminal_that_is_not_read_stops_no_tool():
+    """A command that waits for its terminal owns no mutex that others need."""
+    with at_prompt(smp=2) as guest:
+        ask(guest, "probe all vfs_*")
+        for line, other in (
+            ("probe list p1", "probe hot"),
+            (
+                "trace 'kmalloc { print }' -- run heap",
+                "cat /sys/kernel/tracing/buffer_size_kb",
+            ),
+            ("marker list", "marker list"),
+        ):
+            with guest.console.news:  # as in after_a_pause()
+                guest.console.sock.send(line.encode() + b"\r")
+                time.sleep(2)
+                guest.machine.request(other, 20)
+            said = guest.console.expect(b"\n" + PROMPT, LIMIT) or b""
+            tap.check(said.count(b"\n") > 5, f"{other}; later the rest of {line}")
+
+
 def a_slow_host_gets_each_line():
     """The owner of the line, or the tick, sends what the host has not taken at first."""
     with after_a_pause() as guest:
@@ -99,4 +119,9 @@ def a_slow_host_gets_each_line():
             )
 
 
-tap.run(text_is_the_same_under_probes, a_log_line_comes_once, a_slow_host_gets_each_line)
+tap.run(
+    text_is_the_same_under_probes,
+    a_log_line_comes_once,
+    a_terminal_that_is_not_read_stops_no_tool,
+    a_slow_host_gets_each_line,
+)

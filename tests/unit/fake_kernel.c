@@ -79,6 +79,11 @@ void kfree(void *p)
     free(p);
 }
 
+bool mutex_any_held(void)
+{
+    return held;
+}
+
 void mutex_lock(struct mutex *m)
 {
     if (m->owner)

@@ -8,6 +8,7 @@
 #include "kernel/debug/panic.h"
 #include "kernel/fs/vfs.h"
 #include "kernel/mm/heap.h"
+#include "kernel/sync/mutex.h"
 #include "kernel/thread/thread.h"
 #include "tests/unit/fake_kernel.h"
 #include "tests/unit/unit.h"
@@ -54,9 +55,16 @@ static const char *input;
 static size_t input_len, chunk; /* bytes per read */
 static struct seq output;
 
-static void console_write(struct console *con UNUSED, const char *text, size_t len)
+static void console_show(struct console *con UNUSED, const char *text, size_t len)
 {
     seq_write(&output, text, len);
+}
+
+/* A host that reads no more lets the thread wait here. */
+static void console_write(struct console *con, const char *text, size_t len)
+{
+    CHECK_EQ(fake_mutex_depth(), 0);
+    console_show(con, text, len);
 }
 
 static long console_read(struct console *con UNUSED, char *buf, size_t len)
@@ -84,6 +92,7 @@ static bool console_input_pending(struct console *con UNUSED)
 
 static struct console console = { .name = "TEST",
                                   .write = console_write,
+                                  .show = console_show,
                                   .read = console_read,
                                   .interrupt_pending = console_interrupt_pending,
                                   .input_pending = console_input_pending };
@@ -566,6 +575,46 @@ UNIT_TEST(commands_run_inside_of_others)
               "#1|sh: echo: inside of 8 commands already\n#1|9\n#1=7 E2BIG\n");
     CHECK_STR(ask("@1 nest nest echo x > /tmp/n\n@2 cat /tmp/n\n@3 rm /tmp/n\n"),
               "#1=0 OK\n#2|x\n#2|nested: 0\n#2|nested: 0\n#2=0 OK\n#3=0 OK\n");
+}
+
+/* locked_run - print in the middle of things that a mutex guards. */
+static int locked_run(struct shell *sh, int argc UNUSED, char **argv)
+{
+    static struct mutex lock;
+    bool stop = shell_interrupted(sh);
+
+    mutex_lock(&lock);
+    shell_printf(sh, "one\n");
+    shell_progress(sh, "half");
+    shell_progress(sh, NULL);
+    if (argv[1])
+        shell_error(sh, 0, "locked: a message");
+    shell_printf(sh, "two\n");
+    mutex_unlock(&lock);
+    shell_printf(sh, "thr");
+    shell_printf(sh, "ee\n");
+    mutex_lock(&lock);
+    shell_printf(sh, "four\n");
+    mutex_unlock(&lock);
+    return stop ? -EINTR : 0;
+}
+
+UNIT_TEST(a_thread_with_a_mutex_does_not_wait_for_the_console)
+{
+    static const struct shell_command locked = { "locked", "[WORD]", "", locked_run,
+                                                 NULL };
+
+    set_up_once();
+    CHECK_EQ(shell_add_command(&locked), 0);
+    CHECK_STR(ask("@1 locked\n"), "#1|one\n#1|two\n#1|three\n#1|four\n#1=0 OK\n");
+    CHECK_STR(see("locked x\r"), "sonde> locked x\r\n\rhalf\033[K\r\033[K"
+                                 "one\r\nlocked: a message\r\ntwo\r\nthree\r\nfour\r\n"
+                                 "sonde> ");
+    CHECK_STR(ask("@1 locked\n\003"), "#1=4 EINTR\n");
+    CHECK_STR(ask("@1 locked x\n\003"), "#1|one\n#1|locked: a message\n#1=4 EINTR\n");
+    CHECK_STR(ask("@1 nest locked x\n\003"),
+              "#1|one\n#1|locked: a message\n#1=4 EINTR\n");
+    CHECK_STR(ask("@1 locked | wc -l\n"), "#1|4\n#1=0 OK\n");
 }
 
 static int stop_run(struct shell *sh, int argc UNUSED, char **argv UNUSED)
