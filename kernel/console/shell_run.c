@@ -2,7 +2,7 @@
  * before has printed; the last stage prints to the console or into a file.
  *
  * A stage runs to its end before the next stage begins. A file gets the whole output in
- * one write.
+ * one write, if it takes so much at once.
  */
 #include "kernel/base/compiler.h"
 #include "kernel/base/err.h"
@@ -79,18 +79,21 @@ static int run_stages(struct shell *sh, struct seq *out)
     return status;
 }
 
+/* write_into_target - write @text. A file may take a part of one write only; it gets the rest
+ * in further writes.
+ */
 static int write_into_target(struct shell *sh, struct file *file, const struct seq *text)
 {
     uint64_t pos = 0;
-    long done;
+    long done = 0;
 
-    if (text->len == 0)
-        return 0;
-    done = vfs_write(file, text->text, text->len, &pos);
-    if (done == (long)text->len)
-        return 0;
-    return shell_error(sh, done < 0 ? (int)done : -EIO, "sh: %s: write error",
-                       sh->pipeline.target);
+    for (size_t at = 0; at < text->len; at += (size_t)done) {
+        done = vfs_write(file, text->text + at, text->len - at, &pos);
+        if (done <= 0)
+            return shell_error(sh, done ? (int)done : -EIO, "sh: %s: write error",
+                               sh->pipeline.target);
+    }
+    return 0;
 }
 
 /* run_into_file - run the line, and write its output to the target. The file is opened

@@ -46,8 +46,8 @@ struct vfs_file {
      * returns. NULL: the file cannot be opened for reading.
      */
     int (*show)(struct seq *s, void *priv);
-    /* write - take the @len bytes of one write. Return: @len or a negative errno. NULL:
-     * the file cannot be opened for writing.
+    /* write - take the @len bytes of one write. Return: how many were taken, or a negative
+     * errno. NULL: the file cannot be opened for writing.
      */
     long (*write)(void *priv, const char *text, size_t len);
     /* truncate - called when the file is opened with VFS_TRUNC. Return: 0 or a negative
@@ -85,7 +85,8 @@ int vfs_open(const char *path, struct file *file);
  */
 long vfs_read(struct file *file, char *buf, size_t count, uint64_t *pos);
 
-/* vfs_write - write @count bytes. The file of a subsystem gets all of them in one call.
+/* vfs_write - write @count bytes. The file of a subsystem gets all of them in one call, and
+ * may take fewer: then the caller calls again with the rest.
  * @pos:  byte offset; on return the offset behind the bytes. Only a memory file uses it;
  *        with VFS_APPEND it is set to the end first
  *

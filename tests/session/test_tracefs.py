@@ -115,6 +115,9 @@ def markers(files):
     files.mark("again")
     tap.equal(files.clear(), 0, "trace is emptied")
     tap.equal(files.marks(), [], "by opening it for writing")
+    files.mark("x" * 1500)
+    tap.equal(files.marks(), ["x" * 1024, "x" * 476], "a long text is two writes")
+    files.clear()
 
 
 def switched_off(files):

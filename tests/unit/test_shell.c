@@ -216,7 +216,7 @@ static void power_off(bool failed)
 
 static int opens, writes, truncates;
 static char written[200];
-static long write_answer;
+static long write_answer, write_most;
 
 static int file_show(struct seq *s, void *priv UNUSED)
 {
@@ -228,6 +228,8 @@ static int file_show(struct seq *s, void *priv UNUSED)
 static long file_write(void *priv UNUSED, const char *text, size_t len)
 {
     writes++;
+    if (write_most && (long)len > write_most)
+        len = (size_t)write_most;
     snprintf(written, sizeof(written), "%.*s", (int)len, text);
     return write_answer ? write_answer : (long)len;
 }
@@ -360,6 +362,15 @@ UNIT_TEST(echo_is_one_write)
     CHECK_STR(ask("@4 echo 1 >> /sys/test/control\n"),
               "#4|sh: /sys/test/control: write error: Invalid argument\n#4=22 EINVAL\n");
     write_answer = 0;
+}
+
+UNIT_TEST(a_file_gets_the_rest_in_further_writes)
+{
+    write_most = 4;
+    CHECK_STR(ask("@1 echo 1234567890 > /sys/test/control\n"), "#1=0 OK\n");
+    CHECK(writes == 3 && truncates == 1);
+    CHECK_STR(written, "90\n");
+    write_most = 0;
 }
 
 UNIT_TEST(bad_requests_are_answered_too)
