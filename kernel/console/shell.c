@@ -66,15 +66,20 @@ static char next_byte(struct shell *sh)
     return sh->input[sh->input_at++];
 }
 
-/* drop_interrupt - if a Ctrl-C has stopped a command, it is still in the input. Drop the
- * Ctrl-C and everything that was typed before it.
- */
-static void drop_interrupt(struct shell *sh)
+bool shell_take_interrupt(struct shell *sh)
 {
     if (!shell_interrupted(sh))
-        return;
+        return false;
+    sh = sh->outermost;
     while (next_byte(sh) != SHELL_CTRL_C)
         continue;
+    if (sh->lines.err == -EINTR) {
+        sh->lines.err = 0;
+        seq_resize(&sh->lines, 0);
+    }
+    if (!sh->tag)
+        shell_send(sh, "^C\n");
+    return true;
 }
 
 /* -- lines --------------------------------------------------------------------------- */
@@ -114,7 +119,7 @@ static void answer_request(struct shell *sh)
         status = check_length(sh);
     if (!status)
         status = shell_run_line(sh, request.command);
-    drop_interrupt(sh);
+    shell_take_interrupt(sh);
     shell_output_flush(sh);
     sh->tag = NULL;
     sh->con->write(sh->con, status_line,
@@ -133,9 +138,7 @@ static void answer_typed(struct shell *sh)
     }
     sh->failed |= status != 0;
     shell_output_flush(sh);
-    if (shell_interrupted(sh))
-        shell_send(sh, "^C\n");
-    drop_interrupt(sh);
+    shell_take_interrupt(sh);
 }
 
 /* refuse_typed - answer a line without '@' on a console that only tools use. */

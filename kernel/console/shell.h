@@ -166,6 +166,12 @@ int shell_refuse(struct shell *sh, int err, const char *fmt, ...) PRINTF(3, 4);
  */
 bool shell_interrupted(struct shell *sh);
 
+/* shell_take_interrupt - if there is a Ctrl-C, drop it now, with what was typed before it. So
+ * what the command prints from here on is printed, and goes through the pipe.
+ * Return:  whether there was one.
+ */
+bool shell_take_interrupt(struct shell *sh);
+
 /* shell_parse_address - read an address as users type it: 0x..., or 16 hexadecimal
  * digits, as lists print it. A word that is the name of a symbol is no address.
  * Return: 0 with @addr filled; -EINVAL.

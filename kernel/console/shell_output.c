@@ -93,6 +93,7 @@ int shell_output_init(struct shell *sh)
     seq_resize(&sh->lines, 0);
     seq_resize(&sh->bytes, 0);
     sh->out = sh->console = &sh->lines;
+    sh->outermost = sh;
     return 0;
 }
 
@@ -215,16 +216,9 @@ static int begin_message(struct seq *s)
     return err == -EINTR ? err : 0;
 }
 
-static struct shell *outermost(struct shell *sh)
-{
-    while (sh->parent)
-        sh = sh->parent;
-    return sh;
-}
-
 static void print_message(struct shell *sh, int err, const char *fmt, va_list args)
 {
-    struct shell *sender = outermost(sh);
+    struct shell *sender = sh->outermost;
     int before;
 
     sender->told = SIZE_MAX;
@@ -265,7 +259,7 @@ bool shell_stop(void *sh)
 
 bool shell_interrupted(struct shell *sh)
 {
-    sh = outermost(sh);
+    sh = sh->outermost;
     if (!sh->con)
         return false;
     if (memchr(sh->input + sh->input_at, SHELL_CTRL_C, sh->input_len - sh->input_at))

@@ -142,7 +142,7 @@ static struct shell *shell_for(struct shell *parent, struct seq *out, struct seq
 
     if (!sh)
         return NULL;
-    sh->parent = parent;
+    sh->outermost = parent ? parent->outermost : sh;
     sh->depth = parent ? parent->depth + 1 : 0;
     sh->out = out;
     sh->console = console;

@@ -12,14 +12,14 @@
 
 /* Belongs to one thread, so it needs no lock. */
 struct shell {
-    struct console *con;  /* NULL in shells of shell_execute() and shell_run_inside() */
-    struct shell *parent; /* set by shell_run_inside(): the outer shell; else NULL */
-    unsigned depth;       /* how many shells are around this one */
-    unsigned flags;       /* SHELL_HUMAN, SHELL_MACHINE, SHELL_PLAIN */
-    bool failed;          /* a line that was typed has failed */
-    const char *tag;      /* of the request that is answered; NULL: a typed line */
-    bool has_progress;    /* a text of shell_progress() is on the terminal */
-    size_t told;          /* Ctrl-C does not drop so much of @lines: there are messages */
+    struct console *con; /* NULL in shells of shell_execute() and shell_run_inside() */
+    struct shell *outermost; /* of the shells that run inside of each other; or itself */
+    unsigned depth;          /* how many shells are around this one */
+    unsigned flags;          /* SHELL_HUMAN, SHELL_MACHINE, SHELL_PLAIN */
+    bool failed;             /* a line that was typed has failed */
+    const char *tag;         /* of the request that is answered; NULL: a typed line */
+    bool has_progress;       /* a text of shell_progress() is on the terminal */
+    size_t told; /* Ctrl-C does not drop so much of @lines: there are messages */
 
     struct seq *in;      /* the output of the stage before; NULL: no pipe */
     struct seq *out;     /* the output of the command */

@@ -573,10 +573,10 @@ static void make_name(struct session *s)
     s->group = s->line.is_mark                    ? DEF_MARK_GROUP
                : trace_line_is_interval(&s->line) ? SYNTH_GROUP
                                                   : GROUP;
-    if (s->line.is_mark)
+    if (s->line.is_mark) {
         strlcpy(s->event, s->line.place, sizeof(s->event));
-    if (s->line.is_mark)
         return;
+    }
     do {
         snprintf(s->event, sizeof(s->event), "q%u", number++);
     } while (live_event_find(GROUP, s->event) || live_event_find(SYNTH_GROUP, s->event));
@@ -813,9 +813,12 @@ static void print_refused(struct session *s)
 
 static void print_losses_of(struct session *s, const struct live_event *e)
 {
-    for (unsigned i = 0; e && i < LIVE_LOSSES; i++)
-        if (live_lost(e, i))
-            shell_printf(s->sh, "%s: %lu\n", live_loss_name(i), live_lost(e, i));
+    for (unsigned i = 0; e && i < LIVE_LOSSES; i++) {
+        uint64_t lost = live_lost(e, i);
+
+        if (lost)
+            shell_printf(s->sh, "%s: %lu\n", live_loss_name(i), lost);
+    }
 }
 
 /* print_unmatched - print what an interval has lost at one of its places. */
@@ -824,11 +827,12 @@ static void print_unmatched(struct session *s, const char *ending, const char *t
     const struct live_event *e = end_of(s, ending);
     const struct hist *hist = e ? hist_of(e, 0) : NULL;
     uint64_t count = hist ? hist_unmatched(hist) + hist_unread(hist) : 0;
+    uint64_t dropped = hist ? hist_dropped(hist) : 0;
 
     if (count)
         shell_printf(s->sh, "%lu %s\n", count, text);
-    if (hist && hist_dropped(hist))
-        shell_printf(s->sh, "%lu hits had no room in the table\n", hist_dropped(hist));
+    if (dropped)
+        shell_printf(s->sh, "%lu hits had no room in the table\n", dropped);
     print_losses_of(s, e);
 }
 
@@ -929,6 +933,8 @@ static int ask_question(struct session *s, int argc, char **argv)
         session_window(s, false);
     }
     stop_session(s);
+    if (shell_take_interrupt(s->sh) && err == -EINTR)
+        err = 0;
     print_answer(s);
     print_losses(s);
     trace_lock();
@@ -1013,13 +1019,15 @@ static int parse_words(struct session *s, int argc, char **argv)
     int i = 1, taken, err;
 
     for (; i < argc && argv[i][0] == '-' && strcmp(argv[i], "--") != 0; i++) {
-        s->only_print |= !strcmp(argv[i], "-n");
-        s->only_parts |= !strcmp(argv[i], "-p");
-        s->watch |= !strcmp(argv[i], "-w");
-        if (strlen(argv[i]) == 2 && strchr("npw", argv[i][1]))
-            continue;
-        shell_blame_option(sh, "trace", USAGE, 1, argv + i);
-        return usage(sh);
+        char option = argv[i][1];
+
+        if (strlen(argv[i]) != 2 || !strchr("npw", option)) {
+            shell_blame_option(sh, "trace", USAGE, 1, argv + i);
+            return usage(sh);
+        }
+        s->only_print |= option == 'n';
+        s->only_parts |= option == 'p';
+        s->watch |= option == 'w';
     }
     taken = take_question(argc - i, argv + i, s->text, sizeof(s->text));
     if (!taken)

@@ -4,6 +4,7 @@ tables while the command runs. session/questions has shorter ones.
 
 import collections
 import re
+import time
 
 import tap
 from sonde.guest import PROMPT
@@ -43,7 +44,9 @@ def while_the_command_runs():
         ]
         tap.check(0 < grown[0] and grown == sorted(grown), f"-w: {grown}")
         guest.console.send("\x03")
-        guest.console.expect(b"\n" + PROMPT, 60)
+        said = guest.console.expect(b"\n" + PROMPT, 60) or b""
+        at_end = said.partition(b"^C")[2]
+        tap.check(b"  sched_tick" in at_end, "Ctrl-C: it prints what it has counted")
         plain = counts(ask(guest, "trace count 'work_*' -- run vfs"))
         said = ask(guest, "trace -w count 'work_*' -- run vfs")
         tap.equal(counts(said), plain, "-w counts the same")
@@ -59,8 +62,14 @@ def while_the_command_runs():
         guest.console.send("trace -w 'vfs_* { count }' -- sleep 100\r")
         guest.console.expect(PAGE, 60)
         guest.console.send("\x03")
-        ended = guest.console.expect(b"^C", 60) is not None
-        tap.check(ended, "Ctrl-C ends the command as well")
+        said = guest.console.expect(b"\n" + PROMPT, 60) or b""
+        at_end = said.partition(b"^C")[2]
+        tap.check(b"COUNT" in at_end or b"nothing" in at_end, "and ends the command")
+        guest.console.send("trace 'sched_tick { count }' -- sleep 100 | wc -l\r")
+        time.sleep(1)
+        guest.console.send("\x03")
+        said = guest.console.expect(b"\n" + PROMPT, 60) or b""
+        tap.check(re.search(rb"\^C\s+[2-9]\r", said), f"into a pipe, too: {said}")
 
 
 def the_calls_below_a_function():
