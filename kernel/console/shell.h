@@ -51,7 +51,7 @@ struct shell_command {
 void shell_init(void);
 
 /* shell_add_command - a socket: add a command to the table. @cmd is borrowed for ever.
- * Context: boot. Shells read the table without a lock.
+ * Context: boot or thread. In `thread`, only the constructor of a module calls this.
  * Return:  0; -EEXIST the name is taken; -ENOSPC.
  */
 int shell_table_add(const struct shell_command *cmd, bool for_developers);
@@ -103,6 +103,13 @@ int shell_start(struct console *con, unsigned flags, const char *script);
  */
 int shell_execute(const char *line, struct seq *out);
 
+/* shell_run_around - do as shell_run_inside(). @around is called with @arg directly before
+ * and directly behind each function of a command, and each access to the file that takes
+ * the output, from this thread.
+ */
+int shell_run_around(struct shell *sh, int argc, char **argv,
+                     void (*around)(void *arg, bool begins), void *arg);
+
 /* shell_run_inside - run another command as a part of the command that runs now: the new
  * command prints to the output of @sh, and the same Ctrl-C stops both.
  * @argv:  its @argc words, at least one; they are copied. A single word is a whole
@@ -110,21 +117,19 @@ int shell_execute(const char *line, struct seq *out);
  *
  * Return:  its status. If it failed, the user has been told why.
  */
-int shell_run_inside(struct shell *sh, int argc, char **argv);
-/* shell_run_around - the same, and @around is called with @arg directly before and directly
- * behind each function of a command, and each access to the file that takes the output, from
- * this thread.
- */
-int shell_run_around(struct shell *sh, int argc, char **argv,
-                     void (*around)(void *arg, bool begins), void *arg);
+static inline int shell_run_inside(struct shell *sh, int argc, char **argv)
+{
+    return shell_run_around(sh, argc, argv, NULL, NULL);
+}
 
 /* shell_set_window - a socket: call @fn as @around is called, for commands that are typed at
  * a console for users; NULL: no more. Context: thread.
  */
 void shell_set_window(void (*fn)(bool begins));
 
-/* shell_run_beside - the same, but in a thread of its own. What the command prints is printed
- * when it has ended; until then @watch is called ten times in a second, from this thread.
+/* shell_run_beside - do as shell_run_around(), but in a thread of its own. What the command
+ * prints is printed when it has ended; until then @watch is called ten times in a second,
+ * from this thread.
  */
 int shell_run_beside(struct shell *sh, int argc, char **argv,
                      void (*around)(void *arg, bool begins), void (*watch)(void *arg),

@@ -192,10 +192,7 @@ unsigned shell_page(struct shell *sh)
 
 void shell_show_progress(void *sh, const char *text)
 {
-    if (text)
-        shell_progress(sh, "%s", text);
-    else
-        shell_progress(sh, NULL);
+    shell_progress(sh, text ? "%s" : NULL, text);
 }
 
 /* begin_message - prepare @s for a message. If output was lost or dropped by Ctrl-C, the
@@ -207,7 +204,7 @@ static int begin_message(struct seq *s)
 {
     int err = s->err;
 
-    if (s->drain && (err == -ENOMEM || err == -EINTR)) {
+    if (s->drain && err) { /* ENOMEM or EINTR */
         s->err = 0;
         seq_resize(s, 0);
     }

@@ -185,11 +185,6 @@ int shell_execute(const char *line, struct seq *out)
     return status;
 }
 
-int shell_run_inside(struct shell *sh, int argc, char **argv)
-{
-    return shell_run_around(sh, argc, argv, NULL, NULL);
-}
-
 int shell_run_into(struct shell *sh, int argc, char **argv,
                    void (*around)(void *arg, bool begins), void *arg, struct seq *out,
                    struct seq *console)

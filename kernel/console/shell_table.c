@@ -1,7 +1,7 @@
 /* shell_table.c - owns the table of the commands, and prints `help` about them.
  *
- * The table is filled at boot and never changes afterwards, so shells read it without a
- * lock.
+ * The table is filled at boot; a module may add commands later. Shells read it without a
+ * lock: at each moment, a shell that goes through the table upwards finds all commands.
  */
 #include "kernel/base/bits.h"
 #include "kernel/base/compiler.h"
@@ -41,11 +41,12 @@ int shell_table_add(const struct shell_command *cmd, bool for_developers)
         return -EEXIST;
     if (count == COMMANDS_MAX)
         return -ENOSPC;
+    table[at].cmd = cmd; /* the new last entry, until another is moved up to there */
+    __atomic_store_n(&count, at + 1, __ATOMIC_RELEASE);
     for (; at > 0 && strcmp(table[at - 1].cmd->name, cmd->name) > 0; at--)
         table[at] = table[at - 1];
-    table[at].cmd = cmd;
+    WRITE_ONCE(table[at].cmd, cmd);
     table[at].for_developers = for_developers;
-    count++;
     return 0;
 }
 

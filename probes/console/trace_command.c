@@ -619,7 +619,7 @@ static void remove_all(struct session *s)
 /* ---- the answer ---- */
 
 /* find_again - find the event. Other threads may delete it while the lock is not held. */
-static struct live_event *find_again(struct session *s)
+static NOINLINE struct live_event *find_again(struct session *s)
 {
     s->e = live_event_find(s->group, s->event);
     if (s->e && s->e->event.id != s->id)
@@ -710,7 +710,7 @@ static void print_graph(struct session *s)
 }
 
 /* hist_of - the histogram number @i: the newest trigger comes first. */
-static struct hist *hist_of(const struct live_event *e, unsigned i)
+static NOINLINE struct hist *hist_of(const struct live_event *e, unsigned i)
 {
     const struct live_attached *attached = e->attached;
 

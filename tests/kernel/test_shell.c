@@ -3,6 +3,8 @@
  */
 #include "kernel/console/shell.h"
 
+#include "probes/kprobe.h"
+
 #include "tests/kernel/ktest.h"
 
 static int status; /* of the last line */
@@ -43,6 +45,33 @@ KTEST(shell, sym_goes_both_ways)
     ktest_report(prints("sym 0x10", "sym: 0x10: no symbol contains this address\n") &&
                      status == -ENOENT,
                  "so is an address outside");
+}
+
+static unsigned looks, missing;
+
+/* look - a shell looks for the last command while another one is being added. */
+static int look(struct kprobe *p UNUSED, struct pt_regs *regs UNUSED)
+{
+    looks++;
+    missing += !shell_table_find("wc");
+    return 0;
+}
+
+static int nothing_run(struct shell *sh UNUSED, int argc UNUSED, char **argv UNUSED)
+{
+    return 0;
+}
+
+KTEST(shell, no_command_is_missing_while_one_is_added)
+{
+    static const struct shell_command first = { "!", "", "a test's", nothing_run, NULL };
+    struct kprobe p = { .symbol_name = "strcmp", .pre_handler = look };
+
+    ktest_report(shell_table_find("wc") && !register_kprobe(&p), "a probe looks");
+    ktest_report(!shell_add_command(&first), "a command comes in front of all others");
+    unregister_kprobe(&p);
+    ktest_report(looks > 20 && !missing, "%u looks, %u miss the last one", looks,
+                 missing);
 }
 
 KTEST(shell, a_message_names_what_is_wrong)
