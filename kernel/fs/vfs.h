@@ -113,7 +113,8 @@ int vfs_stat(const char *path, struct vfs_stat *out);
  * vfs_unlink - remove a file below /tmp. If the file is open, its memory stays until the
  * last vfs_close().
  * Return:  0; -EPERM not below /tmp; -EEXIST; -ENOENT; -ENOTDIR; -EISDIR; -ENOTEMPTY;
- *          -EBUSY /tmp itself; -ENAMETOOLONG; -ENOSPC; -ENOMEM.
+ *          -EBUSY /tmp itself; -ENAMETOOLONG; -ENOSPC; -ENOMEM; -EINVAL the path of
+ *          vfs_rmdir() ends in ".".
  */
 int vfs_mkdir(const char *path);
 int vfs_rmdir(const char *path);

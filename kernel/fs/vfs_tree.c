@@ -244,8 +244,13 @@ static int mkdir_locked(const char *path)
 static int remove_node_locked(const char *path, bool want_dir)
 {
     struct vfs_node *node;
+    const char *name;
+    size_t len;
     int err;
 
+    err = vfs_node_find_parent(path, &node, &name, &len);
+    if (!err && want_dir && len == 1 && *name == '.')
+        return -EINVAL;
     err = vfs_node_find(path, &node);
     if (err)
         return err;

@@ -303,6 +303,10 @@ UNIT_TEST(directories_are_made_below_tmp_only)
     CHECK_EQ(vfs_mkdir("/tmp/a/b"), 0);
     CHECK_EQ(vfs_mkdir("/tmp/a"), -EEXIST);
     CHECK_EQ(vfs_rmdir("/tmp/a"), -ENOTEMPTY);
+    CHECK_EQ(vfs_rmdir("/tmp/a/b/."), -EINVAL);
+    CHECK_EQ(vfs_rmdir("/tmp/a/b/./"), -EINVAL);
+    CHECK_EQ(vfs_rmdir("/tmp/a/b/.."), -ENOTEMPTY);
+    CHECK_EQ(vfs_unlink("/tmp/a/b/."), -EISDIR);
     CHECK_EQ(vfs_unlink("/tmp/a"), -EISDIR);
     CHECK_EQ(try_open("/tmp/c/", VFS_WRITE), -EISDIR);
     CHECK_EQ(vfs_rmdir("/tmp/a/b"), 0);
