@@ -54,6 +54,8 @@ static int take_node(const char *path, unsigned flags, struct vfs_node **out)
 
     mutex_lock(&vfs_mutex);
     err = vfs_node_find(path, out);
+    if (!err && (flags & VFS_NEW))
+        err = -EEXIST;
     if (err == -ENOENT && (flags & VFS_WRITE))
         err = create_file(path, out);
     if (!err)

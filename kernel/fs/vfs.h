@@ -25,6 +25,7 @@
 #define VFS_WRITE 2u  /* a memory file that does not exist is created */
 #define VFS_TRUNC 4u  /* with VFS_WRITE: drop the old content at the open */
 #define VFS_APPEND 8u /* with VFS_WRITE: each write appends to the end */
+#define VFS_NEW 16u   /* with VFS_WRITE: the file must not exist */
 
 struct vfs_node;
 
@@ -73,6 +74,7 @@ int vfs_init(void);
  *
  * Return:  0; -ENOENT no such file; -ENOTDIR a file where the path needs a directory;
  *          -EISDIR; -ENAMETOOLONG; -EACCES the file cannot be read, written or created;
+ *          -EEXIST with VFS_NEW;
  *          -EINVAL neither VFS_READ nor VFS_WRITE; -ENOSPC; -ENOMEM; or the errno of the
  *          file's show or truncate.
  */

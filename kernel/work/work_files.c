@@ -15,10 +15,13 @@ static void fill_text(char *text, size_t len, uint64_t *state)
         text[i] = (char)('a' + work_next(state) % 26);
 }
 
-/* file_fill - write @text to @path in pieces of @step bytes. */
-static int file_fill(struct work_task *t, const char *path, const char *text, size_t step)
+/* file_fill - write @text to @path in pieces of @step bytes.
+ * @how: VFS_NEW: a file of the user's is refused; or VFS_TRUNC
+ */
+static int file_fill(struct work_task *t, const char *path, unsigned how,
+                     const char *text, size_t step)
 {
-    struct file file = { .flags = VFS_WRITE | VFS_TRUNC };
+    struct file file = { .flags = VFS_WRITE | how };
     uint64_t pos = 0;
     long done = 0;
     int err;
@@ -80,7 +83,7 @@ static int make_file(struct work_task *t, const char *path)
     int err;
 
     fill_text(text, sizeof(text), &t->seed);
-    err = file_fill(t, path, text, FILE_LEN);
+    err = file_fill(t, path, VFS_NEW, text, FILE_LEN);
     t->calls = calls;
     return err;
 }
@@ -99,7 +102,8 @@ static int read_task(struct work_task *t)
         if (!err)
             err = work_stop();
     }
-    vfs_unlink(path);
+    if (err != -EEXIST)
+        vfs_unlink(path);
     return err;
 }
 
@@ -121,7 +125,8 @@ static int write_task(struct work_task *t)
     own_path(t, path);
     for (unsigned i = 0; !err && i < 4; i++) {
         fill_text(text, sizeof(text), &t->seed);
-        err = file_fill(t, path, text, 50 + work_next(&t->seed) % 100);
+        err = file_fill(t, path, i ? VFS_TRUNC : VFS_NEW, text,
+                        50 + work_next(&t->seed) % 100);
         calls = t->calls;
         if (!err)
             err = file_get(t, path, 64);
@@ -129,7 +134,8 @@ static int write_task(struct work_task *t)
         if (!err)
             err = work_stop();
     }
-    vfs_unlink(path);
+    if (err != -EEXIST)
+        vfs_unlink(path);
     return err;
 }
 
@@ -148,20 +154,22 @@ static int tree_run(struct work *w)
 {
     char path[PATH_LEN];
     struct seq names;
+    unsigned made = 0;
     int err = 0;
 
     w->function = "vfs_rmdir";
     seq_init(&names, NULL, NULL);
-    for (unsigned i = 0; !err && i < TREE_DIRS; i++) {
-        snprintf(path, sizeof(path), "/tmp/work.dir.%u", i);
+    while (!err && made < TREE_DIRS) {
+        snprintf(path, sizeof(path), "/tmp/work.dir.%u", made);
         err = vfs_mkdir(path);
+        made += !err;
     }
     if (!err)
         err = vfs_readdir("/tmp", &names);
     if (!err && !strstr(seq_str(&names), "work.dir.0/\nwork.dir.1/\n"))
         err = -EIO;
     seq_free(&names);
-    for (unsigned i = 0; i < TREE_DIRS; i++) {
+    for (unsigned i = 0; i < made; i++) {
         snprintf(path, sizeof(path), "/tmp/work.dir.%u", i);
         work_mix(w, (uint64_t)vfs_rmdir(path) ^ work_random(w));
         w->calls++;

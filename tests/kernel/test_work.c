@@ -3,6 +3,7 @@
  */
 #include "kernel/work/work.h"
 
+#include "kernel/fs/vfs.h"
 #include "probes/kprobe.h"
 
 #include "tests/kernel/hits.h"
@@ -149,6 +150,33 @@ KTEST(work, a_task_that_cannot_be_started_ends_the_run)
         unregister_kprobe(&p);
         ktest_report(run(names[i], "1", &r) == 0, "with memory it runs");
     }
+}
+
+static bool has_file(const char *path)
+{
+    struct vfs_stat s;
+
+    return !vfs_stat(path, &s);
+}
+
+KTEST(work, files_of_the_user_stay)
+{
+    struct file file = { .flags = VFS_WRITE | VFS_NEW };
+    struct result r = { 0 };
+
+    ktest_report(!vfs_open("/tmp/work.0", &file) && !vfs_mkdir("/tmp/work.dir.3"),
+                 "the user has files with such names");
+    vfs_close(&file);
+    ktest_report(run("vfs", "1", &r) == -EEXIST && run("write", "1", &r) == -EEXIST,
+                 "the workload is refused");
+    ktest_report(run("tree", "1", &r) == -EEXIST, "one with directories, too");
+    ktest_report(has_file("/tmp/work.0") && has_file("/tmp/work.dir.3"),
+                 "they are there after that");
+    ktest_report(!has_file("/tmp/work.1") && !has_file("/tmp/work.dir.0"),
+                 "what the workload made is not");
+    ktest_report(!vfs_unlink("/tmp/work.0") && !vfs_rmdir("/tmp/work.dir.3") &&
+                     !run("vfs", "1", &r) && !run("tree", "1", &r),
+                 "without them, it runs");
 }
 
 KTEST(work, all_runs_all_and_leaves_nothing)
