@@ -133,6 +133,16 @@ def read(path):
         return file.read()
 
 
+def early(solution):
+    """Return the solution with a constructor that sets the handler of SIGTRAP."""
+    text = "    sigaction(SIGTRAP, &action, NULL);\n"
+    head = "void breakpoint_set(struct breakpoint *bp)\n{\n"
+    before, behind = solution.split(text)
+    start, action = before.split(head)
+    first = "__attribute__((constructor)) static void first(void)\n{\n"
+    return start + first + action + text + "}\n\n" + head + behind
+
+
 def everything():
     return [line.name for line in labs.rubric(LAB)]
 
@@ -161,6 +171,7 @@ def submissions_that_misbehave():
             tap.check(
                 why in bench.verdicts[0].why, f"it is told: {bench.verdicts[0].why}"
             )
+        tap.equal(bench.lost(early(solution)), [], "one that sets its handler early")
         tap.equal(bench.lost("int broken"), everything(), "a submission that is no C")
         tap.check("error:" in bench.verdicts[0].why, "the compiler's words are shown")
         files_stay(bench, solution)

@@ -84,8 +84,8 @@ static void on_end(int sig, siginfo_t *info, void *arg)
         raise(sig == SIGXCPU ? SIGKILL : sig);
 }
 
-/* Set the handler for all signals that end a program. SIGXCPU comes when the
- * time is over.
+/* Set the handler for all signals that end a program, but not where the student's code has a
+ * handler already. SIGXCPU comes when the time is over.
  */
 static void tell_ends(void)
 {
@@ -95,8 +95,12 @@ static void tell_ends(void)
                                 .sa_flags = SA_SIGINFO | SA_ONSTACK | (int)SA_RESETHAND };
 
     sigaltstack(&(stack_t){ .ss_sp = stack, .ss_size = sizeof(stack) }, NULL);
-    for (unsigned i = 0; i < sizeof(signals) / sizeof(signals[0]); i++)
-        sigaction(signals[i], &action, NULL);
+    for (unsigned i = 0; i < sizeof(signals) / sizeof(signals[0]); i++) {
+        struct sigaction there;
+
+        if (!sigaction(signals[i], NULL, &there) && there.sa_handler == SIG_DFL)
+            sigaction(signals[i], &action, NULL);
+    }
 }
 
 int main(int argc, char **argv)
