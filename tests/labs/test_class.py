@@ -297,7 +297,7 @@ if (!strcmp(argv[3], "0"))
 """
 POINTS = """
 puts("ok one-byte: 3 of 3 points\\nScore: 20/20");
-if (write(atoi(getenv("LAB_FACTS")), "the case has ended\\n", 19)) {}
+if (write(3, "the case has ended\\n", 19)) {}
 """
 
 

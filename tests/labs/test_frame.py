@@ -47,14 +47,16 @@ for (int i = 0; i < 1024; i++) if (write(1, zeros, sizeof(zeros)) < 0) abort();
 """
 FACTS = """
 const char *all = "instruction 0: 1 hits\\nthe bytes are back\\nthe case has ended\\n";
-int to = atoi(getenv("LAB_FACTS"));
+int to = 3;
+while (fcntl(to, F_GETFD) < 0) to++; // the file of facts
 if (write(to, all, strlen(all)) < 0) abort();
 _exit(0);
 """
 # The fact that grader.c writes of a signal, with a number that is too long for one.
 LONG = """
 char fact[6000];
-int to = atoi(getenv("LAB_FACTS"));
+int to = 3;
+while (fcntl(to, F_GETFD) < 0) to++; // the file of facts
 memset(fact, '9', sizeof(fact)), memcpy(fact, "ended: ", 7);
 memcpy(fact + 5000, " 1 0 0\\n", 8);
 if (write(to, fact, 5007) < 0) abort();
@@ -156,7 +158,7 @@ def submissions_that_misbehave():
             ("hangs", HANGS, "it did not end within 1 s"),
             ("exits at once", EXITS, "ended before it was done"),
             ("prints a gigabyte", GIGABYTE, "it wrote too much"),
-            ("writes facts of its own", FACTS, "got "),
+            ("writes facts of its own", FACTS, "not from the grader: "),
             ("dies by a signal without a name", "raise(40);", "ended by signal 40"),
             ("writes a number without an end", LONG, "it ended with status 3"),
         ):

@@ -61,6 +61,10 @@ CC = ["gcc", "-std=gnu11", "-D_GNU_SOURCE=", "-g", "-O1", "-Wall", "-I.", "-pthr
       "-fcf-protection=none"]  # fmt: skip
 NASM = ["nasm", "-f", "elf64", "-g", "-F", "dwarf", "-w-reloc-abs-dword"]
 LINK = ["gcc", "-no-pie", "-pthread", "-Wl,-z,noexecstack"]
+JOIN = ["ld", "-r"]
+KEY_LEN, MARK_LEN, WORD = 16, 9, 2**64  # as grader.c has them
+FOREIGN = "not from the grader: "  # in front of a fact whose mark is wrong
+COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.S)
 
 
 def scale():
@@ -74,6 +78,32 @@ def scale():
 def file_in_memory():
     """Open a file in memory. It needs no room on a device, and is gone when it is closed."""
     return os.fdopen(os.memfd_create("case"), "w+b")
+
+
+def mark_of(key, number, text):
+    """Return the mark of a fact, as grader.c computes it."""
+    total, last = (int.from_bytes(key[i : i + 8], "little") for i in (0, 8))
+    total ^= number
+    for i in range(0, len(text), 8):
+        word = int.from_bytes(text[i : i + 8], "little")
+        total = (total ^ word) * 0x9E3779B97F4A7C15 % WORD
+        total ^= total >> 32
+    total = (total + last) % WORD
+    total = (total ^ total >> 30) * 0xBF58476D1CE4E5B9 % WORD
+    total = (total ^ total >> 27) * 0x94D049BB133111EB % WORD
+    return b"%08x " % ((total ^ total >> 31) >> 32)
+
+
+def believed(written, key):
+    """Yield the facts in a file that the grader's code has written with this key. The
+    student's code may have written others, which are no facts.
+    """
+    for number, line in enumerate(written.removesuffix(b"\n").split(b"\n")):
+        text = line[MARK_LEN:]
+        if line[:MARK_LEN] == mark_of(key, number, text):
+            yield text.decode(errors="replace")
+        elif line:
+            yield FOREIGN + line.decode(errors="replace")
 
 
 class NotBuilt(Exception):
@@ -180,6 +210,41 @@ class Workshop:
             raise NotBuilt(said or ended.why)
         return said
 
+    @property
+    def asked_for(self):
+        """The names in the headers of the lab: what the student's files and the grader's
+        have in common.
+        """
+        names = set()
+        for header in glob.glob(os.path.join(self.start, "*.h")):
+            with open(header, encoding="utf-8") as file:
+                names.update(re.findall(r"\w+", COMMENT.sub("", file.read())))
+        return names
+
+    def joined(self, name, objects):
+        """Join objects into one, in which all names are local but those that the headers
+        of the lab have. So neither a function of the student's takes the place of one of
+        the C library or of the grader, nor can the student's code call the grader's own.
+        Remove the pointers to functions that run before grader.c takes its key.
+        """
+        target, kept = self.path(name + "-joined.o"), self.path("kept")
+        names, words = self.asked_for, ["objcopy", "--keep-global-symbols=" + kept]
+        if name == "theirs":
+            words += ["--remove-section=.preinit_array*"]
+        else:
+            names.add("main")
+        with open(kept, "w", encoding="utf-8") as file:
+            file.write("\n".join(sorted(names)))
+        self.run([*JOIN, "-o", target, *objects], self.folder, ())
+        self.run([*words, target], self.folder, ())
+        return target
+
+    def link_both(self, name, theirs, ours):
+        """Link a program of the student's objects and the grader's."""
+        # The student's code comes first: at its end a function without `ret` meets ours.
+        both = [self.joined("theirs", theirs), self.joined("ours", ours)]
+        return self.link(name, both)
+
     def link(self, name, objects):
         self.run(LINK + ["-o", self.path(name), *objects], self.folder, ())
         return self.path(name)
@@ -238,12 +303,14 @@ class Workshop:
             self.compile_theirs(self.taken(handed_in, file))
             for file in labs.handed_in(self.lab, self.tree)
         ]
-        # The student's code comes first: at its end a function without `ret` meets ours.
-        self.answer = self.link("answer", objects + self.frame + self.driver)
+        self.answer = self.link_both("answer", objects, self.frame + self.driver)
 
     def run_case(self, program, line, seed, case, given=None):
         """Run one case. Return (facts, Ended). self.printed is then the output."""
+        key = os.urandom(KEY_LEN)
         with file_in_memory() as facts, file_in_memory() as output:
+            facts.write(key)
+            facts.seek(0)
             ended = confine.run(
                 [program, line, str(seed), str(case)],
                 self.seconds,
@@ -255,7 +322,7 @@ class Workshop:
             facts.seek(0)
             output.seek(0)
             self.printed = output.read(PRINTED_MAX).decode(errors="replace")
-            found = facts.read().decode(errors="replace").splitlines()
+            found = list(believed(facts.read(), key))
         last = [fact for fact in found if ENDED.fullmatch(fact)]
         if last and ended.why:
             ended.why += self.place_of(program, ENDED.fullmatch(last[0]))
