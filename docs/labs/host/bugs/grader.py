@@ -4,8 +4,10 @@ with one bug each, and runs our tests on the student's tracer.
 
 import glob
 import os
+import random
 import shutil
 import subprocess
+import tempfile
 
 from docs.labs.host.grade import Difference
 from docs.labs.host.grade import Workshop as Hosted
@@ -16,16 +18,32 @@ FALSE = "this does not hold"
 
 
 class Workshop(Hosted):
+    """The student's tests cannot know which tracer they test, but by what it does: their
+    programs have names that say nothing, no text about the source of the tracer, and a
+    random number of nops at the head of each of its functions.
+    """
+
     def link_ours(self, lab):
         self.frame = self.ours("docs/labs/host/grader*.[ca]*") + self.ours(
             lab + "/grader.c"
         )
         tracer = os.path.join(self.grader, "solution", "tracer.c")
-        self.tracers = {"right": self.compile(tracer, "right")}
+        self.tracers = {"right": self.compile_blind(tracer, "right")}
         for patch in sorted(glob.glob(os.path.join(self.grader, "bugs", "*.patch"))):
             name = os.path.basename(patch).removesuffix(".patch")
-            self.tracers[name] = self.compile(self.patched(name, tracer, patch), name)
+            patched = self.patched(name, tracer, patch)
+            self.tracers[name] = self.compile_blind(patched, name)
         self.tests = self.ours(lab + "/solution/tests.c")
+        right = self.link("truth", [*self.frame, *self.tests, self.tracers["right"]])
+        self.checks = self.run_ours(right, "run", 0, 0, None)
+
+    def compile_blind(self, source, name):
+        target = self.path(name + ".o")
+        words = [*self.to_compile(source, target), "-g0"]
+        nops = random.SystemRandom().randrange(1, 32)
+        words.append(f"-fpatchable-function-entry={nops}")
+        self.run(words, self.folder, ("/",))
+        return target
 
     def patched(self, name, source, patch):
         folder = self.path("bug-" + name)
@@ -38,11 +56,15 @@ class Workshop(Hosted):
         tests = self.compile_theirs(self.taken(handed_in, "tests.c"))
         tracer = self.compile_theirs(self.taken(handed_in, "tracer.c"))
         self.programs = {
-            name: self.link("with-" + name, [*self.frame, tests, object])
+            name: self.link_nameless([tests], [*self.frame, object])
             for name, object in self.tracers.items()
         }
-        self.programs["fixed"] = self.link("fixed", [*self.frame, *self.tests, tracer])
+        self.programs["fixed"] = self.link_nameless([tracer], [*self.frame, *self.tests])
         self.seen = {}
+
+    def link_nameless(self, theirs, ours):
+        folder = tempfile.mkdtemp(dir=self.folder)
+        return self.link_both(os.path.join(folder, "answer"), theirs, ours)
 
     def run_tests(self, name):
         """Run a program once. Return (the checks that failed, the number that passed)."""
@@ -56,6 +78,8 @@ class Workshop(Hosted):
             if ended.why or facts[-1:] != ["the case has ended"]:
                 why = ended.why or "it ended before it was done"
                 failed.append(f"the tests reach their end ({why})")
+            elif name == "fixed" and not failed and facts != self.checks:
+                failed.append("each of them is executed")
             self.seen[name] = failed, sum(fact.startswith("ok ") for fact in facts)
         return self.seen[name]
 
