@@ -23,7 +23,7 @@ void return_enter(uint64_t *slot, uint64_t argument);
  * @argument:  the argument of return_enter()
  * @value:     the return value of the function, its rax
  *
- * It is an ordinary function: rsp must be a multiple of 16 before the call, and it may
- * change each register that a function may change, also xmm0.
+ * It is an ordinary function: rsp must be a multiple of 16 before the call, it may change
+ * each register that a function may change, also xmm0, and it may call followed functions.
  */
 void lab_returned(uint64_t argument, uint64_t value);

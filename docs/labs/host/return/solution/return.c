@@ -34,14 +34,15 @@ void return_enter(uint64_t *slot, uint64_t argument)
     *slot = ours;
 }
 
-/* Handle the return of a function. Its return address was at @slot: return this address.
+/* Handle the return of a function. Its return address was at @slot: return this address. The
+ * record is copied, because lab_returned() may call followed functions, which take its entry.
  */
 uint64_t return_leave(uint64_t *slot, uint64_t value)
 {
-    struct record *record;
+    struct record record;
 
     forget_below(slot);
-    record = &records[--count];
-    lab_returned(record->argument, value);
-    return record->address;
+    record = records[--count];
+    lab_returned(record.argument, value);
+    return record.address;
 }
