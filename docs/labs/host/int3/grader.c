@@ -6,16 +6,21 @@
 
 #include <pthread.h>
 #include <signal.h>
+#include <stddef.h>
+#include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #define INSNS 12
 #define MANY 300
 #define RET 0xc3
 #define TF 0x100u
-#define THREADS 4
-#define CALLS 1000
+#define THREADS 40
+#define CALLS 100
 #define SEEN_MAX 512
 #define AGAIN 20000
+#define PAGE 4096
+#define DF 0x400u
 
 static uint8_t *code;
 static pthread_barrier_t ready;
@@ -84,9 +89,13 @@ static void note_stale(struct breakpoint *bp, ucontext_t *context)
     stale_hits++;
 }
 
+/* The fields that are for the student's code have no meaning before breakpoint_set(). */
 static void set(unsigned i, void (*handler)(struct breakpoint *, ucontext_t *))
 {
+    const size_t theirs = offsetof(struct breakpoint, original);
+
     points[i].handler = handler;
+    memset((char *)&points[i] + theirs, 0xa5, sizeof(points[i]) - theirs);
     breakpoint_set(&points[i]);
 }
 
@@ -105,7 +114,10 @@ static void call_random(void)
     struct lab_regs regs;
 
     lab_regs_random(&regs);
+    if (flags_stated) /* no instruction of the function has a string */
+        regs.flags |= regs.r15 & DF;
     lab_call(&regs, code);
+    lab_fact("DF behind the function: %s", regs.flags & DF ? "set" : "clear");
     regs_facts(&regs);
 }
 
@@ -252,9 +264,27 @@ static void reuse_fact(unsigned chosen)
              stale_hits ? "yes" : "no");
 }
 
-/* The last breakpoint of many at one instruction works. */
+/* Return the pages of memory that the process has. */
+static unsigned long pages(void)
+{
+    FILE *file = fopen("/proc/self/statm", "r");
+    unsigned long count = 0;
+
+    if (file && fscanf(file, "%lu", &count) != 1)
+        count = 0;
+    if (file)
+        fclose(file);
+    return count;
+}
+
+/* The last breakpoint of many at one instruction works, and another one that stays meanwhile.
+ * They leave no memory.
+ */
 static void many_again(unsigned chosen)
 {
+    unsigned long before = pages();
+
+    set(chosen - 1, count_hit);
     for (unsigned i = 0; i < AGAIN; i++) {
         set(chosen, count_hit);
         breakpoint_clear(&points[chosen]);
@@ -264,6 +294,42 @@ static void many_again(unsigned chosen)
     lab_fact("behind %u breakpoints that were cleared:", AGAIN);
     hits_fact();
     breakpoint_clear(&points[chosen]);
+    breakpoint_clear(&points[chosen - 1]);
+    lab_fact("they have left more than a page for twenty: %s",
+             pages() > before + AGAIN / 20 ? "yes" : "no");
+}
+
+/* Two functions at the same place of two pages: mov $1,%eax; ret, and push %rbx; pop %rax;
+ * ret, where a breakpoint is cleared that is a byte in front of another one.
+ */
+static void neighbours(void)
+{
+    static const uint8_t mov[] = { 0xb8, 1, 0, 0, 0, RET }, push[] = { 0x53, 0x58, RET };
+    struct lab_regs regs;
+
+    count = 3;
+    code = lab_text_new(2 * PAGE);
+    memcpy(code, mov, sizeof(mov));
+    memcpy(code + PAGE, push, sizeof(push));
+    points[0] = (struct breakpoint){ .at = code, .len = 5 };
+    points[1] = (struct breakpoint){ .at = code + PAGE, .len = 1 };
+    points[2] = (struct breakpoint){ .at = code + PAGE + 1, .len = 1 };
+    for (unsigned i = 0; i < count; i++)
+        set(i, count_hit);
+    for (unsigned i = 0; i < 2; i++) {
+        lab_regs_random(&regs);
+        lab_call(&regs, code);
+        lab_fact("mov $1,%%eax: %#lx", regs.ax);
+        lab_regs_random(&regs);
+        regs.bx &= ~(uint64_t)TF;
+        lab_call(&regs, code + PAGE);
+        lab_fact("push %%rbx; pop %%rax: %#lx", regs.ax);
+        if (!i)
+            breakpoint_clear(&points[1]);
+    }
+    hits_fact();
+    breakpoint_clear(&points[0]);
+    breakpoint_clear(&points[2]);
 }
 
 static void clear(void)
@@ -298,6 +364,7 @@ static void clear(void)
     lab_fact("behind a breakpoint whose memory was used before, the bytes are %s",
              memcmp(before, code, sizeof(before)) ? "changed" : "back");
     many_again(chosen);
+    neighbours();
 }
 
 /* A push and a pop. Of the words that are no flags, bit 8 is the program's. */
@@ -330,12 +397,14 @@ _Static_assert(sizeof(pushing) / sizeof(pushing[0]) == 18, "the rubric has 18 ca
 static void pushf(void)
 {
     const struct pushing *what = &pushing[lab_case];
+    const unsigned len = what->push_len + what->pop_len;
     struct lab_regs regs;
 
     count = 2;
-    code = lab_text_new(4096);
-    memcpy(code, what->bytes, sizeof(what->bytes));
-    code[what->push_len + what->pop_len] = RET;
+    code = lab_text_new(2 * PAGE) + PAGE - len - 1; /* no memory is behind its ret */
+    mprotect(code + len + 1, PAGE, PROT_NONE);
+    memcpy(code, what->bytes, len);
+    code[len] = RET;
     points[0] = (struct breakpoint){ .at = code, .len = what->push_len };
     points[1] = (struct breakpoint){ .at = code + what->push_len, .len = what->pop_len };
     set(0, count_hit);

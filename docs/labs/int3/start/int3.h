@@ -15,7 +15,9 @@ struct breakpoint {
      */
     void (*handler)(struct breakpoint *bp, ucontext_t *context);
 
-    /* These fields are for your code; the caller does not use them. */
+    /* These fields are for your code; the caller does not use them. They may have any
+     * values before breakpoint_set().
+     */
     uint8_t original;
     uint8_t *copy;
     struct breakpoint *next;
@@ -28,8 +30,8 @@ struct breakpoint {
  * rip, and it is no jump, no call and no return. Hundreds of breakpoints may be set, each
  * at an instruction of its own, and thousands one after another. All threads of the process
  * may execute these instructions at the same time. But only one thread calls
- * breakpoint_set() and breakpoint_clear(), and no other thread is near the instruction
- * then.
+ * breakpoint_set() and breakpoint_clear(), and no other thread is in a hit or near the
+ * instruction then.
  */
 void breakpoint_set(struct breakpoint *bp);
 
