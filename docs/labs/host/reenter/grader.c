@@ -15,7 +15,7 @@
 
 #define PROBES 8
 #define APART 4096 /* a short hash of the address is the same for all probes */
-#define THREADS 4
+#define THREADS 40
 #define CALLS 5000
 #define DEPTH_MAX 10000 /* nested handlers; more would overflow the stack */
 
@@ -170,10 +170,13 @@ static void *send_signals(void *arg)
  */
 
 #define STEPS_MAX 20000
-#define OUTER 1 /* the argument of the hit that is stepped */
+#define OUTER 1          /* the argument of the hit that is stepped */
+#define WITHIN 100       /* and of those around it, from here on */
+#define WALK_STEPS 40000 /* of all walks of a kind, about */
 
 static struct {
     unsigned injected, at, step;
+    unsigned levels; /* hits around the one that is stepped */
     uint64_t executions[PROBES], counted, rip;
     unsigned active[PROBES]; /* handlers that are running */
     unsigned uncounted, twice, missed, left, plain;
@@ -185,6 +188,8 @@ static void execute(unsigned i, uint64_t x)
     function(i, x);
 }
 
+static void walk_within(unsigned level);
+
 static void walk_handler(struct probe *p, uint64_t x)
 {
     unsigned i = index_of(p);
@@ -194,6 +199,8 @@ static void walk_handler(struct probe *p, uint64_t x)
         execute(0, OUTER + 1); /* a recursion: it must be a miss */
         execute(2, OUTER + 1);
     }
+    if (x >= WITHIN)
+        walk_within((unsigned)x - WITHIN + 1);
     walk.active[i]--;
 }
 
@@ -222,7 +229,8 @@ static void on_step(int sig, siginfo_t *info, void *arg)
         uint64_t hits = probes[1]->hits;
 
         execute(walk.injected, OUTER + 2);
-        walk.missed += walk.injected == 1 && probes[1]->hits != hits + 1;
+        walk.missed += walk.injected == 1 && walk.levels < REENTER_MAX &&
+                       probes[1]->hits != hits + 1;
         walk.rip = 0;
         see_counts((uint64_t)regs[REG_RIP]);
     }
@@ -230,8 +238,22 @@ static void on_step(int sig, siginfo_t *info, void *arg)
         exit(0);
 }
 
-/* Step a hit of probe 0, with another hit at instruction @at. Return whether the hit has so
- * many instructions.
+/* Step a hit inside of walk.levels others, of the probes from 3 on: of probe 0; inside of
+ * three others, a recursion.
+ */
+static void walk_within(unsigned level)
+{
+    if (level < walk.levels) {
+        execute(3 + level, WITHIN + level);
+        return;
+    }
+    __asm__ volatile("pushfq; orl $0x100, (%%rsp); popfq" ::: "cc", "memory");
+    execute(walk.levels == REENTER_MAX - 1 ? 3 : 0, OUTER);
+    __asm__ volatile("pushfq; andl $~0x100, (%%rsp); popfq" ::: "cc", "memory");
+}
+
+/* Step a hit, with another hit at instruction @at. Return whether the hit has so many
+ * instructions.
  */
 static bool walk_once(unsigned at)
 {
@@ -240,9 +262,7 @@ static bool walk_once(unsigned at)
     walk.at = at;
     walk.step = 0;
     walk.rip = 0;
-    __asm__ volatile("pushfq; orl $0x100, (%%rsp); popfq" ::: "cc", "memory");
-    execute(0, OUTER);
-    __asm__ volatile("pushfq; andl $~0x100, (%%rsp); popfq" ::: "cc", "memory");
+    walk_within(0);
     hits = probes[1]->hits;
     execute(1, 0);
     walk.left += probes[1]->hits != hits + 1;
@@ -251,23 +271,28 @@ static bool walk_once(unsigned at)
     return walk.step > at;
 }
 
-static void walk_all(unsigned injected)
+/* A hit of many instructions is walked in strides, since each of its walks steps all of them. */
+static void walk_all(unsigned injected, unsigned levels)
 {
     struct sigaction action = { .sa_sigaction = on_step, .sa_flags = SA_SIGINFO };
+    unsigned stride = 1;
 
     sigaction(SIGTRAP, &action, NULL);
     handle_with(walk_handler);
     walk.injected = injected;
+    walk.levels = levels;
     for (unsigned i = 0; i < PROBES; i++)
         walk.executions[i] = probes[i]->hits + probes[i]->misses;
-    for (unsigned at = 0; walk_once(at); at++)
-        ;
+    for (unsigned at = 0; walk_once(at); at += stride)
+        stride = 1 + walk.step * walk.step / WALK_STEPS;
 }
 
 /* Three cases by steps, then storms of signals. */
 static void walk_facts(void)
 {
-    walk_all(lab_case == 2 ? 2 : lab_case);
+    walk_all(lab_case, 0);
+    walk_all(lab_case, REENTER_MAX - 1);
+    walk_all(lab_case, REENTER_MAX);
     lab_fact("a signal at each instruction of hit() hits probe %u", walk.injected);
     lab_fact("times that an execution was no hit and no miss, or both: %u",
              walk.uncounted);
@@ -279,8 +304,9 @@ static void walk_facts(void)
 
 static void atomic_fact(void)
 {
-    walk_all(1);
-    walk_all(0);
+    walk_all(1, 0);
+    walk_all(0, 0);
+    walk_all(0, REENTER_MAX);
     lab_fact("the instructions that change p->hits and p->misses do it in one step: %s",
              walk.plain ? "no" : "yes");
     lab_fact("times that a count was lost since another one came in between: %u",
@@ -329,7 +355,7 @@ static void *runner(void *arg)
     unsigned first = *(unsigned *)arg;
 
     pthread_barrier_wait(&ready);
-    for (unsigned i = 0; i < CALLS; i++)
+    for (unsigned i = 0; i < CALLS / 10; i++)
         function((first + i) % 2, i);
     return NULL;
 }
