@@ -277,6 +277,8 @@ static int module_start(struct module *m, char *why)
     }
     if (m->refused)
         snprintf(why, MODULE_WHY_MAX, "its constructors have refused");
+    else if (err == -EEXIST)
+        snprintf(why, MODULE_WHY_MAX, "the name of one of its workloads is taken");
     m->state = MODULE_GOING;
     if (module_take_out(m, why))
         module_end_work(m, MODULE_GOING, why);

@@ -79,9 +79,31 @@ struct table {
 static struct mutex tables_lock = MUTEX_INIT(tables_lock);
 static struct table *tables; /* [tables_lock] */
 
+static const struct workload *workload_find(const char *name)
+{
+    for (const struct workload *l = workloads_start; l < workloads_end; l++) {
+        if (strcmp(l->name, name) == 0)
+            return l;
+    }
+    return NULL;
+}
+
+/* is_taken - has a workload of the image or of loaded code this name? The caller holds
+ * tables_lock.
+ */
+static bool is_taken(const char *name)
+{
+    for (const struct table *t = tables; t; t = t->next)
+        for (const struct workload *l = t->start; l < t->end; l++)
+            if (strcmp(l->name, name) == 0)
+                return true;
+    return workload_find(name) != NULL;
+}
+
 int workload_add(const struct workload *loads, size_t count)
 {
     struct table *t = count ? kzalloc(sizeof(*t)) : NULL;
+    int err = 0;
 
     if (!count)
         return 0;
@@ -90,10 +112,17 @@ int workload_add(const struct workload *loads, size_t count)
     t->start = loads;
     t->end = loads + count;
     mutex_lock(&tables_lock);
-    t->next = tables;
-    tables = t;
+    for (size_t i = 0; i < count; i++)
+        if (is_taken(loads[i].name))
+            err = -EEXIST;
+    if (!err) {
+        t->next = tables;
+        tables = t;
+    }
     mutex_unlock(&tables_lock);
-    return 0;
+    if (err)
+        kfree(t);
+    return err;
 }
 
 int workload_remove(uintptr_t start, uintptr_t end)
@@ -173,15 +202,6 @@ const struct workload *workload_get(unsigned idx)
     while (load && idx-- > 0)
         load = next_after(load->name);
     return load;
-}
-
-static const struct workload *workload_find(const char *name)
-{
-    for (const struct workload *l = workloads_start; l < workloads_end; l++) {
-        if (strcmp(l->name, name) == 0)
-            return l;
-    }
-    return NULL;
 }
 
 /* -- running them -------------------------------------------------------------------- */
