@@ -12,6 +12,7 @@ ALL = re.compile(rf"all: {NUMBER} calls, {NUMBER} bytes, {NUMBER} missed")
 FORGOTTEN = re.compile(r"handler: its probe at .* is taken out")
 OFF = re.compile(r"probe at .* is off: its handler (?:faulted|was about to sleep).*")
 CALLS = re.compile(r"calls (\d+) of both")
+MOVED = re.compile(r"bytes (\d+)\n")
 BLOCKS = re.compile(r"^HeapBlocks: +(\d+)", re.M)
 
 WORK = {
@@ -35,6 +36,7 @@ class Workshop(GuestWorkshop):
             ask(f"run storm {seed} {MORE[line]}")
         if line == "callers":  # what it prints is what it has seen so far, also next time
             ask("run handler", is_shown=False)
+            ask("run " + WORK[line].format(seed=seed), is_shown=False)
         said = ask("run handler").text
         callers = sorted(
             (name, int(calls), int(size))
@@ -50,6 +52,8 @@ class Workshop(GuestWorkshop):
             yield f"all: {calls} calls, {size} bytes, {missed} missed"
         elif line == "nmi":
             yield from after_nmis(done.text, callers, calls, missed)
+            done = ask(f"run storm {seed} apart")
+            yield from after_both(done.text, ask("run handler").text, missed)
         elif line == "leave":
             yield from what_is_left(ask, f"run {WORK[line].format(seed=seed)}")
         else:
@@ -71,6 +75,16 @@ def after_nmis(done, callers, calls, missed):
     yield f"calls that no caller's line has: {calls - sum(seen[1] for seen in callers)}"
     yield f"callers: {', '.join(sorted({seen[0] for seen in callers}))}"
     yield f"more are counted than missed: {calls > missed}"
+
+
+def after_both(done, said, missed):
+    """No probe was hit while its handler ran: so none of these hits is missed."""
+    seen = [row for row in CALLER.findall(said) if row[0] == "in_both"]
+    calls, size = map(int, seen[0][1:]) if seen else (0, 0)
+    whole = ALL.search(said)
+    yield f"calls by in_both() that are not counted: {int(CALLS.search(done)[1]) - calls}"
+    yield f"bytes that are not counted: {int(MOVED.search(done)[1]) - size}"
+    yield f"hits that are missed: {int(whole[3]) - missed if whole else 'not said'}"
 
 
 def what_is_left(ask, work):
