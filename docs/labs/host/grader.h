@@ -55,9 +55,13 @@ uint8_t *lab_text_new(unsigned long size);
  */
 size_t lab_program(unsigned nth, const uint8_t **code);
 
-/* The registers before or after a piece of code. */
+/* The registers before or after a piece of code, and behind it a checksum of the words below
+ * rsp, where the code may keep data.
+ */
 struct lab_regs {
     uint64_t ax, cx, dx, bx, bp, si, di, r8, r9, r10, r11, r12, r13, r14, r15, flags;
+    uint64_t below;
+    uint64_t vectors[32]; /* xmm0 to xmm15 */
 };
 
 #define LAB_FLAGS 0x8d5u /* CF PF AF ZF SF OF */

@@ -1,6 +1,10 @@
 ; grader_call.asm - calls a piece of code with chosen registers.
 
     bits 64
+
+BELOW   equ 16                  ; words that a function may use below its rsp
+VECTORS equ 17 * 8              ; offset in struct lab_regs
+
     section .text align=512     ; so bit 8 of the return address, where TF would be, is 0
 
 ; void lab_call(struct lab_regs *regs, const void *function)
@@ -14,6 +18,17 @@ lab_call:
     push r15
     push rdi                    ; regs
     push rsi                    ; function: the call below reads it at rsp
+    mov  rax, [rdi]
+    mov  ecx, BELOW
+.fill:                          ; the 128 bytes below the return address of the function
+    imul rax, rax, 77777
+    mov  [rsp + rcx * 8 - (BELOW + 2) * 8], rax
+    loop .fill
+%assign i 0
+%rep 16
+    movups xmm %+ i, [rdi + VECTORS + i * 16]
+%assign i i + 1
+%endrep
     push qword [rdi + 15 * 8]
     popfq
     mov  rax, [rdi]
@@ -50,6 +65,18 @@ lab_call:
     mov  [rdi + 12 * 8], r13
     mov  [rdi + 13 * 8], r14
     mov  [rdi + 14 * 8], r15
+%assign i 0
+%rep 16
+    movups [rdi + VECTORS + i * 16], xmm %+ i
+%assign i i + 1
+%endrep
+    xor  eax, eax
+    mov  ecx, BELOW - 1         ; without the highest word, which is overwritten above
+.sum:
+    rol  rax, 7
+    xor  rax, [rsp + rcx * 8 - (BELOW + 1) * 8]
+    loop .sum
+    mov  [rdi + 16 * 8], rax
     pop  qword [rdi + 15 * 8]
     pop  rax                    ; function
     pop  qword [rdi + 6 * 8]

@@ -12,9 +12,12 @@ void lab_regs_random(struct lab_regs *regs)
 {
     uint64_t *word = &regs->ax;
 
-    for (unsigned i = 0; i < sizeof(*regs) / sizeof(*word); i++)
+    for (unsigned i = 0; &word[i] <= &regs->flags; i++)
         word[i] = lab_random();
     regs->flags &= LAB_FLAGS;
+    regs->below = 0;
+    for (unsigned i = 0; i < sizeof(regs->vectors) / sizeof(*word); i++)
+        regs->vectors[i] = regs->ax * (2 * i + 1);
 }
 
 void lab_regs_fact(const struct lab_regs *regs)
@@ -27,6 +30,9 @@ void lab_regs_fact(const struct lab_regs *regs)
     for (unsigned i = 0; i < sizeof(names) / sizeof(*names); i++)
         lab_fact("%s: %#lx", names[i], word[i]);
     lab_fact("flags: %#lx", regs->flags & LAB_FLAGS);
+    lab_fact("xmm0 to xmm15, a checksum: %#lx",
+             lab_digest(0, regs->vectors, sizeof(regs->vectors)));
+    lab_fact("the words below rsp, a checksum: %#lx", regs->below);
 }
 
 /* Choose a random register, but not rsp. */

@@ -32,7 +32,8 @@ struct insn {
  * call writes there, where the call itself would write.
  *
  * After your code, all registers and flags must be as after the instruction itself. The
- * return address of a call must be the address behind @insn, as the program expects.
+ * return address of a call must be the address behind @insn, as the program expects. Any
+ * number of threads may execute the code at the same time; it cannot write to its cell.
  *
  * Return: the number of bytes written; 0: a displacement of 32 bits does not reach far
  *         enough. Then the bytes in @out do not matter.

@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #define PAGE 4096u
+#define DF 0x400u
 #define SPACE 0x60000000u
 #define HERE 56u
 #define INSN 64u
@@ -138,6 +139,15 @@ static void regs_fact(const struct lab_regs *regs)
                  : regs->r8 == BEHIND ? "behind the instruction"
                                       : "nowhere");
     lab_regs_fact(regs);
+    lab_fact("DF: %s", regs->flags & DF ? "set" : "clear");
+}
+
+/* Any thread may execute a copy at any time, so it keeps nothing in its cell. */
+static void seal(uint8_t *cell)
+{
+    for (unsigned i = 0; i <= CELL_SIZE; i += CELL_SIZE)
+        mprotect((void *)((uintptr_t)(cell + i) & ~(uintptr_t)(PAGE - 1)), PAGE,
+                 PROT_READ | PROT_EXEC);
 }
 
 /* Call the function as it is, and then with a jump to the copy. Both calls must have
@@ -154,6 +164,7 @@ static void run_both(void)
     lab_regs_random(&before);
     if (prepare)
         prepare(&before);
+    before.flags |= lab_case % 2 ? DF : 0; /* no instruction has a string */
     regs = before;
     memcpy(saved, data + DATA, ROOM);
     lab_call(&regs, code);
@@ -165,6 +176,8 @@ static void run_both(void)
 
     memcpy(bytes, insn.bytes, insn.len);
     insn.bytes = bytes;
+    memset(code + INSN, INT3,
+           insn.len); /* what the text has now is not the instruction */
     used = boost(cell, (uint64_t)cell, &insn);
     code_print("of the instruction", insn.addr, bytes, insn.len);
     lab_fact("boost() returned a number from 1 to %u: %s", CELL_SIZE,
@@ -173,7 +186,7 @@ static void run_both(void)
         return;
     code_print("of your copy", (uint64_t)cell, cell, used);
     memset(cell + used, INT3, CELL_SIZE - used); /* these bytes are not returned */
-    memset(code + INSN, INT3, insn.len);
+    seal(cell);
     code[HERE] = JMP32;
     disp = (int32_t)(cell - (code + HERE + 5));
     memcpy(code + HERE + 1, &disp, sizeof(disp));
@@ -332,7 +345,7 @@ static void choose_rcx(struct lab_regs *before)
 {
     bool is_jrcxz = lab_case % 4 == 3;
 
-    before->cx = lab_case / 4 % 2 ? 5 : !is_jrcxz;
+    before->cx = lab_case / 4 % 2 ? UINT64_C(5) << 32 | !is_jrcxz : !is_jrcxz;
     before->flags = lab_case / 8 % 2 ? LAB_FLAGS : 0;
     snprintf(chosen, sizeof(chosen), "rcx is %lu and ZF is %u: ", before->cx,
              lab_case / 8 % 2);
@@ -455,6 +468,7 @@ static void far(void)
     case 2:
         make_branch(1, 0xe8, true, CALL);
         distances("call", false);
+        distances("call, its target", true);
         break;
     case 3:
         make_branch(1, 0x74, false, JCC);
