@@ -88,10 +88,10 @@ static const struct workload *workload_find(const char *name)
     return NULL;
 }
 
-/* is_taken - has a workload of the image or of loaded code this name? The caller holds
- * tables_lock.
+/* workload_is_taken - has a workload of the image or of loaded code this name? Locks:
+ * tables_lock held.
  */
-static bool is_taken(const char *name)
+static bool workload_is_taken(const char *name)
 {
     for (const struct table *t = tables; t; t = t->next)
         for (const struct workload *l = t->start; l < t->end; l++)
@@ -113,7 +113,7 @@ int workload_add(const struct workload *loads, size_t count)
     t->end = loads + count;
     mutex_lock(&tables_lock);
     for (size_t i = 0; i < count; i++)
-        if (is_taken(loads[i].name))
+        if (workload_is_taken(loads[i].name))
             err = -EEXIST;
     if (!err) {
         t->next = tables;

@@ -5,7 +5,6 @@
 
 #include "kernel/fs/vfs.h"
 #include "probes/kprobe.h"
-
 #include "tests/kernel/hits.h"
 #include "tests/kernel/ktest.h"
 #include "tests/kernel/say.h"

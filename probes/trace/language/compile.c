@@ -13,7 +13,7 @@
 
 #define HEAD_LEN 8 /* bytes of a record before the address of the probe */
 
-static struct kprobe_op *compile_op(struct compile *c, struct kprobe_op op)
+static NOINLINE struct kprobe_op *compile_op(struct compile *c, struct kprobe_op op)
 {
     if (c->count == KPROBE_OPS_MAX) {
         c->unable = true;

@@ -271,7 +271,7 @@ static bool walk_once(unsigned at)
     return walk.step > at;
 }
 
-/* A hit of many instructions is walked in strides, since each of its walks steps all of them. */
+/* A hit of many instructions is walked in strides, since each walk steps all of them. */
 static void walk_all(unsigned injected, unsigned levels)
 {
     struct sigaction action = { .sa_sigaction = on_step, .sa_flags = SA_SIGINFO };
