@@ -346,6 +346,8 @@ static void clear(void)
     lab_fact("byte %#x, before %#x", *points[chosen].at,
              before[points[chosen].at - code]);
     reuse_fact(chosen);
+    if (stale_hits) /* the list may have no end later */
+        return;
     call_random();
     hits_fact();
     for (unsigned i = 0; i < INSNS; i++)
