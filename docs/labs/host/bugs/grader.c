@@ -6,21 +6,26 @@
 #include "docs/labs/host/grader.h"
 
 #include "rig.h"
+#include "tracer.h"
 #include "world.h"
 
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <ucontext.h>
 
-#define PROBES_MAX 64
+#define PROBES_MAX 4096 /* each lies in a block of its own */
+#define HITS_MAX 4096
 #define ZONE 16 /* bytes that are checked, in front of a block and behind it */
 #define ZONE_BYTE 0xab
 #define FREED_BYTE 0xdd
 #define BLOCKS_MAX 4096
+#define LOCK 0xf0
 
 static struct probe *probes[PROBES_MAX];
 
 /* The probes of hits that have begun and not ended. */
-static struct probe *begun[PROBES_MAX];
+static struct probe *begun[HITS_MAX];
 static unsigned begun_count;
 
 static void (*other_writer)(void);
@@ -139,8 +144,13 @@ void world_unregister(struct probe *p)
 void rig_hit_begins(uint64_t addr)
 {
     for (unsigned i = 0; i < PROBES_MAX; i++)
-        if (probes[i] && probes[i]->addr == addr && begun_count < PROBES_MAX)
+        if (probes[i] && probes[i]->addr == addr) {
+            if (begun_count == HITS_MAX) {
+                check(false, "fewer than 4,096 hits have begun and not ended");
+                exit(0);
+            }
             begun[begun_count++] = probes[i];
+        }
 }
 
 /* If a probe has been freed, its handler is not called: the pointer to it is gone. */
@@ -165,7 +175,7 @@ void rig_hit_ends(void)
 /* The CPUs whose hits are over execute the same places again. */
 void world_wait(void)
 {
-    uint64_t addrs[PROBES_MAX];
+    uint64_t addrs[HITS_MAX];
     unsigned count = begun_count;
 
     for (unsigned i = 0; i < count; i++)
@@ -176,11 +186,58 @@ void world_wait(void)
             rig_hit_begins(addrs[i]);
 }
 
+/* A handler may run on many CPUs at once, so an instruction that adds to memory, or takes
+ * part of an addition, needs a LOCK prefix: all memory of probes is looked at in each step.
+ */
+static struct {
+    const uint8_t *rip;
+    uint64_t sum;
+    bool is_plain;
+} step;
+
+static uint64_t sum_of_blocks(void)
+{
+    uint64_t sum = 0;
+
+    for (unsigned i = 0; i < block_count; i++)
+        if (!blocks[i].is_freed)
+            sum = lab_digest(sum, blocks[i].memory, blocks[i].size + 2 * ZONE);
+    return sum;
+}
+
+static void on_step(int sig, siginfo_t *info, void *arg)
+{
+    uint64_t sum = sum_of_blocks();
+
+    (void)sig;
+    (void)info;
+    if (step.rip && sum != step.sum && *step.rip != LOCK)
+        step.is_plain = true;
+    step.sum = sum;
+    step.rip = (void *)((ucontext_t *)arg)->uc_mcontext.gregs[REG_RIP];
+}
+
 void rig_hit(uint64_t addr)
 {
     for (unsigned i = 0; i < PROBES_MAX; i++)
         if (probes[i] && probes[i]->addr == addr)
             probes[i]->handler(probes[i]);
+}
+
+/* The tracer of the student's counts a hit, step by step. */
+static void count(void)
+{
+    struct sigaction action = { .sa_sigaction = on_step, .sa_flags = SA_SIGINFO };
+    struct writer *w = tracer_open(true);
+
+    tracer_write(w, "p alpha\n", 8);
+    tracer_close(w);
+    sigaction(SIGTRAP, &action, NULL);
+    __asm__ volatile("pushfq; orl $0x100, (%%rsp); popfq" ::: "cc", "memory");
+    rig_hit(0x1000);
+    __asm__ volatile("pushfq; andl $~0x100, (%%rsp); popfq" ::: "cc", "memory");
+    check(!step.is_plain, "hits on two CPUs at a time are both counted");
+    tracer_close(tracer_open(true));
 }
 
 /* ---- the mutex ---- */
@@ -220,5 +277,6 @@ static void run(void)
 
 const struct lab_line lab_lines[] = {
     { "run", run },
+    { "count", count },
     { 0 },
 };

@@ -140,6 +140,33 @@ static void two_writers(void)
     check(list_is("r beta hits=0\np alpha hits=0\n"), "have a probe each");
 }
 
+static void behind_a_wrong_line(void)
+{
+    struct writer *w = tracer_open(true);
+    char text[TRACER_LINE_MAX + 20];
+
+    check(tracer_write(w, "q alpha\n", 8) == -1, "a wrong line");
+    check(tracer_write(w, "p beta\n", 7) == 7, "and then another one, which is right");
+    check(!tracer_close(w) && list_is("p beta hits=0\n"), "which has its probe");
+    memset(text, 'p', TRACER_LINE_MAX + 1);
+    strcpy(text + TRACER_LINE_MAX + 1, "\np alpha\n");
+    check(put(text, true) == -1 && list_is(""), "the rest behind a line is ignored");
+}
+
+static void capitals(void)
+{
+    put("p 0X2000\np 0x2Ab0\n", true);
+    rig_hit(0x2ab0);
+    check(list_is("p 0X2000 hits=0\np 0x2Ab0 hits=1\n"), "places with capitals");
+}
+
+static void without_clearing(void)
+{
+    put("p alpha\n", true);
+    put("p beta\n", false);
+    check(list_is("p alpha hits=0\np beta hits=0\n"), "a writer that does not clear");
+}
+
 static void pieces(void)
 {
     static const char text[] = "p alpha\nr beta\np alpha+0x20\np beta+8\n";
@@ -184,6 +211,19 @@ static void clear_again(void)
     tracer_close(tracer_open(true));
 }
 
+/* Both the list and a new probe wait for the mutex, which another writer has. */
+static void others_meanwhile(void)
+{
+    put("p alpha\n", true);
+    rig_other_writer(clear_again);
+    check(list_is(""), "a list waits until another writer has cleared");
+    rig_other_writer(add_beta);
+    put("p alpha\n", false);
+    check(list_is("p beta hits=0\np alpha hits=0\n"), "two that add at a time");
+    rig_other_writer(NULL);
+    clear_again();
+}
+
 static void clear_when_it_waits(void)
 {
     rig_other_writer(clear_again);
@@ -217,10 +257,14 @@ void run_tests(void)
     short_lists();
     edges();
     behind_an_edge();
+    behind_a_wrong_line();
+    capitals();
+    without_clearing();
     pieces();
     another_writer("");
     another_writer("p alpha\n");
     two_that_clear();
+    others_meanwhile();
     hits_that_have_begun("p alpha\n");
     hits_that_have_begun("p alpha\nr alpha\n");
     check(rig_allocated() == 0, "all memory is freed");
