@@ -69,7 +69,7 @@ class Workshop(Hosted):
         return self.link_both(os.path.join(folder, "answer"), theirs, ours)
 
     def run_line(self, name, line):
-        """Run a line of a program. Return (the checks that failed, the number that passed)."""
+        """Run a line of a program. Return (checks that failed, number that passed)."""
         facts, ended = self.run_case(self.programs[name], line, 0, 0)
         failed = [
             fact.removeprefix("failed ") for fact in facts if fact.startswith("failed ")

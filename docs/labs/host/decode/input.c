@@ -34,6 +34,8 @@ static bool is_integer(const struct insn *insn)
         return false;
     if (insn->kind == INSN_XBEGIN)
         return false;
+    if (insn->map == 1 && (insn->opcode | 1) == 0x79 && insn->legacy_len)
+        return false; /* extrq and insertq, of SSE */
     if (insn->map == 1)
         return is_integer_0f(insn->opcode);
     return insn->map == 0 && (insn->opcode & 0xf8) != 0xd8 && insn->opcode != 0x9b;
@@ -42,7 +44,7 @@ static bool is_integer(const struct insn *insn)
 static bool is_of_line(const char *line, const struct insn *insn)
 {
     if (!strcmp(line, "two-byte"))
-        return insn->map == 1 && !insn->legacy_len;
+        return insn->map == 1;
     if (insn->map || !strcmp(line, "prefixes"))
         return !insn->map && insn->legacy_len;
     if (insn->legacy_len)
@@ -97,11 +99,15 @@ static const struct fixed {
     { "modrm", { 0x89, 0x44, 0x25, 1 } },
     { "modrm", { 0x89, 0x84, 0x25, 1, 2, 3, 4 } },
     { "modrm", { 0x89, 0x85, 1, 2, 3, 4 } },
+    { "modrm", { 0x41, 0x89, 0x04, 0x25, 1, 2, 3, 4 } }, /* the base is r13 by REX.B */
+    { "modrm", { 0x41, 0x89, 0x05, 1, 2, 3, 4 } },
+    { "modrm", { 0x41, 0x89, 0x04, 0x24 } },
     { "modrm", { 0x89, 0xc4 } },
     { "modrm", { 0xf7, 0x10 } }, /* no immediate: the middle bits are 2 */
     { "modrm", { 0xf7, 0x90, 1, 2, 3, 4 } },
     { "immediate", { 0xf7, 0x05, 1, 2, 3, 4, 5, 6, 7, 8 } },
     { "immediate", { 0x80, 0x04, 0x25, 1, 2, 3, 4, 5 } },
+    { "immediate", { 0x41, 0x80, 0x04, 0x25, 1, 2, 3, 4, 5 } },
     { "immediate", { 0x80, 0xc4, 1 } },
     { "prefixes",
       { 0x66, 0x66, 0x66, 0x66, 0x66, 0x2e, 0x0f, 0x1f, 0x84, 0, 1, 2, 3, 4 } },
@@ -116,6 +122,7 @@ static const struct fixed {
     { "prefixes", { 0x66, 0xf7, 0x10 } },
     { "prefixes", { 0x66, 0x89, 0x04, 0x25, 1, 2, 3, 4 } },
     { "prefixes", { 0x67, 0x48, 0xa1, 1, 2, 3, 4 } },
+    { "prefixes", { 0x66, 0x41, 0x89, 0x04, 0x25, 1, 2, 3, 4 } },
     { "prefixes", { 0xf0, 0x01, 0x00 } },
     { "prefixes", { 0xf2, 0xa4 } },
     { "prefixes", { 0xf3, 0xa5 } },
@@ -127,6 +134,7 @@ static const struct fixed {
     { "prefixes", { 0x65, 0x89, 0x00 } },
     { "prefixes", { 0x64, 0x66, 0x2e, 0x89, 0x00 } },
     { "two-byte", { 0x0f, 0xb6, 0x04, 0x25, 1, 2, 3, 4 } },
+    { "two-byte", { 0x41, 0x0f, 0xb6, 0x04, 0x25, 1, 2, 3, 4 } },
     { "two-byte", { 0x0f, 0xb6, 0x04, 0x24 } },
     { "two-byte", { 0x0f, 0x94, 0xc4 } },
     { "two-byte", { 0x0f, 0x20, 0xc0 } }, /* 20 to 23 have only registers */
@@ -162,10 +170,11 @@ static bool is_wanted(const char *line, const uint8_t *code, struct insn *insn)
  */
 static void each_opcode(const char *line)
 {
-    static const char *const heads[] = { "", "\x48", "\x66", "\x67", "\x66\x48" };
+    static const char *const heads[] = { "",         "\x48", "\x66", "\x67",
+                                         "\x66\x48", "\xf2", "\xf3" };
     bool is_0f = !strcmp(line, "two-byte");
 
-    for (unsigned i = 0; i < 5 * 256 * 8; i++) {
+    for (unsigned i = 0; i < sizeof(heads) / sizeof(*heads) * 2048; i++) {
         uint8_t code[INSN_MAX_LEN] = { 0 };
         const char *head = heads[i / 2048];
         size_t at = strlen(head);
