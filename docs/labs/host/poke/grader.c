@@ -329,7 +329,7 @@ static void table(void)
         for (unsigned k = 0; k < POKE_STEPS_MAX && plans[i]->steps[k] != POKE_DONE; k++)
             lab_fact("%u step %u", i, (unsigned)plans[i]->steps[k]);
         for (unsigned k = 0; k < POKE_STEPS_MAX && plans[i]->steps[k] != POKE_DONE; k++)
-            lab_fact("%u why %u", i, (unsigned)plans[i]->why[k] % 10);
+            lab_fact("%u why %u", i, (unsigned)plans[i]->why[k]);
         lab_fact("%u trap %u", i, (unsigned)plans[i]->on_trap);
     }
 }

@@ -61,16 +61,22 @@ class Table:
     """The plans: lists of steps, what a trap does, and what goes wrong without a step."""
 
     def __init__(self, facts):
-        """Raises TypeError if a fact is not a row of a table."""
+        """Raises TypeError if a fact is not a row of a table, and KeyError if a number has
+        no name in poke.h.
+        """
         self.steps, self.whys, self.traps = [[], [], []], [[], [], []], [0, 0, 0]
         for fact in facts:
-            row = re.fullmatch(r"([012]) (step|trap|why) (\d)", fact)
+            row = re.fullmatch(r"([012]) (step|trap|why) (\d{1,10})", fact)
             plan, what, number = int(row[1]), row[2], int(row[3])
-            if what == "trap":
-                self.traps[plan] = number % TRAPS
+            if what == "trap" and number < TRAPS:
+                self.traps[plan] = number
             elif what == "why":
                 self.whys[plan].append(number)
-            elif number in STEPS and len(self.steps[plan]) < STEPS_MAX:
+            elif what == "trap" or number not in STEPS:
+                raise KeyError(
+                    f"poke_{PLANS[plan].lower()}: poke.h has no {what} {number}"
+                )
+            elif len(self.steps[plan]) < STEPS_MAX:
                 self.steps[plan].append(number)
 
     def defines(self, without=None):
@@ -124,6 +130,8 @@ class Workshop(Hosted):
             table = Table(facts[:-1])
         except TypeError:
             return Difference([], [], Seen(ended.why or "that is no table"))
+        except KeyError as error:
+            return Difference([], [], Seen(error.args[0]))
         why = self.too_much(table) if line == "smallest" else self.wrong(table, line)
         return Difference([], [], Seen(why)) if why else None
 

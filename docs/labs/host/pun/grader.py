@@ -12,7 +12,10 @@ ENOUGH = re.compile(r"enough: (\d+) of (\d+)")
 
 
 class Workshop(Hosted):
-    least = {}  # {line: the least percentage of the engine's plans in its cases}
+    def build_answer(self, handed_in):
+        super().build_answer(handed_in)
+        # {line: the least percentage of the engine's plans in its cases}, of this student
+        self.least = {}
 
     def note(self, line):
         return f"{self.least[line]} % of the engine's plans" if line in self.least else ""
