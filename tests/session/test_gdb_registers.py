@@ -133,8 +133,21 @@ def a_debugger_takes_leave(d):
     d.attach()
 
 
-def stand_before(d, place):
-    """Let a thread come to @place, and stop there without a hit. Return the thread."""
+def stand_before(d, place, breakpoint=None):
+    """Let a thread come to @place, and stop there without a hit, and set a @breakpoint. While
+    a stopped thread has the lock of probes, that is refused. Return the thread.
+    """
+    for _ in range(50):
+        thread = come_before(d, place)
+        if not breakpoint or d.client.ask(f"Z0,{breakpoint:x},1") == "OK":
+            return thread
+        d.client.resume()
+        d.asking.join(LIMIT)
+        d.client.interrupt()
+    raise AssertionError("a breakpoint is refused again and again")
+
+
+def come_before(d, place):
     d.set(EXECUTE, place)
     d.client.resume()
     d.asking = threading.Thread(target=d.stub.ask_console, args=(READS,), daemon=True)
@@ -159,9 +172,8 @@ def a_step_is_cancelled_below_a_hit(d):
     """
     d.console("module load /boot/reads.o")
     place, handler = d.symbol("vfs_read"), d.symbol("before_read")
-    thread = stand_before(d, place)
+    thread = stand_before(d, place, handler)
     tap.check(d.flags() & IF, "the program has interrupts on")
-    d.client.ask(f"Z0,{handler:x},1")
     d.client.resume("s:" + thread)
     tap.equal(d.stop()["ip"], handler, "the step stops in a handler on top of it")
     flags = d.client.read(d.register(RSI) + FLAGS_OF_IMAGE, 8)
@@ -178,8 +190,7 @@ def steps_back_into_a_cancelled_step(d):
     program, and so comes back into the image of the first step.
     """
     place, handler = d.symbol("vfs_read"), d.symbol("before_read")
-    thread = stand_before(d, place)
-    d.client.ask(f"Z0,{handler:x},1")
+    thread = stand_before(d, place, handler)
     d.client.resume("s:" + thread)
     d.stop()
     d.client.ask(f"z0,{handler:x},1")
@@ -202,8 +213,7 @@ def a_step_over_a_fault_of_a_handler(d, in_copy):
     for verb in ("del reads", "load /boot/reads.o"):
         d.console("module " + verb)
     place, handler = d.symbol("vfs_read"), d.symbol("before_read")
-    thread = stand_before(d, place)
-    d.client.ask(f"Z0,{handler:x},1")
+    thread = stand_before(d, place, handler)
     d.client.resume()
     tap.equal(d.stop()["ip"], handler, "the thread comes to the handler")
     d.client.ask(f"z0,{handler:x},1")
@@ -249,10 +259,9 @@ def a_cancelled_pushf_has_pushed_nothing(d):
     word on its stack is one that the end of a pushf would change.
     """
     place = pushf_of(d)
-    thread, word = stand_before(d, place), TF.to_bytes(8, "little")
+    thread, word = stand_before(d, place, place), TF.to_bytes(8, "little")
     rsp, before = word_on_the_stack(d)
     d.client.ask(f"M{rsp:x},8:{word.hex()}")
-    d.client.ask(f"Z0,{place:x},1")
     d.client.resume("s:" + thread)
     tap.equal(d.stop()["ip"], place, "the step of a pushf is cancelled in front of it")
     d.client.ask(f"z0,{place:x},1")
