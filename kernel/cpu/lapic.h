@@ -26,7 +26,9 @@ void lapic_init_cpu(void);
 /* lapic_id - get the executing CPU's APIC id. Context: any, preemption off. */
 uint32_t lapic_id(void);
 
-/* lapic_eoi - tell the APIC that the current interrupt was handled. Context: irq. */
+/* lapic_eoi - tell the APIC that the current interrupt was handled. Context: irq or
+ * nmi. In an NMI it comes while lapic_halt() waits.
+ */
 void lapic_eoi(void);
 
 /* lapic_halt - halt until VECTOR_STAND or an NMI comes. All other interrupts wait. The

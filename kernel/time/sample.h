@@ -13,10 +13,11 @@
 void sample_init(void (*fn)(unsigned hz));
 
 /* sample_set_hz - send @hz NMIs in a second to each CPU from now on.
- * @hz: SAMPLE_HZ_MIN..SAMPLE_HZ_MAX; 0: none
+ * @hz: 0: none
  *
  * Context: thread. The caller makes sure that no other thread calls it meanwhile.
- * Return:  0; -EINVAL; -ENOENT no I/O APIC serves the interrupt.
+ * Return:  0; -EINVAL below SAMPLE_HZ_MIN or above SAMPLE_HZ_MAX; -ENOENT no I/O APIC serves
+ *          the interrupt.
  */
 int sample_set_hz(unsigned hz);
 /* sample_hz - return the rate. It is half of what it was after NMIs have left less than a

@@ -135,12 +135,15 @@ void console_probe_follow(struct console_probe *cp);
  * trace lock held.
  * console_probe_program - let a single probe that is not registered yet run @line; and ask
  * for hidden threads, if there are any.
- * console_probe_hits - the hits of @p, a kprobe of @cp.
- * console_probe_hidden - how often hidden threads have executed its instruction.
  * Context: thread.
  */
 void console_probe_hide(void);
 void console_probe_program(struct console_probe *cp, const struct program_line *line);
+
+/* console_probe_hits - the hits of @p, a kprobe of @cp.
+ * console_probe_hidden - how often hidden threads have executed its instruction.
+ * Context: thread or held.
+ */
 uint64_t console_probe_hits(const struct console_probe *cp, const struct kprobe *p);
 uint64_t console_probe_hidden(const struct console_probe *cp, const struct kprobe *p);
 

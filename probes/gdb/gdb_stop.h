@@ -73,7 +73,7 @@ bool gdb_is_serving(void);
 /* gdb_is_stopping - are all CPUs stopped, or about to stop? Context: any. */
 bool gdb_is_stopping(void);
 
-/* gdb_cpu - return what is known of CPU @cpu, which stands. Context: held. */
+/* gdb_cpu - return what is known of CPU @cpu, which executes this or stands. Context: any. */
 struct gdb_cpu *gdb_cpu(unsigned cpu);
 
 /* gdb_cpu_of - return the CPU on which @t is; -1: it is on none. Context: held. */

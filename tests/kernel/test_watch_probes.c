@@ -226,7 +226,7 @@ static void watch_probed(const char *how)
 uint32_t region_mix(uint32_t x);
 extern uint8_t region_mix_at[];
 
-/* The address is computed at run time: one that the linker writes would be a target. */
+/* The address is computed at run time: a constant of the linker would be a target. */
 KTEST(watch_probes, an_instruction_that_a_region_displaces_can_be_watched)
 {
     static uint8_t *volatile start = region_mix_at;
