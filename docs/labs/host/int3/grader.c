@@ -277,14 +277,14 @@ static unsigned long pages(void)
     return count;
 }
 
-/* The last breakpoint of many at one instruction works, and another one that stays meanwhile.
- * They leave no memory.
+/* The last breakpoint of many at one instruction works, and the next one, which stays meanwhile.
+ * They leave no memory. points[0] is at the same instruction by now.
  */
 static void many_again(unsigned chosen)
 {
     unsigned long before = pages();
 
-    set(chosen - 1, count_hit);
+    set(chosen + 1, count_hit);
     for (unsigned i = 0; i < AGAIN; i++) {
         set(chosen, count_hit);
         breakpoint_clear(&points[chosen]);
@@ -294,7 +294,7 @@ static void many_again(unsigned chosen)
     lab_fact("behind %u breakpoints that were cleared:", AGAIN);
     hits_fact();
     breakpoint_clear(&points[chosen]);
-    breakpoint_clear(&points[chosen - 1]);
+    breakpoint_clear(&points[chosen + 1]);
     lab_fact("they have left more than a page for twenty: %s",
              pages() > before + AGAIN / 20 ? "yes" : "no");
 }
