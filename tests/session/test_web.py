@@ -28,6 +28,7 @@ from unittest import mock
 sys.dont_write_bytecode = True
 import tap
 from browser import Browser
+from fake import heed_interrupts
 from kernel.console.web import web
 from sonde.building import HostError
 from sonde.guest import BUILD, ROOT, die_with_parent
@@ -63,7 +64,7 @@ class Server:
             stderr=subprocess.PIPE,
             text=True,
             start_new_session=True,
-            preexec_fn=self.prepare(),
+            preexec_fn=die_with_parent(heed_interrupts),
             env=dict(os.environ, SONDE_LABS=self.home),
         )
         for line in self.process.stderr:
@@ -74,17 +75,6 @@ class Server:
                 threading.Thread(target=self.process.stderr.read, daemon=True).start()
                 return
         raise AssertionError("the server has not started")
-
-    @staticmethod
-    def prepare():
-        """Let SIGINT end the server: a background test may have SIGINT ignored."""
-        die = die_with_parent()
-
-        def begin():
-            signal.signal(signal.SIGINT, signal.SIG_DFL)
-            die()
-
-        return begin
 
     def ask(self, method, path, body=None, **headers):
         """Send one request. Return the status and the text of the reply."""

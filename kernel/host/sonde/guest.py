@@ -237,11 +237,14 @@ def refusal(setup):
     return (said or f"it ends with status {done.returncode}") if done.returncode else None
 
 
-def die_with_parent():
-    """Return a preexec_fn: the child ends with this process, even if it has ended by then."""
+def die_with_parent(first=lambda: None):
+    """Return a preexec_fn: after @first, the child will end with this process, even if that
+    has ended by then.
+    """
     parent = os.getpid()
 
     def begin():
+        first()
         ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
         if os.getppid() != parent:
             os.kill(os.getpid(), signal.SIGKILL)

@@ -515,17 +515,13 @@ class Mounted:
             [*words, self.folder, self.more.name, *command],
             check=False,
             cwd=self.home,
-            preexec_fn=heed_interrupts(die_with_parent()),
+            preexec_fn=die_with_parent(heed_interrupts),
         )
         return done.returncode
 
 
-def heed_interrupts(before):
-    def begin():
-        before()
-        signal.signal(signal.SIGINT, signal.SIG_DFL)
-
-    return begin
+def heed_interrupts():
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def prepare(folder, elf):

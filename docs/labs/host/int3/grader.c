@@ -277,8 +277,8 @@ static unsigned long pages(void)
     return count;
 }
 
-/* The last breakpoint of many at one instruction works, and the next one, which stays meanwhile.
- * They leave no memory. points[0] is at the same instruction by now.
+/* The last breakpoint of many at one instruction works, and the next one, which stays
+ * meanwhile. They leave no memory. points[0] is at the same instruction by now.
  */
 static void many_again(unsigned chosen)
 {
