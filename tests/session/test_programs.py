@@ -170,22 +170,6 @@ def locals_and_members():
     tap.equal((status, err), (0, ""), "which is summed up in another run")
 
 
-def the_lines_of_the_documents_are_right():
-    """The documents have the right N in vfs.c:N, the line where a local variable has a
-    value. They also show the right message for a place where this variable has no value.
-    """
-    numbers = {}
-    for name in ("trace.md", "trace-host.md", "debugging.md"):
-        with open(os.path.join(ROOT, "docs", name), encoding="utf-8") as file:
-            numbers[name] = set(re.findall(r"\bvfs\.c:(\d+)\b(?! has it)", file.read()))
-    line = str(line_of("kernel/fs/vfs.c", "if (count > left)"))
-    tap.equal(numbers, dict.fromkeys(numbers, {line}), f"they say vfs.c:{line}")
-    with open(os.path.join(ROOT, "docs/trace-host.md"), encoding="utf-8") as file:
-        said = re.search(r"\^ (left has no value .*)", file.read())
-    _, _, err = sonde("trace", "vfs_read { hist(left) }", "--", "run vfs")
-    tap.check(said and said[1] in err, f"{said and said[1]}")
-
-
 def expressions_of_a_return():
     """retval may be NULL, and so may be what it points to."""
     status, out, err = sonde(
@@ -368,7 +352,6 @@ tap.run(
     all_ways_give_one_table,
     locals_and_members,
     expressions_of_a_return,
-    the_lines_of_the_documents_are_right,
     conditions_keep_their_order,
     what_is_refused_says_why,
     programs_that_are_wrong_are_refused,
