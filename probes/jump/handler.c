@@ -7,6 +7,7 @@
 #include "probes/core/life.h"
 #include "probes/core/recover.h"
 #include "probes/insn/effects.h"
+#include "probes/insn/encode.h"
 
 #define KEPT                                                                             \
     (BIT(INSN_BX) | BIT(INSN_R12) | BIT(INSN_R13) | BIT(INSN_R14) | BIT(INSN_R15))
@@ -41,6 +42,15 @@ static bool changes_cpu(const struct insn *insn, const struct insn_effects *effe
     return insn->kind == INSN_CLI || insn->kind == INSN_STI ||
            effects->flags_written & FLAGS_DF || is_ac ||
            (insn->has_mem && insn->seg == INSN_SEG_GS && !loads);
+}
+
+/* handler_has_key - may @insn be the NOP of a static key? It becomes a branch when the key is
+ * switched. The NOP at an entry is no key's.
+ */
+static bool handler_has_key(const struct reading *l, const struct insn *insn)
+{
+    return insn->map == 1 && insn->opcode == 0x1f && insn->len == INSN_JMP32_LEN &&
+           insn->addr != l->function.start;
 }
 
 static bool handler_is_target(const struct reading *l, uintptr_t addr)
@@ -97,7 +107,7 @@ static void read_insn(struct reading *l, const struct insn *insn)
     if (insn->kind == INSN_RET)
         return;
     if (effects.regs_written & KEPT || !stays_inside(l, insn) ||
-        changes_cpu(insn, &effects))
+        changes_cpu(insn, &effects) || handler_has_key(l, insn))
         l->keeps = false;
 }
 

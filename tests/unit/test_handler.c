@@ -50,6 +50,8 @@ UNIT_TEST(nor_is_what_leads_elsewhere)
     CHECK(!is_plain("74 10 c3"));
     CHECK(!is_plain("ff e0"));
     CHECK(!is_plain("cc c3"));
+    CHECK(!is_plain("31 c0 0f 1f 44 00 00 c3")); /* a static key */
+    CHECK(is_plain("0f 1f 44 00 00 31 c0 0f 1f 40 00 c3"));
 }
 
 UNIT_TEST(nor_what_cannot_be_read)
