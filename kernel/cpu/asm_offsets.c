@@ -9,8 +9,8 @@
 #define EMIT(name, value)                                                                \
     __asm__ volatile("\n#define " #name " %0" ::"i"((unsigned long)(value)))
 
-_Static_assert(offsetof(struct percpu, nmi_depth) ==
-                   offsetof(struct percpu, irq_depth) + 4,
+_Static_assert(offsetof(struct percpu, irq_depth) ==
+                   offsetof(struct percpu, nmi_depth) + 4,
                "read as one word");
 
 void asm_offsets(void);
@@ -49,7 +49,7 @@ void asm_offsets(void)
     EMIT(PERCPU_HALTED, offsetof(struct percpu, halted));
     EMIT(PERCPU_WOKEN_COUNT, offsetof(struct percpu, woken_count));
     EMIT(PERCPU_NMI_SYNC_COUNT, offsetof(struct percpu, nmi_sync_count));
-    EMIT(PERCPU_DEPTHS, offsetof(struct percpu, irq_depth));
+    EMIT(PERCPU_DEPTHS, offsetof(struct percpu, nmi_depth));
     EMIT(PERCPU_DEBUG_RESTS, offsetof(struct percpu, debug_rests));
     EMIT(PERCPU_DEBUG_CHANGES, offsetof(struct percpu, debug_changes));
     EMIT(PERCPU_STACK_BASE, offsetof(struct percpu, stack_base));

@@ -72,8 +72,8 @@ struct percpu {
         uint8_t unused[44];
         unsigned held;      /* [c] 1 while the CPU holds the machine: smp_hold() */
         int preempt_count;  /* [c] 0: may be preempted; see preempt_is_off() */
-        unsigned irq_depth; /* [c] 1 inside an interrupt handler */
         unsigned nmi_depth; /* [c] 1 inside an NMI, and in traps inside the NMI */
+        unsigned irq_depth; /* [c] 1 inside an interrupt handler */
         unsigned own_work;  /* [c] in OWN_WORK: the tracer works; see own_work_begin() */
     } ALIGNED(64);
 } ALIGNED(64);

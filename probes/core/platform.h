@@ -130,8 +130,8 @@ struct probe_cpu *plat_this_cpu(void);
 /* The platform's counters that tell what a CPU is executing. */
 struct plat_depths {
     int preempt;  /* not 0: the thread stays on its CPU */
-    unsigned irq; /* interrupts that are being handled */
     unsigned nmi; /* NMIs that are being handled */
+    unsigned irq; /* interrupts that are being handled */
 } ALIGNED(16);
 /* plat_depths - return the depths of @cpu. They lie in memory directly in front of its
  * struct probe_cpu, so that a hit finds them without another pointer.

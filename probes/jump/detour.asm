@@ -104,9 +104,9 @@ extern switch_if_due
     mov r9, [rdi + KPROBE_PRE]
     cmp r9, 1
     sbb r8, r8
-    ADMIT NO_NMI, rdi, rdx, r8
+    ADMIT FOR_ENTRY, rdi, rdx, r8
     jnz %1
-    ENTER IS_JUMPED, r12d, rax
+    ENTER IS_JUMPED, r12d
     mov [CPU(HIT_SITE)], r14
     mov eax, [rdi + KPROBE_COUNTER]
     inc qword [r13 + rax * 8 + COUNTERS_OFF]

@@ -130,7 +130,7 @@ JMP_LEN equ 5
 %%flags_same:
   %endif
     HIT_END 0, CPU_LIGHT
-    SWITCH_IF_DUE
+    SWITCH_IF_DUE gs:PERCPU_DUE
   %if %3
     lea rsp, [rsp + KEPT_LEN]
     pop rcx

@@ -74,9 +74,6 @@ proc detour_return, 64
     or r8, rdx
     ADMIT_CPU d, NO_NMI
     or r8, rdx
-    cmp qword [gs:PERCPU_PROBE], 1      ; the CPU is ready for probes
-    sbb rdx, rdx
-    or r8, rdx
     cmp rsi, 1                          ; 0: the site has lost its holder: ext_given_up()
     sbb rdx, rdx
     or r8, rdx

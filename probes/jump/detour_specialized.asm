@@ -49,7 +49,7 @@ STACK equ WORD_0 + 8                    ; from the start of the image to the pro
     PATTERN_ENTRY
     lea rsp, [rsp - (STACK - REGS_SS - 8)]
     push SEL_DATA
-    push rsp                            ; made sp below
+    lea rsp, [rsp - 8]                  ; sp is filled in below
     pushfq
     push SEL_CODE
     push strict dword 0
@@ -61,24 +61,23 @@ STACK equ WORD_0 + 8                    ; from the start of the image to the pro
   %if %3
     PREEMPT_OFF
     mov r13, [gs:PERCPU_PROBE]
-    lea rdx, [IMAGE(STACK)]
-    mov [IMAGE(REGS_SP)], rdx
   %else                                 ; the same, in fewer bytes
     inc dword [gs:PERCPU_PREEMPT_COUNT]
     mov r13, [gs:PERCPU_PROBE]
     mov r12d, [CPU(PERCPU_PREEMPT_COUNT)]
     dec r12d
-    add qword [IMAGE(REGS_SP)], STACK - REGS_SS
   %endif
+    lea r14, [IMAGE(STACK)]
+    mov [IMAGE(REGS_SP)], r14
     mov byte [IMAGE(REGS_ORIG_AX) + 4], VECTOR_BP
     mov rdi, strict qword 0
     HOLE HOLE_PROBE
     mov ebx, [IMAGE(REGS_FLAGS)]
     mov rdx, rbx
     shl rdx, 63 - FLAGS_DF_BIT
-    ADMIT NO_NMI, rdi, rdx
+    ADMIT FOR_ENTRY, rdi, rdx
     jnz %%rare
-    ENTER IS_JUMPED, r12d, rax
+    ENTER IS_JUMPED, r12d
     inc qword [gs:0]
     HOLE HOLE_COUNTER
     mov [CPU(HIT_RUNNING)], rdi         ; hit_site() finds the site by this probe
@@ -98,12 +97,14 @@ STACK equ WORD_0 + 8                    ; from the start of the image to the pro
     and edx, FLAGS_OF_CPU
     or ecx, edx
   %endif
-    lea rdx, [IMAGE(STACK)]
-    xor rdx, [IMAGE(REGS_SP)]
-    or rcx, rdx
+    xor r14, [IMAGE(REGS_SP)]
+    or rcx, r14
     jnz %%changed
-    PREEMPT_ON
-  %if %2
+    mov [CPU(PERCPU_PREEMPT_COUNT)], r12d
+    SWITCH_IF_DUE CPU(PERCPU_DUE)       ; after a move to another CPU not its word: no harm
+  %if %2 && %3
+    RESTORE_FLAGS
+  %elif %2                              ; more time, in fewer bytes
     STATUS_FLAGS bh, bl
   %endif
     POP EACH_REGISTER_DOWN
@@ -144,7 +145,9 @@ proc detour_specialized_rare
     xor ecx, ebx
     and ecx, FLAGS_OF_CPU
     xor ebx, ecx
-    jmp r14
+    mov rdx, r14
+    lea r14, [IMAGE(STACK)]
+    jmp rdx
 endproc detour_specialized_rare
 nokprobe detour_specialized_rare
 

@@ -29,7 +29,7 @@ static void hits_layout(void)
     EMIT(HIT_IS, FIRST_HIT(is));
     EMIT(IS_JUMPED, 1ul << 8 * offsetof(struct hit_facts, jumped));
     EMIT(HIT_FOUND_PREEMPT, FIRST_HIT(found.preempt));
-    EMIT(HIT_FOUND_DEPTHS, FIRST_HIT(found.irq));
+    EMIT(HIT_FOUND_DEPTHS, FIRST_HIT(found.nmi));
     EMIT(STACK_MIN, PROBE_STACK_MIN);
 
     EMIT(IS_RETURN, HIT_RETURN);

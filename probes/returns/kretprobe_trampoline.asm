@@ -71,8 +71,9 @@ proc kretprobe_trampoline, 64
     mov qword [rsp + REGS_CS], SEL_CODE
     cld
     mov r12, [gs:PERCPU_THREAD_PROBE]
+    lea rcx, [rel shadow_none]
     test r12, r12
-    cmovz r12, [rel no_shadow]
+    cmovz r12, rcx
     mov r13, [r12 + SHADOW_LAST]
     movsxd r15, dword [r13 + ENTRY_RET]
     lea r15, [r15 + kretprobe_trampoline]
@@ -89,19 +90,21 @@ proc kretprobe_trampoline, 64
     xor edx, [r13 + ENTRY_BELOW]
     or rax, rdx
     mov r14, [r13 + ENTRY_HOLDER]
+    lea rcx, [rel holder_none]  ; for an NMI that came between claim and fill
     test r14, r14
-    cmovz r14, [rel no_holder]       ; this is in an NMI that came between claim and fill
+    cmovz r14, rcx
     or rax, [r14 + HOLDER_EXTRAS]
     mov r10, [r14 + HOLDER_RP]
+    lea rcx, [rel kretprobe_none]
     test r10, r10
-    cmovz r10, [rel no_retprobe]
+    cmovz r10, rcx
     mov r9, [r10 + KRETPROBE_HANDLER]
     OR_IF_ZERO r9, rcx
-    ADMIT_CPU c, NO_NMI, r10    ; stack room was checked when the function was called
+    ADMIT_CPU c, FOR_ENTRY, r10    ; stack room was checked when the function was called
     mov r14d, r11d              ; .leave wants the old preempt count in r14d
     or rax, rcx
     jnz .rare
-    ENTER IS_JUMPED | IS_RETURN, r14d, rcx ; 3
+    ENTER IS_JUMPED | IS_RETURN, r14d ; 3
     mov [CPU(HIT_RUNNING)], r10 ; hit_site() finds the site by this probe
     mov [rsp + REGS_AUX], r10   ; struct kretprobe_instance
     mov [rsp + REGS_ORIG_AX], r15
@@ -129,7 +132,7 @@ proc kretprobe_trampoline, 64
     or rax, rcx
     jnz .as_a_trap
     mov [gs:PERCPU_PREEMPT_COUNT], r14d
-    SWITCH_IF_DUE
+    SWITCH_IF_DUE gs:PERCPU_DUE
     mov rcx, [rsp + REGS_IP]    ; 5
     mov [rsp + REGS_SS], rcx
     RESTORE_FLAGS
@@ -168,10 +171,6 @@ nokprobe kretprobe_trampoline
 
 section .rodata
 align 8
-no_shadow:    dq shadow_none
-no_retprobe:  dq kretprobe_none
-no_holder:    dq holder_none
-
 ; Where a backtrace finds the real return address, if an interrupt comes in the trampoline:
 ; before `known` in the shadow; at `ret` in the word at rsp; everywhere else in the image,
 ; which begins at rsp, or at `flags_pushed` one word above rsp.
