@@ -41,13 +41,6 @@ extern shadow_unwind            ; void shadow_unwind(struct shadow *, uint32_t b
 extern switch_if_due
 extern ext_resume               ; void ext_resume(const struct site *, struct pt_regs *)
 
-; OR_IF_ZERO reg, scratch: rax |= all ones if reg is 0
-%macro OR_IF_ZERO 2
-    cmp %1, 1
-    sbb %2, %2
-    or rax, %2
-%endmacro
-
 %define CPU(field) gs:field
 FLAGS_STATUS equ 0x8d5          ; CF, PF, AF, ZF, SF, OF
 
@@ -62,8 +55,8 @@ proc kretprobe_trampoline, 64
     pushfq
     lea rsp, [rsp - REGS_FLAGS]
     STORE EACH_REGISTER
-    mov r11d, [gs:PERCPU_PREEMPT_COUNT] ; as PREEMPT_OFF
-    lea eax, [r11 + 1]
+    mov r14d, [gs:PERCPU_PREEMPT_COUNT] ; as PREEMPT_OFF
+    lea eax, [r14 + 1]
     mov [gs:PERCPU_PREEMPT_COUNT], eax
     lea rdi, [rsp + REGS_SIZE]
     mov [rsp + REGS_SP], rdi
@@ -85,23 +78,24 @@ proc kretprobe_trampoline, 64
     add edx, 8
     mov ecx, [r13 - ENTRY_SIZE + ENTRY_BELOW]
     xor ecx, edx
-    xor eax, eax
-    OR_IF_ZERO ecx, rcx         ; the group has a second instance
+    cmp ecx, 1                  ; the group has a second instance
+    sbb rax, rax
     xor edx, [r13 + ENTRY_BELOW]
     or rax, rdx
-    mov r14, [r13 + ENTRY_HOLDER]
+    mov r11, [r13 + ENTRY_HOLDER]
     lea rcx, [rel holder_none]  ; for an NMI that came between claim and fill
-    test r14, r14
-    cmovz r14, rcx
-    or rax, [r14 + HOLDER_EXTRAS]
-    mov r10, [r14 + HOLDER_RP]
+    test r11, r11
+    cmovz r11, rcx
+    or rax, [r11 + HOLDER_EXTRAS]
+    mov r10, [r11 + HOLDER_RP]
     lea rcx, [rel kretprobe_none]
     test r10, r10
     cmovz r10, rcx
     mov r9, [r10 + KRETPROBE_HANDLER]
-    OR_IF_ZERO r9, rcx
+    cmp r9, 1
+    sbb rcx, rcx
+    or rax, rcx
     ADMIT_CPU c, FOR_ENTRY, r10    ; stack room was checked when the function was called
-    mov r14d, r11d              ; .leave wants the old preempt count in r14d
     or rax, rcx
     jnz .rare
     ENTER IS_JUMPED | IS_RETURN, r14d ; 3
