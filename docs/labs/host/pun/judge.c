@@ -245,7 +245,7 @@ static void all(void)
 
 static void most(void)
 {
-    together(90);
+    together(85);
 }
 
 const struct lab_line lab_lines[] = {
