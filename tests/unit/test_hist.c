@@ -412,6 +412,24 @@ UNIT_TEST(shares_in_all_entries)
     hist_free(&trace_host, hist);
 }
 
+/* Sums wrap at 64 bits: that of all entries may be less than that of one, and 0. */
+UNIT_TEST(shares_above_the_whole)
+{
+    static const int32_t others[] = { 1, 5, 7, 105 };
+
+    for (size_t i = 0; i < ARRAY_LEN(others); i++) {
+        struct hist *hist = made("keys=a:vals=b.percent");
+
+        add(hist, 1, -5, "x");
+        add(hist, 2, others[i], "x");
+        CHECK(
+            strstr(shown(hist), "{ a:          1 } hitcount:          1  b (%): 100.00"));
+        CHECK(i == 0 || strstr(shown(hist), "{ a:          2 } hitcount:          1"
+                                            "  b (%): 100.00"));
+        hist_free(&trace_host, hist);
+    }
+}
+
 /* The unit of this clock is not known, so its times are not converted to microseconds. */
 UNIT_TEST(times_of_other_clocks_are_as_they_are)
 {

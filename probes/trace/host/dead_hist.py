@@ -133,7 +133,7 @@ class Histogram:
     @staticmethod
     def value(part, value, column):
         if part.show == PERCENT:
-            share = value * 10000 // (sum(column) or 1)
+            share = min(value * 10000 // (sum(column) % 2**64 or 1), 10000)
             return f"{part.name} (%): {share // 100:3}.{share % 100:02}"
         if part.show == GRAPH:
             length = (value * 2 * BAR // (max(column) or 1) + 1) // 2

@@ -263,11 +263,13 @@ static void print_key(struct out *out, const struct hist_part *part, const uint8
     }
 }
 
-/* share_of - return how many of @parts equal parts of @whole @value is, rounded down. */
+/* share_of - return how many of @parts equal parts of @whole @value is, rounded down. Sums
+ * wrap at 64 bits: all parts if @value is above @whole.
+ */
 static uint64_t share_of(uint64_t value, uint64_t whole, uint64_t parts)
 {
-    if (!whole)
-        return 0;
+    if (value >= whole)
+        return value ? parts : 0;
     if (value <= UINT64_MAX / parts)
         return value * parts / whole;
     return value / (whole / parts);
