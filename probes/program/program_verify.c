@@ -97,21 +97,22 @@ size_t program_words(const struct kprobe_program *program)
     return program->words + loads(program);
 }
 
+/* A word is in the table that begins last in front of it. No operation says how long a table
+ * is: the key may be greater in the tables of other operations.
+ */
 uint64_t program_word_begins(const struct kprobe_program *program, size_t i)
 {
-    uint64_t key_max = 0;
+    const struct kprobe_op *of = NULL;
 
-    for (unsigned k = 0; k < program->count; k++) {
+    for (unsigned k = 0; k < program->count && i < program->words; k++) {
         const struct kprobe_op *op = &program->ops[k];
-        const struct program_op *row = program_rows[op->code];
-        struct program_facts facts = { .program = program, .key_max = key_max };
 
-        if (row->check)
-            row->check(&facts, op);
-        key_max = facts.key_max;
-        if (row->begins && i >= op->at &&
-            i - op->at <= (op->sub & KPROBE_KEYED ? key_max : 0))
-            return row->begins(op);
+        if (program_rows[op->code]->counts_word && op->at <= i &&
+            (!of || op->at >= of->at))
+            of = op;
     }
-    return 0;
+    if (!of || !program_rows[of->code]->begins ||
+        !(of->at == i || of->sub & KPROBE_KEYED))
+        return 0;
+    return program_rows[of->code]->begins(of);
 }

@@ -166,6 +166,26 @@ UNIT_TEST(words_begin_as_their_operations_say)
     CHECK_EQ(program_word_begins(&program, 6), 0);
 }
 
+/* The key of a table may be greater in the table in front. The last word, which counts loads
+ * that fail, is in none.
+ */
+UNIT_TEST(words_begin_as_their_own_table_says)
+{
+    static const struct kprobe_op ops[] = {
+        KPROBE_KEY_SMALL(KPROBE_REG_DI, 5),          KPROBE_COUNT_KEYED(0),
+        KPROBE_KEY_SMALL(KPROBE_REG_DI, 1),          KPROBE_COUNT_KEYED(8),
+        KPROBE_MIN(10, KPROBE_REG_SI, KPROBE_KEYED), KPROBE_COUNT_KEYED(12),
+        KPROBE_MIN(14, KPROBE_REG_SI, KPROBE_KEYED), KPROBE_LOAD(8, 0),
+    };
+    struct kprobe_program program = { .ops = ops, .count = 8, .words = 20 };
+
+    for (unsigned i = 0; i < 20; i++)
+        CHECK(program_word_begins(&program, i) ==
+              (i == 10 || i == 11 || i >= 14 ? UINT64_MAX : 0));
+    CHECK_EQ(program_words(&program), 21);
+    CHECK_EQ(program_word_begins(&program, 20), 0);
+}
+
 UNIT_TEST(a_program_can_be_read)
 {
     static const struct kprobe_op ops[] = {
