@@ -383,6 +383,37 @@ def large_numbers_and_full_tables():
         tap.equal(whole - lost, 8192, "hits without room in the table are told")
 
 
+def histogram(guest, event):
+    """Return {key: hits} of a histogram with one key."""
+    text = ask(guest, f"cat {TRACING}/events/{event}/hist")
+    return {
+        key: int(n) for key, n in re.findall(r"^{ \w+: +(\d+) +}.*: +(\d+)$", text, re.M)
+    }
+
+
+def write(guest, text, *files):
+    for file in files:
+        ask(guest, f"echo '{text}' >> {TRACING}/{file}")
+
+
+def a_table_of_two_events():
+    """Its keys are those of the event that has counted, whichever event shows them."""
+    with shared(smp=1) as guest:
+        both = [f"events/{event}/trigger" for event in ("kprobes/pe", "synthetic/syn")]
+        write(guest, "p:pe vfs_read count=$arg3:u64", "kprobe_events")
+        write(guest, "syn u64 count", "synthetic_events")
+        write(guest, "hist:name=h:keys=count", *both)
+        ask(guest, "run vfs")
+        tables = [histogram(guest, event) for event in ("synthetic/syn", "kprobes/pe")]
+        for table in tables:
+            table.pop("4096", None)  # those of `cat`
+        tap.equal(tables[0], tables[1], "two events show the table that they share")
+        tap.equal(sum(tables[0].values()), 720, "with the hits of the probe")
+        write(guest, "!hist:name=h:keys=count", *both)
+        write(guest, "!syn", "synthetic_events")
+        write(guest, "-:pe", "kprobe_events")
+
+
 ANSWERS = ("count by cpu", "lhist(count,32,48,8)", "sum(count) by func", "max(count)")
 
 
@@ -618,6 +649,7 @@ if __name__ == "__main__":
         values_that_cannot_be_read,
         several_answers,
         large_numbers_and_full_tables,
+        a_table_of_two_events,
         only_the_command,
         a_profile,
         keys_that_are_no_texts,

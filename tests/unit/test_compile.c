@@ -300,8 +300,8 @@ static void compare(void)
     char line[DEF_LINE_MAX], text[128];
     const char *want, *got;
 
-    compile_fold(it.copy, &it.table, &it.compile, ADDRESS, plat_fact(PLAT_FACT_CPU),
-                 word_of, &it.program);
+    compile_fold(it.copy, it.hist, &it.table, &it.compile, ADDRESS,
+                 plat_fact(PLAT_FACT_CPU), word_of, &it.program);
     want = shown(it.hist);
     got = shown(it.copy);
     differences += strcmp(want, got) != 0;

@@ -452,21 +452,22 @@ static uint64_t value_of_row(const struct compile_table *table, unsigned row)
     return row == KPROBE_BY_ZERO(table->key_bits) ? 0 : table->keys[row];
 }
 
-static void key_of_row(const struct hist *hist, const struct compile *c, uintptr_t ip,
+static void key_of_row(const struct hist *of, const struct compile *c, uintptr_t ip,
                        unsigned cpu, uint64_t value, uint8_t *key)
 {
-    for (unsigned i = 0; i < hist->key_count; i++) {
+    for (unsigned i = 0; i < of->key_count; i++) {
         const uint64_t numbers[] = {
             [KEY_CPU] = cpu, [KEY_IP] = ip, [KEY_TYPE] = c->type, [KEY_ROW] = value
         };
-        const uint64_t *number = &numbers[kind_of_key(c, &hist->key[i])];
+        const uint64_t *number = &numbers[kind_of_key(c, &of->key[i])];
 
-        memcpy(key + hist->key[i].at, number, sizeof(*number));
+        memcpy(key + of->key[i].at, number, sizeof(*number));
     }
 }
 
-void compile_fold(struct hist *hist, const struct compile_table *table,
-                  const struct compile *c, uintptr_t ip, unsigned cpu,
+void compile_fold(struct hist *hist, const struct hist *of,
+                  const struct compile_table *table, const struct compile *c,
+                  uintptr_t ip, unsigned cpu,
                   uint64_t (*word)(const struct kprobe_program *program, unsigned cpu,
                                    size_t i),
                   const struct kprobe_program *program)
@@ -483,7 +484,7 @@ void compile_fold(struct hist *hist, const struct compile_table *table,
             hist_merge_dropped(hist, sums[0]);
             continue;
         }
-        key_of_row(hist, c, ip, cpu, value_of_row(table, row), key);
+        key_of_row(of, c, ip, cpu, value_of_row(table, row), key);
         hist_merge(hist, key, sums);
     }
 }

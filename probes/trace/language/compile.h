@@ -60,13 +60,15 @@ void compile_record(struct compile *c, size_t head, kprobe_reserve_t reserve,
 void compile_end(struct compile *c);
 size_t compile_words(const struct hist *hist, const struct compile_table *table);
 /* compile_fold - add the words of @table of a CPU to the entries of @hist.
+ * @of:    the histogram of the program, which may share the table of one of another event
  * @words: of the program, on CPU @cpu
  * @c:     the event and the probe, as the program was made for
  * @ip:    address of the probe
  * Context: thread.
  */
-void compile_fold(struct hist *hist, const struct compile_table *table,
-                  const struct compile *c, uintptr_t ip, unsigned cpu,
+void compile_fold(struct hist *hist, const struct hist *of,
+                  const struct compile_table *table, const struct compile *c,
+                  uintptr_t ip, unsigned cpu,
                   uint64_t (*word)(const struct kprobe_program *program, unsigned cpu,
                                    size_t i),
                   const struct kprobe_program *program);

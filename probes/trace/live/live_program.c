@@ -300,8 +300,8 @@ static struct live_program *program_new(const struct live_probe *p)
 static void fold_cpu(struct hist *into, const struct live_probe *p,
                      const struct live_program *from, unsigned i, unsigned cpu)
 {
-    compile_fold(into, &from->hists[i].table, &from->compile, p->rp.kp.addr, cpu,
-                 program_word_of, &from->program);
+    compile_fold(into, from->hists[i].hist, &from->hists[i].table, &from->compile,
+                 p->rp.kp.addr, cpu, program_word_of, &from->program);
 }
 
 /* fold_words - add the words of @from, a program of @p, to the tables of its histograms.
