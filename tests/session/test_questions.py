@@ -414,6 +414,19 @@ def a_table_of_two_events():
         write(guest, "-:pe", "kprobe_events")
 
 
+def a_table_becomes_full():
+    with shared(smp=1) as guest:
+        write(guest, "p:k kmalloc n=%di:u64", "kprobe_events")
+        write(guest, "hist:keys=n:size=128", "events/kprobes/k/trigger")
+        before = histogram(guest, "kprobes/k").keys()
+        ask(guest, "run heap")
+        now = histogram(guest, "kprobes/k").keys()
+        tap.equal((len(before) > 0, len(now)), (True, 128), "all entries are used")
+        tap.equal(before - now, set(), "and keys that were shown stay")
+        write(guest, "!hist:keys=n:size=128", "events/kprobes/k/trigger")
+        write(guest, "-:k", "kprobe_events")
+
+
 ANSWERS = ("count by cpu", "lhist(count,32,48,8)", "sum(count) by func", "max(count)")
 
 
@@ -649,6 +662,7 @@ if __name__ == "__main__":
         values_that_cannot_be_read,
         several_answers,
         large_numbers_and_full_tables,
+        a_table_becomes_full,
         a_table_of_two_events,
         only_the_command,
         a_profile,

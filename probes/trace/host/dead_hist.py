@@ -100,7 +100,7 @@ class Histogram:
         ]
 
     def entries(self):
-        """Yield (comm, sums, key) of each entry, in the order in which they were made."""
+        """Yield (comm, sums, key) of each entry with hits, in the order of their making."""
         size, entry_size = self.word(self.table, "size"), self.word(
             self.table, "entry_size"
         )
@@ -110,7 +110,8 @@ class Histogram:
             one = data[(number - 1) * entry_size : number * entry_size]
             sums = struct.unpack_from(f"<{1 + len(self.vals)}Q", one, self.layout["sum"])
             behind = self.layout["sum"] + 8 * len(sums)
-            yield text_at(one, self.layout["comm"]), sums, one[behind:]
+            if sums[0]:
+                yield text_at(one, self.layout["comm"]), sums, one[behind:]
 
     def sorted(self):
         """Return the entries in the order in which they are printed."""
@@ -155,12 +156,10 @@ class Histogram:
         found = self.sorted()
         columns = list(zip(*(sums for _, sums, _ in found)))
         entries = "".join(self.line(entry, columns, symbols) for entry in found)
-        hits, used, dropped = (
-            self.word(self.table, name) for name in ("hits", "used", "dropped")
-        )
+        hits, dropped = (self.word(self.table, name) for name in ("hits", "dropped"))
         return (
             f"# event histogram\n#\n\n{entries}\nTotals:\n    Hits: {hits}\n"
-            f"    Entries: {used}\n    Dropped: {dropped}\n"
+            f"    Entries: {len(found)}\n    Dropped: {dropped}\n"
         )
 
 

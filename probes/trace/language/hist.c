@@ -300,7 +300,8 @@ void hist_clear(struct hist *hist)
 
 void hist_merge(struct hist *hist, const uint8_t *key, const uint64_t *sums)
 {
-    struct hist_entry *entry = entry_find(hist, key, "");
+    bool room = !hist->keeps || entry_find(hist->keeps, key, "");
+    struct hist_entry *entry = room ? entry_find(hist, key, "") : NULL;
 
     if (!entry) {
         __atomic_fetch_add(&hist->table->dropped, sums[0], __ATOMIC_RELAXED);
@@ -338,12 +339,10 @@ COLD struct hist *hist_copy(const struct def_host *host, const struct hist *hist
     *copy = *hist;
     *to = *from;
     copy->table = to;
+    copy->keeps = NULL;
     to->slot = memcpy(slot, from->slot, slots);
     to->entries = memcpy(bytes, from->entries, entries);
     to->spare = 0;
-    to->used = 0;
-    for (size_t i = 0; i < 2 * from->size; i++)
-        to->used += slot[i] != 0;
     return copy;
 }
 

@@ -232,8 +232,9 @@ void hist_add_at(struct hist *hist, const struct hist_hit *hit,
 size_t hist_print_spec(const struct hist *hist, const char *filter, char *buf,
                        size_t size);
 
-/* hist_sorted - list the numbers of the entries that exist now, in the order of printing,
- * and note what the values .percent and .graph of hist_print_entry() are shares of.
+/* hist_sorted - list the numbers of the entries that have hits now, in the order of printing.
+ * Note how many there are, and what the values .percent and .graph of hist_print_entry() are
+ * shares of.
  * @numbers: room for hist_size()
  * Context: thread.
  * Return:  how many.

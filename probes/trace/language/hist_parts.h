@@ -142,7 +142,7 @@ struct hist_table {
     bool held;         /* [a] */
     uint64_t next;     /* [a] entries that were taken; the number of the next one */
     uint32_t spare;    /* [a] the number of an unused entry + 1, or 0 */
-    uint64_t used;     /* [a] entries that are published */
+    uint64_t used; /* [a] entries that are published; behind hist_sorted(): have hits */
     uint64_t hits, dropped, unmatched, unread; /* [a] */
     uint64_t
         whole[HIST_VALS_MAX]; /* [t] what HIST_PERCENT and HIST_GRAPH are shares of */
@@ -164,6 +164,7 @@ struct hist {
     size_t key_size;           /* [I] bytes */
     bool begins_paused;        /* [I] */
     struct hist_more *more;    /* [I] NULL: neither variables nor actions */
+    struct hist *keeps;        /* [I] of a view: has an entry for each key of the view */
     uint8_t *paused;           /* [a] 1: it does not count */
     uint8_t own_paused;        /* what it points to, unless hist_pause_at() was called */
 };

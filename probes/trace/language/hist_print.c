@@ -179,9 +179,10 @@ size_t hist_sorted(const struct hist *hist, uint32_t *numbers)
     for (size_t i = 0; i < 2 * hist->table->size; i++) {
         uint32_t seen = __atomic_load_n(&hist->table->slot[i], __ATOMIC_ACQUIRE);
 
-        if (seen && count < hist->table->size)
+        if (seen && hist_entry(hist, seen - 1)->sum[0] && count < hist->table->size)
             numbers[count++] = seen - 1;
     }
+    hist->table->used = count;
     for (size_t i = count / 2; i--;)
         numbers_sink(hist, numbers, i, count);
     for (size_t i = count; i-- > 1;) {

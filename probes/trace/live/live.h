@@ -303,7 +303,7 @@ void live_program_init(void);
  */
 void live_hist_pause(struct hist *hist, bool pause);
 void live_hist_clear(struct hist *hist);
-struct hist *live_hist_view(const struct hist *hist);
+struct hist *live_hist_view(struct hist *hist);
 void live_hist_view_free(struct hist *view);
 /* live_set_stacks - let each record of an event be followed by its stack, or no longer.
  * live_stacks - are they? To read only.

@@ -460,12 +460,17 @@ COLD void live_hist_clear(struct hist *hist)
     hist_hold(hist, false);
 }
 
-COLD struct hist *live_hist_view(const struct hist *hist)
+/* A key that has an entry in a view has one in the table from then on: else a key that comes
+ * later could take its place in the next view.
+ */
+COLD struct hist *live_hist_view(struct hist *hist)
 {
     struct folding all = { hist, hist_copy(&live_host, hist) };
 
-    if (all.into)
-        for_each_program(fold_one, &all);
+    if (!all.into)
+        return NULL;
+    all.into->keeps = hist;
+    for_each_program(fold_one, &all);
     return all.into;
 }
 
