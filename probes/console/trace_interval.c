@@ -1,6 +1,7 @@
 /* trace_interval.c - writes the lines of a question about the time between two places. */
 #include "probes/console/trace_interval.h"
 #include "kernel/base/compiler.h"
+#include "probes/trace/language/fetch.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -40,20 +41,18 @@ static void each_field(const struct trace_line *line, const char *definition,
         fn(caller, strlen(caller), "u64", out);
 }
 
-/* synth_field - print "; TYPE NAME". A number that is shown in another way stays one. */
+/* synth_field - print "; TYPE NAME". A number that is shown in another way stays one; the
+ * tracer refuses an array.
+ */
 static void synth_field(const char *name, size_t len, const char *type, struct seq *out)
 {
-    size_t type_len = strcspn(type, " ");
+    const struct fetch_type *found = fetch_type_find(type, strcspn(type, " "));
 
-    if (type_len == 6 && !memcmp(type, "string", 6))
+    if (found && found->kind == FETCH_STRING)
         seq_printf(out, "; char %.*s[]", (int)len, name);
-    else if (*type == 'x')
-        seq_printf(out, "; u%.*s %.*s", (int)type_len - 1, type + 1, (int)len, name);
-    else if (*type == 'u' || *type == 's')
-        seq_printf(out, "; %.*s %.*s", (int)type_len,
-                   !memcmp(type, "sy", 2) ? "u64" : type, (int)len, name);
     else
-        seq_printf(out, "; u8 %.*s", (int)len, name);
+        seq_printf(out, "; %.*s %.*s", (int)strcspn(found ? found->field : type, " "),
+                   found ? found->field : type, (int)len, name);
 }
 
 void trace_interval_synth(const struct trace_line *line, const char *name,

@@ -464,6 +464,10 @@ def the_time_between_two_places():
             guest, "trace 'from vfs_open to vfs_close { print ns, file }' -- run vfs"
         )
         tap.equal(len(re.findall(r": q1: ns=\d+ file=", said)), 72, "print")
+        for x, shown in ((r"\1000:b16@0/64", "1000"), ("$stack0:symstr", r"\w+\+0x.*")):
+            spec = f"from vfs_open to vfs_close with x={x} {{ count by x }}"
+            said = ask(guest, f"trace '{spec}' -- run vfs")
+            tap.check(re.search(rf"^ +(?:64|72)  {shown}$", said, re.M), f"a field: {x}")
         lines = ask(guest, f"trace -n '{SPEC}'").splitlines()
         for line in lines:
             ask(guest, line)
