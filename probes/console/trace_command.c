@@ -328,12 +328,12 @@ static int define_places(struct session *s, const struct trace_line *line,
     return err;
 }
 
-static bool has_field(const struct live_event *e, const char *name)
+static const struct fetch_arg *event_field(const struct live_event *e, const char *name)
 {
     for (unsigned i = 0; i < e->event.arg_count; i++)
         if (!strcmp(e->event.args[i].name, name))
-            return true;
-    return false;
+            return &e->event.args[i];
+    return NULL;
 }
 
 static void complete_marks(struct shell_completion *c, int index UNUSED)
@@ -362,12 +362,21 @@ static int find_mark(struct session *s)
         return -EBUSY;
     }
     for (unsigned i = 0; i < s->line.arg_count; i++)
-        if (!has_field(e, s->line.arg[i])) {
+        if (!event_field(e, s->line.arg[i])) {
             snprintf(why, sizeof(why), "mark %s has no field %s", s->event,
                      s->line.arg[i]);
             show_problem_at(s, s->line.arg_at[i], why);
             return -EINVAL;
         }
+    for (unsigned i = 0; i < s->line.answer_count; i++) {
+        const struct trace_answer *answer = &s->line.answer[i];
+
+        if (answer->value[0] &&
+            event_field(e, answer->value)->type->kind == FETCH_STRING) {
+            show_problem_at(s, answer->value_at, trace_no_number);
+            return -EINVAL;
+        }
+    }
     return 0;
 }
 

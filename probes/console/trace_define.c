@@ -99,6 +99,8 @@ static const char *defined_as(const struct trace_line *line, const char *definit
     return found ? found + 1 + strcspn(found + 1, " ") : NULL;
 }
 
+const char trace_no_number[] = "it is a text, and no number";
+
 /* not_a_number - find an ARG of an action that @definition makes a text, or an ARG of a
  * table that it makes an array.
  */
@@ -112,8 +114,7 @@ static bool not_a_number(const struct trace_line *line, const char *definition,
         const struct trace_answer *answer = &line->answer[i];
         const char *end = defined_as(line, definition, answer->value);
 
-        *out = (struct trace_word){ answer->value, answer->value_at,
-                                    "it is a text, and no number" };
+        *out = (struct trace_word){ answer->value, answer->value_at, trace_no_number };
         if (end && !memcmp(end - len, text, len))
             return true;
     }

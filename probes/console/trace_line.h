@@ -142,6 +142,8 @@ struct trace_word {
 int trace_line_define(const struct trace_line *line, const char *event, const char *place,
                       uintptr_t function, struct seq *out, struct trace_word *bad);
 
+extern const char trace_no_number[]; /* why an ARG that is a text is refused */
+
 /* trace_line_is_interval - does @line ask for the time between two places?
  * trace_line_from - make @out, which is zeroed, the line that defines the event of the first
  * one.

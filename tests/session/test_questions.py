@@ -154,6 +154,8 @@ def what_the_tracer_refuses():
             guest,
             ("vfs_open { hist(path) }", 16, "it is a text, and no number"),
             ("vfs_open { count; hist(path) by path }", 23, "it is a text"),
+            ("mark vfs_open { hist(path) }", 21, "it is a text, and no number"),
+            ("mark vfs_open { count; lhist(path,0,8,8) }", 29, "it is a text"),
             ("vfs_open with x=+0(%di):string { sum(x) }", 37, "it is a text"),
             ("vfs_read { count by %dx,+0(%si):u32[2] }", 24, "it is an array"),
             ("vfs_read with a=+0(%si):u8[4] { count; sum(a) }", 14, "it is an array"),
