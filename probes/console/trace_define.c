@@ -138,6 +138,8 @@ int trace_line_define(const struct trace_line *line, const char *event, const ch
     for (unsigned i = 0; i < line->arg_count; i++) {
         if (trace_line_is_interval(line) && !strcmp(line->arg[i], "ns"))
             continue; /* the time between the places, which is no field of one of them */
+        if (line->arg_is_common[i] && !find_param(function, line->arg[i], &param))
+            continue;
         if (line->expression[i]) {
             seq_printf(out, " %s=%s", line->arg[i], line->expression[i]);
         } else if (define_arg(line, line->arg[i], function, out)) {

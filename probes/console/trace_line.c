@@ -68,19 +68,30 @@ static int take_word(struct line_scan *s, char *buf, size_t size)
 
 /* ---- the parts ---- */
 
-/* need_arg - let a hit record @arg. @at: where it stands in the question */
-static int need_arg(struct line_scan *s, const char *arg, const char *at)
+/* need_common - let a hit record @arg. @at: where it stands in the question
+ * @is_common: only if the function has such a parameter; else a field of all events is meant
+ */
+static int need_common(struct line_scan *s, const char *arg, const char *at,
+                       bool is_common)
 {
     struct trace_line *line = s->line;
 
     for (unsigned i = 0; i < line->arg_count; i++)
-        if (!strcmp(line->arg[i], arg))
+        if (!strcmp(line->arg[i], arg)) {
+            line->arg_is_common[i] &= is_common;
             return 0;
+        }
     if (line->arg_count == TRACE_ARGS_MAX)
         return refuse_word(s, "too many arguments");
+    line->arg_is_common[line->arg_count] = is_common;
     line->arg_at[line->arg_count] = (size_t)(at - s->text);
     strlcpy(line->arg[line->arg_count++], arg, TRACE_WORD_MAX);
     return 0;
+}
+
+static int need_arg(struct line_scan *s, const char *arg, const char *at)
+{
+    return need_common(s, arg, at, false);
 }
 
 /* take_place - take a word that is place @i of the question. */
@@ -278,12 +289,33 @@ static int parse_probed(struct line_scan *s)
     return 0;
 }
 
+/* Names that mean the same at all places. Name COMMON_FIELDS is the first that is a field of
+ * each event, name COMMON_KEYS the last that is a key.
+ */
+enum { COMMON_FIELDS = 4, COMMON_KEYS = 5 };
+
+/* common_name - return the number of such a name, from 1; 0: it is none. */
+static size_t common_name(const char *name, size_t len)
+{
+    static const char *const names[] = {
+        "func",       "caller",     "pid",         "cpu",          "comm",
+        "CPU",        "COMM",       "common_type", "common_flags", "common_preempt_count",
+        "common_pid", "common_cpu",
+    };
+
+    for (size_t i = 0; i < ARRAY_LEN(names); i++)
+        if (str_is(names[i], name, len))
+            return i + 1;
+    return 0;
+}
+
 /* define_with - take one "NAME=EXPRESSION", which is a piece of @s->line->with. */
 static int define_with(struct line_scan *s, char *word)
 {
     struct trace_line *line = s->line;
     unsigned count = line->arg_count;
     char *equals = strchr(word, '=');
+    size_t known;
     int err;
 
     if (!equals || equals == word || !equals[1])
@@ -291,6 +323,9 @@ static int define_with(struct line_scan *s, char *word)
     *equals = '\0';
     if (strlen(word) >= TRACE_WORD_MAX)
         return refuse_word(s, "this name is too long");
+    known = common_name(word, strlen(word));
+    if (known && known <= COMMON_KEYS)
+        return refuse_word(s, "this name is a key");
     err = need_arg(s, word, s->word);
     if (err)
         return err;
@@ -325,26 +360,14 @@ static int parse_with(struct line_scan *s)
     }
 }
 
-/* is_common - is this a field that each event has? */
-static bool is_common(const char *name, size_t len)
-{
-    static const char *const fields[] = {
-        "common_type", "common_flags", "common_preempt_count",
-        "common_pid",  "common_cpu",   "CPU",
-        "cpu",         "COMM",         "comm"
-    };
-
-    for (size_t i = 0; i < ARRAY_LEN(fields); i++)
-        if (str_is(fields[i], name, len))
-            return true;
-    return false;
-}
-
-/* fetch_for_filter - let hits record each field that the filter compares. Each name
- * outside of quotes is a field. @at: where the filter stands in the question
+/* fetch_for_filter - let hits record each field that the filter compares. Each name outside
+ * of quotes is a field. Of a pattern, whose functions
+ * have different parameters, and of a marker a common name is the field of all events.
+ * @at: where the filter stands in the question
  */
 static int fetch_for_filter(struct line_scan *s, const char *at)
 {
+    bool no_common = s->line->is_mark || s->line->is_pattern, is_common;
     char name[TRACE_WORD_MAX], quote = '\0';
 
     for (const char *p = s->line->filter; *p;) {
@@ -365,10 +388,12 @@ static int fetch_for_filter(struct line_scan *s, const char *at)
             p++;
             continue;
         }
-        if (!isdigit((unsigned char)*p) && !is_common(p, len) && len < sizeof(name)) {
+        is_common = common_name(p, len) >= COMMON_FIELDS;
+        if (!isdigit((unsigned char)*p) && !(no_common && is_common) &&
+            len < sizeof(name)) {
             memcpy(name, p, len);
             name[len] = '\0';
-            if (need_arg(s, name, at + (p - s->line->filter)))
+            if (need_common(s, name, at + (p - s->line->filter), is_common))
                 return -EINVAL;
         }
         p += len;
@@ -492,7 +517,7 @@ static int line_key(struct line_scan *s, const char *word)
 {
     struct trace_line *line = s->line;
     struct trace_answer *answer = answer_now(s);
-    static const char *const known[] = { "func", "cpu", "caller", "comm", "pid" };
+    size_t known = common_name(word, strlen(word));
 
     if (answer->key_count == TRACE_KEYS_MAX)
         return refuse_word(s, "at most three keys");
@@ -505,11 +530,8 @@ static int line_key(struct line_scan *s, const char *word)
     strlcpy(answer->key[answer->key_count++], word, TRACE_WORD_MAX);
     if (line->has_blanks)
         return 0;
-    for (size_t i = 0; i < ARRAY_LEN(known); i++)
-        if (!strcmp(known[i], word))
-            return strcmp(word, "caller") != 0 || line->is_return
-                       ? 0
-                       : need_arg(s, word, s->word);
+    if (known && known <= COMMON_KEYS && (strcmp(word, "caller") != 0 || line->is_return))
+        return 0;
     return need_arg(s, word, s->word);
 }
 

@@ -83,7 +83,9 @@ struct trace_line {
     char arg[TRACE_ARGS_MAX][TRACE_WORD_MAX]; /* what a hit records, in this order */
     size_t arg_at[TRACE_ARGS_MAX];            /* where it is needed first, in the text */
     unsigned arg_count;
-    bool arg_in_hex[TRACE_ARGS_MAX]; /* is @arg printed in base 16? The caller knows */
+    bool arg_is_common[TRACE_ARGS_MAX]; /* recorded only if it is a parameter; else the
+                                         * filter means the field of all events */
+    bool arg_in_hex[TRACE_ARGS_MAX];    /* is @arg printed in base 16? The caller knows */
     const char *expression[TRACE_ARGS_MAX]; /* what `with` gives to @arg; NULL: nothing */
     char with[TRACE_LINE_MAX];              /* the text that @expression points into */
     bool all_args;                          /* `print *`: print each parameter */

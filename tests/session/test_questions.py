@@ -372,6 +372,19 @@ def several_answers():
             tap.equal(line.count("file="), 1, f"{q}: each value once")
 
 
+def filters_of_questions():
+    """A name is a parameter if the function has it, whatever the answer is."""
+    stats = f"cat {TRACING}/per_cpu/cpu0/stats {TRACING}/per_cpu/cpu1/stats"
+    with shared(smp=2) as guest:
+        for answer in ("count", "max(cpu); count", "count by cpu"):
+            spec = f"trace 'buffer_stats if cpu == 1 || cpu == 7 {{ {answer} }}'"
+            hits = ask(guest, f"{spec} -- {stats}").splitlines()[-1]
+            tap.equal(hits.split()[0], "1", f"the parameter, not the CPU: {answer}")
+        with_cpu = "vfs_read with {}=$stack0 {{ count }}"
+        rows = [(with_cpu.format(x), 14, "is a key") for x in ("cpu", "comm", "caller")]
+        refuses(guest, *rows)
+
+
 def large_numbers_and_full_tables():
     with shared(smp=1) as guest:
         four = "with x=\\-1:u64,y=\\-1:s64 { sum(x); sum(y); max(x); avg(y) }"
@@ -668,6 +681,7 @@ if __name__ == "__main__":
         values_that_cannot_be_read,
         several_answers,
         large_numbers_and_full_tables,
+        filters_of_questions,
         a_table_becomes_full,
         a_table_of_two_events,
         only_the_command,
