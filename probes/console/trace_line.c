@@ -40,18 +40,25 @@ static void scan_blanks(struct line_scan *s)
     s->p = skip_blanks(s->p);
 }
 
+static const char set[] = "CPUS{"; /* of a filter, which ends at a brace outside of it */
+
 /* take_until - copy the text up to one of the characters @ends outside of parentheses,
  * without blanks at its end.
  */
 static int take_until(struct line_scan *s, const char *ends, char *buf, size_t size)
 {
     const char *start = s->p;
+    bool in_set = false;
     int depth = 0;
     size_t len;
 
     s->word = start;
-    for (; *s->p && (depth > 0 || !strchr(ends, *s->p)); s->p++)
+    for (; *s->p; s->p++) {
+        in_set = in_set ? *s->p != '}' : !strncmp(s->p, set, sizeof(set) - 1);
+        if (!in_set && depth <= 0 && strchr(ends, *s->p))
+            break;
         depth += (*s->p == '(') - (*s->p == ')');
+    }
     len = cut_blanks(start, (size_t)(s->p - start));
     if (len >= size)
         return refuse_word(s, "this is too long");
@@ -361,7 +368,7 @@ static int parse_with(struct line_scan *s)
 }
 
 /* fetch_for_filter - let hits record each field that the filter compares. Each name outside
- * of quotes is a field. Of a pattern, whose functions
+ * of quotes is a field, but not the function of NAME.function. Of a pattern, whose functions
  * have different parameters, and of a marker a common name is the field of all events.
  * @at: where the filter stands in the question
  */
@@ -390,13 +397,18 @@ static int fetch_for_filter(struct line_scan *s, const char *at)
         }
         is_common = common_name(p, len) >= COMMON_FIELDS;
         if (!isdigit((unsigned char)*p) && !(no_common && is_common) &&
-            len < sizeof(name)) {
+            len < sizeof(name) && strncmp(p, set, sizeof(set) - 1) != 0) {
             memcpy(name, p, len);
             name[len] = '\0';
             if (need_common(s, name, at + (p - s->line->filter), is_common))
                 return -EINVAL;
         }
         p += len;
+        if (str_begins(".function", p, strlen(p))) {
+            p += strlen(".function");
+            p += strspn(p, " \t!=");
+            p += strcspn(p, " \t)");
+        }
     }
     return 0;
 }

@@ -383,6 +383,22 @@ def filters_of_questions():
         with_cpu = "vfs_read with {}=$stack0 {{ count }}"
         rows = [(with_cpu.format(x), 14, "is a key") for x in ("cpu", "comm", "caller")]
         refuses(guest, *rows)
+        for condition, want in (
+            ("CPU & CPUS{0-1}", 720),
+            ("CPU == CPUS{0} || (CPU & CPUS{1})", 720),
+            ("c.function == file_get", 720),
+            ("c.function!=file_get && count > 0", 0),
+            ('common_pid > 0 && comm ~ "work/*"', 720),
+        ):
+            for places in ("vfs_read", "vfs_rea[d]"):
+                spec = f"{places} with c=$stack0 if {condition} {{ count }}"
+                said = ask(guest, f"trace '{spec}' -- run vfs")
+                tap.equal(sum(counts(said).values()), want, f"{places}: {condition}")
+        for condition in ("CPU & CPUS{0}", "file.function != vfs_read"):
+            spec = f"vfs_read if {condition} {{ count }}"  # no C: none is compiled
+            status, out, _ = sonde("trace", "--smp", "1", spec, "--", "run vfs")
+            tap.equal((status, " 720 " in out), (0, True), f"from the host: {condition}")
+        refuses(guest, ("vfs_read if CPU & CPUS{0 { count }", 34, "here comes: {"))
 
 
 def large_numbers_and_full_tables():

@@ -18,7 +18,10 @@ from .take import TraceError
 HERE = os.path.dirname(os.path.abspath(__file__))
 
 FETCHED = re.compile(r"[%$@\\]|[+-]u?(0x)?[0-9a-f]+\(")  # an expression of kprobe_events
-COMPARISON = re.compile(r"(\w+)\s*(?:[<>=!]=|[<>&~])\s*(?:-?\d\w*|\"[^\"]*\"|'[^']*')")
+COMPARISON = re.compile(
+    r"(\w+)(?:\.function\s*[!=]=\s*\w[\w.]*|\s*(?:[<>=!]=|[<>&~])\s*"
+    r"(?:-?\d\w*|CPUS\{[\d,-]+\}|\"[^\"]*\"|'[^']*'))"
+)
 ALWAYS = {"func", "cpu", "caller", "comm", "pid", "COMM", "CPU", "common_cpu", "common_pid",
           "common_type", "common_flags", "common_preempt_count"}  # fmt: skip
 NAME_MAX = 31
