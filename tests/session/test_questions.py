@@ -427,6 +427,22 @@ def write(guest, text, *files):
         ask(guest, f"echo '{text}' >> {TRACING}/{file}")
 
 
+def a_line_that_made_a_histogram_removes_it():
+    """Both have a variable x. The line of the second is read anew, and finds x in both."""
+    lines = ["hist:keys=common_pid:x=common_timestamp"]
+    lines.append(lines[0] + "-$x")
+    with shared(smp=1) as guest:
+        write(guest, "p:a1 vfs_open", "kprobe_events")
+        write(guest, "p:b1 vfs_close", "kprobe_events")
+        for line, event in zip(lines, ("a1", "b1")):
+            write(guest, line, f"events/kprobes/{event}/trigger")
+        for line, event in zip(reversed(lines), ("b1", "a1")):
+            undo = f"echo '!{line}' >> {TRACING}/events/kprobes/{event}/trigger"
+            reply = guest.machine.request(undo, 30, may_fail=True)
+            tap.equal(reply.name, "OK", f"it goes: {event}")
+            write(guest, f"-:{event}", "kprobe_events")
+
+
 def a_table_of_two_events():
     """Its keys are those of the event that has counted, whichever event shows them."""
     with shared(smp=1) as guest:
@@ -698,6 +714,7 @@ if __name__ == "__main__":
         several_answers,
         large_numbers_and_full_tables,
         filters_of_questions,
+        a_line_that_made_a_histogram_removes_it,
         a_table_becomes_full,
         a_table_of_two_events,
         only_the_command,

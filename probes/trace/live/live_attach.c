@@ -579,6 +579,10 @@ static int live_apply(struct live_event *e, struct live_trigger *t, const char *
     if (err)
         return err;
     there = find_same(e, t);
+    if (t->line->remove && t->hist) { /* which may read a variable of @there */
+        hist_free(&live_host, t->hist);
+        t->hist = NULL;
+    }
     if (t->line->remove)
         return there ? take_trigger(e, there) : 0;
     if (t->hist) {
