@@ -74,7 +74,7 @@ static bool line_is_register(const char *text, size_t len, uint8_t *out)
 
 /* What a condition compares: a source, after operations that make it. */
 struct line_operand {
-    uint8_t source;
+    uint8_t source, unused; /* bits of the word that a parameter does not have */
     bool is_signed;
 };
 
@@ -103,6 +103,7 @@ static bool line_take_param(struct program_line *line, const char *name, size_t 
         line_add(line, (struct kprobe_op)KPROBE_EXTEND(
                            bits / 8, out->is_signed ? KPROBE_SIGNED : 0));
         out->source = KPROBE_VALUE;
+        out->unused = (uint8_t)(64 - bits);
         return true;
     }
     return false;
@@ -143,14 +144,14 @@ static bool line_take_operand(struct program_line *line, const char **text,
     *out = (struct line_operand){ .source = 0 };
     if (**text == '[')
         return line_take_word(line, text, out);
-    if (line_is_word(*text, len, "cpu") || line_is_word(*text, len, "thread")) {
+    if (!line_is_register(*text, len, &out->source) &&
+        !line_take_param(line, *text, len, out)) {
+        if (!line_is_word(*text, len, "cpu") && !line_is_word(*text, len, "thread"))
+            return false;
         line_add(line, (struct kprobe_op){ KPROBE_OP_GET,
                                            **text == 'c' ? KPROBE_CPU : KPROBE_THREAD, 0,
                                            0, 0, 0 });
         out->source = KPROBE_VALUE;
-    } else if (!line_is_register(*text, len, &out->source) &&
-               !line_take_param(line, *text, len, out)) {
-        return false;
     }
     *text = line_skip_blanks(*text + len);
     return true;
@@ -202,6 +203,11 @@ static const char *line_take_condition(struct program_line *line, const char **t
                  : comparisons[comparison].plain;
     if (!line_take_number(text, &op.imm, op.sub != comparisons[comparison].plain))
         return "behind the comparison comes a number of 64 bits";
+    if (op.sub == KPROBE_E || op.sub == KPROBE_NE) { /* as a filter of the tracer */
+        op.imm <<= operand.unused;
+        op.imm = operand.is_signed ? (uint64_t)((int64_t)op.imm >> operand.unused)
+                                   : op.imm >> operand.unused;
+    }
     line_add(line, op);
     return NULL;
 }

@@ -7,7 +7,8 @@
  * REGISTER is rax ... r15. PARAMETER is one of the probed function, at its entry. [rdi+8] is
  * the word of 8 bytes there; if it cannot be read, the condition does not hold. COMPARISON is
  * <, <=, >, >=, ==, !=; `has` (one of the bits of the number is set) or `lacks` (none is). A
- * negative number makes the comparison signed, and so does a parameter with a sign. The words
+ * negative number makes the comparison signed, and so does a parameter with a sign; == and !=
+ * compare the bits that a parameter has. A parameter may be called cpu or thread. The words
  * may stand in one word of the console, in quotes: < and > alone would be redirections.
  */
 #pragma once

@@ -22,12 +22,13 @@ static void is(unsigned i, uint8_t source, uint8_t how, uint64_t imm)
     "it begins with a register (rax ... r15), cpu, thread, or a word in memory "         \
     "([rdi+8]); parameters are known at the entry of a function with debug data"
 
-/* The function at 0x1000 is f(int number, void *_place, unsigned char small). */
+/* The function at 0x1000 is f(int number, void *_place, unsigned char small, int cpu). */
 bool params_get(uintptr_t addr, unsigned i, struct param *out)
 {
     static const struct param params[] = { { "number", 6, "s32", 3 },
                                            { "_place", 6, "x64", 3 },
-                                           { "small", 5, "u8,", 2 } };
+                                           { "small", 5, "u8,", 2 },
+                                           { "cpu", 3, "s32", 3 } };
 
     if (addr != 0x1000 || i >= ARRAY_LEN(params))
         return false;
@@ -55,6 +56,29 @@ UNIT_TEST(each_operand_is_read)
     CHECK_EQ(line.ops[4].source, KPROBE_REG_DX);
     CHECK_EQ(line.ops[5].sub, 1 << 4);
     CHECK(program_line_if(&line, "numbe > 5") != NULL);
+}
+
+UNIT_TEST(a_parameter_is_found_before_a_fact_of_the_hit)
+{
+    memset(&line, 0, sizeof(line));
+    line.function = 0x1000;
+    CHECK(!program_line_if(&line, "cpu == 1 and thread == 2"));
+    CHECK_EQ(line.ops[0].source, KPROBE_REG_CX);
+    CHECK_EQ(line.ops[3].source, KPROBE_THREAD);
+}
+
+UNIT_TEST(a_number_has_the_size_of_its_parameter)
+{
+    memset(&line, 0, sizeof(line));
+    line.function = 0x1000;
+    CHECK(!program_line_if(&line, "small == -1 and small != 0x1ff and small < -1"));
+    is(2, KPROBE_VALUE, KPROBE_E, 255);
+    is(5, KPROBE_VALUE, KPROBE_NE, 255);
+    is(8, KPROBE_VALUE, KPROBE_L, UINT64_MAX); /* which is never true */
+    line.count = 0;
+    CHECK(!program_line_if(&line, "number == 0xffffffff and _place == -1"));
+    is(2, KPROBE_VALUE, KPROBE_E, UINT64_MAX);
+    is(3, KPROBE_REG_SI, KPROBE_E, UINT64_MAX);
 }
 
 UNIT_TEST(each_comparison_is_read)
