@@ -97,22 +97,27 @@ size_t program_words(const struct kprobe_program *program)
     return program->words + loads(program);
 }
 
-/* A word is in the table that begins last in front of it. No operation says how long a table
- * is: the key may be greater in the tables of other operations.
+/* A word is in the table that begins last in front of it, if that is long enough: a table has
+ * a word for each key, and a greater key may be of another table.
  */
 uint64_t program_word_begins(const struct kprobe_program *program, size_t i)
 {
+    struct program_facts facts = { .program = program };
     const struct kprobe_op *of = NULL;
+    uint64_t last = 0;
 
-    for (unsigned k = 0; k < program->count && i < program->words; k++) {
+    for (unsigned k = 0; k < program->count; k++) {
         const struct kprobe_op *op = &program->ops[k];
+        const struct program_op *row = program_rows[op->code];
 
-        if (program_rows[op->code]->counts_word && op->at <= i &&
-            (!of || op->at >= of->at))
+        if (row->check)
+            row->check(&facts, op);
+        if (row->counts_word && op->at <= i && (!of || op->at > of->at)) {
             of = op;
+            last = op->at + (op->sub & KPROBE_KEYED ? facts.key_max : 0);
+        }
     }
-    if (!of || !program_rows[of->code]->begins ||
-        !(of->at == i || of->sub & KPROBE_KEYED))
-        return 0;
-    return program_rows[of->code]->begins(of);
+    return of && i <= last && program_rows[of->code]->begins
+               ? program_rows[of->code]->begins(of)
+               : 0;
 }

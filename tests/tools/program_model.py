@@ -124,13 +124,15 @@ class Program:
         self.record = bytearray(64)
 
     def begins(self, word):
-        last = 0  # the greatest key so far
+        last, table = 0, None  # the greatest key so far; (begin, end, of)
         for op in self.ops:
             last = max(last, key_max(op))
-            begin = BEGINS.get(op.name)
-            if begin and op.at <= word <= op.at + (last if op.sub & KEYED else 0):
-                return begin(op)
-        return 0
+            counts = op.name in ("count", "sum", *BEGINS) and op.at <= word
+            if counts and (not table or op.at > table[0]):
+                table = op.at, op.at + (last if op.sub & KEYED else 0), op
+        if not table or word > table[1] or table[2].name not in BEGINS:
+            return 0
+        return BEGINS[table[2].name](table[2])
 
     def run(self, hit):
         self.hits += 1
