@@ -45,7 +45,6 @@ NO_CODE = ("lint/",)  # what a lint says of an edit says nothing about tests
 FAILED = re.compile(r"^not ok |^Bail out!|^Dubious", re.M)
 LIMITS = {"unit": 60, "hosted": 120}  # seconds, beside ten times the usual time
 HOSTED = ("ENGINE", "HOSTED_PORT", "HOSTED_REST")  # sources of all hosted tests
-LIMIT_ALL = 3600
 
 
 class Rows(dict):
@@ -240,10 +239,10 @@ class Mutate:
             self.labels = self.quick_ones()
             self.change(True)
         output, ended = self.run_all(FAILED)
-        if not ended:
+        if ended == 0:
             return None
         begun = re.findall(r"^\[[\d:]+\] ([\w/-]+) \.", output, re.M)  # prove's lines
-        return begun[-1] if begun else "all"
+        return ("hangs in " if ended is None else "") + (begun[-1] if begun else "all")
 
     def quick_ones(self):
         """Labels of `make test` and `make test-tools` that pass without the edit."""
@@ -254,7 +253,9 @@ class Mutate:
             for label in subprocess.check_output([*command, *option], text=True).split()
         ]
         self.labels = [label for label in labels if not label.startswith(NO_CODE)]
-        output, _ = self.run_all(None)
+        output, ended = self.run_all(None)
+        if ended is None:
+            raise Problem("without any edit the tests have no end")
         failed = set(re.findall(r"^([\w/-]+) +\(Wstat", output, re.M))
         if failed:
             print("without any edit tests fail, so they are left out:", *sorted(failed))
@@ -262,7 +263,7 @@ class Mutate:
 
     def run_all(self, stop_at):
         command = [sys.executable, self.lane.path(ALL), *self.labels]
-        return self.lane.start(command, None, LIMIT_ALL, stop_at)
+        return self.lane.start(command, None, self.options.limit, stop_at)
 
     # ---- all edits ----
 
@@ -353,6 +354,7 @@ def parse():
     parser.add_argument("--count", type=int, default=30)
     parser.add_argument("--last", choices=STAGES, default="all", help="the last stage")
     parser.add_argument("--again", action="store_true", help="survivors as well")
+    parser.add_argument("--limit", type=int, default=3600, help="seconds of stage all")
     parser.add_argument("--jobs", type=int, default=2, help="of make")
     parser.add_argument("--folder", default=os.path.join(ROOT, "build", "mutate"))
     parser.add_argument("--tables", default=HERE, help="the folder of the rows")

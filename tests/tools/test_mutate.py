@@ -158,6 +158,16 @@ class Small(scratch.Scratch):
         total = [counts[word] for word in ("killed", "survived", "equivalent", "skipped")]
         self.assertEqual(said.splitlines()[-1].split(), ["all", *map(str, total)])
 
+    def test_a_hang_at_last_kills(self):
+        hangs = "import time; print('[1:2:3] session/b ..', flush=1); time.sleep(60)"
+        when = "elif 'return 70' not in open('room/small.c').read(): "
+        self.write("tests/run/run_tests.py", ALL + when + hangs)
+        rows, _ = self.mutate("--count", "99", "--limit", "4")
+        self.assertEqual(self.verdict(rows, "70 -> 71")[2], "hangs in session/b")
+        self.write("tests/run/run_tests.py", ALL + "else: " + hangs)
+        run = self.start("--count", "99", "--limit", "4", "--again")
+        self.assertIn("no end", run.communicate()[1])
+
     def test_a_later_run_goes_on(self):
         run = self.start("--count", "99", "--last", "host")
         for line in run.stdout:
