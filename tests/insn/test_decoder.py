@@ -14,13 +14,12 @@ import subprocess
 import sys
 import tempfile
 
+from sonde.guest import BUILD
+
 HERE = os.path.dirname(os.path.abspath(__file__))
-ROOT = os.path.dirname(os.path.dirname(HERE))
-BUILD = os.environ.get("BUILD", os.path.join(ROOT, "build"))
 CHECKER = os.path.join(BUILD, "insn", "check_zydis")
 
 LIBRARIES = "/usr/lib/x86_64-linux-gnu"
-FILES = [os.path.join(BUILD, "sonde.elf")]
 FILES_LONG = [
     os.path.realpath("/usr/bin/python3"),
     "/usr/bin/git",
@@ -47,14 +46,13 @@ def main():
     is_long = "--long" in sys.argv[1:]
     seed = ["-s", os.environ["SEED"]] if "SEED" in os.environ else []
     with tempfile.TemporaryDirectory() as directory:
-        files = FILES
+        files = [os.path.join(BUILD, "sonde.elf")]
         words = [CHECKER, *seed]
         if is_long:
-            files = FILES + [f for pattern in FILES_LONG for f in glob.glob(pattern)]
+            files += [f for pattern in FILES_LONG for f in glob.glob(pattern)]
             files += vmlinux(directory)
             words += ["-x", "-n", "10000000"]
-        words += [path for path in files if os.path.exists(path)]
-        return subprocess.run(words).returncode
+        return subprocess.run(words + files).returncode
 
 
 sys.exit(main())

@@ -14,9 +14,8 @@ import subprocess
 import sys
 import tempfile
 
-HERE = os.path.dirname(os.path.abspath(__file__))
-ROOT = os.path.dirname(os.path.dirname(HERE))
-BUILD = os.environ.get("BUILD", os.path.join(ROOT, "build"))
+from sonde.guest import BUILD, ROOT
+
 CHECKER = os.path.join(BUILD, "pun", "check_pun")
 EXTRACT = os.path.join(ROOT, "tests", "insn", "extract_vmlinux.py")
 

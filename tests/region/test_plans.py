@@ -6,8 +6,7 @@ import os
 import subprocess
 import sys
 
-ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-BUILD = os.environ.get("BUILD", os.path.join(ROOT, "build"))
+from sonde.guest import BUILD
 
 sys.exit(
     subprocess.run(
