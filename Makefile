@@ -19,6 +19,7 @@ ifneq ($(words $(B))$(findstring :,$(B)),1)
 $(error The name of the build folder has a blank or a colon, which make cannot have in names: B=$(B))
 endif
 override B := $(patsubst $(CURDIR)/%,%,$(abspath $(B)))
+export B
 # `make clean` removes the whole folder. So it is one that a build has made: that has stamps, or
 # nothing but what ./sonde writes without a build.
 ifeq ($(filter build build/%,$(B))$(wildcard $(B)/*.stamp $(B)/../*.stamp),)
@@ -326,7 +327,7 @@ T ?=
 core: $(B)/unit/test_extend_none ## breakpoints without the rest of the engine: linked, tested, booted, counted
 	$(Q)prove --exec '' $<
 	$(Q)kernel/host/need.sh run
-	$(Q)B=$(B) PYTHONPATH=kernel/host:tests/run prove --exec '$(PYTHON)' tests/session/test_core.py
+	$(Q)PYTHONPATH=kernel/host:tests/run prove --exec '$(PYTHON)' tests/session/test_core.py
 	$(Q)$(PYTHON) tests/lint/check_size --of probes/core/
 
 ktest: ## tests in the guest; T=STEM for one subject, on SMP=N CPUs

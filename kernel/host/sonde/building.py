@@ -74,9 +74,9 @@ class Progress:
 
 
 def make_environment():
-    """Our environment without the job server of an outer make, but with its variables."""
+    """Our environment with variables of an outer make, no job server, and B as it is here."""
     flags = os.environ.get("MAKEFLAGS", "").split()
-    flags = [flag for flag in flags if not flag.startswith(("-j", "--jobserver"))]
+    flags = [flag for flag in flags if not flag.startswith(("-j", "--jobserver", "B="))]
     return dict(os.environ, MAKEFLAGS=" ".join(flags))
 
 
