@@ -10,8 +10,9 @@
  * Each test begins in a thread that may run on any CPU, and is one KTAP subtest with a line
  * per fact. `tests=all`, `tests=frame,heap` or
  * `tests=frame.freed_frames_are_handed_out_again` select tests, and a name with a minus
- * in front of it leaves tests out: `tests=all,-heap`. After the last test the machine is
- * switched off; QEMU's exit status says whether all tests have passed.
+ * in front of it leaves tests out: `tests=all,-heap`. A name that names none is a failure.
+ * After the last test the machine is switched off; QEMU's exit status says whether all
+ * tests have passed.
  */
 #pragma once
 

@@ -79,7 +79,7 @@ class Flat:
         """Report what is missing, and print the plan."""
         if self.planned is None:
             self.result("not ok", "the guest did not begin its tests")
-        elif self.tests != self.planned:
+        elif self.tests != self.planned or not self.number:
             what = f"{self.tests} of {self.planned} tests ended, the last one begun"
             self.result("not ok", f"{what}: {self.subtest or 'none'}")
         self.print_line(f"1..{self.number}")

@@ -107,8 +107,6 @@ STEPPED_LONG = (
     "region.a_thread_that_is_preempted_inside_is_waited_for",
     "optimize.h70_a_second_probe_where_a_jump_reads",
     "optimize.h71_every_order_of_five_operations",
-    "optimize.a_probe_between_jumps_leaves_them_jumps",
-    "return_point.probes_come_and_go_while_all_cpus_call",
     "return_point.h90_nmis_at_every_instruction",
     "conformance.h06_jcc_under_all_flags",
     "program.all_cpus_count_and_lose_nothing",

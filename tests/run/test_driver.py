@@ -1,5 +1,6 @@
 """test_driver.py - tests of run_tests.py: the tests of a run, and its last lines."""
 
+import glob
 import os
 import re
 import subprocess
@@ -51,30 +52,25 @@ def with_kvm_tests_of_tcg_are_skipped():
 def kernel_tests():
     """Subjects, and SUBJECT.NAME of each test."""
     found = set(run_tests.subjects())
-    folder = os.path.join(ROOT, "tests", "kernel")
-    for name in os.listdir(folder):
-        if name.endswith(".c"):
-            with open(os.path.join(folder, name), encoding="utf-8") as file:
-                tests = re.findall(r"^KTEST\((\w+), (\w+)\)", file.read(), re.M)
-            found.update(f"{subject}.{test}" for subject, test in tests)
+    for path in glob.glob(os.path.join(ROOT, "tests", "[kc]*", "*.c")):
+        with open(path, encoding="utf-8") as file:
+            text = file.read()
+        tests = re.findall(r"^(?:KTEST\((\w+), |CONFORMS\()(\w+)", text, re.M)
+        found.update(f"{subject or 'conformance'}.{test}" for subject, test in tests)
     return found
 
 
-def what_is_left_out_exists():
-    known = kernel_tests()
-    alone = {name for name in run_tests.ALONE if not name.startswith("-")}
-    tap.equal(alone - known, set(), "ALONE names tests")
-    for table in (
-        "UP_TO_4",
-        "ONE_CPU",
-        "ELSEWHERE",
-        "NOT_ALONE",
-        "NOT_ON_2",
-        "USUAL_ON_4",
-        "MANY",
-        "STEPPED",
-    ):
-        tap.equal(set(getattr(run_tests, table)) - known, set(), f"{table} names tests")
+def what_boots_choose_exists():
+    known = {"all", *kernel_tests()}
+    for is_long in (False, True):
+        os.environ.pop("LONG", None)
+        os.environ.update({"LONG": "1"} if is_long else {})
+        for label in run_tests.every_label():
+            if label.startswith("kernel/"):
+                words = run_tests.command(label)[2].split(",")
+                left = {word.removeprefix("-") for word in words} - known
+                tap.equal(left, set(), f"{label} names tests")
+    os.environ.pop("LONG", None)
 
 
 def chosen_on(cpus, is_long=False):
@@ -181,7 +177,7 @@ def a_report_for_ci():
 tap.run(
     every_test_is_in_a_run,
     with_kvm_tests_of_tcg_are_skipped,
-    what_is_left_out_exists,
+    what_boots_choose_exists,
     each_kernel_test_runs_somewhere,
     a_name_may_mean_other_runs,
     the_last_lines,

@@ -59,6 +59,7 @@ def what_is_missing_is_a_failure():
     tap.check(any(told in line for line in lines), "an early end")
     lines = flat("KTAP version 1\n1..0\nBail out! no test is called x\n")
     tap.check(lines[0].startswith("not ok 1") and "called x" in lines[0], "bail out")
+    tap.check(flat("KTAP version 1\n1..0\n")[0].startswith("not ok 1"), "no test at all")
 
 
 tap.run(facts_are_counted_once, a_test_without_facts_fails, what_is_missing_is_a_failure)

@@ -22,8 +22,7 @@ CPUS = "2"
 SUBJECTS = "kprobe,kretprobe,marker,module,nmi,smp,text_poke,trace,watch"
 # Most of these hit each instruction of the kernel, also where contracts are checked.
 SLOW = ("conformance", "everywhere", "optimize.any_density_in_and_out",
-        "optimize.half_of_all_goes_and_comes_back", "pun", "region.any_density_in_and_out",
-        "returns.every_function_at_once")  # fmt: skip
+        "region.any_density_in_and_out", "returns.every_function_at_once")  # fmt: skip
 SESSIONS = ("gdb/stub", "session/gdb_held", "session/gdb_print", "session/gdb_registers",
             "session/gdb_stub", "session/gdb_trace", "session/pairs", "session/probe",
             "session/questions", "session/trace_events", "session/tracefs",

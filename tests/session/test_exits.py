@@ -486,7 +486,7 @@ FACTS = {
                           "./sonde run --boot pvh <build/exits.tmp >/dev/null"), 1),
     ],
     ("1", "run", "a test of an --image with tests failed"): [
-        lambda: (status_of(*RUN, *TESTS, "tests=no_such_test"), 1),
+        lambda: (status_of(*RUN, *TESTS, "tests=shell,no_such_test"), 1),
     ],
     ("1", "exec", "a command failed; those behind it were not run"): [
         lambda: (sonde("exec", "echo x", "cat /nope", "echo y")[:2],
