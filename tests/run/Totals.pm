@@ -12,10 +12,10 @@ our @ISA = -t STDOUT ? 'TAP::Formatter::Console' : 'TAP::Formatter::File';
 
 my $SHOWN = 10;
 
-# The lines of run_tests.py, `SECONDS SECONDS-OF-CPU LABEL`, the slowest first.
+# The lines of one.py, `SECONDS SECONDS-OF-CPU LABEL STATUS`, the slowest first.
 sub noted_times {
     open my $file, '<', $ENV{TIMES} // return or return;
-    return sort { $b->[0] <=> $a->[0] } map { [split] } <$file>;
+    return sort { $b->[0] <=> $a->[0] } map { [(split)[0 .. 2]] } <$file>;
 }
 
 sub print_slowest {

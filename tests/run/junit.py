@@ -12,9 +12,10 @@ PLAN = re.compile(r"1\.\.(\d+)")
 SKIP = re.compile(r"(.*?) *# skip ?(.*)", re.IGNORECASE)
 
 
-def facts_of(tap):
+def facts_of(tap, status):
     """Yield (is_right, text, notes) for each fact, and a fact that fails if the test has
-    ended too early. The notes of a fact stand behind it.
+    ended too early, or only its status says that it has failed. The notes of a fact stand
+    behind it.
     """
     facts, planned = [], None
     for line in tap.splitlines():
@@ -28,6 +29,8 @@ def facts_of(tap):
     yield from facts
     if planned != len(facts):
         yield False, "the test runs to its end", [f"{len(facts)} of {planned} facts"]
+    elif status != "0" and all(is_right for is_right, _, _ in facts):
+        yield False, "the test ends with status 0", [f"status {status}"]
 
 
 def case(label, fact):
@@ -42,8 +45,8 @@ def case(label, fact):
     yield "</testcase>"
 
 
-def suite(label, tap, seconds):
-    facts = list(facts_of(tap))
+def suite(label, tap, seconds, status):
+    facts = list(facts_of(tap, status))
     skipped = sum(bool(SKIP.fullmatch(text)) for _, text, _ in facts)
     failures = sum(
         not is_right and not SKIP.fullmatch(text) for is_right, text, _ in facts
@@ -58,7 +61,7 @@ def suite(label, tap, seconds):
 
 
 def write(path, tests):
-    """@tests: (label, its TAP, seconds as text) of each test."""
+    """@tests: (label, its TAP, seconds and status as text) of each test."""
     lines = ['<?xml version="1.0" encoding="utf-8"?>', "<testsuites>"]
     for test in tests:
         lines += suite(*test)

@@ -40,10 +40,12 @@ def begin(words, environment, folder):
     os._exit(127)
 
 
-def note_time(label, elapsed, usage):
-    """Write a line for Totals.pm: the seconds that the test took, and seconds of CPU."""
+def note_end(label, elapsed, usage, status):
+    """Write a line for Totals.pm and outcomes(): the seconds that the test took, seconds of
+    CPU, its status."""
     with open(os.environ["TIMES"], "a", encoding="ascii") as file:
-        file.write(f"{elapsed:.1f} {usage.ru_utime + usage.ru_stime:.1f} {label}\n")
+        cpu = usage.ru_utime + usage.ru_stime
+        file.write(f"{elapsed:.1f} {cpu:.1f} {label} {status}\n")
 
 
 def explain(label, path):
@@ -74,10 +76,11 @@ def main():
             sys.stdout.buffer.flush()
             file.write(line)
     _, status, usage = os.wait4(child, 0)
-    note_time(label, time.monotonic() - begun, usage)
+    status = os.waitstatus_to_exitcode(status)
+    note_end(label, time.monotonic() - begun, usage, status)
     if "VERBOSE" not in os.environ:
         explain(label, path)
-    return os.waitstatus_to_exitcode(status)
+    return status
 
 
 sys.exit(main())

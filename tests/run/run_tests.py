@@ -539,6 +539,8 @@ def planned(label):
     """
     path = tap_of(label)
     os.makedirs(os.path.dirname(path), exist_ok=True)
+    with open(path, "wb"):
+        pass  # what an earlier run has left
     environment = dict(os.environ, PYTHONPATH=":".join(FOLDERS))
     variant = label.startswith("hosted/") and label.partition("-")[2]
     if variant and variant != "gcc":
@@ -607,19 +609,23 @@ def main():
         shutil.copy(times, os.path.join(BUILD, "times.txt"))
         if report:
             with errors.writing(report):
-                junit.write(report, outcomes(times))
+                junit.write(report, outcomes(labels, times))
     if skipped:
         say(f"{len(skipped)} tests about TCG were skipped")
     return status
 
 
-def outcomes(times):
-    """Yield (label, its TAP, seconds) of each test that was run, from the file @times."""
+def outcomes(labels, times):
+    """Yield (label, its TAP, seconds, status) of each test. A test that was killed has no
+    line in the file @times."""
     with open(times, encoding="ascii") as file:
-        for line in file:
-            seconds, _, label = line.split()
-            with open(tap_of(label), encoding="utf-8") as tap:
-                yield label, tap.read(), seconds
+        ends = {words[2]: words for words in map(str.split, file)}
+    for label in labels:
+        seconds, _, _, status = ends.get(
+            label, ("0", "0", label, "of a test that was killed")
+        )
+        with open(tap_of(label), encoding="utf-8") as tap:
+            yield label, tap.read(), seconds, status
 
 
 if __name__ == "__main__":

@@ -1,11 +1,13 @@
 """test_driver.py - tests of run_tests.py: the tests of a run, and its last lines."""
 
 import glob
+import marshal
 import os
 import re
 import subprocess
 import sys
 import tempfile
+from unittest import mock
 from xml.etree import ElementTree
 
 import junit
@@ -17,10 +19,7 @@ from sonde.guest import ROOT, Setup, cpu_words
 def labels_of(*options):
     words = [sys.executable, run_tests.__file__, "--list", *options]
     environment = {k: v for k, v in os.environ.items() if k not in ("LONG", "TOOLS")}
-    done = subprocess.run(
-        words, capture_output=True, text=True, env=environment, check=True
-    )
-    return done.stdout.split()
+    return subprocess.check_output(words, text=True, env=environment).split()
 
 
 def every_test_is_in_a_run():
@@ -62,15 +61,12 @@ def kernel_tests():
 
 def what_boots_choose_exists():
     known = {"all", *kernel_tests()}
-    for is_long in (False, True):
-        os.environ.pop("LONG", None)
-        os.environ.update({"LONG": "1"} if is_long else {})
-        for label in run_tests.every_label():
-            if label.startswith("kernel/"):
-                words = run_tests.command(label)[2].split(",")
-                left = {word.removeprefix("-") for word in words} - known
-                tap.equal(left, set(), f"{label} names tests")
-    os.environ.pop("LONG", None)
+    labels = [label for label in run_tests.every_label() if label.startswith("kernel/")]
+    for run in ({}, {"LONG": "1"}):
+        with mock.patch.dict(os.environ, run):
+            boots = [run_tests.command(label)[2].split(",") for label in labels]
+        words = {word.removeprefix("-") for boot in boots for word in boot}
+        tap.equal(words - known, set(), f"the words of {len(boots)} boots name tests")
 
 
 def chosen_on(cpus, is_long=False):
@@ -100,14 +96,13 @@ def each_kernel_test_runs_somewhere():
 
 
 def a_name_may_mean_other_runs():
-    tap.equal(
-        run_tests.choose(["session/bochs"], labels_of()), ["session/bochs"], "tools"
-    )
-    tap.equal(run_tests.choose(["kernel/smp16"], labels_of()), ["kernel/smp16"], "long")
+    whole = labels_of()
+    for name, run in (("session/bochs", "tools"), ("kernel/smp16", "long")):
+        tap.equal(run_tests.choose([name], whole), [name], run)
     labs = list(run_tests.LABS)
-    tap.equal(run_tests.choose(["labs"], labels_of()), labs, "a tier of tools")
+    tap.equal(run_tests.choose(["labs"], whole), labs, "a tier of tools")
     try:
-        run_tests.choose(["no_such"], labels_of())
+        run_tests.choose(["no_such"], whole)
         tap.check(False, "an unknown name is refused")
     except ValueError:
         tap.check(True, "an unknown name is refused")
@@ -118,25 +113,14 @@ def the_last_lines():
     with tempfile.TemporaryDirectory() as folder:
         times = os.path.join(folder, "times")
         with open(times, "w", encoding="ascii") as file:
-            file.writelines(f"{n}.0 {n}.5 some/test{n}\n" for n in range(1, 13))
-        for name, text in (
-            ("good", "ok 1 - a\nok 2 - b\n1..2\n"),
-            ("bad", "not ok 1\n1..1\n"),
-        ):
+            file.writelines(f"{n}.0 {n}.5 some/test{n} 0\n" for n in range(1, 13))
+        texts = {"good": "ok 1 - a\nok 2 - b\n1..2\n", "bad": "not ok 1\n1..1\n"}
+        for name, text in texts.items():
             with open(os.path.join(folder, name), "w", encoding="ascii") as file:
                 file.write(text)
-        environment = dict(
-            os.environ, PERL5LIB=os.path.dirname(run_tests.__file__), TIMES=times
-        )
+        env = dict(os.environ, PERL5LIB=os.path.dirname(run_tests.__file__), TIMES=times)
         words = ["prove", "--formatter", "Totals", "--exec", "cat", "good", "bad"]
-        done = subprocess.run(
-            words,
-            cwd=folder,
-            capture_output=True,
-            text=True,
-            env=environment,
-            check=False,
-        )
+        done = subprocess.run(words, cwd=folder, capture_output=True, text=True, env=env)
     lines = done.stdout.splitlines()[-12:]
     tap.equal(lines[0], "12 tests took 84 s of CPU; the slowest:", "how many tests ran")
     tap.equal(
@@ -159,9 +143,11 @@ ok 3 - it is left out # SKIP no gdb
 
 def a_report_for_ci():
     with tempfile.NamedTemporaryFile() as file:
-        junit.write(file.name, [("run/x", TAP, "1.5"), ("run/y", "ok 1\n1..1\n", "0.1")])
+        good = "ok 1\n1..1\n"
+        tests = [("run/x", TAP, "1.5", "1"), ("run/y", good, "0.1", "0")]
+        junit.write(file.name, [*tests, ("run/z", good, "0.1", "66")])
         suites = ElementTree.parse(file.name).getroot()
-    first, second = suites
+    first, second, third = suites
     tap.equal(
         first.attrib,
         {"name": "run/x", "tests": "4", "failures": "2", "skipped": "1", "time": "1.5"},
@@ -172,6 +158,24 @@ def a_report_for_ci():
     tap.equal(first[1].find("failure").text, "got & want", "with its notes")
     tap.equal(first[2].find("skipped").get("message"), "no gdb", "and why it is left out")
     tap.equal(second.get("failures"), "0", "a test that passes")
+    tap.equal(third[-1].find("failure").text, "status 66", "one that fails at its end")
+
+
+def a_report_has_each_status():
+    """That of a test as one.py notes it, and of a test whose one.py was killed."""
+    folder = tempfile.TemporaryDirectory()
+    names = {name: os.path.join(folder.name, name) for name in ("PLAN", "TIMES")}
+    with folder, mock.patch.dict(os.environ, names, TAP_FOLDER=folder.name):
+        words = ["sh", "-c", "exit 66"]
+        paths = [run_tests.tap_of(label) for label in ("a/b", "a/killed")]
+        with open(names["PLAN"], "wb") as file, open(paths[1], "wb"):
+            marshal.dump(
+                {"a/b": (words, paths[0], folder.name, 0, dict(os.environ))}, file
+            )
+        subprocess.run([sys.executable, run_tests.HERE + "/one.py", "a/b"])
+        found = list(run_tests.outcomes(["a/b", "a/killed"], names["TIMES"]))
+    tap.equal(found[0][3], "66", "the status of a test whose facts are all right")
+    tap.check("killed" in found[1][3], "a test that was killed is one of the report")
 
 
 tap.run(
@@ -182,4 +186,5 @@ tap.run(
     a_name_may_mean_other_runs,
     the_last_lines,
     a_report_for_ci,
+    a_report_has_each_status,
 )
