@@ -134,4 +134,5 @@ const struct scenario scenario = {
                 { "nmi1", nmi, 1, EXPLORE_NMI, two_stops_sent_1 } },
     .outcomes = { "a CPU runs alone", "another CPU runs alone" },
     .preemptions = 1,
+    .is_cut = true,
 };
