@@ -82,7 +82,7 @@ static bool may_take_long(void)
 #endif
 
     if (!getenv("LONG") || !is_quick)
-        unit_note("only with LONG=1, by gcc, and without sanitizers");
+        unit_skip("only with LONG=1, by gcc, and without sanitizers");
     return getenv("LONG") && is_quick;
 }
 

@@ -152,10 +152,10 @@ static void try_each(const struct damage *rows, size_t count)
     for (size_t i = 0; i < count; i++) {
         small_object_make(&object);
         memcpy((uint8_t *)&object + rows[i].at, &rows[i].value, rows[i].len);
-        if (check() != -ENOEXEC || why.reason != rows[i].reason) {
+        CHECK_EQ(check(), -ENOEXEC);
+        CHECK_EQ(why.reason, rows[i].reason);
+        if (why.reason != rows[i].reason)
             unit_note("%s: %s", rows[i].what, elf_reason_text(why.reason));
-            CHECK(false);
-        }
     }
 }
 

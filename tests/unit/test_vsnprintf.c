@@ -50,10 +50,10 @@ static void check_as_host(size_t size, const char *fmt, ...)
     va_start(args, fmt);
     got_len = our_vsnprintf(got, size, fmt, args);
     va_end(args);
-    if (got_len == want_len && memcmp(got, want, size) == 0)
-        return;
     CHECK_EQ(got_len, want_len);
     CHECK(memcmp(got, want, size) == 0);
+    if (got_len == want_len && memcmp(got, want, size) == 0)
+        return;
     unit_note("format \"%s\", size %zu: \"%.*s\", want \"%.*s\"", fmt, size, (int)size,
               got, (int)size, want);
 }

@@ -5,7 +5,9 @@
 #include <stdarg.h>
 #include <time.h>
 
-static int failures; /* of the running test */
+static int failures;    /* of the running test */
+static bool is_checked; /* it has checked something */
+const char *unit_skipped;
 static uint64_t seed;
 static uint64_t random_state;
 
@@ -15,9 +17,16 @@ static void complain(const char *file, int line)
     printf("# %s:%d: ", file, line);
 }
 
+/* holds_or_not - note that a test checks something, in any of its threads. */
+static bool holds_or_not(bool holds)
+{
+    __atomic_store_n(&is_checked, true, __ATOMIC_RELAXED);
+    return holds;
+}
+
 void unit_check(bool holds, const char *file, int line, const char *what)
 {
-    if (holds)
+    if (holds_or_not(holds))
         return;
     complain(file, line);
     printf("does not hold: %s\n", what);
@@ -26,7 +35,7 @@ void unit_check(bool holds, const char *file, int line, const char *what)
 void unit_check_eq(long long got, long long want, const char *file, int line,
                    const char *what)
 {
-    if (got == want)
+    if (holds_or_not(got == want))
         return;
     complain(file, line);
     printf("%s is %lld (0x%llx), want %lld (0x%llx)\n", what, got,
@@ -35,7 +44,7 @@ void unit_check_eq(long long got, long long want, const char *file, int line,
 
 void unit_check_str(const char *got, const char *want, const char *file, int line)
 {
-    if (strcmp(got, want) == 0)
+    if (holds_or_not(strcmp(got, want) == 0))
         return;
     complain(file, line);
     printf("\"%s\", want \"%s\"\n", got, want);
@@ -55,7 +64,7 @@ void unit_check_bytes(const uint8_t *got, const char *hex, const char *file, int
         same &= got[count++] == byte;
         p = end;
     }
-    if (same)
+    if (holds_or_not(same))
         return;
     complain(file, line);
     printf("bytes");
@@ -134,12 +143,16 @@ int unit_main(const struct unit_test *tests, const struct unit_test *tests_end, 
         if (!selected(test->name, argc, argv))
             continue;
         failures = 0;
+        unit_skipped = NULL;
         if (begin)
             begin();
+        is_checked = false;
         test->run();
+        unit_check(is_checked || unit_skipped, __FILE__, __LINE__, "it checks something");
         if (end)
             end();
-        printf("%s %zu - %s\n", failures ? "not ok" : "ok", ++run, test->name);
+        printf("%s %zu - %s%s%s\n", failures ? "not ok" : "ok", ++run, test->name,
+               unit_skipped ? " # SKIP " : "", unit_skipped ? unit_skipped : "");
         failed += failures != 0;
     }
     printf("1..%zu\n", run);
