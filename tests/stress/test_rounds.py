@@ -6,6 +6,7 @@ seconds, and on 2, 4 and 8 CPUs, too, stepped on 2 CPUs, and with a debugger on 
 """
 
 import os
+import re
 import sys
 
 import tap
@@ -38,6 +39,9 @@ def all_is_as_it_was():
             tap.note("\n".join(failure))
         for what in ("hits", "missed", "returns", "faults", "locks"):
             tap.check(minute.sums[what], f"{name}: {minute.sums[what]} {what}")
+        if stub:
+            seen = not re.search(r"\b0 (stops|breaks)", minute.stub)
+            tap.check(seen, f"{name}:{minute.stub}")
 
 
 tap.run(all_is_as_it_was)
