@@ -103,6 +103,13 @@ class Facts(unittest.TestResult):
         tap.check(holds, test.id().rsplit(".", 1)[-1].removeprefix(PREFIX))
         tap.note(detail)
 
+    def addSkip(self, test, reason):
+        tap.skip(test.id(), reason)
+
+    def addSubTest(self, test, subtest, err):
+        if err:
+            self.addFailure(subtest, err)
+
     def addSuccess(self, test):
         self.tell(True, test)
 
@@ -118,9 +125,8 @@ class Facts(unittest.TestResult):
 def main():
     loader = unittest.TestLoader()
     module = sys.modules["__main__"]
-    names = [
-        word for word in sys.argv[1:] if not word.startswith("--")
-    ]  # --long is no name
+    # --long is no name
+    names = [word for word in sys.argv[1:] if not word.startswith("--")]
     if names:
         wanted = {PREFIX + name for name in names}
         tests = [
