@@ -132,9 +132,13 @@ enum ext_step {
     EXT_STEP_PROGRAM, /* the program must see this step, at regs->ip */
 };
 /* ext_step - handle a single step of a program that has TF set; the step has led to
- * regs->ip. Context: trap.
+ * regs->ip. @jumped: as in hit_leave()
+ * ext_raise_step - raise the #DB for such a step, if the program must see it: the engine
+ * has emulated an instruction, so the CPU raises none.
+ * Context: trap.
  */
-enum ext_step ext_step(struct pt_regs *regs, struct probe_cpu *cpu);
+enum ext_step ext_step(struct pt_regs *regs, struct probe_cpu *cpu, bool jumped);
+void ext_raise_step(struct pt_regs *regs, bool jumped);
 /* ext_given_up - called when the handler that @hit runs has faulted and is given up.
  * @regs: the image of the fault. If the handler was called without an image of the hit,
  *        this function changes it, so that the CPU goes on as if the handler had returned

@@ -54,7 +54,7 @@ void kprobe_resume(struct pt_regs *regs, struct probe_cpu *cpu)
     else
         fault_resume(cpu, hit, p);
     if (owes_step)
-        plat_raise_step(regs);
+        ext_raise_step(regs, jumped);
     site_go_anywhere(regs);
     if (!jumped)
         return;
@@ -91,7 +91,7 @@ static bool hit_early(struct pt_regs *regs, uintptr_t addr)
     if (!site)
         return retry(NULL, regs, addr);
     account_miss(NULL, site, MISS_EARLY);
-    hit_run_alone(site, regs);
+    hit_run_alone(site, regs, false);
     return true;
 }
 NOKPROBE(hit_early);
@@ -105,7 +105,7 @@ NOKPROBE_INLINE void arrive(struct probe_cpu *cpu, struct site *site,
     if (likely(hit))
         hit_before(cpu, hit, aggr_first(site), site, regs, false);
     else
-        hit_run_alone(site, regs);
+        hit_run_alone(site, regs, false);
 }
 
 bool kprobe_int3_handler(struct pt_regs *regs, struct probe_cpu *cpu)

@@ -173,15 +173,15 @@ NOKPROBE_INLINE void hit_emulate(struct probe_cpu *cpu, struct site *site,
         hit_after(cpu, hit, aggr_first(site), regs, jumped);
     }
     if (unlikely(stepping))
-        plat_raise_step(regs);
+        ext_raise_step(regs, jumped);
     site_go_anywhere(regs);
 }
 
 /* hit_run_alone - let the instruction happen, without handlers. */
-NOKPROBE_INLINE void hit_run_alone(struct site *site, struct pt_regs *regs)
+NOKPROBE_INLINE void hit_run_alone(struct site *site, struct pt_regs *regs, bool jumped)
 {
     if (site->way == WAY_EMULATE)
-        hit_emulate(NULL, site, regs, false, false);
+        hit_emulate(NULL, site, regs, false, jumped);
     else
         boost_run(site, regs);
 }

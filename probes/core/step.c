@@ -56,7 +56,7 @@ NOKPROBE_INLINE void raise_iteration(struct site *site, struct pt_regs *regs)
 NOKPROBE_INLINE bool step_at_copy(struct site *site, struct pt_regs *regs, bool iterates)
 {
     if (site->way == WAY_EMULATE) {
-        hit_run_alone(site, regs);
+        hit_run_alone(site, regs, false);
         return true;
     }
     if (site->repeats && iterates)
@@ -81,7 +81,7 @@ NOKPROBE(step_in_copy);
  */
 static bool step_by_program(struct pt_regs *regs, struct probe_cpu *cpu)
 {
-    enum ext_step elsewhere = ext_step(regs, cpu);
+    enum ext_step elsewhere = ext_step(regs, cpu, false);
     struct site *site;
     uintptr_t copy;
     size_t off;

@@ -293,7 +293,7 @@ NOKPROBE_INLINE bool step_in_cell(struct site *site, size_t off, struct pt_regs 
                         regs, cpu);
 }
 
-enum ext_step ext_step(struct pt_regs *regs, struct probe_cpu *cpu)
+enum ext_step ext_step(struct pt_regs *regs, struct probe_cpu *cpu, bool jumped)
 {
     struct site *site;
     size_t off;
@@ -301,7 +301,7 @@ enum ext_step ext_step(struct pt_regs *regs, struct probe_cpu *cpu)
     if (plat_is_detour(regs->ip))
         return EXT_STEP_INSIDE;
     if (regs->ip == (uintptr_t)kretprobe_trampoline) {
-        kretprobe_return_stepped(regs, cpu); /* ip is where the program returns to now */
+        kretprobe_return_stepped(regs, cpu, jumped); /* ip is that of the caller now */
         return site_step_anywhere(regs) ? EXT_STEP_INSIDE : EXT_STEP_PROGRAM;
     }
     site = insn_slot_owner(regs->ip, &off);
@@ -314,6 +314,13 @@ enum ext_step ext_step(struct pt_regs *regs, struct probe_cpu *cpu)
     return step_in_cell(site, off, regs, cpu) ? EXT_STEP_INSIDE : EXT_STEP_PROGRAM;
 }
 NOKPROBE(ext_step);
+
+void ext_raise_step(struct pt_regs *regs, bool jumped)
+{
+    if (ext_step(regs, plat_this_cpu(), jumped) != EXT_STEP_INSIDE)
+        plat_raise_step(regs);
+}
+NOKPROBE(ext_raise_step);
 
 /* ---- handlers that do not come back ---- */
 

@@ -92,7 +92,7 @@ NOKPROBE_INLINE void jump_hit_leave(struct pt_regs *regs, struct site *site,
     else if (likely(cpu))
         hit_run(cpu, site, regs, READ_ONCE(site->way), true);
     else
-        hit_run_alone(site, regs);
+        hit_run_alone(site, regs, true);
 }
 
 /* The detour calls this function when the program cannot go on in the cell. After a
@@ -107,7 +107,7 @@ void kprobe_jump_leave(struct pt_regs *regs, struct site *site, struct probe_cpu
     if (stopped || likely(admitted))
         jump_hit_leave(regs, site, cpu, stopped);
     else
-        hit_run_alone(site, regs);
+        hit_run_alone(site, regs, true);
 }
 NOKPROBE(kprobe_jump_leave);
 
@@ -129,7 +129,7 @@ void kprobe_image_handler(struct pt_regs *regs, struct site *site, struct probe_
         return;
     }
     miss(cpu, site);
-    hit_run_alone(site, regs);
+    hit_run_alone(site, regs, true);
 }
 NOKPROBE(kprobe_image_handler);
 

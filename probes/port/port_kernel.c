@@ -111,6 +111,7 @@ HOT struct probe_cpu *plat_this_cpu(void)
 {
     return this_cpu()->probe;
 }
+NOKPROBE(plat_this_cpu);
 
 unsigned long plat_irq_save(void)
 {

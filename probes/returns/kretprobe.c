@@ -226,6 +226,8 @@ void kretprobe_armed(const struct site *site, bool armed)
 
 /* ---- at the return ---- */
 
+enum { BY_JUMP = 1, BY_STEP = 2 };
+
 /* run_handler - call the handler for the latest instance, in @hit. */
 NOKPROBE_INLINE void run_handler(struct probe_hit *hit, struct kretprobe *rp,
                                  struct shadow *s, struct pt_regs *regs)
@@ -252,11 +254,19 @@ NOKPROBE_INLINE void run_handler(struct probe_hit *hit, struct kretprobe *rp,
     hit->running = NULL;
 }
 
+NOKPROBE_INLINE void note_step(struct probe_hit *hit, unsigned how)
+{
+    hit->is.owes_step = true;
+    if (how & BY_JUMP)
+        hit_by_jump(hit);
+}
+
 /* instance_return - the latest instance returns: call its handler, if it may run.
- * @jumped: the function has returned to the trampoline; false: the engine handles a step
+ * @how: BY_JUMP: the function has returned to the trampoline. BY_STEP: the engine handles a
+ *       step of the program. Both: that step ends in a hit by a jump.
  */
 static void instance_return(struct probe_cpu *cpu, struct shadow *s, struct pt_regs *regs,
-                            bool jumped)
+                            unsigned how)
 {
     const struct kretprobe_holder *h = s->last->holder;
     struct kretprobe *rp = READ_ONCE(h->rp);
@@ -270,12 +280,12 @@ static void instance_return(struct probe_cpu *cpu, struct shadow *s, struct pt_r
         count_miss(rp, KRETPROBE_MISS_RETURN);
         return;
     }
-    if (likely(jumped))
+    if (likely(how == BY_JUMP))
         hit_by_jump(hit);
     else
-        hit->is.owes_step = true;
+        note_step(hit, how);
     run_handler(hit, rp, s, regs);
-    hit_leave(cpu, hit, jumped);
+    hit_leave(cpu, hit, hit->is.jumped);
 }
 NOKPROBE(instance_return);
 
@@ -284,10 +294,10 @@ NOKPROBE(instance_return);
  * calls of its own without their return (a longjmp), their entries are dropped.
  */
 NOKPROBE_INLINE void group_return(struct probe_cpu *cpu, struct shadow *s, uint32_t below,
-                                  struct pt_regs *regs, bool jumped)
+                                  struct pt_regs *regs, unsigned how)
 {
     while (s->last->below == below) {
-        instance_return(cpu, s, regs, jumped);
+        instance_return(cpu, s, regs, how);
         if (unlikely(s->last->below > below))
             shadow_unwind(s, below);
         shadow_pop(s);
@@ -305,7 +315,7 @@ NOKPROBE_INLINE void resync(struct shadow *s, uint32_t below)
                  s->top - below);
 }
 
-NOKPROBE_INLINE void returned(struct pt_regs *regs, struct probe_cpu *cpu, bool jumped)
+NOKPROBE_INLINE void returned(struct pt_regs *regs, struct probe_cpu *cpu, unsigned how)
 {
     struct shadow *s = shadow_of(cpu);
     uint32_t below = (uint32_t)(s->top - regs->sp + sizeof(uintptr_t));
@@ -313,18 +323,18 @@ NOKPROBE_INLINE void returned(struct pt_regs *regs, struct probe_cpu *cpu, bool 
     if (unlikely(s->last->below != below))
         resync(s, below);
     regs->ip = shadow_ret(s->last);
-    group_return(cpu, s, below, regs, jumped);
+    group_return(cpu, s, below, regs, how);
 }
 
 void kretprobe_return(struct pt_regs *regs, struct probe_cpu *cpu)
 {
-    returned(regs, cpu, true);
+    returned(regs, cpu, BY_JUMP);
 }
 NOKPROBE(kretprobe_return);
 
-void kretprobe_return_stepped(struct pt_regs *regs, struct probe_cpu *cpu)
+void kretprobe_return_stepped(struct pt_regs *regs, struct probe_cpu *cpu, bool jumped)
 {
-    returned(regs, cpu, false);
+    returned(regs, cpu, jumped ? BY_JUMP | BY_STEP : BY_STEP);
 }
 NOKPROBE(kretprobe_return_stepped);
 
@@ -337,10 +347,11 @@ void ext_return_resume(struct pt_regs *regs, struct probe_cpu *cpu, bool jumped)
 {
     struct shadow *s = shadow_of(cpu);
     uint32_t below = s->last->below;
+    bool steps = cpu->hits[cpu->depth - 1].is.owes_step;
 
     hit_leave(cpu, &cpu->hits[cpu->depth - 1], jumped);
     shadow_pop(s);
-    group_return(cpu, s, below, regs, jumped);
+    group_return(cpu, s, below, regs, (jumped ? BY_JUMP : 0) | (steps ? BY_STEP : 0));
 }
 NOKPROBE(ext_return_resume);
 

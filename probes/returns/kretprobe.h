@@ -30,9 +30,9 @@ void kretprobe_armed(const struct site *site, bool armed);
 void kretprobe_return(struct pt_regs *regs, struct probe_cpu *cpu);
 /* kretprobe_return_stepped - the same for a program that steps itself by TF: the step over
  * the `ret` of its function has ended with a trap at the trampoline. The program must not
- * see the trampoline. Context: trap.
+ * see the trampoline. @jumped: the `ret` was emulated, in a hit by a jump. Context: trap.
  */
-void kretprobe_return_stepped(struct pt_regs *regs, struct probe_cpu *cpu);
+void kretprobe_return_stepped(struct pt_regs *regs, struct probe_cpu *cpu, bool jumped);
 /* kretprobe_unwind - the code that runs at @sp has given up all calls that are deeper on
  * its stack. These calls will never return: drop their shadow entries, and count each as
  * dropped.

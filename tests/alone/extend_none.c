@@ -102,11 +102,18 @@ void ext_resume(const struct site *site UNUSED, struct pt_regs *regs UNUSED)
 }
 NOKPROBE(ext_resume);
 
-enum ext_step ext_step(struct pt_regs *regs UNUSED, struct probe_cpu *cpu UNUSED)
+enum ext_step ext_step(struct pt_regs *regs UNUSED, struct probe_cpu *cpu UNUSED,
+                       bool jumped UNUSED)
 {
     return EXT_STEP_NONE;
 }
 NOKPROBE(ext_step);
+
+void ext_raise_step(struct pt_regs *regs, bool jumped UNUSED)
+{
+    plat_raise_step(regs);
+}
+NOKPROBE(ext_raise_step);
 
 void ext_given_up(struct probe_cpu *cpu UNUSED, const struct probe_hit *hit UNUSED,
                   struct pt_regs *regs UNUSED, uintptr_t sp UNUSED)

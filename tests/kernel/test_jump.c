@@ -639,6 +639,55 @@ KTEST(jump, a_backtrace_from_each_instruction_of_a_detour_has_names_and_the_call
     without_jump(&light);
 }
 
+static int set_tf(struct kprobe *p UNUSED, struct pt_regs *regs)
+{
+    regs->flags |= FLAGS_TF;
+    return 0;
+}
+
+static volatile char *volatile nowhere = (volatile char *)0x10;
+
+static int read_nowhere(struct kretprobe_instance *ri UNUSED, struct pt_regs *r UNUSED)
+{
+    return *nowhere;
+}
+
+/* return_by_step - call return_inner(), whose `ret` is emulated in a hit by a jump with TF
+ * set, and leads to the handler of @rp.
+ */
+static void return_by_step(struct kretprobe *rp, const char *how)
+{
+    static struct own_steps steps;
+    uint64_t got;
+
+    return_counts_start();
+    return_probe(rp, return_inner);
+    own_steps_begin(&steps);
+    got = return_inner(20);
+    step_flag(0);
+    own_steps_end();
+    ktest_report(got == 40 && steps.count > 1, "%s: it returns, and goes on by steps",
+                 how);
+    ktest_report(steps.at[1] - steps.at[0] < 16,
+                 "%s: the step of the `ret` ends at the caller", how);
+    ktest_report(preempt_count() == 0, "%s: preemption is as it was", how);
+    unregister_kretprobe(rp);
+}
+
+KTEST(jump, a_step_of_an_emulated_ret_ends_at_the_caller)
+{
+    struct kretprobe rp = { 0 }, bad = { .handler = read_nowhere };
+    struct kprobe at_ret = { .pre_handler = set_tf };
+
+    if (!with_jump(&at_ret, (long (*)(long))((uintptr_t)return_inner + 4)))
+        return;
+    return_by_step(&rp, "a return probe");
+    ktest_report(return_counts.returned == 1, "its handler has run");
+    return_by_step(&bad, "a handler that faults");
+    ktest_report(bad.kp.flags & KPROBE_FLAG_TRIPPED, "it is switched off");
+    without_jump(&at_ret);
+}
+
 /* While a CPU is in a routine of a specialized detour, port_detour_cell() must find the
  * address at which the program goes on: the ip of the image. The return address lies below
  * the image until it is popped, and the flags between a pushfq and its pop.

@@ -1,5 +1,6 @@
 /* test_kretprobe.c - tests of return probes: which return belongs to which call. */
 #include "probes/core/registry.h"
+#include "probes/jump/jump.h"
 #include "probes/returns/kretprobe.h"
 #include "probes/returns/platform_returns.h"
 #include "probes/returns/shadow.h"
@@ -514,6 +515,61 @@ UNIT_TEST(an_entry_handler_that_faults_leaves_the_return_alone)
     CHECK(fake_return(&regs));
     CHECK_EQ(regs.ip, RETURN_ADDR + 1);
     CHECK_STR(order, "fr");
+}
+
+/* ---- steps of the `ret` ---- */
+
+static struct kprobe at_ret;
+
+static int at_the_ret(struct kprobe *p UNUSED, struct pt_regs *r UNUSED)
+{
+    return 0;
+}
+
+static bool leave_jump(struct pt_regs *r, struct probe_cpu *cpu)
+{
+    kprobe_jump_leave(r, at_ret.site, cpu, false);
+    return true;
+}
+
+/* step_probed_ret - a program that steps itself returns from f(), and from g() in its place,
+ * by a `ret` that has a probe of its own, so that the engine emulates it. The step ends at
+ * the caller. @handlers: which handlers run
+ */
+static void step_probed_ret(bool (*come)(struct pt_regs *, struct probe_cpu *),
+                            kretprobe_handler_t handler, const char *handlers)
+{
+    rp.handler = handler;
+    probe_f_and_g(handler);
+    at_ret = (struct kprobe){ .addr = other.kp.addr + 4, .pre_handler = at_the_ret };
+    CHECK_EQ(register_kprobe(&at_ret), 0);
+    call();
+    enter(&other);
+    regs = fake_regs();
+    regs.ip = at_ret.addr + 1;
+    regs.flags |= FLAGS_TF;
+    CHECK(fake_take(&regs, come));
+    CHECK_EQ(regs.ip, RETURN_ADDR);
+    CHECK_EQ(fake.raised_steps, 1);
+    CHECK_EQ(fake.raised_ip, RETURN_ADDR);
+    CHECK_STR(order, handlers);
+    CHECK_EQ(unregister_kprobe(&at_ret), 0);
+}
+
+UNIT_TEST(a_step_of_a_probed_ret_ends_at_the_caller)
+{
+    step_probed_ret(kprobe_int3_handler, on_return, "rr");
+}
+
+UNIT_TEST(so_does_one_of_a_hit_by_a_jump)
+{
+    step_probed_ret(leave_jump, on_return, "rr");
+}
+
+UNIT_TEST(and_one_whose_return_handlers_fault)
+{
+    step_probed_ret(leave_jump, fault_here, "ff");
+    CHECK_EQ(fake.preempt_enables, 1);
 }
 
 /* ---- refusals ---- */
