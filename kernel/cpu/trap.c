@@ -202,7 +202,10 @@ bool trap_is_own(uintptr_t addr, size_t len)
 
 void trap_raise(struct pt_regs *regs)
 {
+    unsigned long irqs = irq_save();
+
     trap_dispatch(regs);
+    irq_restore(irqs);
 }
 
 /* irq_dispatch - handle an interrupt; called by entry.asm, which has counted it. */

@@ -94,8 +94,8 @@ void irq_set_handler(unsigned vector, const char *name, irq_handler_t fn);
 void trap_serialise_nmis(bool on);
 
 /* trap_raise - handle @regs as if the CPU had just trapped with the vector and the error
- * code in @regs. For code that emulates an instruction, if the instruction faults.
- * Context: trap.
+ * code in @regs, which switches interrupts off. For code that emulates an instruction, if
+ * the instruction faults or is stepped. Context: trap.
  */
 void trap_raise(struct pt_regs *regs);
 

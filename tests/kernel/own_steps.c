@@ -2,6 +2,7 @@
 #include "tests/kernel/own_steps.h"
 
 #include "kernel/base/bits.h"
+#include "kernel/cpu/instr.h"
 #include "kernel/cpu/trap.h"
 #include "tests/kernel/return_targets.h"
 
@@ -17,6 +18,7 @@ static bool take_step(struct pt_regs *regs)
 {
     if (!stepping || !(regs->dr6 & DR6_BS))
         return false;
+    stepping->with_irqs += irqs_enabled();
     if (stepping->count < OWN_STEPS_MAX)
         stepping->at[stepping->count++] = regs->ip;
     return true;
@@ -29,7 +31,7 @@ void own_steps_begin(struct own_steps *steps)
     if (!taken)
         trap_set_handler(TRAP_DB, take_step);
     taken = true;
-    steps->count = 0;
+    steps->count = steps->with_irqs = 0;
     stepping = steps;
 }
 

@@ -14,6 +14,7 @@ struct pt_regs;
 struct own_steps {
     uintptr_t at[OWN_STEPS_MAX];
     size_t count;
+    size_t with_irqs; /* how many traps had interrupts on in their handler */
 };
 
 /* own_steps_begin - empty @steps, and add the address of each single-step trap to

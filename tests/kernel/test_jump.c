@@ -670,7 +670,9 @@ static void return_by_step(struct kretprobe *rp, const char *how)
                  how);
     ktest_report(steps.at[1] - steps.at[0] < 16,
                  "%s: the step of the `ret` ends at the caller", how);
-    ktest_report(preempt_count() == 0, "%s: preemption is as it was", how);
+    ktest_report(!steps.with_irqs, "%s: its handler has interrupts off", how);
+    ktest_report(preempt_count() == 0 && irqs_enabled(),
+                 "%s: preemption and interrupts are as they were", how);
     unregister_kretprobe(rp);
 }
 
