@@ -94,6 +94,37 @@ static struct gdb_step *gdb_step_find(enum step_state state, const struct thread
     return NULL;
 }
 
+/* gdb_step_innermost - find the step of @t whose trap comes first: TF is set in its image,
+ * and the images of others lie above it on the stack.
+ */
+static struct gdb_step *gdb_step_innermost(const struct thread *t)
+{
+    struct gdb_step *s = NULL;
+
+    for (unsigned i = 0; i < STEPS_MAX; i++) {
+        enum step_state state = READ_ONCE(steps[i].state);
+
+        if ((state == UNDER_WAY || state == LEFT_OVER) && steps[i].thread == t &&
+            (!s || steps[i].sp < s->sp))
+            s = &steps[i];
+    }
+    return s;
+}
+
+/* left_over_in - find the step that @t has left over in @regs, which is its image. Code on
+ * top of a step has an image of its own, below that step on the stack: TF is the program's
+ * there, or the engine's.
+ */
+static struct gdb_step *left_over_in(const struct thread *t, const struct pt_regs *regs)
+{
+    struct gdb_step *s = gdb_step_innermost(t);
+
+    if (!s || s->state != LEFT_OVER || !(regs->flags & FLAGS_TF) ||
+        s->sp >= regs->sp + sizeof(*regs))
+        return NULL;
+    return s;
+}
+
 /* ---- the instruction ---- */
 
 static bool is_prefix(uint8_t byte)
@@ -180,10 +211,8 @@ void gdb_step_irqs(bool runs)
  */
 static void put_right_below(const struct gdb_step *s, struct pt_regs *regs)
 {
-    struct gdb_step *below = NULL;
+    struct gdb_step *below = s->kind == LOADS ? left_over_in(s->thread, regs) : NULL;
 
-    if (s->kind == LOADS && regs->flags & FLAGS_TF)
-        below = gdb_step_find(LEFT_OVER, s->thread);
     if (!below)
         return;
     put_right(below, regs, gdb_stop_ip(regs) != below->ip);
@@ -210,14 +239,12 @@ struct gdb_step *gdb_step_end(struct pt_regs *regs)
 
     if (!(regs->dr6 & DR6_BS))
         return NULL;
-    s = gdb_step_find(UNDER_WAY, t);
-    if (step_is_before(s ? s : gdb_step_find(LEFT_OVER, t), regs)) {
+    s = gdb_step_innermost(t);
+    if (step_is_before(s, regs)) {
         regs->dr6 &= ~(unsigned long)DR6_BS;
         return NULL;
     }
     waits = s && gdb_step_move(s, UNDER_WAY, BEHIND);
-    if (!waits)
-        s = gdb_step_find(LEFT_OVER, t); /* perhaps an NMI has just made it that */
     if (!s || !(waits || gdb_step_move(s, LEFT_OVER, BEHIND))) {
         if (gdb_stepping_trap(regs))
             regs->dr6 &= ~(unsigned long)DR6_BS;
@@ -273,33 +300,20 @@ bool gdb_step_trap(struct pt_regs *regs)
     return was_step && !(regs->dr6 & DR6_BS);
 }
 
-static struct gdb_step *step_at(enum step_state state, uintptr_t ip, uintptr_t sp)
-{
-    const struct thread *t = thread_current();
-
-    for (unsigned i = 0; i < STEPS_MAX; i++)
-        if (READ_ONCE(steps[i].state) == state && steps[i].thread == t &&
-            steps[i].ip == ip && steps[i].sp == sp)
-            return &steps[i];
-    return NULL;
-}
-
 void gdb_step_lost(struct pt_regs *regs, uintptr_t ip, uintptr_t sp)
 {
-    struct gdb_step *s;
+    struct gdb_step *s = gdb_step_innermost(thread_current());
 
-    ip = backtrace_original(ip, NULL, sp);
-    s = step_at(UNDER_WAY, ip, sp);
-    if (s && gdb_step_move(s, UNDER_WAY, BEHIND)) {
+    if (!s || s->ip != backtrace_original(ip, NULL, sp) || s->sp != sp)
+        return;
+    if (gdb_step_move(s, UNDER_WAY, BEHIND)) {
         s->end = s->start; /* it stops, wherever the thread goes on */
         s->trap = regs;
         s->asked = true;
         gdb_step_go_on(s, regs, false);
         return;
     }
-    s = step_at(LEFT_OVER, ip, sp);
-    if (s)
-        gdb_step_move(s, LEFT_OVER, FREE);
+    gdb_step_move(s, LEFT_OVER, FREE);
 }
 
 /* ---- start and cancel ---- */
@@ -318,7 +332,7 @@ static struct gdb_step *left_over_of(const struct thread *t)
 {
     const struct pt_regs *regs = program_of(t);
 
-    return regs && regs->flags & FLAGS_TF ? gdb_step_find(LEFT_OVER, t) : NULL;
+    return regs ? left_over_in(t, regs) : NULL;
 }
 
 struct pt_regs *gdb_step_image(const struct thread *t)
@@ -326,23 +340,15 @@ struct pt_regs *gdb_step_image(const struct thread *t)
     return left_over_of(t) ? program_of(t) : NULL;
 }
 
-/* give_step_up - give @s, which is left over, up, if its thread is in the program. */
-static void give_step_up(struct gdb_step *s)
-{
-    struct pt_regs *regs = program_of(s->thread);
-
-    if (!regs || !(regs->flags & FLAGS_TF))
-        return;
-    put_right(s, regs, gdb_stop_ip(regs) != s->ip);
-    release(s);
-}
-
 void gdb_step_drop(const struct thread *t)
 {
     struct gdb_step *s = left_over_of(t);
+    struct pt_regs *regs = program_of(t);
 
-    if (s)
-        give_step_up(s);
+    if (!s)
+        return;
+    put_right(s, regs, gdb_stop_ip(regs) != s->ip);
+    release(s);
 }
 
 /* take_up - let the step that @t has left over end as a step to outside of [@start, @end). */
@@ -402,18 +408,6 @@ const char *gdb_step_start(struct thread *t, uintptr_t start, uintptr_t end, boo
     return NULL;
 }
 
-/* cancel_in - cancel @s, which is under way or left over. If the thread itself has stopped
- * where TF is set, the trap is not needed. This is mostly before the instruction; but a stop
- * behind an access may come without the trap of the step. If TF is not set, the thread has
- * stopped in code on top of the step.
- */
-static void cancel_in(struct gdb_step *s, const struct thread *stopped)
-{
-    s->state = LEFT_OVER;
-    if (s->thread == stopped)
-        give_step_up(s);
-}
-
 /* cancel_behind - cancel @s, which is BEHIND. If the thread stands there for the stop of
  * another thread, it goes on with a step that is left over.
  */
@@ -427,15 +421,15 @@ static void cancel_behind(struct gdb_step *s, const struct thread *stopped)
     s->state = LEFT_OVER;
 }
 
+/* If the thread itself has stopped where TF is set, the trap is not needed. This is mostly
+ * before the instruction; but a stop behind an access may come without the trap of the step.
+ */
 void gdb_step_cancel(const struct thread *stopped)
 {
-    struct gdb_step *s = gdb_step_find(UNDER_WAY, NULL);
-
-    if (s)
-        cancel_in(s, stopped);
     for (unsigned i = 0; i < STEPS_MAX; i++)
         if (steps[i].state == BEHIND)
             cancel_behind(&steps[i], stopped);
-        else if (steps[i].state == LEFT_OVER)
-            cancel_in(&steps[i], stopped);
+        else if (steps[i].state == UNDER_WAY)
+            steps[i].state = LEFT_OVER;
+    gdb_step_drop(stopped);
 }

@@ -170,6 +170,8 @@ def a_step_is_cancelled_below_a_hit(d):
         "the handler sees the program's interrupts on",
     )
     d.client.ask(f"z0,{handler:x},1")
+    d.client.ask("Hg" + thread)
+    no_step_beside_tf(d, thread, "on top of a step that is cancelled")
     ends(d, "cancelled below a hit")
 
 
