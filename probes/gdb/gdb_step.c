@@ -363,13 +363,15 @@ static bool take_up(struct thread *t, uintptr_t start, uintptr_t end)
     return gdb_step_move(s, LEFT_OVER, UNDER_WAY);
 }
 
-/* trap_is_theirs - does the program or the engine take the trap behind the instruction? */
+/* trap_is_theirs - does the program or the engine take the trap behind the instruction, or
+ * keep TF?
+ */
 static bool trap_is_theirs(const struct pt_regs *regs)
 {
     size_t off;
     const struct site *site = insn_slot_owner(regs->ip, &off);
 
-    return regs->flags & FLAGS_TF ||
+    return regs->flags & FLAGS_TF || gdb_stop_in_detour(regs) ||
            (site && regs->ip - off == (uintptr_t)site_step_slot(site));
 }
 

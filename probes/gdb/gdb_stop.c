@@ -39,11 +39,12 @@
  *      only after it has looked for that, with interrupts off in between, so the interrupt
  *      cannot come too early.
  *
- *   9. A CPU does not stand in code on top of the program, such as an interrupt. Its NMI
- *      returns, and the owner sends another one after AGAIN_NS. The interrupt ends meanwhile,
- *      or gives the CPU to another thread; and a CPU at a breakpoint stands by itself. Such
- *      code ends late in two cases. If it waits for a lock of a CPU that stands, it stands at
- *      once. If it keeps interrupts off for TOP_NS, the owner insists.
+ *   9. A CPU does not stand in code on top of the program, such as an interrupt, nor in a
+ *      detour. Its NMI returns, and the owner sends another one after AGAIN_NS. The
+ *      interrupt ends meanwhile, or gives the CPU to another thread; and a CPU at a
+ *      breakpoint stands by itself. Such code ends late in two cases. If it waits for a lock
+ *      of a CPU that stands, it stands at once. If it keeps interrupts off for TOP_NS, the
+ *      owner insists.
  */
 #include "probes/gdb/gdb_stop.h"
 
@@ -60,13 +61,18 @@
 #include "kernel/thread/thread.h"
 #include "kernel/time/clock.h"
 #include "probes/core/extend.h"
+#include "probes/core/insn_slot.h"
 #include "probes/core/platform.h"
 #include "probes/gdb/gdb_collect.h"
 #include "probes/gdb/gdb_line.h"
 #include "probes/gdb/gdb_step.h"
+#include "probes/jump/detour.h"
+#include "probes/jump/platform_jump.h"
+#include "probes/returns/platform_returns.h"
 
 #define NO_CPU GDB_ALL_CPUS
-#define SPINS 2000 /* between two looks at what a CPU that stands waits for */
+#define SPINS 2000         /* between two looks at what a CPU that stands waits for */
+#define TRAMPOLINE_PUSHF 5 /* where it pushes the flags; until there it has no image */
 #define STAND_NS UINT64_C(1000000000) /* longest wait for a CPU that takes no NMI */
 #define TOP_NS UINT64_C(1000000000)   /* for the end of code on top of the program, */
 #define AGAIN_NS UINT64_C(1000000)    /* and until the next look at it */
@@ -412,7 +418,7 @@ bool gdb_stop_at(struct pt_regs *regs, enum gdb_why why, uintptr_t address,
 }
 
 /* other_code_is_on_top - does this CPU execute code on top of the program: an interrupt, a
- * hit, or the way into either and out, with interrupts off? The debugger would see code that
+ * hit, or the way into either and out? The debugger would see code that
  * it may not be able to step, or to leave; and a CPU that is at a breakpoint will soon stand
  * by itself, in the program. A CPU that waits for a lock of a CPU that stands would stay
  * there.
@@ -424,7 +430,8 @@ static bool other_code_is_on_top(const struct pt_regs *regs)
 
     if (holder && stands(holder - 1))
         return false;
-    return this_cpu()->irq_depth || hit_is_active() || !(regs->flags & FLAGS_IF);
+    return this_cpu()->irq_depth || hit_is_active() || !(regs->flags & FLAGS_IF) ||
+           gdb_stop_in_detour(regs);
 }
 
 /* can_stand - can this CPU stand in the NMI that has come, or is a later one better? */
@@ -454,6 +461,16 @@ bool gdb_stop_nmi(struct pt_regs *regs)
     if (stand)
         stand_on(self, NULL, NULL);
     return true;
+}
+
+bool gdb_stop_in_detour(const struct pt_regs *regs)
+{
+    size_t off;
+    const struct site *site = insn_slot_owner(regs->ip, &off);
+
+    return plat_is_detour(regs->ip) ||
+           regs->ip - (uintptr_t)kretprobe_trampoline <= TRAMPOLINE_PUSHF ||
+           (site && regs->ip < detour_start(site, regs->ip - off));
 }
 
 uintptr_t gdb_stop_ip(const struct pt_regs *regs)

@@ -90,6 +90,12 @@ void gdb_release(int only);
  */
 void gdb_stop_init(void (*fn)(unsigned cpu));
 
+/* gdb_stop_in_detour - is the CPU in code that leads to handlers without a trap, and keeps
+ * the flags of the program? TF of a step from here would be kept as well, and come back to
+ * the program later. Context: any.
+ */
+bool gdb_stop_in_detour(const struct pt_regs *regs);
+
 /* gdb_stop_ip - return the ip of the program at @regs. If ip is in code that the engine
  * has made, that is the address of the instruction which this code runs. Context: any.
  */

@@ -28,7 +28,7 @@
 #include "probes/port/port_held.h"
 
 #define COM2_IRQ 3
-#define CHANGE_NS UINT64_C(1000000000) /* a stop waits no longer for a change of text */
+#define CHANGE_NS UINT64_C(1000000000) /* a stop waits no longer for a better place */
 #define SEND_MOST 1024 /* bytes of text after which an NMI ends its sending */
 
 static bool available; /* COM2 exists, and gdb_init() has succeeded */
@@ -90,11 +90,11 @@ static bool still_wanted(void *unused)
 }
 
 /* may_stop - may this CPU stop the kernel now? It may not while it collects for a
- * tracepoint (gdb_collect.h), nor in the middle of a change of text, for CHANGE_NS at
- * most: breakpoints and tracepoints that the debugger sets in such a stop would be
- * refused. The next tick asks again.
+ * tracepoint (gdb_collect.h), nor, for CHANGE_NS at most, in the middle of a change of text
+ * or in a detour: breakpoints and tracepoints that the debugger sets in such a stop, or a
+ * step, would be refused. The next tick asks again.
  */
-static bool may_stop(void)
+static bool may_stop(const struct pt_regs *regs)
 {
     static uint64_t since; /* 0: no stop waits; a race between CPUs costs a tick */
     uint64_t now = clock_ns();
@@ -103,7 +103,7 @@ static bool may_stop(void)
         return false;
     if (!since)
         since = now;
-    if (!port_can_arm() && now - since < CHANGE_NS)
+    if ((!port_can_arm() || gdb_stop_in_detour(regs)) && now - since < CHANGE_NS)
         return false;
     since = 0;
     return true;
@@ -114,7 +114,7 @@ static bool take_nmi(struct pt_regs *regs)
     if (gdb_stop_nmi(regs))
         return false;
     look();
-    if (!READ_ONCE(stop_wanted) || !may_stop() ||
+    if (!READ_ONCE(stop_wanted) || !may_stop(regs) ||
         !__atomic_exchange_n(&stop_wanted, false, __ATOMIC_ACQ_REL))
         return false;
     if (!gdb_stop(regs, GDB_WHY_INTERRUPT, still_wanted, NULL))

@@ -1,12 +1,13 @@
 /* explore_gdb_step.c - the debugger steps the program on CPU 0, and meanwhile CPU 1, and
- * an interrupt of CPU 0, come to a breakpoint. That stop cancels the step, wherever it is. The
- * debugger may step the interrupt, too.
+ * an interrupt of CPU 0, come to a breakpoint. That stop cancels the step, wherever it is.
+ * The debugger may step the interrupt, too.
  */
 #include "probes/gdb/gdb_step.h"
 
 #include "kernel/cpu/msr.h"
 #include "kernel/thread/thread.h"
 #include "probes/gdb/gdb_memory.h"
+#include "probes/returns/platform_returns.h"
 #include "tests/explore/two_stops.h"
 
 #include <string.h>
@@ -33,21 +34,30 @@ size_t gdb_memory_read(void *out, uintptr_t addr, size_t len)
     return len;
 }
 
-struct site *insn_slot_owner(uintptr_t addr UNUSED, size_t *off UNUSED)
-{
-    return NULL;
-}
-
 int copy_nofault(void *dst, const void *src, size_t len)
 {
     memcpy(dst, src, len);
     return 0;
 }
 
+static void no_step_from(uintptr_t ip)
+{
+    struct pt_regs *regs = gdb_cpu(0)->regs;
+    uintptr_t before = regs->ip;
+    bool done;
+
+    regs->ip = ip;
+    explore_check(gdb_step_start(percpu_of(0)->current, 0, 0, false, &done),
+                  "no step begins where TF would be kept");
+    regs->ip = before;
+}
+
 static void begin_step(bool by_itself)
 {
     bool done;
 
+    no_step_from(TWO_STOPS_DETOUR);
+    no_step_from((uintptr_t)kretprobe_trampoline + 5);
     executed = 0;
     alone = by_itself;
     is_stepping = !gdb_step_start(percpu_of(0)->current, 0, 0, alone, &done);

@@ -1,13 +1,13 @@
 /* explore_gdb_stop.c - two CPUs come to breakpoints of the debugger at the same time. At the
  * first two stops the debugger may let one CPU run alone, and ask for a stop meanwhile. It
  * sees each CPU in the program, and not in the hit of a breakpoint, or on the way into the
- * hit and out, where interrupts are off.
+ * hit and out, where interrupts are off, or in a detour.
  */
 #include "probes/gdb/gdb_step.h"
 #include "tests/explore/two_stops.h"
 
 static struct pt_regs images[2], nmi_images[2];
-static bool on_the_way[2];
+static bool on_the_way[2], in_detour[2];
 static bool serves, asked;
 static uint64_t polls; /* 0 or 1 */
 static unsigned stops;
@@ -47,6 +47,7 @@ static void talk(unsigned cpu)
         explore_check(!(on_the_way[i] || machine[i].inside) ||
                           gdb_cpu(i)->regs == &images[i],
                       "a CPU that has a hit stands in the program");
+        explore_check(gdb_cpu(i)->regs->ip < TWO_STOPS_DETOUR, "not in a detour");
     }
     explore_check(gdb_cpu(cpu)->why, "the CPU that serves has a reason");
     reports[cpu]++;
@@ -81,6 +82,8 @@ static void stop(void)
 {
     unsigned cpu = explore_cpu();
 
+    in_detour[cpu] = false;
+    two_stops_again();
     explore_irqs(false);
     on_the_way[cpu] = true;
     do {
@@ -96,6 +99,7 @@ static void stop(void)
 
 static void stop_twice(void)
 {
+    in_detour[0] = true;
     stop();
     stop();
 }
@@ -107,6 +111,7 @@ static void nmi(void)
     bool is_off = on_the_way[cpu] && !machine[cpu].inside;
 
     nmi_images[cpu].flags = FLAGS_FIXED | (is_off ? 0 : FLAGS_IF);
+    nmi_images[cpu].ip = in_detour[cpu] ? TWO_STOPS_DETOUR : 0;
     two_stops_nmi(&nmi_images[cpu]);
 }
 

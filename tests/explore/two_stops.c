@@ -8,9 +8,13 @@
 #include "kernel/mm/paging.h"
 #include "kernel/time/clock.h"
 #include "probes/core/extend.h"
+#include "probes/core/insn_slot.h"
 #include "probes/core/platform.h"
 #include "probes/gdb/gdb_collect.h"
 #include "probes/gdb/gdb_line.h"
+#include "probes/jump/detour.h"
+#include "probes/jump/platform_jump.h"
+#include "probes/returns/platform_returns.h"
 
 #include <string.h>
 
@@ -84,6 +88,24 @@ uintptr_t backtrace_original(uintptr_t addr, const uintptr_t *slot UNUSED,
                              uintptr_t sp UNUSED)
 {
     return addr;
+}
+
+struct site *insn_slot_owner(uintptr_t addr UNUSED, size_t *off UNUSED)
+{
+    return NULL;
+}
+
+const char kretprobe_trampoline[1] = { 0 };
+
+/* A detour lies at the end of memory. */
+bool plat_is_detour(uintptr_t addr)
+{
+    return addr >= TWO_STOPS_DETOUR;
+}
+
+uintptr_t detour_start(const struct site *site UNUSED, uintptr_t cell)
+{
+    return cell;
 }
 
 bool gdb_collect_defers(void)

@@ -291,6 +291,27 @@ def a_program_that_steps_itself(d):
     ends(d, "refused to step")
 
 
+def a_step_after_a_stop_in_a_storm_of_jumps(d):
+    """A stop waits until the CPU is in no detour, where a step would be refused."""
+    for name in ("vfs_read", "vfs_open", "work_hash_text", "file_get"):
+        d.console("probe ret " + name)
+    found, late = set(), 0
+    with Hot(d):
+        for _ in range(ROUNDS):
+            d.client.resume()
+            time.sleep(0.002)
+            began = time.monotonic()
+            thread = fields(d.client.interrupt())["thread"]
+            late += time.monotonic() - began > 0.5
+            d.client.resume("s:" + thread)
+            found.add(d.client.packet(LIMIT)[:3])
+        d.client.resume()
+    tap.equal(found, {"T05"}, f"after {ROUNDS} stops in a storm of jumps a step begins")
+    tap.check(late < ROUNDS // 10, f"{late} of these stops come late")
+    d.client.interrupt()
+    d.console("probe del all")
+
+
 def stand_behind_an_access(d, word):
     """Let a thread access @word, and stop behind the first access. Return the stop."""
     d.set(ACCESS, word)
@@ -428,6 +449,7 @@ def on(cpus):
         a_step_over_pushf_pushes_the_flags_of_the_program(d)
         a_cancelled_pushf_has_pushed_nothing(d)
         a_program_that_steps_itself(d)
+        a_step_after_a_stop_in_a_storm_of_jumps(d)
         a_step_out_of_a_copy(d)
         a_step_is_cancelled_below_a_hit(d)
         steps_back_into_a_cancelled_step(d)
