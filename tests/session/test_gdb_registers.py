@@ -377,8 +377,8 @@ def steps_among_others(d):
             d.client.ask(f"z0,{others:x},1")
         d.client.resume()
     tap.equal(
-        set(ends),
-        {"file_get"},
+        set(ends) - {"file_get", "work_hash"},  # a call, if it is not inlined
+        set(),
         f"{len(ends)} steps that others disturb end behind their range",
     )
     d.client.interrupt()
