@@ -14,12 +14,16 @@
 #define TRAP_NMI 2
 #define TRAP_BP 3
 #define TRAP_UD 6
+#define TRAP_NM 7
 #define TRAP_DF 8
+#define TRAP_NP 11
 #define TRAP_SS 12
 #define TRAP_GP 13
 #define TRAP_PF 14
+#define TRAP_MF 16
 #define TRAP_AC 17
 #define TRAP_MC 18
+#define TRAP_XM 19
 #define TRAP_COUNT 32
 
 #define VECTOR_ISA(irq) (0x40u + (irq))

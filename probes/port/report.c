@@ -362,8 +362,8 @@ static bool take_fault(struct pt_regs *regs)
 
 INIT void report_init(void)
 {
-    static const unsigned faults[] = { TRAP_DE, TRAP_UD, TRAP_SS,
-                                       TRAP_GP, TRAP_PF, TRAP_AC };
+    static const unsigned faults[] = { TRAP_DE, TRAP_UD, TRAP_NM, TRAP_NP, TRAP_SS,
+                                       TRAP_GP, TRAP_PF, TRAP_MF, TRAP_AC, TRAP_XM };
 
     irq_set_handler(VECTOR_PROBES, "probes", tell_faults);
     for (size_t i = 0; i < ARRAY_LEN(faults); i++)

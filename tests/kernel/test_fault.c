@@ -193,3 +193,50 @@ KTEST(fault, nmi_code_may_do_all_that)
     unregister_kprobe(&bad);
     unregister_kprobe(&load);
 }
+
+/* ---- other vectors --------------------------------------------------------------------- */
+
+/* divide_by_zero - let the FPU divide by 0, which raises #MF at an fwait. Return: 0;
+ * -EFAULT: by the fix-up, in divide_by_zero() alone.
+ */
+#define DIVIDES(name)                                                                    \
+    ".globl " #name "\n.type " #name ", @function\n" #name ":\n"                         \
+    "    fninit\n    push $0x33b\n    fldcw (%rsp)\n    pop %rax\n    fld1\n    fldz\n"  \
+    "    fdivrp\n    xor %eax, %eax\n" #name "_at:\n    fwait\n    fninit\n    ret\n"
+int divide_by_zero(void);
+void divide_unfixed(void);
+extern const char divide_by_zero_at[];
+__asm__(".pushsection .text\n.globl divide_by_zero_at\n" DIVIDES(
+    divide_by_zero) "2:  fninit\n    mov $-14, %eax\n    ret\n" EXTABLE("divide_by_zero_"
+                                                                        "at",
+                                                                        "2b") ".size "
+                                                                              "divide_by_"
+                                                                              "zero, . - "
+                                                                              "divide_by_"
+                                                                              "zero"
+                                                                              "\n" DIVIDES(
+                                                                                  divide_unfixed) ".size divide_unfixed, . - divide_unfixed\n.popsection\n");
+
+static int divides(struct kprobe *p UNUSED, struct pt_regs *regs UNUSED)
+{
+    entered++;
+    divide_unfixed();
+    return 0;
+}
+
+KTEST(fault, one_of_the_fpu_is_one_as_well)
+{
+    struct kprobe wait = { .addr = (uintptr_t)divide_by_zero_at, .pre_handler = no_pre };
+    struct kprobe bad = { .addr = (uintptr_t)target, .pre_handler = divides };
+
+    register_kprobe(&wait);
+    ktest_report(divide_by_zero() == -EFAULT && wait.hits == 1, "#MF is fixed up");
+    unregister_kprobe(&wait);
+    entered = 0;
+    register_kprobe(&bad);
+    ktest_report(target(1) == 4 && target(2) == 7 && entered == 1 &&
+                     bad.flags & KPROBE_FLAG_TRIPPED,
+                 "a handler that raises it is given up");
+    __asm__ volatile("fninit");
+    unregister_kprobe(&bad);
+}
