@@ -57,6 +57,7 @@ extern debug_regs_wake    ; void debug_regs_wake(void)
 extern debug_regs_set_aside ; uint64_t debug_regs_set_aside(const struct pt_regs *regs)
 extern debug_regs_give_back ; void debug_regs_give_back(uint64_t dr6)
 
+SEL_CODE equ 0x08
 VECTOR_SWITCH equ 0xe3
 FLAGS_FIXED equ 1 << 1
 FLAGS_TF equ 1 << 8
@@ -198,8 +199,8 @@ proc trap_exit, 64
     mov rcx, [rsp + REGS_IP]
     mov rdx, [rsp + REGS_FLAGS]
     sub rax, 16
-    lea rsi, [rsp + REGS_IP]
-    cmp rax, rsi                    ; are the two words above what is still to be popped?
+    lea rsi, [rsp + REGS_SIZE - 16]
+    cmp rax, rsi                    ; is sp in the frame or below it?
     jb .move_frame
     mov [rax + 8], rcx
     mov [rax], rdx
@@ -217,6 +218,8 @@ proc trap_exit, 64
 .by_iret:
     cmp dword [gs:PERCPU_NMI_DEPTH], 0
     jne .popf_ret
+    cmp qword [rsp + REGS_CS], SEL_CODE
+    jne .pushes
     push FLAGS_FIXED
     popfq
     RESTORE_REGS
@@ -224,7 +227,12 @@ proc trap_exit, 64
     iretq
 
 ; A handler has set regs.sp to an address in the frame or below it: move the frame further
-; down. In: rax = regs.sp - 16
+; down. If regs.cs is a word that an emulated instruction pushes (stack_push() in
+; probes/core/emulate.c), the place of the word is free now. .pushes: the same for IRETQ.
+; In: rax = regs.sp - 16
+.pushes:
+    mov rax, [rsp + REGS_SP]
+    sub rax, 16
 .move_frame:
     mov rsi, rsp
     lea rdi, [rax - REGS_SIZE - 32]
@@ -232,7 +240,12 @@ proc trap_exit, 64
     mov rsp, rdi
     mov ecx, REGS_SIZE / 8
     rep movsq
-    jmp .popf_ret
+    mov ecx, SEL_CODE
+    xchg rcx, [rsp + REGS_CS]
+    cmp rcx, SEL_CODE
+    je trap_exit
+    mov [rax + 16], rcx
+    jmp trap_exit
 endproc trap_exit
 
 ; switch_if_due: switch threads if that is due, then do as trap_exit. Interrupts and hits

@@ -99,15 +99,22 @@ static NOINLINE bool load_target(const struct site *site, struct pt_regs *regs,
 NOKPROBE(load_target);
 
 /* The word right below the program's stack pointer is writable: the trap has just pushed
- * its frame there.
+ * its frame there. But a handler may have lowered the stack pointer, to the image or below
+ * it, where the word would overwrite the image or be overwritten. Then the word waits in
+ * regs->cs, and trap_exit of entry.asm writes it when it has moved the image down.
  */
 NOKPROBE_INLINE void stack_push(struct pt_regs *regs, uint64_t value, unsigned size)
 {
-    regs->sp -= size;
+    uint64_t *word = (uint64_t *)(regs->sp -= size);
+
+    if (unlikely(!__STDC_HOSTED__ && regs->sp < (uintptr_t)(regs + 1))) {
+        regs->cs = *word;
+        word = &regs->cs;
+    }
     if (size == 2)
-        *(uint16_t *)regs->sp = (uint16_t)value;
+        *(uint16_t *)word = (uint16_t)value;
     else
-        *(uint64_t *)regs->sp = value;
+        *word = value;
 }
 
 /* stack_pop - read @size bytes at the program's stack pointer. plat_read() reads eight: if
@@ -140,27 +147,20 @@ NOKPROBE_INLINE void emulate_call(const struct site *site, struct pt_regs *regs,
     regs->ip = target;
 }
 
-static NOINLINE bool emulate_indirect_call(const struct site *site, struct pt_regs *regs)
+static NOINLINE bool emulate_indirect(const struct site *site, struct pt_regs *regs,
+                                      bool calls)
 {
     uintptr_t target;
 
     if (!load_target(site, regs, &target))
         return false;
-    emulate_call(site, regs, target);
+    if (calls)
+        emulate_call(site, regs, target);
+    else
+        regs->ip = target;
     return true;
 }
-NOKPROBE(emulate_indirect_call);
-
-static NOINLINE bool emulate_indirect_jmp(const struct site *site, struct pt_regs *regs)
-{
-    uintptr_t target;
-
-    if (!load_target(site, regs, &target))
-        return false;
-    regs->ip = target;
-    return true;
-}
-NOKPROBE(emulate_indirect_jmp);
+NOKPROBE(emulate_indirect);
 
 static NOINLINE bool emulate_ret(const struct site *site, struct pt_regs *regs)
 {
@@ -229,12 +229,6 @@ static NOINLINE bool emulate_popf(const struct site *site, struct pt_regs *regs)
 }
 NOKPROBE(emulate_popf);
 
-NOKPROBE_INLINE void emulate_cli(const struct site *site, struct pt_regs *regs)
-{
-    regs->flags &= ~FLAGS_IF;
-    regs->ip = site->addr + site->len;
-}
-
 bool emulate_run(struct site *site, struct pt_regs *regs)
 {
     const struct emulation *e = &site->emul;
@@ -250,13 +244,13 @@ bool emulate_run(struct site *site, struct pt_regs *regs)
         return true;
     case INSN_CALL_REG:
     case INSN_CALL_MEM:
-        return emulate_indirect_call(site, regs);
+        return emulate_indirect(site, regs, true);
     case INSN_JMP_REL:
         regs->ip = site_target(site);
         return true;
     case INSN_JMP_REG:
     case INSN_JMP_MEM:
-        return emulate_indirect_jmp(site, regs);
+        return emulate_indirect(site, regs, false);
     case INSN_JCC:
         emulate_jcc(site, regs);
         return true;
@@ -274,7 +268,8 @@ bool emulate_run(struct site *site, struct pt_regs *regs)
     case INSN_POPF:
         return emulate_popf(site, regs);
     case INSN_CLI:
-        emulate_cli(site, regs);
+        regs->flags &= ~FLAGS_IF;
+        branch(site, regs, false);
         return true;
     default:
         plat_bug("emulating an instruction of the wrong kind", site->addr);

@@ -2,9 +2,11 @@
 #include "kernel/cpu/trap.h"
 #include "kernel/mm/extable.h"
 #include "kernel/mm/paging.h"
+#include "tests/kernel/jumps.h"
 #include "tests/kernel/ktest.h"
 #include "tests/kernel/nmi_send.h"
 #include "tests/kernel/nothing.h"
+#include "tests/kernel/own_steps.h"
 
 static volatile char *volatile nowhere = (volatile char *)0x10;
 
@@ -239,4 +241,75 @@ KTEST(fault, one_of_the_fpu_is_one_as_well)
                  "a handler that raises it is given up");
     __asm__ volatile("fninit");
     unregister_kprobe(&bad);
+}
+
+/* ---- a handler that moves the stack pointer down --------------------------------------- */
+
+/* lowered_call - return 2 * @x + 1. lowered_pushf - return the flags. lowered_pushfw - the
+ * lower half of @x, and the lower half of the flags. Each restores rsp at its end.
+ */
+long lowered_call(long x), lowered_pushf(long x), lowered_pushfw(long x);
+extern const char lowered_call_at[], lowered_pushf_at[], lowered_pushfw_at[];
+#define LOWERED(name, insn, rest)                                                        \
+    ".globl " #name ", " #name "_at\n.type " #name ", @function\n" #name ":\n"           \
+    "    push %rbp\n    mov %rsp, %rbp\n    xor %eax, %eax\n" #name "_at:\n    " insn    \
+    "\n    " rest "\n    leave\n    ret\n.size " #name ", . - " #name "\n"
+__asm__(".pushsection .text\n" LOWERED(
+    lowered_call, "call 1f",
+    "lea 1(%rax), %rax") "1:  lea (%rdi, %rdi), %rax\n    ret\n" LOWERED(lowered_pushf,
+                                                                         "pushfq",
+                                                                         "pop %rax")
+            LOWERED(lowered_pushfw, "pushfw", "pop %ax") ".popsection\n");
+
+static unsigned long lowers_by, sets;
+static int lowers(struct kprobe *p UNUSED, struct pt_regs *regs)
+{
+    regs->sp -= lowers_by;
+    regs->flags |= sets;
+    return 0;
+}
+
+static void lowered(long (*fn)(long x), const char *at, kprobe_post_handler_t post,
+                    const char *how)
+{
+    struct kprobe p = { .addr = (uintptr_t)at,
+                        .pre_handler = lowers,
+                        .post_handler = post };
+    long plain = fn(20);
+    unsigned right = 0;
+
+    register_kprobe(&p);
+    optimize_run();
+    for (lowers_by = 0; lowers_by <= 512; lowers_by += 8) {
+        right += fn(20) == plain;
+        __asm__ volatile("push %0\n\tpopfq" ::"r"(read_flags() & ~FLAGS_TF)
+                         : "memory", "cc");
+    }
+    ktest_report(right == 65 && kprobe_hits(&p) == 65, "%s, %s: %u of 65 are right", how,
+                 p.flags & KPROBE_FLAG_OPTIMIZED ? "jump" : "breakpoint", right);
+    unregister_kprobe(&p);
+}
+
+static void lowered_by(enum optimize_method method, kprobe_post_handler_t post)
+{
+    static struct own_steps steps;
+
+    jumps_by(method);
+    lowered(lowered_call, lowered_call_at, post, "a call");
+    lowered(lowered_pushf, lowered_pushf_at, post, "pushf");
+    lowered(lowered_pushfw, lowered_pushfw_at, post, "pushfw");
+    own_steps_begin(&steps);
+    sets = FLAGS_TF;
+    lowered(lowered_call, lowered_call_at, post, "a call and steps");
+    sets = 0;
+    own_steps_end();
+    jumps_as_before();
+}
+
+KTEST(fault, no_push_writes_over_the_image)
+{
+    lowered_by(OPTIMIZE_OFF, NULL);
+    lowered_by(OPTIMIZE_OFF, no_post);
+    lowered_by(OPTIMIZE_PUN, NULL);
+    lowered_by(OPTIMIZE_PUN, no_post);
 }
