@@ -103,6 +103,7 @@ void trap_set_direct(unsigned vector, trap_direct_t fn)
 }
 
 void (*trap_step_lost)(struct pt_regs *regs, uintptr_t ip, uintptr_t sp);
+void (*trap_goes_on)(struct pt_regs *regs);
 
 void trap_serialise_nmis(bool on)
 {
@@ -179,6 +180,8 @@ void trap_dispatch(struct pt_regs *regs)
             continue;
         if (unlikely(steps) && !(regs->flags & FLAGS_TF) && trap_step_lost)
             trap_step_lost(regs, ip, sp);
+        if (regs->vector != TRAP_DB && trap_goes_on)
+            trap_goes_on(regs);
         return;
     }
     MARK(fault, "vector %u ip 0x%lx", regs->vector, regs->ip);

@@ -74,6 +74,11 @@ extern void (*trap_resume_handler)(struct pt_regs *regs, void *probe);
  */
 extern void (*trap_step_lost)(struct pt_regs *regs, uintptr_t ip, uintptr_t sp);
 
+/* trap_goes_on - a socket: may change regs->ip, when the handler of an exception other than
+ * #DB has set where the CPU goes on. Set at boot.
+ */
+extern void (*trap_goes_on)(struct pt_regs *regs);
+
 #define TRAP_HANDLERS_MAX 8 /* of one vector */
 
 /* trap_set_handler - offer exceptions of one vector to @fn before they become a panic.

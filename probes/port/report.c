@@ -360,6 +360,14 @@ static bool take_fault(struct pt_regs *regs)
     return mine;
 }
 
+/* try_again - a handler has repaired a fault: the second try may be made under the jump of
+ * a region.
+ */
+static void try_again(struct pt_regs *regs)
+{
+    site_go_anywhere(regs);
+}
+
 INIT void report_init(void)
 {
     static const unsigned faults[] = { TRAP_DE, TRAP_UD, TRAP_NM, TRAP_NP, TRAP_SS,
@@ -368,6 +376,7 @@ INIT void report_init(void)
     irq_set_handler(VECTOR_PROBES, "probes", tell_faults);
     for (size_t i = 0; i < ARRAY_LEN(faults); i++)
         trap_set_handler(faults[i], take_fault);
+    trap_goes_on = try_again;
     thread_sleep_hook = handler_sleeps;
     sched_look_hook = look_in_tick;
     backtrace_resolver = original_address;

@@ -313,3 +313,45 @@ KTEST(fault, no_push_writes_over_the_image)
     lowered_by(OPTIMIZE_PUN, NULL);
     lowered_by(OPTIMIZE_PUN, no_post);
 }
+
+/* ---- a fault that another handler repairs ---------------------------------------------- */
+
+uint64_t second_try(const uint64_t *at);
+__asm__(".pushsection .text\n"
+        ".globl second_try\n"
+        ".type second_try, @function\n"
+        "second_try:\n"
+        "    nop\n"
+        "    mov (%rdi), %rax\n"
+        "    add $1, %rax\n"
+        "    ret\n"
+        ".size second_try, . - second_try\n"
+        ".popsection\n");
+
+static const uint64_t repaired = 41;
+static uintptr_t repairs_at; /* computed: a constant of the linker would be a target */
+
+static bool repair(struct pt_regs *regs)
+{
+    if (regs->ip != repairs_at)
+        return false;
+    regs->di = (uintptr_t)&repaired;
+    return true;
+}
+
+KTEST(fault, a_second_try_is_made_under_a_jump)
+{
+    struct kprobe p = { .addr = (uintptr_t)second_try, .pre_handler = no_pre };
+
+    trap_set_handler(TRAP_PF, repair);
+    repairs_at = p.addr + 1;
+    jumps_by(OPTIMIZE_REGION);
+    register_kprobe(&p);
+    optimize_run();
+    ktest_report(p.flags & KPROBE_FLAG_OPTIMIZED, "a jump displaces the load");
+    ktest_report(second_try((const uint64_t *)nowhere) == 42, "the second try loads");
+    ktest_report(kprobe_hits(&p) == 1, "it is no second hit");
+    unregister_kprobe(&p);
+    jumps_as_before();
+    repairs_at = 0;
+}
