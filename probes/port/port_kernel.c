@@ -250,8 +250,13 @@ static void learn_faults(void)
 
 void plat_raise_fault(struct pt_regs *regs, uintptr_t addr, bool by_stack)
 {
-    uintptr_t bad = read_cr2();
+    unsigned long irqs = irq_save();
+    uint64_t word;
+    uintptr_t bad;
 
+    /* An interrupt may have changed CR2 since the engine has tried to read. */
+    plat_read(&word, addr);
+    bad = read_cr2();
     regs->vector = port_is_canonical(addr) ? TRAP_PF
                    : by_stack              ? of_the_stack.vector
                                            : TRAP_GP;
@@ -260,6 +265,7 @@ void plat_raise_fault(struct pt_regs *regs, uintptr_t addr, bool by_stack)
     if (regs->vector == TRAP_PF)
         regs->cr2 = bad - addr < sizeof(bad) ? bad : addr;
     trap_raise(regs);
+    irq_restore(irqs);
 }
 
 void plat_raise_step(struct pt_regs *regs)

@@ -355,3 +355,63 @@ KTEST(fault, a_second_try_is_made_under_a_jump)
     jumps_as_before();
     repairs_at = 0;
 }
+
+/* ---- interrupts that fault ------------------------------------------------------------- */
+
+/* fixed_up_call - call the function whose address is at @at; -EFAULT as above. */
+int fixed_up_call(const volatile char *at);
+__asm__(".pushsection .text\n"
+        ".globl fixed_up_call\n"
+        ".type fixed_up_call, @function\n"
+        "fixed_up_call:\n"
+        "1:  call *(%rdi)\n"
+        "    ret\n"
+        "2:  mov $-14, %eax\n"
+        "    ret\n" EXTABLE("1b", "2b") ".size fixed_up_call, . - fixed_up_call\n"
+                                        ".popsection\n");
+
+static void change_cr2(void *arg UNUSED)
+{
+    uint64_t word;
+
+    (void)!copy_nofault(&word, (const void *)(uintptr_t)nowhere, sizeof(word));
+}
+
+static volatile bool interrupts;
+static int interrupt(void *arg UNUSED)
+{
+    while (interrupts)
+        smp_call(0, change_cr2, NULL);
+    return 0;
+}
+
+KTEST(fault, an_interrupt_that_faults_changes_no_address)
+{
+    struct kprobe p = { .addr = (uintptr_t)fixed_up_call, .pre_handler = no_pre };
+    char *page = vmap_alloc(PAGE_SIZE, PROT_W);
+    uintptr_t bad = (uintptr_t)page + PAGE_SIZE;
+    unsigned right = 0, all = 20000;
+    int other;
+
+    if (cpu_count() < 2) {
+        ktest_skip("needs another CPU");
+        return;
+    }
+    thread_set_affinity(BIT(0));
+    jumps_by(OPTIMIZE_PUN);
+    register_kprobe(&p);
+    optimize_run();
+    note_faults((char *)bad - 8);
+    interrupts = true;
+    other = ktest_thread(interrupt, NULL, BIT(1));
+    for (unsigned i = 0; i < all; i++) {
+        reported_cr2 = 0;
+        fixed_up_call(noted + 4);
+        right += reported_cr2 == bad;
+    }
+    interrupts = false;
+    thread_join(other, NULL);
+    ktest_report(right == all, "%u of %u faults have the right address", right, all);
+    unregister_kprobe(&p);
+    vmap_free(page, PAGE_SIZE);
+}
