@@ -272,7 +272,8 @@ void plat_raise_step(struct pt_regs *regs)
 {
     regs->vector = TRAP_DB;
     regs->error_code = 0;
-    regs->dr6 = DR6_BS;
+    /* The upper half has counts of changes, which tell whether a register was hit. */
+    regs->dr6 = (regs->dr6 & ~(unsigned long)UINT32_MAX) | DR6_BS;
     trap_raise(regs);
 }
 

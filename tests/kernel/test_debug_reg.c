@@ -7,6 +7,7 @@
 
 #include "kernel/cpu/msr.h"
 #include "kernel/cpu/trap.h"
+#include "probes/core/life.h"
 #include "probes/film/film.h"
 #include "tests/kernel/ktest.h"
 #include "tests/kernel/nmi_send.h"
@@ -331,6 +332,54 @@ static bool count_film_hit(struct pt_regs *regs UNUSED, unsigned reg UNUSED)
 /* A film lets its threads single-step through the copy of the probed instruction. A register
  * stops them in front of that copy.
  */
+uint64_t fills(uint64_t x);
+extern const char fills_at[];
+__asm__(".pushsection .text\n"
+        ".globl fills, fills_at\n"
+        ".type fills, @function\n"
+        "fills:\n"
+        "    mov %edi, %eax\n"
+        "    mov $filled, %rdi\n"
+        "    mov $2, %ecx\n"
+        "fills_at:\n"
+        "    rep stosq\n"
+        "    ret\n"
+        ".size fills, . - fills\n"
+        ".popsection\n");
+uint64_t filled[2];
+
+static uintptr_t first_hit;
+
+static void note_first(struct pt_regs *regs)
+{
+    if (!first_hit)
+        first_hit = copy_original(regs->ip);
+}
+
+static void fill_by_steps(const char *how)
+{
+    struct own_steps steps;
+
+    first_hit = 0;
+    own_steps_of(&steps, fills, 1);
+    ktest_report(first_hit == (uintptr_t)fills_at, "%s: the first round is a hit", how);
+}
+
+KTEST(debug_reg, a_hit_at_a_step_that_the_engine_raises)
+{
+    struct kprobe p = { .addr = (uintptr_t)fills_at };
+    unsigned reg = take();
+
+    owner.act = note_first;
+    set(reg, &filled[1], DEBUG_REG_WRITE);
+    set(reg, &filled[0], DEBUG_REG_WRITE);
+    fill_by_steps("alone");
+    register_kprobe(&p);
+    fill_by_steps("under a probe");
+    unregister_kprobe(&p);
+    give(reg);
+}
+
 KTEST(debug_reg, a_film_takes_only_its_own_steps)
 {
     struct kprobe p = { .addr = (uintptr_t)film_fixture, .flags = KPROBE_FLAG_DISABLED };
