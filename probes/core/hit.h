@@ -221,6 +221,7 @@ NOKPROBE_INLINE void hit_before(struct probe_cpu *cpu, struct probe_hit *hit,
         site_go_anywhere(regs);
         return;
     }
+        regs->flags &= ~FLAGS_RF; /* see emulate_run() */
     hit_leave(cpu, hit, jumped);
     way = READ_ONCE(site->way);
     probe_count(&cpu->ran[jumped ? WAY_JUMP : way]);
