@@ -123,7 +123,8 @@ NOKPROBE_INLINE void hit_after(struct probe_cpu *cpu, struct probe_hit *hit,
  *            admitted; decide now, if there are post-handlers.
  */
 NOKPROBE_INLINE void hit_stepped(struct probe_cpu *cpu, struct site *site,
-                                 struct pt_regs *regs, bool in_nmi, bool admitted)
+                                 struct pt_regs *regs, bool in_nmi, bool admitted,
+                                 bool jumped)
 {
     struct probe_hit *hit = NULL;
 
@@ -133,8 +134,10 @@ NOKPROBE_INLINE void hit_stepped(struct probe_cpu *cpu, struct site *site,
                        : hit_begin(cpu, site, regs, HIT_POST, in_nmi);
     if (hit && !admitted)
         hit->is.owes_step = true;
+    if (hit && jumped)
+        hit_by_jump(hit);
     if (hit)
-        hit_after(cpu, hit, aggr_first(site), regs, false);
+        hit_after(cpu, hit, aggr_first(site), regs, jumped);
     if (unlikely(site->is_sti))
         boost_sti_again(site, regs);
 }
@@ -149,7 +152,7 @@ NOKPROBE_INLINE void hit_step_ended(struct probe_cpu *cpu, struct site *site,
 {
     probe_count(&cpu->steps);
     regs->flags &= ~(FLAGS_TF | FLAGS_RF);
-    hit_stepped(cpu, site, regs, in_nmi, true);
+    hit_stepped(cpu, site, regs, in_nmi, true, false);
     site_go_anywhere(regs);
 }
 
@@ -197,7 +200,7 @@ NOKPROBE_INLINE void hit_run(struct probe_cpu *cpu, struct site *site,
     else if (way == WAY_EMULATE)
         hit_emulate(cpu, site, regs, READ_ONCE(site->has_post), jumped);
     else
-        step_run(cpu, site, regs);
+        step_run(cpu, site, regs, jumped);
 }
 
 /* hit_before - run the pre-handlers of @p and of the probes behind it in the list, leave
@@ -218,10 +221,10 @@ NOKPROBE_INLINE void hit_before(struct probe_cpu *cpu, struct probe_hit *hit,
         probe_count(&cpu->redirected);
         if (jumped)
             probe_count(&cpu->untrapped);
+        regs->flags &= ~FLAGS_RF; /* see emulate_run() */
         site_go_anywhere(regs);
         return;
     }
-        regs->flags &= ~FLAGS_RF; /* see emulate_run() */
     hit_leave(cpu, hit, jumped);
     way = READ_ONCE(site->way);
     probe_count(&cpu->ran[jumped ? WAY_JUMP : way]);

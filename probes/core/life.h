@@ -536,12 +536,13 @@ struct site *step_site(uintptr_t int3);
  * @copy:     address of the copy's first byte; regs->ip is there or behind it
  * @iterates: when regs->ip is @copy, a repeated instruction (rep movs) may have ended an
  *            iteration. False: the program has only just arrived at the copy.
+ * @jumped:   as in hit_leave()
  * Context: trap.
  * Return:  true: the trap is dealt with. False: the program gets the trap as its own
  *          step.
  */
 bool step_in_copy(struct site *site, uintptr_t copy, bool iterates, struct pt_regs *regs,
-                  struct probe_cpu *cpu);
+                  struct probe_cpu *cpu, bool jumped);
 /* kprobe_debug_handler - handle #DB. @cpu: as for kprobe_int3_handler(). Context: trap.
  * Return: false: the trap is not the engine's.
  */

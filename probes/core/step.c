@@ -65,13 +65,13 @@ NOKPROBE_INLINE bool step_at_copy(struct site *site, struct pt_regs *regs, bool 
 }
 
 bool step_in_copy(struct site *site, uintptr_t copy, bool iterates, struct pt_regs *regs,
-                  struct probe_cpu *cpu)
+                  struct probe_cpu *cpu, bool jumped)
 {
     if (regs->ip == copy)
         return step_at_copy(site, regs, iterates);
     if (regs->ip != copy + site->len)
         return false;
-    hit_stepped(cpu, site, regs, probe_in_nmi(cpu), false);
+    hit_stepped(cpu, site, regs, probe_in_nmi(cpu), false, jumped);
     return site_step_anywhere(regs);
 }
 NOKPROBE(step_in_copy);
@@ -90,8 +90,8 @@ static bool step_by_program(struct pt_regs *regs, struct probe_cpu *cpu)
         return elsewhere == EXT_STEP_INSIDE;
     site = insn_slot_owner(regs->ip, &off);
     copy = site ? copy_start(site, regs->ip - off) : 0;
-    return copy &&
-           step_in_copy(site, copy, copy == (uintptr_t)site_boost_slot(site), regs, cpu);
+    return copy && step_in_copy(site, copy, copy == (uintptr_t)site_boost_slot(site),
+                                regs, cpu, false);
 }
 NOKPROBE(step_by_program);
 

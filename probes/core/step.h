@@ -9,7 +9,7 @@
  * behind an STI some CPUs raise no #DB, so the STI is done to the image.
  */
 NOKPROBE_INLINE void step_run(struct probe_cpu *cpu, struct site *site,
-                              struct pt_regs *regs)
+                              struct pt_regs *regs, bool jumped)
 {
     if (unlikely(regs->flags & FLAGS_TF)) {
         boost_run(site, regs);
@@ -17,7 +17,7 @@ NOKPROBE_INLINE void step_run(struct probe_cpu *cpu, struct site *site,
             return;
         regs->flags |= FLAGS_IF;
         regs->ip = (uintptr_t)site->boost_slot + site->len;
-        if (!step_in_copy(site, (uintptr_t)site->boost_slot, false, regs, cpu))
+        if (!step_in_copy(site, (uintptr_t)site->boost_slot, false, regs, cpu, jumped))
             plat_raise_step(regs);
         return;
     }

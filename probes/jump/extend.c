@@ -290,7 +290,7 @@ NOKPROBE_INLINE bool step_in_cell(struct site *site, size_t off, struct pt_regs 
     return step_in_copy(site, copy,
                         copy == (uintptr_t)site_boost_slot(site) ||
                             region_has_cell(site, copy),
-                        regs, cpu);
+                        regs, cpu, false);
 }
 
 enum ext_step ext_step(struct pt_regs *regs, struct probe_cpu *cpu, bool jumped)

@@ -9,6 +9,7 @@
 #include "tests/kernel/ktest.h"
 #include "tests/kernel/logged.h"
 #include "tests/kernel/nmi_send.h"
+#include "tests/kernel/own_steps.h"
 #include "tests/kernel/ways.h"
 
 #define MS UINT64_C(1000000)
@@ -645,4 +646,63 @@ KTEST(contain, a_hit_that_is_missed_has_no_post_handler)
 {
     miss_by(OPTIMIZE_OFF, "by a trap");
     miss_by(OPTIMIZE_PUN, "by a jump");
+}
+
+/* ---- a step that a handler has begun --------------------------------------------------- */
+
+uint64_t sti_inside(uint64_t x);
+extern const char sti_inside_at[];
+__asm__(".pushsection .text\n"
+        ".globl sti_inside, sti_inside_at\n"
+        ".type sti_inside, @function\n"
+        "sti_inside:\n"
+        "    pushfq\n"
+        "    cli\n"
+        "sti_inside_at:\n"
+        "    sti\n"
+        "    lea 1(%rdi), %rax\n"
+        "    popfq\n"
+        "    ret\n"
+        ".size sti_inside, . - sti_inside\n"
+        ".popsection\n");
+
+static int sets_tf(struct kprobe *p UNUSED, struct pt_regs *regs)
+{
+    regs->flags |= FLAGS_TF;
+    return 0;
+}
+
+static void post_faults(struct kprobe *p UNUSED, struct pt_regs *regs UNUSED,
+                        unsigned long flags UNUSED)
+{
+    fault();
+}
+
+static void step_over_sti(enum optimize_method method, const char *how)
+{
+    struct kprobe p = { .addr = (uintptr_t)sti_inside_at,
+                        .pre_handler = sets_tf,
+                        .post_handler = post_faults };
+    struct own_steps steps;
+    uint64_t value;
+
+    jumps_by(method);
+    register_kprobe(&p);
+    optimize_run();
+    own_steps_begin(&steps);
+    value = sti_inside(7);
+    own_steps_end();
+    ktest_report(value == 8 && steps.count && steps.at[0] == p.addr + 1 &&
+                     p.flags & KPROBE_FLAG_TRIPPED,
+                 "%s: the step ends behind the sti", how);
+    ktest_report(preempt_count() == 0, "%s: preemption is on (%d)", how, preempt_count());
+    while (preempt_count())
+        preempt_enable();
+    unregister_kprobe(&p);
+}
+
+KTEST(contain, a_step_over_sti_whose_handler_is_given_up)
+{
+    step_over_sti(OPTIMIZE_OFF, "by a trap");
+    step_over_sti(OPTIMIZE_PUN, "by a jump");
 }
