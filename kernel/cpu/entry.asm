@@ -162,14 +162,12 @@ proc db_entry, 16
     frame trap
     MAKE_GAP 1
     push 0                          ; aux
-    push rax
+    SAVE_REGS
     mov eax, [gs:PERCPU_DEBUG_CHANGES]
-    mov [rsp + 12], eax
+    mov [rsp + REGS_AUX + 4], eax
 .read:
     mov rax, dr6
-    mov [rsp + 8], eax
-    pop rax
-    SAVE_REGS
+    mov [rsp + REGS_AUX], eax
     mov eax, 0xffff0ff0
     mov dr6, rax
 .cleared:
