@@ -97,6 +97,8 @@ void gdb_stepping_begin(struct gdb_tracepoint *tp, struct pt_regs *regs)
     s->left = tp->steps;
     WRITE_ONCE(s->tp, tp);
     step_from(s, regs, tp->addr);
+    s->in_copy =
+        false; /* the first trap comes behind the instruction, or a round of it */
 }
 
 /* goes_on - a step of @s has been made: collect. Return: is there another one? */

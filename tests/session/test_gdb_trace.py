@@ -413,6 +413,27 @@ def steps(stub, client):
     answers(client, "QTBuffer:circular:0", "OK")
 
 
+def steps_of_a_repeated_instruction(stub, client):
+    """Each round is a step, the first one too."""
+    said = run(stub, client, "probe listing memset").text
+    place = int(re.search(r'"address":"([0-9a-f]+)","original":"f348ab"', said)[1], 16)
+    answers(client, "QTinit", "OK")
+    many = ":" + program("2207" + "260002" + "15" + END)  # 7 < rcx
+    define(client, 1, place, ["R0", "SR0"], many, rest="E:3:0")
+    starts(client)
+    run(stub, client, "run vfs")
+    rounds = []
+    for frame in range(4):
+        ip = ip_of_frame(client, frame)
+        rounds.append(
+            (ip, int.from_bytes(bytes.fromhex(client.ask("g")[32:48]), "little"))
+        )
+    first = rounds[0][1]
+    tap.equal(rounds, [(place, first - n) for n in range(4)], "each round is a step")
+    client.ask("QTFrame:ffffffff")
+    answers(client, "QTStop", "OK")
+
+
 def the_program_sees_no_step(stub, client):
     """The flags that spin_lock_irqsave() pushes have no TF, although it is stepped."""
     said = run(stub, client, "probe listing spin_lock_irqsave").text
@@ -580,6 +601,8 @@ def all_of_it():
                 conditions_and_sets(stub, client, place)
             ends(stub, client, place)
             steps(stub, client)
+            if cpus == 1:  # else frames of other CPUs come between
+                steps_of_a_repeated_instruction(stub, client)
             what_fails(stub, client, place)
             client = with_a_breakpoint(stub, client, place)
             stops_between_frames(stub, client, place, cpus)
