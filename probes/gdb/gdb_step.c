@@ -158,8 +158,12 @@ static enum step_kind kind_at(uintptr_t ip)
 
 static void gdb_step_prepare(struct gdb_step *s, struct pt_regs *regs)
 {
+    size_t off;
+    const struct site *site = insn_slot_owner(regs->ip, &off);
+
     s->ip = gdb_stop_ip(regs);
-    s->in_copy = regs->ip != s->ip;
+    s->in_copy =
+        regs->ip != s->ip && !(site && copy_start(site, regs->ip - off) == regs->ip);
     s->sp = regs->sp;
     s->kind = kind_at(s->ip);
     regs->flags |= FLAGS_TF;

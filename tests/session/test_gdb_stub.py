@@ -576,6 +576,46 @@ def with_a_probe_there(stub, client, place):
     client.interrupt()
 
 
+def a_round_is_a_step(stub, client):
+    """Behind a watchpoint's stop in a repeated instruction that carries a probe."""
+    client.resume()
+    said = ask_console(stub, "probe listing memset").text
+    place = int(re.search(r'"address":"([0-9a-f]+)","original":"f348ab"', said)[1], 16)
+    offset = place - symbol(stub, "memset")
+    ask_console(stub, f"probe add memset+{offset:#x}")
+    client.interrupt()
+    answers(client, f"Z0,{place:x},1;X7,22072600021527", "OK")  # 7 < rcx
+    client.resume()
+    console = stub.in_background("run vfs")
+    thread = fields(client.packet())["thread"]
+    before = string_registers(client)
+    answers(client, f"z0,{place:x},1", "OK")
+    answers(client, f"Z2,{before[1] + 8:x},8", "OK")
+    client.resume()
+    client.packet()
+    answers(client, f"z2,{before[1] + 8:x},8", "OK")
+    rounds = [string_registers(client)]
+    for _ in range(2):
+        client.resume(f"s:{thread}")
+        client.packet()
+        rounds.append(string_registers(client))
+    tap.equal(
+        rounds,
+        [(before[0] - n, before[1] + 8 * n, place) for n in (2, 3, 4)],
+        "a watchpoint's stop, and two steps",
+    )
+    client.resume()
+    console.join()
+    ask_console(stub, "probe del all")
+    client.interrupt()
+
+
+def string_registers(client):
+    """Return rcx, rdi and rip."""
+    data = bytes.fromhex(client.ask("g").replace("x", "0"))
+    return tuple(int.from_bytes(data[8 * n : 8 * n + 8], "little") for n in (2, 5, 16))
+
+
 def hits(stub):
     """Return the hits of the probe that the console has added."""
     lines = ask_console(stub, "probe list").text.splitlines()
@@ -726,6 +766,7 @@ def all_of_it():
             one_cpu_runs_alone(stub, client)
             watchpoints(stub, client)
             with_a_probe_there(stub, client, place)
+            a_round_is_a_step(stub, client)
             damage_and_noise(client, cpus)
             a_debugger_dies(stub, client, cpus)
             the_kernel_ends(stub)
