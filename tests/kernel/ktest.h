@@ -68,6 +68,11 @@ struct ktest {
         return value;                                                                    \
     }
 
+/* KTEST_ASM - define the function @name in assembly. */
+#define KTEST_ASM(name, code)                                                            \
+    __asm__(".pushsection .text\n.globl " #name "\n.type " #name ", @function\n" #name   \
+            ":\n" code "\n.size " #name ", . - " #name "\n.popsection\n");
+
 /* ktest_report - print a fact of the running test, and whether it holds. If it does not,
  * the test has failed. @fmt: the fact, in words. Context: thread.
  */

@@ -329,23 +329,9 @@ static bool count_film_hit(struct pt_regs *regs UNUSED, unsigned reg UNUSED)
     return true;
 }
 
-/* A film lets its threads single-step through the copy of the probed instruction. A register
- * stops them in front of that copy.
- */
 uint64_t fills(uint64_t x);
-extern const char fills_at[];
-__asm__(".pushsection .text\n"
-        ".globl fills, fills_at\n"
-        ".type fills, @function\n"
-        "fills:\n"
-        "    mov %edi, %eax\n"
-        "    mov $filled, %rdi\n"
-        "    mov $2, %ecx\n"
-        "fills_at:\n"
-        "    rep stosq\n"
-        "    ret\n"
-        ".size fills, . - fills\n"
-        ".popsection\n");
+KTEST_ASM(fills, "mov %edi, %eax; mov $filled, %rdi; mov $2, %ecx; rep stosq; ret")
+#define FILLS_AT ((uintptr_t)fills + 14) /* its rep */
 uint64_t filled[2];
 
 static uintptr_t first_hit;
@@ -356,30 +342,26 @@ static void note_first(struct pt_regs *regs)
         first_hit = copy_original(regs->ip);
 }
 
-static void fill_by_steps(const char *how)
-{
-    struct own_steps steps;
-
-    first_hit = 0;
-    own_steps_of(&steps, fills, 1);
-    ktest_report(first_hit == (uintptr_t)fills_at, "%s: the first round is a hit", how);
-}
-
 KTEST(debug_reg, a_hit_at_a_step_that_the_engine_raises)
 {
-    struct kprobe p = { .addr = (uintptr_t)fills_at };
+    struct kprobe p = { .addr = FILLS_AT };
+    struct own_steps steps;
     unsigned reg = take();
 
     owner.act = note_first;
     set(reg, &filled[1], DEBUG_REG_WRITE);
     set(reg, &filled[0], DEBUG_REG_WRITE);
-    fill_by_steps("alone");
+    first_hit = 0;
     register_kprobe(&p);
-    fill_by_steps("under a probe");
+    own_steps_of(&steps, fills, 1);
+    ktest_report(first_hit == FILLS_AT, "the first round is a hit");
     unregister_kprobe(&p);
     give(reg);
 }
 
+/* A film lets its threads single-step through the copy of the probed instruction. A register
+ * stops them in front of that copy.
+ */
 KTEST(debug_reg, a_film_takes_only_its_own_steps)
 {
     struct kprobe p = { .addr = (uintptr_t)film_fixture, .flags = KPROBE_FLAG_DISABLED };

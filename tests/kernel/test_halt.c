@@ -8,20 +8,9 @@
 
 #define MS UINT64_C(1000000)
 
-void halt_here(void);
-void undefined_here(void);
-__asm__(".pushsection .text\n"
-        ".globl halt_here, undefined_here\n"
-        ".type halt_here, @function\n"
-        "halt_here:\n"
-        "    hlt\n"
-        "    ret\n"
-        ".size halt_here, . - halt_here\n"
-        ".type undefined_here, @function\n"
-        "undefined_here:\n"
-        "    ud2\n"
-        ".size undefined_here, . - undefined_here\n"
-        ".popsection\n");
+void halt_here(void), undefined_here(void);
+KTEST_ASM(halt_here, "hlt; ret")
+KTEST_ASM(undefined_here, "ud2")
 
 static uint64_t interrupts(void)
 {

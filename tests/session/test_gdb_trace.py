@@ -424,12 +424,9 @@ def steps_of_a_repeated_instruction(stub, client):
     run(stub, client, "run vfs")
     rounds = []
     for frame in range(4):
-        ip = ip_of_frame(client, frame)
-        rounds.append(
-            (ip, int.from_bytes(bytes.fromhex(client.ask("g")[32:48]), "little"))
-        )
-    first = rounds[0][1]
-    tap.equal(rounds, [(place, first - n) for n in range(4)], "each round is a step")
+        client.ask(f"QTFrame:{frame:x}")
+        rounds.append(int.from_bytes(bytes.fromhex(client.ask("g")[32:48]), "little"))
+    tap.equal(rounds, [rounds[0] - n for n in range(4)], "each round is a step")
     client.ask("QTFrame:ffffffff")
     answers(client, "QTStop", "OK")
 
