@@ -64,8 +64,11 @@ static bool fault_in_copy(struct probe_cpu *cpu, struct site *site, struct pt_re
     if (regs->ip == (uintptr_t)site_step_slot(site))
         regs->flags &= ~FLAGS_TF;
     regs->ip = copy_original(regs->ip);
-    /* The jump of a region displaces other instructions, too, which have no probes. */
-    return regs->ip == site->addr && ask_probes(cpu, site, regs);
+    /* The jump of a region displaces other instructions, too, which have no probes. A jump
+     * may lead to a copy of a branch, which a breakpoint emulates.
+     */
+    return regs->ip == site->addr && site->way != WAY_EMULATE &&
+           ask_probes(cpu, site, regs);
 }
 
 /* is_on_top - are the depths of the CPU still @irq and @nmi? Then no interrupt or NMI has

@@ -55,7 +55,8 @@ typedef void (*kprobe_post_handler_t)(struct kprobe *p, struct pt_regs *regs,
                                       unsigned long flags);
 /* A fault handler runs when the instruction, or another handler of the same probe, faults
  * with the vector @trapnr. If it returns a value that is not 0, it has dealt with the
- * fault, and the CPU goes on at regs->ip.
+ * fault, and the CPU goes on at regs->ip. It is not asked if the instruction is a branch,
+ * or works on flags (emulate.c): the engine does these itself, and raises their faults.
  */
 typedef int (*kprobe_fault_handler_t)(struct kprobe *p, struct pt_regs *regs, int trapnr);
 

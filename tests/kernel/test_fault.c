@@ -343,3 +343,35 @@ KTEST(fault, an_interrupt_that_faults_changes_no_address)
     unregister_kprobe(&p);
     vmap_free(page, PAGE_SIZE);
 }
+
+/* ---- fault handlers -------------------------------------------------------------------- */
+
+static int ask(struct kprobe *p UNUSED, struct pt_regs *regs UNUSED, int nr UNUSED)
+{
+    entered++;
+    return 0;
+}
+
+static void ask_for(int (*fn)(const volatile char *at), unsigned off, unsigned expected,
+                    const char *how)
+{
+    struct kprobe p = { .addr = (uintptr_t)fn + off, .fault_handler = ask };
+
+    entered = 0;
+    register_kprobe(&p);
+    optimize_run();
+    ktest_report(fn(nowhere) == -EFAULT && kprobe_hits(&p) == 1 && entered == expected,
+                 "%s, by a %s: the handler is asked %lu times", how,
+                 p.flags & KPROBE_FLAG_OPTIMIZED ? "jump" : "trap", entered);
+    unregister_kprobe(&p);
+}
+
+KTEST(fault, what_is_emulated_asks_no_fault_handler)
+{
+    for (int jumps = 0; jumps < 2; jumps++) {
+        jumps_by(jumps ? OPTIMIZE_PUN : OPTIMIZE_OFF);
+        ask_for(fixed_up_load, 2, 1, "a load");
+        ask_for(fixed_up_jump, 0, 0, "an emulated jump");
+        ask_for(fixed_up_call, 0, 0, "an emulated call");
+    }
+}
