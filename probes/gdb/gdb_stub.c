@@ -29,6 +29,7 @@
 
 #define COM2_IRQ 3
 #define CHANGE_NS UINT64_C(1000000000) /* a stop waits no longer for a better place */
+#define SPINS 2000                     /* between two looks at a CPU that sends */
 #define SEND_MOST 1024 /* bytes of text after which an NMI ends its sending */
 
 static bool available; /* COM2 exists, and gdb_init() has succeeded */
@@ -51,14 +52,22 @@ static bool available; /* COM2 exists, and gdb_init() has succeeded */
  *      that time. Otherwise the kernel would stop a second time, unasked, as soon as the
  *      debugger lets it go.
  */
-static bool stop_wanted; /* the debugger has asked for a stop */
-static bool looking;
+static bool stop_wanted;          /* the debugger has asked for a stop */
+static int looker = GDB_ALL_CPUS; /* the CPU that is in look(); this: none */
 static struct wait_queue work = WAIT_QUEUE_INIT(work);
 static bool served;            /* a debugger has let the kernel run */
 static struct thread *exiting; /* the thread in gdb_exit(), or NULL */
 
+/* A CPU that takes no NMI for long is not waited for: it may be in look(), with a packet half
+ * sent. A debugger that watches the code of look() stops this CPU there.
+ */
 static void gdb_serve(unsigned cpu)
 {
+    int other;
+
+    while ((other = __atomic_load_n(&looker, __ATOMIC_SEQ_CST)) != GDB_ALL_CPUS &&
+           other != (int)cpu)
+        spin_without_pause(SPINS);
     gdb_wire_listen(false);
     WRITE_ONCE(stop_wanted, false);
     gdb_session(cpu);
@@ -71,13 +80,19 @@ static void gdb_serve(unsigned cpu)
  */
 static void look(void)
 {
-    if (gdb_is_stopping() || __atomic_exchange_n(&looking, true, __ATOMIC_ACQUIRE))
+    int nobody = GDB_ALL_CPUS;
+
+    if (!__atomic_compare_exchange_n(&looker, &nobody, (int)cpu_id(), false,
+                                     __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
         return;
-    if (gdb_line_poll())
+    if (gdb_is_stopping()) {
+        /* an owner waits for this CPU, or serves already */
+    } else if (gdb_line_poll()) {
         WRITE_ONCE(stop_wanted, true);
-    else if (gdb_line_attached())
+    } else if (gdb_line_attached()) {
         gdb_output_send(SEND_MOST);
-    __atomic_store_n(&looking, false, __ATOMIC_RELEASE);
+    }
+    __atomic_store_n(&looker, GDB_ALL_CPUS, __ATOMIC_SEQ_CST);
 }
 
 /* still_wanted - asked if the debugger was served for another reason before this stop was
