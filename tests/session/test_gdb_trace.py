@@ -379,7 +379,7 @@ def steps(stub, client):
     tap.equal(first, code[: count + 1], f"a hit, and {count} steps")
     client.ask("QTFrame:ffffffff")
     for name, count, command in (
-        ("frame_alloc", 40, "run vfs"),
+        ("frame_alloc", 40 + 300 * begin, "run vfs"),
         ("leave_cpu", 300, "run sleep"),
     ):
         answers(client, "QTinit", "OK")
