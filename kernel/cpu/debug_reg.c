@@ -367,12 +367,13 @@ NOKPROBE_INLINE void debug_reg_let_pass(struct pt_regs *regs, unsigned bits)
 NOKPROBE_INLINE bool tell_owner(struct pt_regs *regs, unsigned i, bool miss)
 {
     bool executes = setting_kind(this_cpu()->debug_setting[i]) == DEBUG_REG_EXECUTE;
-    debug_reg_hit_t hit = READ_ONCE(owners[i].hit);
+    /* A miss may be an access to owners[] itself. */
+    debug_reg_hit_t hit = miss ? NULL : READ_ONCE(owners[i].hit);
     uintptr_t ip = regs->ip;
 
     if (!debug_reg_is_hit(regs->dr6, i))
         return false;
-    if (!miss && hit && !hit(regs, i))
+    if (hit && !hit(regs, i))
         return false;
     return executes && regs->ip == ip;
 }
