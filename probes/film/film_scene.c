@@ -122,7 +122,8 @@ bool film_db(struct pt_regs *regs, void *probe)
 {
     unsigned cpu = cpu_id();
 
-    if (cpus[cpu].stepping && is_fixture(cpu)) { /* a debug register may be hit as well */
+    /* A debug register may be hit as well. Without a step, cpus[] may be what was hit. */
+    if (regs->dr6 & DR6_BS && cpus[cpu].stepping && is_fixture(cpu)) {
         step_off(regs, cpu);
         regs->dr6 &= ~(unsigned long)DR6_BS;
     }
