@@ -95,11 +95,10 @@ static unsigned setting_of(enum debug_reg_kind kind, size_t len)
     return (unsigned)kind | (unsigned)lens[len] << 2;
 }
 
+/* setting_len - 1, 2, 8 or 4. Not a table: each #DB would read it, and could be hit there. */
 NOKPROBE_INLINE size_t setting_len(unsigned setting)
 {
-    static const uint8_t lens[] = { 1, 2, 8, 4 };
-
-    return lens[setting >> 2];
+    return 0x04080201u >> 8 * (setting >> 2) & 0xff;
 }
 
 void debug_reg_move(unsigned i, uintptr_t addr)
@@ -493,5 +492,7 @@ static bool is_in_area(uintptr_t addr)
 bool debug_reg_is_own(uintptr_t addr, size_t len)
 {
     return is_in_area(addr) || overlaps(addr, len, &table, sizeof(table)) ||
+           overlaps(addr, len, &db_entry_read, sizeof(db_entry_read)) ||
+           overlaps(addr, len, &db_entry_cleared, sizeof(db_entry_cleared)) ||
            trap_is_own(addr, len);
 }

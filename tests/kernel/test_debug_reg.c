@@ -9,6 +9,8 @@
 #include "kernel/cpu/trap.h"
 #include "probes/core/life.h"
 #include "probes/film/film.h"
+#include "probes/insn/insn.h"
+#include "probes/watch/watch.h"
 #include "tests/kernel/ktest.h"
 #include "tests/kernel/nmi_send.h"
 #include "tests/kernel/own_steps.h"
@@ -458,5 +460,80 @@ KTEST(debug_reg, nmis_change_it_at_any_moment)
     debug_reg_give(toggled);
     ktest_report(nmis == count && hits > 0, "%lu NMIs, %lu hits", nmis, hits);
     ktest_report(!stale, "after each load the CPU watches what the table says");
+    expect_no_watches();
+}
+
+/* ---- memory that each #DB accesses ---- */
+
+/* static_word - return the address of static memory that the instruction at @at accesses, for
+ * an array its start; 0: none.
+ */
+static uintptr_t static_word(uintptr_t at, struct insn *insn)
+{
+    if (insn_decode(insn, (const uint8_t *)at, INSN_MAX_LEN, at)) {
+        insn->len = 1;
+        return 0;
+    }
+    if (!insn->has_mem || insn->seg || (!insn->map && insn->opcode == 0x8d)) /* LEA */
+        return 0;
+    if (insn->rip_relative)
+        return at + insn->len + (uintptr_t)insn->disp;
+    return insn->disp_len == 4 && insn->disp < 0 ? (uintptr_t)insn->disp : 0;
+}
+
+/* watchable - count the instructions of function @name that access static memory which can
+ * be watched. @first: the first such memory
+ */
+static unsigned watchable(const char *name, uintptr_t *first)
+{
+    struct plat_symbol fn = { 0 };
+    struct insn insn;
+    unsigned count = 0;
+
+    ktest_report(!plat_symbol_find(name, &fn), "%s is there", name);
+    for (uintptr_t at = fn.start; at < fn.start + fn.size; at += insn.len) {
+        uintptr_t word = static_word(at, &insn);
+
+        if (!word || watch_check_own(word, 1, WATCH_ACCESS))
+            continue;
+        *first = count++ ? *first : word;
+        ktest_note("%s+0x%lx accesses 0x%lx", name, at - fn.start, word);
+    }
+    return count;
+}
+
+KTEST(debug_reg, what_each_trap_accesses_cannot_be_watched)
+{
+    static const char *const path[] = {
+        "db_entry",        "watch_debug_handler", "not_only_a_step",
+        "debug_reg_hits",  "debug_regs_at_entry", "debug_reg_is_hit",
+        "debug_regs_load", "debug_regs_rest",     "plat_watch_is_inner",
+    };
+    uintptr_t first;
+
+    for (size_t i = 0; i < ARRAY_LEN(path); i++)
+        ktest_report(!watchable(path[i], &first), "%s: no word can be", path[i]);
+}
+
+/* hit_at - watch the word at @at, which the handling of a hit accesses, and read it. */
+static void hit_at(uintptr_t at, const char *what)
+{
+    unsigned reg = take();
+
+    set(reg, (void *)(at ? at : (uintptr_t)debug_reg_owner(reg) - 8), DEBUG_REG_ACCESS);
+    (void)READ_ONCE(*(uint64_t *)debug_reg_addr(reg));
+    give(reg);
+    ktest_report(owner.calls == 1, "%s: one hit", what);
+}
+
+KTEST(debug_reg, what_only_some_traps_access_can_be_watched)
+{
+    uintptr_t stepping = 0;
+
+    hit_at(0, "the pointer to the owner's function");
+    watchable("film_db", &stepping);
+    scene_open(0);
+    hit_at(stepping & -8ul, "what a film knows of CPU 0");
+    scene_close();
     expect_no_watches();
 }
