@@ -37,6 +37,7 @@ static NOINLINE void call_in_hit(struct probe_cpu *cpu, struct probe_hit *hit,
 
     shown.ip = ip;
     shown.ip = ip = plat_watch_ip(&shown);
+    hit->is.owes_step = regs->dr6 & DR6_BS;
     cpu->watch_busy = false;
     barrier();
     aggr_run_post(&w->kp, hit, &shown, false);

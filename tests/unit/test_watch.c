@@ -330,8 +330,9 @@ UNIT_TEST(a_handler_that_faults_is_given_up)
     CHECK_EQ(register_watch(&second), 0);
     regs.ip = 0x9003;
     fake_watch.program = 0x5003;
-    CHECK(fake_debug(&regs, 3));
+    CHECK(fake_debug(&regs, 3 | DR6_BS));
     CHECK_EQ(calls, 1);
+    CHECK_EQ(fake.raised_steps, 1); /* the step of the program, which is still due */
     CHECK_EQ(regs.ip, 0x9003);
     CHECK_EQ(w.kp.flags, KPROBE_FLAG_DISABLED | KPROBE_FLAG_TRIPPED);
     CHECK_EQ(watch_hits(&w), 1);
