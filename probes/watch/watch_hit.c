@@ -43,10 +43,12 @@ static NOINLINE void call_in_hit(struct probe_cpu *cpu, struct probe_hit *hit,
     aggr_run_post(&w->kp, hit, &shown, false);
     barrier();
     cpu->watch_busy = true;
-    if (shown.ip == ip)
+    if (shown.ip == ip) {
         shown.ip = regs->ip;
-    else
+    } else {
+        shown.flags &= ~FLAGS_RF; /* it was for the instruction that is left out */
         ext_resume(NULL, &shown);
+    }
     *regs = shown;
     hit_leave(cpu, hit, false);
 }

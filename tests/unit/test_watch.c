@@ -171,8 +171,10 @@ UNIT_TEST(a_handler_may_send_the_program_elsewhere)
     regs.ip = 0x9003;
     fake_watch.program = 0x5003;
     go_to = 0x7000;
+    regs.flags |= FLAGS_RF;
     CHECK(fake_debug(&regs, 1));
     CHECK_EQ(regs.ip, 0x7000);
+    CHECK(!(regs.flags & FLAGS_RF)); /* the CPU may stop at the instruction there */
 }
 
 UNIT_TEST(in_a_region_it_is_sent_to_the_copies)
