@@ -227,8 +227,8 @@ static void put_to_use(const struct watch *w)
     bool on = !watch_is_off(w);
 
     plat_watch_set((unsigned)w->reg, on ? w->addr : 0, w->kind, w->len);
-    if (on && w->kind == WATCH_EXECUTE)
-        plat_watch_execute(w->addr);
+    if (w->kind == WATCH_EXECUTE)
+        plat_watch_execute(on ? w->addr : 0);
 }
 
 static void use_register(struct watch *w, int reg, struct site *site)

@@ -137,6 +137,10 @@ UNIT_TEST(without_memory_nothing_is_taken)
     fake_fail_at(0);
     CHECK(n > 1 && n < 10);
     CHECK_EQ(fake_watch.executes, fn);
+    CHECK_EQ(disable_watch(&w), 0);
+    CHECK(!fake_watch.executes);
+    CHECK_EQ(enable_watch(&w), 0);
+    CHECK_EQ(fake_watch.executes, fn);
     CHECK_EQ(unregister_watch(&w), 0);
     CHECK(!fake_watch.executes && !fake_watch.owner[0]);
 }
