@@ -102,7 +102,7 @@ void trap_set_direct(unsigned vector, trap_direct_t fn)
         trap_db_handler = fn;
 }
 
-void (*trap_step_lost)(struct pt_regs *regs, uintptr_t ip, uintptr_t sp);
+void (*trap_step_lost)(struct pt_regs *regs, uintptr_t sp);
 void (*trap_goes_on)(struct pt_regs *regs);
 
 void trap_serialise_nmis(bool on)
@@ -172,14 +172,13 @@ void trap_dispatch(struct pt_regs *regs);
 void trap_dispatch(struct pt_regs *regs)
 {
     trap_handler_t *fn = trap_handlers[regs->vector];
-    uintptr_t ip = regs->ip, sp = regs->sp;
-    bool steps = regs->flags & FLAGS_TF && regs->vector != TRAP_DB;
+    uintptr_t sp = regs->sp;
 
     for (size_t i = 0; i < TRAP_HANDLERS_MAX && fn[i]; i++) {
         if (!fn[i](regs))
             continue;
-        if (unlikely(steps) && !(regs->flags & FLAGS_TF) && trap_step_lost)
-            trap_step_lost(regs, ip, sp);
+        if (regs->sp > sp && trap_step_lost)
+            trap_step_lost(regs, sp);
         if (regs->vector != TRAP_DB && trap_goes_on)
             trap_goes_on(regs);
         return;

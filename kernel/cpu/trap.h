@@ -67,12 +67,12 @@ extern bool (*trap_fault_handler)(struct pt_regs *regs);
  */
 extern void (*trap_resume_handler)(struct pt_regs *regs, void *probe);
 
-/* trap_step_lost - a socket: is told when the handler of an exception has
- * taken TF off the image, as the engine does when it gives a handler up: then the trap of
- * the step of the instruction at @ip, with the stack at @sp, will not come.
+/* trap_step_lost - a socket: is told when the handler of an exception has raised the stack
+ * pointer of the image, which was @sp, as the engine does when it gives a handler up: code
+ * whose stack lies between the two is given up, and the trap of its step will not come.
  * Set at boot.
  */
-extern void (*trap_step_lost)(struct pt_regs *regs, uintptr_t ip, uintptr_t sp);
+extern void (*trap_step_lost)(struct pt_regs *regs, uintptr_t sp);
 
 /* trap_goes_on - a socket: may change regs->ip, when the handler of an exception other than
  * #DB has set where the CPU goes on. Set at boot.

@@ -37,7 +37,6 @@
 #include "kernel/cpu/instr.h"
 #include "kernel/cpu/msr.h"
 #include "kernel/cpu/percpu.h"
-#include "kernel/debug/backtrace.h"
 #include "kernel/mm/extable.h"
 #include "kernel/thread/thread.h"
 #include "probes/core/insn_slot.h"
@@ -304,20 +303,21 @@ bool gdb_step_trap(struct pt_regs *regs)
     return was_step && !(regs->dr6 & DR6_BS);
 }
 
-void gdb_step_lost(struct pt_regs *regs, uintptr_t ip, uintptr_t sp)
+void gdb_step_lost(struct pt_regs *regs, uintptr_t sp)
 {
-    struct gdb_step *s = gdb_step_innermost(thread_current());
+    const struct thread *t = thread_current();
+    struct gdb_step *s;
 
-    if (!s || s->ip != backtrace_original(ip, NULL, sp) || s->sp != sp)
-        return;
-    if (gdb_step_move(s, UNDER_WAY, BEHIND)) {
+    while ((s = gdb_step_innermost(t)) && s->sp - sp < regs->sp - sp) {
+        if (!gdb_step_move(s, UNDER_WAY, BEHIND)) {
+            gdb_step_move(s, LEFT_OVER, FREE);
+            continue;
+        }
         s->end = s->start; /* it stops, wherever the thread goes on */
         s->trap = regs;
         s->asked = true;
         gdb_step_go_on(s, regs, false);
-        return;
     }
-    gdb_step_move(s, LEFT_OVER, FREE);
 }
 
 /* ---- start and cancel ---- */

@@ -42,11 +42,12 @@ void gdb_step_irqs(bool runs);
  */
 bool gdb_step_trap(struct pt_regs *regs);
 
-/* gdb_step_lost - end the step of the instruction at @ip, or of which @ip is a copy, with the
- * stack at @sp: it has faulted in a handler, which the engine has given up. @regs: how the
- * thread goes on. Context: trap.
+/* gdb_step_lost - end each step of code whose stack lies between @sp and that of @regs: it is
+ * code of a handler that has faulted, and that the engine has given up. The fault may be a
+ * later one than that of the stepped instruction: one of the fault handler.
+ * @regs: how the thread goes on. Context: trap.
  */
-void gdb_step_lost(struct pt_regs *regs, uintptr_t ip, uintptr_t sp);
+void gdb_step_lost(struct pt_regs *regs, uintptr_t sp);
 
 /* gdb_step_pushes - does the instruction at @ip push the flags?
  * gdb_step_fix_pushed - take TF out of the flags that such an instruction has just pushed.

@@ -18,8 +18,9 @@ ROUNDS = 1000 if tap.LONG else 120
 HOT = "run vfs"  # calls vfs_read and vfs_open often, on all CPUs
 READS = "cat /proc/version"
 IF, TF = 1 << 9, 1 << 8
-IP, RSI = 16, 4
+IP, RDI, RSI = 16, 5, 4
 FLAGS_OF_IMAGE = 19 * 8  # struct pt_regs
+FAULT_HANDLER = 56  # struct kprobe
 EXECUTE, ACCESS = 1, 4
 REFUSED = "E.the program or the engine steps here: set a breakpoint and continue"
 
@@ -197,19 +198,24 @@ def steps_back_into_a_cancelled_step(d):
     ends(d, "stepped out of a hit")
 
 
-def a_step_over_a_fault_of_a_handler(d, in_copy):
+def a_step_over_a_fault_of_a_handler(d, in_copy, again=False):
     """The handler of the probe faults in the instruction that is stepped, or in its copy for
-    a breakpoint. It is given up, and the thread goes on without TF.
+    a breakpoint, and then its fault handler may fault `again`. It is given up, and the thread
+    goes on without TF.
     """
     for verb in ("del reads", "load /boot/reads.o"):
         d.console("module " + verb)
     place, handler = d.symbol("vfs_read"), d.symbol("before_read")
+    faults = d.symbol("handler_sleeps") if again else 0
     thread = stand_before(d, place)
     d.client.ask(f"Z0,{handler:x},1")
     d.client.resume()
     tap.equal(d.stop()["ip"], handler, "the thread comes to the handler")
     d.client.ask(f"z0,{handler:x},1")
     d.client.ask("Hg" + thread)
+    d.client.ask(
+        f"M{d.register(RDI) + FAULT_HANDLER:x},8:{faults.to_bytes(8, 'little').hex()}"
+    )
     d.client.ask(f"P{RSI:x}=" + "00" * 8)
     if in_copy:
         d.client.ask(f"Z0,{handler + 5:x},1")
@@ -456,6 +462,7 @@ def on(cpus):
         steps_among_others(d)
         a_step_over_a_fault_of_a_handler(d, in_copy=False)
         a_step_over_a_fault_of_a_handler(d, in_copy=True)
+        a_step_over_a_fault_of_a_handler(d, in_copy=False, again=True)
 
 
 def on_any_number_of_cpus():
