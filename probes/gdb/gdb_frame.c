@@ -218,7 +218,7 @@ uintptr_t gdb_frame_ip(void)
 }
 
 /* read_block - read from the first block that has @addr. Return: how many bytes. */
-static size_t read_block(uint8_t *out, uintptr_t addr, size_t len)
+COLD static size_t read_block(uint8_t *out, uintptr_t addr, size_t len)
 {
     for (const uint8_t *b = NULL; (b = block_next(&selected, b));) {
         uint64_t start = number_at(b + 1, 8), has;
@@ -236,7 +236,7 @@ static size_t read_block(uint8_t *out, uintptr_t addr, size_t len)
     return 0;
 }
 
-bool gdb_frame_constant_add(uintptr_t start, uintptr_t end)
+COLD bool gdb_frame_constant_add(uintptr_t start, uintptr_t end)
 {
     if (constant_count == CONSTANTS_MAX)
         return false;
@@ -250,7 +250,7 @@ void gdb_frame_constants_clear(void)
     constant_count = 0;
 }
 
-static bool is_constant(uintptr_t addr, size_t len)
+COLD static bool is_constant(uintptr_t addr, size_t len)
 {
     for (size_t i = 0; i < constant_count; i++)
         if (addr >= constants[i].start && addr + len <= constants[i].end)
@@ -258,7 +258,7 @@ static bool is_constant(uintptr_t addr, size_t len)
     return false;
 }
 
-size_t gdb_frame_read(void *out, uintptr_t addr, size_t len)
+COLD size_t gdb_frame_read(void *out, uintptr_t addr, size_t len)
 {
     size_t done = 0;
 
@@ -277,7 +277,7 @@ size_t gdb_frame_read(void *out, uintptr_t addr, size_t len)
 /* `$n += 1` collects $n before and after the change. So the last value in the frame is
  * the value at the end of the frame.
  */
-bool gdb_frame_variable(unsigned number, int64_t *value)
+COLD bool gdb_frame_variable(unsigned number, int64_t *value)
 {
     bool found = false;
 
@@ -309,7 +309,7 @@ struct wanted_frame {
     uint64_t from, to;
 };
 
-static bool take_wanted(struct gdb_request *r, struct wanted_frame *w)
+COLD static bool take_wanted(struct gdb_request *r, struct wanted_frame *w)
 {
     bool has_end = false;
 
@@ -350,7 +350,7 @@ static bool is_it(const struct gdb_frame *frame, const struct wanted_frame *w)
     }
 }
 
-static void select_frame(const struct gdb_frame *frame)
+COLD static void select_frame(const struct gdb_frame *frame)
 {
     selected = *frame;
     memcpy(selected_blocks, frame->blocks, frame->record.len);
@@ -399,7 +399,7 @@ static uint8_t image[2 * GDB_FRAME_MAX];
 static size_t image_len;
 static uint64_t image_at; /* where the image begins in the file */
 
-static size_t put_block(uint8_t *to, const uint8_t *block)
+COLD static size_t put_block(uint8_t *to, const uint8_t *block)
 {
     struct pt_regs regs;
 
@@ -412,7 +412,7 @@ static size_t put_block(uint8_t *to, const uint8_t *block)
     return 1 + gdb_regs_block(to + 1, &regs);
 }
 
-static void make_image(const struct gdb_frame *frame)
+COLD static void make_image(const struct gdb_frame *frame)
 {
     uint32_t len = 0;
 
@@ -427,7 +427,7 @@ static void make_image(const struct gdb_frame *frame)
 /* seek - make the image of the frame that has byte @at of the file. Return: false: there
  * is no such byte.
  */
-static bool seek(uint64_t at)
+COLD static bool seek(uint64_t at)
 {
     struct gdb_frame frame;
 
