@@ -289,7 +289,7 @@ def four_writers_and_a_host():
         result = recorded.capture.finish()
         count = sum(map(len, result.pages))
         tap.note(f"{count} pages in {seconds:.1f} s")
-        tap.check(min(map(len, result.pages)) > 10, "pages of each CPU")
+        tap.check(min(map(len, result.pages)) > 0, "pages of each CPU")
         for cpu in range(4):
             times = [event.time for event in result.of_cpu(cpu)]
             tap.check(times == sorted(times), f"CPU {cpu}: in order")
