@@ -5,7 +5,10 @@
 #include "kernel/cpu/trap.h"
 #include "kernel/debug/backtrace.h"
 #include "kernel/memmap.h"
+#include "probes/core/insn_slot.h"
 #include "probes/core/registry.h"
+#include "probes/jump/detour.h"
+#include "probes/jump/jump_site.h"
 #include "probes/jump/link.h"
 #include "probes/jump/optimize.h"
 #include "probes/port/port.h"
@@ -13,11 +16,13 @@
 #include "probes/watch/platform_watch.h"
 #include "probes/watch/watch_parts.h"
 
+extern const char image_text_start[], image_text_end[];
+
 _Static_assert(WATCH_SLOTS == DEBUG_REGS, "a slot for each register");
 
 /* ---- the registers ---- */
 
-int plat_watch_take(const char *owner)
+COLD int plat_watch_take(const char *owner)
 {
     return debug_reg_take(owner, NULL);
 }
@@ -32,7 +37,7 @@ const char *plat_watch_owner(unsigned reg)
     return debug_reg_owner(reg);
 }
 
-void plat_watch_set(unsigned reg, uintptr_t addr, unsigned kind, size_t len)
+COLD void plat_watch_set(unsigned reg, uintptr_t addr, unsigned kind, size_t len)
 {
     static const enum debug_reg_kind kinds[WATCH_KINDS] = {
         [WATCH_WRITE] = DEBUG_REG_WRITE,
@@ -84,14 +89,20 @@ NOKPROBE(plat_watch_rest);
 uintptr_t plat_watch_ip(const struct pt_regs *regs)
 {
     uintptr_t ip = regs->ip;
+    size_t off;
+    const struct site *site = insn_slot_owner(ip, &off);
 
+    /* At the entry of a cell the program's call has pushed its return address. */
+    if ((ip >= (uintptr_t)image_text_start && ip < (uintptr_t)image_text_end) ||
+        (site && ip < detour_start(site, ip - off) && ip != (uintptr_t)site_detour(site)))
+        return 0;
     backtrace_collect(regs, &ip, 1);
     return ip;
 }
 
 /* ---- addresses ---- */
 
-bool plat_watch_is_own(uintptr_t addr, size_t len)
+COLD bool plat_watch_is_own(uintptr_t addr, size_t len)
 {
     return debug_reg_is_own(addr, len);
 }
@@ -106,7 +117,7 @@ bool plat_watch_is_kernel(uintptr_t addr)
  * the instruction in front to the detour of the jump at @addr. To remove the link, the jump
  * at @addr becomes a breakpoint; later it may become a jump again, without the link.
  */
-void plat_watch_execute(uintptr_t addr)
+COLD void plat_watch_execute(uintptr_t addr)
 {
     struct site *site;
 

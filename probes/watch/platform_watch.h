@@ -55,7 +55,8 @@ bool plat_watch_is_own(uintptr_t addr, size_t len);
 /* plat_watch_is_kernel - does @addr lie in the kernel's half of memory? Context: any. */
 bool plat_watch_is_kernel(uintptr_t addr);
 /* plat_watch_ip - return the address in the program at which @regs was interrupted, also
- * if regs->ip lies in a copy of an instruction. Context: any.
+ * if regs->ip lies in a copy of an instruction; 0: in code that leads to handlers without a
+ * trap, or from there to such a copy. Context: any.
  */
 uintptr_t plat_watch_ip(const struct pt_regs *regs);
 

@@ -29,14 +29,23 @@
 
 /* ---- 5 ---- */
 
-/* call_in_hit - call the handler of @w in @hit, which has been entered; leave @hit. */
+/* call_in_hit - call the handler of @w in @hit, which has been entered; leave @hit. What code
+ * touches that leads to the handlers of a jump stays a miss: a program is not there yet.
+ */
 static NOINLINE void call_in_hit(struct probe_cpu *cpu, struct probe_hit *hit,
-                                 struct watch *w, struct pt_regs *regs, uintptr_t ip)
+                                 unsigned reg, struct watch *w, struct pt_regs *regs,
+                                 uintptr_t ip)
 {
     struct pt_regs shown = *regs;
 
     shown.ip = ip;
     shown.ip = ip = plat_watch_ip(&shown);
+    if (!ip) {
+        hit_leave(cpu, hit, false);
+        return;
+    }
+    cpu->watch_missed[reg]--;
+    probe_count(&cpu->watch_hits[reg]);
     hit->is.owes_step = regs->dr6 & DR6_BS;
     cpu->watch_busy = false;
     barrier();
@@ -68,11 +77,8 @@ NOKPROBE_INLINE void one_hit(struct probe_cpu *cpu, unsigned reg, struct pt_regs
         return;
     }
     hit = hit_begin(cpu, slot->site, regs, HIT_POST, in_nmi);
-    if (!hit)
-        return;
-    cpu->watch_missed[reg]--;
-    probe_count(&cpu->watch_hits[reg]);
-    call_in_hit(cpu, hit, w, regs, ip);
+    if (hit)
+        call_in_hit(cpu, hit, reg, w, regs, ip);
 }
 
 /* ---- 1 ---- */

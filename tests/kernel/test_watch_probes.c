@@ -262,6 +262,50 @@ KTEST(watch_probes, an_instruction_that_carries_a_probe_can_be_watched)
 KTEST_TARGET(here, x, x + 1)
 KTEST_TARGET(there, x, x + 2)
 
+static unsigned long here_sp;
+
+static int note_sp(struct kprobe *p UNUSED, struct pt_regs *regs)
+{
+    here_sp = regs->sp;
+    return 0;
+}
+
+/* call_here - always with the same stack. */
+static NOINLINE void call_here(void)
+{
+    here(1);
+    barrier();
+}
+
+/* The detour saves registers where the watched words are. watch_move() uses them as well. */
+KTEST(watch_probes, what_a_detour_saves_is_a_miss)
+{
+    struct kprobe p = { .addr = (uintptr_t)here, .pre_handler = note_sp };
+    struct watch w = watch_of(NULL, WATCH_WRITE, 8, note_hit);
+    uint64_t hits = 0;
+
+    jumps_by(OPTIMIZE_PUN);
+    register_watch(&w);
+    register_kprobe(&p);
+    optimize_run();
+    call_here();
+    for (unsigned off = 48; off <= 160; off += 8) {
+        unsigned long flags = irq_save();
+
+        watch_move(&w, here_sp - off);
+        noted.calls = 0;
+        call_here();
+        barrier();
+        hits += READ_ONCE(noted.calls);
+        watch_move(&w, 0);
+        irq_restore(flags);
+    }
+    ktest_report(watch_misses(&w) && !hits, "%lu misses, and %lu hits", watch_misses(&w),
+                 hits);
+    unregister_kprobe(&p);
+    unregister_watch(&w);
+}
+
 static int go_there(struct kprobe *p UNUSED, struct pt_regs *regs)
 {
     regs->ip = (uintptr_t)there;
