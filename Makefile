@@ -152,7 +152,7 @@ $(B)/%.c.o: %.c $(B)/flags.stamp
 # Files that hits run through are compiled for speed, and all others for size. A hit runs
 # through each file that has a function marked NOKPROBE, and through these.
 FOR_SPEED := $(shell grep -l '^NOKPROBE[^_]' $(filter %.c,$(SOURCES))) \
-    probes/core/fault.c $(addprefix probes/jump/,handler.c program_join.c) \
+    probes/core/fault.c probes/jump/program_join.c \
     $(addprefix probes/returns/,entry.c holder.c return_point.c jprobe.c) \
     $(filter probes/program/op_%,$(PROGRAM)) $(addprefix probes/program/program_,parts.c run.c) \
     $(addprefix probes/insn/,insn.c insn_opcode.c) $(addprefix probes/port/port_,held.c shadow.c) \

@@ -178,7 +178,7 @@ bool ksyms_get(size_t i, struct ksym *out)
     return true;
 }
 
-static bool has_prefix(const char *s, const char *prefix, size_t *len)
+COLD static bool has_prefix(const char *s, const char *prefix, size_t *len)
 {
     size_t i = 0;
 
@@ -189,7 +189,7 @@ static bool has_prefix(const char *s, const char *prefix, size_t *len)
 }
 
 /* A suffix is a word: "x.cold" and "x.part.0" are parts of x, "x.partner" is not. */
-static bool is_clone_suffix(const char *s)
+COLD static bool is_clone_suffix(const char *s)
 {
     static const char *const words[] = { ".isra", ".constprop", ".part", ".cold" };
     size_t len;
@@ -200,7 +200,7 @@ static bool is_clone_suffix(const char *s)
     return false;
 }
 
-size_t ksyms_base_name(const char *name, char *buf, size_t size)
+COLD size_t ksyms_base_name(const char *name, char *buf, size_t size)
 {
     size_t len;
 

@@ -200,7 +200,7 @@ static int film_measure(uintptr_t addr)
     return plat_text_read(film.now, addr, film.len);
 }
 
-static int film_arm(uintptr_t addr, unsigned ms)
+COLD static int film_arm(uintptr_t addr, unsigned ms)
 {
     if (film.on)
         return -EBUSY;
@@ -256,7 +256,7 @@ static int film_begin_now(uintptr_t addr, unsigned ms)
     return err;
 }
 
-int film_start(uintptr_t addr, unsigned ms)
+COLD int film_start(uintptr_t addr, unsigned ms)
 {
     int err = wait_check(__func__);
 
@@ -282,7 +282,7 @@ int film_stop(void)
 
 /* ---- the text -------------------------------------------------------------------------- */
 
-static int by_time(const void *a, const void *b)
+COLD static int by_time(const void *a, const void *b)
 {
     const struct film_note *x = a, *y = b;
 
@@ -314,7 +314,7 @@ static void print_film_head(struct seq *out)
     seq_puts(out, "]}\n");
 }
 
-static void print_event(struct seq *out, const struct film_note *e)
+COLD static void print_event(struct seq *out, const struct film_note *e)
 {
     static const char *const names[] = {
         [FILM_STORE] = "store", [FILM_SYNC] = "sync", [FILM_ACK] = "ack",

@@ -219,7 +219,7 @@ static struct gdb_break *break_find(enum break_kind kind, uintptr_t addr, size_t
     return NULL;
 }
 
-static struct gdb_break *find_room(void)
+COLD static struct gdb_break *find_room(void)
 {
     for (size_t i = 0; i < BREAKS_MAX; i++)
         if (breaks[i].state == FREE)
@@ -244,7 +244,7 @@ static bool is_own(uintptr_t addr)
     return addr >= (uintptr_t)gdb_text_start && addr < (uintptr_t)gdb_text_end;
 }
 
-static const char *break_check_bytes(uintptr_t addr, size_t len)
+COLD static const char *break_check_bytes(uintptr_t addr, size_t len)
 {
     if (len != 1 && len != 2 && len != 4 && len != 8)
         return "a debug register watches 1, 2, 4 or 8 bytes";
@@ -256,7 +256,7 @@ static const char *break_check_bytes(uintptr_t addr, size_t len)
 /* check_place - find out whether a register with this place is possible. Return: NULL; or
  * why not, in words.
  */
-static const char *check_place(const struct gdb_break *b)
+COLD static const char *check_place(const struct gdb_break *b)
 {
     bool executes = b->kind <= KIND_EXECUTE;
     enum watch_reason reason =
@@ -270,7 +270,7 @@ static const char *check_place(const struct gdb_break *b)
 /* give_up_jumps - let no jump and no copy stand in for the instruction at @addr. A breakpoint
  * that is set while a thread changes the text leaves all as it is.
  */
-static void give_up_jumps(uintptr_t addr)
+COLD static void give_up_jumps(uintptr_t addr)
 {
     if (!port_can_arm())
         return;
@@ -279,7 +279,7 @@ static void give_up_jumps(uintptr_t addr)
     port_reserve(false);
 }
 
-static const char *put_in_register(struct gdb_break *b)
+COLD static const char *put_in_register(struct gdb_break *b)
 {
     static const enum debug_reg_kind kinds[] = {
         [KIND_PROBE] = DEBUG_REG_EXECUTE, [KIND_EXECUTE] = DEBUG_REG_EXECUTE,
@@ -316,7 +316,7 @@ static void note_refusal(struct kprobe *p, const struct probe_reject *why, void 
 }
 
 /* break_arm - register one probe. Return: false, and @why is filled. */
-static bool break_arm(struct kprobe *p, struct probe_reject *why)
+COLD static bool break_arm(struct kprobe *p, struct probe_reject *why)
 {
     struct site_list list;
     size_t in;
@@ -345,7 +345,8 @@ bool gdb_break_is_armed(const struct kprobe *kp)
 /* arm_at - do what gdb_break_arm() does. @why: filled if the engine has a reason against
  * @addr
  */
-static const char *arm_at(struct kprobe *kp, uintptr_t addr, struct probe_reject *why)
+COLD static const char *arm_at(struct kprobe *kp, uintptr_t addr,
+                               struct probe_reject *why)
 {
     bool armed;
 
@@ -364,7 +365,7 @@ static const char *arm_at(struct kprobe *kp, uintptr_t addr, struct probe_reject
     return armed ? NULL : why->why;
 }
 
-const char *gdb_break_arm(struct kprobe *kp, uintptr_t addr)
+COLD const char *gdb_break_arm(struct kprobe *kp, uintptr_t addr)
 {
     struct probe_reject why = { 0 };
 
@@ -376,7 +377,7 @@ const char *gdb_break_arm(struct kprobe *kp, uintptr_t addr)
  * an address on the stack and sets a breakpoint there. A debug register then stops the
  * CPU before it fetches from that page, which would fault.
  */
-static bool may_be_executed(uintptr_t addr, enum probe_reason reason)
+COLD static bool may_be_executed(uintptr_t addr, enum probe_reason reason)
 {
     if (reason == PROBE_NOT_TEXT)
         return addr >= STACK_AREA_BASE && addr < VMAP_AREA_BASE;
@@ -386,7 +387,7 @@ static bool may_be_executed(uintptr_t addr, enum probe_reason reason)
 /* break_put - set the new breakpoint @b: as a probe, or, if that is impossible, in a debug
  * register.
  */
-static const char *break_put(struct gdb_break *b)
+COLD static const char *break_put(struct gdb_break *b)
 {
     struct probe_reject rule = { 0 };
     const char *why;
@@ -405,8 +406,8 @@ static const char *break_put(struct gdb_break *b)
 
 /* ---- Z, z ---- */
 
-static bool break_take_place(struct gdb_request *r, enum break_kind *kind, uint64_t *addr,
-                             uint64_t *len)
+COLD static bool break_take_place(struct gdb_request *r, enum break_kind *kind,
+                                  uint64_t *addr, uint64_t *len)
 {
     static const enum break_kind kinds[] = { KIND_PROBE, KIND_EXECUTE, KIND_WRITE,
                                              KIND_READ, KIND_ACCESS };
@@ -423,8 +424,8 @@ static bool break_take_place(struct gdb_request *r, enum break_kind *kind, uint6
  * because the module around it has gone, or because the user has switched probes off, is
  * of no use: it is left to break_take_out(), and the breakpoint is set anew.
  */
-static const char *break_insert(enum break_kind kind, uintptr_t addr, size_t len,
-                                struct gdb_code *code)
+COLD static const char *break_insert(enum break_kind kind, uintptr_t addr, size_t len,
+                                     struct gdb_code *code)
 {
     struct gdb_break *b = break_find(kind, addr, len);
     const char *why;
@@ -524,7 +525,7 @@ bool gdb_break_has_work(void)
  * middle of this, the breakpoint is LEAVING: then `Z0` does not find it, and arms a new
  * one.
  */
-static void break_take_out(struct gdb_break *b)
+COLD static void break_take_out(struct gdb_break *b)
 {
     struct kprobe *p = &b->kp;
     unsigned long flags = irq_save();
@@ -545,7 +546,7 @@ static void break_take_out(struct gdb_break *b)
  * first. Otherwise the next stop would come in the middle of the change, and a new
  * breakpoint would have to wait for the end of the change.
  */
-void gdb_break_work(void)
+COLD void gdb_break_work(void)
 {
     thread_sleep_ns(GRACE_NS);
     port_held_refill();

@@ -52,7 +52,7 @@ static struct gdb_place *free_place(void)
     return NULL;
 }
 
-const char *gdb_place_arm(struct gdb_tracepoint *tp)
+COLD const char *gdb_place_arm(struct gdb_tracepoint *tp)
 {
     struct gdb_place *place = place_at(tp->addr);
     struct gdb_tracepoint **end;
@@ -75,7 +75,7 @@ const char *gdb_place_arm(struct gdb_tracepoint *tp)
     return NULL;
 }
 
-static void place_leave(struct gdb_place *place)
+COLD static void place_leave(struct gdb_place *place)
 {
     struct gdb_tracepoint *tp = place->first, *next;
 
@@ -86,7 +86,7 @@ static void place_leave(struct gdb_place *place)
     }
 }
 
-void gdb_place_leave_all(void)
+COLD void gdb_place_leave_all(void)
 {
     for (size_t i = 0; i < PLACES_MAX; i++)
         place_leave(&places[i]);
@@ -96,7 +96,7 @@ void gdb_place_leave_all(void)
  * the middle of this, the place is LEAVING: then place_at() does not find it, and another
  * place is used.
  */
-static void place_take_out(struct gdb_place *place)
+COLD static void place_take_out(struct gdb_place *place)
 {
     unsigned long flags = irq_save();
     bool goes = place->state == THERE && !place->first;
@@ -110,7 +110,7 @@ static void place_take_out(struct gdb_place *place)
     __atomic_store_n(&place->state, FREE, __ATOMIC_RELEASE);
 }
 
-void gdb_place_work(void)
+COLD void gdb_place_work(void)
 {
     for (size_t i = 0; i < PLACES_MAX; i++)
         place_take_out(&places[i]);
