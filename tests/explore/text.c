@@ -168,10 +168,13 @@ void __wrap_plat_sync_cores(void)
 {
     fake.syncs++;
     for (unsigned i = 0; i < MACHINE_CPUS; i++) {
-        if (i != explore_cpu())
-            explore_wait(machine_takes_irqs, &machine[i]);
         explore_together(true);
-        serialise(i);
+        while (i != explore_cpu() && !machine_takes_irqs(&machine[i])) {
+            explore_together(false);
+            explore_wait(machine_takes_irqs, &machine[i]);
+            explore_together(true);
+        }
+        serialise(i); /* at the interrupt: nothing that was fetched before is left */
         explore_together(false);
     }
 }
