@@ -6,6 +6,7 @@ import contextlib
 import io
 import json
 import os
+import re
 import shlex
 import subprocess
 import sys
@@ -292,6 +293,19 @@ def keys_may_be_written_so():
             ("cuont 7", "there is no key yet; there is no phase 'cuont'"),
         ):
             tap.equal(why(text, "count"), says, says)
+
+
+def each_caller_of_a_bomb_calls():
+    """Also one that calls with 0, as the one that this seed asks for."""
+    with tempfile.TemporaryDirectory() as folder:
+        grade.begin("bomb", folder, 5004)
+        bomb = grade.own_grader("bomb", ROOT).Bomb(5004)
+        tap.equal(bomb.which["caller"], 0, "a caller calls with 0")
+        words = ["objdump", "-d", "--no-show-raw-insn", os.path.join(folder, "bomb.o")]
+        code = subprocess.run(words, check=True, capture_output=True, text=True).stdout
+    # A jump would leave no trace of the caller.
+    into = re.findall(rf"\t(\w+) .*<{bomb.names['caller']}>", code)
+    tap.equal(into, ["call"] * len(bomb.callers), "each caller calls")
 
 
 def a_difference_is_told():
@@ -669,6 +683,7 @@ def a_tree_without_a_commit():
 tap.run(
     submissions_that_misbehave,
     keys_may_be_written_so,
+    each_caller_of_a_bomb_calls,
     a_difference_is_told,
     where_it_ended_is_told,
     the_sample_is_what_is_printed,

@@ -59,11 +59,12 @@ static NOINLINE uint64_t NAME_CALLER(uint64_t which)
 }
 
 /* Each function has another constant: the compiler would merge functions that are equal.
+ * None is 0: its call would be a jump, and nothing would show who called.
  */
 #define CALLS(name, shut)                                                                \
     static NOINLINE uint64_t name(uint64_t which)                                        \
     {                                                                                    \
-        return NAME_CALLER(which) + (shut);                                              \
+        return NAME_CALLER(which) + (shut) + 1;                                          \
     }
 CALLERS(CALLS)
 
