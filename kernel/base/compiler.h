@@ -17,7 +17,7 @@
  */
 #define INIT SECTION(".init.text")
 #define INIT_DATA SECTION(".init.data")
-#define HOT __attribute__((hot))   /* lies beside other HOT functions of its part */
+#define HOT __attribute__((hot))   /* lies in one page with others; see linker.ld */
 #define COLD __attribute__((cold)) /* of a file for speed: hits do not run through it */
 #define PRINTF(fmt, args) __attribute__((format(printf, fmt, args)))
 

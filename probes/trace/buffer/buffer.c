@@ -538,8 +538,8 @@ void *record_begin(const struct event *event, size_t len, unsigned long flags,
     return head;
 }
 
-struct kprobe_room record_reserve(const struct event *event, size_t len,
-                                  unsigned long flags, uintptr_t ip, uint64_t *lost)
+HOT struct kprobe_room record_reserve(const struct event *event, size_t len,
+                                      unsigned long flags, uintptr_t ip, uint64_t *lost)
 {
     struct ring *ring = READ_ONCE(cpus[cpu_id()].ring);
     struct record_probe *record = ring_write_by(ring, len, clock_of);

@@ -58,8 +58,8 @@ static NOINLINE struct kprobe_room reserve_with_image(struct live_event *e, uint
     return room;
 }
 
-static struct kprobe_room program_reserve(struct kprobe *kp, uintptr_t ip,
-                                          const struct pt_regs *regs)
+HOT static struct kprobe_room program_reserve(struct kprobe *kp, uintptr_t ip,
+                                              const struct pt_regs *regs)
 {
     const struct live_probe *p = CONTAINER_OF(kp, struct live_probe, rp.kp);
     struct live_event *e = p->event;
@@ -96,7 +96,7 @@ static struct kprobe_room reserve_switched(struct kprobe *kp, uintptr_t ip,
     return program_reserve(kp, ip, regs);
 }
 
-static void program_commit(void *ring)
+HOT static void program_commit(void *ring)
 {
     ring_commit(ring);
     own_work_end();
