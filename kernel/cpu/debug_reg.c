@@ -356,7 +356,7 @@ NOKPROBE(debug_reg_hits);
 NOKPROBE_INLINE void debug_reg_let_pass(struct pt_regs *regs, unsigned bits)
 {
     regs->flags |= FLAGS_RF;
-    if (cpu_context() == CTX_NMI)
+    if (this_cpu()->nmi_depth) /* also where the context is held */
         debug_regs_rest(bits);
 }
 

@@ -220,6 +220,27 @@ def a_cpu_that_runs_alone_can_be_stopped(held):
     client.interrupt()
 
 
+def a_command_in_an_nmi_meets_a_breakpoint(held):
+    """The CPU stands in an NMI, where no IRET may set RF, and a command comes to a
+    breakpoint of a debug register.
+    """
+    client = held.client
+    in_nmi, allocates = (
+        int(held.console(f"sym {name}").split()[0], 16)
+        for name in ("nmi_dispatch", "kmalloc")
+    )
+    held.console("echo 100 > /sys/kernel/tracing/profile_hz")
+    tap.equal(client.ask(f"Z1,{allocates:x},1"), "OK", "hbreak kmalloc")
+    client.ask(f"Z0,{in_nmi:x},1")
+    client.resume()
+    tap.check("swbreak" in fields(client.packet()), "a sample stops")
+    client.ask(f"z0,{in_nmi:x},1")
+    said, answer = client.monitor("cpus")
+    tap.equal((len(said.splitlines()), answer), (3, "OK"), "a command ends")
+    client.ask(f"z1,{allocates:x},1")
+    held.console("echo 0 > /sys/kernel/tracing/profile_hz")
+
+
 def a_breakpoint_that_is_accepted_stops(held):
     """Probes are switched off; or the module has gone, and comes back, while a breakpoint
     is there.
@@ -262,6 +283,7 @@ def all_of_it():
                     a_command_waits_at_each_instruction,
                     text_is_written_inside_a_write,
                     a_cpu_that_runs_alone_can_be_stopped,
+                    a_command_in_an_nmi_meets_a_breakpoint,
                     a_breakpoint_that_is_accepted_stops,
                 )
             ]
