@@ -51,7 +51,8 @@ struct shell_command {
 void shell_init(void);
 
 /* shell_add_command - a socket: add a command to the table. @cmd is borrowed for ever.
- * Context: boot or thread. In `thread`, only the constructor of a module calls this.
+ * Context: boot or thread. In `thread`, only the constructor of a module calls this; then
+ * the module cannot go any more.
  * Return:  0; -EEXIST the name is taken; -ENOSPC.
  */
 int shell_table_add(const struct shell_command *cmd, bool for_developers);

@@ -14,7 +14,7 @@
  * Unloading. From 1 on the module is GOING. If something keeps it, the caller is told
  * what, and the next call goes on:
  *   1. New ways in are closed: workloads and files go. A workload or file in use keeps
- *      the module.
+ *      the module, and so does a command of the console, which cannot go.
  *   2. Its destructors run, once, and stop what the module has started.
  *   3. The watch takes out what the module has registered and has not unregistered, since
  *      handlers are ways in as well. This is after 2, where the module may do so itself.
@@ -22,6 +22,9 @@
  *      is in the text, where 5 sees it.
  *   5. The check that no thread is in the text or will return there. After it no thread
  *      can come back: nothing executes the text any more.
+ *      The module itself may have opened new ways in since 1: a destructor or a thread of
+ *      it adds a command, a file or a probe. So 1 to 5 are done twice. The second time no
+ *      code of the module runs but by such a way.
  *   6. The watch takes the probes of other parts of the kernel off the text. This is
  *      after 5: before it a thread could sleep on its way between the text and a copy of
  *      it.
@@ -250,7 +253,7 @@ static void module_end_work(struct module *m, enum module_state state, const cha
 {
     mutex_lock(&lock);
     m->state = state;
-    snprintf(m->inside, sizeof(m->inside), "%s", why);
+    strlcpy(m->inside, why, sizeof(m->inside));
     m->owner = 0;
     mutex_unlock(&lock);
 }
@@ -305,28 +308,34 @@ int module_load(const char *name, const void *file, size_t len, char *why)
 
 /* ---- out ---- */
 
+static const char has_command[] = "it has added a command, which stays for ever";
+
 /* module_take_out - do all steps of unloading. @m is GOING, and the caller is its owner. */
 static int module_take_out(struct module *m, char *why)
 {
     const struct module_facts *f = &m->facts;
-    int err = workload_remove(f->memory, f->memory_end); /* 1 */
+    const char *kept = NULL;
+    int err;
 
-    if (!err)
-        err = vfs_remove_files(f->memory, f->memory_end);
-    if (err) {
-        snprintf(why, MODULE_WHY_MAX,
-                 "one of its workloads or files is in use: "
-                 "try again when it is not");
-        return err;
+    for (unsigned time = 0; time < 2; time++) {
+        if (shell_has_command(f->memory, f->memory_end)) /* 1 */
+            kept = has_command;
+        else if (workload_remove(f->memory, f->memory_end) ||
+                 vfs_remove_files(f->memory, f->memory_end))
+            kept = "one of its workloads or files is in use: try again when it is not";
+        if (kept) {
+            strlcpy(why, kept, MODULE_WHY_MAX);
+            return -EBUSY;
+        }
+        if (!m->destroyed)
+            call_functions(&m->fini, true); /* 2 */
+        m->destroyed = true;
+        module_watch->leaves(f);   /* 3 */
+        quiesce();                 /* 4 */
+        err = inside_look(m, why); /* 5 */
+        if (err)
+            return err;
     }
-    if (!m->destroyed)
-        call_functions(&m->fini, true); /* 2 */
-    m->destroyed = true;
-    module_watch->leaves(f);   /* 3 */
-    quiesce();                 /* 4 */
-    err = inside_look(m, why); /* 5 */
-    if (err)
-        return err;
     module_watch->goes(f); /* 6 */
     module_withdraw(m);    /* 7 to 9 */
     return 0;
@@ -338,7 +347,7 @@ static int module_take_out(struct module *m, char *why)
 static int claim_name(const char *name, struct module **out, char *why)
 {
     struct module *m = module_named(name);
-    const struct module *user = m ? user_of(m) : NULL;
+    const struct module *user;
 
     *out = m;
     if (!m)
@@ -348,9 +357,10 @@ static int claim_name(const char *name, struct module **out, char *why)
         return m->owner == thread_tid() ? -EDEADLK : -EBUSY;
     }
     if (shell_has_command(m->facts.memory, m->facts.memory_end)) {
-        snprintf(why, MODULE_WHY_MAX, "it has added a command, which stays for ever");
+        strlcpy(why, has_command, MODULE_WHY_MAX);
         return -EBUSY;
     }
+    user = user_of(m);
     if (user) {
         snprintf(why, MODULE_WHY_MAX, "%s uses it: unload that first", user->facts.name);
         return -EBUSY;
@@ -523,9 +533,11 @@ const char *module_name_get(size_t i)
     const char *name = NULL;
 
     mutex_lock(&lock);
-    for (unsigned slot = 0; slot < MODULES_MAX && !name; slot++)
-        if (modules[slot] && !i--)
+    for (unsigned slot = 0; slot < MODULES_MAX; slot++)
+        if (modules[slot] && !i--) {
             name = modules[slot]->facts.name;
+            break;
+        }
     mutex_unlock(&lock);
     return name;
 }

@@ -148,13 +148,14 @@ int module_load_path(const char *path, bool again, char *why);
  *          command, another thread loads or unloads it, a file or workload of it is in
  *          use, or a thread is inside; -EDEADLK the module itself is the caller, or as
  *          wait_check(). If a file, a workload or a thread keeps it, it is MODULE_GOING,
- *          and another call goes on.
+ *          and another call goes on. So it is if it has added a command while it went.
  */
 int module_unload(const char *name, char *why);
 
 /* module_refuse - for a constructor: say that the module is of no use. module_load() then
- * takes it out again and returns @err, which is negative. Of several calls the first one
- * counts. Context: thread. It is that of the constructor.
+ * takes it out again, unless something keeps it as in module_unload(), and returns @err,
+ * which is negative. Of several calls the first one counts. Context: thread. It is that of
+ * the constructor.
  */
 void module_refuse(int err);
 

@@ -124,6 +124,83 @@ NO_MODULES = {
 }
 
 
+COMMON = """
+    #include "kernel/base/err.h"
+    #include "kernel/console/shell.h"
+    #include "kernel/fs/vfs.h"
+    #include "kernel/module/module.h"
+    #include "kernel/thread/thread.h"
+    #include "kernel/work/work.h"
+    static int run(struct shell *sh, int argc UNUSED, char **argv UNUSED)
+    {
+        shell_printf(sh, "it runs\\n");
+        return 0;
+    }
+    static struct shell_command command = { "NAME", "", "stays", run, NULL };
+    static int late(void *unused UNUSED)
+    {
+        thread_sleep_ns(2000000);
+        return shell_add_command(&command);
+    }
+    static struct clone_args thread USED = { .fn = late, .name = "late", .detached = true };
+    static int work(struct work *w)
+    {
+        seq_puts(w->out, "it works\\n");
+        return 0;
+    }
+    static const struct workload load USED = { "NAME", "is late", work };
+    static int show(struct seq *s, void *priv UNUSED)
+    {
+        seq_puts(s, "it shows\\n");
+        return 0;
+    }
+    static const struct vfs_file file USED = { "NAME", .mode = 0444, .show = show };
+    __attribute__((constructor)) static void comes(void) { COMES }
+    __attribute__((destructor)) static void goes(void) { GOES }
+"""
+
+
+def load_late(guest, name, comes, goes):
+    """Load a module whose constructor does @comes and its destructor @goes."""
+    text = COMMON.replace("COMES", comes).replace("GOES", goes).replace("NAME", name)
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, name + ".c")
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(text)
+        with open(modules.compiled(path), "rb") as file:
+            modules.send(guest.machine, file.read(), f"/tmp/{name}.o", LIMIT)
+    return ask(guest, f"module load /tmp/{name}.o")
+
+
+def a_command_keeps_its_module():
+    """So it does if the module refuses, or adds it while the module goes."""
+    ways = {
+        "refuses": ("shell_add_command(&command); module_refuse(-ENODEV);", "", 19),
+        "destroys": ("", "shell_add_command(&command);", 0),
+        "threads": ("", "kernel_clone(&thread);", 0),
+    }
+    with Guest(Setup()) as guest:
+        guest.wait_prompt(LIMIT)
+        for name, (comes, goes, errno) in ways.items():
+            reply = load_late(guest, name, comes, goes)
+            tap.equal(reply.errno, errno, f"{name}: comes")
+            tap.equal("which stays" in reply.text, errno > 0, f"{name}: {reply.text}")
+            reply = ask(guest, f"module del {name}")
+            said = reply.name == "EBUSY" and "a command, which stays" in reply.text
+            tap.check(said, f"{name}: does not go: {reply.text}")
+            tap.equal(ask(guest, name).text, "it runs\n", f"{name}: runs all the same")
+
+
+def what_a_destructor_adds_goes():
+    adds = 'workload_add(&load, 1); vfs_add_tree("/proc", &file, 1);'
+    with Guest(Setup()) as guest:
+        guest.wait_prompt(LIMIT)
+        load_late(guest, "late", "", adds)
+        tap.equal(ask(guest, "module del late").errno, 0, "the module goes")
+        tap.equal(ask(guest, "run late").name, "ENOENT", "a workload goes")
+        tap.equal(ask(guest, "cat /proc/late").name, "ENOENT", "a file goes")
+
+
 def object_of(name):
     return modules.compiled(os.path.join(SAMPLES, name + ".c"))
 
@@ -174,5 +251,7 @@ tap.run(
     every_sample_works,
     an_event_on_a_function_of_a_sample,
     what_cannot_be_reloaded,
+    a_command_keeps_its_module,
+    what_a_destructor_adds_goes,
     modules_come_with_the_kernel,
 )
