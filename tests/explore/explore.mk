@@ -5,7 +5,7 @@ EXPLORE_STEMS := $(sort $(patsubst tests/explore/explore_%.c,%,$(wildcard tests/
 
 explore_ring := probes/trace/ring/ring.c probes/trace/ring/page.c
 explore_ring_reset := $(explore_ring)
-explore_module := kernel/module/module.c kernel/module/symbols.c
+explore_module := kernel/module/module.c kernel/module/symbols.c libc/string.c
 explore_attach := tests/explore/one_event.c $(addprefix probes/trace/live/,live_attach.c live_program.c) \
     $(filter probes/trace/language/%,$(TRACE)) $(AGENT) $(filter-out libc/err.c libc/qsort.c,$(LIBC))
 explore_hist_clear := $(explore_attach)
