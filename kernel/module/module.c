@@ -117,6 +117,7 @@ static bool is_module_name(const char *name)
 
 static void module_publish(struct module *m)
 {
+    m->number = module_changes;
     __atomic_store_n(&modules[m->slot], m, __ATOMIC_RELEASE);
     __atomic_add_fetch(&module_changes, 1, __ATOMIC_RELAXED);
 }
@@ -144,15 +145,22 @@ static void call_functions(const struct module_table *t, bool backwards)
         fn[backwards ? t->count - 1 - i : i]();
 }
 
+/* A constructor may load another module, so this thread may load several. The newest one is
+ * the caller.
+ */
 void module_refuse(int err)
 {
     struct module *m = NULL;
+    int tid = thread_tid();
 
     mutex_lock(&lock);
-    for (unsigned i = 0; i < MODULES_MAX && !m; i++)
-        if (modules[i] && modules[i]->state == MODULE_COMING &&
-            modules[i]->owner == thread_tid())
-            m = modules[i];
+    for (unsigned i = 0; i < MODULES_MAX; i++) {
+        struct module *one = modules[i];
+
+        if (one && one->state == MODULE_COMING && one->owner == tid &&
+            (!m || (int)(one->number - m->number) > 0))
+            m = one;
+    }
     if (m && !m->refused)
         m->refused = err;
     mutex_unlock(&lock);

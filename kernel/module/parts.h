@@ -12,7 +12,8 @@ struct module {
     enum module_state state;   /* [M] */
     bool destroyed;            /* [M] the destructors have run */
     int owner;                 /* [M] tid of the thread that loads or unloads it, or 0 */
-    int refused;               /* by the constructors: an errno */
+    unsigned number;           /* [I] of this load; the number of a later one is higher */
+    int refused;               /* [M] by the constructors: an errno */
     unsigned slot;             /* [I] index in modules[] */
     uint64_t imports;          /* [I] slots of modules that it uses */
     struct window window;      /* [I] */

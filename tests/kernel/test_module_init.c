@@ -113,6 +113,16 @@ KTEST(module_init, it_may_not_load_or_unload_itself)
     ktest_report(unload("acts") == 0 && acts_result == -EDEADLK, "a destructor neither");
 }
 
+KTEST(module_init, a_module_in_it_refuses_itself_only)
+{
+    will_act(ACTS_LOAD_REFUSED, ACTS_NOT);
+    ktest_report(LOAD(acts) == 0 && acts_result == -ENODEV,
+                 "a constructor loads a module that refuses: %d", acts_result);
+    ktest_report(!of("refuses_unload_err") && say("run acts") == 0,
+                 "that one is gone, and its own is there");
+    unload("acts");
+}
+
 KTEST(module_init, what_it_has_begun_before_it_refuses)
 {
     size_t bytes;

@@ -49,6 +49,9 @@ static void act(enum acts what)
     case ACTS_LOAD:
         acts_result = LOAD(plain);
         return;
+    case ACTS_LOAD_REFUSED:
+        acts_result = LOAD(refuses);
+        return;
     case ACTS_LOAD_ITSELF:
         acts_result = LOAD(acts);
         return;

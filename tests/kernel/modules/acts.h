@@ -11,6 +11,7 @@ enum acts {
     ACTS_SLEEP,         /* sleep until acts_go_on is true */
     ACTS_LOAD,          /* load another module: plain.c */
     ACTS_LOAD_ITSELF,   /* load acts.c once more */
+    ACTS_LOAD_REFUSED,  /* load another module, which refuses: refuses.c */
     ACTS_UNLOAD,        /* unload plain.c */
     ACTS_UNLOAD_ITSELF, /* unload acts.c, which is just being loaded or unloaded */
     ACTS_PROBE,         /* register a probe, then refuse to be loaded */
