@@ -109,16 +109,17 @@ int workload_add(const struct workload *loads, size_t count)
         return 0;
     if (!t)
         return -ENOMEM;
-    t->start = loads;
-    t->end = loads + count;
+    t->start = t->end = loads;
     mutex_lock(&tables_lock);
-    for (size_t i = 0; i < count; i++)
-        if (workload_is_taken(loads[i].name))
+    t->next = tables;
+    tables = t; /* so that each name is also compared with those before it in @loads */
+    while (!err && t->end < loads + count)
+        if (workload_is_taken(t->end->name))
             err = -EEXIST;
-    if (!err) {
-        t->next = tables;
-        tables = t;
-    }
+        else
+            t->end++;
+    if (err)
+        tables = t->next;
     mutex_unlock(&tables_lock);
     if (err)
         kfree(t);

@@ -75,9 +75,9 @@ int work_stop(void);
  * workload_remove - remove each table of workloads that lies in [@start, @end) or points
  * there; it is no error if there is none
  * Context: thread.
- * Return:  0; -ENOMEM; -EEXIST there is a workload with one of their names; -EBUSY one of
- *          them runs or is about to run. None of them can be started again; the caller has
- *          to repeat the call.
+ * Return:  0; -ENOMEM; -EEXIST there is a workload with one of their names, or two of them
+ *          have one name; -EBUSY one of them runs or is about to run. None of them can be
+ *          started again; the caller has to repeat the call.
  */
 int workload_add(const struct workload *loads, size_t count);
 int workload_remove(uintptr_t start, uintptr_t end);

@@ -109,6 +109,23 @@ KTEST(work, a_table_goes_with_the_code_that_it_calls)
                  "it goes with this function, though the table lies elsewhere");
 }
 
+KTEST(work, a_table_with_one_name_twice_is_refused)
+{
+    static const struct workload twins[] = { { "work_twin", "", guest_run },
+                                             { "work_guest", "", guest_run },
+                                             { "work_twin", "", guest_run } };
+    uintptr_t code = (uintptr_t)guest_run;
+    size_t bytes = heap_in_use();
+    struct result r = { 0 };
+
+    ktest_report(workload_add(twins, 3) == -EEXIST && heap_in_use() == bytes &&
+                     run("work_guest", "1", &r) == -ENOENT,
+                 "the whole table");
+    ktest_report(workload_add(twins, 2) == 0 && workload_add(twins + 2, 1) == -EEXIST,
+                 "and so is a table with a name of another one");
+    workload_remove(code, code + 1);
+}
+
 KTEST(work, fork_creates_one_thread)
 {
     struct result r = { 0 };
