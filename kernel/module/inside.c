@@ -132,15 +132,22 @@ static void look_at_threads(void *arg)
     s->tid = -1;
 }
 
+/* calls_itself - will the calling thread return to the text? The chain of its frames is as
+ * long as its stack lets it be; so it is followed frame by frame, to where the thread has
+ * begun. There is no image on the way, see wait_check(). A chain that does not lead there
+ * proves nothing.
+ */
 static bool calls_itself(const struct module *m)
 {
-    uintptr_t frames[32];
-    size_t count = backtrace_collect(NULL, frames, 32);
+    const uintptr_t *frame = __builtin_frame_address(0), *outer;
 
-    for (size_t i = 0; i < count; i++)
-        if (module_text_of(m, frames[i]))
+    for (;; frame = outer) {
+        outer = (const uintptr_t *)frame[0];
+        if (module_text_of(m, backtrace_original(frame[1], &frame[1], 0)))
             return true;
-    return false;
+        if (outer <= frame)
+            return outer != NULL;
+    }
 }
 
 static int look_once(const struct module *m, char *why)

@@ -113,6 +113,28 @@ KTEST(module_init, it_may_not_load_or_unload_itself)
     ktest_report(unload("acts") == 0 && acts_result == -EDEADLK, "a destructor neither");
 }
 
+/* unload_below - call unload("acts"), @depth frames below the caller. */
+static NOINLINE long unload_below(long depth)
+{
+    long err = depth ? unload_below(depth - 1) : unload("acts");
+
+    __asm__ volatile("" : "+r"(err)); /* else the compiler makes a loop of it */
+    return err;
+}
+
+KTEST(module_init, it_does_not_go_below_its_own_call)
+{
+    will_act(ACTS_NOT, ACTS_NOT);
+    LOAD(acts);
+    ktest_report(call("acts_call", (long)unload_below, 100) == -EDEADLK,
+                 "a hundred frames below: %s", loaded_why);
+    say("probe ret unload_below");
+    ktest_report(call("acts_call", (long)unload_below, 0) == -EDEADLK,
+                 "a return probe has its return address: %s", loaded_why);
+    say("probe del all");
+    ktest_report(unload_below(100) == 0, "as many frames below other code it goes");
+}
+
 KTEST(module_init, a_module_in_it_refuses_itself_only)
 {
     will_act(ACTS_LOAD_REFUSED, ACTS_NOT);

@@ -10,6 +10,7 @@
 #include "tests/kernel/loaded.h"
 
 int acts_sleeper(void *unused);
+long acts_call(long (*fn)(long), long arg);
 void acts_fault(void);
 
 NOINLINE int acts_sleeper(void *unused UNUSED)
@@ -19,6 +20,14 @@ NOINLINE int acts_sleeper(void *unused UNUSED)
         thread_sleep_ns(1000000);
     WRITE_ONCE(acts_sleeps, false);
     return 0;
+}
+
+NOINLINE long acts_call(long (*fn)(long), long arg)
+{
+    long result = fn(arg);
+
+    __asm__ volatile("" : "+r"(result)); /* it returns here */
+    return result;
 }
 
 static volatile int *volatile nowhere = (volatile int *)8;
