@@ -42,9 +42,14 @@ struct callee {
 
 static struct callee callees[MAX_CPUS];
 static struct call calls[MAX_CPUS][MAX_CPUS]; /* [caller][callee] */
-static uint64_t limit_ns = LIMIT_NS;
-static uint64_t unanswered; /* atomic */
-static bool others_stand;   /* written by the CPU that held the machine: smp_unhold() */
+uint64_t smp_call_limit_ns = LIMIT_NS;
+uint64_t smp_unanswered_count;
+static bool others_stand; /* written by the CPU that held the machine: smp_unhold() */
+
+static NOINLINE void send_ipi(unsigned cpu, uint32_t command)
+{
+    lapic_send(percpu_of(cpu)->apic_id, command);
+}
 
 /* ---- the callee ------------------------------------------------------------------------ */
 
@@ -116,67 +121,56 @@ static bool where_nmi(struct pt_regs *regs)
 static bool where_is(unsigned cpu)
 {
     struct callee *callee = &callees[cpu];
-    uint64_t end = clock_ns() + NMI_ANSWER_NS;
+    struct clock_wait wait = { .last = clock_ns() };
 
     __atomic_store_n(&callee->asked, true, __ATOMIC_RELEASE);
     smp_send_nmi(cpu);
     while (__atomic_load_n(&callee->asked, __ATOMIC_ACQUIRE)) {
-        if (clock_ns() >= end)
+        if (clock_waited(&wait, NMI_ANSWER_NS))
             return false;
         pause();
     }
     return true;
 }
 
+/* A place without a symbol is printed as 0 and the distance to it. */
 static void report_unanswered(unsigned cpu, uint64_t waited_ns)
 {
+    const struct callee *callee = &callees[cpu];
     unsigned long long ms = waited_ns / 1000000;
     struct ksym sym;
 
-    if (!where_is(cpu))
+    if (!where_is(cpu)) {
         log_error("smp: CPU %u has not answered for %llu ms, not even an NMI", cpu, ms);
-    else if (ksyms_at(callees[cpu].ip, &sym))
-        log_error("smp: CPU %u has not answered for %llu ms; it is at 0x%lx, "
-                  "interrupts %s",
-                  cpu, ms, callees[cpu].ip, callees[cpu].irqs_on ? "on" : "off");
-    else
+    } else {
+        if (ksyms_at(callee->ip, &sym)) {
+            sym.name = "0";
+            sym.offset = callee->ip;
+        }
         log_error("smp: CPU %u has not answered for %llu ms; it is at %s+0x%lx, "
                   "interrupts %s",
-                  cpu, ms, sym.name, callees[cpu].ip - sym.start,
-                  callees[cpu].irqs_on ? "on" : "off");
-    __atomic_add_fetch(&unanswered, 1, __ATOMIC_RELAXED);
+                  cpu, ms, sym.name, sym.offset, callee->irqs_on ? "on" : "off");
+    }
+    __atomic_add_fetch(&smp_unanswered_count, 1, __ATOMIC_RELAXED);
 }
 
 void smp_wait(const bool *flag, unsigned cpu)
 {
-    uint64_t start = clock_ns();
-    uint64_t report_ns = start + limit_ns;
+    struct clock_wait wait = { .last = clock_ns() };
+    uint64_t reported_ns = 0;
 
     while (!__atomic_load_n(flag, __ATOMIC_ACQUIRE)) {
-        uint64_t now = clock_ns();
-
         pause();
-        if (READ_ONCE(others_stand)) {
-            start = now;
-            report_ns = now + limit_ns;
-        }
-        if (now < report_ns)
+        if (READ_ONCE(others_stand))
+            wait.ns = reported_ns = 0;
+        if (!clock_waited(&wait, smp_call_limit_ns))
             continue;
-        report_unanswered(cpu, now - start);
-        report_ns = now + limit_ns;
-        if (now - start >= GIVE_UP_NS)
+        reported_ns += wait.ns;
+        wait.ns = 0;
+        report_unanswered(cpu, reported_ns);
+        if (reported_ns >= GIVE_UP_NS && !__atomic_load_n(flag, __ATOMIC_ACQUIRE))
             panic("CPU %u does not answer", cpu);
     }
-}
-
-void smp_set_call_limit(uint64_t ns)
-{
-    limit_ns = ns;
-}
-
-uint64_t smp_unanswered(void)
-{
-    return __atomic_load_n(&unanswered, __ATOMIC_RELAXED);
 }
 
 /* ---- a CPU that holds the machine ------------------------------------------------------ */
@@ -245,7 +239,7 @@ static struct call *call_post(unsigned cpu, void (*fn)(void *arg), void *arg)
     *call = (struct call){ .fn = fn, .arg = arg, .is_own = own_work() };
     flags = irq_save();
     if (push(cpu, call))
-        lapic_send(percpu_of(cpu)->apic_id, LAPIC_IPI | VECTOR_CALL);
+        send_ipi(cpu, LAPIC_IPI | VECTOR_CALL);
     irq_restore(flags);
     return call;
 }
@@ -309,17 +303,17 @@ void smp_call_awake(void (*fn)(void *arg), void (*halted)(unsigned cpu, void *ar
 
 void smp_send_nmi(unsigned cpu)
 {
-    lapic_send(percpu_of(cpu)->apic_id, LAPIC_NMI);
+    send_ipi(cpu, LAPIC_NMI);
 }
 
 void smp_end_halt(unsigned cpu)
 {
-    lapic_send(percpu_of(cpu)->apic_id, LAPIC_IPI | VECTOR_STAND);
+    send_ipi(cpu, LAPIC_IPI | VECTOR_STAND);
 }
 
 void smp_send_reschedule(unsigned cpu)
 {
-    lapic_send(percpu_of(cpu)->apic_id, LAPIC_IPI | VECTOR_RESCHED);
+    send_ipi(cpu, LAPIC_IPI | VECTOR_RESCHED);
 }
 
 void smp_stop_others(void)

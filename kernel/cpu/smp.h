@@ -49,12 +49,23 @@ void smp_wait(const bool *flag, unsigned cpu);
 
 /* smp_set_call_limit - set the time limit: a called CPU that has not answered for @ns
  * nanoseconds is reported, with the symbol that it executes. The limit is 10 s until it
- * is set. The caller goes on waiting, and panics after a minute.
+ * is set. The caller goes on waiting, and panics after a minute. A jump of the clock
+ * counts as a quarter of the limit at most: clock_waited().
  */
-void smp_set_call_limit(uint64_t ns);
+extern uint64_t smp_call_limit_ns;
+
+static inline void smp_set_call_limit(uint64_t ns)
+{
+    smp_call_limit_ns = ns;
+}
 
 /* smp_unanswered - get how often a CPU was reported. Context: any. */
-uint64_t smp_unanswered(void);
+extern uint64_t smp_unanswered_count; /* atomic */
+
+static inline uint64_t smp_unanswered(void)
+{
+    return __atomic_load_n(&smp_unanswered_count, __ATOMIC_RELAXED);
+}
 
 /* smp_hold - from now on the executing CPU holds the machine: a debugger has stopped all
  * other CPUs, and they stand still until smp_unhold(). Its context is `held`:

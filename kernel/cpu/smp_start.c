@@ -145,12 +145,12 @@ static INIT void init_all(const struct madt_info *info)
 }
 
 /* came_online - wait until @count CPUs are online, for @ns at most. Return: are they? */
-static INIT bool came_online(unsigned count, uint64_t ns)
+static ALWAYS_INLINE INIT bool came_online(unsigned count, uint64_t ns)
 {
-    uint64_t end = clock_ns() + ns;
+    struct clock_wait wait = { .last = clock_ns() };
 
     while (cpu_count() < count) {
-        if (clock_ns() >= end)
+        if (clock_waited(&wait, ns))
             return false;
         pause();
     }
@@ -164,8 +164,8 @@ static INIT bool came_online(unsigned count, uint64_t ns)
  */
 static INIT bool start_and_wait(const struct percpu *cpu, uint64_t trampoline)
 {
-    uint64_t end = clock_ns() + GIVE_UP_NS;
     uint64_t patience = SECOND_NS;
+    unsigned tries = 0;
 
     ap_is_decided = false;
     do {
@@ -173,7 +173,7 @@ static INIT bool start_and_wait(const struct percpu *cpu, uint64_t trampoline)
         if (came_online(cpu->id + 1, patience))
             return true;
         patience = RETRY_NS;
-    } while (clock_ns() < end);
+    } while (++tries <= GIVE_UP_NS / RETRY_NS);
     if (__atomic_exchange_n(&ap_is_decided, true, __ATOMIC_SEQ_CST)) {
         while (!came_online(cpu->id + 1, GIVE_UP_NS))
             ;

@@ -173,17 +173,18 @@ static bool look_at_all_cpus(struct straggler *left)
 
 void quiesce(void)
 {
-    uint64_t report_ns = wait_deadline(REPORT_NS);
+    struct clock_wait wait;
     struct straggler left;
 
     smp_assert_not_held(__func__);
     mutex_lock(&one);
     __atomic_store_n(&quiesce_epoch, quiesce_epoch + 1, __ATOMIC_SEQ_CST);
     WRITE_ONCE(under_way, true);
+    wait = (struct clock_wait){ .last = clock_ns() };
     while (!look_at_all_cpus(&left)) {
-        if (clock_ns() >= report_ns) {
+        if (clock_waited(&wait, REPORT_NS)) {
             straggler_report(&left);
-            report_ns = wait_deadline(REPORT_NS);
+            wait.ns = 0;
         }
         thread_sleep_ns(POLL_NS);
     }

@@ -104,6 +104,15 @@ uint64_t clock_ns(void)
     return clock_ns_here();
 }
 
+COLD bool clock_waited(struct clock_wait *wait, uint64_t ns)
+{
+    uint64_t now = clock_ns(), step = now - wait->last;
+
+    wait->last = now;
+    wait->ns += step < ns / 4 ? step : ns / 4;
+    return wait->ns >= ns;
+}
+
 void clock_skip(uint64_t cycles)
 {
     WRITE_ONCE(clock_rate.base_cycles, clock_rate.base_cycles + cycles);

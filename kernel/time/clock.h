@@ -8,6 +8,7 @@
 #include "kernel/base/compiler.h"
 #include "kernel/cpu/instr.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /* clock_init - find out how fast the TSC runs: from CPUID if CPUID says so, else by a
@@ -51,6 +52,19 @@ static ALWAYS_INLINE uint64_t clock_ns_here(void)
     } while (unlikely(base != READ_ONCE(clock_rate.base_cycles)));
     return clock_ns_between(base, cycles);
 }
+
+/* clock_waited - has the caller, which looks again and again, waited for @ns nanoseconds?
+ *
+ * When the host stops the machine, the clock jumps on, though no CPU had time for what the
+ * caller waits for. So the time between two looks counts as a quarter of @ns at most.
+ * Context: any.
+ */
+struct clock_wait {
+    uint64_t last; /* clock_ns() at the last look; at first, when the wait began */
+    uint64_t ns;   /* what counts so far */
+};
+
+bool clock_waited(struct clock_wait *wait, uint64_t ns);
 
 /* clock_ns_at - get the time at which the time stamp counter was @cycles. For a time
  * before the last stop of the machine by a debugger, the result is too small.

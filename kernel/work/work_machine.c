@@ -31,11 +31,12 @@ static int timer_task(struct work_task *t)
 
 static int timer_run(struct work *w)
 {
-    uint64_t before = READ_ONCE(jiffies), start = clock_ns();
+    struct clock_wait wait = { .last = clock_ns() };
+    uint64_t before = READ_ONCE(jiffies);
 
     w->function = "clock_ns";
     while (READ_ONCE(jiffies) == before) {
-        if (clock_ns() - start > UINT64_C(10000000000))
+        if (clock_waited(&wait, UINT64_C(10000000000)))
             return -ETIMEDOUT;
         thread_sleep_ns(1000000);
     }

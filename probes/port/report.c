@@ -224,7 +224,7 @@ static const char *cause_text(char *buf, size_t size, const struct probe_cpu *cp
 static struct look {
     const struct kprobe *running; /* in the last hit that is active; NULL: none is */
     uint64_t ended;               /* how many hits had ended, with those of @running */
-    uint64_t since_ns;
+    struct clock_wait wait;       /* since then */
 } looks_at_own[MAX_CPUS], looks_at_next[MAX_CPUS];
 static uint64_t tick_ns; /* of a CPU that is alone */
 
@@ -291,11 +291,11 @@ static void look_at_hit(struct look *l, unsigned n)
     const struct probe_cpu *cpu = plat_probe_cpu(n);
     const struct probe_hit *hit;
     const struct kprobe *p = cpu ? active_probe(cpu, &hit) : NULL;
-    uint64_t now = clock_ns(), ended = p ? hits_ended(n, p) : 0;
+    uint64_t ended = p ? hits_ended(n, p) : 0;
 
     if (!p || p != l->running || ended != l->ended)
-        *l = (struct look){ .running = p, .ended = ended, .since_ns = now };
-    else if (now - l->since_ns >= LONG_NS)
+        *l = (struct look){ .running = p, .ended = ended, .wait.last = clock_ns() };
+    else if (clock_waited(&l->wait, LONG_NS))
         tell_long(p->site, running_handler(hit, p));
 }
 

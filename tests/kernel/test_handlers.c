@@ -282,6 +282,26 @@ KTEST(handlers, one_that_takes_long_is_named_once)
                  "many short ones are not");
 }
 
+static int dawdle_over_a_jump(struct kprobe *p UNUSED, struct pt_regs *regs UNUSED)
+{
+    clock_spin_ns(15 * MS);
+    clock_skip(-(1000 * clock_cycles_per_ms()));
+    clock_spin_ns(15 * MS);
+    return 0;
+}
+
+KTEST(handlers, a_jump_of_the_clock_is_no_long_handler)
+{
+    struct kprobe p = { .addr = (uintptr_t)target, .pre_handler = dawdle_over_a_jump };
+
+    if (ktest_lacks_cpus(2))
+        return;
+    register_kprobe(&p);
+    target(1);
+    ktest_report(!p.site->told_long, "it is not reported");
+    unregister_kprobe(&p);
+}
+
 /* ---- what is logged -------------------------------------------------------------------- */
 
 KTEST(handlers, what_is_logged_of_one_is_own_work)

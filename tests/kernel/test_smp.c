@@ -379,6 +379,24 @@ KTEST(smp, a_cpu_that_a_debugger_keeps_is_not_reported)
     smp_set_call_limit(10000 * MS);
 }
 
+/* When the host stops the machine for a minute, the clock jumps. */
+static void be_slow_over_a_jump(void *arg UNUSED)
+{
+    clock_skip(-(70000 * clock_cycles_per_ms()));
+    clock_spin_ns(20 * MS);
+}
+
+KTEST(smp, a_jump_of_the_clock_is_no_missing_answer)
+{
+    uint64_t before = smp_unanswered();
+
+    if (ktest_lacks_cpus(2))
+        return;
+    thread_set_affinity(BIT(0));
+    smp_call(1, be_slow_over_a_jump, NULL);
+    ktest_report(smp_unanswered() == before, "nor is the CPU reported");
+}
+
 /* ---- bare interrupts ------------------------------------------------------------------- */
 
 static bool ticks_everywhere(const uint64_t *before)
