@@ -11,6 +11,9 @@ void features_init_cpu(void)
     uint64_t cr4 = read_cr4() | CR4_PGE;
 
     wrmsr(MSR_EFER, rdmsr(MSR_EFER) | EFER_NXE);
+    cpuid(1, 0, id);
+    if (id[3] & BIT(7) && this_cpu()->tss.ist[2])
+        cr4 |= CR4_MCE;
     cpuid(0, 0, id);
     if (id[0] >= 7) {
         cpuid(7, 0, id);

@@ -25,6 +25,7 @@
 
 #define CR4_PSE BIT(4)
 #define CR4_PAE BIT(5)
+#define CR4_MCE BIT(6)
 #define CR4_PGE BIT(7)
 #define CR4_UMIP BIT(11)
 #define CR4_SMEP BIT(20)

@@ -128,6 +128,7 @@ INIT void percpu_init_boot_area(void)
     *cpu = boot_cpu;
     percpu_area_init(cpu, 0);
     percpu_load(cpu);
+    features_init_cpu();
 }
 
 INIT struct percpu *percpu_add(unsigned id)

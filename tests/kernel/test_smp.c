@@ -159,7 +159,8 @@ KTEST(smp, every_cpu_is_in_the_same_state)
     ktest_report(same == cpu_count(), "%u CPUs, one state", cpu_count());
     /* PG, WP, NE, ET, MP and PE are set; caches are on; a loader has left nothing else */
     ktest_report(first->cr0 == 0x80010033, "CR0 is %#lx", first->cr0);
-    ktest_report((first->cr4 & ~(CR4_PGE | CR4_SMEP | CR4_SMAP | CR4_UMIP)) == CR4_PAE,
+    ktest_report((first->cr4 & ~(CR4_PGE | CR4_SMEP | CR4_SMAP | CR4_UMIP)) ==
+                     (CR4_PAE | CR4_MCE),
                  "CR4 is %#lx", first->cr4);
     ktest_report(first->efer == (BIT(10) | EFER_LME | EFER_NXE), "EFER is %#lx",
                  first->efer);

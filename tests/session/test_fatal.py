@@ -186,6 +186,20 @@ def text_is_restored():
     tap.check(not found[""], "without it text stays")
 
 
+def machine_checks_are_named():
+    """The processor's own report of an error that it cannot correct: QEMU injects one."""
+    for cpu in (0, 1):
+        with Guest(Setup(smp=2)) as guest:
+            guest.wait_prompt(LIMIT)
+            guest.qmp.monitor(f"mce {cpu} 1 0xb200000000000000 0x0 0x0 0x0")
+            status = guest.wait_end(LIMIT)
+            guest.console.wait_closed(5)
+            text = guest.console.text.decode("utf-8", "replace").replace("\r", "")
+        tap.equal(status, EXIT_PANIC, f"a machine check on CPU {cpu}: the kernel panics")
+        check_line(r"^panic: #MC machine check", text, "and says why")
+        check_line(rf"^CPU {cpu}, which panicked", text, "and where")
+
+
 CRASH = """#include "kernel/module/module.h"
 __attribute__((constructor)) static void begin(void)
 {
@@ -216,6 +230,7 @@ tap.run(
     locks_are_named,
     functions_of_markers_are_named,
     probed_ud2_is_named,
+    machine_checks_are_named,
     callers_are_seen_through_returns,
     nmis_wait,
     the_log_is_whole,
