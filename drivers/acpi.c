@@ -6,11 +6,15 @@
 #include "kernel/base/bits.h"
 #include "kernel/base/compiler.h"
 #include "kernel/mm/frame.h"
+#include "kernel/mm/paging.h"
 
 #include <stdbool.h>
 #include <string.h>
 
-/* The early direct map ends here, so tables above it are not looked for. */
+/* Firmware puts its tables below this, so an address above it counts as wrong. Of the memory
+ * below it, the direct map contains the first MiB and what the loader's map lists: a wrong
+ * address, or a table that the map leaves out, is found by bytes_at().
+ */
 #define TABLE_END (4 * GiB)
 #define TABLE_LEN_MAX (1 * MiB)
 
@@ -37,14 +41,27 @@ static INIT bool sum_is_zero(const void *bytes, size_t len)
     return sum == 0;
 }
 
+/* bytes_at - Return: the @len bytes at @phys; NULL: the direct map lacks some of them. */
+static ALWAYS_INLINE INIT const void *bytes_at(uint64_t phys, uint64_t len)
+{
+    struct page_info info;
+
+    if (!phys || phys > TABLE_END - len)
+        return NULL;
+    for (uint64_t at = align_down(phys, PAGE_SIZE); at < phys + len; at += PAGE_SIZE)
+        if (!page_lookup((uintptr_t)phys_to_virt(at), &info))
+            return NULL;
+    return phys_to_virt(phys);
+}
+
 static INIT const struct rsdp *rsdp_get(const struct boot_info *boot)
 {
-    const struct rsdp *rsdp = NULL;
+    const struct rsdp *rsdp;
 
     if (boot->rsdp_len >= RSDP_OLD_LEN)
         rsdp = (const struct rsdp *)boot->rsdp_copy;
-    else if (boot->rsdp && boot->rsdp < TABLE_END)
-        rsdp = phys_to_virt(boot->rsdp);
+    else
+        rsdp = bytes_at(boot->rsdp, sizeof(*rsdp));
     if (!rsdp || memcmp(rsdp->signature, "RSD PTR ", sizeof(rsdp->signature)) != 0)
         return NULL;
     return sum_is_zero(rsdp, RSDP_OLD_LEN) ? rsdp : NULL;
@@ -53,13 +70,10 @@ static INIT const struct rsdp *rsdp_get(const struct boot_info *boot)
 /* Return: the table at @phys; NULL: out of reach, or with a wrong length or checksum. */
 static INIT const struct acpi_table *table_get(uint64_t phys)
 {
-    const struct acpi_table *table;
+    const struct acpi_table *table = bytes_at(phys, sizeof(*table));
 
-    if (!phys || phys > TABLE_END - sizeof(*table))
-        return NULL;
-    table = phys_to_virt(phys);
-    if (table->len < sizeof(*table) || table->len > TABLE_LEN_MAX ||
-        table->len > TABLE_END - phys)
+    if (!table || table->len < sizeof(*table) || table->len > TABLE_LEN_MAX ||
+        !bytes_at(phys, table->len))
         return NULL;
     return sum_is_zero(table, table->len) ? table : NULL;
 }

@@ -1,13 +1,14 @@
 ; loader.asm - a loader that leaves in the CPU whatever its specification does not forbid, or
-; names a CPU that is not there.
+; names a CPU or a table that is not there.
 ;
 ; tests/session/test_smp_start.py puts it into a copy of the kernel's file, at LOADER, as the
 ; entry for PVH; what it does is what multiboot2 and PVH leave open. Then it goes on to
 ; TARGET, with ebx as it was.
 ;
-;   nasm -f bin -D LOADER=0x1f0000 -D TARGET=0x1000a0 [-D GHOST=9] loader.asm
+;   nasm -f bin -D LOADER=0x1f0000 -D TARGET=0x1000a0 [-D GHOST=9|STRAY=0xd0000000] loader.asm
 ;
 ; GHOST: the state of the CPU is left alone. In the MADT the CPU with APIC id 1 gets this one.
+; STRAY: likewise; this is the address of the first table of the RSDT.
 
 bits 32
 org LOADER
@@ -19,10 +20,23 @@ FLAGS_LEFT equ 1 << 21 | 1 << 18 | 1 << 14 | 3 << 12 | 1 << 10 | 1 << 2
 MSR_PAT equ 0x277
 MSR_EFER equ 0xc0000080
 
-%ifdef GHOST
 START_INFO_RSDP equ 32
 RSDP_RSDT equ 16
+TABLE_LEN equ 4
+TABLE_CHECKSUM equ 9
 RSDT_ENTRIES equ 36
+
+%ifdef STRAY
+    mov esi, [ebx + START_INFO_RSDP]
+    mov esi, [esi + RSDP_RSDT]
+    mov dword [esi + RSDT_ENTRIES], STRAY
+    mov ecx, [esi + TABLE_LEN]
+    xor eax, eax
+.next_byte:
+    add al, [esi + ecx - 1]
+    loop .next_byte
+    sub [esi + TABLE_CHECKSUM], al
+%elifdef GHOST
 MADT_ENTRIES equ 44
 
     mov esi, [ebx + START_INFO_RSDP]

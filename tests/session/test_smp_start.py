@@ -136,8 +136,12 @@ def with_ghost(apic_id):
     """Boot four CPUs with a list that gives @apic_id to the second one. Return (the log,
     the number of CPUs that the kernel has started).
     """
+    return with_tables(f"-DGHOST={apic_id}")
+
+
+def with_tables(option):
     with tempfile.NamedTemporaryFile() as file, open(ELF, "rb") as kernel:
-        file.write(with_loader(kernel.read(), f"-DGHOST={apic_id}"))
+        file.write(with_loader(kernel.read(), option))
         file.flush()
         with at_prompt(smp=4, qemu=f"-kernel {file.name}") as guest:
             cpus = ask(guest, "cat /proc/cpuinfo").count("processor")
@@ -183,6 +187,11 @@ def a_wrong_list_of_cpus_resets_none():
         tap.check("has not started" not in log, "and no CPU is waited for")
 
 
+def a_table_outside_of_memory_is_skipped():
+    _, cpus = with_tables("-DSTRAY=0xd0000000")
+    tap.equal(cpus, 4, "the tables behind it are found")
+
+
 def places_of_absent_cpus_take_no_room():
     """78 of the 80 places for CPUs are empty, also some in front of CPUs that are there."""
     place = "max-x86_64-cpu,core-id=0,thread-id=0,socket-id="
@@ -221,6 +230,7 @@ tap.run(
     a_cpu_that_does_not_start_is_left_out,
     a_cpu_that_was_given_up_stays_off,
     a_wrong_list_of_cpus_resets_none,
+    a_table_outside_of_memory_is_skipped,
     places_of_absent_cpus_take_no_room,
     cpus_without_room_are_counted,
     cpus_without_memory_are_left_out,
