@@ -7,6 +7,7 @@
 
 #include "kernel/base/compiler.h"
 #include "kernel/base/err.h"
+#include "kernel/cpu/lapic.h"
 #include "kernel/debug/log.h"
 #include "kernel/debug/panic.h"
 #include "kernel/mm/vmap.h"
@@ -110,6 +111,8 @@ static int route_isa_irq(unsigned isa_irq, uint32_t how, uint32_t apic_id)
 
     if (!io)
         return -ENOENT;
+    if (apic_id == IOAPIC_ALL_CPUS && lapic_x2apic)
+        return -EOPNOTSUPP;
     if (apic_id > DESTINATION_MAX && apic_id != IOAPIC_ALL_CPUS)
         return -EINVAL;
     if (from->active_low)

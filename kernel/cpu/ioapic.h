@@ -21,7 +21,9 @@ int ioapic_route(unsigned isa_irq, unsigned vector, uint32_t apic_id);
 
 #define IOAPIC_ALL_CPUS 255u /* as an apic_id of ioapic_route_nmi() */
 
-/* ioapic_route_nmi - do as ioapic_route(), but deliver the interrupt as an NMI. */
+/* ioapic_route_nmi - do as ioapic_route(), but deliver the interrupt as an NMI.
+ * Return: also -EOPNOTSUPP: in x2APIC mode no destination of 8 bits means all CPUs.
+ */
 int ioapic_route_nmi(unsigned isa_irq, uint32_t apic_id);
 
 /* ioapic_mask - stop delivering @isa_irq. Return: 0; -ENOENT no I/O APIC serves it. */

@@ -57,20 +57,20 @@
 #define MEASURE_TIMES 5
 
 /* All immutable after lapic_init(), the rate after the first lapic_timer_init(). */
-static bool x2apic;
+bool lapic_x2apic;
 static volatile uint8_t *regs; /* xAPIC */
 static uint64_t timer_hz;      /* counts per second, with DIVIDE_BY_16 */
 
 static ALWAYS_INLINE uint32_t lapic_read(uint32_t reg)
 {
-    if (x2apic)
+    if (lapic_x2apic)
         return (uint32_t)rdmsr(MSR_X2APIC + reg / 16);
     return *(volatile uint32_t *)(regs + reg);
 }
 
 static ALWAYS_INLINE void lapic_write(uint32_t reg, uint32_t value)
 {
-    if (x2apic)
+    if (lapic_x2apic)
         wrmsr(MSR_X2APIC + reg / 16, value);
     else
         *(volatile uint32_t *)(regs + reg) = value;
@@ -96,8 +96,9 @@ static bool has_x2apic(void)
 
 static INIT void mode_choose(const struct madt_info *info)
 {
-    x2apic = (rdmsr(MSR_APIC_BASE) & BASE_X2APIC) || (needs_x2apic(info) && has_x2apic());
-    if (x2apic)
+    lapic_x2apic =
+        (rdmsr(MSR_APIC_BASE) & BASE_X2APIC) || (needs_x2apic(info) && has_x2apic());
+    if (lapic_x2apic)
         return;
     regs = vmap_device(info->lapic_phys, REGS_LEN);
     if (!regs)
@@ -121,10 +122,10 @@ static void spurious_irq(struct pt_regs *interrupted)
  *
  * Source: SDM vol. 3A, "Local APIC State After It Has Been Software Disabled".
  */
-void lapic_init_cpu(void)
+COLD void lapic_init_cpu(void)
 {
     wrmsr(MSR_APIC_BASE, rdmsr(MSR_APIC_BASE) | BASE_ENABLE);
-    if (x2apic)
+    if (lapic_x2apic)
         wrmsr(MSR_APIC_BASE, rdmsr(MSR_APIC_BASE) | BASE_X2APIC);
     lapic_write(REG_SPURIOUS, SPURIOUS_ENABLE | VECTOR_SPURIOUS);
     lapic_write(REG_TPR, 0);
@@ -142,12 +143,12 @@ INIT void lapic_init(const struct madt_info *info)
     irq_set_handler(VECTOR_STAND, "stand", stand_irq);
     lapic_init_cpu();
     this_cpu()->apic_id = lapic_id();
-    log_info("lapic: %s, id %u", x2apic ? "x2APIC" : "xAPIC", lapic_id());
+    log_info("lapic: %s, id %u", lapic_x2apic ? "x2APIC" : "xAPIC", lapic_id());
 }
 
 uint32_t lapic_id(void)
 {
-    return x2apic ? lapic_read(REG_ID) : lapic_read(REG_ID) >> 24;
+    return lapic_x2apic ? lapic_read(REG_ID) : lapic_read(REG_ID) >> 24;
 }
 
 void lapic_eoi(void)
@@ -203,7 +204,7 @@ static void send_xapic(uint32_t apic_id, uint32_t command)
 }
 
 /* send_x2apic - send an IPI in x2APIC mode. WRMSR to an APIC register does not serialise:
- * without the mfence(), the IPI may be sent before earlier stores are visible, such as
+ * without the fences, the IPI may be sent before earlier stores are visible, such as
  * the call that the IPI is about. In xAPIC mode a store sends the IPI, and stores do not
  * overtake other stores.
  *
@@ -217,7 +218,7 @@ static void send_x2apic(uint32_t apic_id, uint32_t command)
 
 void lapic_send(uint32_t apic_id, uint32_t command)
 {
-    if (x2apic)
+    if (lapic_x2apic)
         send_x2apic(apic_id, command);
     else
         send_xapic(apic_id, command);
@@ -230,7 +231,7 @@ struct measurement {
     uint64_t slack_ns; /* what the measurement took beyond MEASURE_NS */
 };
 
-static struct measurement timer_measure(void)
+static COLD struct measurement timer_measure(void)
 {
     uint64_t before_start = clock_ns(), start, end;
     uint32_t left;
@@ -252,7 +253,7 @@ static struct measurement timer_measure(void)
  * moment spoils a measurement, and then its slack is large. So of several measurements,
  * the one with the smallest slack counts.
  */
-static uint64_t timer_rate(void)
+static COLD uint64_t timer_rate(void)
 {
     struct measurement best = timer_measure();
 
@@ -265,7 +266,7 @@ static uint64_t timer_rate(void)
     return best.counts * UINT64_C(1000000000) / best.ns;
 }
 
-void lapic_timer_init(unsigned hz)
+COLD void lapic_timer_init(unsigned hz)
 {
     lapic_write(REG_TIMER_DIVIDE, DIVIDE_BY_16);
     if (!timer_hz) {

@@ -18,6 +18,8 @@
  */
 void lapic_init(const struct madt_info *info);
 
+extern bool lapic_x2apic; /* the mode; immutable after lapic_init() */
+
 /* lapic_init_cpu - switch on the executing CPU's local APIC. Context: any, interrupts
  * off.
  */

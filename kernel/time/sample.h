@@ -17,7 +17,7 @@ void sample_init(void (*fn)(unsigned hz));
  *
  * Context: thread. The caller makes sure that no other thread calls it meanwhile.
  * Return:  0; -EINVAL below SAMPLE_HZ_MIN or above SAMPLE_HZ_MAX; -ENOENT no I/O APIC serves
- *          the interrupt.
+ *          the interrupt; -EOPNOTSUPP in x2APIC mode, where it cannot go to all CPUs.
  */
 int sample_set_hz(unsigned hz);
 /* sample_hz - return the rate. It is half of what it was after NMIs have left less than a

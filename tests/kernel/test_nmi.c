@@ -1,8 +1,10 @@
 /* test_nmi.c - NMIs come at any instruction of probed code, and execute probed code
  * themselves; and state of the CPU that an NMI must not change.
  */
+#include "kernel/cpu/lapic.h"
 #include "kernel/cpu/trap.h"
 #include "kernel/mm/extable.h"
+#include "kernel/sync/stop_machine.h"
 #include "kernel/time/sample.h"
 #include "tests/kernel/ktest.h"
 #include "tests/kernel/nmi_send.h"
@@ -215,6 +217,25 @@ KTEST(nmi, a_trap_inside_keeps_others_out)
     ktest_report(stepped.steps == 2, "%u steps inside an NMI", stepped.steps);
     ktest_report(!stepped.is_nested && this_cpu()->nmi_depth == 0,
                  "the next one comes when it has ended");
+}
+
+static void sample_in_x2apic_mode(void *err)
+{
+    bool before = lapic_x2apic;
+
+    lapic_x2apic = true;
+    *(int *)err = sample_set_hz(SAMPLE_HZ_MIN);
+    lapic_x2apic = before;
+}
+
+/* All CPUs stand, so none uses its APIC in the wrong mode. */
+KTEST(nmi, samples_are_refused_where_no_interrupt_goes_to_all)
+{
+    int err = 0;
+
+    stop_machine(sample_in_x2apic_mode, &err);
+    ktest_report(err == -EOPNOTSUPP && !sample_hz(), "in x2APIC mode: %s", err_text(err));
+    sample_set_hz(0);
 }
 
 static void take_a_ms(struct pt_regs *regs UNUSED)
