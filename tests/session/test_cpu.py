@@ -123,10 +123,25 @@ def a_cpu_with_just_these_is_enough():
         tap.check("calls 720" in ask(guest, "run vfs"), "and with probes")
 
 
+def emulation_is_known_by_its_name():
+    """QEMU's TCG fetches byte by byte, also if it calls itself an AMD processor and hides
+    the bit for hypervisors. A CPU that is alone may store several bytes at once.
+    """
+    for smp in (1, 2):
+        setup = {"smp": smp, "append": "text-poke=word"}
+        with at_prompt(qemu="-cpu EPYC,-hypervisor", **setup) as guest:
+            ask(guest, "probe all vfs_*")
+            ask(guest, "sleep 1")
+            steps = ask(guest, "cat /sys/kernel/debug/kprobes/changes")
+        whole = " whole " in steps
+        tap.equal(whole, smp == 1, f"{smp} CPUs: several bytes are stored at once?")
+
+
 tap.run(
     each_missing_feature_is_named,
     all_that_are_missing_are_named,
     the_screen_shows_it,
     what_is_documented_is_asked_for,
     a_cpu_with_just_these_is_enough,
+    emulation_is_known_by_its_name,
 )
