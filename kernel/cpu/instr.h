@@ -125,6 +125,12 @@ static ALWAYS_INLINE void mfence(void)
     __asm__ volatile("mfence" ::: "memory");
 }
 
+/* lfence - complete all earlier instructions before any later one begins. */
+static ALWAYS_INLINE void lfence(void)
+{
+    __asm__ volatile("lfence" ::: "memory");
+}
+
 static ALWAYS_INLINE void wbinvd(void)
 {
     __asm__ volatile("wbinvd" ::: "memory");

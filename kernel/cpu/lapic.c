@@ -213,6 +213,7 @@ static void send_xapic(uint32_t apic_id, uint32_t command)
 static void send_x2apic(uint32_t apic_id, uint32_t command)
 {
     mfence();
+    lfence();
     wrmsr(MSR_X2APIC + REG_ICR / 16, (uint64_t)apic_id << 32 | command);
 }
 
