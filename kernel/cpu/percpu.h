@@ -315,7 +315,7 @@ static inline enum cpu_context cpu_context(void)
 
 /* features_init_cpu - switch on NX, WP and global pages; SMEP, SMAP and UMIP where the
  * executing CPU has them; #MC where its stack is made, on CPU 0 by the second call.
- * Context: boot, on each CPU, interrupts off.
+ * Context: boot, interrupts off.
  */
 void features_init_cpu(void);
 

@@ -110,3 +110,9 @@ int ktest_thread(int (*fn)(void *arg), void *arg, uint64_t cpus);
 void ktest_at_end(void (*fn)(void));
 /* ktest_word - look up the boot argument @key, as boot_option() does. Context: thread. */
 bool ktest_word(const char *key, char *out, size_t len);
+
+/* ktest_clock_jump - let the clock jump by @ms, as if the host had stopped the machine. */
+static inline void ktest_clock_jump(uint64_t ms)
+{
+    clock_rate.base_cycles -= ms * clock_cycles_per_ms();
+}
