@@ -2,19 +2,24 @@
 both. The class is tests/labs/roster.csv with tests/labs/handed-in.
 """
 
+import contextlib
 import csv
 import io
 import json
 import os
 import re
 import shutil
+import signal
 import stat
 import subprocess
 import tempfile
+import time
 import zipfile
 
 import tap
-from docs.labs.host import classroom, grade, labs
+from docs.labs.host import classroom, confine, grade, labs
+from fake import heed_interrupts, is_gone
+from sonde import exits
 from sonde.building import HostError
 from sonde.guest import ROOT
 
@@ -436,6 +441,93 @@ def hand_in(place, files, packed):
             file.write(packed if isinstance(packed, bytes) else zipped(packed))
 
 
+# Two programs that never end, one of them a child of the other. They use no time of a CPU.
+SLEEPS = """
+#include <unistd.h>
+__attribute__((constructor)) static void hang(void)
+{
+    fork();
+    for (;;)
+        pause();
+}
+void breakpoint_set(void) {}
+void breakpoint_clear(void) {}
+"""
+WAIT = 30  # seconds
+
+
+def answers(folder, count):
+    """Wait until @count processes of the student's program run. Return their numbers."""
+    for _ in range(WAIT * 10):
+        words = ["pgrep", "-f", f"^{folder}/.*/answer "]
+        done = subprocess.run(words, capture_output=True, text=True, check=False)
+        found = done.stdout.split()
+        if len(found) == count:
+            break
+        time.sleep(0.1)
+    return found
+
+
+def a_signal_ends_the_grading():
+    """A signal to the command, or the death of a process that grades, leaves no program of
+    a student.
+    """
+    for number, of_worker in (
+        (signal.SIGTERM, False),
+        (signal.SIGINT, False),
+        (signal.SIGKILL, False),
+        (signal.SIGKILL, True),
+    ):
+        with tempfile.TemporaryDirectory() as folder:
+            hand_in(os.path.join(folder, "in/ann"), {"int3.c": SLEEPS}, None)
+            roster = os.path.join(folder, "roster.csv")
+            with open(roster, "w", encoding="ascii") as file:
+                file.write("id\nann\n")
+            words = ["class", roster, "--collect", folder + "/in", "--jobs", "1"]
+            process = subprocess.Popen(
+                [os.path.join(ROOT, "sonde"), *words, "-o", folder + "/grades.csv"],
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.PIPE,
+                env=dict(os.environ, TMPDIR=folder, GRADE_SCALE="100"),
+                preexec_fn=heed_interrupts,
+            )
+            begun = answers(folder, 2)
+            worker = confine.children(process.pid)[0]
+            os.kill(worker if of_worker else process.pid, number)
+            what = f"{number.name} to {'a worker' if of_worker else 'the command'}"
+            try:
+                process.communicate(timeout=WAIT)
+            except subprocess.TimeoutExpired:
+                process.kill()
+            tap.equal((len(begun), answers(folder, 0)), (2, []), f"{what}: none is left")
+            for left in begun:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(int(left), signal.SIGKILL)
+            ended = -number if number == signal.SIGKILL else 128 + number
+            wanted = exits.HOST if of_worker else ended
+            tap.equal(process.returncode, wanted, "and the exit status tells it")
+            tap.check(is_gone(worker), "what graded is gone")
+
+
+def a_program_ends_with_its_grader():
+    with tempfile.TemporaryDirectory() as folder:
+        program = shutil.copy(shutil.which("sleep"), folder)
+        grader = os.fork()
+        if not grader:
+            confine.run([program, "100"], 100, is_apart=True)
+            os._exit(0)
+        words = ["pgrep", "-f", f"^{program} 100"]
+        found = ""
+        for _ in range(WAIT * 10):
+            found = subprocess.run(words, capture_output=True, check=False).stdout
+            if found:
+                break
+            time.sleep(0.1)
+        os.kill(grader, signal.SIGKILL)
+        os.waitpid(grader, 0)
+        tap.check(found and is_gone(int(found)), "a program that sleeps is gone")
+
+
 def equal_but_for_names():
     def code(text):
         with tempfile.TemporaryDirectory() as folder:
@@ -534,6 +626,8 @@ tap.run(
     one_that_cannot_be_graded,
     hand_ins_as_students_send_them,
     a_class_of_all_forms,
+    a_signal_ends_the_grading,
+    a_program_ends_with_its_grader,
     equal_but_for_names,
     each_student_has_a_seed,
     what_is_no_class,

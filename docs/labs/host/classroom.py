@@ -17,6 +17,7 @@ import hashlib
 import hmac
 import io
 import json
+import multiprocessing
 import os
 import re
 import secrets
@@ -27,6 +28,7 @@ import tempfile
 import time
 import zipfile
 
+from docs.labs.host import confine
 from docs.labs.host import grade
 from docs.labs.host import labs
 from sonde.building import HostError
@@ -420,10 +422,42 @@ def look_through(folder, students):
     return told
 
 
-def die_of_signals():
-    """Let a signal end a process of the pool: it would leave the pool's lock taken."""
+def leave(_number, _frame):
+    """End this process and all that it has started."""
+    confine.end_all(())
+    os._exit(1)
+
+
+def die_with_command():
+    """Let signals, and the end of the command, end a process of the pool. An exception would
+    only end its task. What the command ignores, as nohup asks, this process ignores, too.
+    """
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, signal.SIG_DFL)
+        if signal.getsignal(number) is not signal.SIG_IGN:
+            signal.signal(number, leave)
+    signal.signal(signal.SIGUSR1, leave)
+    confine.libc.prctl(confine.PR_SET_PDEATHSIG, signal.SIGUSR1)
+
+
+@contextlib.contextmanager
+def pool_of(jobs):
+    """Return a pool of processes. If the work with it fails or is interrupted, all of them
+    end at once, also the programs of one that was killed. A pool waits for its tasks.
+    """
+    confine.adopt_orphans()
+    before = confine.children()
+    try:
+        with concurrent.futures.ProcessPoolExecutor(
+            jobs, initializer=die_with_command
+        ) as pool:
+            try:
+                yield pool
+            except BaseException:
+                for process in multiprocessing.active_children():
+                    process.kill()
+                raise
+    finally:
+        confine.end_all(before)
 
 
 def collect(students, options):
@@ -434,9 +468,7 @@ def collect(students, options):
     with open(output, "a", encoding="utf-8"):
         pass  # if the file cannot be written, fail now and not after all the gradings
     told = look_through(folder, students)
-    with tempfile.TemporaryDirectory() as scratch, concurrent.futures.ProcessPoolExecutor(
-        jobs, initializer=die_of_signals
-    ) as pool:
+    with tempfile.TemporaryDirectory() as scratch, pool_of(jobs) as pool:
         tree = grade.committed(os.path.join(scratch, "tree"))
         done = {}
         for lab in labs.NUMBERS:

@@ -16,6 +16,8 @@ import resource
 import signal
 import subprocess
 
+from sonde.guest import die_with_parent
+
 OUTPUT_MAX = 2**20  # bytes of each file that the program writes
 MEMORY_MAX = 4 * 2**30  # bytes of address space
 GRACE_SECONDS = 0.5  # in which a late program may write where it is
@@ -25,6 +27,7 @@ USERS = 0x40000000  # no user has a number from here on
 
 PR_SET_NO_NEW_PRIVS = 38
 PR_SET_CHILD_SUBREAPER = 36
+PR_SET_PDEATHSIG = 1
 CREATE_RULESET, ADD_RULE, RESTRICT_SELF = 444, 445, 446
 RULE_PATH = 1
 # Rights of Landlock that change something: write, remove, make ..., refer, truncate.
@@ -172,6 +175,11 @@ def children(of="self"):
     return found
 
 
+def adopt_orphans():
+    """From now on, a descendant of this process that loses its parent becomes its child."""
+    libc.prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+
+
 def family(before):
     """Return our children, without those in @before, and all their descendants."""
     found = [child for child in children() if child not in before]
@@ -246,7 +254,7 @@ def run(
     @is_apart:  run it as a user of its own, without system calls that affect other
                 processes; a compiler does not run so
     """
-    libc.prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+    adopt_orphans()
     before = children()
     rows = limits(seconds, output_max)
 
@@ -283,7 +291,8 @@ def run(
             stdin=stdin,
             stdout=output,
             stderr=subprocess.STDOUT,
-            preexec_fn=prepare,
+            # A program that sleeps reaches no limit. To become another user forgets this.
+            preexec_fn=die_with_parent(prepare),
             cwd=cwd,
             env=environment,
             pass_fds=passed,
