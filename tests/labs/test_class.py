@@ -590,6 +590,7 @@ def what_is_no_class():
             b"id\n'a'\n",
             b'id\n"a\nb"\n',
             b"id\nann,M\xfcller\n",
+            "\xd6zge\nann\n".encode(),
             b"id\na\0b\n",
             b"",
         ):

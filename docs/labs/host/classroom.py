@@ -53,8 +53,8 @@ LIKE_A_FILE_OF_A_LAB = re.compile(r"\.(c|asm)\b(?!.*(\.[oh]|~)$)|\bkeys\b[^/]*$"
 
 def read_roster(path, handed_in=()):
     """Return the students' ids: the first column of a CSV file, with commas or semicolons.
-    The first row is a head, if it has a word such as `id` or `name`, or no id in front; but
-    not if it names a student who has handed in.
+    The first row is a head, if it has a word such as `id` or `name`; but not if it names a
+    student who has handed in.
     """
     try:
         with open(path, encoding="utf-8-sig", newline="") as file:
@@ -76,6 +76,7 @@ def read_roster(path, handed_in=()):
             raise UsageError(
                 f"{path}: {name!r} is no id: it begins with a letter or digit, "
                 "and has 61 of these and of .-_ at most"
+                + "; a head has a word such as id or name" * (name == ids[0])
             )
         if [other.lower() for other in ids].count(name.lower()) > 1:
             raise UsageError(f"{path}: {name!r} stands there twice")
@@ -85,8 +86,7 @@ def read_roster(path, handed_in=()):
 
 
 def is_head(row):
-    words = [word.strip() for word in row]
-    return not ID.fullmatch(words[0]) or any(map(HEAD.fullmatch, words))
+    return any(HEAD.fullmatch(word.strip()) for word in row)
 
 
 def secret_of(roster):
