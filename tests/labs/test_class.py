@@ -76,7 +76,8 @@ def what_is_handed_in_is_graded():
         status, said, error = sonde(roster, "--collect", copy, "-o", output)
         link = os.path.join(copy, "gus/int3/int3.c")
         told = (
-            "sonde: class: gus: handed in more than once: gus, gus.zip; the first is used\n"
+            "sonde: class: gus: handed in more than once: gus, gus.zip; of each "
+            "lab, the first with a file of it is used\n"
             "sonde: class: gus: not taken, since it leads elsewhere: "
             "gus.zip/bomb/../../keys\n"
             f"sonde: class: gus, int3: not taken: {link} is a link, or stands behind one\n"
@@ -254,6 +255,10 @@ def hand_ins_as_students_send_them():
             file.write("int x;\n")
         said = classroom.find(there, "s0")[1]
         tap.check(said and said[0].startswith("handed in more than once"), f"{said}")
+        two = {"bugs/tests.c": "new", "bugs/tracer.c": "new"}
+        hand_in(os.path.join(there, "s1"), {"bugs/tests.c": "old"}, two)
+        found = classroom.find(there, "s1")[0]
+        tap.equal(list(found), [("int3", "int3.c"), ("bugs", "tests.c")], "no mixture")
         with zipfile.ZipFile(os.path.join(there, "gus.zip"), "w") as packed:
             packed.writestr("notes.txt", "hello\n")
         tap.check("has such a name" in classroom.find(there, "gus")[1][0], "notes")

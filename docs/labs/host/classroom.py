@@ -274,10 +274,11 @@ def find(folder, student):
     taken).
     """
     entries = sorted(e for e in os.listdir(folder) if owner(e) == student.lower())
-    found, said, known = {}, [], files_of_labs()
+    found, said, known, entry_of = {}, [], files_of_labs(), {}
     archives, others = [], []
     if len(entries) > 1:
-        said.append(f"handed in more than once: {', '.join(entries)}; the first is used")
+        which = "of each lab, the first with a file of it is used"
+        said.append(f"handed in more than once: {', '.join(entries)}; {which}")
     for parts, read in (row for entry in entries for row in files_of(folder, entry)):
         name, path = parts[-1], "/".join(parts)
         place = known.get(name.lower())
@@ -289,9 +290,11 @@ def find(folder, student):
             said.append(f"not taken, since it leads elsewhere: {path}")
         elif not place:
             (archives if PACKED.search(name) else others).append(path)
+        elif entry_of.setdefault(place[0], parts[0]) != parts[0]:
+            continue  # files of two hand-ins of a lab may not fit together
         elif place not in found:
             found[place] = read, parts
-        elif found[place][1][0] == parts[0]:
+        else:
             used = "/".join(found[place][1])
             said.append(f"{place[1]} is there twice: {used} is used, not {path}")
     if found:
