@@ -14,6 +14,7 @@ import stat
 import subprocess
 import tempfile
 import time
+import warnings
 import zipfile
 
 import tap
@@ -259,6 +260,16 @@ def hand_ins_as_students_send_them():
         hand_in(os.path.join(there, "s1"), {"bugs/tests.c": "old"}, two)
         found = classroom.find(there, "s1")[0]
         tap.equal(list(found), [("int3", "int3.c"), ("bugs", "tests.c")], "no mixture")
+        with warnings.catch_warnings(), zipfile.ZipFile(
+            os.path.join(there, "hal.zip"), "w"
+        ) as packed:
+            warnings.simplefilter("ignore")
+            for text in ("first", "second"):
+                packed.writestr("int3.c", text)
+        found, said = classroom.find(there, "hal")
+        wanted = "int3.c is there twice: the first, hal.zip/int3.c, is used"
+        tap.check(said[0].startswith(wanted), said[0])
+        tap.equal(found["int3", "int3.c"](), b"first", "and it is")
         with zipfile.ZipFile(os.path.join(there, "gus.zip"), "w") as packed:
             packed.writestr("notes.txt", "hello\n")
         tap.check("has such a name" in classroom.find(there, "gus")[1][0], "notes")

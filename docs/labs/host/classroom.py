@@ -203,9 +203,9 @@ def in_folder(folder, entry):
 def in_zip(data, where):
     """Yield the files of a zip file as files_of() does. @where: the parts of its name"""
 
-    def bytes_of(name, most=grade.FILE_MAX):
-        with reads_zip("/".join([*where, name])):
-            with zipfile.ZipFile(io.BytesIO(data)) as packed, packed.open(name) as file:
+    def bytes_of(row, most=grade.FILE_MAX):  # a name may have two rows
+        with reads_zip("/".join([*where, row.filename])):
+            with zipfile.ZipFile(io.BytesIO(data)) as packed, packed.open(row) as file:
                 return file.read(most + 1)
 
     with reads_zip("/".join(where)):
@@ -218,7 +218,7 @@ def in_zip(data, where):
         if stat.S_ISLNK(row.external_attr >> 16):
             yield parts, NotTaken(f"{'/'.join(parts)} is a link")
         elif not row.is_dir():
-            yield parts, functools.partial(bytes_of, row.filename)
+            yield parts, functools.partial(bytes_of, row)
 
 
 def files_of(folder, entry):
@@ -296,7 +296,7 @@ def find(folder, student):
             found[place] = read, parts
         else:
             used = "/".join(found[place][1])
-            said.append(f"{place[1]} is there twice: {used} is used, not {path}")
+            said.append(f"{place[1]} is there twice: the first, {used}, is used, not {path}")
     if found:
         others = [path for path in others if LIKE_A_FILE_OF_A_LAB.search(path)]
     if archives:
