@@ -583,6 +583,8 @@ def each_student_has_a_seed():
                 "whose seed the secret gives",
             )
         tap.check(seeds["ann"] != seeds["bob"], "each has another one")
+        again = classroom.seed_of(secret, "Ann", "bomb", "task")
+        tap.equal(again, seeds["ann"], "an id keeps it in capital letters")
         cases = classroom.seed_of(secret, "ann", "bomb", "cases")
         tap.check(cases != seeds["ann"], "the cases have another one still")
         os.truncate(roster + ".secret", 0)
@@ -620,6 +622,13 @@ def what_is_no_class():
         with open(roster, "wb") as file:
             file.write('\ufeffid,name\nann,"O\'Hara, =1+1"\n'.encode())
         tap.equal(classroom.read_roster(roster), ["ann"], "names may be anything")
+        with open(roster, "w", encoding="ascii") as file:
+            file.write("ada\n")
+        words = ("--collect", os.path.join(HERE, "handed-in"), "-o", folder + "/x.csv")
+        status, _, error = sonde(roster, *words)
+        wanted = f"sonde: {roster}.secret is not there: "
+        tap.check(status == 2 and wanted in error, f"no secret: {error}")
+        tap.check(not os.path.exists(roster + ".secret"), "and none is made")
         status, _, error = sonde(roster, "--collect", HERE, "-o", "/no/such/grades.csv")
         wanted = "sonde: /no/such/grades.csv: there is no directory /no/such\n"
         tap.equal((status, error), (2, wanted), "grades that cannot be written")

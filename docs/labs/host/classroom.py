@@ -89,10 +89,17 @@ def is_head(row):
     return any(HEAD.fullmatch(word.strip()) for word in row)
 
 
-def secret_of(roster):
-    """Return the secret in the file beside a roster. Make one if there is none."""
+def secret_of(roster, is_used=False):
+    """Return the secret in the file beside a roster. Make one if there is none.
+    @is_used: students have what was made with it, so another one would not do
+    """
     path = roster + ".secret"
     if not os.path.exists(path):
+        if is_used:
+            raise UsageError(
+                f"{path} is not there: it was made when the class was handed out, perhaps "
+                "beside a roster of another name; without it, right keys get no points"
+            )
         with open(
             os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600),
             "w",
@@ -107,8 +114,10 @@ def secret_of(roster):
 
 
 def seed_of(secret, student, lab, what):
-    """Return a student's seed for a lab. @what: "task" or "cases"."""
-    text = f"{what} {lab} {student}".encode()
+    """Return a student's seed for a lab. @what: "task" or "cases". An id keeps its seed if
+    another export of the roster writes it in capital letters.
+    """
+    text = f"{what} {lab} {student.lower()}".encode()
     return (
         int.from_bytes(hmac.new(secret, text, hashlib.sha256).digest()[:4], "big")
         % 2**31
@@ -415,14 +424,16 @@ def tell(line):
 
 def look_through(folder, students):
     """Tell what cannot be taken of all hand-ins. Return the sentences: {student: list}; under
-    None are those about entries of no student.
+    None are those about entries of no student. Return also the labs of what can be taken.
     """
-    told = {student: find(folder, student)[1] for student in students}
+    found = {student: find(folder, student) for student in students}
+    there = {lab for places, _ in found.values() for lab, _ in places}
+    told = {student: said for student, (_, said) in found.items()}
     told[None] = list(not_on_roster(folder, students))
     for student, sentences in told.items():
         for sentence in sentences:
             tell(f"{student}: {sentence}" if student else sentence)
-    return told
+    return told, there
 
 
 def leave(_number, _frame):
@@ -466,11 +477,12 @@ def pool_of(jobs):
 def collect(students, options):
     folder, jobs = options.collect, options.jobs
     output = options.output or "grades.csv"
-    secret, begun = secret_of(options.roster), time.monotonic()
+    begun = time.monotonic()
     reports = {student: {} for student in students}
+    told, there = look_through(folder, students)
+    secret = secret_of(options.roster, any(map(grade.has_seeds, there)))
     with open(output, "a", encoding="utf-8"):
         pass  # if the file cannot be written, fail now and not after all the gradings
-    told = look_through(folder, students)
     with tempfile.TemporaryDirectory() as scratch, pool_of(jobs) as pool:
         tree = grade.committed(os.path.join(scratch, "tree"))
         done = {}
