@@ -115,6 +115,26 @@ def a_late_command_can_be_ended():
         )
 
 
+def a_second_request_waits_for_a_late_one():
+    """Ctrl-C ends the first one, and the guest drops the line that waits: it has no reply."""
+    ours, theirs = socket.socketpair()
+    with theirs, Machine(ours) as machine:
+        tap.equal(machine.wait(1), None, "there is no request to wait for")
+        for command in ("sleep 9", "echo second"):
+            with contextlib.suppress(Late):
+                machine.request(command, 0.1)
+        theirs.sendall(b"#1|so far\n#1=4 EINTR\n")
+        try:
+            reply = machine.interrupt(1)
+        except Late as error:
+            reply = error
+        tap.equal(repr(reply), r"<Reply 4 EINTR 'so far\n'>", "the first one is ended")
+        tap.equal(machine.interrupt(1), None, "and none is left")
+        theirs.sendall(b"#2=4 EINTR\n#3|x\n#3=0 OK\n#13=0 OK\n")
+        tap.equal(machine.request("echo x", 1).text, "x\n", "the next one has its own")
+        tap.equal(machine.wait(1), None, "it has ended")
+
+
 def a_late_reply_is_of_another_connection():
     with tempfile.TemporaryDirectory() as folder, socket.socket(socket.AF_UNIX) as server:
         path = os.path.join(folder, "machine")
@@ -179,6 +199,7 @@ if __name__ == "__main__":
             a_long_reply_is_whole,
             a_silent_guest_is_a_timeout,
             a_late_command_can_be_ended,
+            a_second_request_waits_for_a_late_one,
             a_late_reply_is_of_another_connection,
             a_guest_that_ends_is_gone,
             what_is_no_line_is_refused,

@@ -25,6 +25,7 @@ LIMIT = 60  # seconds for a request, if its caller does not say
 CTRL_C = b"\x03"
 SHOWN_MAX = 200  # characters of a command in the text of an error
 STATUS = re.compile(rb"(-?\d{1,9}) ([!-~]+)")
+TAGGED = re.compile(rb"#(\d{1,19})(?!\d)(.?)(.*)", re.S)
 ESCAPE = re.compile(rb"\\(?:\\|x([0-9a-fA-F]{2})|)")
 
 
@@ -128,6 +129,7 @@ class Machine:
     def __init__(self, sock, tag=0):
         self.sock = sock
         self.tag = tag  # of the last request
+        self.answered = tag  # requests behind this one have no reply yet
         self.command = ""  # of the last request
         self.is_busy = False  # it has no reply yet
         self.lines = collections.deque()  # complete lines, received and not yet taken
@@ -160,25 +162,32 @@ class Machine:
         may_fail: return the Reply of a command that has failed, too; otherwise Refused
         """
         line = one_line(command)
+        if not self.is_busy:
+            self.answered = self.tag
         self.tag += 1
         self.is_busy = True
         self.command = shortened(line.decode("utf-8", "backslashreplace"))
-        reply = self._answer(b"@%d %s\n" % (self.tag, line), timeout, output)
+        reply = self._answer(b"@%d %s\n" % (self.tag, line), timeout, self.tag, output)
         if reply.errno and not may_fail:
             raise Refused(self.command, reply)
         return reply
 
     def wait(self, timeout=LIMIT, output=None):
         """Go on waiting for the command that still runs after a Late. Return its Reply,
-        with the output that came since.
+        with the output that came since; None: no command runs.
         """
-        return self._answer(b"", timeout, output)
+        if not self.is_busy:
+            return None
+        return self._answer(b"", timeout, self.tag, output)
 
     def interrupt(self, timeout=10):
         """End the command that still runs after a Late, as Ctrl-C does. Return its Reply,
-        with the output that came since; None: no command runs.
+        with the output that came since; None: no command runs. If another request was made
+        after the Late, the reply is of the one that ran: the guest drops a line that waits.
         """
-        return self._answer(CTRL_C, timeout) if self.is_busy else None
+        if not self.is_busy:
+            return None
+        return self._answer(CTRL_C, timeout, self.answered + 1)
 
     def forget(self):
         """The guest is another one from now on: drop what has come, and the last request."""
@@ -190,13 +199,13 @@ class Machine:
             while self.sock.recv(65536):
                 pass
 
-    def _answer(self, data, timeout, output=None):
-        """Send @data, and return the Reply to the last request."""
+    def _answer(self, data, timeout, first, output=None):
+        """Send @data, and return the Reply to a request with the tag @first or above."""
         deadline = None if timeout is None else time.monotonic() + timeout
         self.sock.settimeout(timeout)
         try:
             self._send(data)
-            reply = self._receive(b"#%d" % self.tag, deadline, output)
+            reply = self._receive(first, deadline, output)
         except TimeoutError:
             raise Late(f"'{self.command}' has not ended within {timeout:g} s") from None
         self.is_busy = False
@@ -208,21 +217,20 @@ class Machine:
         except (BrokenPipeError, ConnectionResetError):
             raise Gone("the guest has ended") from None
 
-    def _receive(self, mark, deadline, output):
+    def _receive(self, first, deadline, output):
         pieces = []
         while True:
             line = self._line(deadline)
-            if not line.startswith(mark):
+            tagged = TAGGED.match(line)
+            if not tagged or not first <= int(tagged[1]) <= self.tag:
                 continue
-            kind, text = line[len(mark) : len(mark) + 1], line[len(mark) + 1 :]
+            kind, text = tagged[2], tagged[3]
             if kind == b"=":
                 end = STATUS.fullmatch(text)
                 if not end:
                     raise ProtocolError(f"bad status in {line!r}")
                 return Reply(b"".join(pieces), int(end[1]), end[2].decode())
             if kind not in (b"|", b"~"):
-                if kind.isdigit():
-                    continue
                 raise ProtocolError(f"unexpected reply line {line!r}")
             piece = unescape(text) + (b"\n" if kind == b"|" else b"")
             pieces.append(piece)
