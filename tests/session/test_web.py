@@ -29,7 +29,7 @@ sys.dont_write_bytecode = True
 import tap
 from browser import Browser
 from fake import heed_interrupts
-from kernel.console.web import web
+from kernel.console.web import guests, web
 from sonde.building import HostError
 from sonde.guest import BUILD, ROOT, die_with_parent
 
@@ -1216,6 +1216,21 @@ def pages_of_others(server):
             tap.equal(six.ask("GET", "/")[0], 200, "an address of IPv6")
 
 
+def a_page_of_a_guest_that_has_ended():
+    """It cannot connect again, so it does not keep the guest from being dropped."""
+    with tempfile.TemporaryDirectory() as folder:
+        session = guests.Session.__new__(guests.Session)
+        session.lock, session.page_line, session.seen = threading.Lock(), None, 0
+        session.console = os.path.join(folder, "console")
+        session.guest = mock.Mock()
+        try:
+            session.connect()
+            tap.check(False, "it is told")
+        except OSError:
+            tap.check(True, "it is told")
+        tap.check(session.is_left(1), "the guest has no page")
+
+
 def a_host_without_a_network():
     with tempfile.TemporaryDirectory() as folder:
         with open(os.path.join(folder, "npm"), "w", encoding="ascii") as file:
@@ -1302,6 +1317,7 @@ def main():
             *[on(test, True) for test in browsing],
             *[on(test, False) for test in apart],
             a_lab_begins_beside_others,
+            a_page_of_a_guest_that_has_ended,
             a_host_without_a_network,
             with_a_token,
         )

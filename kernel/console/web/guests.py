@@ -71,15 +71,17 @@ class Session:
         """
         with self.lock:
             self.cut()
-            self.page_line = socket.socket(socket.AF_UNIX)
-            end = time.monotonic() + 10
+            line, end = socket.socket(socket.AF_UNIX), time.monotonic() + 10
             while True:
                 try:
-                    self.page_line.connect(self.console)
-                    return self.page_line
+                    line.connect(self.console)
+                    self.page_line = line
+                    return line
                 except OSError:
                     if time.monotonic() > end or self.guest.ended():
+                        line.close()
                         raise
+                    self.seen = time.monotonic()  # the page waits
                     time.sleep(0.05)
 
     def cut(self):
