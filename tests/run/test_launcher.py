@@ -738,6 +738,13 @@ def any_text_can_be_printed():
     tap.check(status == 2 and out == b"" and "film: #? is neither a file" in err, "ASCII")
 
 
+def a_folder_named_like_a_film():
+    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
+        os.mkdir("poke")
+        status, out, err = run_launcher("film", "text", "poke")
+    tap.check(status == 0 and b"CPU" in out, f"is not meant: {err}")
+
+
 # Values that no option and no word of ./sonde is made for.
 ODD = ("", "-1", "0", "1.5", "99999999999", "x" * 5000, "a b'\"\\", "\u20ac\u2588", b"\xff",
        b"/tmp/\xff", b"\xed\xa0\x80", "/proc/no/such/x", "/proc/x", "/tmp", "/dev/full",
@@ -1126,6 +1133,7 @@ if __name__ == "__main__":
             strange_bytes_are_passed_on,
             a_bug_is_told,
             any_text_can_be_printed,
+            a_folder_named_like_a_film,
             odd_values_are_no_bugs,
             help_is_given,
             a_build_says_how_far_it_is,

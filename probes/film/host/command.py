@@ -15,7 +15,7 @@ from . import page, picture, play, scenes
 def path_of(name):
     """The path of a film of docs/films if @name is its name; else @name is a path."""
     ours = os.path.join(scenes.FOLDER, name + ".jsonl")
-    return ours if name in scenes.SCENES and not os.path.exists(name) else name
+    return ours if name in scenes.SCENES and not os.path.isfile(name) else name
 
 
 def write(text, output):
