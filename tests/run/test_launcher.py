@@ -745,6 +745,14 @@ def a_folder_named_like_a_film():
     tap.check(status == 0 and b"CPU" in out, f"is not meant: {err}")
 
 
+def time_without_end():
+    for value in ("inf", "nan", "1e20", "-inf", "x"):
+        words = ("grade", "3", guest.ROOT + "/docs/labs/int3/start", "--tree")
+        status, _, err = run_launcher(*words, GRADE_SCALE=value)
+        wanted = "sonde: GRADE_SCALE is a number, at most 1000\n"
+        tap.equal((status, err), (2, wanted), f"{value} is refused")
+
+
 # Values that no option and no word of ./sonde is made for.
 ODD = ("", "-1", "0", "1.5", "99999999999", "x" * 5000, "a b'\"\\", "\u20ac\u2588", b"\xff",
        b"/tmp/\xff", b"\xed\xa0\x80", "/proc/no/such/x", "/proc/x", "/tmp", "/dev/full",
@@ -1134,6 +1142,7 @@ if __name__ == "__main__":
             a_bug_is_told,
             any_text_can_be_printed,
             a_folder_named_like_a_film,
+            time_without_end,
             odd_values_are_no_bugs,
             help_is_given,
             a_build_says_how_far_it_is,

@@ -32,6 +32,7 @@ TRAPPING = ("int3", "poke")  # labs with programs that have traps of their own
 SHOWN_AROUND = 2  # right facts that are shown before and after a wrong one
 CASE_SECONDS = 5  # for one case; the right answers take a few milliseconds
 BUILD_SECONDS = 60
+SCALE_MAX = 1000  # times more time
 FILE_MAX = 2**20  # bytes of a student's file
 PRINTED_MAX = 20000  # bytes of a program's output that are shown
 # As grader.c has it: a program of a student may write other numbers, of any length.
@@ -70,9 +71,12 @@ COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.S)
 def scale():
     """Return the factor by which this host gets more time, e.g. 3 by GRADE_SCALE=3."""
     try:
-        return max(float(os.environ.get("GRADE_SCALE", "1")), 1)
+        factor = float(os.environ.get("GRADE_SCALE", "1"))
     except ValueError:
-        raise UsageError("GRADE_SCALE is a number") from None
+        factor = SCALE_MAX + 1
+    if not abs(factor) <= SCALE_MAX:  # "nan" is refused, too
+        raise UsageError(f"GRADE_SCALE is a number, at most {SCALE_MAX}")
+    return max(factor, 1)
 
 
 def file_in_memory():
