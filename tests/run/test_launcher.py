@@ -312,6 +312,7 @@ def usages():
         "/no/such",
     ], "there is no folder /no/such; begin with: ./sonde lab 2"
     yield ["grade", "2", "/usr", "--case", "0"], "grade --case: /usr has no handler.c"
+    yield ["grade", "1", "/usr"], "/usr has no seed: --seed N, or ./sonde lab 1 /usr"
     yield ["film", "record", "jump", "poke"], "film record: one FILM at a time"
     yield ["class"], "a ROSTER"
     yield ["class", "/no/such"], "/no/such: No such file"
@@ -753,6 +754,16 @@ def time_without_end():
         tap.equal((status, err), (2, wanted), f"{value} is refused")
 
 
+def a_seed_that_is_damaged():
+    """The keys that a student has found are of the bomb of this seed."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "seed")
+        with open(path, "w", encoding="ascii") as file:
+            file.write("x\n")
+        status, _, err = run_launcher("lab", "1", folder)
+        tap.check(status == 2 and f"{path} has no seed" in err, f"another bomb: {err}")
+
+
 # Values that no option and no word of ./sonde is made for.
 ODD = ("", "-1", "0", "1.5", "99999999999", "x" * 5000, "a b'\"\\", "\u20ac\u2588", b"\xff",
        b"/tmp/\xff", b"\xed\xa0\x80", "/proc/no/such/x", "/proc/x", "/tmp", "/dev/full",
@@ -1143,6 +1154,7 @@ if __name__ == "__main__":
             any_text_can_be_printed,
             a_folder_named_like_a_film,
             time_without_end,
+            a_seed_that_is_damaged,
             odd_values_are_no_bugs,
             help_is_given,
             a_build_says_how_far_it_is,

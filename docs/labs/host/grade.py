@@ -429,7 +429,7 @@ def has_seeds(lab):
 
 
 def seed_of(lab, path):
-    """Return the seed in a student's folder; None: the task of the lab needs no seed."""
+    """Return the seed in a student's folder; None: there is none, or the lab needs none."""
     return own_grader(lab, ROOT).seed_of(path) if has_seeds(lab) else None
 
 
@@ -690,17 +690,23 @@ def must_be_there(name, handed_in):
             raise UsageError(f"grade --case: {handed_in} has no {file}")
 
 
-def command(name, handed_in, options):
-    """Run ./sonde grade. Return whether the score is full."""
-    seed, own = options.seed, seed_of(name, handed_in)
+def seed_to_grade(name, handed_in, seed):
+    """Return the seed for a grading. @seed: of the command line, or None"""
+    own = seed_of(name, handed_in)
     if None not in (seed, own) and seed != own:
         raise UsageError(f"{handed_in} is of seed {own}: leave --seed {seed} away")
+    if seed is None and own is None and has_seeds(name):
+        again = f"./sonde lab {labs.NUMBERS[name]} {handed_in}"
+        raise UsageError(f"{handed_in} has no seed: --seed N, or {again}")
     if seed is None:
         seed = own
-    if seed is None:
-        seed = random.SystemRandom().randrange(SEED_MAX)
+    return random.SystemRandom().randrange(SEED_MAX) if seed is None else seed
+
+
+def command(name, handed_in, options):
+    """Run ./sonde grade. Return whether the score is full."""
     with work_folder(name) as work:
-        return grade_in(work, name, handed_in, seed, options)
+        return grade_in(work, name, handed_in, options.seed, options)
 
 
 def grade_in(work, name, handed_in, seed, options):

@@ -6,6 +6,7 @@ import random
 from docs.labs.host.grade import Difference, Workshop as Hosted
 from sonde.errors import write_whole
 from sonde.guest import ROOT
+from sonde.options import UsageError
 from docs.labs.host.in_guest import GuestWorkshop, Seen
 
 PHASES = ("count", "argument", "register", "return", "caller", "inlined")
@@ -75,6 +76,8 @@ def begin(path, seed):
     ]
     if seed is None and os.path.exists(kept):
         seed = seed_of(path)
+        if seed is None:  # another bomb would have other keys
+            raise UsageError(f"{kept} has no seed; without this file, a new bomb is made")
     if seed is None:
         seed = random.SystemRandom().randrange(2**31)
     write_whole(kept, f"{seed}\n".encode())
