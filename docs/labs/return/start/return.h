@@ -25,5 +25,6 @@ void return_enter(uint64_t *slot, uint64_t argument);
  *
  * It is an ordinary function: rsp must be a multiple of 16 before the call, it may change
  * each register that a function may change, also xmm0, and it may call followed functions.
+ * While it runs, the call that it tells of is not followed any more.
  */
 void lab_returned(uint64_t argument, uint64_t value);
