@@ -305,7 +305,9 @@ def find(folder, student):
             found[place] = read, parts
         else:
             used = "/".join(found[place][1])
-            said.append(f"{place[1]} is there twice: the first, {used}, is used, not {path}")
+            said.append(
+                f"{place[1]} is there twice: the first, {used}, is used, not {path}"
+            )
     if found:
         others = [path for path in others if LIKE_A_FILE_OF_A_LAB.search(path)]
     if archives:
