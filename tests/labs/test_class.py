@@ -525,6 +525,19 @@ def a_signal_ends_the_grading():
             tap.check(is_gone(worker), "what graded is gone")
 
 
+def a_terminal_that_is_closed():
+    """The processes of the pool go on if the command does, as nohup asks."""
+    for how, ends in ((signal.SIG_IGN, 0), (signal.SIG_DFL, 1)):
+        process = os.fork()
+        if not process:
+            signal.signal(signal.SIGHUP, how)
+            classroom.die_with_command()
+            os.kill(os.getpid(), signal.SIGHUP)
+            os._exit(0)
+        status = os.waitstatus_to_exitcode(os.waitpid(process, 0)[1])
+        tap.equal(status, ends, f"a hangup, {how.name}")
+
+
 def a_program_ends_with_its_grader():
     with tempfile.TemporaryDirectory() as folder:
         program = shutil.copy(shutil.which("sleep"), folder)
@@ -653,6 +666,7 @@ tap.run(
     hand_ins_as_students_send_them,
     a_class_of_all_forms,
     a_signal_ends_the_grading,
+    a_terminal_that_is_closed,
     a_program_ends_with_its_grader,
     equal_but_for_names,
     each_student_has_a_seed,
