@@ -470,11 +470,12 @@ void breakpoint_set(void) {}
 void breakpoint_clear(void) {}
 """
 WAIT = 30  # seconds
+BUILD_WAIT = 300  # seconds; in a new tree the kernel is built before
 
 
-def answers(folder, count):
+def answers(folder, count, seconds=WAIT):
     """Wait until @count processes of the student's program run. Return their numbers."""
-    for _ in range(WAIT * 10):
+    for _ in range(seconds * 10):
         words = ["pgrep", "-f", f"^{folder}/.*/answer "]
         done = subprocess.run(words, capture_output=True, text=True, check=False)
         found = done.stdout.split()
@@ -507,7 +508,7 @@ def a_signal_ends_the_grading():
                 env=dict(os.environ, TMPDIR=folder, GRADE_SCALE="100"),
                 preexec_fn=heed_interrupts,
             )
-            begun = answers(folder, 2)
+            begun = answers(folder, 2, BUILD_WAIT)
             worker = confine.children(process.pid)[0]
             os.kill(worker if of_worker else process.pid, number)
             what = f"{number.name} to {'a worker' if of_worker else 'the command'}"
