@@ -18,7 +18,8 @@ PREFIXES = set("lock rep repz repnz data16 cs ds es ss rex.W rex.X".split())
 SIZED = re.compile("[bwlq]$")  # AT&T's suffix
 
 # objdump shows `rep bsf` as tzcnt. Compilers use it if the operand is not 0: then both do
-# the same. mfence is an instruction of SSE2, which each processor with long mode has.
+# the same. lfence and mfence are instructions of SSE2, which each processor with long
+# mode has.
 BASE = set(
     """
     adc add and bsf bsr bswap bt btc btr bts call clc cld cli cltd cltq cmp cmps cmpxchg
@@ -27,7 +28,7 @@ BASE = set(
     movzb movzw mul neg nop not or out outs pause pop popf push pushf rcl rcr rdmsr rdtsc
     ret rol ror sahf sar sbb scas shl shld shr shrd std sti stos str sub test tzcnt ud1
     ud2 wrmsr xadd xchg xor
-    cmpxchg16b mfence wbinvd
+    cmpxchg16b lfence mfence wbinvd
 """.split()
 )
 FAMILIES = re.compile("(j|set|cmov)(n?([abglcoszpe]|[abgl]e)|p[eo]|[er]?cxz)$")
