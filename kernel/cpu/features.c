@@ -12,6 +12,7 @@ void features_init_cpu(void)
 
     wrmsr(MSR_EFER, rdmsr(MSR_EFER) | EFER_NXE);
     cpuid(1, 0, id);
+    /* CPU 0 comes here once more when it has the stack of #MC. */
     if (id[3] & BIT(7) && this_cpu()->tss.ist[2])
         cr4 |= CR4_MCE;
     cpuid(0, 0, id);
