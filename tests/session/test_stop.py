@@ -9,7 +9,7 @@ import re
 
 import tap
 from sonde.guest import PROMPT
-from sonde.machine import Reply
+from sonde.machine import Late
 from session import CSI, ask, at_prompt, run_on, stat
 
 STOP = "\x03"
@@ -18,13 +18,10 @@ LONG = 300  # seconds: all instructions, on a busy host
 
 def stopped(guest, command):
     """Send a request and right behind it the byte that stops it. Return the Reply."""
-    machine = guest.machine
-    machine.tag += 1
-    machine.sock.settimeout(LONG)
-    machine.sock.sendall(f"@{machine.tag} {command}\n{STOP}".encode())
-    reply = machine._receive(b"#%d" % machine.tag, None, None)
-    assert isinstance(reply, Reply)
-    return reply
+    try:
+        return guest.machine.request(command, timeout=0.001, may_fail=True)
+    except Late:
+        return guest.machine.interrupt(LONG)
 
 
 def stopped_at(guest, command, progress):
