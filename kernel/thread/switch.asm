@@ -2,6 +2,8 @@
 ;
 ; It saves the flags and the registers that the C calling convention preserves. The caller
 ; of switch_to() has saved the other registers, or a trap frame further up contains them.
+; These are cleared: a value of the thread that leaves would stay in a register for as long as
+; the next thread does not write it, and could look like an address that this one will use.
 
 %include "kernel/base/proc.inc"
 
@@ -21,9 +23,17 @@ proc switch_to
     mov [rsi], rsp
     mov rsp, rdx
     frame same
+    mov rax, rdi
+    xor ecx, ecx
+    xor edx, edx
+    xor esi, esi
+    xor edi, edi
+    xor r8d, r8d
+    xor r9d, r9d
+    xor r10d, r10d
+    xor r11d, r11d
     popfq
     pop_preserved
-    mov rax, rdi
     ret
 endproc switch_to
 noretprobe switch_to

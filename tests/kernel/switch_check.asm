@@ -1,5 +1,5 @@
-; switch_check.asm - checks that switch_to() keeps registers: it switches to a second
-; stack, whose code changes all of them and switches back.
+; switch_check.asm - checks that switch_to() keeps registers, and clears the others: it
+; switches to a second stack, whose code changes all of them and switches back.
 
 %include "kernel/base/proc.inc"
 
@@ -16,7 +16,8 @@ section .text
 %endmacro
 
 ; uint64_t switch_check(void)
-; Out: a bit for each register that was not kept: rbx, rbp, r12, r13, r14, r15, carry
+; Out: a bit for each register that was not kept: rbx, rbp, r12, r13, r14, r15, carry; and one
+;      if another register was not cleared
 proc switch_check
     push_preserved
     mov ebx, 1
@@ -29,18 +30,26 @@ proc switch_check
     lea rdx, [rel .there_frame]
     stc
     call switch_to
-    setc cl
-    xor eax, eax
+    setnc al
+    or rcx, rdx
+    or rcx, rsi
+    or rcx, rdi
+    or rcx, r8
+    or rcx, r9
+    or rcx, r10
+    or rcx, r11
+    setnz cl
+    movzx eax, al
+    movzx ecx, cl
+    shl eax, 6
+    shl ecx, 7
+    or eax, ecx
     EXPECT rbx, 0
     EXPECT rbp, 1
     EXPECT r12, 2
     EXPECT r13, 3
     EXPECT r14, 4
     EXPECT r15, 5
-    test cl, cl
-    jnz .done
-    bts rax, 6
-.done:
     pop_preserved
     ret
 
@@ -53,6 +62,11 @@ proc switch_check
     xor r15d, r15d
     lea rsi, [rel .there_sp]
     mov rdx, [rel .here_sp]
+    lea rcx, [rel .there]
+    mov r8, rcx
+    mov r9, rcx
+    mov r10, rcx
+    mov r11, rcx
     clc
     call switch_to
     ud2

@@ -472,15 +472,17 @@ KTEST(thread, switches_and_time_are_accounted)
 /* uint64_t switch_check(void): tests/kernel/switch_check.asm */
 uint64_t switch_check(void);
 
-KTEST(thread, switch_to_keeps_what_a_call_keeps)
+KTEST(thread, switch_to_keeps_what_a_call_keeps_and_clears_the_rest)
 {
     uint64_t lost;
 
     preempt_disable();
     lost = switch_check();
     preempt_enable();
-    ktest_report(lost == 0, "rbx, rbp, r12..r15 and the carry flag (lost: 0x%llx)",
-                 (unsigned long long)lost);
+    ktest_report(
+        lost == 0,
+        "rbx, rbp, r12..r15 and the carry flag, and 0 in the rest (not so: 0x%llx)",
+        (unsigned long long)lost);
 }
 
 /* ---- without ticks --------------------------------------------------------------------- */
