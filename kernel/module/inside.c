@@ -7,10 +7,11 @@
  * word is compared with the starts of functions.
  *
  * An interrupt may come at any instruction, also where a function has no frame yet. So if
- * a thread was interrupted, each word of its stack in use counts that is an address of the
- * text, or of a copy of a part of it. The registers that the interrupt has saved lie there,
- * too. A word that is left over on such a stack looks the same as a return address. Then
- * the module stays until the thread has run on.
+ * a thread was interrupted, each register in the image counts that is an address of the
+ * text, or of a copy of a part of it, and each such word above the image's stack pointer. A
+ * word there that is left over looks the same as a return address. Then the module stays
+ * until the thread has run on. The words below are of the interrupt: a thread that is
+ * preempted again and again would never overwrite an old one among them.
  *
  * If a return probe has taken a return address off a stack, it is in a shadow.
  *
@@ -72,15 +73,11 @@ static bool is_function_of(const struct search *s, uintptr_t addr)
     return addr && !ksyms_at(addr, &sym) && sym.start == addr;
 }
 
-static void look_at_words(struct search *s, const struct thread *t, uintptr_t sp,
-                          bool functions_only)
+static void look_at_words(struct search *s, const struct thread *t, uintptr_t from,
+                          uintptr_t to, bool functions_only)
 {
-    uintptr_t top = (uintptr_t)t->stack_top;
-
-    if (sp < top - t->stack_len || sp >= top)
-        sp = top - t->stack_len; /* it is on the stack of an NMI or the like: take all */
-    for (const uintptr_t *word = (const uintptr_t *)(sp & ~7ul);
-         (uintptr_t)word < top && !s->found; word++)
+    for (const uintptr_t *word = (const uintptr_t *)(from & ~7ul);
+         (uintptr_t)word < to && !s->found; word++)
         if (!functions_only || is_function_of(s, *word))
             look_at(s, t, *word);
 }
@@ -104,19 +101,23 @@ static bool look_at_calls(struct search *s, const struct thread *t)
 static void look_at_thread(struct thread *t, void *arg)
 {
     struct search *s = arg;
+    uintptr_t sp = 0, top = (uintptr_t)t->stack_top;
+    bool functions_only = false;
     const struct pt_regs *regs;
 
     if (s->found || t == s->self || t->state == THREAD_DEAD || !t->stack_len)
         return;
-    regs = t->state == THREAD_RUNNING ? stop_machine_regs(t->cpu) : NULL;
-    if (regs)
-        look_at(s, t, regs->ip);
-    if (s->found)
-        return;
-    if (t->state == THREAD_RUNNING)
-        look_at_words(s, t, regs ? regs->sp : 0, false);
-    else
-        look_at_words(s, t, t->sp, look_at_calls(s, t));
+    regs = t->state == THREAD_RUNNING ? stop_machine_regs(t->cpu) : t->preempted_regs;
+    if (regs) {
+        look_at_words(s, t, (uintptr_t)regs, (uintptr_t)(regs + 1), false);
+        sp = regs->sp;
+    } else if (t->state != THREAD_RUNNING) {
+        functions_only = look_at_calls(s, t);
+        sp = t->sp;
+    }
+    if (sp < top - t->stack_len || sp >= top)
+        sp = top - t->stack_len; /* it is on the stack of an NMI or the like: take all */
+    look_at_words(s, t, sp, top, functions_only);
     if (!s->found && t->state != THREAD_EXITING)
         look_at(s, t, (uintptr_t)t->fn); /* maybe it has not begun yet */
 }

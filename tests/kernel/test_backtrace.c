@@ -88,3 +88,19 @@ KTEST(backtrace, an_interrupted_instruction_is_shown_as_it_is)
     ktest_report(line_names(1, "strcspn", 0), "the interrupted instruction");
     ktest_report(line_names(2, "panic", 6), "its caller, by the call");
 }
+
+KTEST(backtrace, the_calls_of_a_thread_are_all_or_none)
+{
+    uintptr_t caller = (uintptr_t)panic + 7, out[2];
+    uintptr_t frames[4] = { (uintptr_t)&frames[2], caller, 0, caller + 1 };
+
+    ktest_report(backtrace_calls((uintptr_t)frames, out, 2) == 2 && out[0] == caller &&
+                     out[1] == caller + 1,
+                 "the chain to where a thread begins");
+    ktest_report(!backtrace_calls((uintptr_t)frames, out, 1), "there is no room for one");
+    frames[2] = (uintptr_t)frames;
+    ktest_report(!backtrace_calls((uintptr_t)frames, out, 2), "the chain leads back");
+    frames[2] = 0;
+    frames[1] = (uintptr_t)entry_text_start;
+    ktest_report(!backtrace_calls((uintptr_t)frames, out, 2), "an image is on the way");
+}

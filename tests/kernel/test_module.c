@@ -358,6 +358,12 @@ static struct {
     bool sleeps, stop;
 } in_hands;
 
+static int spin_with_a_register(void *unused UNUSED)
+{
+    asm volatile("1: cmpb $0, %1; je 1b" : : "b"(in_hands.addr), "m"(in_hands.stop));
+    return 0;
+}
+
 static int hold_an_address(void *unused UNUSED)
 {
     volatile uintptr_t words[8];
@@ -370,24 +376,30 @@ static int hold_an_address(void *unused UNUSED)
     return (int)(words[0] >> 63);
 }
 
-/* unload_held - unload guest.c on @cpu while a thread of CPU 0 has @addr on its stack: it
- * sleeps, or was interrupted; or it runs, if @cpu is another one.
- * Return: as module_unload().
+/* unload_beside - unload guest.c on @cpu while a thread of CPU 0 is in @fn with @addr: it
+ * was interrupted; or it runs, if @cpu is another one. Return: as module_unload().
  */
-static int unload_held(uintptr_t addr, bool sleeps, unsigned cpu)
+static int unload_beside(int (*fn)(void *unused), uintptr_t addr, unsigned cpu)
 {
     int tid, err;
 
     in_hands.addr = addr;
-    in_hands.sleeps = sleeps;
     in_hands.stop = false;
-    tid = kernel_clone(
-        &(struct clone_args){ .fn = hold_an_address, .name = "holder", .cpus = 1 });
+    tid = kernel_clone(&(struct clone_args){ .fn = fn, .name = "holder", .cpus = 1 });
     thread_sleep_ns(5000000);
     thread_join(ktest_thread(unload_guest, NULL, BIT(cpu)), &err);
     WRITE_ONCE(in_hands.stop, true);
     thread_join(tid, NULL);
     return err;
+}
+
+/* unload_held - unload guest.c on @cpu while a thread of CPU 0 has @addr on its stack, as
+ * above, or it sleeps.
+ */
+static int unload_held(uintptr_t addr, bool sleeps, unsigned cpu)
+{
+    in_hands.sleeps = sleeps;
+    return unload_beside(hold_an_address, addr, cpu);
 }
 
 /* padding_behind - return the address behind a function of guest.c. No symbol has it. */
@@ -424,6 +436,16 @@ KTEST(module, what_a_thread_holds_may_be_a_function_or_be_left_over)
     ktest_report(
         unload_held(of("guest_twice") + 5, true, 0) == 0,
         "a thread that sleeps returns to its callers only: the word is left over");
+}
+
+KTEST(module, a_thread_with_an_address_in_a_register_keeps_it)
+{
+    load_guest();
+    for (unsigned cpu = 0; cpu < 2 && cpu < cpu_count(); cpu++)
+        ktest_report(unload_beside(spin_with_a_register, of("guest_twice") + 5, cpu) ==
+                         -EBUSY,
+                     "seen from CPU %u: %s", cpu, loaded_why);
+    unload("guest");
 }
 
 /* ---- probes ---- */
