@@ -189,7 +189,6 @@ def readers_that_begin_late():
         open_raw(self, path)
 
     tracefs.Tree.ask, tracefs.Tree.open_raw = ask_late, open_late
-    tracefs.READERS_START = 2.5 * LATE
     with tempfile.TemporaryDirectory() as folder:
         script = ONE.replace("FOLDER", folder + ".x")
         got = run_launcher("tracefs", folder, "--", "sh", "-c", script)

@@ -44,6 +44,9 @@ PIPE = "/trace_pipe"
 PIPE_PAUSE = 0.05  # seconds between two looks at an empty trace_pipe
 SWITCH = "/tracing_on"
 READERS_START = 0.3  # seconds
+RECORDER = "trace-cmd"  # a program that has readers
+RECORDER_WAIT = 10  # seconds for its readers to begin
+READERS_PAUSE = 0.02  # seconds between two looks whether they have
 RAW_PAUSE = 0.1  # seconds between two looks for pages
 PAGE = 4096
 KEPT = 1024  # pages behind a reader that the kernel may ask for again
@@ -124,9 +127,13 @@ class Log:
         self.first = 0  # the number of pages[0] in the file
         self.pages = []
         self.read_to = 0  # the end of what was read, in bytes
+        self.is_read = False  # since tracing was switched on
 
     def end(self):
         return PAGE * (self.first + len(self.pages))
+
+    def waits_for_its_reader(self):
+        return not self.is_read and self.end() > self.read_to
 
     def begin(self):
         """The first reader opens the file. What the last one has left begins it."""
@@ -144,6 +151,7 @@ class Log:
         start = offset - PAGE * self.first
         data = b"".join(self.pages)[start : start + size] if start >= 0 else b""
         self.read_to = max(self.read_to, offset + len(data))
+        self.is_read |= bool(data)
         return data
 
     def clear(self):
@@ -167,6 +175,7 @@ class Tree(fusepy.Operations):
         self.opened = {}  # handle: the bytes of the file, or a Pipe
         self.handles = itertools.count(1)
         self.on_since = 0  # when tracing was switched on
+        self.on_by = ()  # by which process, and its parent
         self.said = b""  # the output of the last command of the console
         self.logs = collections.defaultdict(Log)  # by the number of the CPU
 
@@ -375,12 +384,29 @@ class Tree(fusepy.Operations):
     def give_readers_time(self, data):
         """trace-cmd starts its readers and the command that it records at the same time,
         and tells the readers to end when the command has ended. A reader that has not
-        begun then reads nothing. So the switch is not off at once.
+        begun then reads nothing. So the switch is not off at once, and for a program that
+        has readers not before each of them has read something.
         """
+        pid = fusepy.fuse_get_context()[2]
         if data.strip() != b"0":
-            self.on_since = time.monotonic()
+            self.on_since, self.on_by = time.monotonic(), (pid, process(pid)[1])
+            with self.log_guard:
+                for log in self.logs.values():
+                    log.is_read = False
             return
-        time.sleep(max(self.on_since + READERS_START - time.monotonic(), 0))
+        has_readers = pid in self.on_by and process(pid)[0] == RECORDER
+        until = self.on_since + (RECORDER_WAIT if has_readers else READERS_START)
+        while time.monotonic() < until and not self.readers_have_begun():
+            time.sleep(READERS_PAUSE)
+        self.on_since = 0
+
+    def readers_have_begun(self):
+        """Only if a file of pages is open, pages are taken: they leave the guest's buffer."""
+        if not any(log.opened for log in self.logs.values()):
+            return False
+        self.take_pages()
+        with self.log_guard:
+            return not any(log.waits_for_its_reader() for log in self.logs.values())
 
     def truncate(self, path, length, fh=None):
         if path != COMMAND:
@@ -404,6 +430,16 @@ class Tree(fusepy.Operations):
 def is_of_events(path):
     """May the file come and go, as the events do?"""
     return path.startswith("/events/")
+
+
+def process(pid):
+    """Return a process's name, and the number of its parent; "", 0: it has ended."""
+    try:
+        with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as file:
+            start, _, rest = file.read().rpartition(")")
+    except OSError:
+        return "", 0
+    return start.partition("(")[2], int(rest.split()[1])
 
 
 def name_of(path):
