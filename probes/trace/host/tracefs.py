@@ -402,8 +402,9 @@ class Tree(fusepy.Operations):
 
     def readers_have_begun(self):
         """Only if a file of pages is open, pages are taken: they leave the guest's buffer."""
-        if not any(log.opened for log in self.logs.values()):
-            return False
+        with self.log_guard:
+            if not any(log.opened for log in self.logs.values()):
+                return False
         self.take_pages()
         with self.log_guard:
             return not any(log.waits_for_its_reader() for log in self.logs.values())
